@@ -1,0 +1,1 @@
+//! Counting: exact encodings, heuristics and what providers add around the text.

@@ -1,0 +1,7 @@
+//! foldline: counts tokens over message arrays and plans where a conversation may be folded.
+//!
+//! Data flows one way: `formats` read messages into a [`transcript::Transcript`], `count` prices it,
+//! `rules` find groups and legal cuts, `plan` decides, `apply` turns a plan into edits. Every stage
+//! turns one immutable value into the next; nothing below `python` knows about Python.
+
+pub mod count;
