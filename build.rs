@@ -1,1 +1,2 @@
+//! Build script: see the count engine.
 fn main() {}

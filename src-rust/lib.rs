@@ -5,3 +5,8 @@
 //! turns one immutable value into the next; nothing below `python` knows about Python.
 
 pub mod count;
+pub mod error;
+pub mod formats;
+pub mod json;
+pub mod node;
+pub mod transcript;

@@ -1,0 +1,120 @@
+//! One error type with stable codes.
+//!
+//! An error says *what* is wrong (`code`), *where* (`index` of the message, `path` inside it) and in
+//! general words *why* (`detail`). It never holds message content, so it may be logged anywhere.
+
+use std::fmt;
+
+/// Which exception class of the Python layer an [`Error`] becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// A message has a shape that cannot be read.
+    Message,
+    /// A documented cap (nesting, bytes, number of messages) was passed.
+    Limit,
+    /// An option has a value outside its range.
+    Config,
+    /// A defect in foldline itself.
+    Internal,
+    /// Not an error of ours: the caller interrupted the work, or a callback raised.
+    Interrupted,
+}
+
+/// The one error of the crate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// The family, which decides the exception class.
+    pub kind: ErrorKind,
+    /// A stable machine-readable code, such as `missing_role`.
+    pub code: &'static str,
+    /// Index of the message, where one is concerned.
+    pub index: Option<usize>,
+    /// Path inside the message (`content[2].text`) or name of the option.
+    pub path: String,
+    /// What is wrong, in words that contain no message content.
+    pub detail: String,
+}
+
+/// Result with the crate's error.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    fn new(kind: ErrorKind, code: &'static str, path: impl Into<String>, detail: impl Into<String>) -> Self {
+        Error { kind, code, index: None, path: path.into(), detail: detail.into() }
+    }
+
+    /// A message that cannot be read.
+    pub fn message(code: &'static str, path: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Message, code, path, detail)
+    }
+
+    /// A cap that was passed.
+    pub fn limit(code: &'static str, path: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Limit, code, path, detail)
+    }
+
+    /// An option out of range; `field` names it.
+    pub fn config(code: &'static str, field: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Config, code, field, detail)
+    }
+
+    /// A broken promise inside foldline.
+    pub fn internal(code: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Internal, code, "", detail)
+    }
+
+    /// The work was stopped from outside (Ctrl-C, or a callback that raised).
+    pub fn interrupted() -> Self {
+        Self::new(ErrorKind::Interrupted, "interrupted", "", "stopped by the caller")
+    }
+
+    /// The same error, placed at a message.
+    #[must_use]
+    pub fn at(mut self, index: usize) -> Self {
+        self.index.get_or_insert(index);
+        self
+    }
+
+    /// The same error, with `prefix` put before its path.
+    #[must_use]
+    pub fn under(mut self, prefix: &str) -> Self {
+        self.path = match (prefix.is_empty(), self.path.is_empty()) {
+            (_, true) => prefix.to_owned(),
+            (true, _) => self.path,
+            _ if self.path.starts_with('[') => format!("{prefix}{}", self.path),
+            _ => format!("{prefix}.{}", self.path),
+        };
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.detail)?;
+        match (self.index, self.path.is_empty()) {
+            (Some(index), false) => write!(f, " (message {index}, at {})", self.path),
+            (Some(index), true) => write!(f, " (message {index})"),
+            (None, false) => write!(f, " (at {})", self.path),
+            (None, true) => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_where() {
+        let error = Error::message("missing_role", "role", "no role").at(3);
+        assert_eq!(error.to_string(), "missing_role: no role (message 3, at role)");
+    }
+
+    #[test]
+    fn paths_nest() {
+        let error = Error::message("bad_text", "text", "not a string").under("[2]").under("content");
+        assert_eq!(error.path, "content[2].text");
+    }
+}

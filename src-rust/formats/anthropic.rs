@@ -1,0 +1,62 @@
+//! Anthropic messages: blocks of text, thinking, tool use and tool results.
+
+use super::content::{
+    call_arguments, common_role, image_part, keyed_text_part, read_content, result_content, role_text,
+    text_part, unknown_part,
+};
+use crate::error::Result;
+use crate::node::{Key, Kind, Node};
+use crate::transcript::{Builder, PartKind, PieceKind, Role, Slot};
+
+pub(super) fn read<N: Node>(message: &N, builder: &mut Builder) -> Result<()> {
+    // A role `tool` does not exist here: such a message is an ordinary one.
+    let role = match common_role(&role_text(message)?) {
+        Role::Tool => Role::Other,
+        role => role,
+    };
+    builder.begin_message(role)?;
+    read_content(message, builder, read_block)
+}
+
+fn read_block<N: Node>(block: &N, at: u32, builder: &mut Builder) -> Result<()> {
+    let block_type = block.text_of(Key::TYPE).unwrap_or_default();
+    match block_type.as_str() {
+        "text" => keyed_text_part(block, Key::TEXT, (PartKind::Text, PieceKind::Text), builder),
+        "thinking" => {
+            keyed_text_part(block, Key::THINKING, (PartKind::Reasoning, PieceKind::Reasoning), builder)
+        }
+        "redacted_thinking" => {
+            builder.begin_part(PartKind::Reasoning)?;
+            builder.push_json(PieceKind::Unknown, block)
+        }
+        "image" => image_part(builder),
+        "tool_use" | "server_tool_use" | "mcp_tool_use" => read_call(block, builder),
+        "tool_result" => read_result(block, at, builder),
+        // Results of tools that run on the server stand in the assistant's message, beside their calls.
+        _ if block_type.ends_with("_tool_result") => read_result(block, at, builder),
+        "" if block.get(Key::TEXT).is_some_and(|text| text.kind() == Kind::String) => {
+            match block.get(Key::TEXT) {
+                Some(text) => text_part(&text, builder),
+                None => unknown_part(block, builder),
+            }
+        }
+        _ => unknown_part(block, builder),
+    }
+}
+
+fn read_call<N: Node>(block: &N, builder: &mut Builder) -> Result<()> {
+    builder.begin_part(PartKind::ToolCall)?;
+    builder.set_key(block.get(Key::ID))?;
+    if let Some(name) = block.get(Key::NAME) {
+        builder.set_name(&name, Some(PieceKind::CallName))?;
+    }
+    call_arguments(block.get_some(Key::INPUT), builder).map_err(|error| error.under("input"))
+}
+
+fn read_result<N: Node>(block: &N, at: u32, builder: &mut Builder) -> Result<()> {
+    let part = builder.begin_part(PartKind::ToolResult)?;
+    part.slot = Some(Slot { item: Some(("content", at)), field: "content" });
+    part.is_error = block.is_true(Key::IS_ERROR);
+    builder.set_key(block.get(Key::TOOL_USE_ID))?;
+    result_content(block.get(Key::CONTENT), builder)
+}

@@ -1,0 +1,290 @@
+//! Claude Code session files: entries in, Anthropic messages out.
+//!
+//! The file has one line a content block: lines that share a message id are one message, results of parallel
+//! calls stand on lines of their own, and between them lie entries that never reach a model. What comes out is a
+//! list of references to blocks, so that the caller's own values are used and nothing is copied.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::error::{Error, Result};
+use crate::node::{Key, Kind, Node};
+
+/// A content block of an entry; `block` is `None` where the entry's content is one string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockRef {
+    /// Index of the entry.
+    pub entry: usize,
+    /// Index of the block in its content.
+    pub block: Option<usize>,
+}
+
+/// A message, put together from blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assembled {
+    /// `user` or `assistant`.
+    pub role: &'static str,
+    /// Its blocks, results first.
+    pub blocks: Vec<BlockRef>,
+}
+
+/// One line of conversation: the main one, or that of the sub-agents.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Thread {
+    /// The messages in order.
+    pub messages: Vec<Assembled>,
+    /// Message indices before which the session was compacted.
+    pub compact_boundaries: Vec<usize>,
+    /// Messages that are summaries of what was before a boundary.
+    pub summaries: Vec<usize>,
+}
+
+/// A whole session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Session {
+    /// The conversation.
+    pub main: Thread,
+    /// What sub-agents wrote into the same file.
+    pub sidechain: Thread,
+    /// Entries that hold no message.
+    pub skipped: usize,
+    /// Entries that cannot be read, or stand a second time, with a code.
+    pub problems: Vec<(usize, &'static str)>,
+}
+
+/// Puts the messages of a session together. O(blocks).
+///
+/// # Errors
+/// `not_a_list` where `entries` is not an array.
+pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
+    if entries.kind() != Kind::Array {
+        return Err(Error::message("not_a_list", "", "entries must be a list"));
+    }
+    let mut session = Session::default();
+    let (mut main, mut sidechain) = (Weaver::default(), Weaver::default());
+    let mut seen = HashSet::new();
+    for i in 0..entries.len() {
+        let Some(entry) = entries.item(i) else { break };
+        if entry.kind() != Kind::Object {
+            session.problems.push((i, "not_an_object"));
+            continue;
+        }
+        if let Some(uuid) = entry.text_of(Key::UUID)
+            && !seen.insert(uuid)
+        {
+            session.problems.push((i, "repeated_entry"));
+            continue;
+        }
+        let weaver = if entry.is_true(Key::IS_SIDECHAIN) { &mut sidechain } else { &mut main };
+        let role = match entry.text_of(Key::TYPE).as_deref() {
+            Some("user") => "user",
+            Some("assistant") => "assistant",
+            Some("system") if entry.text_is(Key::SUBTYPE, "compact_boundary") => {
+                weaver.boundary();
+                session.skipped += 1;
+                continue;
+            }
+            _ => {
+                session.skipped += 1;
+                continue;
+            }
+        };
+        match entry.get(Key::MESSAGE).filter(|message| message.kind() == Kind::Object) {
+            Some(message) => weaver.weave(i, role, &entry, &message),
+            None => session.problems.push((i, "entry_without_message")),
+        }
+    }
+    session.main = main.finish();
+    session.sidechain = sidechain.finish();
+    Ok(session)
+}
+
+/// A message on its way, with the user message that answers it.
+#[derive(Debug, Default)]
+struct Strand {
+    role: &'static str,
+    blocks: Vec<BlockRef>,
+    is_summary: bool,
+    /// Results of this message's calls, and what stood beside them.
+    results: Vec<BlockRef>,
+    beside_results: Vec<BlockRef>,
+}
+
+#[derive(Debug, Default)]
+struct Weaver {
+    strands: Vec<Strand>,
+    /// Strand of an assistant message id.
+    by_message_id: HashMap<String, usize>,
+    /// Strand of the newest call with an id.
+    by_call_id: HashMap<String, usize>,
+    boundaries: Vec<usize>,
+}
+
+impl Weaver {
+    fn boundary(&mut self) {
+        self.boundaries.push(self.strands.len());
+    }
+
+    fn weave<N: Node>(&mut self, entry_index: usize, role: &'static str, entry: &N, message: &N) {
+        let content = message.get_some(Key::CONTENT);
+        let is_list = content.as_ref().is_some_and(|content| content.kind() == Kind::Array);
+        let count = if is_list { content.as_ref().map_or(0, Node::len) } else { 1 };
+        let block_refs = (0..count).map(|b| BlockRef { entry: entry_index, block: is_list.then_some(b) });
+        let blocks: Vec<(BlockRef, Option<N>)> = block_refs
+            .map(|at| (at, at.block.and_then(|b| content.as_ref().and_then(|content| content.item(b)))))
+            .collect();
+        if role == "assistant" {
+            self.weave_assistant(message.text_of(Key::ID), &blocks);
+        } else {
+            self.weave_user(entry.is_true(Key::IS_COMPACT_SUMMARY), &blocks);
+        }
+    }
+
+    fn weave_assistant<N: Node>(&mut self, message_id: Option<String>, blocks: &[(BlockRef, Option<N>)]) {
+        let known = message_id.as_ref().and_then(|id| self.by_message_id.get(id).copied());
+        let at = known.unwrap_or_else(|| {
+            self.strands.push(Strand { role: "assistant", ..Strand::default() });
+            self.strands.len() - 1
+        });
+        if let Some(id) = message_id {
+            self.by_message_id.insert(id, at);
+        }
+        for (block_ref, block) in blocks {
+            self.strands[at].blocks.push(*block_ref);
+            if let Some(id) =
+                block.as_ref().filter(|b| b.text_is(Key::TYPE, "tool_use")).and_then(|b| b.text_of(Key::ID))
+            {
+                self.by_call_id.insert(id, at);
+            }
+        }
+    }
+
+    fn weave_user<N: Node>(&mut self, is_summary: bool, blocks: &[(BlockRef, Option<N>)]) {
+        let mut answered = None;
+        let mut rest = Vec::new();
+        for (block_ref, block) in blocks {
+            let call = block
+                .as_ref()
+                .filter(|block| block.text_is(Key::TYPE, "tool_result"))
+                .and_then(|block| block.text_of(Key::TOOL_USE_ID))
+                .and_then(|id| self.by_call_id.remove(&id));
+            match call {
+                Some(strand) => {
+                    self.strands[strand].results.push(*block_ref);
+                    answered = Some(strand);
+                }
+                None => rest.push(*block_ref),
+            }
+        }
+        match answered {
+            // What stood beside a result stays beside it, behind all results.
+            Some(strand) => self.strands[strand].beside_results.extend(rest),
+            None => {
+                self.strands.push(Strand { role: "user", blocks: rest, is_summary, ..Strand::default() });
+            }
+        }
+    }
+
+    fn finish(self) -> Thread {
+        let mut thread = Thread::default();
+        let mut boundaries = self.boundaries.into_iter().peekable();
+        let count = self.strands.len();
+        for (i, strand) in self.strands.into_iter().enumerate() {
+            while boundaries.next_if(|&at| at <= i).is_some() {
+                thread.compact_boundaries.push(thread.messages.len());
+            }
+            if strand.is_summary {
+                thread.summaries.push(thread.messages.len());
+            }
+            if !strand.blocks.is_empty() {
+                thread.messages.push(Assembled { role: strand.role, blocks: strand.blocks });
+            }
+            if !strand.results.is_empty() {
+                let blocks = [strand.results, strand.beside_results].concat();
+                thread.messages.push(Assembled { role: "user", blocks });
+            }
+        }
+        thread.compact_boundaries.extend(boundaries.filter(|&at| at >= count).map(|_| thread.messages.len()));
+        thread
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::with_document;
+
+    fn assistant(uuid: u32, id: &str, blocks: &str) -> String {
+        format!(
+            r#"{{"type":"assistant","uuid":"{uuid}","message":{{"id":"{id}","role":"assistant","content":[{blocks}]}}}}"#
+        )
+    }
+
+    fn user(uuid: u32, content: &str) -> String {
+        format!(r#"{{"type":"user","uuid":"{uuid}","message":{{"role":"user","content":{content}}}}}"#)
+    }
+
+    fn call(id: &str) -> String {
+        format!(r#"{{"type":"tool_use","id":"{id}","name":"f","input":{{}}}}"#)
+    }
+
+    fn result(id: &str) -> String {
+        format!(r#"{{"type":"tool_result","tool_use_id":"{id}","content":"r"}}"#)
+    }
+
+    fn session(entries: &[String]) -> Session {
+        with_document(format!("[{}]", entries.join(",")).as_bytes(), |node| assemble(&node).unwrap()).unwrap()
+    }
+
+    fn shape(thread: &Thread) -> Vec<(&str, Vec<(usize, i64)>)> {
+        let block = |b: &BlockRef| (b.entry, b.block.map_or(-1, |block| block as i64));
+        thread.messages.iter().map(|m| (m.role, m.blocks.iter().map(block).collect())).collect()
+    }
+
+    #[test]
+    fn lines_of_one_message_are_merged_and_parallel_results_regrouped() {
+        let session = session(&[
+            user(0, "\"go\""),
+            assistant(1, "m1", &call("a")),
+            user(2, &format!("[{}]", result("a"))),
+            assistant(3, "m1", &call("b")),
+            user(4, "\"hurry\""),
+            user(5, &format!("[{},{{\"type\":\"text\",\"text\":\"t\"}}]", result("b"))),
+            assistant(6, "m2", "{\"type\":\"text\",\"text\":\"done\"}"),
+        ]);
+        let expected = vec![
+            ("user", vec![(0, -1)]),
+            ("assistant", vec![(1, 0), (3, 0)]),
+            ("user", vec![(2, 0), (5, 0), (5, 1)]),
+            ("user", vec![(4, -1)]),
+            ("assistant", vec![(6, 0)]),
+        ];
+        assert_eq!(shape(&session.main), expected);
+    }
+
+    #[test]
+    fn orphan_results_stay_where_they_are() {
+        let session = session(&[user(0, &format!("[{}]", result("x"))), user(1, "\"hi\"")]);
+        assert_eq!(shape(&session.main), vec![("user", vec![(0, 0)]), ("user", vec![(1, -1)])]);
+    }
+
+    #[test]
+    fn envelope_entries_are_skipped_and_boundaries_recognised() {
+        let session = session(&[
+            r#"{"type":"file-history-snapshot"}"#.into(),
+            user(1, "\"a\""),
+            r#"{"type":"system","subtype":"compact_boundary","uuid":"b"}"#.into(),
+            user(2, "\"summary\"").replace("\"uuid\":\"2\"", "\"uuid\":\"2\",\"isCompactSummary\":true"),
+            user(2, "\"again\""),
+            user(3, "\"side\"").replace("\"uuid\":\"3\"", "\"uuid\":\"3\",\"isSidechain\":true"),
+            r#"{"type":"user","uuid":"9"}"#.into(),
+            "7".into(),
+        ]);
+        assert_eq!(shape(&session.main), vec![("user", vec![(1, -1)]), ("user", vec![(3, -1)])]);
+        assert_eq!(session.main.compact_boundaries, vec![1]);
+        assert_eq!(session.main.summaries, vec![1]);
+        assert_eq!(shape(&session.sidechain), vec![("user", vec![(5, -1)])]);
+        assert_eq!(session.skipped, 2);
+        let problems = vec![(4, "repeated_entry"), (6, "entry_without_message"), (7, "not_an_object")];
+        assert_eq!(session.problems, problems);
+    }
+}

@@ -1,0 +1,223 @@
+//! Values out of a stream of bytes that ought to be one JSON value a line, and a report of every line that is not.
+//!
+//! The scanner never gives up: a bad line is a [`Problem`] with its line and offset, and the next line is read.
+//! It finds where values begin and end; building them is the caller's.
+
+use jiter::{Jiter, JiterErrorType, JsonErrorType};
+
+/// Longest line that is held in memory; a longer one is reported and passed over.
+pub const MAX_LINE_BYTES: usize = 256 << 20;
+
+/// A value of the stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// Its line, from 1.
+    pub line: u64,
+    /// Where it begins in the stream, in bytes.
+    pub offset: u64,
+    /// Its JSON text.
+    pub bytes: Vec<u8>,
+}
+
+/// Something wrong with a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The line, from 1.
+    pub line: u64,
+    /// Where the trouble begins in the stream, in bytes.
+    pub offset: u64,
+    /// `bad_json`, `torn_line`, `glued_values`, `nul_bytes`, `bad_utf8`, `line_too_long` or `nesting_too_deep`.
+    pub code: &'static str,
+}
+
+/// What a chunk of bytes gave.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// The values, in order.
+    pub values: Vec<Value>,
+    /// The problems, in order.
+    pub problems: Vec<Problem>,
+}
+
+/// Splits a stream into JSON values, chunk by chunk, holding at most one line in memory.
+#[derive(Debug)]
+pub struct Scanner {
+    pending: Vec<u8>,
+    line: u64,
+    line_offset: u64,
+    max_line_bytes: usize,
+    passing_over: bool,
+}
+
+impl Default for Scanner {
+    fn default() -> Self {
+        Self::new(MAX_LINE_BYTES)
+    }
+}
+
+impl Scanner {
+    /// A scanner at the beginning of a stream.
+    #[must_use]
+    pub fn new(max_line_bytes: usize) -> Self {
+        Scanner { pending: Vec::new(), line: 1, line_offset: 0, max_line_bytes, passing_over: false }
+    }
+
+    /// Reads the next bytes of the stream.
+    pub fn feed(&mut self, mut chunk: &[u8], found: &mut Found) {
+        while let Some(end) = chunk.iter().position(|&byte| byte == b'\n') {
+            self.extend(&chunk[..end], found);
+            self.end_line(true, found);
+            chunk = &chunk[end + 1..];
+        }
+        self.extend(chunk, found);
+    }
+
+    /// Reads what is left when the stream has ended.
+    pub fn finish(&mut self, found: &mut Found) {
+        if !self.pending.is_empty() || self.passing_over {
+            self.end_line(false, found);
+        }
+    }
+
+    fn extend(&mut self, bytes: &[u8], found: &mut Found) {
+        if self.passing_over {
+            self.line_offset += bytes.len() as u64;
+        } else if self.pending.len() + bytes.len() > self.max_line_bytes {
+            found.problems.push(Problem { line: self.line, offset: self.line_offset, code: "line_too_long" });
+            self.line_offset += (self.pending.len() + bytes.len()) as u64;
+            self.pending = Vec::new();
+            self.passing_over = true;
+        } else {
+            self.pending.extend_from_slice(bytes);
+        }
+    }
+
+    fn end_line(&mut self, has_newline: bool, found: &mut Found) {
+        if !self.passing_over {
+            scan_line(&self.pending, self.line, self.line_offset, has_newline, found);
+        }
+        self.line_offset += self.pending.len() as u64 + u64::from(has_newline);
+        self.line += 1;
+        self.pending.clear();
+        self.passing_over = false;
+    }
+}
+
+/// Reads the values of one line (without its newline).
+fn scan_line(bytes: &[u8], line: u64, offset: u64, has_newline: bool, found: &mut Found) {
+    let bom = if offset == 0 && bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    let mut problem =
+        |at: usize, code| found.problems.push(Problem { line, offset: offset + at as u64, code });
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | 0);
+    let Some(start) = bytes[bom..].iter().position(|byte| !is_blank(byte)).map(|at| at + bom) else {
+        if let Some(nul) = bytes.iter().position(|&byte| byte == 0) {
+            problem(nul, "nul_bytes");
+        }
+        return;
+    };
+    let end = bytes.len() - bytes.iter().rev().take_while(|byte| is_blank(byte)).count();
+    if let Some(nul) = bytes[..start].iter().chain(&bytes[end..]).position(|&byte| byte == 0) {
+        problem(if nul < start { nul } else { nul - start + end }, "nul_bytes");
+    }
+    let body = &bytes[start..end];
+    if let Err(error) = std::str::from_utf8(body) {
+        problem(start + error.valid_up_to(), "bad_utf8");
+        return;
+    }
+    let (ranges, failure) = value_ranges(body);
+    if ranges.len() > 1 {
+        problem(start + ranges[1].start, "glued_values");
+    }
+    if let Some((at, code)) = failure {
+        let torn = code == "bad_json" && !has_newline && at >= body.len();
+        problem(start + at, if torn { "torn_line" } else { code });
+    }
+    for range in ranges {
+        let offset = offset + (start + range.start) as u64;
+        found.values.push(Value { line, offset, bytes: body[range].to_vec() });
+    }
+}
+
+/// Where JSON values lie in `bytes`, one behind the other, and where and why reading stopped early.
+#[must_use]
+pub fn value_ranges(bytes: &[u8]) -> (Vec<std::ops::Range<usize>>, Option<(usize, &'static str)>) {
+    let mut ranges = Vec::new();
+    let mut jiter = Jiter::new(bytes);
+    loop {
+        if jiter.finish().is_ok() {
+            return (ranges, None);
+        }
+        let parsed = jiter.peek().and_then(|peek| {
+            let start = jiter.current_index();
+            jiter.known_skip(peek).map(|()| start)
+        });
+        match parsed {
+            Ok(start) => ranges.push(start..jiter.current_index()),
+            Err(error) => {
+                let code = match error.error_type {
+                    JiterErrorType::JsonError(JsonErrorType::RecursionLimitExceeded) => "nesting_too_deep",
+                    _ => "bad_json",
+                };
+                return (ranges, Some((error.index, code)));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scan(bytes: &[u8], chunk: usize) -> Found {
+        let mut scanner = Scanner::new(64);
+        let mut found = Found::default();
+        bytes.chunks(chunk).for_each(|piece| scanner.feed(piece, &mut found));
+        scanner.finish(&mut found);
+        found
+    }
+
+    fn values(found: &Found) -> Vec<(u64, u64, &str)> {
+        found.values.iter().map(|v| (v.line, v.offset, std::str::from_utf8(&v.bytes).unwrap())).collect()
+    }
+
+    fn problems(found: &Found) -> Vec<(u64, u64, &str)> {
+        found.problems.iter().map(|p| (p.line, p.offset, p.code)).collect()
+    }
+
+    #[test]
+    fn every_line_gives_its_values_and_problems() {
+        let long = format!("\"{}\"\n1\n", "x".repeat(70));
+        type Case<'a> = (&'a str, &'a [u8], &'a [(u64, u64, &'a str)], &'a [(u64, u64, &'a str)]);
+        let cases: &[Case] = &[
+            ("plain", b"{}\n[]\n", &[(1, 0, "{}"), (2, 3, "[]")], &[]),
+            ("no newline at the end", b"{}\n[1]", &[(1, 0, "{}"), (2, 3, "[1]")], &[]),
+            ("BOM, CRLF, blank lines", b"\xef\xbb\xbf{}\r\n\r\n \n1\r\n", &[(1, 3, "{}"), (4, 11, "1")], &[]),
+            ("torn last line", b"{}\n{\"a\":", &[(1, 0, "{}")], &[(2, 8, "torn_line")]),
+            ("bad line between", b"{}\n{x}\n1\n", &[(1, 0, "{}"), (3, 7, "1")], &[(2, 4, "bad_json")]),
+            ("glued", b"{}{}\n", &[(1, 0, "{}"), (1, 2, "{}")], &[(1, 2, "glued_values")]),
+            ("glued to a torn one", b"{}{\"a\n1\n", &[(1, 0, "{}"), (2, 6, "1")], &[(1, 5, "bad_json")]),
+            ("NUL run before", b"\0\0{}\n", &[(1, 2, "{}")], &[(1, 0, "nul_bytes")]),
+            ("NUL run after", b"{}\0\0\n", &[(1, 0, "{}")], &[(1, 2, "nul_bytes")]),
+            ("only NUL", b"\0\0\0\n{}\n", &[(2, 4, "{}")], &[(1, 0, "nul_bytes")]),
+            ("bad UTF-8", b"\"a\xff\"\n1\n", &[(2, 5, "1")], &[(1, 2, "bad_utf8")]),
+            ("line too long", long.as_bytes(), &[(2, 73, "1")], &[(1, 0, "line_too_long")]),
+            ("empty", b"", &[], &[]),
+        ];
+        for (name, bytes, expected_values, expected_problems) in cases {
+            for chunk in [1, 2, 7, 4096] {
+                let found = scan(bytes, chunk);
+                assert_eq!(values(&found), *expected_values, "{name}, chunks of {chunk}");
+                assert_eq!(problems(&found), *expected_problems, "{name}, chunks of {chunk}");
+            }
+        }
+    }
+
+    #[test]
+    fn nesting_is_limited() {
+        let mut found = Found::default();
+        let mut scanner = Scanner::default();
+        scanner.feed(&[b"[".repeat(100_000), b"\n{}\n".to_vec()].concat(), &mut found);
+        assert_eq!(found.problems[0].code, "nesting_too_deep");
+        assert_eq!(found.values.len(), 1);
+    }
+}

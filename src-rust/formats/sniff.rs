@@ -1,0 +1,129 @@
+//! What a stored JSON value is: a message, a conversation, an entry of a session file. Judged by content, never
+//! by the name of the file.
+
+use crate::node::{Key, Kind, Node};
+
+/// What a value of a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// One message with a role.
+    Message,
+    /// A list of messages.
+    MessageList,
+    /// An object with a list of messages under this path.
+    Conversation(&'static [Key]),
+    /// A list of conversations.
+    ConversationList,
+    /// An entry of a Claude Code session.
+    ClaudeCode,
+    /// An entry of a pi session.
+    Pi,
+    /// A known shape that this version does not read.
+    Unsupported(&'static str),
+    /// Anything else.
+    Unknown,
+}
+
+/// Where conversations keep their messages, in the order in which they are looked for.
+const MESSAGE_PATHS: &[&[Key]] =
+    &[&[Key::MESSAGES], &[Key::TRAJ], &[Key::HISTORY], &[Key::BODY, Key::MESSAGES]];
+
+/// Types that only entries of Claude Code sessions have.
+const CLAUDE_CODE_ONLY: &[&str] =
+    &["file-history-snapshot", "queue-operation", "progress", "summary", "pr-link"];
+
+/// Types that only entries of pi sessions have.
+const PI_ONLY: &[&str] =
+    &["session", "model_change", "thinking_level_change", "branch_summary", "session_info", "compaction"];
+
+/// Judges one value.
+pub fn classify<N: Node>(value: &N) -> Record {
+    match value.kind() {
+        Kind::Object => classify_object(value),
+        Kind::Array => match value.item(0) {
+            None => Record::MessageList,
+            Some(first) => match classify(&first) {
+                Record::Message => Record::MessageList,
+                Record::Conversation(_) | Record::MessageList => Record::ConversationList,
+                Record::Unsupported(name) => Record::Unsupported(name),
+                _ => Record::Unknown,
+            },
+        },
+        _ => Record::Unknown,
+    }
+}
+
+fn classify_object<N: Node>(value: &N) -> Record {
+    if value.get(Key::PAYLOAD).is_some() && value.get(Key::TYPE).is_some() {
+        return Record::Unsupported("Codex rollout");
+    }
+    if let Some(kind) = value.text_of(Key::TYPE) {
+        let is_session_entry = value.get(Key::MESSAGE).is_some_and(|message| message.kind() == Kind::Object);
+        if CLAUDE_CODE_ONLY.contains(&kind.as_str())
+            || (value.get(Key::UUID).is_some()
+                && (is_session_entry || kind == "system" || kind == "attachment"))
+        {
+            return Record::ClaudeCode;
+        }
+        if PI_ONLY.contains(&kind.as_str()) || (kind == "message" && is_session_entry) {
+            return Record::Pi;
+        }
+    }
+    if value.get(Key::ROLE).is_some() {
+        return Record::Message;
+    }
+    for path in MESSAGE_PATHS {
+        if let Some(messages) = at_path(value, path).filter(|messages| messages.kind() == Kind::Array) {
+            return match messages.item(0) {
+                None => Record::Conversation(path),
+                Some(first) if first.get(Key::ROLE).is_some() => Record::Conversation(path),
+                Some(_) => Record::Unsupported("conversation whose messages have no role"),
+            };
+        }
+    }
+    for (key, name) in [(Key::INPUT, "OpenAI Responses request"), (Key::CONTENTS, "Gemini request")] {
+        let body = value.get(Key::BODY).unwrap_or_else(|| value.clone());
+        if body.get(key).is_some() {
+            return Record::Unsupported(name);
+        }
+    }
+    Record::Unknown
+}
+
+/// The value under a path of keys.
+pub fn at_path<N: Node>(value: &N, path: &[Key]) -> Option<N> {
+    path.iter().try_fold(value.clone(), |node, key| node.get(*key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::with_document;
+
+    fn record(json: &str) -> Record {
+        with_document(json.as_bytes(), |node| classify(&node)).unwrap()
+    }
+
+    #[test]
+    fn content_decides() {
+        let cases = [
+            (r#"{"role":"user","content":"a"}"#, Record::Message),
+            (r#"[{"role":"user","content":"a"}]"#, Record::MessageList),
+            ("[]", Record::MessageList),
+            (r#"{"id":1,"messages":[{"role":"user"}]}"#, Record::Conversation(&[Key::MESSAGES])),
+            (r#"[{"traj":[{"role":"user"}]}]"#, Record::ConversationList),
+            (r#"{"body":{"messages":[{"role":"user"}]}}"#, Record::Conversation(&[Key::BODY, Key::MESSAGES])),
+            (r#"{"type":"user","uuid":"u","message":{"role":"user"}}"#, Record::ClaudeCode),
+            (r#"{"type":"file-history-snapshot"}"#, Record::ClaudeCode),
+            (r#"{"type":"message","message":{"role":"user"}}"#, Record::Pi),
+            (r#"{"type":"session","cwd":"/"}"#, Record::Pi),
+            (r#"{"type":"session_meta","payload":{}}"#, Record::Unsupported("Codex rollout")),
+            (r#"{"body":{"contents":[]}}"#, Record::Unsupported("Gemini request")),
+            ("3", Record::Unknown),
+            (r#"{"a":1}"#, Record::Unknown),
+        ];
+        for (json, expected) in cases {
+            assert_eq!(record(json), expected, "{json}");
+        }
+    }
+}

@@ -1,0 +1,446 @@
+//! A transcript as flat arrays: messages, parts, text pieces and call keys, all addressed by integers.
+//!
+//! A format reader fills it and the vendor is forgotten: counting, rules, planning, validation and evidence
+//! read this and nothing else. All text lies in one buffer; a piece is a half-open byte range of it.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+use crate::node::Node;
+
+/// The text that every foldline summary begins with, so that it is recognised from the list alone.
+pub const SUMMARY_LABEL: &str = "<foldline-summary ";
+
+/// Most messages that are read in one transcript.
+pub const MAX_MESSAGES: usize = 10_000_000;
+
+/// A half-open byte range of [`Transcript::text`].
+pub type Span = Range<u32>;
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The instructions of the application.
+    System,
+    /// OpenAI's newer word for system.
+    Developer,
+    /// The user.
+    User,
+    /// The model.
+    Assistant,
+    /// A tool.
+    Tool,
+    /// A role this version does not know: an ordinary message.
+    Other,
+}
+
+/// What a part is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartKind {
+    /// Plain text.
+    Text,
+    /// The model's thinking.
+    Reasoning,
+    /// A call of a tool.
+    ToolCall,
+    /// The result of a call.
+    ToolResult,
+    /// A picture.
+    Image,
+    /// A part of a type this version does not know: counted by its JSON text, kept verbatim.
+    Unknown,
+}
+
+/// What a piece of text is within its part; counters price them differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PieceKind {
+    /// Text that a person or the model wrote.
+    Text,
+    /// Thinking.
+    Reasoning,
+    /// The name of a called tool.
+    CallName,
+    /// The arguments of a call as JSON text.
+    CallArguments,
+    /// Text of a tool result.
+    Result,
+    /// The name of a participant.
+    ParticipantName,
+    /// JSON text of something unknown.
+    Unknown,
+}
+
+/// A piece of text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// What it is.
+    pub kind: PieceKind,
+    /// Where it lies.
+    pub span: Span,
+}
+
+/// Where the content of a tool result stands in its message, so that it can be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// The list that holds the part and the part's index in it; `None` where the message itself is the part.
+    pub item: Option<(&'static str, u32)>,
+    /// The field that holds the content.
+    pub field: &'static str,
+}
+
+/// One part of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// What it is.
+    pub kind: PartKind,
+    /// The call id, as an index into [`Transcript::key_text`]; `None` where there is none.
+    pub key: Option<u32>,
+    /// The tool's name.
+    pub name: Option<Span>,
+    /// Its pieces, as a range of [`Transcript::pieces`].
+    pub pieces: Range<u32>,
+    /// Where its content stands (tool results only).
+    pub slot: Option<Slot>,
+    /// Pictures it holds.
+    pub images: u32,
+    /// A result that reports a failure.
+    pub is_error: bool,
+    /// UTF-16 length of the result's content as JSON, where the counter asked for it.
+    pub result_json_units: Option<u32>,
+}
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// Its parts, as a range of [`Transcript::parts`].
+    pub parts: Range<u32>,
+    /// A shell command that the user ran: it begins a turn, as a user message does.
+    pub is_bash_execution: bool,
+    /// It carries foldline's provenance label.
+    pub is_labelled_summary: bool,
+    /// Something in it can only be estimated (an unknown part, a picture).
+    pub is_estimated: bool,
+    /// Lone surrogates in it are read as U+FFFD.
+    pub has_lone_surrogates: bool,
+}
+
+/// The dialect that messages were read as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// OpenAI chat messages.
+    OpenAiChat,
+    /// Anthropic messages.
+    Anthropic,
+    /// A session format that is not sent to a provider as it stands.
+    Unframed,
+}
+
+/// Messages read into flat arrays.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transcript {
+    /// All text, one piece after another.
+    pub text: String,
+    /// The messages, one for each of the caller's.
+    pub messages: Vec<Message>,
+    /// All parts.
+    pub parts: Vec<Part>,
+    /// All pieces.
+    pub pieces: Vec<Piece>,
+    /// Text of each call id.
+    pub keys: Vec<Span>,
+    /// What a provider adds around these messages.
+    pub framing: Framing,
+}
+
+impl Transcript {
+    /// Number of messages.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// True without messages.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    /// The text of a span.
+    #[must_use]
+    pub fn str(&self, span: &Span) -> &str {
+        &self.text[span.start as usize..span.end as usize]
+    }
+
+    /// The indices of the parts of message `i`.
+    #[must_use]
+    pub fn part_range(&self, i: usize) -> Range<usize> {
+        let range = &self.messages[i].parts;
+        range.start as usize..range.end as usize
+    }
+
+    /// The parts of message `i`.
+    #[must_use]
+    pub fn parts_of(&self, i: usize) -> &[Part] {
+        &self.parts[self.part_range(i)]
+    }
+
+    /// The pieces of a part.
+    #[must_use]
+    pub fn pieces_of(&self, part: &Part) -> &[Piece] {
+        &self.pieces[part.pieces.start as usize..part.pieces.end as usize]
+    }
+
+    /// The id of a call as text.
+    #[must_use]
+    pub fn key_text(&self, key: u32) -> &str {
+        self.str(&self.keys[key as usize])
+    }
+
+    /// The text of a tool result: its pieces, joined by newlines.
+    #[must_use]
+    pub fn result_text(&self, part: &Part) -> String {
+        let texts: Vec<&str> = self.pieces_of(part).iter().map(|piece| self.str(&piece.span)).collect();
+        texts.join("\n")
+    }
+
+    /// A hash of everything that counting, rules and planning read, stable across platforms and versions of the
+    /// hash. Applying a plan to other messages than it was made for is refused by it. O(bytes of text).
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        let mut hash = xxhash_rust::xxh3::Xxh3::new();
+        hash.update(self.text.as_bytes());
+        let mut word = |value: usize| hash.update(&(value as u64).to_le_bytes());
+        for message in &self.messages {
+            word(message.role as usize);
+            word(message.parts.end as usize);
+        }
+        for part in &self.parts {
+            word(part.kind as usize);
+            word(part.key.map_or(usize::MAX, |key| key as usize));
+            word(part.pieces.end as usize);
+        }
+        for piece in &self.pieces {
+            word(piece.kind as usize);
+            word(piece.span.end as usize);
+        }
+        hash.digest()
+    }
+}
+
+/// Fills a [`Transcript`], message by message and part by part.
+#[derive(Debug)]
+pub struct Builder {
+    transcript: Transcript,
+    key_ids: HashMap<String, u32>,
+    wants_result_json: bool,
+    scratch: String,
+}
+
+impl Builder {
+    /// An empty builder. `wants_result_json` measures the JSON text of every result, which one heuristic needs.
+    #[must_use]
+    pub fn new(framing: Framing, wants_result_json: bool) -> Self {
+        let transcript = Transcript {
+            text: String::new(),
+            messages: Vec::new(),
+            parts: Vec::new(),
+            pieces: Vec::new(),
+            keys: Vec::new(),
+            framing,
+        };
+        Builder { transcript, key_ids: HashMap::new(), wants_result_json, scratch: String::new() }
+    }
+
+    /// Begins a message; parts that follow belong to it.
+    ///
+    /// # Errors
+    /// `too_many_messages` beyond [`MAX_MESSAGES`].
+    pub fn begin_message(&mut self, role: Role) -> Result<()> {
+        if self.transcript.messages.len() >= MAX_MESSAGES {
+            return Err(Error::limit("too_many_messages", "", format!("more than {MAX_MESSAGES} messages")));
+        }
+        let at = index_u32(self.transcript.parts.len())?;
+        self.transcript.messages.push(Message {
+            role,
+            parts: at..at,
+            is_bash_execution: false,
+            is_labelled_summary: false,
+            is_estimated: false,
+            has_lone_surrogates: false,
+        });
+        Ok(())
+    }
+
+    /// The message being filled.
+    pub fn message(&mut self) -> Option<&mut Message> {
+        self.transcript.messages.last_mut()
+    }
+
+    /// Begins a part of the current message; pieces that follow belong to it.
+    ///
+    /// # Errors
+    /// `too_many_parts` beyond 2^32.
+    pub fn begin_part(&mut self, kind: PartKind) -> Result<&mut Part> {
+        let pieces = index_u32(self.transcript.pieces.len())?;
+        self.transcript.parts.push(Part {
+            kind,
+            key: None,
+            name: None,
+            pieces: pieces..pieces,
+            slot: None,
+            images: 0,
+            is_error: false,
+            result_json_units: None,
+        });
+        let end = index_u32(self.transcript.parts.len())?;
+        if let Some(message) = self.transcript.messages.last_mut() {
+            message.parts.end = end;
+            message.is_estimated |= matches!(kind, PartKind::Unknown | PartKind::Image);
+        }
+        self.part().ok_or_else(|| Error::internal("no_part", "a part was begun outside a message"))
+    }
+
+    /// The part being filled.
+    pub fn part(&mut self) -> Option<&mut Part> {
+        self.transcript.parts.last_mut()
+    }
+
+    /// Adds a piece of text from a string node. False where the node is not a string.
+    ///
+    /// # Errors
+    /// `too_much_text` beyond 4 GiB.
+    pub fn push_text<N: Node>(&mut self, kind: PieceKind, node: &N) -> Result<bool> {
+        let start = self.transcript.text.len();
+        let text = &mut self.transcript.text;
+        let read = node.with_text(|piece, lossy| {
+            text.push_str(piece);
+            lossy
+        });
+        match read {
+            Some(lossy) => self.close_piece(kind, start, lossy).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// Adds the compact JSON of a node as a piece.
+    ///
+    /// # Errors
+    /// Those of [`Node::write_json`]; `too_much_text` beyond 4 GiB.
+    pub fn push_json<N: Node>(&mut self, kind: PieceKind, node: &N) -> Result<()> {
+        let start = self.transcript.text.len();
+        let lossy = node.write_json(&mut self.transcript.text)?;
+        self.close_piece(kind, start, lossy)
+    }
+
+    fn close_piece(&mut self, kind: PieceKind, start: usize, lossy: bool) -> Result<()> {
+        let span = index_u32(start)?..index_u32(self.transcript.text.len())?;
+        self.transcript.pieces.push(Piece { kind, span });
+        let end = index_u32(self.transcript.pieces.len())?;
+        if let Some(part) = self.transcript.parts.last_mut() {
+            part.pieces.end = end;
+        }
+        if let Some(message) = self.transcript.messages.last_mut() {
+            message.has_lone_surrogates |= lossy;
+            message.is_estimated |= kind == PieceKind::Unknown;
+        }
+        Ok(())
+    }
+
+    /// Notes the tool's name of the current part, and adds it as a piece where `kind` is given.
+    ///
+    /// # Errors
+    /// `too_much_text` beyond 4 GiB.
+    pub fn set_name<N: Node>(&mut self, node: &N, kind: Option<PieceKind>) -> Result<()> {
+        let start = self.transcript.text.len();
+        let text = &mut self.transcript.text;
+        let Some(lossy) = node.with_text(|name, lossy| {
+            text.push_str(name);
+            lossy
+        }) else {
+            return Ok(());
+        };
+        let span = index_u32(start)?..index_u32(self.transcript.text.len())?;
+        if let Some(part) = self.transcript.parts.last_mut() {
+            part.name = Some(span);
+        }
+        match kind {
+            Some(kind) => self.close_piece(kind, start, lossy),
+            None => Ok(()),
+        }
+    }
+
+    /// Notes the call id of the current part. An empty or non-string id is no id.
+    ///
+    /// # Errors
+    /// `too_much_text` beyond 4 GiB.
+    pub fn set_key<N: Node>(&mut self, node: Option<N>) -> Result<()> {
+        let Some(id) =
+            node.and_then(|node| node.with_text(|id, _| id.to_owned())).filter(|id| !id.is_empty())
+        else {
+            return Ok(());
+        };
+        let key = match self.key_ids.get(&id) {
+            Some(&key) => key,
+            None => {
+                let start = index_u32(self.transcript.text.len())?;
+                self.transcript.text.push_str(&id);
+                let key = index_u32(self.transcript.keys.len())?;
+                self.transcript.keys.push(start..index_u32(self.transcript.text.len())?);
+                self.key_ids.insert(id, key);
+                key
+            }
+        };
+        if let Some(part) = self.transcript.parts.last_mut() {
+            part.key = Some(key);
+        }
+        Ok(())
+    }
+
+    /// Measures the JSON text of a result's content, where the counter asked for it.
+    ///
+    /// # Errors
+    /// Those of [`Node::write_json`].
+    pub fn measure_result<N: Node>(&mut self, content: &N) -> Result<()> {
+        if !self.wants_result_json {
+            return Ok(());
+        }
+        self.scratch.clear();
+        content.write_json(&mut self.scratch)?;
+        let units = index_u32(self.scratch.encode_utf16().count())?;
+        if let Some(part) = self.transcript.parts.last_mut() {
+            part.result_json_units = Some(units);
+        }
+        Ok(())
+    }
+
+    /// Ends the current message.
+    pub fn end_message(&mut self) {
+        let Some(message) = self.transcript.messages.last() else { return };
+        let parts = &self.transcript.parts[message.parts.start as usize..];
+        let labelled = message.role == Role::User
+            && parts
+                .iter()
+                .find(|part| part.kind == PartKind::Text)
+                .and_then(|part| self.transcript.pieces_of(part).first())
+                .is_some_and(|piece| self.transcript.str(&piece.span).starts_with(SUMMARY_LABEL));
+        if let Some(message) = self.transcript.messages.last_mut() {
+            message.is_labelled_summary = labelled;
+        }
+    }
+
+    /// The finished transcript.
+    #[must_use]
+    pub fn finish(self) -> Transcript {
+        self.transcript
+    }
+}
+
+/// A position as the 32-bit integer that the arrays store.
+fn index_u32(value: usize) -> Result<u32> {
+    u32::try_from(value).map_err(|_| {
+        Error::limit("too_much_text", "", "more than 2^32 bytes, parts or pieces in a transcript")
+    })
+}
