@@ -4,9 +4,12 @@
 //! `rules` find groups and legal cuts, `plan` decides, `apply` turns a plan into edits. Every stage
 //! turns one immutable value into the next; nothing below `python` knows about Python.
 
+pub mod apply;
 pub mod count;
 pub mod error;
 pub mod formats;
 pub mod json;
 pub mod node;
+pub mod plan;
+pub mod rules;
 pub mod transcript;

@@ -1,1 +1,5 @@
 //! Counting: exact encodings, heuristics and what providers add around the text.
+
+pub mod counter;
+pub mod framing;
+pub mod heuristics;

@@ -1,0 +1,190 @@
+//! What a counter is: something that prices a text, and from that a message.
+
+use super::framing::FramingCost;
+use crate::error::{Error, Result};
+use crate::transcript::{Framing, Part, Piece, PieceKind, Transcript};
+
+/// How far a count can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CountKind {
+    /// Equal to the tokenizer's own count.
+    Exact,
+    /// Fitted to what a provider reported.
+    Calibrated,
+    /// A formula.
+    Estimated,
+}
+
+impl CountKind {
+    /// The public name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            CountKind::Exact => "exact",
+            CountKind::Calibrated => "calibrated",
+            CountKind::Estimated => "estimated",
+        }
+    }
+}
+
+/// One message as it will be sent: some of its results may have been replaced by another text.
+#[derive(Clone, Copy, Debug)]
+pub struct MessageView<'a> {
+    /// The transcript.
+    pub transcript: &'a Transcript,
+    /// The message.
+    pub index: usize,
+    /// Parts (indices into [`Transcript::parts`]) whose content is replaced, with the text that stands there.
+    pub replaced: &'a [(usize, String)],
+}
+
+/// A part as it will be sent.
+#[derive(Clone, Copy, Debug)]
+pub enum PartView<'a> {
+    /// As it is.
+    Original(&'a Part),
+    /// A result with another content.
+    Replaced(&'a Part, &'a str),
+}
+
+impl<'a> MessageView<'a> {
+    /// A message as it is.
+    #[must_use]
+    pub fn original(transcript: &'a Transcript, index: usize) -> Self {
+        MessageView { transcript, index, replaced: &[] }
+    }
+
+    /// Its parts.
+    pub fn parts(&self) -> impl Iterator<Item = PartView<'a>> + use<'a> {
+        let (transcript, replaced) = (self.transcript, self.replaced);
+        transcript.part_range(self.index).map(move |at| {
+            let part = &transcript.parts[at];
+            match replaced.iter().find(|(index, _)| *index == at) {
+                Some((_, text)) => PartView::Replaced(part, text),
+                None => PartView::Original(part),
+            }
+        })
+    }
+
+    /// Every text of the message with what it is.
+    pub fn texts(&self) -> impl Iterator<Item = (PieceKind, &'a str)> + use<'a> {
+        let transcript = self.transcript;
+        self.parts().flat_map(move |view| {
+            let (pieces, replacement): (&[Piece], Option<&str>) = match view {
+                PartView::Original(part) => (transcript.pieces_of(part), None),
+                PartView::Replaced(_, text) => (&[], Some(text)),
+            };
+            let replacement = replacement.map(|text| (PieceKind::Result, text));
+            pieces.iter().map(move |piece| (piece.kind, transcript.str(&piece.span))).chain(replacement)
+        })
+    }
+
+    /// Pictures in the message.
+    #[must_use]
+    pub fn images(&self) -> u32 {
+        let of = |view| match view {
+            PartView::Original(part) => part.images,
+            PartView::Replaced(..) => 0,
+        };
+        self.parts().map(of).sum()
+    }
+}
+
+/// Called between pieces of work; `false` stops it.
+pub type GoOn<'a> = &'a mut dyn FnMut() -> bool;
+
+/// Prices texts and messages.
+pub trait Counter: Send + Sync {
+    /// Tokens of a text. O(bytes).
+    ///
+    /// # Errors
+    /// `interrupted` when `go_on` said so, or what a caller's own counter raised.
+    fn count(&self, text: &str, go_on: GoOn<'_>) -> Result<u64>;
+
+    /// Tokens of a message: its texts, and what is added around them.
+    ///
+    /// # Errors
+    /// Those of [`Counter::count`].
+    fn count_message(&self, message: &MessageView<'_>, go_on: GoOn<'_>) -> Result<u32> {
+        let framing = self.framing(message.transcript.framing);
+        let mut total = u64::from(framing.of_message(message));
+        for (_, text) in message.texts() {
+            total += self.count(text, go_on)?;
+        }
+        tokens_u32(total)
+    }
+
+    /// What a provider adds around these messages, in this counter's tokens.
+    fn framing(&self, framing: Framing) -> FramingCost {
+        let _ = framing;
+        FramingCost::NONE
+    }
+
+    /// How far its counts of texts can be trusted.
+    fn kind(&self) -> CountKind;
+
+    /// Whether [`Part::result_json_units`] must be measured.
+    fn wants_result_json(&self) -> bool {
+        false
+    }
+}
+
+/// A caller's own function.
+pub struct CustomCounter<F>(pub F);
+
+impl<F: Fn(&str) -> Result<u64> + Send + Sync> Counter for CustomCounter<F> {
+    fn count(&self, text: &str, go_on: GoOn<'_>) -> Result<u64> {
+        if go_on() { (self.0)(text) } else { Err(Error::interrupted()) }
+    }
+
+    fn kind(&self) -> CountKind {
+        CountKind::Estimated
+    }
+}
+
+/// Counts of a list of messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// Tokens of each message, with what is added around it.
+    pub per_message: Vec<u32>,
+    /// Tokens that are added once a request.
+    pub overhead: u32,
+    /// The kind of the total: the least certain of its parts.
+    pub kind: CountKind,
+}
+
+impl Counts {
+    /// All messages and the overhead.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.per_message.iter().map(|&tokens| u64::from(tokens)).sum::<u64>() + u64::from(self.overhead)
+    }
+}
+
+/// Counts every message of a transcript. O(bytes).
+///
+/// # Errors
+/// Those of [`Counter::count`], placed at the message.
+pub fn count_transcript(counter: &dyn Counter, transcript: &Transcript, go_on: GoOn<'_>) -> Result<Counts> {
+    let framing = counter.framing(transcript.framing);
+    let mut kind = counter.kind().max(framing.kind);
+    let mut per_message = Vec::with_capacity(transcript.len());
+    for (index, message) in transcript.messages.iter().enumerate() {
+        if message.is_estimated {
+            kind = CountKind::Estimated;
+        }
+        let view = MessageView::original(transcript, index);
+        per_message.push(counter.count_message(&view, go_on).map_err(|error| error.at(index))?);
+    }
+    let overhead = if transcript.is_empty() { 0 } else { framing.request };
+    Ok(Counts { per_message, overhead, kind })
+}
+
+/// A count as the 32-bit number that arrays hold.
+///
+/// # Errors
+/// `too_many_tokens` beyond 2^32.
+pub fn tokens_u32(total: u64) -> Result<u32> {
+    u32::try_from(total)
+        .map_err(|_| Error::limit("too_many_tokens", "", "a message of more than 2^32 tokens"))
+}

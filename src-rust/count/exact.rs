@@ -1,0 +1,46 @@
+//! The exact counter: an encoding for the text and a framing table for what goes around it.
+
+use super::counter::{CountKind, Counter, GoOn};
+use super::encoding::Encoding;
+use super::framing::FramingCost;
+use crate::error::{Error, Result};
+use crate::transcript::Framing;
+
+/// Counts with an encoding.
+#[derive(Clone, Copy)]
+pub struct ExactCounter {
+    encoding: &'static Encoding,
+}
+
+impl ExactCounter {
+    /// The counter of an encoding.
+    ///
+    /// # Errors
+    /// `unknown_encoding`.
+    pub fn new(name: &str) -> Result<Self> {
+        Encoding::get(name).map(|encoding| ExactCounter { encoding }).ok_or_else(|| {
+            let known = Encoding::names().join(", ");
+            Error::config("unknown_encoding", "encoding", format!("not one of {known}"))
+        })
+    }
+
+    /// The encoding.
+    #[must_use]
+    pub fn encoding(&self) -> &'static Encoding {
+        self.encoding
+    }
+}
+
+impl Counter for ExactCounter {
+    fn count(&self, text: &str, go_on: GoOn<'_>) -> Result<u64> {
+        self.encoding.count_with_check(text, go_on).map(|n| n as u64).ok_or_else(Error::interrupted)
+    }
+
+    fn framing(&self, framing: Framing) -> FramingCost {
+        FramingCost::of(framing)
+    }
+
+    fn kind(&self) -> CountKind {
+        CountKind::Exact
+    }
+}

@@ -1,0 +1,134 @@
+//! `FitTokens`: at most so many tokens in all, by folding, then clearing, then shortening.
+
+use super::record::Edit;
+use super::shrink::{Shrinker, Shrunk};
+use crate::count::counter::GoOn;
+use crate::error::Result;
+use crate::rules::Structure;
+
+/// What a request costs at the various stages.
+pub(super) struct Costs<'a> {
+    pub tokens: &'a [u32],
+    /// Tokens of counting messages at or after k.
+    pub counting_after: &'a [u64],
+    pub overhead: u64,
+    pub summary_tokens: u64,
+}
+
+/// The last legal cut that spares the newest group, and what could still be cleared and shortened there.
+pub(super) struct LastResort {
+    /// The cut; 0 where nothing is folded there.
+    pub cut: usize,
+    /// Everything at that cut, with overhead and summary.
+    pub total: u64,
+    /// Messages of the tail that would shrink, largest saving first.
+    clearable: Vec<Shrunk>,
+    /// Messages of the newest group that would shrink, largest saving first.
+    shortenable: Vec<Shrunk>,
+    /// The least that can be reached.
+    pub floor: u64,
+}
+
+/// What to do for a budget.
+pub(super) struct Fitted {
+    pub cut: usize,
+    pub edits: Vec<Edit>,
+}
+
+impl Costs<'_> {
+    /// Everything as it is.
+    pub fn as_is(&self) -> u64 {
+        self.tokens.iter().map(|&tokens| u64::from(tokens)).sum::<u64>() + self.overhead
+    }
+
+    /// Everything after folding at a cut that folds something.
+    fn at(&self, cut: usize) -> u64 {
+        self.as_is() - (self.counting_after[0] - self.counting_after[cut]) + self.summary_tokens
+    }
+
+    fn saving(&self, shrunk: &Shrunk) -> u64 {
+        u64::from(self.tokens[shrunk.message] - shrunk.tokens)
+    }
+}
+
+/// The first index at which a cut would fold a message of the newest group, which is never folded.
+fn limit(structure: &Structure) -> usize {
+    match structure.group_of.last() {
+        Some(&group) if structure.counts(structure.len() - 1) => structure.groups[group as usize].first,
+        _ => structure.len(),
+    }
+}
+
+/// Legal cuts that fold something and spare the newest group, ascending.
+fn folding_cuts(structure: &Structure) -> impl DoubleEndedIterator<Item = usize> + '_ {
+    let first_real = (0..structure.len()).find(|&i| structure.counts(i) && !structure.is_summary[i]);
+    let from = first_real.map_or(usize::MAX, |i| i + 1);
+    (from.min(structure.len() + 1)..=limit(structure)).filter(|&k| structure.is_legal[k])
+}
+
+/// Prepares clearing and shortening at the last legal cut. O(results of the tail).
+pub(super) fn last_resort(
+    structure: &Structure,
+    costs: &Costs<'_>,
+    shrinker: &Shrinker<'_>,
+    go_on: GoOn<'_>,
+) -> Result<LastResort> {
+    let cut = folding_cuts(structure).next_back().unwrap_or(0);
+    let total = if cut == 0 { costs.as_is() } else { costs.at(cut) };
+    let newest = structure.group_of.last().copied();
+    let (mut clearable, mut shortenable) = (Vec::new(), Vec::new());
+    for message in (cut..structure.len()).filter(|&i| structure.counts(i) && structure.is_result[i]) {
+        if let Some(shrunk) = shrinker.cleared(message, costs.tokens[message], go_on)? {
+            let is_newest = Some(structure.group_of[message]) == newest;
+            if is_newest { &mut shortenable } else { &mut clearable }.push(shrunk);
+        }
+    }
+    for list in [&mut clearable, &mut shortenable] {
+        list.sort_by_key(|shrunk| (std::cmp::Reverse(costs.saving(shrunk)), shrunk.message));
+    }
+    let savings: u64 = clearable.iter().chain(&shortenable).map(|shrunk| costs.saving(shrunk)).sum();
+    let floor = costs.as_is().min(total - savings);
+    Ok(LastResort { cut, total, clearable, shortenable, floor })
+}
+
+/// Finds what fits into `limit` tokens; `None` where nothing does, which is where `limit < floor`.
+pub(super) fn fit(
+    structure: &Structure,
+    costs: &Costs<'_>,
+    last: LastResort,
+    shrinker: &Shrinker<'_>,
+    limit: u64,
+    go_on: GoOn<'_>,
+) -> Result<Option<Fitted>> {
+    if costs.as_is() <= limit {
+        return Ok(Some(Fitted { cut: 0, edits: Vec::new() }));
+    }
+    if let Some(cut) = folding_cuts(structure).find(|&cut| costs.at(cut) <= limit) {
+        return Ok(Some(Fitted { cut, edits: Vec::new() }));
+    }
+    if limit < last.floor {
+        return Ok(None);
+    }
+    let (mut total, mut edits) = (last.total, Vec::new());
+    for shrunk in last.clearable {
+        if total <= limit {
+            break;
+        }
+        total -= costs.saving(&shrunk);
+        edits.extend(shrunk.edits);
+    }
+    for cleared in last.shortenable {
+        if total <= limit {
+            break;
+        }
+        let tokens = costs.tokens[cleared.message];
+        let rest = total - u64::from(tokens);
+        let room = u32::try_from(limit.saturating_sub(rest)).unwrap_or(u32::MAX);
+        let shrunk =
+            if cleared.tokens <= room { shrinker.shortened(&cleared, tokens, room, go_on)? } else { cleared };
+        total = rest + u64::from(shrunk.tokens);
+        edits.extend(shrunk.edits);
+    }
+    edits.sort_by_key(|edit| (edit.message, edit.part));
+    Ok((total <= limit).then_some(Fitted { cut: last.cut, edits }))
+}

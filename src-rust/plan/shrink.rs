@@ -1,0 +1,170 @@
+//! What a message costs when its tool results are cleared or shortened.
+
+use super::record::Edit;
+use crate::count::counter::{Counter, GoOn, MessageView};
+use crate::error::{Error, Result};
+use crate::rules::Structure;
+use crate::transcript::Transcript;
+
+/// What stands in the place of a cleared result.
+pub const PLACEHOLDER: &str = "[cleared]";
+
+/// What stands between the head and the tail of a shortened result.
+pub const SHORTEN_MARKER: &str = "\n[... shortened ...]\n";
+
+/// The head and the tail of a text around the marker, by numbers of code points.
+#[must_use]
+pub fn shortened_text(text: &str, head_chars: usize, tail_chars: usize) -> String {
+    let head_end = text.char_indices().nth(head_chars).map_or(text.len(), |(at, _)| at);
+    let tail_start = match tail_chars.checked_sub(1) {
+        None => text.len(),
+        Some(back) => text.char_indices().nth_back(back).map_or(0, |(at, _)| at),
+    };
+    [&text[..head_end], SHORTEN_MARKER, &text[tail_start.max(head_end)..]].concat()
+}
+
+/// The changed results of one message, as indices of parts with their new text.
+///
+/// # Errors
+/// `plan_mismatch` where an edit names no result.
+pub fn replacements(transcript: &Transcript, message: usize, edits: &[Edit]) -> Result<Vec<(usize, String)>> {
+    if message >= transcript.len() {
+        return Err(plan_mismatch());
+    }
+    let range = transcript.part_range(message);
+    edits
+        .iter()
+        .map(|edit| {
+            let part = range.clone().nth(edit.part).ok_or_else(plan_mismatch)?;
+            let content = match edit.kept_chars {
+                None => PLACEHOLDER.to_owned(),
+                Some((head, tail)) => {
+                    shortened_text(&transcript.result_text(&transcript.parts[part]), head, tail)
+                }
+            };
+            Ok((part, content))
+        })
+        .collect()
+}
+
+/// What an edit gets that names a part that is not there.
+fn plan_mismatch() -> Error {
+    Error::message("plan_mismatch", "", "the plan names a result that is not there")
+}
+
+/// Prices messages with changed results.
+pub(super) struct Shrinker<'a> {
+    pub transcript: &'a Transcript,
+    pub structure: &'a Structure,
+    pub counter: &'a dyn Counter,
+}
+
+/// A message with changed results.
+pub(super) struct Shrunk {
+    pub message: usize,
+    pub tokens: u32,
+    pub edits: Vec<Edit>,
+}
+
+impl Shrinker<'_> {
+    /// The results of a message that may be changed.
+    fn parts(&self, message: usize) -> Vec<usize> {
+        let range = self.transcript.part_range(message);
+        range.filter(|&part| self.structure.is_clearable(self.transcript, part)).collect()
+    }
+
+    fn price(&self, message: usize, replaced: &[(usize, String)], go_on: GoOn<'_>) -> Result<u32> {
+        let view = MessageView { transcript: self.transcript, index: message, replaced };
+        self.counter.count_message(&view, go_on).map_err(|error| error.at(message))
+    }
+
+    fn edit(&self, message: usize, part: usize, kept_chars: Option<(usize, usize)>) -> Edit {
+        Edit { message, part: part - self.transcript.part_range(message).start, kept_chars }
+    }
+
+    /// The message with all its results at the placeholder; `None` where it has none or would not shrink.
+    pub fn cleared(&self, message: usize, tokens: u32, go_on: GoOn<'_>) -> Result<Option<Shrunk>> {
+        let parts = self.parts(message);
+        if parts.is_empty() {
+            return Ok(None);
+        }
+        let replaced: Vec<_> = parts.iter().map(|&part| (part, PLACEHOLDER.to_owned())).collect();
+        let cleared = self.price(message, &replaced, go_on)?;
+        let edits = parts.iter().map(|&part| self.edit(message, part, None)).collect();
+        Ok((cleared < tokens).then_some(Shrunk { message, tokens: cleared, edits }))
+    }
+
+    /// The message with its results shortened one after the other, largest saving first, until it costs at most
+    /// `room`; the last one keeps as much of its text as fits. `cleared` must cost at most `room`.
+    pub fn shortened(&self, cleared: &Shrunk, tokens: u32, room: u32, go_on: GoOn<'_>) -> Result<Shrunk> {
+        let message = cleared.message;
+        let mut savings = Vec::new();
+        for part in self.parts(message) {
+            let alone = self.price(message, &[(part, PLACEHOLDER.to_owned())], go_on)?;
+            savings.push((tokens.saturating_sub(alone), part));
+        }
+        savings.sort_by_key(|&(saving, part)| (std::cmp::Reverse(saving), part));
+        let mut replaced: Vec<(usize, String)> = Vec::new();
+        let mut edits: Vec<Edit> = Vec::new();
+        for (_, part) in savings {
+            replaced.push((part, PLACEHOLDER.to_owned()));
+            let mut price = self.price(message, &replaced, go_on)?;
+            let mut kept_chars = None;
+            if price <= room
+                && let Some((kept, better)) = self.longest_that_fits(message, &mut replaced, room, go_on)?
+            {
+                (kept_chars, price) = (Some(kept), better);
+            }
+            edits.push(self.edit(message, part, kept_chars));
+            if price <= room {
+                edits.sort_by_key(|edit| edit.part);
+                return Ok(Shrunk { message, tokens: price, edits });
+            }
+        }
+        Ok(Shrunk { message, tokens: cleared.tokens, edits: cleared.edits.clone() })
+    }
+
+    /// Looks for the most text that the last of `replaced` may keep; leaves the placeholder where none fits.
+    ///
+    /// Halves the range, since more text costs more. An exact tokenizer is not quite monotone (one more character
+    /// may merge two tokens): what is found always fits, and is the longest up to such a merge.
+    fn longest_that_fits(
+        &self,
+        message: usize,
+        replaced: &mut [(usize, String)],
+        room: u32,
+        go_on: GoOn<'_>,
+    ) -> Result<Option<((usize, usize), u32)>> {
+        let Some(last) = replaced.len().checked_sub(1) else { return Ok(None) };
+        let text = self.transcript.result_text(&self.transcript.parts[replaced[last].0]);
+        let (mut fits, mut too_long) = (0, text.chars().count());
+        let mut best = None;
+        while fits + 1 < too_long {
+            let middle = fits + (too_long - fits) / 2;
+            let kept = (middle.div_ceil(2), middle / 2);
+            replaced[last].1 = shortened_text(&text, kept.0, kept.1);
+            let price = self.price(message, replaced, go_on)?;
+            if price <= room {
+                (fits, best) = (middle, Some((kept, price)));
+            } else {
+                too_long = middle;
+            }
+        }
+        if best.is_none() {
+            replaced[last].1 = PLACEHOLDER.to_owned();
+        }
+        Ok(best)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn head_and_tail_stay() {
+        assert_eq!(shortened_text("abcdef", 2, 1), format!("ab{SHORTEN_MARKER}f"));
+        assert_eq!(shortened_text("äöü", 1, 0), format!("ä{SHORTEN_MARKER}"));
+        assert_eq!(shortened_text("ab", 5, 5), format!("ab{SHORTEN_MARKER}"));
+    }
+}

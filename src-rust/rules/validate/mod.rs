@@ -1,0 +1,64 @@
+//! What providers reject, read off a transcript.
+//!
+//! A validator answers with everything that is wrong, each with the index of the message and a stable code, in
+//! the order of the messages. An empty answer means that the provider's rules on structure are met.
+
+mod anthropic;
+mod openai_chat;
+
+use crate::error::{Error, Result};
+use crate::transcript::Transcript;
+
+/// A provider's API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Provider {
+    /// Chat completions, and services that speak them.
+    OpenAiChat,
+    /// Anthropic's messages.
+    Anthropic,
+}
+
+impl Provider {
+    /// Every provider with its public name.
+    pub const ALL: &'static [(&'static str, Provider)] =
+        &[("openai", Provider::OpenAiChat), ("anthropic", Provider::Anthropic)];
+
+    /// The provider of that name.
+    ///
+    /// # Errors
+    /// `unknown_provider`.
+    pub fn from_name(name: &str) -> Result<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, provider)| *provider).ok_or_else(|| {
+            let known: Vec<&str> = Self::ALL.iter().map(|(name, _)| *name).collect();
+            Error::config("unknown_provider", "provider", format!("not one of {}", known.join(", ")))
+        })
+    }
+}
+
+/// Something that a provider rejects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The message.
+    pub index: usize,
+    /// A stable code.
+    pub code: &'static str,
+    /// What is wrong, without content.
+    pub detail: String,
+}
+
+impl Problem {
+    fn new(index: usize, code: &'static str, detail: impl Into<String>) -> Self {
+        Problem { index, code, detail: detail.into() }
+    }
+}
+
+/// Everything that `provider` would reject. O(parts).
+#[must_use]
+pub fn validate(transcript: &Transcript, provider: Provider) -> Vec<Problem> {
+    let mut problems = match provider {
+        Provider::OpenAiChat => openai_chat::problems(transcript),
+        Provider::Anthropic => anthropic::problems(transcript),
+    };
+    problems.sort_by_key(|problem| problem.index);
+    problems
+}

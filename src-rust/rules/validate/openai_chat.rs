@@ -1,0 +1,83 @@
+//! OpenAI chat: every call of an assistant message is answered by the tool messages directly behind it, and every
+//! tool message answers such a call.
+
+use std::collections::HashMap;
+
+use super::Problem;
+use crate::transcript::{Part, PartKind, Role, Transcript};
+
+/// The calls of the newest assistant message that wait for their results.
+#[derive(Default)]
+struct Waiting {
+    assistant: usize,
+    by_key: HashMap<u32, u32>,
+    without_key: u32,
+}
+
+impl Waiting {
+    fn calls(&self) -> u32 {
+        self.by_key.values().sum::<u32>() + self.without_key
+    }
+
+    /// Takes one call that `result` answers; false where there is none.
+    fn answer(&mut self, result: &Part) -> bool {
+        let open = match result.key {
+            Some(key) => self.by_key.get_mut(&key),
+            None => Some(&mut self.without_key),
+        };
+        match open {
+            Some(count) if *count > 0 => {
+                *count -= 1;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut waiting = Waiting::default();
+    for (index, message) in transcript.messages.iter().enumerate() {
+        if message.role == Role::Tool {
+            for part in transcript.parts_of(index).iter().filter(|part| part.kind == PartKind::ToolResult) {
+                if !waiting.answer(part) {
+                    let detail = "answers no call of the assistant message before it";
+                    problems.push(Problem::new(index, "result_without_call", detail));
+                }
+            }
+            continue;
+        }
+        close(&mut waiting, &mut problems);
+        waiting.assistant = index;
+        for part in transcript.parts_of(index).iter().filter(|part| part.kind == PartKind::ToolCall) {
+            match part.key {
+                Some(key) => *waiting.by_key.entry(key).or_default() += 1,
+                None => waiting.without_key += 1,
+            }
+        }
+        match message.role {
+            Role::Other => problems.push(Problem::new(index, "unknown_role", "a role the API does not know")),
+            Role::Assistant => {}
+            _ if waiting.calls() > 0 => {
+                problems.push(Problem::new(
+                    index,
+                    "call_outside_assistant",
+                    "only the assistant may call tools",
+                ));
+            }
+            _ => {}
+        }
+    }
+    close(&mut waiting, &mut problems);
+    problems
+}
+
+fn close(waiting: &mut Waiting, problems: &mut Vec<Problem>) {
+    let calls = waiting.calls();
+    if calls > 0 {
+        let detail = format!("{calls} call(s) not answered directly behind the message");
+        problems.push(Problem::new(waiting.assistant, "call_unanswered", detail));
+    }
+    *waiting = Waiting::default();
+}
