@@ -101,6 +101,14 @@ pub trait Counter: Send + Sync {
     /// `interrupted` when `go_on` said so, or what a caller's own counter raised.
     fn count(&self, text: &str, go_on: GoOn<'_>) -> Result<u64>;
 
+    /// Tokens of a text where they are at most `limit`, else `None`; exact counters stop as soon as it is passed.
+    ///
+    /// # Errors
+    /// Those of [`Counter::count`].
+    fn count_upto(&self, text: &str, limit: u64, go_on: GoOn<'_>) -> Result<Option<u64>> {
+        Ok(Some(self.count(text, go_on)?).filter(|&tokens| tokens <= limit))
+    }
+
     /// Tokens of a message: its texts, and what is added around them.
     ///
     /// # Errors
@@ -178,6 +186,29 @@ pub fn count_transcript(counter: &dyn Counter, transcript: &Transcript, go_on: G
     }
     let overhead = if transcript.is_empty() { 0 } else { framing.request };
     Ok(Counts { per_message, overhead, kind })
+}
+
+/// Whether a transcript with `more` tokens beside it has at most `limit`; stops at the message that passes it.
+///
+/// # Errors
+/// Those of [`Counter::count`], placed at the message.
+pub fn transcript_fits(
+    counter: &dyn Counter,
+    transcript: &Transcript,
+    more: u64,
+    limit: u64,
+    go_on: GoOn<'_>,
+) -> Result<bool> {
+    let overhead = if transcript.is_empty() { 0 } else { counter.framing(transcript.framing).request };
+    let mut total = u64::from(overhead) + more;
+    for index in 0..transcript.len() {
+        if total > limit {
+            return Ok(false);
+        }
+        let view = MessageView::original(transcript, index);
+        total += u64::from(counter.count_message(&view, go_on).map_err(|error| error.at(index))?);
+    }
+    Ok(total <= limit)
 }
 
 /// A count as the 32-bit number that arrays hold.

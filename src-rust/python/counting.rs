@@ -1,0 +1,291 @@
+//! `TokenCounter`: texts, batches and message lists in, numbers out.
+
+use std::borrow::Cow;
+
+use numpy::{PyArray1, PyArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyString, PyType};
+
+use super::gate::{exception, guard, raise_later, run};
+use super::node::{PyNode, text_of};
+use crate::count::counter::{self, Counter, CountKind, CustomCounter, GoOn};
+use crate::count::encoding::Encoding;
+use crate::count::exact::ExactCounter;
+use crate::count::heuristics::Heuristic;
+use crate::count::models::encoding_of_model;
+use crate::error::{Error, Result};
+use crate::formats::{Format, detect, read_messages};
+use crate::json::with_document;
+use crate::node::Node;
+use crate::transcript::Transcript;
+
+/// Prices texts and messages in tokens.
+#[pyclass(frozen, module = "foldline")]
+pub(super) struct TokenCounter {
+    pub counter: Box<dyn Counter>,
+    name: String,
+}
+
+/// Counts of a list of messages.
+#[pyclass(frozen, module = "foldline")]
+pub(super) struct Counts {
+    counts: counter::Counts,
+    per_message: Py<PyArray1<u32>>,
+}
+
+/// A transcript read from Python messages or JSON bytes, with its dialect.
+pub(super) struct Read {
+    pub transcript: Transcript,
+    pub format: Format,
+}
+
+/// Reads messages: a list or tuple of dicts, or the bytes of a JSON array.
+pub(super) fn read(messages: &Bound<'_, PyAny>, format: &str, wants_result_json: bool) -> Result<Read> {
+    if let Ok(bytes) = messages.cast::<PyBytes>() {
+        return with_document(bytes.as_bytes(), |node| read_node(&node, format, wants_result_json))?;
+    }
+    read_node(&PyNode(messages.clone()), format, wants_result_json)
+}
+
+fn read_node<N: Node>(messages: &N, format: &str, wants_result_json: bool) -> Result<Read> {
+    let format = if format == "auto" { detect(messages)? } else { Format::from_name(format)? };
+    Ok(Read { transcript: read_messages(messages, format, wants_result_json)?, format })
+}
+
+impl TokenCounter {
+    fn build(spec: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let py = spec.py();
+        if let Ok(name) = spec.cast::<PyString>() {
+            let name = name.to_cow()?.into_owned();
+            if let Some(heuristic) = Heuristic::from_name(&name) {
+                return Ok(TokenCounter { counter: Box::new(heuristic), name });
+            }
+            let counter = ExactCounter::new(&name).map_err(|_| exception(py, unknown_spec()))?;
+            return Ok(TokenCounter { counter: Box::new(counter), name });
+        }
+        if spec.is_callable() {
+            let callable = spec.clone().unbind();
+            let counter = CustomCounter(move |text: &str| Python::attach(|py| call(py, &callable, text)));
+            return Ok(TokenCounter { counter: Box::new(counter), name: "callable".to_owned() });
+        }
+        Err(exception(py, unknown_spec()))
+    }
+}
+
+fn unknown_spec() -> Error {
+    let heuristics: Vec<&str> = Heuristic::ALL.iter().map(|(name, _)| *name).collect();
+    let known = [Encoding::names(), &heuristics].concat().join(", ");
+    Error::config("unknown_counter", "counter", format!("neither a callable nor one of {known}"))
+}
+
+/// Calls a caller's own counter.
+fn call(py: Python<'_>, callable: &Py<PyAny>, text: &str) -> Result<u64> {
+    let counted = callable.call1(py, (text,)).map_err(raise_later)?;
+    counted.extract::<u64>(py).map_err(|_| {
+        Error::config("bad_counter_result", "counter", "the callable returned no whole number from 0")
+    })
+}
+
+#[pymethods]
+impl TokenCounter {
+    #[new]
+    #[pyo3(signature = (spec = None, /))]
+    fn new(py: Python<'_>, spec: Option<Bound<'_, PyAny>>) -> PyResult<Self> {
+        let spec = spec.unwrap_or_else(|| PyString::new(py, "o200k_base").into_any());
+        Self::build(&spec)
+    }
+
+    /// The counter of a model's encoding, by its name or dated name.
+    #[classmethod]
+    fn for_model(_class: &Bound<'_, PyType>, py: Python<'_>, model: &str) -> PyResult<Self> {
+        match encoding_of_model(model) {
+            Some(encoding) => Self::build(PyString::new(py, encoding).as_any()),
+            None => Err(PyErr::from_value(
+                py.import("foldline.errors")?.getattr("UnknownModelError")?.call1((
+                    "no public encoding is known for this model; name an encoding or a heuristic instead",
+                ))?,
+            )),
+        }
+    }
+
+    /// The name of the encoding or heuristic.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How far counts of texts can be trusted: "exact", "calibrated" or "estimated".
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.counter.kind().name()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("TokenCounter({:?})", self.name)
+    }
+
+    /// Tokens of a text.
+    fn count(&self, py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<u64> {
+        let text = string(text, None)?;
+        text_of(text, |text, _| run(py, text.len(), |go_on| self.counter.count(text, go_on)))
+    }
+
+    /// Tokens of each text.
+    fn count_batch<'py>(&self, py: Python<'py>, texts: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        let strings = strings(texts)?;
+        let texts: Vec<Cow<'_, str>> = strings.iter().map(borrowed).collect();
+        let bytes = texts.iter().map(|text| text.len()).sum();
+        let counts = run(py, bytes, |go_on| {
+            let count = |(i, text): (usize, &Cow<'_, str>)| {
+                self.counter.count(text, go_on).and_then(counter::tokens_u32).map_err(|error| error.at(i))
+            };
+            texts.iter().enumerate().map(count).collect::<Result<Vec<u32>>>()
+        })?;
+        Ok(PyArray1::from_vec(py, counts))
+    }
+
+    /// Whether a text, or a list of messages with all that goes around it, has at most `limit` tokens.
+    #[pyo3(signature = (text_or_messages, limit, *, tools = None, format = "auto"))]
+    fn fits(
+        &self,
+        py: Python<'_>,
+        text_or_messages: &Bound<'_, PyAny>,
+        limit: i64,
+        tools: Option<&Bound<'_, PyAny>>,
+        format: &str,
+    ) -> PyResult<bool> {
+        let Ok(limit) = u64::try_from(limit) else {
+            return Err(exception(py, Error::config("negative_limit", "limit", "a limit is at least 0")));
+        };
+        if let Ok(text) = text_or_messages.cast::<PyString>() {
+            return text_of(text, |text, _| {
+                run(py, text.len(), |go_on| Ok(self.counter.count_upto(text, limit, go_on)?.is_some()))
+            });
+        }
+        let (read, tools) = self.read(text_or_messages, tools, format)?;
+        run(py, read.transcript.text.len(), |go_on| {
+            let overhead = self.tools_tokens(&tools, go_on)?;
+            counter::transcript_fits(&*self.counter, &read.transcript, overhead, limit, go_on)
+        })
+    }
+
+    /// Tokens of each message, with what providers add around them.
+    #[pyo3(signature = (messages, tools = None, *, format = "auto"))]
+    fn count_messages(
+        &self,
+        py: Python<'_>,
+        messages: &Bound<'_, PyAny>,
+        tools: Option<&Bound<'_, PyAny>>,
+        format: &str,
+    ) -> PyResult<Counts> {
+        let (read, tools) = self.read(messages, tools, format)?;
+        let counts = run(py, read.transcript.text.len(), |go_on| {
+            let mut counts = counter::count_transcript(&*self.counter, &read.transcript, go_on)?;
+            if !tools.is_empty() {
+                counts.overhead += counter::tokens_u32(self.tools_tokens(&tools, go_on)?)?;
+                counts.kind = CountKind::Estimated;
+            }
+            Ok(counts)
+        })?;
+        let per_message = PyArray1::from_slice(py, &counts.per_message);
+        // The array is shared by all who ask for it.
+        per_message.readwrite().make_nonwriteable();
+        Ok(Counts { counts, per_message: per_message.unbind() })
+    }
+}
+
+impl TokenCounter {
+    fn read(
+        &self,
+        messages: &Bound<'_, PyAny>,
+        tools: Option<&Bound<'_, PyAny>>,
+        format: &str,
+    ) -> PyResult<(Read, Vec<String>)> {
+        let py = messages.py();
+        guard(py, || {
+            let read = read(messages, format, self.counter.wants_result_json()).map_err(|e| exception(py, e))?;
+            let tools = tools.map_or(Ok(Vec::new()), tool_texts).map_err(|e| exception(py, e))?;
+            Ok((read, tools))
+        })
+    }
+
+    /// Tokens of tool schemas, by their JSON text. How providers render them is not in the table yet.
+    fn tools_tokens(&self, tools: &[String], go_on: GoOn<'_>) -> Result<u64> {
+        tools.iter().map(|tool| self.counter.count(tool, go_on)).sum()
+    }
+}
+
+fn tool_texts(tools: &Bound<'_, PyAny>) -> Result<Vec<String>> {
+    let tools = PyNode(tools.clone());
+    (0..tools.len())
+        .map(|i| {
+            let mut json = String::new();
+            let tool = tools.item(i).ok_or_else(crate::node::changed)?;
+            tool.write_json(&mut json).map_err(|error| error.under(&format!("tools[{i}]")))?;
+            Ok(json)
+        })
+        .collect()
+}
+
+fn string<'a, 'py>(object: &'a Bound<'py, PyAny>, index: Option<usize>) -> PyResult<&'a Bound<'py, PyString>> {
+    object.cast::<PyString>().map_err(|_| {
+        let error = Error::message("not_a_string", "", "a text must be a str");
+        exception(object.py(), index.map_or(error.clone(), |index| error.at(index)))
+    })
+}
+
+fn strings<'py>(texts: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyString>>> {
+    let not_a_list = || {
+        let error = Error::message("not_a_list", "", "texts must be a list or an array of str");
+        exception(texts.py(), error)
+    };
+    if texts.is_instance_of::<PyString>() || texts.is_instance_of::<PyDict>() {
+        return Err(not_a_list());
+    }
+    let iterator = texts.try_iter().map_err(|_| not_a_list())?;
+    iterator.enumerate().map(|(i, text)| Ok(string(&text?, Some(i))?.clone())).collect()
+}
+
+/// The text of a string that lives as long as the string, copied only where it holds surrogates.
+fn borrowed<'a>(string: &'a Bound<'_, PyString>) -> Cow<'a, str> {
+    match string.to_str() {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(text_of(string, |text, _| text.to_owned())),
+    }
+}
+
+#[pymethods]
+impl Counts {
+    /// Tokens of each message, read-only, shape (messages,).
+    #[getter]
+    fn per_message(&self, py: Python<'_>) -> Py<PyArray1<u32>> {
+        self.per_message.clone_ref(py)
+    }
+
+    /// Tokens that are added once a request.
+    #[getter]
+    fn overhead(&self) -> u32 {
+        self.counts.overhead
+    }
+
+    /// All messages and the overhead.
+    #[getter]
+    fn total(&self) -> u64 {
+        self.counts.total()
+    }
+
+    /// How far the total can be trusted.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.counts.kind.name()
+    }
+
+    fn __len__(&self) -> usize {
+        self.counts.per_message.len()
+    }
+
+    fn __repr__(&self) -> String {
+        let (total, count, kind) = (self.counts.total(), self.counts.per_message.len(), self.kind());
+        format!("Counts(total={total}, messages={count}, overhead={}, kind={kind:?})", self.counts.overhead)
+    }
+}

@@ -1,0 +1,97 @@
+//! The one gate between Python and the core: it releases the GIL for long work, looks for Ctrl-C while it is
+//! released, turns errors into exceptions and panics into `InternalError`.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyDict;
+
+use crate::count::counter::GoOn;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Work on fewer bytes than this keeps the GIL: releasing it would cost more.
+const RELEASE_FROM_BYTES: usize = 64 * 1024;
+
+/// How often long work looks for signals.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+thread_local! {
+    /// The exception behind an `Interrupted` error of this thread.
+    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// Keeps an exception while the core unwinds, and gives the error that stands for it.
+pub(super) fn raise_later(exception: PyErr) -> Error {
+    RAISED.with(|raised| *raised.borrow_mut() = Some(exception));
+    Error::interrupted()
+}
+
+/// Runs `work` over `bytes` bytes of text, without the GIL if they are many.
+pub(super) fn run<T: Send>(
+    py: Python<'_>,
+    bytes: usize,
+    work: impl FnOnce(GoOn<'_>) -> Result<T> + Send,
+) -> PyResult<T> {
+    guard(py, || {
+        let outcome = if bytes < RELEASE_FROM_BYTES {
+            work(&mut || true)
+        } else {
+            py.detach(|| {
+                let mut looked = Instant::now();
+                work(&mut || {
+                    if looked.elapsed() < LOOK_EVERY {
+                        return true;
+                    }
+                    looked = Instant::now();
+                    match Python::attach(|py| py.check_signals()) {
+                        Ok(()) => true,
+                        Err(exception) => {
+                            raise_later(exception);
+                            false
+                        }
+                    }
+                })
+            })
+        };
+        outcome.map_err(|error| exception(py, error))
+    })
+}
+
+/// Runs `work` so that a panic inside it becomes an `InternalError`.
+pub(super) fn guard<T>(py: Python<'_>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        let error = Error::internal("panic", "a defect in foldline; the input is unchanged");
+        Err(exception(py, error))
+    })
+}
+
+/// The exception for an error.
+pub(super) fn exception(py: Python<'_>, error: Error) -> PyErr {
+    static ERRORS: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    if error.kind == ErrorKind::Interrupted
+        && let Some(raised) = RAISED.with(|raised| raised.borrow_mut().take())
+    {
+        return raised;
+    }
+    let class = match error.kind {
+        ErrorKind::Message => "MessageError",
+        ErrorKind::Limit => "LimitExceeded",
+        ErrorKind::Config => "ConfigError",
+        ErrorKind::Internal | ErrorKind::Interrupted => "InternalError",
+    };
+    let build = || {
+        let module = ERRORS.get_or_try_init(py, || PyModule::import(py, "foldline.errors").map(Bound::unbind))?;
+        let options = PyDict::new(py);
+        options.set_item("code", error.code)?;
+        options.set_item("index", error.index)?;
+        options.set_item("path", &error.path)?;
+        module.bind(py).getattr(class)?.call((&error.detail,), Some(&options))
+    };
+    match build() {
+        Ok(instance) => PyErr::from_value(instance),
+        Err(failure) => failure,
+    }
+}

@@ -1,0 +1,33 @@
+//! The Python module `foldline._core`: the only code that knows PyO3.
+//!
+//! `gate` holds the one way in and out (GIL release, interrupts, errors, panics), `node` lets format readers read
+//! Python objects, and there is one file an operation.
+
+mod counting;
+mod gate;
+mod node;
+mod planning;
+mod reading;
+mod rules;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("SUMMARY_LABEL", crate::transcript::SUMMARY_LABEL)?;
+    module.add("PLACEHOLDER", crate::plan::PLACEHOLDER)?;
+    module.add("SHORTEN_MARKER", crate::plan::SHORTEN_MARKER)?;
+    module.add_class::<counting::TokenCounter>()?;
+    module.add_class::<counting::Counts>()?;
+    module.add_class::<planning::Plan>()?;
+    module.add_class::<reading::LineScanner>()?;
+    module.add_function(wrap_pyfunction!(planning::plan, module)?)?;
+    module.add_function(wrap_pyfunction!(reading::assemble_claude_code, module)?)?;
+    module.add_function(wrap_pyfunction!(reading::classify, module)?)?;
+    module.add_function(wrap_pyfunction!(reading::detect_format, module)?)?;
+    module.add_function(wrap_pyfunction!(reading::document_range, module)?)?;
+    module.add_function(wrap_pyfunction!(rules::analyze, module)?)?;
+    module.add_function(wrap_pyfunction!(rules::validate, module)?)?;
+    Ok(())
+}
