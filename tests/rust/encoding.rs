@@ -1,5 +1,7 @@
 //! Counts equal the reference's on every string: traps, every code point, generated text.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
 use foldline::count::encoding::Encoding;
 use proptest::prelude::*;
 use tiktoken_rs::CoreBPE;

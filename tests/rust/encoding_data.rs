@@ -1,5 +1,7 @@
 //! Counts equal the reference's on real transcripts, whole files and line by line.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
 use foldline::count::encoding::Encoding;
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,7 @@
 //! Hostile input: twelve families that make naive counters quadratic, and stopping in the middle.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
 use foldline::count::encoding::Encoding;
 
 fn pseudo_random(seed: u64) -> impl FnMut() -> u64 {
