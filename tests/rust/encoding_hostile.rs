@@ -29,7 +29,7 @@ fn family(name: &str, bytes: usize) -> String {
             "marks" => text.push(char::from_u32(0x300 + (random() % 0x6f) as u32).unwrap()),
             "latin1" => text.push(char::from(random() as u8)),
             "base64" => text.push(char::from(base64[(random() % 64) as usize])),
-            "case" => text.push(if text.len() % 2 == 0 { 'a' } else { 'A' }),
+            "case" => text.push(if text.len().is_multiple_of(2) { 'a' } else { 'A' }),
             "joiners" => text.push_str("👩\u{200d}"),
             "punctuation" => text.push(char::from(b"!#$%&()*+,-./:;<=>?@[]"[(random() % 22) as usize])),
             _ => panic!("no family {name}"),
