@@ -1,2 +1,40 @@
-//! Build script: see the count engine.
-fn main() {}
+//! Makes the tables that the token counter reads: character classes and vocabularies.
+//!
+//! Nothing is downloaded: the ranks come out of the `tiktoken-rs` crate, the classes out of
+//! `regex-syntax`, the crate that its regex engine takes them from. The library then holds the
+//! tables in read-only data, so that a process pays only for the pages it touches.
+
+#![allow(clippy::expect_used, clippy::panic, reason = "a build that cannot make its tables must stop")]
+
+#[path = "src-rust/count/hash.rs"]
+mod hash;
+#[path = "build/phf.rs"]
+mod phf;
+#[path = "build/unicode.rs"]
+mod unicode;
+#[path = "build/vocab.rs"]
+mod vocab;
+
+use std::path::PathBuf;
+
+fn main() {
+    for path in ["build.rs", "build", "src-rust/count/hash.rs"] {
+        println!("cargo::rerun-if-changed={path}");
+    }
+    let dir = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    std::fs::write(dir.join("unicode.rs"), unicode::tables()).expect("OUT_DIR is writable");
+
+    let o200k = vocab::tokens(tiktoken_rs::o200k_base_singleton(), 199_998);
+    let harmony = vocab::tokens(tiktoken_rs::o200k_harmony_singleton(), 199_998);
+    assert_eq!(o200k, harmony, "o200k_harmony differs from o200k_base in special tokens only");
+    let cl100k = vocab::tokens(tiktoken_rs::cl100k_base_singleton(), 100_256);
+    let p50k = vocab::tokens(tiktoken_rs::p50k_base_singleton(), 50_281);
+    let r50k = vocab::tokens(tiktoken_rs::r50k_base_singleton(), 50_256);
+    assert_eq!(p50k[..r50k.len()], r50k, "p50k_base only adds tokens to r50k_base");
+
+    let mut source = String::new();
+    for (name, tokens) in [("o200k", &o200k), ("cl100k", &cl100k), ("p50k", &p50k)] {
+        source += &vocab::write(name, tokens, &dir);
+    }
+    std::fs::write(dir.join("vocab.rs"), source).expect("OUT_DIR is writable");
+}

@@ -1,0 +1,113 @@
+//! Vocabulary tables: every token's bytes and rank, laid out for look-up without any loading.
+//!
+//! One binary file per vocabulary, all numbers little-endian, each part on a 64-byte boundary:
+//!
+//! | part | content |
+//! |---|---|
+//! | slots | 16-byte keys of tokens up to 15 bytes, zeros where empty |
+//! | ranks | `u32` rank for each slot |
+//! | pilots | one byte for each bucket of the slots |
+//! | long slots | hash `u64`, offset `u24` and length `u8` in the pool, rank `u32` |
+//! | long pilots | one byte for each bucket of the long slots |
+//! | pool | bytes of the long tokens |
+
+use crate::hash::{KEY_BYTES, Key, hash_long};
+use crate::phf::{Placement, place};
+use std::fmt::Write as _;
+use std::path::Path;
+use tiktoken_rs::CoreBPE;
+
+/// Tokens by rank; special tokens are not part of it.
+pub type Tokens = Vec<(Vec<u8>, u32)>;
+
+/// Reads a vocabulary by decoding every id up to `limit`.
+pub fn tokens(bpe: &CoreBPE, limit: u32) -> Tokens {
+    let special = bpe.special_tokens();
+    let mut tokens = Tokens::new();
+    for rank in 0..limit {
+        let Ok(bytes) = bpe.decode_bytes(&[rank]) else { continue };
+        if std::str::from_utf8(&bytes).is_ok_and(|text| special.contains(text)) {
+            continue;
+        }
+        tokens.push((bytes, rank));
+    }
+    for byte in 0..=255 {
+        assert!(tokens.iter().any(|(bytes, _)| bytes == &[byte]), "every byte is a token");
+    }
+    tokens
+}
+
+/// Writes `NAME.bin` into `dir` and returns the Rust source of the static that describes it.
+pub fn write(name: &str, tokens: &Tokens, dir: &Path) -> String {
+    let (long, short): (Vec<_>, Vec<_>) = tokens.iter().partition(|(bytes, _)| bytes.len() > KEY_BYTES);
+    let keys: Vec<Key> = short.iter().filter_map(|(bytes, _)| Key::new(bytes)).collect();
+    let (seed, short_placed) = search(|seed| keys.iter().map(|key| key.hash(seed)).collect());
+    let (long_seed, long_placed) =
+        search(|seed| long.iter().map(|(bytes, _)| hash_long(bytes, seed)).collect());
+
+    let mut file = File::default();
+    let slots = file.part(short_placed.slots.iter().flat_map(|s| match s {
+        Some(index) => keys[*index].to_bytes(),
+        None => [0; 16],
+    }));
+    let ranks = file.part(
+        short_placed.slots.iter().flat_map(|s| s.map_or(u32::MAX, |index| short[index].1).to_le_bytes()),
+    );
+    let pilots = file.part(short_placed.pilots.iter().copied());
+
+    let mut pool = Vec::new();
+    let mut long_slots = Vec::new();
+    for slot in &long_placed.slots {
+        let Some(index) = slot else {
+            long_slots.extend([0; 16]);
+            continue;
+        };
+        let (bytes, rank) = long[*index];
+        let place = pool.len() as u32 | u32::try_from(bytes.len()).expect("a short token") << 24;
+        assert!(pool.len() < 1 << 24 && bytes.len() < 256, "a place fits 24 + 8 bits");
+        long_slots.extend(hash_long(bytes, long_seed).to_le_bytes());
+        long_slots.extend(place.to_le_bytes());
+        long_slots.extend(rank.to_le_bytes());
+        pool.extend_from_slice(bytes);
+    }
+    let long_slots = file.part(long_slots);
+    let long_pilots = file.part(long_placed.pilots.iter().copied());
+    let pool = file.part(pool);
+    std::fs::write(dir.join(format!("{name}.bin")), &file.bytes).expect("OUT_DIR is writable");
+
+    let longest = tokens.iter().map(|(bytes, _)| bytes.len()).max().unwrap_or(0);
+    let mut source = String::new();
+    let _ = writeln!(
+        source,
+        "pub(crate) static {}: Vocab = {{\n    \
+         static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.bin\")));\n    \
+         Vocab::new(&FILE.0, &Layout {{ slots: {slots:?}, ranks: {ranks:?}, pilots: {pilots:?}, \
+         long_slots: {long_slots:?}, long_pilots: {long_pilots:?}, pool: {pool:?}, \
+         seed: {seed}, long_seed: {long_seed}, longest: {longest} }})\n}};",
+        name.to_uppercase(),
+    );
+    source
+}
+
+/// The first seed that gives a placement.
+fn search(hashes: impl Fn(u64) -> Vec<u64>) -> (u64, Placement) {
+    (1..1000u64)
+        .map(|n| n.wrapping_mul(0xd6e8_feb8_6659_fd93))
+        .find_map(|seed| Some((seed, place(&hashes(seed))?)))
+        .expect("one of a thousand seeds works")
+}
+
+#[derive(Default)]
+struct File {
+    bytes: Vec<u8>,
+}
+
+impl File {
+    /// Appends a part on a 64-byte boundary and returns where it starts and ends.
+    fn part(&mut self, bytes: impl IntoIterator<Item = u8>) -> (usize, usize) {
+        self.bytes.resize(self.bytes.len().next_multiple_of(64), 0);
+        let start = self.bytes.len();
+        self.bytes.extend(bytes);
+        (start, self.bytes.len())
+    }
+}

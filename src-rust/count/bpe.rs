@@ -1,0 +1,233 @@
+//! Byte-pair merging: how many tokens a pre-token becomes that is no token itself.
+//!
+//! The rule: starting from single bytes, merge the neighbouring pair whose joined bytes have the
+//! lowest rank, the leftmost of equals, until no pair joins to a token. Three facts make counting fast:
+//!
+//! 1. *A boundary that survives separates.* Merges only remove boundaries, so if one stands at the end,
+//!    nothing ever crossed it, and each side was merged as if it were alone.
+//! 2. *Neighbours decide.* A sequence of tokens is the result for its bytes exactly if every
+//!    token, and every two neighbours, are the result for theirs. (If not, take the first merge that crosses
+//!    a boundary of the sequence. Up to then the two tokens beside it went through the states they
+//!    go through in the pair alone, and the lowest rank of all is the lowest of the pair: so it
+//!    would cross there too.)
+//! 3. So a long pre-token can be merged in overlapping windows: cut the first window's result at a
+//!    boundary well before its end, merge the next window from there, and if the two tokens at the
+//!    joint are neighbours by fact 2, the whole is right. Memory is that of one window.
+
+use super::vocab::{Rank, Vocab};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Up to this many bytes, looking at all pairs for the lowest rank is faster than a heap.
+const SMALL: usize = 64;
+/// Bytes merged at once.
+const WINDOW: usize = 16 * 1024;
+/// How far before a window's end its result is first trusted.
+const MARGIN: usize = 512;
+/// Joints tried before a pre-token is merged as a whole.
+const ATTEMPTS: usize = 4;
+
+/// How many tokens `piece` becomes. `go_on` hears the count so far after every window and may stop
+/// the work, which gives `None`.
+pub(crate) fn count(vocab: &Vocab, piece: &[u8], go_on: &mut impl FnMut(usize) -> bool) -> Option<usize> {
+    match piece.len() {
+        0 | 1 => Some(piece.len()),
+        2..=SMALL => Some(count_small(vocab, piece)),
+        _ => count_in_windows(vocab, piece, WINDOW, go_on),
+    }
+}
+
+/// The merge loop as it is defined, on the stack.
+fn count_small(vocab: &Vocab, piece: &[u8]) -> usize {
+    merge_small(vocab, piece, &mut [0; SMALL + 1])
+}
+
+/// Fills `starts` with the boundaries of the result (both ends included), and counts its tokens.
+fn merge_small(vocab: &Vocab, piece: &[u8], starts: &mut [u8; SMALL + 1]) -> usize {
+    let rank_of =
+        |start: u8, end: u8| vocab.rank_at(piece, usize::from(start), usize::from(end)).unwrap_or(Rank::MAX);
+    let mut parts = piece.len();
+    // ranks[i] is the rank of parts i and i + 1 joined.
+    let mut ranks = [Rank::MAX; SMALL + 1];
+    for i in 0..=parts {
+        starts[i] = i as u8;
+        if i + 2 <= parts {
+            ranks[i] = rank_of(i as u8, i as u8 + 2);
+        }
+    }
+    loop {
+        let mut lowest = Rank::MAX;
+        let mut at = 0;
+        for (i, &rank) in ranks[..parts - 1].iter().enumerate() {
+            if rank < lowest {
+                (lowest, at) = (rank, i);
+            }
+        }
+        if lowest == Rank::MAX {
+            return parts;
+        }
+        starts.copy_within(at + 2..=parts, at + 1);
+        ranks.copy_within(at + 2..parts, at + 1);
+        parts -= 1;
+        ranks[parts - 1] = Rank::MAX;
+        if at + 2 <= parts {
+            ranks[at] = rank_of(starts[at], starts[at + 2]);
+        }
+        if at > 0 {
+            ranks[at - 1] = rank_of(starts[at - 1], starts[at + 1]);
+        }
+    }
+}
+
+fn count_in_windows(
+    vocab: &Vocab,
+    piece: &[u8],
+    window: usize,
+    go_on: &mut impl FnMut(usize) -> bool,
+) -> Option<usize> {
+    let mut merger = Merger::default();
+    let mut done = 0;
+    // Boundaries of the current window's result.
+    let mut ends = merger.boundaries(vocab, piece, 0, window);
+    loop {
+        if !go_on(done) {
+            return None;
+        }
+        let reached = ends.last().copied().unwrap_or(0);
+        if reached == piece.len() {
+            return Some(done + ends.len() - 1);
+        }
+        let trusted = ends.partition_point(|&end| end + MARGIN <= reached);
+        let joint = (1..trusted).rev().take(ATTEMPTS).find_map(|cut| {
+            let next = merger.boundaries(vocab, piece, ends[cut], ends[cut] + window);
+            let pair = [ends[cut - 1], ends[cut], next[1]];
+            (merger.boundaries(vocab, piece, pair[0], pair[2]) == pair).then_some((cut, next))
+        });
+        match joint {
+            Some((cut, next)) => {
+                done += cut;
+                ends = next;
+            }
+            None => return Some(merger.boundaries(vocab, piece, 0, piece.len()).len() - 1),
+        }
+    }
+}
+
+/// Merging with a heap: n log n steps.
+#[derive(Default)]
+struct Merger {
+    /// Candidates, as rank and start.
+    heap: BinaryHeap<Reverse<(Rank, usize)>>,
+    parts: Vec<Part>,
+}
+
+/// The part that starts at this index, if one does.
+#[derive(Clone, Copy)]
+struct Part {
+    /// Start of the part before.
+    previous: usize,
+    /// End, which is the start of the next part.
+    end: usize,
+    /// Rank of this part joined with the next; candidates of another rank are out of date.
+    joined: Rank,
+}
+
+impl Merger {
+    /// The boundaries of the result for `text[from..to]` (or to the end), both ends included.
+    fn boundaries(&mut self, vocab: &Vocab, text: &[u8], from: usize, to: usize) -> Vec<usize> {
+        let text = &text[from..to.min(text.len())];
+        let len = text.len();
+        let rank = |start, end| vocab.rank_at(text, start, end).unwrap_or(Rank::MAX);
+        self.parts.clear();
+        self.heap.clear();
+        for at in 0..len {
+            let joined = if at + 2 <= len { rank(at, at + 2) } else { Rank::MAX };
+            if joined != Rank::MAX {
+                self.heap.push(Reverse((joined, at)));
+            }
+            self.parts.push(Part { previous: at.wrapping_sub(1), end: at + 1, joined });
+        }
+        while let Some(Reverse((lowest, at))) = self.heap.pop() {
+            if self.parts[at].joined != lowest {
+                continue;
+            }
+            let gone = self.parts[at].end;
+            let end = self.parts[gone].end;
+            self.parts[gone].joined = Rank::MAX;
+            self.parts[at].end = end;
+            self.parts[at].joined = Rank::MAX;
+            if end < len {
+                self.parts[end].previous = at;
+                self.join(at, rank(at, self.parts[end].end));
+            }
+            if at > 0 {
+                let before = self.parts[at].previous;
+                self.join(before, rank(before, end));
+            }
+        }
+        let mut boundaries = vec![from];
+        let mut at = 0;
+        while at < len {
+            at = self.parts[at].end;
+            boundaries.push(from + at);
+        }
+        boundaries
+    }
+
+    fn join(&mut self, at: usize, joined: Rank) {
+        self.parts[at].joined = joined;
+        if joined != Rank::MAX {
+            self.heap.push(Reverse((joined, at)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::count::vocab::{CL100K, LOOK_UPS, O200K, P50K, R50K};
+    use proptest::prelude::*;
+
+    fn whole(vocab: &Vocab, piece: &[u8]) -> usize {
+        Merger::default().boundaries(vocab, piece, 0, piece.len()).len() - 1
+    }
+
+    fn piece() -> impl Strategy<Value = Vec<u8>> {
+        let alphabets: [&[u8]; 6] =
+            [b"a", b"ab", b"abcdefghijklmnopqrstuvwxyz", b" ", b"=-*", "中文的是在不了有和人".as_bytes()];
+        prop::sample::select(alphabets.to_vec())
+            .prop_flat_map(|alphabet| prop::collection::vec(prop::sample::select(alphabet), 2..3000))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn all_methods_agree(piece in piece()) {
+            for vocab in [&O200K, &CL100K, &P50K, &R50K] {
+                let expected = whole(vocab, &piece);
+                for window in [MARGIN + 100, 1000] {
+                    prop_assert_eq!(count_in_windows(vocab, &piece, window, &mut |_| true), Some(expected));
+                }
+                let small = &piece[..piece.len().min(SMALL)];
+                prop_assert_eq!(count_small(vocab, small), whole(vocab, small));
+            }
+        }
+    }
+
+    /// Work is counted in look-ups: twice the bytes, about twice the look-ups.
+    #[test]
+    fn work_grows_with_the_length() {
+        let look_ups = |piece: &[u8]| {
+            LOOK_UPS.set(0);
+            count(&O200K, piece, &mut |_| true);
+            LOOK_UPS.get()
+        };
+        for unit in ["a", " ", "^", "\n", "\u{301}", "aA", "中", "中文", "👩\u{200d}"] {
+            let piece = unit.repeat((1 << 17) / unit.len());
+            let (half, full) = (look_ups(&piece.as_bytes()[..piece.len() / 2]), look_ups(piece.as_bytes()));
+            assert!(full <= half * 22 / 10, "{unit:?}: {half} look-ups, then {full}");
+            assert!(full <= piece.len() * 8, "{unit:?}: {full} look-ups for {} bytes", piece.len());
+        }
+    }
+}

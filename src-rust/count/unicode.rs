@@ -1,0 +1,95 @@
+//! The class of a character, as the regex engine of tiktoken sees it.
+//!
+//! Every code point has exactly one class, so a set of classes is a bit mask and membership is one
+//! `and`. The tables are made by the build script from the same crate (and the same Unicode version)
+//! that the reference's regex engine uses; newer Unicode data would give other token counts.
+
+mod tables {
+    include!(concat!(env!("OUT_DIR"), "/unicode.rs"));
+}
+
+/// `\p{Lu}` and `\p{Lt}`.
+pub(crate) const UPPER: u8 = 1;
+/// `\p{Ll}`.
+pub(crate) const LOWER: u8 = 2;
+/// `\p{Lm}` and `\p{Lo}`: letters without case.
+pub(crate) const CASELESS: u8 = 4;
+/// `\p{M}`: marks that combine with the letter before.
+pub(crate) const MARK: u8 = 8;
+/// `\p{N}`.
+pub(crate) const NUMBER: u8 = 16;
+/// `\s` except the two newline characters.
+pub(crate) const BLANK: u8 = 32;
+/// Carriage return and line feed.
+pub(crate) const NEWLINE: u8 = 64;
+/// Everything else: punctuation, symbols, controls, unassigned code points.
+pub(crate) const SYMBOL: u8 = 128;
+
+/// `\p{L}`.
+pub(crate) const LETTER: u8 = UPPER | LOWER | CASELESS;
+/// `\s`.
+pub(crate) const SPACE: u8 = BLANK | NEWLINE;
+
+/// The class of a code point.
+#[inline(always)]
+pub(crate) fn class(code_point: u32) -> u8 {
+    let block = tables::INDEX.get(code_point as usize / 128).copied().unwrap_or(0);
+    tables::BLOCKS.get(usize::from(block) * 128 + code_point as usize % 128).copied().unwrap_or(SYMBOL)
+}
+
+/// Class and length in bytes of the character that starts at `at`; `(0, 0)` at the end of the text.
+///
+/// The bytes are those of a `str`, so a lead byte tells the truth about what follows.
+#[inline(always)]
+pub(crate) fn class_at(text: &[u8], at: usize) -> (u8, usize) {
+    let Some(&lead) = text.get(at) else { return (0, 0) };
+    if lead < 0x80 {
+        return (tables::BLOCKS[usize::from(lead)], 1);
+    }
+    wide_class_at(text, at, lead)
+}
+
+#[inline]
+fn wide_class_at(text: &[u8], at: usize, lead: u8) -> (u8, usize) {
+    let tail = |n: usize| u32::from(text.get(at + n).copied().unwrap_or(0) & 0x3f);
+    match lead {
+        0x80..0xe0 => (class(u32::from(lead & 0x1f) << 6 | tail(1)), 2),
+        0xe0..0xf0 => (class(u32::from(lead & 0x0f) << 12 | tail(1) << 6 | tail(2)), 3),
+        _ => (class(u32::from(lead & 0x07) << 18 | tail(1) << 12 | tail(2) << 6 | tail(3)), 4),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_character_has_the_class_the_regex_engine_gives_it() {
+        let classes = [
+            (r"[\p{Lu}\p{Lt}]", UPPER),
+            (r"\p{Ll}", LOWER),
+            (r"[\p{Lm}\p{Lo}]", CASELESS),
+            (r"\p{L}", LETTER),
+            (r"\p{M}", MARK),
+            (r"\p{N}", NUMBER),
+            (r"\s", SPACE),
+            (r"[\r\n]", NEWLINE),
+            (r"[^\s\p{L}\p{N}\p{M}]", SYMBOL),
+        ];
+        let mut utf8 = [0; 4];
+        for (pattern, set) in classes {
+            let regex = regex::Regex::new(pattern).unwrap();
+            for c in '\0'..=char::MAX {
+                let text = &*c.encode_utf8(&mut utf8);
+                let (class, len) = class_at(text.as_bytes(), 0);
+                assert_eq!(len, text.len());
+                assert_eq!(class & set != 0, regex.is_match(text), "{pattern} on U+{:04X}", c as u32);
+            }
+        }
+    }
+
+    #[test]
+    fn the_end_of_the_text_has_no_class() {
+        assert_eq!(class_at(b"a", 1), (0, 0));
+    }
+}

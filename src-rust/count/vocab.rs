@@ -1,0 +1,186 @@
+//! Vocabularies: which byte strings are tokens, and with what rank.
+//!
+//! The tables are built by the build script (`build/vocab.rs` describes the file) and lie in the
+//! library's read-only data. Nothing is parsed or copied at run time; a look-up touches one byte of
+//! pilots and one slot (see [`super::hash`]), and the operating system loads the pages it touches.
+
+use super::hash::{KEY_BYTES, Key, bucket, hash_long, slot};
+
+/// Rank of a token: the order in which merges happen. Lower ranks merge first.
+pub(crate) type Rank = u32;
+
+/// The bytes of a table file on a cache-line boundary.
+#[repr(C, align(64))]
+struct Aligned<T: ?Sized>(T);
+
+/// Where the parts of a table file start and end.
+struct Layout {
+    slots: (usize, usize),
+    ranks: (usize, usize),
+    pilots: (usize, usize),
+    long_slots: (usize, usize),
+    long_pilots: (usize, usize),
+    pool: (usize, usize),
+    seed: u64,
+    long_seed: u64,
+    longest: usize,
+}
+
+/// A set of tokens with their ranks.
+pub(crate) struct Vocab {
+    slots: &'static [[u8; 16]],
+    ranks: &'static [[u8; 4]],
+    pilots: &'static [u8],
+    shift: u32,
+    seed: u64,
+    long_slots: &'static [[u8; 16]],
+    long_pilots: &'static [u8],
+    long_shift: u32,
+    long_seed: u64,
+    pool: &'static [u8],
+    /// Bytes of the longest token.
+    pub(crate) longest: usize,
+    /// Tokens from this rank on are not part of the vocabulary.
+    limit: Rank,
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Look-ups on this thread, for tests that measure work instead of time.
+    pub(crate) static LOOK_UPS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+const fn part(file: &'static [u8], (start, end): (usize, usize)) -> &'static [u8] {
+    file.split_at(end).0.split_at(start).1
+}
+
+impl Vocab {
+    const fn new(file: &'static [u8], layout: &Layout) -> Vocab {
+        let slots = part(file, layout.slots).as_chunks().0;
+        let long_slots = part(file, layout.long_slots).as_chunks().0;
+        Vocab {
+            slots,
+            ranks: part(file, layout.ranks).as_chunks().0,
+            pilots: part(file, layout.pilots),
+            shift: 64 - slots.len().trailing_zeros(),
+            seed: layout.seed,
+            long_slots,
+            long_pilots: part(file, layout.long_pilots),
+            long_shift: 64 - long_slots.len().trailing_zeros(),
+            long_seed: layout.long_seed,
+            pool: part(file, layout.pool),
+            longest: layout.longest,
+            limit: Rank::MAX,
+        }
+    }
+
+    /// The same tokens without those of rank `limit` and above.
+    const fn below(&self, limit: Rank) -> Vocab {
+        Vocab { limit, ..*self }
+    }
+
+    /// The rank of `bytes` if they are a token.
+    #[cfg(test)]
+    pub(crate) fn rank(&self, bytes: &[u8]) -> Option<Rank> {
+        self.rank_at(bytes, 0, bytes.len())
+    }
+
+    /// The rank of `text[start..end]` if it is a token.
+    ///
+    /// Knowing what follows in the text lets short candidates be read as one block.
+    #[inline]
+    pub(crate) fn rank_at(&self, text: &[u8], start: usize, end: usize) -> Option<Rank> {
+        #[cfg(test)]
+        LOOK_UPS.set(LOOK_UPS.get() + 1);
+        let rank = if end - start <= KEY_BYTES {
+            let key = match text.get(start..).and_then(|rest| rest.first_chunk()) {
+                Some(block) => Key::from_block(block, end - start),
+                None => Key::new(text.get(start..end)?)?,
+            };
+            self.short_rank(key)
+        } else {
+            self.long_rank(text.get(start..end)?)
+        };
+        rank.filter(|&rank| rank < self.limit)
+    }
+
+    #[inline]
+    fn short_rank(&self, key: Key) -> Option<Rank> {
+        let hash = key.hash(self.seed);
+        let pilot = *self.pilots.get(bucket(hash, self.pilots.len()))?;
+        let place = slot(hash, pilot, self.shift);
+        if *self.slots.get(place)? != key.to_bytes() {
+            return None;
+        }
+        Some(Rank::from_le_bytes(*self.ranks.get(place)?))
+    }
+
+    fn long_rank(&self, bytes: &[u8]) -> Option<Rank> {
+        if bytes.len() > self.longest {
+            return None;
+        }
+        let hash = hash_long(bytes, self.long_seed);
+        let pilot = *self.long_pilots.get(bucket(hash, self.long_pilots.len()))?;
+        let entry = u128::from_le_bytes(*self.long_slots.get(slot(hash, pilot, self.long_shift))?);
+        let (offset, len) = ((entry >> 64) as usize & 0xff_ffff, (entry >> 88) as usize & 0xff);
+        let token = self.pool.get(offset..offset + len)?;
+        (entry as u64 == hash && token == bytes).then_some((entry >> 96) as Rank)
+    }
+}
+
+mod tables {
+    use super::{Aligned, Layout, Vocab};
+    include!(concat!(env!("OUT_DIR"), "/vocab.rs"));
+
+    pub(crate) static R50K: Vocab = P50K.below(50_256);
+}
+pub(crate) use tables::{CL100K, O200K, P50K, R50K};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiktoken_rs::CoreBPE;
+
+    fn check(vocab: &Vocab, reference: &CoreBPE, limit: Rank) {
+        let special = reference.special_tokens();
+        let mut longest = 0;
+        for rank in 0..limit + 2000 {
+            let Ok(bytes) = reference.decode_bytes(&[rank]) else { continue };
+            if std::str::from_utf8(&bytes).is_ok_and(|text| special.contains(text)) {
+                assert_eq!(vocab.rank(&bytes), None, "special token {rank}");
+                continue;
+            }
+            assert!(rank < limit);
+            longest = longest.max(bytes.len());
+            assert_eq!(vocab.rank(&bytes), Some(rank));
+            let mut inside = b"<<".to_vec();
+            inside.extend_from_slice(&bytes);
+            inside.extend_from_slice(b" and much more text");
+            assert_eq!(vocab.rank_at(&inside, 2, 2 + bytes.len()), Some(rank));
+        }
+        assert!(vocab.longest >= longest);
+    }
+
+    #[test]
+    fn every_token_has_the_rank_the_reference_gives_it() {
+        check(&O200K, tiktoken_rs::o200k_base_singleton(), 199_998);
+        check(&O200K, tiktoken_rs::o200k_harmony_singleton(), 199_998);
+        check(&CL100K, tiktoken_rs::cl100k_base_singleton(), 100_256);
+        check(&P50K, tiktoken_rs::p50k_base_singleton(), 50_281);
+        check(&R50K, tiktoken_rs::r50k_base_singleton(), 50_256);
+    }
+
+    #[test]
+    fn what_is_no_token_has_no_rank() {
+        for vocab in [&O200K, &CL100K, &P50K, &R50K] {
+            assert_eq!(vocab.rank(b""), None);
+            assert_eq!(vocab.rank(b"a\0"), None);
+            assert_eq!(vocab.rank(b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0"), None);
+            assert_eq!(vocab.rank(&[0xff; 40]), None);
+            assert_eq!(vocab.rank(&[b'z'; 400]), None);
+            assert!(vocab.rank(b"a").is_some());
+        }
+        let spaces = [b' '; 25];
+        assert!(P50K.rank(&spaces).is_some() && R50K.rank(&spaces).is_none());
+    }
+}

@@ -1,0 +1,54 @@
+//! Counts equal the reference's on real transcripts, whole files and line by line.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use foldline::count::encoding::Encoding;
+use std::path::{Path, PathBuf};
+
+fn files(dir: &Path, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(dir) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if path.is_dir() { files(&path, found) } else { found.push(path) }
+    }
+}
+
+#[test]
+fn real_transcripts() {
+    let shared = std::env::var_os("FOLDLINE_SHARED")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
+    let mut found = Vec::new();
+    files(&shared.join("data"), &mut found);
+    if found.is_empty() {
+        println!("skipped: no files in {}", shared.join("data").display());
+        return;
+    }
+    let references = [
+        ("o200k_base", tiktoken_rs::o200k_base_singleton()),
+        ("cl100k_base", tiktoken_rs::cl100k_base_singleton()),
+    ];
+    for path in found {
+        let Ok(bytes) = std::fs::read(&path) else { continue };
+        let text = String::from_utf8_lossy(&bytes);
+        for (name, reference) in references {
+            let encoding = Encoding::get(name).unwrap();
+            let mut total = 0;
+            let mut expected_total = 0;
+            for line in text.split_inclusive('\n') {
+                let expected = reference.encode_ordinary(line).len();
+                assert_eq!(encoding.count(line), expected, "{name}, {}: {line:.200}", path.display());
+                // Escapes undone, so that the text inside is checked as text.
+                let plain = line.replace("\\n", "\n").replace("\\t", "\t").replace("\\\"", "\"");
+                total += encoding.count(&plain);
+                expected_total += reference.encode_ordinary(&plain).len();
+            }
+            assert_eq!(total, expected_total, "{name}, {}", path.display());
+            assert_eq!(
+                encoding.count(&text),
+                reference.encode_ordinary(&text).len(),
+                "{name}, {}",
+                path.display()
+            );
+        }
+    }
+}
