@@ -11,5 +11,7 @@ pub mod formats;
 pub mod json;
 pub mod node;
 pub mod plan;
+#[cfg(feature = "python")]
+mod python;
 pub mod rules;
 pub mod transcript;

@@ -8,7 +8,7 @@ use pyo3::types::{PyBytes, PyDict, PyString, PyType};
 
 use super::gate::{exception, guard, raise_later, run};
 use super::node::{PyNode, text_of};
-use crate::count::counter::{self, Counter, CountKind, CustomCounter, GoOn};
+use crate::count::counter::{self, CountKind, Counter, CustomCounter, GoOn};
 use crate::count::encoding::Encoding;
 use crate::count::exact::ExactCounter;
 use crate::count::heuristics::Heuristic;
@@ -100,11 +100,11 @@ impl TokenCounter {
     fn for_model(_class: &Bound<'_, PyType>, py: Python<'_>, model: &str) -> PyResult<Self> {
         match encoding_of_model(model) {
             Some(encoding) => Self::build(PyString::new(py, encoding).as_any()),
-            None => Err(PyErr::from_value(
-                py.import("foldline.errors")?.getattr("UnknownModelError")?.call1((
-                    "no public encoding is known for this model; name an encoding or a heuristic instead",
-                ))?,
-            )),
+            None => {
+                Err(PyErr::from_value(py.import("foldline.errors")?.getattr("UnknownModelError")?.call1(
+                    ("no public encoding is known for this model; name an encoding or a heuristic instead",),
+                )?))
+            }
         }
     }
 
@@ -131,7 +131,11 @@ impl TokenCounter {
     }
 
     /// Tokens of each text.
-    fn count_batch<'py>(&self, py: Python<'py>, texts: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    fn count_batch<'py>(
+        &self,
+        py: Python<'py>,
+        texts: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
         let strings = strings(texts)?;
         let texts: Vec<Cow<'_, str>> = strings.iter().map(borrowed).collect();
         let bytes = texts.iter().map(|text| text.len()).sum();
@@ -203,7 +207,8 @@ impl TokenCounter {
     ) -> PyResult<(Read, Vec<String>)> {
         let py = messages.py();
         guard(py, || {
-            let read = read(messages, format, self.counter.wants_result_json()).map_err(|e| exception(py, e))?;
+            let read =
+                read(messages, format, self.counter.wants_result_json()).map_err(|e| exception(py, e))?;
             let tools = tools.map_or(Ok(Vec::new()), tool_texts).map_err(|e| exception(py, e))?;
             Ok((read, tools))
         })
@@ -227,7 +232,10 @@ fn tool_texts(tools: &Bound<'_, PyAny>) -> Result<Vec<String>> {
         .collect()
 }
 
-fn string<'a, 'py>(object: &'a Bound<'py, PyAny>, index: Option<usize>) -> PyResult<&'a Bound<'py, PyString>> {
+fn string<'a, 'py>(
+    object: &'a Bound<'py, PyAny>,
+    index: Option<usize>,
+) -> PyResult<&'a Bound<'py, PyString>> {
     object.cast::<PyString>().map_err(|_| {
         let error = Error::message("not_a_string", "", "a text must be a str");
         exception(object.py(), index.map_or(error.clone(), |index| error.at(index)))

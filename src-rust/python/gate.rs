@@ -83,7 +83,8 @@ pub(super) fn exception(py: Python<'_>, error: Error) -> PyErr {
         ErrorKind::Internal | ErrorKind::Interrupted => "InternalError",
     };
     let build = || {
-        let module = ERRORS.get_or_try_init(py, || PyModule::import(py, "foldline.errors").map(Bound::unbind))?;
+        let module =
+            ERRORS.get_or_try_init(py, || PyModule::import(py, "foldline.errors").map(Bound::unbind))?;
         let options = PyDict::new(py);
         options.set_item("code", error.code)?;
         options.set_item("index", error.index)?;

@@ -29,7 +29,8 @@ pub(super) fn text_of<R>(string: &Bound<'_, PyString>, read: impl FnOnce(&str, b
     }
     let py = string.py();
     let encode = || -> PyResult<Vec<u8>> {
-        let bytes = py.get_type::<PyString>().call_method1("encode", (string, "utf-16-le", "surrogatepass"))?;
+        let bytes =
+            py.get_type::<PyString>().call_method1("encode", (string, "utf-16-le", "surrogatepass"))?;
         Ok(bytes.cast_into::<PyBytes>()?.as_bytes().to_vec())
     };
     let units = encode().unwrap_or_default();

@@ -1,0 +1,311 @@
+//! `plan` and `Plan`: messages in, a decision out, and the decision applied.
+
+use std::collections::HashMap;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PySequence, PySequenceMethods, PyTuple, PyType};
+
+use super::counting::{Read, TokenCounter, read};
+use super::gate::{exception, guard, run};
+use crate::apply::{Change, Step, changes, check, steps};
+use crate::count::counter::count_transcript;
+use crate::error::{Error, Result};
+use crate::plan::{self as core, Keep, Outcome, Request, Unit};
+use crate::rules::{Pins, analyze};
+use crate::transcript::labelled_summary;
+
+/// What happens to each message, and why.
+#[pyclass(frozen, eq, skip_from_py_object, module = "foldline")]
+#[derive(Clone, PartialEq)]
+pub(super) struct Plan {
+    plan: core::Plan,
+}
+
+/// Reads a keep as the Python layer sends it: its kind, its number, and what a fraction is of.
+fn keep(kind: &str, amount: f64, of: &str) -> Result<Keep> {
+    let whole = || {
+        let fits = amount >= 0.0 && amount.fract() == 0.0 && amount < 2f64.powi(53);
+        let error = || Error::config("bad_keep", "keep", "a keep takes a whole number from 0");
+        if fits { Ok(amount as u64) } else { Err(error()) }
+    };
+    Ok(match kind {
+        "tokens" => Keep::Tokens(whole()?),
+        "messages" => Keep::Messages(whole()?),
+        "turns" => Keep::Turns(whole()?),
+        "iterations" => Keep::Iterations(whole()?),
+        "fit" => Keep::Fit(whole()?),
+        "fraction" => match of {
+            "tokens" => Keep::Fraction(amount, Unit::Tokens),
+            "messages" => Keep::Fraction(amount, Unit::Messages),
+            _ => return Err(Error::config("bad_keep", "of", "a fraction is of tokens or messages")),
+        },
+        _ => return Err(Error::config("bad_keep", "keep", "an unknown keep")),
+    })
+}
+
+/// Plans one transcript. Gives a `Plan`, or `(floor, why)` where a budget cannot be met.
+#[pyfunction]
+#[pyo3(signature = (messages, counter, keep_kind, amount, of, *, summary_tokens, window, pins, importance,
+                    summaries, format))]
+#[allow(clippy::too_many_arguments)]
+pub(super) fn plan<'py>(
+    py: Python<'py>,
+    messages: &Bound<'py, PyAny>,
+    counter: &Bound<'py, TokenCounter>,
+    keep_kind: &str,
+    amount: f64,
+    of: &str,
+    summary_tokens: u64,
+    window: Option<u64>,
+    pins: Vec<usize>,
+    importance: Vec<(usize, f64)>,
+    summaries: Vec<usize>,
+    format: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let counter = &*counter.get().counter;
+    let (read, keep) = guard(py, || {
+        let keep = keep(keep_kind, amount, of).map_err(|error| exception(py, error))?;
+        let read =
+            read(messages, format, counter.wants_result_json()).map_err(|error| exception(py, error))?;
+        Ok((read, keep))
+    })?;
+    let pins = Pins { indices: pins, importance, summaries };
+    let request = Request { keep, summary_tokens, window };
+    let Read { transcript, format } = read;
+    let outcome = run(py, transcript.text.len(), |go_on| {
+        let structure = analyze(&transcript, &pins)?;
+        let counts = count_transcript(counter, &transcript, go_on)?;
+        core::plan(&transcript, format, &structure, &counts, counter, request, go_on)
+    })?;
+    match outcome {
+        Outcome::Plan(plan) => Ok(Bound::new(py, Plan { plan: *plan })?.into_any()),
+        Outcome::Infeasible(infeasible) => {
+            Ok((infeasible.floor, infeasible.why).into_pyobject(py)?.into_any())
+        }
+    }
+}
+
+#[pymethods]
+impl Plan {
+    /// Reads a plan back from its JSON.
+    #[classmethod]
+    fn from_json(_class: &Bound<'_, PyType>, py: Python<'_>, text: &str) -> PyResult<Self> {
+        let bad = |detail: String| exception(py, Error::config("bad_plan", "", detail));
+        let plan: core::Plan = serde_json::from_str(text)
+            .map_err(|error| bad(format!("not a plan: line {}, column {}", error.line(), error.column())))?;
+        if plan.is_consistent() {
+            Ok(Plan { plan })
+        } else {
+            Err(bad("the plan contradicts itself or is of another version".to_owned()))
+        }
+    }
+
+    /// The plan as JSON.
+    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
+        serde_json::to_string(&self.plan)
+            .map_err(|_| exception(py, Error::internal("plan_to_json", "the plan could not be written")))
+    }
+
+    /// The folded list. See `foldline.Plan`.
+    #[pyo3(signature = (messages, summary = None, *, model = ""))]
+    fn apply<'py>(
+        &self,
+        py: Python<'py>,
+        messages: &Bound<'py, PyAny>,
+        summary: Option<&str>,
+        model: &str,
+    ) -> PyResult<Bound<'py, PyList>> {
+        guard(py, || {
+            let Read { transcript, .. } =
+                read(messages, &self.plan.format, false).map_err(|error| exception(py, error))?;
+            check(&self.plan, &transcript).map_err(|error| exception(py, error))?;
+            let changes = changes(&self.plan, &transcript).map_err(|error| exception(py, error))?;
+            let summary = match summary.filter(|text| !text.trim().is_empty()) {
+                Some(text) => {
+                    let covered: Vec<usize> = self.plan.folded().collect();
+                    labelled_summary(text, &covered, transcript.text_hash(&covered), model)
+                }
+                None if self.plan.folds() => {
+                    let detail = "messages are folded, so there must be a summary to stand for them";
+                    return Err(exception(py, Error::config("missing_summary", "summary", detail)));
+                }
+                None => String::new(),
+            };
+            build(py, &self.plan, messages, &changes, &summary)
+        })
+    }
+
+    /// The dialect of the messages.
+    #[getter]
+    fn format(&self) -> &str {
+        &self.plan.format
+    }
+
+    /// One action a message.
+    #[getter]
+    fn actions(&self) -> Vec<&'static str> {
+        self.plan.actions.iter().map(|action| action.name()).collect()
+    }
+
+    /// One reason code a message.
+    #[getter]
+    fn reasons(&self) -> Vec<&'static str> {
+        self.plan.reasons.iter().map(|reason| reason.name()).collect()
+    }
+
+    /// Number of leading messages that always stay.
+    #[getter]
+    fn head(&self) -> usize {
+        self.plan.head
+    }
+
+    /// The first message behind the fold; 0 where nothing is folded.
+    #[getter]
+    fn cut(&self) -> usize {
+        self.plan.cut
+    }
+
+    /// The part of a turn that is folded, as a half-open range, where the cut lies inside one.
+    #[getter]
+    fn turn_prefix(&self) -> Option<(usize, usize)> {
+        self.plan.turn_prefix
+    }
+
+    /// Indices of the messages that go into the summary.
+    #[getter]
+    fn folded(&self) -> Vec<usize> {
+        self.plan.folded().collect()
+    }
+
+    /// Tokens of the request as it is: messages and overhead.
+    #[getter]
+    fn tokens_before(&self) -> u64 {
+        self.plan.tokens_before
+    }
+
+    /// Tokens of what stays, without overhead and summary.
+    #[getter]
+    fn tokens_kept(&self) -> u64 {
+        self.plan.tokens_kept
+    }
+
+    /// Tokens that are added once a request.
+    #[getter]
+    fn overhead(&self) -> u64 {
+        self.plan.overhead
+    }
+
+    /// Tokens set aside for the summary.
+    #[getter]
+    fn summary_tokens(&self) -> u64 {
+        self.plan.summary_tokens
+    }
+
+    /// The least that `FitTokens` could reach.
+    #[getter]
+    fn floor(&self) -> u64 {
+        self.plan.floor
+    }
+
+    /// The kind of these counts.
+    #[getter]
+    fn kind(&self) -> &str {
+        &self.plan.count_kind
+    }
+
+    /// What the caller should know, as (code, index).
+    #[getter]
+    fn warnings(&self) -> Vec<(String, Option<usize>)> {
+        self.plan.warnings.iter().map(|warning| (warning.code.clone(), warning.index)).collect()
+    }
+
+    /// Hash of the messages that the plan was made for.
+    #[getter]
+    fn fingerprint(&self) -> &str {
+        &self.plan.fingerprint
+    }
+
+    fn __bool__(&self) -> bool {
+        self.plan.changes()
+    }
+
+    fn __len__(&self) -> usize {
+        self.plan.actions.len()
+    }
+
+    fn __hash__(&self) -> u64 {
+        u64::from_str_radix(&self.plan.fingerprint, 16).unwrap_or(0) ^ self.plan.cut as u64
+    }
+
+    fn __repr__(&self) -> String {
+        let plan = &self.plan;
+        format!(
+            "Plan(messages={}, folded={}, cut={}, edited={}, tokens_before={}, tokens_kept={})",
+            plan.actions.len(),
+            plan.folded().count(),
+            plan.cut,
+            plan.edits.len(),
+            plan.tokens_before,
+            plan.tokens_kept
+        )
+    }
+}
+
+/// Puts the new list together from the caller's own objects.
+fn build<'py>(
+    py: Python<'py>,
+    plan: &core::Plan,
+    messages: &Bound<'py, PyAny>,
+    changes: &[Change],
+    summary: &str,
+) -> PyResult<Bound<'py, PyList>> {
+    let messages = sequence(messages)?;
+    let mut by_message: HashMap<usize, Vec<&Change>> = HashMap::new();
+    for change in changes {
+        by_message.entry(change.message).or_default().push(change);
+    }
+    let folded = PyList::empty(py);
+    for step in steps(plan) {
+        match step {
+            Step::Keep(i) => folded.append(messages.get_item(i)?)?,
+            Step::Edit(i) => {
+                let changes = by_message.get(&i).map_or(&[][..], Vec::as_slice);
+                folded.append(edited(&messages.get_item(i)?, changes)?)?;
+            }
+            Step::Summary => {
+                let message = PyDict::new(py);
+                message.set_item("role", "user")?;
+                message.set_item("content", summary)?;
+                folded.append(message)?;
+            }
+        }
+    }
+    Ok(folded)
+}
+
+fn sequence<'a, 'py>(messages: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, PySequence>> {
+    if messages.is_instance_of::<PyList>() || messages.is_instance_of::<PyTuple>() {
+        return Ok(messages.cast::<PySequence>()?);
+    }
+    let error = Error::message("not_a_list", "", "a plan is applied to a list or tuple of dicts");
+    Err(exception(messages.py(), error))
+}
+
+/// A copy of a message along the paths that change; everything else is the caller's own object.
+fn edited<'py>(message: &Bound<'py, PyAny>, changes: &[&Change]) -> PyResult<Bound<'py, PyAny>> {
+    let copy = message.cast::<PyDict>()?.copy()?;
+    for change in changes {
+        match change.slot.item {
+            None => copy.set_item(change.slot.field, &change.content)?,
+            Some((field, at)) => {
+                let Some(items) = copy.get_item(field)? else { continue };
+                let items = PyList::new(copy.py(), items.try_iter()?.collect::<PyResult<Vec<_>>>()?)?;
+                let item = items.get_item(at as usize)?.cast::<PyDict>()?.copy()?;
+                item.set_item(change.slot.field, &change.content)?;
+                items.set_item(at as usize, item)?;
+                copy.set_item(field, items)?;
+            }
+        }
+    }
+    Ok(copy.into_any())
+}

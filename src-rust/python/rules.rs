@@ -1,0 +1,65 @@
+//! `validate` and `analyze`: what providers reject, and how messages hang together.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::counting::read;
+use super::gate::{exception, guard};
+use crate::rules::validate::{Provider, validate as find_problems};
+use crate::rules::{Pins, analyze as find_structure};
+
+/// What a provider would reject, as (index, code, detail).
+#[pyfunction]
+pub(super) fn validate(
+    py: Python<'_>,
+    messages: &Bound<'_, PyAny>,
+    provider: &str,
+    format: &str,
+) -> PyResult<Vec<(usize, &'static str, String)>> {
+    guard(py, || {
+        let provider = Provider::from_name(provider).map_err(|error| exception(py, error))?;
+        let read = read(messages, format, false).map_err(|error| exception(py, error))?;
+        let problems = find_problems(&read.transcript, provider);
+        Ok(problems.into_iter().map(|problem| (problem.index, problem.code, problem.detail)).collect())
+    })
+}
+
+/// Groups, turns, legal cuts, open calls and orphan results of messages, as a dict of lists.
+#[pyfunction]
+pub(super) fn analyze<'py>(
+    py: Python<'py>,
+    messages: &Bound<'py, PyAny>,
+    pins: Vec<usize>,
+    format: &str,
+) -> PyResult<Bound<'py, PyDict>> {
+    guard(py, || {
+        let read = read(messages, format, false).map_err(|error| exception(py, error))?;
+        let pins = Pins { indices: pins, ..Pins::default() };
+        let structure = find_structure(&read.transcript, &pins).map_err(|error| exception(py, error))?;
+        let mut groups: Vec<Vec<usize>> = vec![Vec::new(); structure.groups.len()];
+        for (i, group) in structure.group_of.iter().enumerate() {
+            groups[*group as usize].push(i);
+        }
+        let mut turns: Vec<(usize, usize)> = Vec::with_capacity(structure.turn_starts.len());
+        for (i, &start) in structure.turn_starts.iter().enumerate() {
+            turns.push((start, structure.turn_starts.get(i + 1).copied().unwrap_or(structure.len())));
+        }
+        let messages_of = |parts: Vec<(usize, usize)>| parts.into_iter().map(|(i, _)| i).collect::<Vec<_>>();
+        let lone = read.transcript.messages.iter().enumerate().filter(|(_, m)| m.has_lone_surrogates);
+        let answer = PyDict::new(py);
+        answer.set_item("format", read.format.name())?;
+        answer.set_item("head", structure.head)?;
+        answer.set_item("groups", groups)?;
+        answer.set_item("turns", turns)?;
+        answer.set_item("open_calls", messages_of(structure.open_calls(&read.transcript).collect()))?;
+        answer.set_item("orphan_results", messages_of(structure.orphans(&read.transcript).collect()))?;
+        answer.set_item("summaries", indices(&structure.is_summary))?;
+        answer.set_item("legal_cuts", indices(&structure.is_legal))?;
+        answer.set_item("lone_surrogates", lone.map(|(i, _)| i).collect::<Vec<_>>())?;
+        Ok(answer)
+    })
+}
+
+fn indices(flags: &[bool]) -> Vec<usize> {
+    flags.iter().enumerate().filter(|(_, flag)| **flag).map(|(i, _)| i).collect()
+}
