@@ -12,7 +12,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 # The first Python that is new enough; `make PYTHON=… test` chooses another.
 ifndef PYTHON
 PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
-    $$p -c 'import sys; sys.exit(sys.version_info < (3, 11)) or print(sys.executable)' 2>/dev/null && break; done)
+    $$p -c 'import sys; sys.exit(1) if sys.version_info < (3, 11) else print(sys.executable)' 2>/dev/null && break; done)
 endif
 
 PYTEST_WORKERS ?= 2
@@ -20,8 +20,10 @@ PY := .venv/bin/python
 TOOL := .venv/bin
 BENCH_PY := .venv-bench/bin/python
 
-# One definition of how PyO3 is built, or clippy and maturin would rebuild it in turn.
+# How maturin tells PyO3 what to build for; cargo gets the same, or the two would rebuild PyO3 in turn.
 export PYO3_PYTHON = $(CURDIR)/.venv/bin/python
+LIKE_MATURIN = PYO3_BUILD_EXTENSION_MODULE=1 \
+    $(addprefix PYO3_CONFIG_FILE=,$(firstword $(wildcard $(abspath $(or $(CARGO_TARGET_DIR),target))/maturin/pyo3-config-*.txt)))
 export TIKTOKEN_CACHE_DIR = $(CURDIR)/.venv/tiktoken-cache
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export PIP_NO_INPUT = 1
@@ -43,29 +45,32 @@ demo: wheel ## build the release wheel, install it into .venv-demo and run examp
 	@.venv-demo/bin/python examples/demo.py
 
 .PHONY: test
-test: check-rust check-python cargo-test pytest ## every check and every test
+test: lint cargo-test pytest ## every check and every test
 
 .PHONY: lint
-lint: check-rust check-python ## formatting, lints, types, import rules: Rust and Python
+lint: check-format check-rust check-python ## formatting, lints, types, import rules: Rust and Python
 
-.PHONY: check-rust
-check-rust: tools .venv
+.PHONY: check-format
+check-format: tools .venv
 	@for tool in rustfmt cargo-clippy; do command -v $$tool >/dev/null || \
 	    { echo "$$tool is needed: rustup component add rustfmt clippy" >&2; exit 1; }; done
 	$(call say,cargo fmt --check)
 	@cargo fmt --check
+	$(call say,ruff)
+	@$(TOOL)/ruff check
+	@$(TOOL)/ruff format --check
+
+.PHONY: check-rust
+check-rust: develop
 	$(call say,clippy: the pure crate)
 	@cargo clippy --locked --all-targets -- -D warnings
 	$(call say,clippy: with the Python module)
-	@cargo clippy --locked --all-targets --features python -- -D warnings
+	@$(LIKE_MATURIN) cargo clippy --locked --all-targets --features python -- -D warnings
 	$(call say,cargo check --no-default-features)
 	@cargo check --locked --no-default-features
 
 .PHONY: check-python
 check-python: develop
-	$(call say,ruff)
-	@$(TOOL)/ruff check
-	@$(TOOL)/ruff format --check
 	$(call say,mypy)
 	@$(PY) -m mypy
 	$(call say,stubtest: _core.pyi tells what the compiled module has)
@@ -88,7 +93,7 @@ pytest: develop
 .PHONY: develop
 develop: tools .venv ## build the extension and install it, editable, into .venv
 	$(call say,building the extension into .venv)
-	@VIRTUAL_ENV='$(CURDIR)/.venv' $(TOOL)/maturin develop --locked --profile dev
+	@PIP_QUIET=1 VIRTUAL_ENV='$(CURDIR)/.venv' $(TOOL)/maturin develop --locked --profile dev
 
 .PHONY: .venv
 .venv: tools

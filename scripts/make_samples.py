@@ -21,7 +21,19 @@ from typing import Any
 MAX_TOTAL_BYTES = 3_000_000
 
 # (task_id, trial) of the conversations taken, in this order: short and long ones, solved and failed.
-TAU_CONVERSATIONS = [(0, 1), (1, 1), (2, 0), (2, 1), (7, 2), (9, 2), (10, 1), (12, 0), (13, 2), (17, 3), (24, 2)]
+TAU_CONVERSATIONS = [
+    (0, 1),
+    (1, 1),
+    (2, 0),
+    (2, 1),
+    (7, 2),
+    (9, 2),
+    (10, 1),
+    (12, 0),
+    (13, 2),
+    (17, 3),
+    (24, 2),
+]
 # How many dialogues are taken, from the start of the file.
 KDCONV_COUNT = 12
 

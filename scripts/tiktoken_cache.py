@@ -3,8 +3,8 @@
 
     python scripts/tiktoken_cache.py DIR
 
-Run with TIKTOKEN_CACHE_DIR=DIR, tiktoken then finds its vocabularies there. tiktoken itself checks the hash of
-every file. The crate is a dependency, so cargo has it already.
+Run with TIKTOKEN_CACHE_DIR=DIR, tiktoken then finds its vocabularies there; it checks the hash of every file
+itself. The crate is a dependency, so cargo has it already.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
     python scripts/venv.py DIR [--build] [--extra NAME]... [--repin]
 
 `--build` installs the build requirements, `--extra` the project's dependencies and those of an extra; the
-project itself is never installed here. Nothing is done while Python, this folder, the wanted requirements and
-constraints.txt are what they were: otherwise DIR is made anew. `--repin` takes the newest versions instead and
-writes them to constraints.txt. Standard library only, and any pip will do.
+project itself is never installed here. Nothing is done while Python, this folder, the requirements and
+constraints.txt are what they were: otherwise DIR is made anew. `--repin` takes the newest versions instead
+and writes them to constraints.txt. Standard library only, and any pip will do.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def make(venv: Path, requirements: list[str], pip_options: list[str]) -> None:
     try:
         subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
     except subprocess.CalledProcessError:
-        sys.exit(f"{sys.executable} cannot make virtual environments (Debian and Ubuntu: install python3-venv)")
+        sys.exit(f"{sys.executable} cannot make virtual environments (on Debian: install python3-venv)")
     (venv / ".gitignore").write_text("*\n", encoding="utf-8")
     if requirements:
         pip = [str(python_of(venv)), "-m", "pip", "--disable-pip-version-check"]
@@ -82,7 +82,7 @@ def repin(venv: Path) -> None:
 
 
 def update(venv: Path, requirements: list[str]) -> None:
-    """Make the environment anew if it is out of date; its mark is written last, so half a one never counts."""
+    """Make the environment anew if it is out of date. The mark comes last: half a one never counts."""
     state = [sys.executable, sys.version, str(venv), *requirements, CONSTRAINTS.read_text(encoding="utf-8")]
     key = hashlib.sha256("\n".join(state).encode()).hexdigest()
     mark = venv / MARK
