@@ -88,7 +88,7 @@ def update(venv: Path, requirements: list[str]) -> None:
     mark = venv / MARK
     if python_of(venv).exists() and mark.exists() and mark.read_text(encoding="utf-8") == key:
         return
-    print(f"{venv.name}: a new environment, {len(requirements)} requirements", flush=True)
+    print(f"{venv.name}: making the environment ({len(requirements)} requirements)", flush=True)
     make(venv, requirements, ["--constraint", str(CONSTRAINTS)])
     mark.write_text(key, encoding="utf-8")
 
