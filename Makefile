@@ -1,0 +1,144 @@
+# Two commands matter: `make demo` and `make test`. They need Python 3.11+ with venv, and Rust with rustfmt and
+# clippy; whatever else they use they install into .venv* here, at the versions of constraints.txt. After the first
+# run they need no network.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+.NOTPARALLEL:
+
+# The first Python that is new enough; `make PYTHON=… test` chooses another.
+ifndef PYTHON
+PYTHON := $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+    $$p -c 'import sys; sys.exit(1) if sys.version_info < (3, 11) else print(sys.executable)' 2>/dev/null && break; done)
+endif
+
+PYTEST_WORKERS ?= 2
+PY := .venv/bin/python
+TOOL := .venv/bin
+BENCH_PY := .venv-bench/bin/python
+
+# How maturin tells PyO3 what to build for; cargo gets the same, or the two would rebuild PyO3 in turn.
+export PYO3_PYTHON = $(CURDIR)/.venv/bin/python
+LIKE_MATURIN = PYO3_BUILD_EXTENSION_MODULE=1 \
+    $(addprefix PYO3_CONFIG_FILE=,$(firstword $(wildcard $(abspath $(or $(CARGO_TARGET_DIR),target))/maturin/pyo3-config-*.txt)))
+export TIKTOKEN_CACHE_DIR = $(CURDIR)/.venv/tiktoken-cache
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+export PIP_NO_INPUT = 1
+unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV CONDA_PREFIX
+
+say = @printf '\n== %s\n' '$(1)'
+
+.PHONY: help
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: wheel ## build the release wheel, install it into .venv-demo and run examples/demo.py
+	$(call say,installing the wheel into .venv-demo)
+	@$(PYTHON) scripts/venv.py .venv-demo
+	@.venv-demo/bin/python -m pip uninstall --quiet --yes foldline 2>/dev/null
+	@.venv-demo/bin/python -m pip install --quiet --constraint constraints.txt "$$(echo dist/foldline-*.whl)[cli]"
+	$(call say,examples/demo.py)
+	@.venv-demo/bin/python examples/demo.py
+
+.PHONY: test
+test: lint cargo-test pytest ## every check and every test
+
+.PHONY: lint
+lint: check-format check-rust check-python ## formatting, lints, types, import rules: Rust and Python
+
+.PHONY: check-format
+check-format: tools .venv
+	@for tool in rustfmt cargo-clippy; do command -v $$tool >/dev/null || \
+	    { echo "$$tool is needed: rustup component add rustfmt clippy" >&2; exit 1; }; done
+	$(call say,cargo fmt --check)
+	@cargo fmt --check
+	$(call say,ruff)
+	@$(TOOL)/ruff check
+	@$(TOOL)/ruff format --check
+
+.PHONY: check-rust
+check-rust: develop
+	$(call say,clippy: the pure crate)
+	@cargo clippy --locked --all-targets -- -D warnings
+	$(call say,clippy: with the Python module)
+	@$(LIKE_MATURIN) cargo clippy --locked --all-targets --features python -- -D warnings
+	$(call say,cargo check --no-default-features)
+	@cargo check --locked --no-default-features
+
+.PHONY: check-python
+check-python: develop
+	$(call say,mypy)
+	@$(PY) -m mypy
+	$(call say,stubtest: _core.pyi tells what the compiled module has)
+	@$(PY) -m mypy.stubtest foldline._core --mypy-config-file pyproject.toml
+	$(call say,import rules)
+	@$(TOOL)/lint-imports --no-logo
+
+.PHONY: cargo-test
+cargo-test: tools
+	$(call say,cargo test)
+	@cargo test --locked
+
+.PHONY: pytest
+pytest: develop
+	$(call say,pytest)
+	@$(PY) scripts/tiktoken_cache.py .venv/tiktoken-cache
+	@$(PY) -m pytest -n $(PYTEST_WORKERS)
+
+# Optimised lightly (the profile dev), shared with cargo test; cargo knows what has changed.
+.PHONY: develop
+develop: tools .venv ## build the extension and install it, editable, into .venv
+	$(call say,building the extension into .venv)
+	@PIP_QUIET=1 VIRTUAL_ENV='$(CURDIR)/.venv' $(TOOL)/maturin develop --locked --profile dev
+
+.PHONY: .venv
+.venv: tools
+	@$(PYTHON) scripts/venv.py .venv --extra dev
+
+.PHONY: wheel
+wheel: tools ## build the release wheel into dist/
+	@$(PYTHON) scripts/venv.py .venv-build --build
+	$(call say,building the release wheel)
+	@rm -f dist/foldline-*.whl
+	@PYO3_PYTHON='$(CURDIR)/.venv-build/bin/python' .venv-build/bin/maturin build --release --locked \
+	    --interpreter .venv-build/bin/python --out dist
+
+.PHONY: soak
+soak: develop ## property tests and the oracle with many more cases: hours
+	$(call say,cargo test: many cases)
+	@PROPTEST_CASES=$${PROPTEST_CASES:-20000} cargo test --locked
+	$(call say,pytest: many cases)
+	@$(PY) scripts/tiktoken_cache.py .venv/tiktoken-cache
+	@HYPOTHESIS_PROFILE=deep FOLDLINE_ORACLE_CASES=$${FOLDLINE_ORACLE_CASES:-50000} \
+	    $(PY) -m pytest -n $(PYTEST_WORKERS) --timeout 0
+
+.PHONY: bench
+bench: wheel ## the benchmarks, on the release build
+	$(call say,benchmarks: Rust)
+	@if compgen -G 'benches/rust/*.rs' >/dev/null; then cargo bench --locked; else echo 'none'; fi
+	$(call say,benchmarks: Python)
+	@$(PYTHON) scripts/venv.py .venv-bench --extra test
+	@$(BENCH_PY) -m pip install --quiet --force-reinstall --no-deps dist/foldline-*.whl
+	@$(BENCH_PY) scripts/tiktoken_cache.py .venv-bench/tiktoken-cache
+	@if compgen -G 'benches/python/*.py' >/dev/null; then TIKTOKEN_CACHE_DIR='$(CURDIR)/.venv-bench/tiktoken-cache' \
+	    $(BENCH_PY) -m pytest benches/python --benchmark-enable --benchmark-only -o python_files='*.py'; else echo 'none'; fi
+
+.PHONY: pins
+pins: tools ## look up the newest versions and write them to constraints.txt
+	@$(PYTHON) scripts/venv.py .venv-pins --build --extra dev --repin
+	@rm -rf .venv-pins
+
+.PHONY: tools
+tools:
+	@[ -n '$(PYTHON)' ] || { echo 'Python 3.11 or newer is needed: make PYTHON=/path/to/python …' >&2; exit 1; }
+	@command -v cargo >/dev/null || { echo 'Rust (cargo) is needed' >&2; exit 1; }
+
+.PHONY: clean
+clean: ## remove whatever the commands above made
+	rm -rf .venv .venv-demo .venv-build .venv-bench .venv-pins dist out .hypothesis .benchmarks
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache python/foldline/*.so
+	cargo clean

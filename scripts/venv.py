@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Make a virtual environment hold exactly what a part of pyproject.toml asks for, at pinned versions.
+
+    python scripts/venv.py DIR [--build] [--extra NAME]... [--repin]
+
+`--build` installs the build requirements, `--extra` the project's dependencies and those of an extra; the
+project itself is never installed here. Nothing is done while Python, this folder, the requirements and
+constraints.txt are what they were: otherwise DIR is made anew. `--repin` takes the newest versions instead
+and writes them to constraints.txt. Standard library only, and any pip will do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+CONSTRAINTS = ROOT / "constraints.txt"
+CONSTRAINTS_HEADER = """\
+# The versions that `make test` and `make demo` install: what pip resolved on Linux with Python {version}.
+# Written by `make pins`. Platform-neutral: no hashes, no markers, no addresses.
+"""
+MARK = "made-for.sha256"
+
+
+def requirements_of_extra(project: dict[str, Any], name: str) -> list[str]:
+    """The requirements of an extra, with `project[a,b]` replaced by those of a and b."""
+    own = re.compile(re.escape(project["name"]) + r"\[([\w, -]+)\]")
+    found: list[str] = []
+    for requirement in project["optional-dependencies"][name]:
+        if match := own.fullmatch(requirement):
+            for other in match[1].split(","):
+                found += requirements_of_extra(project, other.strip())
+        else:
+            found.append(requirement)
+    return found
+
+
+def wanted_requirements(build: bool, extras: list[str]) -> list[str]:
+    """What is to be installed, sorted, each requirement once."""
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wanted = set(config["build-system"]["requires"] if build else [])
+    if extras:
+        wanted.update(config["project"]["dependencies"])
+    for extra in extras:
+        wanted.update(requirements_of_extra(config["project"], extra))
+    return sorted(wanted)
+
+
+def python_of(venv: Path) -> Path:
+    """The interpreter of a virtual environment."""
+    return venv / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+
+
+def make(venv: Path, requirements: list[str], pip_options: list[str]) -> None:
+    """Make the environment anew."""
+    shutil.rmtree(venv, ignore_errors=True)
+    try:
+        subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+    except subprocess.CalledProcessError:
+        sys.exit(f"{sys.executable} cannot make virtual environments (on Debian: install python3-venv)")
+    (venv / ".gitignore").write_text("*\n", encoding="utf-8")
+    if requirements:
+        pip = [str(python_of(venv)), "-m", "pip", "--disable-pip-version-check"]
+        subprocess.run([*pip, "install", "--quiet", *pip_options, *requirements], check=True)
+
+
+def repin(venv: Path) -> None:
+    """Write what an environment holds to constraints.txt."""
+    freeze = [str(python_of(venv)), "-m", "pip", "--disable-pip-version-check", "freeze"]
+    frozen = subprocess.run(freeze, check=True, stdout=subprocess.PIPE, text=True).stdout
+    pins = sorted((line for line in frozen.splitlines() if "==" in line), key=str.lower)
+    header = CONSTRAINTS_HEADER.format(version=".".join(map(str, sys.version_info[:2])))
+    CONSTRAINTS.write_text(header + "\n".join(pins) + "\n", encoding="utf-8")
+
+
+def update(venv: Path, requirements: list[str]) -> None:
+    """Make the environment anew if it is out of date. The mark comes last: half a one never counts."""
+    state = [sys.executable, sys.version, str(venv), *requirements, CONSTRAINTS.read_text(encoding="utf-8")]
+    key = hashlib.sha256("\n".join(state).encode()).hexdigest()
+    mark = venv / MARK
+    if python_of(venv).exists() and mark.exists() and mark.read_text(encoding="utf-8") == key:
+        return
+    print(f"{venv.name}: making the environment ({len(requirements)} requirements)", flush=True)
+    make(venv, requirements, ["--constraint", str(CONSTRAINTS)])
+    mark.write_text(key, encoding="utf-8")
+
+
+def main() -> int:
+    """Bring the environment up to date."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("venv", type=Path)
+    parser.add_argument("--build", action="store_true", help="install what the build needs")
+    parser.add_argument("--extra", action="append", default=[], help="install what this extra needs")
+    parser.add_argument("--repin", action="store_true", help="take the newest versions and pin those")
+    args = parser.parse_args()
+
+    venv = args.venv.absolute()
+    requirements = wanted_requirements(args.build, args.extra)
+    try:
+        if args.repin:
+            make(venv, requirements, [])
+            repin(venv)
+        else:
+            update(venv, requirements)
+    except subprocess.CalledProcessError as error:
+        return error.returncode
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
