@@ -142,7 +142,7 @@ fn scan_line(bytes: &[u8], line: u64, offset: u64, has_newline: bool, found: &mu
 #[must_use]
 pub fn value_ranges(bytes: &[u8]) -> (Vec<std::ops::Range<usize>>, Option<(usize, &'static str)>) {
     let mut ranges = Vec::new();
-    let mut jiter = Jiter::new(bytes);
+    let mut jiter = Jiter::new(bytes).with_allow_inf_nan();
     loop {
         if jiter.finish().is_ok() {
             return (ranges, None);

@@ -1,0 +1,69 @@
+"""foldline: counts tokens exactly, plans where a conversation may be folded, and folds it.
+
+Examples:
+    >>> import foldline as fl
+    >>> fl.count_tokens("hello world")
+    2
+"""
+
+from __future__ import annotations
+
+import logging
+
+from foldline import errors, summarizers
+from foldline._core import Counts, Plan, TokenCounter, __version__
+from foldline.folding import FoldResult, acompact, compact
+from foldline.planning import (
+    FitTokens,
+    Infeasible,
+    Keep,
+    KeepFraction,
+    KeepIterations,
+    KeepMessages,
+    KeepTokens,
+    KeepTurns,
+    analyze,
+    plan,
+    validate,
+)
+from foldline.reading import read
+from foldline.typing import Problem, StoredTranscript
+
+__all__ = [
+    "Counts",
+    "FitTokens",
+    "FoldResult",
+    "Infeasible",
+    "Keep",
+    "KeepFraction",
+    "KeepIterations",
+    "KeepMessages",
+    "KeepTokens",
+    "KeepTurns",
+    "Plan",
+    "Problem",
+    "StoredTranscript",
+    "TokenCounter",
+    "__version__",
+    "acompact",
+    "analyze",
+    "compact",
+    "count_tokens",
+    "errors",
+    "plan",
+    "read",
+    "summarizers",
+    "validate",
+]
+
+logging.getLogger(__name__).addHandler(logging.NullHandler())
+
+
+def count_tokens(text: str, encoding: str = "o200k_base") -> int:
+    """Tokens of a text in an encoding, equal to tiktoken's count. O(length).
+
+    Raises:
+        ConfigError: The encoding is unknown.
+        MessageError: The text is no str.
+    """
+    return TokenCounter(encoding).count(text)

@@ -1,0 +1,105 @@
+"""One hierarchy of errors, with stable codes.
+
+Every error says what is wrong (``code``), where (``index`` of the message, ``path`` inside it or name of the
+option) and why. None holds message content, so they may be logged anywhere. What fails leaves its input untouched.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ConfigError",
+    "FoldlineError",
+    "FoldlineWarning",
+    "InternalError",
+    "LimitExceeded",
+    "MessageError",
+    "StoreError",
+    "SummaryError",
+    "UnknownModelError",
+]
+
+
+class FoldlineWarning(UserWarning):
+    """Something went wrong and was handled as the caller asked."""
+
+
+class FoldlineError(Exception):
+    """The base of all errors.
+
+    Attributes:
+        code: A stable machine-readable code, such as ``"missing_role"``.
+        index: Index of the message concerned, if any.
+        path: Path inside the message (``"content[2].text"``) or name of the option; may be empty.
+        detail: What is wrong, without message content.
+    """
+
+    default_code = "error"
+
+    def __init__(
+        self, detail: str, *, code: str | None = None, index: int | None = None, path: str = ""
+    ) -> None:
+        self.detail = detail
+        self.code = code or self.default_code
+        self.index = index
+        self.path = path
+        super().__init__(detail)
+
+    def __str__(self) -> str:
+        places = []
+        if self.index is not None:
+            places.append(f"message {self.index}")
+        if self.path:
+            places.append(f"at {self.path}")
+        where = f" ({', '.join(places)})" if places else ""
+        return f"{self.code}: {self.detail}{where}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (type(self), self.detail, self.code, self.index, self.path)
+
+
+def _rebuild(
+    error_type: type[FoldlineError], detail: str, code: str, index: int | None, path: str
+) -> FoldlineError:
+    return error_type(detail, code=code, index=index, path=path)
+
+
+class MessageError(FoldlineError):
+    """A message has a shape that cannot be read."""
+
+    default_code = "bad_message"
+
+
+class LimitExceeded(FoldlineError):
+    """A documented cap was passed: nesting, bytes, number of messages."""
+
+    default_code = "limit_exceeded"
+
+
+class ConfigError(FoldlineError):
+    """An option is out of range; ``path`` names it."""
+
+    default_code = "bad_option"
+
+
+class UnknownModelError(FoldlineError):
+    """Nothing is known about a model."""
+
+    default_code = "unknown_model"
+
+
+class SummaryError(FoldlineError):
+    """No usable summary came out."""
+
+    default_code = "summary_failed"
+
+
+class StoreError(FoldlineError):
+    """A store could not be read or written."""
+
+    default_code = "store_failed"
+
+
+class InternalError(FoldlineError):
+    """A defect in foldline itself."""
+
+    default_code = "internal"

@@ -1,0 +1,202 @@
+"""Folding in one call: plan, summarise, apply, and check what came out."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from foldline._core import Plan, TokenCounter
+from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, SummaryError
+from foldline.planning import Infeasible, Keep, as_counter, plan
+from foldline.summarizers import Extractive, as_summarizer
+from foldline.typing import (
+    Completion,
+    Message,
+    Messages,
+    Origin,
+    Pin,
+    SummarizeRequest,
+    Summarizer,
+    SummaryFunction,
+)
+
+__all__ = ["FoldResult", "acompact", "compact"]
+
+#: Tokens that the label around a summary may take.
+_LABEL_TOKENS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class FoldResult:
+    """What folding gave.
+
+    Attributes:
+        messages: The folded list; the messages as they were where nothing was done or something failed.
+        summary: The text of the summary; empty where nothing was folded.
+        plan: The plan, or `Infeasible`.
+        tokens_before: Tokens of the request before, overhead included.
+        tokens_after: Tokens of the request after.
+        error: What failed, if anything; then the messages are as they were.
+        completion: What the summarizer answered, with its usage.
+        evidence: What the summary must not lose, where the summarizer collected it.
+    """
+
+    messages: list[Any]
+    summary: str
+    plan: Plan | Infeasible
+    tokens_before: int
+    tokens_after: int
+    error: FoldlineError | None = None
+    completion: Completion | None = None
+    evidence: Mapping[str, Any] | None = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether the list is another one than before."""
+        return self.error is None and bool(self.plan)
+
+
+def compact(
+    messages: Messages,
+    keep: Keep | None = None,
+    *,
+    summarizer: Summarizer | SummaryFunction | None = None,
+    counter: TokenCounter | str | Callable[[str], int] | None = None,
+    pins: Iterable[Pin] | Callable[[Message], bool] = (),
+    importance: Mapping[int, float] | None = None,
+    origins: Mapping[int, Origin] | None = None,
+    summary_tokens: int = 1_000,
+    window: int | None = None,
+    reserve: int = 0,
+    format: str = "auto",
+    on_failure: Literal["unchanged", "raise"] = "unchanged",
+) -> FoldResult:
+    """Folds a list of messages: what the plan lets go becomes one summary behind the head.
+
+    The input is never changed. Where the summary fails (the summarizer raises, answers with nothing, or with more
+    than it replaces or was given room for), the messages stay as they were and the result carries the error.
+
+    Args:
+        messages: The messages in their provider's form.
+        keep: How much stays; without it, what fits into ``window - reserve``.
+        summarizer: Who writes the summary: `summarizers.Extractive` by default (no network, deterministic), or a
+            function that gets the folded messages and returns a text.
+        counter: As for `plan`.
+        pins: As for `plan`.
+        importance: As for `plan`.
+        origins: As for `plan`.
+        summary_tokens: Room for the summary message.
+        window: As for `plan`.
+        reserve: As for `plan`.
+        format: As for `plan`.
+        on_failure: ``"unchanged"`` gives the messages back with a typed error and a warning; ``"raise"`` raises it.
+
+    Returns:
+        The folded messages and everything about them.
+
+    Raises:
+        ConfigError: An option is out of range.
+        MessageError: A message cannot be read.
+        LimitExceeded: A message is nested beyond 128 levels, or too large.
+        SummaryError: With ``on_failure="raise"``, no usable summary came out.
+
+    Examples:
+        >>> import foldline as fl
+        >>> messages = [{"role": "user", "content": f"Step {i}. " + "Do it well. " * 40} for i in range(9)]
+        >>> result = fl.compact(messages, fl.KeepMessages(2), counter="chars/4", summary_tokens=200)
+        >>> len(result.messages), result.tokens_after < result.tokens_before
+        (3, True)
+    """
+    if on_failure not in ("unchanged", "raise"):
+        raise ConfigError("must be unchanged or raise", code="bad_policy", path="on_failure")
+    writer = Extractive() if summarizer is None else as_summarizer(summarizer)
+    counter = as_counter(counter)
+    planned = plan(
+        messages,
+        keep,
+        counter=counter,
+        window=window,
+        reserve=reserve,
+        pins=pins,
+        importance=importance,
+        origins=origins,
+        summary_tokens=summary_tokens,
+        format=format,
+    )
+    if not planned:
+        before = counter.count_messages(messages, format=format).total
+        return FoldResult(list(messages), "", planned, before, before)
+    assert isinstance(planned, Plan)  # noqa: S101 - for the type checker: Infeasible is falsy
+    try:
+        return _fold(messages, planned, writer, counter, summary_tokens)
+    except SummaryError as error:
+        if on_failure == "raise":
+            raise
+        warnings.warn(f"not folded, the messages are unchanged: {error}", FoldlineWarning, stacklevel=2)
+        before = planned.tokens_before
+        return FoldResult(list(messages), "", planned, before, before, error=error)
+
+
+async def acompact(messages: Messages, keep: Keep | None = None, **options: Any) -> FoldResult:
+    """`compact` off the event loop, with the same arguments."""
+    return await asyncio.to_thread(functools.partial(compact, messages, keep, **options))
+
+
+def _fold(
+    messages: Messages, planned: Plan, writer: Summarizer, counter: TokenCounter, summary_tokens: int
+) -> FoldResult:
+    completion = None
+    if planned.cut:
+        room = max(summary_tokens - min(_LABEL_TOKENS, summary_tokens // 2), 1)
+        request = SummarizeRequest(messages, planned.folded, room, counter.count, planned.format)
+        completion = _summarize(writer, request)
+    folded = planned.apply(
+        messages,
+        completion.text if completion else None,
+        model=completion.model if completion else "",
+    )
+    counts = counter.count_messages(folded, format=planned.format)
+    if completion:
+        _check_size(planned, int(counts.per_message[planned.head]), counts.total, summary_tokens)
+    return FoldResult(
+        folded,
+        completion.text if completion else "",
+        planned,
+        planned.tokens_before,
+        counts.total,
+        completion=completion,
+    )
+
+
+def _summarize(writer: Summarizer, request: SummarizeRequest) -> Completion:
+    """Asks for the summary; whatever goes wrong is a `SummaryError`."""
+    try:
+        completion = writer.summarize(request)
+    except FoldlineError as error:
+        if isinstance(error, SummaryError):
+            raise
+        raise SummaryError(f"the summarizer failed: {error.code}", code="summarizer_failed") from error
+    except Exception as error:
+        raise SummaryError(
+            f"the summarizer raised {type(error).__name__}", code="summarizer_failed"
+        ) from error
+    if not isinstance(completion, Completion):
+        raise SummaryError("the summarizer gave no text", code="not_a_text")
+    if not completion.text.strip():
+        raise SummaryError("the summary is empty", code="empty_summary")
+    if completion.finish_reason != "stop":
+        raise SummaryError("the summary did not come to its end", code="incomplete_summary")
+    return completion
+
+
+def _check_size(planned: Plan, summary_message_tokens: int, tokens_after: int, summary_tokens: int) -> None:
+    """A summary that is larger than what it replaces, or that breaks the budget, is none."""
+    if tokens_after >= planned.tokens_before:
+        raise SummaryError("the summary is larger than what it replaces", code="summary_too_long")
+    if summary_message_tokens > summary_tokens:
+        detail = f"the summary takes {summary_message_tokens} tokens where {summary_tokens} were set aside"
+        raise SummaryError(detail, code="summary_over_budget")

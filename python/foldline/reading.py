@@ -1,0 +1,361 @@
+"""Files into transcripts: what is in them is judged by content, and what is wrong with them is reported.
+
+A file may hold a JSON array of messages, conversations (one JSON document, or one a line), one message a line, or the
+entries of a Claude Code or pi session; plain or compressed. A bad line never stops the rest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from foldline import _core
+from foldline.errors import ConfigError, FoldlineError
+from foldline.typing import Problem, StoredTranscript
+
+__all__ = ["MAX_DOCUMENT_BYTES", "read"]
+
+#: A document that is not one value a line is held in memory whole, up to this size.
+MAX_DOCUMENT_BYTES = 1 << 30
+
+_CHUNK_BYTES = 1 << 20
+
+_MAX_HELD_PROBLEMS = 1_000
+
+OnProblem = Callable[[Problem], None]
+
+
+def read(
+    path: str | Path, *, on_problem: OnProblem | None = None, strict: bool = False
+) -> Iterator[StoredTranscript]:
+    """Reads the transcripts of a file, a folder (all files below it, by name) or standard input (``"-"``).
+
+    Conversations are given one at a time, as they are read; a session is given when its file has ended.
+
+    Args:
+        path: The file or folder.
+        on_problem: Called with each `Problem` (path, line from 1, offset in bytes, code).
+        strict: Stop with an error at the first problem.
+
+    Raises:
+        OSError: The path cannot be opened. Inside a folder that is a problem, not an error.
+        ConfigError: With ``strict``, the first problem.
+
+    Examples:
+        >>> import tempfile, pathlib, foldline as fl
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "chat.jsonl"
+        >>> _ = file.write_text('{"id": "a", "messages": [{"role": "user", "content": "hi"}]}\\nnot JSON\\n')
+        >>> [
+        ...     (t.id, t.format, len(t.messages))
+        ...     for t in fl.read(file, on_problem=lambda p: print(p.line, p.code))
+        ... ]
+        2 bad_json
+        [('a', 'openai_chat', 1)]
+    """
+
+    def report(problem: Problem) -> None:
+        if on_problem is not None:
+            on_problem(problem)
+        if strict:
+            raise ConfigError(str(problem), code=problem.code, path="strict")
+
+    if str(path) == "-":
+        yield from _File("-", report).transcripts(sys.stdin.buffer)
+        return
+    path = Path(path)
+    if not path.is_dir():
+        with path.open("rb") as stream:
+            yield from _File(str(path), report).transcripts(stream)
+        return
+    for file in sorted(file for file in path.rglob("*") if file.is_file()):
+        try:
+            with file.open("rb") as stream:
+                yield from _File(str(file), report).transcripts(stream)
+        except OSError as error:
+            report(Problem(None, "unreadable_file", type(error).__name__, str(file)))
+
+
+class _File:
+    """The reading of one file: values are sorted into conversations, loose messages and session entries."""
+
+    def __init__(self, path: str, report: OnProblem) -> None:
+        self.path = path
+        self._report_now = report
+        # Problems before the first record: of a file without any, one is told instead of one a line.
+        self._held: list[Problem] | None = []
+        self.stem = "stdin" if path == "-" else Path(path).name.split(".")[0]
+        self.found = 0
+        self.messages: list[dict[str, Any]] = []
+        self.claude_entries: list[tuple[int, Any]] = []
+        self.pi_entries: list[tuple[int, Any]] = []
+
+    def problem(
+        self,
+        code: str,
+        line: int | None = None,
+        offset: int | None = None,
+        detail: str = "",
+        index: int | None = None,
+    ) -> None:
+        problem = Problem(index, code, detail, self.path, line, offset)
+        if self._held is None:
+            self._report_now(problem)
+        elif len(self._held) < _MAX_HELD_PROBLEMS:
+            self._held.append(problem)
+
+    def tell_held(self) -> None:
+        """From the first record on every problem is told at once."""
+        held, self._held = self._held or [], None
+        for problem in held:
+            self._report_now(problem)
+
+    def transcripts(self, raw: IO[bytes]) -> Iterator[StoredTranscript]:
+        for line, offset, text in self._values(raw):
+            try:
+                value = json.loads(text)
+            except (ValueError, RecursionError):
+                self.problem("bad_json", line, offset)
+                continue
+            yield from self._sort(value, line, offset)
+        if self._held is not None:
+            held, self._held = self._held, None
+            lines = len(held)
+            if lines == 1 or any(p.code == "unsupported_format" for p in held):
+                self._report_now(held[0])
+                return
+            self.problem("no_transcript", detail=f"nothing in this file is a conversation ({lines} problems)")
+            return
+        yield from self._leftovers()
+
+    # From bytes to values.
+
+    def _values(self, raw: IO[bytes]) -> Iterator[tuple[int, int, bytes]]:
+        """JSON values with line and offset: one a line, or, where the first line is none, one document."""
+        chunks = self._chunks(raw)
+        scanner = _core.LineScanner()
+        begun: list[bytes] | None = []
+        for chunk in chunks:
+            values, problems = scanner.feed(chunk)
+            if begun is not None:
+                begun.append(chunk)
+                if problems and not values and problems[0][2] == "bad_json":
+                    yield from self._document(begun, chunks)
+                    return
+                begun = None if values or problems else begun
+            yield from self._report(values, problems)
+        values, problems = scanner.finish()
+        if begun and problems and not values:
+            yield from self._document(begun, iter(()))
+            return
+        yield from self._report(values, problems)
+
+    def _report(
+        self, values: list[tuple[int, int, bytes]], problems: list[tuple[int, int, str]]
+    ) -> Iterator[tuple[int, int, bytes]]:
+        for line, offset, code in problems:
+            self.problem(code, line, offset)
+        yield from values
+
+    def _document(self, begun: list[bytes], chunks: Iterator[bytes]) -> Iterator[tuple[int, int, bytes]]:
+        """The whole file as one document; line by line after all where it is none."""
+        size = sum(map(len, begun))
+        for chunk in chunks:
+            begun.append(chunk)
+            size += len(chunk)
+            if size > MAX_DOCUMENT_BYTES:
+                break
+        else:
+            document = b"".join(begun)
+            found = _core.document_range(document)
+            if found is not None:
+                yield document.count(b"\n", 0, found[0]) + 1, found[0], document[found[0] : found[1]]
+                return
+        scanner = _core.LineScanner()
+        for chunk in begun:
+            yield from self._report(*scanner.feed(chunk))
+        for chunk in chunks:
+            yield from self._report(*scanner.feed(chunk))
+        yield from self._report(*scanner.finish())
+
+    def _chunks(self, raw: IO[bytes]) -> Iterator[bytes]:
+        """The bytes of the file, decompressed; of a corrupt archive the readable beginning."""
+        head = raw.read(4)
+        stream: IO[bytes] = _Rewound(head, raw)  # type: ignore[assignment]
+        if head[:2] == b"\x1f\x8b":
+            stream = gzip.GzipFile(fileobj=stream)
+        elif head == b"\x28\xb5\x2f\xfd":
+            try:
+                import zstandard
+            except ImportError:
+                self.problem("unsupported_compression", detail="reading zstd needs the package zstandard")
+                return
+            stream = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+        errors: tuple[type[Exception], ...] = (EOFError, gzip.BadGzipFile, zlib.error)
+        with contextlib.suppress(ImportError):
+            import zstandard
+
+            errors += (zstandard.ZstdError,)
+        offset = 0
+        while True:
+            try:
+                chunk = stream.read(_CHUNK_BYTES)
+            except errors:
+                self.problem("corrupt_compression", None, offset)
+                return
+            if not chunk:
+                return
+            offset += len(chunk)
+            yield chunk
+
+    # From values to transcripts.
+
+    def _sort(self, value: Any, line: int, offset: int) -> Iterator[StoredTranscript]:
+        kind, path = _core.classify(value)
+        if kind not in ("unknown", "unsupported"):
+            self.tell_held()
+        match kind:
+            case "message":
+                self.messages.append(value)
+            case "message_list":
+                yield from self._conversation(value, {}, line, offset)
+            case "conversation":
+                yield from self._conversation_object(value, path, line, offset)
+            case "conversation_list":
+                for item in value:
+                    yield from self._sort(item, line, offset)
+            case "claude_code":
+                self.claude_entries.append((line, value))
+            case "pi":
+                self.pi_entries.append((line, value))
+            case "unsupported":
+                self.problem("unsupported_format", line, offset, path[0])
+            case _:
+                self.problem("unknown_record", line, offset)
+
+    def _conversation_object(
+        self, value: dict[str, Any], path: list[str], line: int, offset: int
+    ) -> Iterator[StoredTranscript]:
+        holder = value
+        for key in path[:-1]:
+            holder = holder[key]
+        rest = {key: item for key, item in holder.items() if key != path[-1]}
+        if holder is not value:
+            rest |= {key: item for key, item in value.items() if key != path[0] and key not in rest}
+        yield from self._conversation(holder[path[-1]], rest, line, offset)
+
+    def _conversation(
+        self, messages: list[Any], around: dict[str, Any], line: int, offset: int
+    ) -> Iterator[StoredTranscript]:
+        given = next((around[key] for key in ("id", "session_id", "conversation_id") if key in around), None)
+        number = self.found
+        self.found += 1
+        name = str(given) if isinstance(given, (str, int)) else f"{self.stem}:{number}"
+        stored = str(around.get("format", "auto"))
+        try:
+            known = stored in ("openai_chat", "anthropic", "pi")
+            format_ = stored if known else _core.detect_format(messages)
+        except FoldlineError as error:
+            self.problem(error.code, line, offset, error.detail, error.index)
+            return
+        yield StoredTranscript(name, format_, messages, {"path": self.path, "line": line} | around)
+
+    def _leftovers(self) -> Iterator[StoredTranscript]:
+        if self.messages:
+            yield from self._conversation(self.messages, {"id": self.stem}, 1, 0)
+        if self.claude_entries:
+            yield from self._claude_code()
+        if self.pi_entries:
+            yield from self._pi()
+
+    def _claude_code(self) -> Iterator[StoredTranscript]:
+        lines = [line for line, _ in self.claude_entries]
+        entries = [entry for _, entry in self.claude_entries]
+        session = _core.assemble_claude_code(entries)
+        for index, code in session["problems"]:
+            self.problem(code, lines[index])
+        name = next(
+            (str(e["sessionId"]) for e in entries if isinstance(e, dict) and "sessionId" in e), self.stem
+        )
+        for thread, suffix in (("main", ""), ("sidechain", "#sidechain")):
+            found = session[thread]
+            if not found["messages"]:
+                continue
+            self.found += 1
+            meta = {
+                "path": self.path,
+                "line": lines[0],
+                "entry_ids": [_entry_ids(entries, blocks) for _, blocks in found["messages"]],
+                "compact_boundaries": found["compact_boundaries"],
+                "summaries": found["summaries"],
+                "skipped_entries": session["skipped"],
+            }
+            messages = [_anthropic_message(entries, role, blocks) for role, blocks in found["messages"]]
+            yield StoredTranscript(name + suffix, "anthropic", messages, meta)
+
+    def _pi(self) -> Iterator[StoredTranscript]:
+        messages = []
+        entry_ids = []
+        boundaries = []
+        skipped = 0
+        name = self.stem
+        for _, entry in self.pi_entries:
+            if entry.get("type") == "message":
+                messages.append(entry["message"])
+                entry_ids.append([entry["id"]] if isinstance(entry.get("id"), str) else [])
+                continue
+            skipped += 1
+            if entry.get("type") == "session" and isinstance(entry.get("id"), str):
+                name = entry["id"]
+            elif entry.get("type") == "compaction":
+                boundaries.append(len(messages))
+        if messages:
+            self.found += 1
+            meta = {
+                "path": self.path,
+                "line": self.pi_entries[0][0],
+                "entry_ids": entry_ids,
+                "compact_boundaries": boundaries,
+                "skipped_entries": skipped,
+            }
+            yield StoredTranscript(name, "pi", messages, meta)
+
+
+class _Rewound:
+    """A stream whose first bytes were read already."""
+
+    def __init__(self, head: bytes, rest: IO[bytes]) -> None:
+        self._head = head
+        self._rest = rest
+
+    def read(self, size: int = -1) -> bytes:
+        if not self._head:
+            return self._rest.read(size)
+        if size < 0:
+            head, self._head = self._head, b""
+            return head + self._rest.read()
+        head, self._head = self._head[:size], self._head[size:]
+        return head
+
+
+def _entry_ids(entries: list[dict[str, Any]], blocks: list[tuple[int, int | None]]) -> list[str]:
+    ids = [entries[entry].get("uuid") for entry, _ in blocks]
+    return [i for i in dict.fromkeys(ids) if isinstance(i, str)]
+
+
+def _anthropic_message(
+    entries: list[dict[str, Any]], role: str, blocks: list[tuple[int, int | None]]
+) -> dict[str, Any]:
+    """A message out of blocks of entries. A single text stays the string that it was."""
+    if len(blocks) == 1 and blocks[0][1] is None:
+        return {"role": role, "content": entries[blocks[0][0]]["message"].get("content")}
+    content = []
+    for entry, block in blocks:
+        whole = entries[entry]["message"]["content"]
+        content.append({"type": "text", "text": whole} if block is None else whole[block])
+    return {"role": role, "content": content}

@@ -1,0 +1,51 @@
+"""A summarizer out of any function."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from foldline.errors import ConfigError, SummaryError
+from foldline.typing import Completion, SummarizeRequest, Summarizer, SummaryFunction
+
+__all__ = ["FromFunction", "as_summarizer"]
+
+
+class FromFunction:
+    """Calls a function with the folded messages; what it returns is the summary.
+
+    Examples:
+        >>> from foldline.summarizers import FromFunction
+        >>> FromFunction(lambda messages: f"{len(messages)} messages were folded")
+        FromFunction(<lambda>)
+    """
+
+    def __init__(self, function: SummaryFunction) -> None:
+        self._function: Callable[..., Any] = function
+        self._name = getattr(function, "__name__", type(function).__name__)
+
+    def __repr__(self) -> str:
+        return f"FromFunction({self._name})"
+
+    def summarize(self, request: SummarizeRequest) -> Completion:
+        """Calls the function."""
+        answer = self._function([request.messages[i] for i in request.folded])
+        if isinstance(answer, Completion):
+            return answer
+        if inspect.isawaitable(answer):
+            if inspect.iscoroutine(answer):
+                answer.close()
+            raise SummaryError("the function is asynchronous; use one that returns a text", code="not_a_text")
+        if not isinstance(answer, str):
+            raise SummaryError("the function returned no text", code="not_a_text")
+        return Completion(answer, model=self._name)
+
+
+def as_summarizer(summarizer: Summarizer | SummaryFunction) -> Summarizer:
+    """A summarizer from what callers may give."""
+    if isinstance(summarizer, Summarizer):
+        return summarizer
+    if callable(summarizer):
+        return FromFunction(summarizer)
+    raise ConfigError("neither a summarizer nor a function", code="bad_summarizer", path="summarizer")

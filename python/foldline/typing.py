@@ -1,0 +1,132 @@
+"""Types that foldline takes and gives: messages, problems, completions, and who writes a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+__all__ = [
+    "Completion",
+    "Message",
+    "Messages",
+    "Origin",
+    "Pin",
+    "Problem",
+    "StoredTranscript",
+    "SummarizeRequest",
+    "Summarizer",
+    "SummaryFunction",
+]
+
+#: A message in its provider's own form. foldline reads it and never writes to it.
+Message: TypeAlias = Mapping[str, Any]
+
+#: A list of messages.
+Messages: TypeAlias = Sequence[Message]
+
+#: A pinned message: its index, or a predicate over messages.
+Pin: TypeAlias = "int | Callable[[Message], bool]"
+
+#: Where a message comes from: ``original``, ``compacted_synthetic``, ``compacted_modified``, ``retrieved_history``.
+Origin: TypeAlias = str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong with messages or with a file.
+
+    Attributes:
+        index: The message, where one is concerned.
+        code: A stable code.
+        detail: What is wrong, without content.
+        path: The file, where one is concerned.
+        line: Its line, from 1.
+        offset: Where the trouble begins in it, in bytes.
+    """
+
+    index: int | None
+    code: str
+    detail: str = ""
+    path: str | None = None
+    line: int | None = None
+    offset: int | None = None
+
+    def __str__(self) -> str:
+        place = [self.path] if self.path else []
+        if self.line is not None:
+            place.append(f"line {self.line}, offset {self.offset}")
+        if self.index is not None:
+            place.append(f"message {self.index}")
+        return ": ".join([", ".join(place), self.code] if place else [self.code]) + (
+            f" ({self.detail})" if self.detail else ""
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTranscript:
+    """A conversation out of a file.
+
+    Attributes:
+        id: The session's or conversation's own id, or one made from the name of the file and its place in it.
+        format: The dialect of the messages: ``openai_chat``, ``anthropic`` or ``pi``.
+        messages: The messages in their provider's form.
+        meta: What stood around them: ``path``, ``line``, and by format ``entry_ids``, ``compact_boundaries``,
+            ``summaries``, ``tools``, ``system``.
+    """
+
+    id: str
+    format: str
+    messages: list[dict[str, Any]]
+    meta: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What a model, or what stands in for one, wrote.
+
+    Attributes:
+        text: The text.
+        model: Who wrote it.
+        input_tokens: Tokens read, where known.
+        output_tokens: Tokens written, where known.
+        finish_reason: Why it stopped: ``"stop"`` where it came to its end.
+    """
+
+    text: str
+    model: str = ""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    finish_reason: str = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class SummarizeRequest:
+    """What is to be summarised.
+
+    Attributes:
+        messages: The whole list.
+        folded: Indices of the messages that the summary will stand for, ascending.
+        max_tokens: Room for the text, by ``count``.
+        count: Prices a text with the caller's counter.
+        format: The dialect of the messages.
+    """
+
+    messages: Messages
+    folded: Sequence[int]
+    max_tokens: int
+    count: Callable[[str], int]
+    format: str
+
+
+@runtime_checkable
+class Summarizer(Protocol):
+    """Writes the summary of folded messages."""
+
+    def summarize(self, request: SummarizeRequest) -> Completion:
+        """Summarises, within ``request.max_tokens``."""
+        ...
+
+
+#: The simplest summarizer: folded messages in, text out.
+SummaryFunction: TypeAlias = "Callable[[list[Message]], str | Completion]"
