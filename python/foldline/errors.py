@@ -35,9 +35,7 @@ class FoldlineError(Exception):
 
     default_code = "error"
 
-    def __init__(
-        self, detail: str, *, code: str | None = None, index: int | None = None, path: str = ""
-    ) -> None:
+    def __init__(self, detail: str, *, code: str | None = None, index: int | None = None, path: str = "") -> None:
         self.detail = detail
         self.code = code or self.default_code
         self.index = index
@@ -57,9 +55,7 @@ class FoldlineError(Exception):
         return _rebuild, (type(self), self.detail, self.code, self.index, self.path)
 
 
-def _rebuild(
-    error_type: type[FoldlineError], detail: str, code: str, index: int | None, path: str
-) -> FoldlineError:
+def _rebuild(error_type: type[FoldlineError], detail: str, code: str, index: int | None, path: str) -> FoldlineError:
     return error_type(detail, code=code, index=index, path=path)
 
 

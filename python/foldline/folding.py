@@ -19,8 +19,8 @@ from foldline.typing import (
     Messages,
     Origin,
     Pin,
-    SummarizeRequest,
     Summarizer,
+    SummarizeRequest,
     SummaryFunction,
 )
 
@@ -181,9 +181,7 @@ def _summarize(writer: Summarizer, request: SummarizeRequest) -> Completion:
             raise
         raise SummaryError(f"the summarizer failed: {error.code}", code="summarizer_failed") from error
     except Exception as error:
-        raise SummaryError(
-            f"the summarizer raised {type(error).__name__}", code="summarizer_failed"
-        ) from error
+        raise SummaryError(f"the summarizer raised {type(error).__name__}", code="summarizer_failed") from error
     if not isinstance(completion, Completion):
         raise SummaryError("the summarizer gave no text", code="not_a_text")
     if not completion.text.strip():

@@ -83,9 +83,10 @@ class KeepFraction:
     of: Literal["tokens", "messages"] = "tokens"
 
     def __post_init__(self) -> None:
-        if isinstance(self.f, bool) or not isinstance(self.f, (int, float)) or not math.isfinite(self.f):
+        f: object = self.f
+        if isinstance(f, bool) or not isinstance(f, (int, float)) or not math.isfinite(f):
             raise ConfigError("must be a number", code="bad_fraction", path="f")
-        if not 0 <= self.f <= 1:
+        if not 0 <= f <= 1:
             raise ConfigError("must lie in [0, 1]", code="bad_fraction", path="f")
         if self.of not in ("tokens", "messages"):
             raise ConfigError("must be tokens or messages", code="bad_keep", path="of")
@@ -190,9 +191,7 @@ def plan(
         window=window,
         pins=pin_indices(messages, pins),
         importance=_scores(importance),
-        summaries=[
-            _whole(i, "origins") for i, origin in (origins or {}).items() if origin == "compacted_synthetic"
-        ],
+        summaries=[_whole(i, "origins") for i, origin in (origins or {}).items() if origin == "compacted_synthetic"],
         format=format,
     )
     return Infeasible(*answer) if isinstance(answer, tuple) else answer
@@ -222,7 +221,7 @@ def pin_indices(messages: Messages | bytes, pins: Iterable[Pin] | Callable[[Mess
     return found
 
 
-def _scores(importance: Mapping[int, float] | None) -> list[tuple[int, float]]:
+def _scores(importance: Mapping[int, object] | None) -> list[tuple[int, float]]:
     """Scores that are numbers; anything else is neutral."""
     return [
         (_whole(index, "importance"), float(score))

@@ -13,7 +13,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from foldline import _core
 from foldline.errors import ConfigError, FoldlineError
@@ -31,10 +31,8 @@ _MAX_HELD_PROBLEMS = 1_000
 OnProblem = Callable[[Problem], None]
 
 
-def read(
-    path: str | Path, *, on_problem: OnProblem | None = None, strict: bool = False
-) -> Iterator[StoredTranscript]:
-    """Reads the transcripts of a file, a folder (all files below it, by name) or standard input (``"-"``).
+def read(path: str | Path, *, on_problem: OnProblem | None = None, strict: bool = False) -> Iterator[StoredTranscript]:
+    r"""Reads the transcripts of a file, a folder (all files below it, by name) or standard input (``"-"``).
 
     Conversations are given one at a time, as they are read; a session is given when its file has ended.
 
@@ -50,11 +48,8 @@ def read(
     Examples:
         >>> import tempfile, pathlib, foldline as fl
         >>> file = pathlib.Path(tempfile.mkdtemp()) / "chat.jsonl"
-        >>> _ = file.write_text('{"id": "a", "messages": [{"role": "user", "content": "hi"}]}\\nnot JSON\\n')
-        >>> [
-        ...     (t.id, t.format, len(t.messages))
-        ...     for t in fl.read(file, on_problem=lambda p: print(p.line, p.code))
-        ... ]
+        >>> _ = file.write_text('{"id": "a", "messages": [{"role": "user", "content": "hi"}]}\nnot JSON\n')
+        >>> [(t.id, t.format, len(t.messages)) for t in fl.read(file, on_problem=lambda p: print(p.line, p.code))]
         2 bad_json
         [('a', 'openai_chat', 1)]
     """
@@ -186,9 +181,9 @@ class _File:
     def _chunks(self, raw: IO[bytes]) -> Iterator[bytes]:
         """The bytes of the file, decompressed; of a corrupt archive the readable beginning."""
         head = raw.read(4)
-        stream: IO[bytes] = _Rewound(head, raw)  # type: ignore[assignment]
+        stream = cast(IO[bytes], _Rewound(head, raw))
         if head[:2] == b"\x1f\x8b":
-            stream = gzip.GzipFile(fileobj=stream)
+            stream = cast(IO[bytes], gzip.GzipFile(fileobj=stream))
         elif head == b"\x28\xb5\x2f\xfd":
             try:
                 import zstandard
@@ -279,9 +274,7 @@ class _File:
         session = _core.assemble_claude_code(entries)
         for index, code in session["problems"]:
             self.problem(code, lines[index])
-        name = next(
-            (str(e["sessionId"]) for e in entries if isinstance(e, dict) and "sessionId" in e), self.stem
-        )
+        name = next((str(e["sessionId"]) for e in entries if isinstance(e, dict) and "sessionId" in e), self.stem)
         for thread, suffix in (("main", ""), ("sidechain", "#sidechain")):
             found = session[thread]
             if not found["messages"]:

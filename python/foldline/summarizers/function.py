@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from foldline.errors import ConfigError, SummaryError
-from foldline.typing import Completion, SummarizeRequest, Summarizer, SummaryFunction
+from foldline.typing import Completion, Summarizer, SummarizeRequest, SummaryFunction
 
 __all__ = ["FromFunction", "as_summarizer"]
 
