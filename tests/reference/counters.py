@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,6 +16,7 @@ from typing import Any, Final, Protocol
 
 from .model import ANTHROPIC, OPENAI_CHAT, Call, Message, Reasoning, Result, Text
 
+SURROGATE: Final = re.compile("[\ud800-\udfff]")
 TOOL_ROLES: Final = ("tool", "function")
 
 
@@ -36,6 +38,8 @@ class Counter(Protocol):
 
 def scalars(text: str) -> str:
     """The text as Unicode scalar values: surrogate pairs joined, lone surrogates replaced by U+FFFD."""
+    if not SURROGATE.search(text):
+        return text
     out, i = [], 0
     while i < len(text):
         here = ord(text[i])

@@ -13,11 +13,12 @@ from typing import Any, Final
 
 from .counters import HEURISTICS, Counter, Pieces, exact
 from .model import ANTHROPIC, OPENAI_CHAT, RawMessage, read
-from .planner import Infeasible, Keep, Planned, Planner, applied
+from .planner import Infeasible as NothingFits
+from .planner import Keep, Planned, Planner, applied
 from .rules import SUMMARY_LABEL
 from .validity import validate
 
-ANTHROPIC_BLOCKS: Final = ("tool_use", "tool_result", "thinking", "redacted_thinking")
+ANTHROPIC_ENDINGS: Final = ("tool_use", "tool_result", "thinking")
 REASONS: Final = {"clear": "cleared_to_fit", "shorten": "shortened_to_fit", "summarize": "before_cut"}
 
 
@@ -30,7 +31,7 @@ def sniff(messages: Sequence[RawMessage]) -> str:
     """The format of a list: Anthropic if any block says so."""
     contents = [message.get("content") for message in messages]
     blocks = [block for content in contents if isinstance(content, list) for block in content]
-    return ANTHROPIC if any(block.get("type") in ANTHROPIC_BLOCKS for block in blocks) else OPENAI_CHAT
+    return ANTHROPIC if any(block["type"].endswith(ANTHROPIC_ENDINGS) for block in blocks) else OPENAI_CHAT
 
 
 def counter_of(spec: Any, format: str) -> Counter:
@@ -84,7 +85,7 @@ class TokenCounter:
 
 
 @dataclass(frozen=True)
-class Plan:
+class OraclePlan:
     """A `Planned` with the attributes of a public plan."""
 
     planned: Planned
@@ -116,7 +117,7 @@ class Plan:
         return json.dumps({"planned": asdict(self.planned), "format": self.format})
 
     @classmethod
-    def from_json(cls, text: str) -> Plan:
+    def from_json(cls, text: str) -> OraclePlan:
         """The plan back from JSON."""
         raw = json.loads(text)
         fields = raw["planned"]
@@ -132,10 +133,10 @@ class Engine:
     """Looks like the module `foldline` to a property test."""
 
     TokenCounter = TokenCounter
-    Plan = Plan
-    Infeasible = Infeasible
+    Plan = OraclePlan
+    Infeasible = NothingFits
 
-    def __init__(self, planner: type[Planner] = Planner, plan_type: type[Plan] = Plan) -> None:
+    def __init__(self, planner: type[Planner] = Planner, plan_type: type[OraclePlan] = OraclePlan) -> None:
         self.planner = planner
         self.plan_type = plan_type
 
@@ -148,12 +149,12 @@ class Engine:
         pins: Iterable[int] = (),
         summary_tokens: int = 0,
         format: str = "auto",
-    ) -> Plan | Infeasible:
+    ) -> OraclePlan | NothingFits:
         """Plans with the planner of this engine."""
         format = sniff(messages) if format == "auto" else format
         planner = self.planner(messages, counter_of(counter, format), format, pins, summary_tokens)
         planned = planner.plan(keep)
-        return planned if isinstance(planned, Infeasible) else self.plan_type(planned, format)
+        return planned if isinstance(planned, NothingFits) else self.plan_type(planned, format)
 
     @staticmethod
     def validate(messages: Sequence[RawMessage], provider: str) -> list[Problem]:
