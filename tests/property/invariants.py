@@ -64,7 +64,7 @@ def fold(plan: Any, sample: Sample) -> tuple[list[Any], Any]:
     folded = list(plan.apply(sample.messages, summary=SUMMARY))
     if not plan.cut:
         return folded, None
-    head = sample.rules().head
+    head = sample.rules.head
     return folded[:head] + folded[head + 1 :], folded[head]
 
 
@@ -76,7 +76,7 @@ def partition(fl: Any, sample: Sample, keep: Keep) -> bool:
     plan = ask(fl, sample, keep)
     if not is_plan(fl, plan):
         return False
-    rules, n = sample.rules(), len(sample.messages)
+    rules, n = sample.rules, len(sample.messages)
     assert len(plan.actions) == len(plan.reasons) == n
     assert set(plan.actions) <= ACTIONS
     assert all(isinstance(reason, str) and reason for reason in plan.reasons)
@@ -103,7 +103,7 @@ def identity(fl: Any, sample: Sample, keep: Keep) -> bool:
     kept = kept_of(plan)
     assert len(messages) == len(kept)
     assert sample.messages == before, "planning or applying changed the input"
-    rules = sample.rules()
+    rules = sample.rules
     for index, new in zip(kept, messages, strict=True):
         old = sample.messages[index]
         if plan.actions[index] in ("keep", "pin"):
@@ -139,7 +139,7 @@ def whole_groups(fl: Any, sample: Sample, keep: Keep) -> bool:
     plan = ask(fl, sample, keep)
     if not is_plan(fl, plan):
         return False
-    rules, kept = sample.rules(), set(kept_of(plan))
+    rules, kept = sample.rules, set(kept_of(plan))
     for group in rules.groups():
         assert kept.issuperset(group) or kept.isdisjoint(group)
     for index in rules.open:
@@ -167,7 +167,7 @@ def sent(sample: Sample, messages: Sequence[Any]) -> int:
 def budget(fl: Any, sample: Sample, keep: Keep) -> bool:
     """I4: a fit is within budget, counted anew; where there is none, nothing that was allowed fits."""
     plan = ask(fl, sample, keep)
-    oracle = sample.planner()
+    oracle = sample.planner
     if not is_plan(fl, plan):
         last = max(oracle.fitting_cuts())
         least = oracle.stays(last) - sum(
@@ -197,7 +197,7 @@ def never_less(fl: Any, sample: Sample, keep: Keep) -> bool:
     plan = ask(fl, sample, keep)
     if keep.kind == "fit_tokens" or not plan.cut:
         return False
-    oracle = sample.planner()
+    oracle = sample.planner
     tail = range(plan.cut, oracle.n)
     tokens, messages = oracle.counted_tokens(tail), oracle.counted_messages(tail)
     turns = [turn for turn in oracle.rules.turns() if oracle.counted_messages(turn) and turn[0] >= plan.cut]
@@ -218,7 +218,7 @@ def never_less(fl: Any, sample: Sample, keep: Keep) -> bool:
 def same_as_oracle(fl: Any, sample: Sample, keep: Keep) -> bool:
     """I5: every field of the answer is the oracle's, the synthesised texts included."""
     plan = ask(fl, sample, keep)
-    expected = sample.planner().plan(keep)
+    expected = sample.planner.plan(keep)
     assert is_plan(fl, plan) == isinstance(expected, Planned), (plan, expected)
     assert plan.floor == expected.floor
     assert bool(plan) == bool(expected)
@@ -253,7 +253,7 @@ def idempotent(fl: Any, sample: Sample, keep: Keep) -> bool:
     _, summary = fold(plan, sample)
     if summary and sample.price.message(read([summary], sample.format)[0]) > sample.summary_tokens:
         return False
-    head, kept = sample.rules().head, kept_of(plan)
+    head, kept = sample.rules.head, kept_of(plan)
     shift = 1 if plan.cut else 0
     place = {old: new + (shift if new >= head else 0) for new, old in enumerate(kept)}
     pins = tuple(place[index] for index in sample.pins)
@@ -281,7 +281,7 @@ def appended(fl: Any, sample: Sample, keep: Keep, new: dict[str, Any]) -> bool:
         return False
     longer = sample.with_messages([*sample.messages, new])
     at = len(sample.messages)
-    rules = longer.rules()
+    rules = longer.rules
     fixed = keep.kind not in ("keep_fraction", "fit_tokens")
     if fixed and rules.group(at) == [at]:
         after = ask(fl, longer, keep)

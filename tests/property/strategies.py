@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, get_args
 
 from hypothesis import strategies as st
@@ -18,7 +19,7 @@ from .transcripts import KINDS, WEIGHTS, WRITERS, Pending, Step
 
 FORMATS: Final = (OPENAI_CHAT, ANTHROPIC)
 PROVIDERS: Final = {OPENAI_CHAT: "openai", ANTHROPIC: "anthropic"}
-SIZES: Final = (0, 1, 3, 8, 20, 40, 41, 42, 80, 160, 700)
+SIZES: Final = (0, 1, 3, 8, 20, 40, 41, 42, 80, 160, 300)
 RESERVES: Final = (0, 0, 5, 25, 100)
 FRACTIONS: Final = (0.1, 0.25, 0.3, 0.4, 0.5, 0.75, 0.9, 1.0)
 KINDS_OF_KEEP: Final = get_args(KeepKind)
@@ -44,10 +45,12 @@ class Sample:
         """The provider that the messages are for."""
         return PROVIDERS[self.format]
 
+    @cached_property
     def rules(self) -> Rules:
         """The oracle's rules."""
         return Rules(read(self.messages, self.format), self.pins)
 
+    @cached_property
     def planner(self) -> Planner:
         """The oracle's planner."""
         return Planner(self.messages, self.price, self.format, self.pins, self.summary_tokens)
@@ -91,7 +94,7 @@ def samples(draw: st.DrawFn, *, valid: bool = False) -> Sample:
 
 def random_keeps(rng: random.Random, sample: Sample) -> list[Keep]:
     """Some of every keep, with amounts about the edges of this transcript."""
-    planner = sample.planner()
+    planner = sample.planner
     total, floor, n = planner.tokens_before, planner.floor(), planner.n
     last = max(floor, planner.stays(max(planner.fitting_cuts())))  # from here down results must give way
     return [
@@ -113,7 +116,7 @@ def random_keeps(rng: random.Random, sample: Sample) -> list[Keep]:
 
 def ladder(sample: Sample, kind: KeepKind) -> list[Keep]:
     """Growing amounts of one keep, for what must be monotone."""
-    planner = sample.planner()
+    planner = sample.planner
     n, total, floor = planner.n, planner.tokens_before, planner.floor()
     if kind == "keep_fraction":
         return [Keep("keep_fraction", f, "tokens") for f in FRACTIONS]
@@ -145,7 +148,7 @@ def seeded(count: int, salt: str, *, valid: bool = False, longest: int = 14) -> 
 def new_message(rng: random.Random, sample: Sample) -> dict[str, Any]:
     """A message to append: anything that the wild writer of the format would write next."""
     writer = WRITERS[sample.format](False)
-    for index, ordinal in sorted(sample.rules().pairing.unanswered):
+    for index, ordinal in sorted(sample.rules.pairing.unanswered):
         call = read(sample.messages, sample.format)[index].calls[ordinal]
         writer.pending.append(Pending(call.id, call.name, index))
     while not writer.messages:

@@ -95,3 +95,26 @@ def test_I11_framing(fl: Any, format: str) -> None:
 def test_I11_texts(fl: Any, spec: str, text: str) -> None:
     """Bare texts, surrogates included."""
     assert fl.TokenCounter(spec).count(text) == HEURISTICS[spec].text(text)
+
+
+SURROGATES = [
+    ("\ud83d\ude00abc", (1, 1, 2)),  # a pair is one character: 4 characters, 7 bytes, 5 units
+    ("\ud83dabc", (1, 1, 1)),  # a lone one is U+FFFD: 4 characters, 6 bytes, 4 units
+    ("\ude00\ud83dabc", (2, 2, 2)),  # in the wrong order two lone ones: 5 characters, 9 bytes, 5 units
+]
+
+
+@pytest.mark.parametrize(("text", "counts"), SURROGATES, ids=("pair", "lone", "wrong order"))
+def test_I11_surrogates(fl: Any, text: str, counts: tuple[int, ...]) -> None:
+    """Texts that are not Unicode, by themselves, in a message, in arguments and in a result."""
+    for spec, expected in zip(("chars/4", "bytes/4+4", "utf16/4+2"), counts, strict=True):
+        counter = fl.TokenCounter(spec)
+        assert counter.count(text) == expected
+        function = {"name": "go", "arguments": {"text": text, "n": 10**30}}
+        calls = [{"id": "a", "type": "function", "function": function}]
+        messages: list[dict[str, Any]] = [
+            {"role": "user", "content": text},
+            {"role": "assistant", "content": None, "tool_calls": calls},
+            {"role": "tool", "tool_call_id": "a", "content": text},
+        ]
+        counts_are_sums(fl, Sample("openai_chat", messages), spec)

@@ -239,7 +239,10 @@ BROKEN: Final[list[tuple[Check, Any]]] = [
 
 def engine_with(broken: type) -> Engine:
     """An engine whose planner or plan is the broken one."""
-    return Engine(plan_type=broken) if issubclass(broken, OraclePlan) else Engine(planner=broken)
+    if issubclass(broken, OraclePlan):
+        return Engine(plan_type=broken)
+    assert issubclass(broken, Planner)
+    return Engine(planner=broken)
 
 
 @pytest.mark.parametrize(("check", "broken"), BROKEN)

@@ -38,7 +38,7 @@ class Counter(Protocol):
 
 def scalars(text: str) -> str:
     """The text as Unicode scalar values: surrogate pairs joined, lone surrogates replaced by U+FFFD."""
-    if not SURROGATE.search(text):
+    if text.isascii() or not SURROGATE.search(text):
         return text
     out, i = [], 0
     while i < len(text):
