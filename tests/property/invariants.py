@@ -114,7 +114,7 @@ def identity(fl: Any, sample: Sample, keep: Keep) -> bool:
         assert with_results(new, blank, sample.format) == with_results(old, blank, sample.format)
         assert list(new) == list(old) or "content" not in old
         contents = [result.content for result in read([new], sample.format)[0].results]
-        was = [result for result in read([old], sample.format)[0].results]
+        was = read([old], sample.format)[0].results
         for ordinal in touched:
             if plan.actions[index] == "clear":
                 assert contents[ordinal] == CLEARED
@@ -159,9 +159,7 @@ def whole_groups(fl: Any, sample: Sample, keep: Keep) -> bool:
 
 def sent(sample: Sample, messages: Sequence[Any]) -> int:
     """What these messages cost by the oracle's counter, overhead included."""
-    return sample.price.overhead() + sum(
-        sample.price.message(message) for message in read(messages, sample.format)
-    )
+    return sample.price.overhead() + sum(sample.price.message(message) for message in read(messages, sample.format))
 
 
 def budget(fl: Any, sample: Sample, keep: Keep) -> bool:

@@ -62,29 +62,27 @@ class Sample:
 
 def random_sample(rng: random.Random, *, valid: bool = False, longest: int = 14) -> Sample:
     """One seeded transcript."""
-    format = rng.choice(FORMATS)
+    dialect = rng.choice(FORMATS)
     script = [
         Step(kind, rng.randrange(8), rng.randrange(8), rng.choice(SIZES))
         for kind in rng.choices(KINDS, WEIGHTS, k=rng.randint(0, longest))
     ]
-    messages = WRITERS[format](valid).write(rng.choice((0, 1, 1, 2)), script)
+    messages = WRITERS[dialect](valid).write(rng.choice((0, 1, 1, 2)), script)
     density = rng.choice((0, 0, 0.1, 0.3))
     pins = tuple(index for index in range(len(messages)) if rng.random() < density)
-    return Sample(format, messages, pins, rng.choice(RESERVES), rng.choice(sorted(HEURISTICS)))
+    return Sample(dialect, messages, pins, rng.choice(RESERVES), rng.choice(sorted(HEURISTICS)))
 
 
 @st.composite
 def samples(draw: st.DrawFn, *, valid: bool = False) -> Sample:
     """One transcript; shrinks to few and short messages, no pins and no reserve."""
-    format = draw(st.sampled_from(FORMATS))
-    steps = st.builds(
-        Step, st.sampled_from(KINDS), st.integers(0, 7), st.integers(0, 7), st.sampled_from(SIZES)
-    )
-    messages = WRITERS[format](valid).write(draw(st.integers(0, 2)), draw(st.lists(steps, max_size=14)))
+    dialect = draw(st.sampled_from(FORMATS))
+    steps = st.builds(Step, st.sampled_from(KINDS), st.integers(0, 7), st.integers(0, 7), st.sampled_from(SIZES))
+    messages = WRITERS[dialect](valid).write(draw(st.integers(0, 2)), draw(st.lists(steps, max_size=14)))
     indexes = st.integers(0, len(messages) - 1) if messages else st.nothing()
     pins = draw(st.sets(indexes, max_size=3)) if messages else set()
     return Sample(
-        format,
+        dialect,
         messages,
         tuple(sorted(pins)),
         draw(st.sampled_from(RESERVES)),
@@ -152,8 +150,6 @@ def new_message(rng: random.Random, sample: Sample) -> dict[str, Any]:
         call = read(sample.messages, sample.format)[index].calls[ordinal]
         writer.pending.append(Pending(call.id, call.name, index))
     while not writer.messages:
-        kind = rng.choice(
-            ("user", "assistant", "calls", "answer_one", "orphan", "summary", "anonymous_result")
-        )
+        kind = rng.choice(("user", "assistant", "calls", "answer_one", "orphan", "summary", "anonymous_result"))
         getattr(writer, kind)(Step(kind, rng.randrange(8), rng.randrange(8), rng.choice(SIZES)))
     return writer.messages[0]

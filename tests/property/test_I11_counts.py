@@ -68,9 +68,7 @@ def test_I11_bytes(fl: Any, spec: str) -> None:
         counts = counter.count_messages(sample.messages, format=sample.format)
         for ascii_only in (True, False):
             data = json.dumps(sample.messages, ensure_ascii=ascii_only).encode()
-            check_counts(
-                counter.count_messages(data, format=sample.format), list(counts.per_message), counts.overhead
-            )
+            check_counts(counter.count_messages(data, format=sample.format), list(counts.per_message), counts.overhead)
 
 
 @pytest.mark.parametrize("format", sorted(FRAMING))

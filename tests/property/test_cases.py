@@ -68,9 +68,7 @@ def test_plan(fl: Any, case: dict[str, Any]) -> None:
 def test_validity(fl: Any, case: dict[str, Any]) -> None:
     """The problems of a list, on the oracle and on the module."""
     for module in (Engine(), fl):
-        found = {
-            (problem.index, problem.code) for problem in module.validate(case["messages"], case["provider"])
-        }
+        found = {(problem.index, problem.code) for problem in module.validate(case["messages"], case["provider"])}
         assert found == {tuple(problem) for problem in case["problems"]}
 
 

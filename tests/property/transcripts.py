@@ -116,10 +116,10 @@ class Writer:
         """One to three parallel calls; in a valid transcript their ids differ."""
         calls: list[Pending] = []
         for number in range(1 + step.a % 3):
-            id = self.new_id(step, number)
-            if self.valid and any(id == call.id for call in calls):
-                id = f"{id}_{number}"
-            calls.append(Pending(id, f"tool_{(step.b + number) % 3}", len(self.messages)))
+            key = self.new_id(step, number)
+            if self.valid and any(key == call.id for call in calls):
+                key = f"{key}_{number}"
+            calls.append(Pending(key, f"tool_{(step.b + number) % 3}", len(self.messages)))
         self.pending.extend(calls)
         return calls
 
@@ -375,11 +375,11 @@ class AnthropicWriter(Writer):
 
     def own(self, step: Step) -> None:
         """A call that is answered in the same message, by the server or by disorder."""
-        id = f"srv_{step.a % 3}"
+        key = f"srv_{step.a % 3}"
         served = self.valid or step.b % 2
-        call = {"type": "mcp_tool_use" if served else "tool_use", "id": id, "name": "tool_0"}
+        call = {"type": "mcp_tool_use" if served else "tool_use", "id": key, "name": "tool_0"}
         call |= {"server_name": "s"} if served else {}
-        result = {"type": "mcp_tool_result" if served else "tool_result", "tool_use_id": id}
+        result = {"type": "mcp_tool_result" if served else "tool_result", "tool_use_id": key}
         content = [{"type": "text", "text": text(step.a, step.size + 1)}]
         self.add("assistant", [{**call, "input": {}}, {**result, "content": content}, self.block(step)])
 

@@ -79,9 +79,9 @@ class TokenCounter:
         """Counts of a list, given as dicts or as the bytes of a JSON array."""
         if isinstance(messages, bytes):
             messages = json.loads(messages)
-        format = sniff(messages) if format == "auto" else format
-        counter = counter_of(self.spec, format)
-        return Counts([counter.message(message) for message in read(messages, format)], counter.overhead())
+        dialect = sniff(messages) if format == "auto" else format
+        counter = counter_of(self.spec, dialect)
+        return Counts([counter.message(message) for message in read(messages, dialect)], counter.overhead())
 
 
 @dataclass(frozen=True)
@@ -151,10 +151,10 @@ class Engine:
         format: str = "auto",
     ) -> OraclePlan | NothingFits:
         """Plans with the planner of this engine."""
-        format = sniff(messages) if format == "auto" else format
-        planner = self.planner(messages, counter_of(counter, format), format, pins, summary_tokens)
+        dialect = sniff(messages) if format == "auto" else format
+        planner = self.planner(messages, counter_of(counter, dialect), dialect, pins, summary_tokens)
         planned = planner.plan(keep)
-        return planned if isinstance(planned, NothingFits) else self.plan_type(planned, format)
+        return planned if isinstance(planned, NothingFits) else self.plan_type(planned, dialect)
 
     @staticmethod
     def validate(messages: Sequence[RawMessage], provider: str) -> list[Problem]:

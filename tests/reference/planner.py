@@ -19,9 +19,7 @@ from .rules import Rules
 CLEARED: Final = "[cleared]"
 MARKER: Final = "\n[... shortened ...]\n"
 
-KeepKind = Literal[
-    "keep_tokens", "keep_fraction", "keep_messages", "keep_turns", "keep_iterations", "fit_tokens"
-]
+KeepKind = Literal["keep_tokens", "keep_fraction", "keep_messages", "keep_turns", "keep_iterations", "fit_tokens"]
 
 
 @dataclass(frozen=True)
@@ -163,9 +161,7 @@ class Planner:
 
     def cut_keep_messages(self, amount: int) -> int | None:
         """At least `amount` counting messages stay."""
-        return self.latest_legal(
-            k for k in range(self.n + 1) if self.counted_messages(range(k, self.n)) >= amount
-        )
+        return self.latest_legal(k for k in range(self.n + 1) if self.counted_messages(range(k, self.n)) >= amount)
 
     def cut_keep_turns(self, amount: int) -> int | None:
         """The start of the n-th newest turn with a counting message, or the latest legal cut before it."""
@@ -179,9 +175,7 @@ class Planner:
     def cut_keep_iterations(self, amount: int) -> int | None:
         """At least `amount` counting groups begin at or after the cut."""
         begins = [group[0] for group in self.rules.groups() if self.rules.counting[group[0]]]
-        return self.latest_legal(
-            k for k in range(self.n + 1) if sum(begin >= k for begin in begins) >= amount
-        )
+        return self.latest_legal(k for k in range(self.n + 1) if sum(begin >= k for begin in begins) >= amount)
 
     # --- fit ---
 
@@ -217,9 +211,7 @@ class Planner:
     def floor(self) -> int:
         """The smaller of everything as it is, and of the last cut with all its results at the placeholder."""
         last = max(self.fitting_cuts())
-        reduced = self.stays(last) - sum(
-            self.saving(index) for index in [*self.clearable(last), *self.shortenable()]
-        )
+        reduced = self.stays(last) - sum(self.saving(index) for index in [*self.clearable(last), *self.shortenable()])
         return min(self.tokens_before, reduced)
 
     def saving(self, index: int) -> int:

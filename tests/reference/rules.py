@@ -51,9 +51,7 @@ def _answered(result: Result, waiting: Sequence[tuple[Place, Call]]) -> Place | 
         fitting = [place for place, call in waiting if call.id == result.id]
         return fitting[-1] if fitting else None
     fitting = [
-        place
-        for place, call in waiting
-        if call.id is None and (result.name is None or call.name == result.name)
+        place for place, call in waiting if call.id is None and (result.name is None or call.name == result.name)
     ]
     nearest = max((index for index, _ in fitting), default=None)
     return next((place for place in fitting if place[0] == nearest), None)
@@ -73,11 +71,10 @@ class Rules:
         self.explicit_pins = frozenset(pins)
         self.group_of = self._groups()
         self.head = self._head()
-        self.open = self._grown(index for index, _ in self.pairing.unanswered)
+        self.open = self._open()
         self.pinned = self._grown(self.explicit_pins)
         self.counting = [
-            index >= self.head and index not in self.pinned and index not in self.open
-            for index in range(self.n)
+            index >= self.head and index not in self.pinned and index not in self.open for index in range(self.n)
         ]
 
     # --- groups and pins ---
@@ -101,6 +98,10 @@ class Rules:
 
     def _grown(self, indexes: Iterable[int]) -> frozenset[int]:
         return frozenset(member for index in indexes for member in self.group(index))
+
+    def _open(self) -> frozenset[int]:
+        """Groups that wait for an answer."""
+        return self._grown(index for index, _ in self.pairing.unanswered)
 
     def _head(self) -> int:
         """The number of leading system and developer messages."""
