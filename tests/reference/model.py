@@ -6,6 +6,7 @@ stands before it in the same message. The reader knows what generators and cases
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -28,7 +29,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Reasoning:
-    """Thinking that the provider returned; `text` is empty where it is redacted."""
+    """Thinking that the provider returned; redacted thinking is its whole block as JSON text."""
 
     text: str
 
@@ -136,7 +137,7 @@ def _block(block: Mapping[str, Any]) -> Part:
     if kind == "thinking":
         return Reasoning(block["thinking"])
     if kind == "redacted_thinking":
-        return Reasoning("")
+        return Reasoning(json.dumps(block, separators=(",", ":"), ensure_ascii=False))
     if kind in CALL_TYPES:
         return Call(block.get("id"), block["name"], block["input"])
     if kind == "tool_result" or kind.endswith("_tool_result"):

@@ -11,7 +11,7 @@ Both validators return `(index, code)` pairs, each at most once, in order.
 | `empty_content` | Anthropic: no content, or an empty text block; a final assistant message may be empty |
 | `bad_id` | Anthropic: an id of a call or result that is not `[a-zA-Z0-9_-]{1,64}` |
 | `duplicate_id` | Anthropic: two calls of one message with the same id |
-| `unknown_role` | Anthropic: neither user nor assistant |
+| `unknown_role` | Anthropic: neither user nor assistant nor system; OpenAI: none of the six that it knows |
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from itertools import pairwise
 from typing import Any, Final
 
 from .model import RawMessage
+
+OPENAI_ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
 
 GOOD_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
@@ -42,6 +44,8 @@ def openai_problems(messages: Sequence[RawMessage]) -> list[Problem]:
         answers = _run_of_tools(messages, index + 1)
         if any(call not in [messages[at].get("tool_call_id") for at in answers] for call in calls):
             problems.append((index, "call_unanswered"))
+        if message["role"] not in OPENAI_ROLES:
+            problems.append((index, "unknown_role"))
         if message["role"] == "tool" and not _answers_its_run(messages, index):
             problems.append((index, "result_without_call"))
     return problems
@@ -90,7 +94,7 @@ def anthropic_problems(messages: Sequence[RawMessage]) -> list[Problem]:
         before = messages[index - 1] if index > first else None
         after = None if final else messages[index + 1]
         calls, results = _ids(message, "tool_use", "id"), _ids(message, "tool_result", "tool_use_id")
-        if message["role"] not in ("user", "assistant"):
+        if message["role"] not in ("user", "assistant", "system"):
             problems.append((index, "unknown_role"))
         if _is_empty(message) and not (final and message["role"] == "assistant"):
             problems.append((index, "empty_content"))
@@ -109,7 +113,9 @@ def anthropic_problems(messages: Sequence[RawMessage]) -> list[Problem]:
 
 def _is_empty(message: RawMessage) -> bool:
     content = message.get("content")
-    return not content or any(block["type"] == "text" and not block.get("text") for block in _blocks(message))
+    if isinstance(content, str) and not content.strip():
+        return True
+    return not content or any(block["type"] == "text" and not block.get("text", "").strip() for block in _blocks(message))
 
 
 def _results_of_user(message: RawMessage | None) -> list[Any]:
