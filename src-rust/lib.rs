@@ -6,6 +6,7 @@
 
 pub mod count;
 pub mod error;
+pub mod evidence;
 pub mod formats;
 pub mod json;
 pub mod node;
