@@ -283,7 +283,8 @@ mod tests {
 
     #[test]
     fn tools_of_common_agents_name_their_files() {
-        let cases: [(&str, &str, &[(Action, &str)]); 16] = [
+        type Case = (&'static str, &'static str, &'static [(Action, &'static str)]);
+        let cases: [Case; 16] = [
             ("Read", r#"{"file_path":"/a"}"#, &[(Read, "/a")]),
             ("read", r#"{"path":"a"}"#, &[(Read, "a")]),
             ("read_many_files", r#"{"paths":["a","b"]}"#, &[(Read, "a"), (Read, "b")]),

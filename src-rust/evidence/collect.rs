@@ -183,8 +183,8 @@ impl<'t> Collector<'t> {
     fn call(&mut self, i: usize, part: &Part) {
         let transcript = self.transcript;
         let tool = part.name.as_ref().map_or("", |name| transcript.str(name));
-        let pieces = transcript.pieces_of(part).iter();
-        let arguments = pieces.filter(|piece| piece.kind == PieceKind::CallArguments).next_back();
+        let mut pieces = transcript.pieces_of(part).iter();
+        let arguments = pieces.rfind(|piece| piece.kind == PieceKind::CallArguments);
         let work = calls::read(tool, arguments.map_or("", |piece| transcript.str(&piece.span)));
         match part.key {
             Some(key) => self.open_by_key.entry(key).or_default().push(self.calls.len()),

@@ -8,27 +8,32 @@ use super::text::{has_word, sentences};
 /// Sentences longer than this are paragraphs, and say too much to be one constraint or decision.
 const MAX_SENTENCE_CHARS: usize = 300;
 
-const DEMANDS: [&str; 20] = [
+const DEMANDS: [&str; 17] = [
     "must",
     "never",
     "always",
-    "don't",
-    "dont",
-    "do not",
     "should not",
     "shouldn't",
-    "must not",
     "mustn't",
-    "only",
     "please use",
+    "please keep",
     "make sure",
     "ensure",
     "avoid",
     "prefer",
     "no need to",
     "not allowed",
-    "instead of",
     "at most",
+    "only the",
+    "only when",
+];
+/// "Don't", unless someone tells of himself: "I don't think so".
+const REFUSALS: [&str; 3] = ["don't", "dont", "do not"];
+const TELLERS: [&str; 8] = ["i", "they", "who", "why", "that", "which", "users", "if you"];
+/// "Only" counts before a verb: "the only place" describes.
+const ONLY_VERBS: [&str; 14] = [
+    "use", "do", "if", "in", "for", "change", "edit", "touch", "add", "run", "work", "allow", "accept",
+    "return",
 ];
 const DEMANDS_ZH: [&str; 24] = [
     "必须",
@@ -78,7 +83,7 @@ const DECISIONS: [&str; 22] = [
     "the problem was",
     "the issue is",
     "the issue was",
-    "the fix is",
+    "the fix is to",
     "the reason is",
     "turns out",
     "design choice",
@@ -86,7 +91,7 @@ const DECISIONS: [&str; 22] = [
 const DECISIONS_ZH: [&str; 8] =
     ["决定", "改用", "采用", "选择了", "根本原因", "问题在于", "原因是", "结论是"];
 
-const OUTCOMES: [&str; 23] = [
+const OUTCOMES: [&str; 20] = [
     "tests pass",
     "tests passed",
     "tests are passing",
@@ -96,8 +101,6 @@ const OUTCOMES: [&str; 23] = [
     "is done",
     "is fixed",
     "are fixed",
-    "has been",
-    "have been",
     "i've added",
     "i've implemented",
     "i've updated",
@@ -108,9 +111,10 @@ const OUTCOMES: [&str; 23] = [
     "is clean",
     "compiles clean",
     "builds clean",
-    "done!",
     "fixed!",
 ];
+/// A decision is a whole thought; "The problem is clear." is none.
+const MIN_DECISION_BYTES: usize = 30;
 const OUTCOMES_ZH: [&str; 7] = ["已完成", "已修复", "已添加", "已更新", "全部通过", "测试通过", "成功"];
 
 fn is_short(sentence: &str) -> bool {
@@ -127,13 +131,27 @@ pub(super) fn is_constraint(sentence: &str) -> bool {
     if !is_short(sentence) || sentence.ends_with(':') {
         return false;
     }
-    let lower = folded(sentence);
+    // "I must have left it" supposes.
+    let lower = folded(sentence).replace("must have", "");
     // A question asks; but "can you never do that again?" orders.
     let is_question = sentence.ends_with(['?', '？']);
     if is_question && !["must", "never", "always", "please"].iter().any(|word| has_word(&lower, word)) {
         return false;
     }
-    DEMANDS.iter().any(|cue| has_word(&lower, cue)) || is_constraint_zh(sentence)
+    DEMANDS.iter().any(|cue| has_word(&lower, cue))
+        || refuses(&lower)
+        || says_only(&lower)
+        || (has_word(&lower, "use") && has_word(&lower, "instead"))
+        || is_constraint_zh(sentence)
+}
+
+fn refuses(lower: &str) -> bool {
+    let is_told = |cue: &str| TELLERS.iter().any(|teller| has_word(lower, &format!("{teller} {cue}")));
+    REFUSALS.iter().any(|cue| has_word(lower, cue) && !is_told(cue))
+}
+
+fn says_only(lower: &str) -> bool {
+    lower.starts_with("only ") || ONLY_VERBS.iter().any(|verb| has_word(lower, &format!("only {verb}")))
 }
 
 fn is_constraint_zh(sentence: &str) -> bool {
@@ -150,7 +168,11 @@ fn is_constraint_zh(sentence: &str) -> bool {
                     .any(|other| clause.starts_with(other))
         })
     };
-    DEMANDS_ZH.iter().any(|cue| sentence.contains(cue)) || opens()
+    // The same signs inside other words: "no wonder", "whether or not", "of course".
+    let plain = ["怪不得", "不得不", "能不能", "不能不", "必须的", "要不要"]
+        .iter()
+        .fold(sentence.to_owned(), |text, other| text.replace(other, "，"));
+    DEMANDS_ZH.iter().any(|cue| plain.contains(cue)) || opens()
 }
 
 /// The sentences of a user's text that constrain.
@@ -181,13 +203,23 @@ fn statement(sentence: &str) -> Option<Statement> {
         return None;
     }
     let any = |cues: &[&str]| cues.iter().any(|cue| lower.contains(cue));
-    if any(&DECISIONS) || any(&DECISIONS_ZH) {
+    if (any(&DECISIONS) || any(&DECISIONS_ZH)) && sentence.len() >= MIN_DECISION_BYTES {
         Some(Statement::Decision)
-    } else if any(&OUTCOMES) || any(&OUTCOMES_ZH) {
+    } else if any(&OUTCOMES) || was_done(&lower) || any(&OUTCOMES_ZH) {
         Some(Statement::Outcome)
     } else {
         None
     }
+}
+
+/// "The flag has been removed": done, where "it has been slow" is not.
+fn was_done(lower: &str) -> bool {
+    ["has been ", "have been "].iter().filter_map(|cue| lower.split_once(cue)).any(|(_, after)| {
+        let mut words = after.split_whitespace().map(|word| word.trim_end_matches(['.', ',', '!']));
+        words
+            .find(|word| !matches!(*word, "successfully" | "all" | "now"))
+            .is_some_and(|word| word.ends_with("ed"))
+    })
 }
 
 #[cfg(test)]
@@ -203,6 +235,8 @@ mod tests {
             "Don’t rename it",
             "please use tabs",
             "use rgb values instead of indices",
+            "only change the parser",
+            "we don't need to commit",
             "必须使用中文。",
             "请用 Rust 实现",
             "好的，请不要删除文件",
@@ -219,11 +253,18 @@ mod tests {
             "what is it testing?",
             "can we only look at this?",
             "I like mustard",
+            "i don't think that works",
+            "there's only one file left",
+            "it is called instead of the other",
             "请问是哪年上映的呀？",
             "特别好看的电影",
             "他有一只猫",
             "别的电影呢",
             "只是随便问问",
+            "怪不得这么厉害",
+            "不管他能不能拿到奖",
+            "必须的啊，我最喜欢他了",
+            "I must have left it there",
             "The rules you must follow:",
         ] {
             assert!(!is_constraint(sentence), "{sentence}");
@@ -243,6 +284,9 @@ mod tests {
             ("Would it help if the tests pass?", None),
             ("Now run the tests:", None),
             ("Reading the file.", None),
+            ("The recent work has been around caches.", None),
+            ("The old flag has been removed.", Some(Statement::Outcome)),
+            ("The problem is clear.", None),
         ];
         for (sentence, expected) in cases {
             assert_eq!(statement(sentence), expected, "{sentence}");

@@ -70,15 +70,36 @@ pub(super) enum Said {
 /// Takes the noise out of the text of a user message. O(bytes): a tag whose end is missing is looked for once.
 pub(super) fn unwrap(text: &str) -> Said {
     let stripped = strip_tags(text);
-    let words = stripped.trim();
+    let words = without_skill_call(stripped.trim());
     let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| starts_with_ignoring_case(words, prefix));
-    if !words.chars().any(|c| !c.is_whitespace() && !c.is_control()) || begins(&NOISE_PREFIXES) {
+    if !words.chars().any(|c| !c.is_whitespace() && !c.is_control())
+        || begins(&NOISE_PREFIXES)
+        || is_bare_command(words)
+    {
         return Said::Nothing;
     }
     if begins(&FOREIGN_SUMMARY_PREFIXES) {
         return Said::ForeignSummary(words.to_owned());
     }
     Said::Words(words.to_owned())
+}
+
+/// `/model`: a command to the program, not to the model. `/review the parser` says something, and a path has more slashes.
+fn is_bare_command(words: &str) -> bool {
+    words
+        .strip_prefix('/')
+        .is_some_and(|name| name.bytes().all(|b| b.is_ascii_alphabetic() || b"-_:".contains(&b)))
+}
+
+/// What the user added to the call of a skill, which the program spells out as a sentence of its own.
+fn without_skill_call(words: &str) -> &str {
+    const ENDING: &str = "skill and follow it exactly as presented to you";
+    let call = words
+        .split_once(ENDING)
+        .filter(|(call, _)| starts_with_ignoring_case(call, "invoke the ") && !call.contains('\n'));
+    let Some((_, rest)) = call else { return words };
+    let rest = rest.trim_start_matches('.').trim_start();
+    rest.strip_prefix("ARGUMENTS:").unwrap_or(rest).trim_start()
 }
 
 fn strip_tags(text: &str) -> String {
@@ -165,6 +186,12 @@ mod tests {
         for text in ["[Request interrupted by user for tool use]", "Operation stopped by hook: x", "  \n "] {
             assert_eq!(unwrap(text), Said::Nothing, "{text}");
         }
+        assert_eq!(unwrap("/model"), Said::Nothing);
+        assert_eq!(words("/review the parser"), "/review the parser");
+        assert_eq!(words("/src/a.rs"), "/src/a.rs");
+        let skill = "Invoke the x:plan skill and follow it exactly as presented to you";
+        assert_eq!(unwrap(skill), Said::Nothing);
+        assert_eq!(words(&format!("{skill}\n\n\nARGUMENTS: small steps")), "small steps");
         let summary = "This session is being continued from a previous conversation that ran out";
         assert!(matches!(unwrap(summary), Said::ForeignSummary(_)));
     }

@@ -112,6 +112,11 @@ pub(super) fn normal_path(path: &str) -> Option<String> {
     Some(format!("{root}{}", steps.join("/")))
 }
 
+/// Whether a file is a scratch file, which nobody will ask for again.
+pub(super) fn is_scratch(path: &str) -> bool {
+    ["/tmp/", "/private/tmp/", "/var/tmp/", "/var/folders/"].iter().any(|folder| path.starts_with(folder))
+}
+
 /// The folder that saves most when the paths below it are written relative to it, with a trailing slash.
 pub(super) fn common_root<'p>(paths: impl Iterator<Item = &'p str>) -> Option<String> {
     let mut folders: HashMap<&str, usize> = HashMap::new();

@@ -6,10 +6,11 @@
 
 use std::collections::HashSet;
 
+use super::calls::file_action;
 use super::document::{LAST_REPORT, LAST_STATE, Section, command_text, error_text};
-use super::files::common_root;
+use super::files::{common_root, is_scratch};
 use super::text::one_line;
-use super::{Action, CommandKind, CommandRun, Evidence, FileTouched, Note, Outcome, TaskStatus};
+use super::{Action, CommandKind, CommandRun, ErrorSeen, Evidence, FileTouched, Note, Outcome, TaskStatus};
 
 /// An item that may enter the document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,7 +101,7 @@ fn lanes(evidence: &Evidence, style: &PathStyle) -> Vec<Lane> {
         lane(30, tasks(Section::NextSteps, TaskStatus::Pending).into_iter().chain(questions).collect()),
         lane(16, files(evidence, style, false)),
         lane(14, in_order(Section::Constraints, &evidence.constraints).rev().collect()),
-        lane(12, errors(evidence, false)),
+        lane(12, errors(evidence, |error| !error.is_resolved && !is_exploration(error))),
         lane(10, in_order(Section::Decisions, &evidence.decisions).rev().collect()),
         lane(10, done(evidence)),
         lane(10, commands(evidence, |run| run.kind == CommandKind::Test)),
@@ -111,7 +112,7 @@ fn lanes(evidence: &Evidence, style: &PathStyle) -> Vec<Lane> {
                 .map(|c| Candidate { share: 12, ..c })
                 .collect(),
         ),
-        lane(4, errors(evidence, true)),
+        lane(4, errors(evidence, |error| error.is_resolved || is_exploration(error))),
         lane(4, commands(evidence, |run| matches!(run.kind, CommandKind::Change | CommandKind::Check))),
     ]
 }
@@ -161,7 +162,7 @@ fn files(evidence: &Evidence, style: &PathStyle, is_modified: bool) -> Vec<Candi
     files.sort_by_key(|(_, file)| {
         let was_read = file.actions.contains(&Action::Read);
         let times = if is_modified { 0 } else { file.times };
-        std::cmp::Reverse((was_read || is_modified, times, file.last_message))
+        std::cmp::Reverse((!is_scratch(&file.path), was_read || is_modified, times, file.last_message))
     });
     files.into_iter().map(|(place, file)| candidate(section, place, style.listed(&file.path), 20)).collect()
 }
@@ -174,14 +175,25 @@ fn done(evidence: &Evidence) -> Vec<Candidate> {
         _ => None,
     };
     let known: HashSet<&str> = evidence.done.iter().map(|note| note.text.as_str()).collect();
-    let gone = evidence.files.iter().filter_map(gone).filter(|text| !known.contains(text.as_str()));
+    let gone = evidence
+        .files
+        .iter()
+        .filter(|file| !is_scratch(&file.path))
+        .filter_map(gone)
+        .filter(|text| !known.contains(text.as_str()));
     let gone = gone.enumerate().map(|(i, text)| candidate(Section::Done, 10_000 + i, text, 8));
     in_order(Section::Done, &evidence.done).rev().chain(gone).collect()
 }
 
-fn errors(evidence: &Evidence, is_resolved: bool) -> Vec<Candidate> {
-    let all = evidence.errors.iter().enumerate().rev().filter(|(_, error)| error.is_resolved == is_resolved);
-    all.map(|(place, error)| candidate(Section::Errors, place, error_text(error), 8)).collect()
+fn errors(evidence: &Evidence, is_wanted: impl Fn(&ErrorSeen) -> bool) -> Vec<Candidate> {
+    let wanted = evidence.errors.iter().enumerate().rev().filter(|(_, error)| is_wanted(error));
+    wanted.map(|(place, error)| candidate(Section::Errors, place, error_text(error), 8)).collect()
+}
+
+/// A file that was looked for and is not there: agents try names.
+fn is_exploration(error: &ErrorSeen) -> bool {
+    let tool = error.subject.split(' ').next().unwrap_or("");
+    file_action(tool).is_some_and(|action| !action.is_change())
 }
 
 fn commands(evidence: &Evidence, is_wanted: impl Fn(&CommandRun) -> bool) -> Vec<Candidate> {

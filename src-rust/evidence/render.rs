@@ -134,7 +134,7 @@ fn fitted(
     let mut tries = 0;
     while tokens > room {
         tries += 1;
-        if is_path || room < MIN_ITEM_TOKENS / 2 || tries > MAX_CUTS {
+        if is_path || room < MIN_ITEM_TOKENS || tries > MAX_CUTS {
             return Ok(None);
         }
         let chars = candidate.text.chars().count();

@@ -82,7 +82,15 @@ fn program(words: &[Word]) -> &str {
 /// The files that a command's arguments name.
 fn argument_effects(words: &[Word], touch: &mut impl FnMut(Action, &Word)) {
     let [_, arguments @ ..] = words else { return };
-    let operands: Vec<&Word> = arguments.iter().filter(|word| !word.text.starts_with('-')).collect();
+    let operands: Vec<&Word> = words
+        .windows(2)
+        .filter(|pair| {
+            // `-A 5`: the number belongs to the option.
+            let is_value = pair[0].text.starts_with('-') && pair[1].text.bytes().all(|b| b.is_ascii_digit());
+            !pair[1].text.starts_with('-') && (pair[1].text.is_empty() || !is_value)
+        })
+        .map(|pair| &pair[1])
+        .collect();
     let has = |flag: &str| arguments.iter().any(|word| word.text.starts_with(flag));
     let mut all = |action: Action, operands: &[&Word]| operands.iter().for_each(|word| touch(action, word));
     let skip = |n: usize| operands.get(n..).unwrap_or(&[]);
@@ -102,7 +110,10 @@ fn argument_effects(words: &[Word], touch: &mut impl FnMut(Action, &Word)) {
         }
         "perl" if has("-i") || has("-pi") => all(Action::Edited, skip(1)),
         "awk" | "jq" | "yq" => all(Action::Read, skip(1)),
-        "grep" | "egrep" | "fgrep" | "rg" | "ag" => all(Action::Searched, skip(1)),
+        "grep" | "egrep" | "fgrep" | "rg" | "ag" => {
+            let files: Vec<&Word> = skip(1).iter().copied().filter(|word| is_plain(word)).collect();
+            all(Action::Searched, &files);
+        }
         "rm" | "rmdir" | "unlink" | "trash" => all(Action::Deleted, &operands),
         "mv" => move_or_copy(&operands, Action::Moved, &mut all),
         "cp" => move_or_copy(&operands, Action::Read, &mut all),
@@ -289,7 +300,7 @@ mod tests {
             ("cat > new.go <<'EOF'\npackage x > y\nEOF", &[(Written, "new.go")]),
             ("echo x >> log.md; date | tee -a t.md", &[(Edited, "log.md"), (Edited, "t.md")]),
             ("cd /repo/src && cat ./a.rs ../b.rs", &[(Read, "/repo/src/a.rs"), (Read, "/repo/src/../b.rs")]),
-            ("grep -rn foo src/ Makefile", &[(Searched, "Makefile")]),
+            ("grep -rn -A 5 'a.*b' src/ Makefile", &[(Searched, "Makefile")]),
             ("git diff main -- a.go > /dev/null 2>&1", &[(Read, "a.go")]),
             ("cat $f *.md && git add -A .", &[]),
         ];
