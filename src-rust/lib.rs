@@ -7,6 +7,7 @@
 pub mod apply;
 pub mod count;
 pub mod error;
+pub mod evidence;
 pub mod formats;
 pub mod json;
 pub mod node;

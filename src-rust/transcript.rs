@@ -106,6 +106,8 @@ pub struct Part {
     pub images: u32,
     /// A result that reports a failure.
     pub is_error: bool,
+    /// A call or result that the API does not check: OpenAI's older function call, a tool that runs on the server.
+    pub is_unchecked: bool,
     /// UTF-16 length of the result's content as JSON, where the counter asked for it.
     pub result_json_units: Option<u32>,
 }
@@ -336,6 +338,7 @@ impl Builder {
             slot: None,
             images: 0,
             is_error: false,
+            is_unchecked: false,
             result_json_units: None,
         });
         let end = index_u32(self.transcript.parts.len())?;
@@ -390,6 +393,13 @@ impl Builder {
             message.is_estimated |= kind == PieceKind::Unknown;
         }
         Ok(())
+    }
+
+    /// Notes that something in the current message can only be estimated.
+    pub fn mark_estimated(&mut self) {
+        if let Some(message) = self.transcript.messages.last_mut() {
+            message.is_estimated = true;
+        }
     }
 
     /// Notes the tool's name of the current part, and adds it as a piece where `kind` is given.

@@ -184,7 +184,7 @@ pub fn count_transcript(counter: &dyn Counter, transcript: &Transcript, go_on: G
         let view = MessageView::original(transcript, index);
         per_message.push(counter.count_message(&view, go_on).map_err(|error| error.at(index))?);
     }
-    let overhead = if transcript.is_empty() { 0 } else { framing.request };
+    let overhead = framing.request;
     Ok(Counts { per_message, overhead, kind })
 }
 
@@ -199,7 +199,7 @@ pub fn transcript_fits(
     limit: u64,
     go_on: GoOn<'_>,
 ) -> Result<bool> {
-    let overhead = if transcript.is_empty() { 0 } else { counter.framing(transcript.framing).request };
+    let overhead = counter.framing(transcript.framing).request;
     let mut total = u64::from(overhead) + more;
     for index in 0..transcript.len() {
         if total > limit {

@@ -14,7 +14,7 @@ pub enum Heuristic {
     CharsDiv4,
     /// UTF-8 bytes of the text content / 4, rounded down, + 4 a message. Calls and thinking are not counted.
     BytesDiv4Plus4,
-    /// UTF-16 units, each part / 4 rounded up, + 2 a message; results as JSON text.
+    /// UTF-16 units, each part / 4 rounded up, + 2 a message; results as JSON text. Thinking is not counted.
     Utf16Div4Plus2,
 }
 
@@ -93,7 +93,8 @@ fn part_utf16(message: &MessageView<'_>, view: PartView<'_>) -> u64 {
         }
         PartView::Original(part) => {
             let pieces = message.transcript.pieces_of(part).iter();
-            let counted = pieces.filter(|piece| piece.kind != PieceKind::ParticipantName);
+            let counted = pieces
+                .filter(|piece| !matches!(piece.kind, PieceKind::ParticipantName | PieceKind::Reasoning));
             counted.map(|piece| utf16_units(message.transcript.str(&piece.span)).div_ceil(4)).sum()
         }
     }

@@ -26,14 +26,18 @@ fn read_block<N: Node>(block: &N, at: u32, builder: &mut Builder) -> Result<()> 
             keyed_text_part(block, Key::THINKING, (PartKind::Reasoning, PieceKind::Reasoning), builder)
         }
         "redacted_thinking" => {
+            // Encrypted: it has a price, but its text is not to be had.
             builder.begin_part(PartKind::Reasoning)?;
-            builder.push_json(PieceKind::Unknown, block)
+            builder.push_json(PieceKind::Reasoning, block)?;
+            builder.mark_estimated();
+            Ok(())
         }
         "image" => image_part(builder),
-        "tool_use" | "server_tool_use" | "mcp_tool_use" => read_call(block, builder),
-        "tool_result" => read_result(block, at, builder),
+        "tool_use" => read_call(block, false, builder),
+        "tool_result" => read_result(block, at, false, builder),
         // Results of tools that run on the server stand in the assistant's message, beside their calls.
-        _ if block_type.ends_with("_tool_result") => read_result(block, at, builder),
+        "server_tool_use" | "mcp_tool_use" => read_call(block, true, builder),
+        _ if block_type.ends_with("_tool_result") => read_result(block, at, true, builder),
         "" if block.get(Key::TEXT).is_some_and(|text| text.kind() == Kind::String) => {
             match block.get(Key::TEXT) {
                 Some(text) => text_part(&text, builder),
@@ -44,8 +48,8 @@ fn read_block<N: Node>(block: &N, at: u32, builder: &mut Builder) -> Result<()> 
     }
 }
 
-fn read_call<N: Node>(block: &N, builder: &mut Builder) -> Result<()> {
-    builder.begin_part(PartKind::ToolCall)?;
+fn read_call<N: Node>(block: &N, on_server: bool, builder: &mut Builder) -> Result<()> {
+    builder.begin_part(PartKind::ToolCall)?.is_unchecked = on_server;
     builder.set_key(block.get(Key::ID))?;
     if let Some(name) = block.get(Key::NAME) {
         builder.set_name(&name, Some(PieceKind::CallName))?;
@@ -53,9 +57,10 @@ fn read_call<N: Node>(block: &N, builder: &mut Builder) -> Result<()> {
     call_arguments(block.get_some(Key::INPUT), builder).map_err(|error| error.under("input"))
 }
 
-fn read_result<N: Node>(block: &N, at: u32, builder: &mut Builder) -> Result<()> {
+fn read_result<N: Node>(block: &N, at: u32, on_server: bool, builder: &mut Builder) -> Result<()> {
     let part = builder.begin_part(PartKind::ToolResult)?;
     part.slot = Some(Slot { item: Some(("content", at)), field: "content" });
+    part.is_unchecked = on_server;
     part.is_error = block.is_true(Key::IS_ERROR);
     builder.set_key(block.get(Key::TOOL_USE_ID))?;
     result_content(block.get(Key::CONTENT), builder)

@@ -116,9 +116,7 @@ fn result_block<N: Node>(block: &N, builder: &mut Builder) -> Result<()> {
         if let Some(part) = builder.part() {
             part.images += 1;
         }
-        if let Some(message) = builder.message() {
-            message.is_estimated = true;
-        }
+        builder.mark_estimated();
         return Ok(());
     }
     match block.get(Key::TEXT) {

@@ -50,6 +50,16 @@ impl Format {
         })
     }
 
+    /// The dialect with that framing.
+    #[must_use]
+    pub fn of(framing: Framing) -> Self {
+        match framing {
+            Framing::OpenAiChat => Format::OpenAiChat,
+            Framing::Anthropic => Format::Anthropic,
+            Framing::Unframed => Format::Pi,
+        }
+    }
+
     fn framing(self) -> Framing {
         match self {
             Format::OpenAiChat => Framing::OpenAiChat,

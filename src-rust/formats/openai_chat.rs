@@ -9,10 +9,11 @@ use crate::node::{Key, Kind, Node};
 use crate::transcript::{Builder, PartKind, PieceKind, Role, Slot};
 
 pub(super) fn read<N: Node>(message: &N, builder: &mut Builder) -> Result<()> {
-    let role = common_role(&role_text(message)?);
+    let role_text = role_text(message)?;
+    let role = common_role(&role_text);
     builder.begin_message(role)?;
     if role == Role::Tool {
-        return read_result(message, builder);
+        return read_result(message, role_text == "function", builder);
     }
     if let Some(name) = message.get_some(Key::NAME).filter(|name| name.kind() == Kind::String) {
         builder.begin_part(PartKind::Text)?;
@@ -36,7 +37,7 @@ pub(super) fn read<N: Node>(message: &N, builder: &mut Builder) -> Result<()> {
         each_item(&calls, |call, _| read_call(call, builder)).map_err(|error| error.under("tool_calls"))?;
     }
     if let Some(call) = message.get_some(Key::FUNCTION_CALL).filter(|call| call.kind() == Kind::Object) {
-        builder.begin_part(PartKind::ToolCall)?;
+        builder.begin_part(PartKind::ToolCall)?.is_unchecked = true;
         read_function(&call, builder).map_err(|error| error.under("function_call"))?;
     }
     Ok(())
@@ -80,8 +81,10 @@ fn read_function<N: Node>(function: &N, builder: &mut Builder) -> Result<()> {
 }
 
 /// A message of role `tool` (or the older `function`, which has a name instead of an id) is one result.
-fn read_result<N: Node>(message: &N, builder: &mut Builder) -> Result<()> {
-    builder.begin_part(PartKind::ToolResult)?.slot = Some(Slot { item: None, field: "content" });
+fn read_result<N: Node>(message: &N, is_legacy: bool, builder: &mut Builder) -> Result<()> {
+    let part = builder.begin_part(PartKind::ToolResult)?;
+    part.slot = Some(Slot { item: None, field: "content" });
+    part.is_unchecked = is_legacy;
     builder.set_key(message.get(Key::TOOL_CALL_ID))?;
     if let Some(name) = message.get(Key::NAME) {
         builder.set_name(&name, None)?;

@@ -136,9 +136,11 @@ impl Draft<'_> {
         };
         let (mut actions, mut reasons): (Vec<Action>, Vec<Reason>) =
             (0..self.structure.len()).map(plain).unzip();
+        let newest = self.structure.group_of.last();
         for edit in &self.edits {
-            let shortened = edit.kept_chars.is_some() || actions[edit.message] == Action::Shorten;
-            (actions[edit.message], reasons[edit.message]) = if shortened {
+            // Only the newest group is shortened, even where its results go down to the placeholder.
+            let is_newest = Some(&self.structure.group_of[edit.message]) == newest;
+            (actions[edit.message], reasons[edit.message]) = if is_newest {
                 (Action::Shorten, Reason::ShortenedToFit)
             } else {
                 (Action::Clear, Reason::ClearedToFit)

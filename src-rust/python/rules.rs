@@ -5,6 +5,7 @@ use pyo3::types::PyDict;
 
 use super::counting::read;
 use super::gate::{exception, guard};
+use crate::formats::Format;
 use crate::rules::validate::{Provider, validate as find_problems};
 use crate::rules::{Pins, analyze as find_structure};
 
@@ -18,6 +19,8 @@ pub(super) fn validate(
 ) -> PyResult<Vec<(usize, &'static str, String)>> {
     guard(py, || {
         let provider = Provider::from_name(provider).map_err(|error| exception(py, error))?;
+        // Messages for a provider are in its dialect.
+        let format = if format == "auto" { Format::of(provider.framing()).name() } else { format };
         let read = read(messages, format, false).map_err(|error| exception(py, error))?;
         let problems = find_problems(&read.transcript, provider);
         Ok(problems.into_iter().map(|problem| (problem.index, problem.code, problem.detail)).collect())

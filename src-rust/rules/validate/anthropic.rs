@@ -1,7 +1,7 @@
 //! Anthropic: each tool use has exactly one result, all results of a batch in the very next user message and before
 //! any other block; the first message is the user's; nothing is empty; ids are well-formed.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::Problem;
 use crate::transcript::{Part, PartKind, PieceKind, Role, Transcript};
@@ -11,93 +11,72 @@ const MAX_ID_BYTES: usize = 64;
 
 pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
     let mut problems = Vec::new();
-    let head =
-        transcript.messages.iter().take_while(|m| matches!(m.role, Role::System | Role::Developer)).count();
+    let is_system = |role| matches!(role, Role::System | Role::Developer);
+    let head = transcript.messages.iter().take_while(|message| is_system(message.role)).count();
     if let Some(first) = transcript.messages.get(head)
         && first.role != Role::User
     {
         problems.push(Problem::new(head, "first_not_user", "the first message must be the user's"));
     }
-    let mut unanswered: Option<(usize, HashMap<Option<u32>, u32>)> = None;
-    for (index, message) in transcript.messages.iter().enumerate() {
-        let parts = transcript.parts_of(index);
-        match message.role {
-            Role::User | Role::Assistant => {}
-            Role::System | Role::Developer if index < head => {}
-            Role::System => {}
-            _ => problems.push(Problem::new(index, "unknown_role", "roles are user and assistant")),
+    for index in head..transcript.len() {
+        let role = transcript.messages[index].role;
+        if !matches!(role, Role::User | Role::Assistant | Role::System) {
+            problems.push(Problem::new(index, "unknown_role", "roles are user, assistant and system"));
         }
         // A message may be empty only where it is the assistant's and the last one.
-        let may_be_empty = message.role == Role::Assistant && index + 1 == transcript.len();
-        if index >= head && !may_be_empty {
+        if role != Role::Assistant || index + 1 < transcript.len() {
             check_empty(transcript, index, &mut problems);
         }
         check_ids(transcript, index, &mut problems);
-        let mut calls = unanswered.take();
-        check_results(index, parts, &mut calls, &mut problems);
-        report_unanswered(calls, &mut problems);
-        let own = own_results(parts);
-        let mut open: HashMap<Option<u32>, u32> = HashMap::new();
-        for part in parts.iter().filter(|part| part.kind == PartKind::ToolCall && !own.contains(&part.key)) {
-            *open.entry(part.key).or_default() += 1;
-        }
-        if !open.is_empty() {
-            unanswered = Some((index, open));
-        }
+        check_calls(transcript, index, &mut problems);
+        check_results(transcript, head, index, &mut problems);
     }
-    report_unanswered(unanswered, &mut problems);
     problems
 }
 
-/// Keys of calls that the same message answers (tools that run on the server).
-fn own_results(parts: &[Part]) -> HashSet<Option<u32>> {
-    let mut calls: HashSet<Option<u32>> = HashSet::new();
-    let mut answered = HashSet::new();
-    for part in parts.iter().filter(|part| part.key.is_some()) {
-        if part.kind == PartKind::ToolCall {
-            calls.insert(part.key);
-        } else if part.kind == PartKind::ToolResult && calls.contains(&part.key) {
-            answered.insert(part.key);
-        }
-    }
-    answered
+/// Keys of the calls or of the results of a message that the API pairs.
+fn keys(transcript: &Transcript, index: usize, kind: PartKind) -> impl Iterator<Item = Option<u32>> {
+    let parts = transcript.parts_of(index).iter();
+    parts.filter(move |part| part.kind == kind && !part.is_unchecked).map(|part| part.key)
 }
 
-/// Checks the results of a message against the calls of the message before it.
-fn check_results(
-    index: usize,
-    parts: &[Part],
-    calls: &mut Option<(usize, HashMap<Option<u32>, u32>)>,
-    problems: &mut Vec<Problem>,
-) {
-    let own = own_results(parts);
-    let mut seen_other = false;
-    for part in parts {
-        if part.kind != PartKind::ToolResult || own.contains(&part.key) {
-            seen_other = true;
-            continue;
-        }
-        if seen_other {
-            problems.push(Problem::new(index, "result_after_text", "results come before any other block"));
-        }
-        let open = calls.as_mut().and_then(|(_, open)| open.get_mut(&part.key));
-        match open {
-            Some(count) if *count > 0 => *count -= 1,
-            _ => {
-                let detail = "answers no tool use of the message before it";
-                problems.push(Problem::new(index, "result_without_call", detail));
-            }
-        }
+/// Every tool use is answered in the very next message, which is the user's.
+fn check_calls(transcript: &Transcript, index: usize, problems: &mut Vec<Problem>) {
+    let mut calls = keys(transcript, index, PartKind::ToolCall).peekable();
+    if calls.peek().is_none() {
+        return;
+    }
+    let answered: HashSet<Option<u32>> = match transcript.messages.get(index + 1) {
+        Some(next) if next.role == Role::User => keys(transcript, index + 1, PartKind::ToolResult).collect(),
+        _ => HashSet::new(),
+    };
+    let open = calls.filter(|key| !answered.contains(key)).count();
+    if open > 0 {
+        let detail = format!("{open} tool use(s) without a result in the next message");
+        problems.push(Problem::new(index, "call_unanswered", detail));
     }
 }
 
-fn report_unanswered(calls: Option<(usize, HashMap<Option<u32>, u32>)>, problems: &mut Vec<Problem>) {
-    if let Some((assistant, open)) = calls {
-        let count: u32 = open.values().sum();
-        if count > 0 {
-            let detail = format!("{count} tool use(s) without a result in the next message");
-            problems.push(Problem::new(assistant, "call_unanswered", detail));
-        }
+/// Results stand in a user message, before any other block, each for one tool use of the assistant message before.
+fn check_results(transcript: &Transcript, head: usize, index: usize, problems: &mut Vec<Problem>) {
+    let results: Vec<Option<u32>> = keys(transcript, index, PartKind::ToolResult).collect();
+    if results.is_empty() {
+        return;
+    }
+    let is_user = transcript.messages[index].role == Role::User;
+    let before = index.checked_sub(1).filter(|&before| before >= head && is_user);
+    let before = before.filter(|&before| transcript.messages[before].role == Role::Assistant);
+    let mut calls: HashSet<Option<u32>> =
+        before.map_or_else(HashSet::new, |before| keys(transcript, before, PartKind::ToolCall).collect());
+    let strays = results.iter().filter(|key| !calls.remove(key)).count();
+    if strays > 0 {
+        let detail = format!("{strays} result(s) answer no tool use of the message before");
+        problems.push(Problem::new(index, "result_without_call", detail));
+    }
+    let is_result = |part: &Part| part.kind == PartKind::ToolResult && !part.is_unchecked;
+    let mut others_first = transcript.parts_of(index).iter().skip_while(|part| is_result(part));
+    if is_user && others_first.any(is_result) {
+        problems.push(Problem::new(index, "result_after_text", "results come before any other block"));
     }
 }
 
@@ -115,7 +94,7 @@ fn check_empty(transcript: &Transcript, index: usize, problems: &mut Vec<Problem
 fn check_ids(transcript: &Transcript, index: usize, problems: &mut Vec<Problem>) {
     let mut keys = Vec::new();
     for part in transcript.parts_of(index) {
-        if !matches!(part.kind, PartKind::ToolCall | PartKind::ToolResult) {
+        if part.is_unchecked || !matches!(part.kind, PartKind::ToolCall | PartKind::ToolResult) {
             continue;
         }
         let id = part.key.map_or("", |key| transcript.key_text(key));

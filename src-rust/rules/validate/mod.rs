@@ -7,7 +7,7 @@ mod anthropic;
 mod openai_chat;
 
 use crate::error::{Error, Result};
-use crate::transcript::Transcript;
+use crate::transcript::{Framing, Transcript};
 
 /// A provider's API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,17 @@ impl Provider {
             let known: Vec<&str> = Self::ALL.iter().map(|(name, _)| *name).collect();
             Error::config("unknown_provider", "provider", format!("not one of {}", known.join(", ")))
         })
+    }
+}
+
+impl Provider {
+    /// The dialect of its messages.
+    #[must_use]
+    pub fn framing(self) -> Framing {
+        match self {
+            Provider::OpenAiChat => Framing::OpenAiChat,
+            Provider::Anthropic => Framing::Anthropic,
+        }
     }
 }
 

@@ -39,7 +39,9 @@ pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
     let mut problems = Vec::new();
     let mut waiting = Waiting::default();
     for (index, message) in transcript.messages.iter().enumerate() {
-        if message.role == Role::Tool {
+        let is_checked = |part: &&Part| !part.is_unchecked;
+        let is_tool = transcript.parts_of(index).first().is_none_or(|part| is_checked(&part));
+        if message.role == Role::Tool && is_tool {
             for part in transcript.parts_of(index).iter().filter(|part| part.kind == PartKind::ToolResult) {
                 if !waiting.answer(part) {
                     let detail = "answers no call of the assistant message before it";
@@ -50,23 +52,15 @@ pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
         }
         close(&mut waiting, &mut problems);
         waiting.assistant = index;
-        for part in transcript.parts_of(index).iter().filter(|part| part.kind == PartKind::ToolCall) {
+        let parts = transcript.parts_of(index).iter().filter(is_checked);
+        for part in parts.filter(|part| part.kind == PartKind::ToolCall) {
             match part.key {
                 Some(key) => *waiting.by_key.entry(key).or_default() += 1,
                 None => waiting.without_key += 1,
             }
         }
-        match message.role {
-            Role::Other => problems.push(Problem::new(index, "unknown_role", "a role the API does not know")),
-            Role::Assistant => {}
-            _ if waiting.calls() > 0 => {
-                problems.push(Problem::new(
-                    index,
-                    "call_outside_assistant",
-                    "only the assistant may call tools",
-                ));
-            }
-            _ => {}
+        if message.role == Role::Other {
+            problems.push(Problem::new(index, "unknown_role", "a role the API does not know"));
         }
     }
     close(&mut waiting, &mut problems);

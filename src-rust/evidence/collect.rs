@@ -1,0 +1,343 @@
+//! The walk over the messages that will be folded: every part is read once, calls are paired with their results, and
+//! what was found is put in order at the end.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::calls::{self, Work};
+use super::cues::{self, Statement};
+use super::document::{self, ASKED};
+use super::envelope::{self, Said};
+use super::files::Files;
+use super::ledger::{Call, Commands, Errors};
+use super::outcome::{self, Verdict};
+use super::tasks::TaskList;
+use super::text::{cut_middle, neutralise, one_line, sentences};
+use super::{Action, CommandRun, Evidence, Note, Outcome};
+use crate::transcript::{Part, PartKind, PieceKind, Role, Transcript};
+
+/// Longest original task, later request, last words and other note, in characters.
+const MAX_TASK_CHARS: usize = 6_000;
+const MAX_REQUEST_CHARS: usize = 1_500;
+const MAX_STATE_CHARS: usize = 3_000;
+const MAX_NOTE_CHARS: usize = 300;
+/// Most items of a list; of more, the newest stay (and the original task).
+const MAX_ITEMS: usize = 400;
+/// Most constraints and statements that one message gives.
+const MAX_PER_MESSAGE: usize = 8;
+/// A report is at least so long; shorter texts announce the next step.
+const MIN_REPORT_BYTES: usize = 240;
+
+/// What the messages at `indices` (ascending) hold that a summary must keep. O(bytes of their text).
+#[must_use]
+pub fn extract(transcript: &Transcript, indices: &[usize]) -> Evidence {
+    let mut collector = Collector::new(transcript);
+    for &i in indices.iter().filter(|&&i| i < transcript.len()) {
+        collector.message(i);
+    }
+    collector.finish()
+}
+
+#[derive(Debug)]
+struct Collector<'t> {
+    transcript: &'t Transcript,
+    found: Evidence,
+    calls: Vec<Call<'t>>,
+    /// Calls not yet answered: of an id the newest is answered first, without one the oldest of that tool.
+    open_by_key: HashMap<u32, Vec<usize>>,
+    open_by_name: HashMap<&'t str, VecDeque<usize>>,
+    /// Files, commands and errors of earlier summaries.
+    earlier: Evidence,
+    tasks: TaskList,
+}
+
+impl<'t> Collector<'t> {
+    fn new(transcript: &'t Transcript) -> Self {
+        Collector {
+            transcript,
+            found: Evidence::default(),
+            calls: Vec::new(),
+            open_by_key: HashMap::new(),
+            open_by_name: HashMap::new(),
+            earlier: Evidence::default(),
+            tasks: TaskList::default(),
+        }
+    }
+
+    fn message(&mut self, i: usize) {
+        let transcript = self.transcript;
+        let message = &transcript.messages[i];
+        if message.is_labelled_summary {
+            let text = self.text_of(i);
+            return self.earlier_summary(i, &text);
+        }
+        for part in transcript.parts_of(i) {
+            match part.kind {
+                PartKind::ToolCall => self.call(i, part),
+                PartKind::ToolResult => self.result(i, part),
+                _ => {}
+            }
+        }
+        match message.role {
+            Role::User if message.is_bash_execution => self.bash_execution(i),
+            Role::User => {
+                let text = self.text_of(i);
+                self.user_words(i, &text);
+            }
+            Role::Assistant => {
+                let text = self.text_of(i);
+                self.assistant_words(i, &text);
+            }
+            _ => {}
+        }
+    }
+
+    /// The text parts of a message, a paragraph each.
+    fn text_of(&self, i: usize) -> String {
+        self.texts(i).collect::<Vec<_>>().join("\n\n")
+    }
+
+    fn texts(&self, i: usize) -> impl Iterator<Item = &'t str> {
+        let transcript = self.transcript;
+        let texts = transcript.parts_of(i).iter().filter(|part| part.kind == PartKind::Text);
+        let pieces = texts.flat_map(|part| transcript.pieces_of(part));
+        pieces.filter(|piece| piece.kind == PieceKind::Text).map(|piece| transcript.str(&piece.span))
+    }
+
+    /// A summary of an earlier folding: its sections go where they came from.
+    fn earlier_summary(&mut self, i: usize, text: &str) {
+        let body = text.split_once('\n').map_or("", |(_, body)| body);
+        let (document, after) = body.rsplit_once("</foldline-summary>").unwrap_or((body, ""));
+        let parsed = document::parse(document, i);
+        self.found.requests.extend(parsed.requests);
+        self.found.constraints.extend(parsed.constraints);
+        self.found.decisions.extend(parsed.decisions);
+        self.found.done.extend(parsed.done);
+        self.found.context.extend(parsed.context);
+        self.found.next_steps = parsed.next_steps;
+        if parsed.last_state.is_some() {
+            (self.found.last_state, self.found.last_report) = (parsed.last_state, parsed.last_report);
+        }
+        self.earlier.files.extend(parsed.files);
+        self.earlier.commands.extend(parsed.commands);
+        self.earlier.errors.extend(parsed.errors);
+        for task in parsed.tasks {
+            self.tasks.push(i, &task.text, task.status);
+        }
+        self.user_words(i, after);
+    }
+
+    fn user_words(&mut self, i: usize, text: &str) {
+        match envelope::unwrap(text) {
+            Said::Nothing => {}
+            Said::ForeignSummary(summary) => {
+                let text = neutralise(&cut_middle(&summary, MAX_STATE_CHARS)).into_owned();
+                push(&mut self.found.context, Note { message: i, text });
+            }
+            Said::Words(words) => {
+                let most = if self.found.requests.is_empty() { MAX_TASK_CHARS } else { MAX_REQUEST_CHARS };
+                let request = neutralise(&cut_middle(&words, most)).into_owned();
+                push(&mut self.found.requests, Note { message: i, text: request });
+                for sentence in cues::constraints(&words, MAX_PER_MESSAGE) {
+                    push(&mut self.found.constraints, note(i, sentence));
+                }
+                // Whatever was asked has its answer now.
+                self.found.next_steps.clear();
+            }
+        }
+    }
+
+    fn assistant_words(&mut self, i: usize, text: &str) {
+        let text = text.trim();
+        if text.is_empty() {
+            return;
+        }
+        for (statement, sentence) in cues::statements(text, MAX_PER_MESSAGE) {
+            let list = match statement {
+                Statement::Decision => &mut self.found.decisions,
+                Statement::Outcome => &mut self.found.done,
+            };
+            push(list, note(i, sentence));
+        }
+        let state = Note { message: i, text: neutralise(&cut_middle(text, MAX_STATE_CHARS)).into_owned() };
+        if text.len() >= MIN_REPORT_BYTES {
+            self.found.last_report = Some(state.clone());
+        }
+        self.found.last_state = Some(state);
+        let question = sentences(text).last().filter(|sentence| sentence.ends_with(['?', '？']));
+        self.found.next_steps =
+            question.map(|words| note(i, &format!("{ASKED}{words}"))).into_iter().collect();
+    }
+
+    /// A command that the user ran: its text, then its output.
+    fn bash_execution(&mut self, i: usize) {
+        let (command, output) = {
+            let mut texts = self.texts(i);
+            (texts.next().unwrap_or(""), texts.next().unwrap_or(""))
+        };
+        let work = calls::shell_work(command);
+        let Work::Shell { about, .. } = &work else { return };
+        let verdict = outcome::of_command(about.kind, output, false);
+        self.calls.push(Call { message: i, tool: "bash", work, verdict, answered_in: i });
+    }
+
+    fn call(&mut self, i: usize, part: &Part) {
+        let transcript = self.transcript;
+        let tool = part.name.as_ref().map_or("", |name| transcript.str(name));
+        let mut pieces = transcript.pieces_of(part).iter();
+        let arguments = pieces.rfind(|piece| piece.kind == PieceKind::CallArguments);
+        let work = calls::read(tool, arguments.map_or("", |piece| transcript.str(&piece.span)));
+        match part.key {
+            Some(key) => self.open_by_key.entry(key).or_default().push(self.calls.len()),
+            None => self.open_by_name.entry(tool).or_default().push_back(self.calls.len()),
+        }
+        let verdict = Verdict { outcome: Outcome::Unknown, detail: None };
+        match &work {
+            Work::TaskList(list) => self.tasks.replace(i, list.clone()),
+            Work::TaskUpdate { number, status } => self.tasks.update(i, number, status),
+            _ => {}
+        }
+        self.calls.push(Call { message: i, tool, work, verdict, answered_in: i });
+    }
+
+    fn result(&mut self, i: usize, part: &Part) {
+        let name = part.name.as_ref().map_or("", |name| self.transcript.str(name));
+        let call = match part.key {
+            Some(key) => self.open_by_key.get_mut(&key).and_then(Vec::pop),
+            None => self.open_by_name.get_mut(name).and_then(VecDeque::pop_front),
+        };
+        let text = self.transcript.result_text(part);
+        if let Some(words) = outcome::words_of_rejection(&text) {
+            self.user_words(i, words);
+        }
+        let Some(call) = call.and_then(|at| self.calls.get_mut(at)) else { return };
+        call.answered_in = i;
+        call.verdict = match &call.work {
+            Work::Shell { about, .. } => outcome::of_command(about.kind, &text, part.is_error),
+            _ => outcome::of_tool(&text, part.is_error),
+        };
+        if let Some(detail) = &mut call.verdict.detail {
+            *detail = neutralise(detail).into_owned();
+        }
+        match &mut call.work {
+            Work::Files(files) if says_created(&text) => {
+                let written = files.iter_mut().filter(|(action, _)| *action == Action::Written);
+                written.for_each(|(action, _)| *action = Action::Created);
+            }
+            Work::TaskCreate(text_of_task) => {
+                let number = text.split_once("Task #").map(|(_, rest)| rest);
+                let number =
+                    number.map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or(""));
+                let subject = std::mem::take(text_of_task);
+                self.tasks.create(call.message, &subject, number);
+            }
+            _ => {}
+        }
+    }
+
+    fn finish(mut self) -> Evidence {
+        let mut files = Files::default();
+        for file in std::mem::take(&mut self.earlier.files) {
+            file.actions.iter().for_each(|action| files.touch(file.message, *action, &file.path));
+        }
+        let mut commands = Commands::default();
+        std::mem::take(&mut self.earlier.commands).into_iter().for_each(|run| commands.add(run));
+        let mut errors = Errors::default();
+        std::mem::take(&mut self.earlier.errors).into_iter().for_each(|error| errors.add(error));
+        for call in &self.calls {
+            let outcome = call.verdict.outcome;
+            match &call.work {
+                Work::Files(touched) => {
+                    if matches!(outcome, Outcome::Succeeded | Outcome::Unknown) {
+                        touched.iter().for_each(|(action, path)| files.touch(call.message, *action, path));
+                    }
+                }
+                Work::Shell { command, about } => {
+                    // A failed command may have changed something, but what it should have shown was not seen.
+                    let has_run = outcome != Outcome::Rejected;
+                    let touched = about
+                        .effects
+                        .iter()
+                        .filter(|(action, _)| has_run && (action.is_change() || !outcome.is_failure()));
+                    touched.for_each(|(action, path)| files.touch(call.message, *action, path));
+                    commands.add(CommandRun {
+                        message: call.message,
+                        command: command.clone(),
+                        kind: about.kind,
+                        outcome,
+                        detail: call.verdict.detail.clone(),
+                        runs: 1,
+                    });
+                }
+                Work::Other(line) if !outcome.is_failure() && outcome != Outcome::Rejected => {
+                    push(&mut self.found.done, Note { message: call.message, text: line.clone() });
+                }
+                _ => {}
+            }
+            errors.follow(call);
+        }
+        let mut found = self.found;
+        let (tasks, completed) = self.tasks.finish();
+        found.tasks = tasks;
+        found.done.extend(completed);
+        found.done.sort_by_key(|note| note.message);
+        if found.last_report == found.last_state {
+            found.last_report = None;
+        }
+        for notes in [
+            &mut found.requests,
+            &mut found.constraints,
+            &mut found.decisions,
+            &mut found.done,
+            &mut found.context,
+        ] {
+            *notes = without_repetitions(std::mem::take(notes));
+        }
+        found.files = files.finish();
+        found.commands = newest(commands.runs, |run| run.message);
+        found.errors = newest(errors.seen, |error| error.message);
+        found
+    }
+}
+
+/// Adds a note; lists of long transcripts keep their first and their newest notes.
+fn push(notes: &mut Vec<Note>, note: Note) {
+    notes.push(note);
+    if notes.len() >= 2 * MAX_ITEMS {
+        notes.drain(1..MAX_ITEMS);
+    }
+}
+
+fn note(message: usize, text: &str) -> Note {
+    Note { message, text: one_line(&neutralise(text), MAX_NOTE_CHARS) }
+}
+
+fn says_created(text: &str) -> bool {
+    let start = super::text::head_bytes(text, 300);
+    ["created successfully", "File created", "Created file", "created file"]
+        .iter()
+        .any(|cue| start.contains(cue))
+}
+
+/// The first note, and of the others the newest of those that say the same.
+fn without_repetitions(notes: Vec<Note>) -> Vec<Note> {
+    let mut newest_of: HashMap<&str, usize> = HashMap::new();
+    for (i, note) in notes.iter().enumerate() {
+        newest_of.insert(&note.text, i);
+    }
+    let first = notes.first().map(|note| note.text.as_str());
+    let is_kept = |i: usize, note: &Note| {
+        i == 0 || (Some(note.text.as_str()) != first && newest_of.get(note.text.as_str()) == Some(&i))
+    };
+    let kept: Vec<bool> = notes.iter().enumerate().map(|(i, note)| is_kept(i, note)).collect();
+    let kept: Vec<Note> =
+        notes.into_iter().zip(kept).filter(|(_, is_kept)| *is_kept).map(|(note, _)| note).collect();
+    let surplus = kept.len().saturating_sub(MAX_ITEMS);
+    kept.into_iter().enumerate().filter(|(i, _)| *i == 0 || *i > surplus).map(|(_, note)| note).collect()
+}
+
+/// The newest items, in order.
+fn newest<T>(mut items: Vec<T>, message: impl Fn(&T) -> usize) -> Vec<T> {
+    items.sort_by_key(message);
+    items.drain(..items.len().saturating_sub(MAX_ITEMS));
+    items
+}

@@ -1,0 +1,268 @@
+//! Small text tools: cutting, cleaning, splitting into sentences, and making quoted text harmless.
+//!
+//! All of them read their input once. They never look at a language model's vocabulary: a cap is in characters.
+
+use std::borrow::Cow;
+
+/// Tags that give a summary document its structure; quoted text must not be able to write them.
+const STRUCTURE_TAGS: [&str; 3] = ["foldline-summary", "read-files", "modified-files"];
+
+/// Replaces the `<` of every tag in `text` that could be read as structure. Idempotent.
+pub(super) fn neutralise(text: &str) -> Cow<'_, str> {
+    let mut out = String::new();
+    let mut from = 0;
+    for (at, _) in text.match_indices('<') {
+        let after: &str = text[at + 1..].trim_start_matches([' ', '/']);
+        if STRUCTURE_TAGS.iter().any(|tag| starts_with_ignoring_case(after, tag)) {
+            out.push_str(&text[from..at]);
+            out.push('‹');
+            from = at + 1;
+        }
+    }
+    if from == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[from..]);
+    Cow::Owned(out)
+}
+
+pub(super) fn starts_with_ignoring_case(text: &str, prefix: &str) -> bool {
+    text.as_bytes().get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix.as_bytes()))
+}
+
+/// Byte offset of character `n`, or the length.
+fn offset_of(text: &str, n: usize) -> usize {
+    if n >= text.len() {
+        return text.len();
+    }
+    text.char_indices().nth(n).map_or(text.len(), |(at, _)| at)
+}
+
+/// `text` with its middle taken out at word boundaries so that at most `max_chars` characters are left, the marker
+/// included. The head gets two thirds: a request is stated first and refined last.
+pub(super) fn cut_middle(text: &str, max_chars: usize) -> Cow<'_, str> {
+    if text.len() <= max_chars {
+        return Cow::Borrowed(text);
+    }
+    let total = text.chars().count();
+    if total <= max_chars {
+        return Cow::Borrowed(text);
+    }
+    let marker_room = 40;
+    if max_chars < 3 * marker_room {
+        return cut_end(text, max_chars);
+    }
+    let room = max_chars - marker_room;
+    let head = &text[..word_end(text, offset_of(text, room - room / 3))];
+    let tail = &text[word_start(text, offset_of(text, total - room / 3))..];
+    let left_out = total - head.chars().count() - tail.chars().count();
+    Cow::Owned(format!("{} [… {left_out} characters left out …] {}", head.trim_end(), tail.trim_start()))
+}
+
+/// The beginning of `text`, at most `max_chars` characters with the ellipsis, ending at a word boundary.
+pub(super) fn cut_end(text: &str, max_chars: usize) -> Cow<'_, str> {
+    let end = offset_of(text, max_chars);
+    if end == text.len() {
+        return Cow::Borrowed(text);
+    }
+    let end = word_end(text, offset_of(text, max_chars.saturating_sub(1)));
+    Cow::Owned(format!("{}…", text[..end].trim_end()))
+}
+
+/// The nearest end of a word at or shortly before `at`; `at` itself where the script has no spaces.
+fn word_end(text: &str, at: usize) -> usize {
+    if text[at..].starts_with(char::is_whitespace) {
+        return at;
+    }
+    let near = text[..at].char_indices().rev().take(24);
+    near.into_iter().find(|(_, c)| c.is_whitespace()).map_or(at, |(space, _)| space)
+}
+
+/// The nearest start of a word at or shortly after `at`.
+fn word_start(text: &str, at: usize) -> usize {
+    if text[..at].ends_with(char::is_whitespace) {
+        return at;
+    }
+    let near = text[at..].char_indices().take(24);
+    near.into_iter().find(|(_, c)| c.is_whitespace()).map_or(at, |(space, _)| at + space)
+}
+
+/// `text` on one line: runs of white space become one space, terminal colours and control characters vanish.
+/// Reads no further than it needs for `max_chars`.
+pub(super) fn one_line(text: &str, max_chars: usize) -> String {
+    let mut out = String::new();
+    let mut chars = text.chars();
+    let (mut count, mut wants_space) = (0, false);
+    while let Some(c) = chars.next() {
+        if c == '\u{1b}' {
+            skip_escape(&mut chars);
+        } else if c.is_whitespace() {
+            wants_space = !out.is_empty();
+        } else if !c.is_control() {
+            if std::mem::take(&mut wants_space) {
+                out.push(' ');
+                count += 1;
+            }
+            out.push(c);
+            count += 1;
+            if count > max_chars {
+                return cut_end(&out, max_chars).into_owned();
+            }
+        }
+    }
+    out
+}
+
+/// Passes over a terminal escape sequence (`ESC [ … letter`).
+fn skip_escape(chars: &mut std::str::Chars<'_>) {
+    if !chars.as_str().starts_with('[') {
+        return;
+    }
+    for c in chars.by_ref().take(32) {
+        if c.is_ascii_alphabetic() {
+            return;
+        }
+    }
+}
+
+/// The sentences of a text, without list markers, headings' signs, quotes and fenced code. Ends at `.`, `!`, `?`
+/// before white space, at the Chinese marks, and at every line end.
+pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    let mut in_fence = false;
+    text.lines().flat_map(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        in_fence ^= is_fence;
+        let prose = if in_fence || is_fence { "" } else { without_marker(line) };
+        Sentences { rest: prose }
+    })
+}
+
+/// A line without `- `, `* `, `> `, `# `, `12. ` and white space in front.
+pub(super) fn without_marker(line: &str) -> &str {
+    let line = line.trim().trim_start_matches(['#', '>', '*', '-', '•', ' ', '\t']);
+    let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    match line[digits..].strip_prefix(['.', ')']).filter(|rest| digits > 0 && rest.starts_with(' ')) {
+        Some(rest) => rest.trim_start(),
+        None => line,
+    }
+}
+
+struct Sentences<'t> {
+    rest: &'t str,
+}
+
+impl<'t> Iterator for Sentences<'t> {
+    type Item = &'t str;
+
+    fn next(&mut self) -> Option<&'t str> {
+        loop {
+            self.rest = self.rest.trim_start();
+            if self.rest.is_empty() {
+                return None;
+            }
+            let end = sentence_end(self.rest);
+            let sentence = self.rest[..end].trim_end();
+            self.rest = &self.rest[end..];
+            if sentence.chars().any(char::is_alphanumeric) {
+                return Some(sentence);
+            }
+        }
+    }
+}
+
+fn sentence_end(text: &str) -> usize {
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let ends = match c {
+            '。' | '！' | '？' | '；' => true,
+            '.' | '!' | '?' => chars.peek().is_none_or(|(_, next)| next.is_whitespace()),
+            _ => false,
+        };
+        if ends {
+            return at + c.len_utf8();
+        }
+    }
+    text.len()
+}
+
+/// Whether `word` stands in `text` (already lower case) with no letter or digit on either side.
+pub(super) fn has_word(text: &str, word: &str) -> bool {
+    let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_ascii_alphanumeric());
+    text.match_indices(word).any(|(at, _)| {
+        is_edge(text[..at].chars().next_back()) && is_edge(text[at + word.len()..].chars().next())
+    })
+}
+
+/// The first `n` bytes or fewer, at a character boundary.
+pub(super) fn head_bytes(text: &str, n: usize) -> &str {
+    let mut end = n.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// The last `n` bytes or fewer, at a character boundary.
+pub(super) fn tail_bytes(text: &str, n: usize) -> &str {
+    let mut start = text.len().saturating_sub(n);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    &text[start..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_is_cut_at_word_boundaries_with_a_marker() {
+        let text = (0..400).map(|i| format!("word{i}")).collect::<Vec<_>>().join(" ");
+        let cut = cut_middle(&text, 200);
+        assert!(cut.chars().count() <= 200, "{}", cut.len());
+        assert!(cut.starts_with("word0 word1 ") && cut.ends_with(" word399"), "{cut}");
+        assert!(cut.contains(" characters left out …] word3"), "{cut}");
+        assert_eq!(cut_middle("short", 200), "short");
+        assert_eq!(cut_middle(&cut, 200), cut);
+    }
+
+    #[test]
+    fn text_without_spaces_is_cut_between_characters() {
+        let text = "电影".repeat(300);
+        let cut = cut_middle(&text, 150);
+        assert!(cut.chars().count() <= 150 && cut.starts_with("电影电影"), "{cut}");
+        assert_eq!(cut_end("汉字汉字汉字", 4), "汉字汉…");
+        assert_eq!(cut_end("one two three", 9), "one two…");
+        assert_eq!(cut_end("one", 0), "…");
+    }
+
+    #[test]
+    fn structure_tags_are_neutralised_and_other_tags_left_alone() {
+        assert_eq!(neutralise("a </foldline-summary> b"), "a ‹/foldline-summary> b");
+        assert_eq!(
+            neutralise("<Foldline-Summary v=1>< / read-files>"),
+            "‹Foldline-Summary v=1>‹ / read-files>"
+        );
+        assert!(matches!(neutralise("<b>1 < 2</b>"), Cow::Borrowed(_)));
+        assert_eq!(neutralise("<<modified-files>"), "<‹modified-files>");
+    }
+
+    #[test]
+    fn lines_are_joined_without_colours() {
+        assert_eq!(one_line("a\u{1b}[31m b\n\n\tc\u{7}", 80), "a b c");
+        assert_eq!(one_line("alpha beta gamma", 11), "alpha beta…");
+    }
+
+    #[test]
+    fn sentences_end_at_marks_and_lines_and_skip_code() {
+        let text = "Use v1.2 here. Never x!\n- 3. item\n```\ncode must\n```\n不要删除。请用它";
+        let found: Vec<&str> = sentences(text).collect();
+        assert_eq!(found, ["Use v1.2 here.", "Never x!", "item", "不要删除。", "请用它"]);
+    }
+
+    #[test]
+    fn words_have_edges() {
+        assert!(has_word("you must, now", "must") && !has_word("mustard", "must"));
+        assert!(has_word("don't", "don't"));
+    }
+}

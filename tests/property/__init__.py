@@ -1,0 +1,1 @@
+"""Property tests: the invariants, against foldline's public names and the oracle in `reference`."""

@@ -1,0 +1,34 @@
+"""I15: what foldline returns validates for the provider wherever the input did."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+
+from reference.planner import Keep
+
+from .invariants import still_valid
+from .strategies import Sample, cases, seeded
+
+
+@given(case=cases(valid=True))
+def test_I15_valid(fl: Any, case: tuple[Sample, Keep]) -> None:
+    """Valid transcripts only."""
+    assert still_valid(fl, *case)
+
+
+@given(case=cases())
+def test_I15_wild(fl: Any, case: tuple[Sample, Keep]) -> None:
+    """Of the wild ones those that happen to be valid; the problems of the others are the oracle's."""
+    still_valid(fl, *case)
+
+
+def test_I15_valid_seeded(fl: Any) -> None:
+    """Many valid transcripts."""
+    assert all(still_valid(fl, *case) for case in seeded(300, "I15", valid=True))
+
+
+def test_I15_wild_seeded(fl: Any) -> None:
+    """Many wild transcripts."""
+    assert sum(still_valid(fl, *case) for case in seeded(300, "I15-wild")) > 100

@@ -1,0 +1,23 @@
+"""I6: planning the folded messages again changes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+
+from reference.planner import Keep
+
+from .invariants import idempotent
+from .strategies import Sample, cases, seeded
+
+
+@given(case=cases())
+def test_I6_idempotence(fl: Any, case: tuple[Sample, Keep]) -> None:
+    """Hypothesis looks for the smallest transcript that breaks it."""
+    idempotent(fl, *case)
+
+
+def test_I6_idempotence_seeded(fl: Any) -> None:
+    """Many transcripts, and enough of them have something to say."""
+    assert sum(idempotent(fl, *case) for case in seeded(300, "I6")) > 300

@@ -1,0 +1,259 @@
+"""Counting by the seeds' heuristics, and exact message counts from a given text counter.
+
+A `Counter` prices one message and knows the overhead of a list. Text is normalised first: two surrogates that
+form a pair are one character, a lone one is U+FFFD.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final, Protocol
+
+from .model import ANTHROPIC, OPENAI_CHAT, Call, Message, Reasoning, Result, Text
+
+SURROGATE: Final = re.compile("[\ud800-\udfff]")
+TOOL_ROLES: Final = ("tool", "function")
+
+
+class Counter(Protocol):
+    """What the planner asks of a counter."""
+
+    def text(self, text: str) -> int:
+        """Tokens of a bare text, without any per-message part."""
+
+    def message(self, message: Message) -> int:
+        """Tokens of one message, framing included."""
+
+    def overhead(self) -> int:
+        """Tokens that a request costs beyond its messages."""
+
+
+# --- text and JSON ------------------------------------------------------------------------------------------
+
+
+def scalars(text: str) -> str:
+    """The text as Unicode scalar values: surrogate pairs joined, lone surrogates replaced by U+FFFD."""
+    if text.isascii() or not SURROGATE.search(text):
+        return text
+    out, i = [], 0
+    while i < len(text):
+        here = ord(text[i])
+        after = ord(text[i + 1]) if i + 1 < len(text) else 0
+        if 0xD800 <= here < 0xDC00 and 0xDC00 <= after < 0xE000:
+            out.append(chr(0x10000 + ((here - 0xD800) << 10) + (after - 0xDC00)))
+            i += 2
+            continue
+        out.append("\ufffd" if 0xD800 <= here < 0xE000 else text[i])
+        i += 1
+    return "".join(out)
+
+
+def code_points(text: str) -> int:
+    """Characters of the text."""
+    return len(scalars(text))
+
+
+def utf8_bytes(text: str) -> int:
+    """Bytes of the text in UTF-8."""
+    return len(scalars(text).encode("utf-8"))
+
+
+def utf16_units(text: str) -> int:
+    """Length of the text as JavaScript sees it."""
+    return len(scalars(text).encode("utf-16-le")) // 2
+
+
+def number(value: float) -> str:
+    """A float as ECMAScript writes it: `1.0` is `1`, `1e21` is `1e+21`, what is not finite is `null`."""
+    if not math.isfinite(value):
+        return "null"
+    if value == 0:
+        return "0"
+    sign, digit_tuple, exponent = Decimal(repr(value)).as_tuple()
+    digits = "".join(map(str, digit_tuple))
+    point = len(digits) + int(exponent)  # where the decimal point falls, counted from the first digit
+    digits = digits.rstrip("0")
+    minus = "-" if sign else ""
+    if len(digits) <= point <= 21:
+        return minus + digits + "0" * (point - len(digits))
+    if 0 < point <= 21:
+        return f"{minus}{digits[:point]}.{digits[point:]}"
+    if -6 < point <= 0:
+        return f"{minus}0.{'0' * -point}{digits}"
+    power = f"e{'+' if point > 0 else '-'}{abs(point - 1)}"
+    return minus + digits[0] + ("." + digits[1:] if len(digits) > 1 else "") + power
+
+
+def compact(value: Any) -> str:
+    """JSON without blanks, as `JSON.stringify` writes it; integers keep all their digits."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, str):
+        return json.dumps(scalars(value), ensure_ascii=False)
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{compact(key)}:{compact(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, Sequence):
+        return "[" + ",".join(map(compact, value)) + "]"
+    raise TypeError(f"not JSON: {type(value).__name__}")
+
+
+def arguments_text(call: Call) -> str:
+    """The arguments of a call as text: a string as it is, anything else as compact JSON."""
+    return call.arguments if isinstance(call.arguments, str) else compact(call.arguments)
+
+
+def quarter_up(amount: int) -> int:
+    """A fourth, rounded up."""
+    return -(-amount // 4)
+
+
+# --- heuristics ---------------------------------------------------------------------------------------------
+
+
+class Chars4:
+    """`chars/4`: code points of all text, call names and arguments of a message, summed, / 4, rounded up."""
+
+    def text(self, text: str) -> int:
+        """A fourth of the characters, rounded up."""
+        return quarter_up(code_points(text))
+
+    def message(self, message: Message) -> int:
+        """All characters of the message together, rounded up once."""
+        total = 0
+        for part in message.parts:
+            if isinstance(part, Text | Reasoning):
+                total += code_points(part.text)
+            elif isinstance(part, Result):
+                total += sum(code_points(text) for text in part.texts)
+            else:
+                total += code_points(part.name) + code_points(arguments_text(part))
+        return quarter_up(total)
+
+    def overhead(self) -> int:
+        """None."""
+        return 0
+
+
+class Bytes4Plus4:
+    """`bytes/4+4`: UTF-8 bytes of the text content, results included, / 4, rounded down, + 4 a message."""
+
+    def text(self, text: str) -> int:
+        """A fourth of the bytes, rounded down."""
+        return utf8_bytes(text) // 4
+
+    def message(self, message: Message) -> int:
+        """Text and result text only: neither reasoning nor calls."""
+        total = sum(utf8_bytes(text) for text in message.texts)
+        for result in message.results:
+            total += sum(utf8_bytes(text) for text in result.texts)
+        return total // 4 + 4
+
+    def overhead(self) -> int:
+        """None."""
+        return 0
+
+
+class Utf16Plus2:
+    """`utf16/4+2`: UTF-16 units, each part / 4 rounded up, + 2 a message; results are JSON."""
+
+    def text(self, text: str) -> int:
+        """A fourth of the units, rounded up."""
+        return quarter_up(utf16_units(text))
+
+    def message(self, message: Message) -> int:
+        """Each text, call name, arguments and result for itself. T1 does not know reasoning."""
+        total = 2
+        for part in message.parts:
+            if isinstance(part, Text):
+                total += self.text(part.text)
+            elif isinstance(part, Call):
+                total += self.text(part.name) + self.text(arguments_text(part))
+            elif isinstance(part, Result) and part.content is not None:
+                total += self.text(compact(part.content))
+        return total
+
+    def overhead(self) -> int:
+        """None."""
+        return 0
+
+
+HEURISTICS: Final[dict[str, Counter]] = {
+    "chars/4": Chars4(),
+    "bytes/4+4": Bytes4Plus4(),
+    "utf16/4+2": Utf16Plus2(),
+}
+
+
+# --- a text counter over pieces -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Framing:
+    """What a provider adds around the text."""
+
+    per_message: int = 0
+    per_name: int = 0
+    per_call: int = 0
+    per_result: int = 0
+    per_list: int = 0
+
+
+FRAMING: Final = {
+    OPENAI_CHAT: Framing(per_message=4, per_name=1, per_list=3),
+    ANTHROPIC: Framing(per_message=4, per_call=38, per_result=18, per_list=3),
+}
+
+
+def pieces(message: Message) -> list[str]:
+    """Everything of a message that is counted as text, each piece for itself."""
+    out: list[str] = []
+    if message.participant is not None and message.role not in TOOL_ROLES:
+        out.append(message.participant)
+    for part in message.parts:
+        if isinstance(part, Text | Reasoning):
+            out.append(part.text)
+        elif isinstance(part, Result):
+            out.extend(part.texts)
+        else:
+            out.extend((part.name, arguments_text(part)))
+    return out
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Sum over pieces of a given text counter plus framing; a plain callable has no framing."""
+
+    count_text: Callable[[str], int]
+    framing: Framing = Framing()
+
+    def text(self, text: str) -> int:
+        """What the text counter says."""
+        return self.count_text(text)
+
+    def message(self, message: Message) -> int:
+        """The pieces, and what the framing adds for the message, its participant, calls and results."""
+        total = sum(self.count_text(piece) for piece in pieces(message)) + self.framing.per_message
+        if message.participant is not None and message.role not in TOOL_ROLES:
+            total += self.framing.per_name
+        total += self.framing.per_call * len(message.calls)
+        return total + self.framing.per_result * len(message.results)
+
+    def overhead(self) -> int:
+        """The framing of the list."""
+        return self.framing.per_list
+
+
+def exact(count_text: Callable[[str], int], format: str) -> Pieces:
+    """The count of an exact encoding over messages of one format."""
+    return Pieces(count_text, FRAMING[format])

@@ -1,0 +1,192 @@
+"""The oracle under foldline's public names, to try the property tests on it and on broken copies of it.
+
+`Engine()` offers as much of the module's public surface as the property tests use. `Engine(planner=…)` takes
+a `Planner` with a rule broken on purpose; a test that such an engine passes would be vacuous.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from .counters import HEURISTICS, Counter, Pieces, exact
+from .model import ANTHROPIC, OPENAI_CHAT, RawMessage, read
+from .planner import Infeasible as NothingFits
+from .planner import Keep, Planned, Planner, applied
+from .rules import SUMMARY_LABEL
+from .validity import validate
+
+ANTHROPIC_ENDINGS: Final = ("tool_use", "tool_result", "thinking")
+REASONS: Final = {"clear": "cleared_to_fit", "shorten": "shortened_to_fit", "summarize": "before_cut"}
+
+
+def third(text: str) -> int:
+    """Stands in for an exact encoding, which the standard library does not have: a third of the bytes, up."""
+    return -(-len(text.encode("utf-8", "replace")) // 3)
+
+
+def sniff(messages: Sequence[RawMessage]) -> str:
+    """The format of a list: Anthropic if any block says so."""
+    contents = [message.get("content") for message in messages]
+    blocks = [block for content in contents if isinstance(content, list) for block in content]
+    return ANTHROPIC if any(block["type"].endswith(ANTHROPIC_ENDINGS) for block in blocks) else OPENAI_CHAT
+
+
+def counter_of(spec: Any, format: str) -> Counter:
+    """A counter for a spec: a heuristic, a stand-in for an encoding, a callable, or a `TokenCounter`."""
+    if isinstance(spec, TokenCounter):
+        spec = spec.spec
+    if callable(spec):
+        return Pieces(spec)
+    return HEURISTICS[spec] if spec in HEURISTICS else exact(third, format)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Counts of a list of messages."""
+
+    per_message: list[int]
+    overhead: int
+
+    @property
+    def total(self) -> int:
+        """Messages and overhead."""
+        return sum(self.per_message) + self.overhead
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One finding of a validator."""
+
+    index: int
+    code: str
+    detail: str = ""
+
+
+class TokenCounter:
+    """Counts texts, messages and transcripts."""
+
+    def __init__(self, spec: str | Callable[[str], int]) -> None:
+        self.spec = spec
+
+    def count(self, text: str) -> int:
+        """Tokens of a text."""
+        return counter_of(self.spec, OPENAI_CHAT).text(text)
+
+    def count_messages(self, messages: Any, tools: None = None, format: str = "auto") -> Counts:
+        """Counts of a list, given as dicts or as the bytes of a JSON array."""
+        if isinstance(messages, bytes):
+            messages = json.loads(messages)
+        dialect = sniff(messages) if format == "auto" else format
+        counter = counter_of(self.spec, dialect)
+        return Counts([counter.message(message) for message in read(messages, dialect)], counter.overhead())
+
+
+@dataclass(frozen=True)
+class OraclePlan:
+    """A `Planned` with the attributes of a public plan."""
+
+    planned: Planned
+    format: str
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.planned, name)
+
+    def __bool__(self) -> bool:
+        return bool(self.planned)
+
+    @property
+    def reasons(self) -> list[str]:
+        """A code for every message."""
+        return [REASONS.get(action, "kept") for action in self.planned.actions]
+
+    @property
+    def warnings(self) -> list[str]:
+        """None."""
+        return []
+
+    def apply(self, messages: Sequence[RawMessage], summary: str) -> list[Any]:
+        """The folded messages."""
+        labelled = {"role": "user", "content": f'{SUMMARY_LABEL}version="1">\n{summary}\n</foldline-summary>'}
+        return applied(messages, self.planned, labelled, self.format)
+
+    def to_json(self) -> str:
+        """The plan as JSON."""
+        return json.dumps({"planned": asdict(self.planned), "format": self.format})
+
+    @classmethod
+    def from_json(cls, text: str) -> OraclePlan:
+        """The plan back from JSON."""
+        raw = json.loads(text)
+        fields = raw["planned"]
+        fields["turn_prefix"] = fields["turn_prefix"] and tuple(fields["turn_prefix"])
+        fields["shortened"] = {
+            int(index): {int(ordinal): kept for ordinal, kept in texts.items()}
+            for index, texts in fields["shortened"].items()
+        }
+        return cls(Planned(**fields), raw["format"])
+
+
+class Engine:
+    """Looks like the module `foldline` to a property test."""
+
+    TokenCounter = TokenCounter
+    Plan = OraclePlan
+    Infeasible = NothingFits
+
+    def __init__(self, planner: type[Planner] = Planner, plan_type: type[OraclePlan] = OraclePlan) -> None:
+        self.planner = planner
+        self.plan_type = plan_type
+
+    def plan(
+        self,
+        messages: Sequence[RawMessage],
+        keep: Keep,
+        *,
+        counter: Any = "chars/4",
+        pins: Iterable[int] = (),
+        summary_tokens: int = 0,
+        format: str = "auto",
+    ) -> OraclePlan | NothingFits:
+        """Plans with the planner of this engine."""
+        dialect = sniff(messages) if format == "auto" else format
+        planner = self.planner(messages, counter_of(counter, dialect), dialect, pins, summary_tokens)
+        planned = planner.plan(keep)
+        return planned if isinstance(planned, NothingFits) else self.plan_type(planned, dialect)
+
+    @staticmethod
+    def validate(messages: Sequence[RawMessage], provider: str) -> list[Problem]:
+        """Problems with index and code."""
+        return [Problem(index, code) for index, code in validate(messages, provider)]
+
+    @staticmethod
+    def KeepTokens(n: int) -> Keep:
+        """At least n tokens."""
+        return Keep("keep_tokens", n)
+
+    @staticmethod
+    def KeepFraction(f: float, of: str = "tokens") -> Keep:
+        """At least a part of what counts."""
+        return Keep("keep_fraction", f, of)
+
+    @staticmethod
+    def KeepMessages(n: int) -> Keep:
+        """At least n messages."""
+        return Keep("keep_messages", n)
+
+    @staticmethod
+    def KeepTurns(n: int) -> Keep:
+        """The n newest turns."""
+        return Keep("keep_turns", n)
+
+    @staticmethod
+    def KeepIterations(n: int) -> Keep:
+        """At least n groups."""
+        return Keep("keep_iterations", n)
+
+    @staticmethod
+    def FitTokens(n: int) -> Keep:
+        """At most n tokens."""
+        return Keep("fit_tokens", n)

@@ -1,0 +1,175 @@
+"""The rules of the design, one function each: pairing, groups, pins, turns, legal cuts, earlier summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from .model import Call, Message, Result
+
+SUMMARY_LABEL: Final = "<foldline-summary "
+HEAD_ROLES: Final = ("system", "developer")
+
+Place = tuple[int, int]
+"""A call or result: index of its message, ordinal among the calls (or results) of that message."""
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """Which call each result answers (None for an orphan), and the calls that nobody answered."""
+
+    answers: dict[Place, Place | None]
+    unanswered: frozenset[Place]
+
+
+def pair(messages: Sequence[Message]) -> Pairing:
+    """Binds every result, in order, to the nearest preceding unanswered call with its id.
+
+    A result without id takes a call without id: of the nearest message that holds an unanswered one (of its
+    name, if the result has a name), the first.
+    """
+    waiting: list[tuple[Place, Call]] = []
+    answers: dict[Place, Place | None] = {}
+    for index, message in enumerate(messages):
+        calls = results = 0
+        for part in message.parts:
+            if isinstance(part, Call):
+                waiting.append(((index, calls), part))
+                calls += 1
+            elif isinstance(part, Result):
+                place = _answered(part, waiting)
+                answers[index, results] = place
+                waiting = [(other, call) for other, call in waiting if other != place]
+                results += 1
+    return Pairing(answers, frozenset(place for place, _ in waiting))
+
+
+def _answered(result: Result, waiting: Sequence[tuple[Place, Call]]) -> Place | None:
+    if result.id is not None:
+        fitting = [place for place, call in waiting if call.id == result.id]
+        return fitting[-1] if fitting else None
+    fitting = [
+        place for place, call in waiting if call.id is None and (result.name is None or call.name == result.name)
+    ]
+    nearest = max((index for index, _ in fitting), default=None)
+    return next((place for place in fitting if place[0] == nearest), None)
+
+
+class Rules:
+    """Everything that the rules say about one list of messages and its pins."""
+
+    pairing_of = staticmethod(pair)
+    """How results find their calls; replaced where a test breaks it on purpose."""
+
+    def __init__(self, messages: Sequence[Message], pins: Iterable[int] = ()) -> None:
+        """Works everything out at once; the lists are small."""
+        self.messages = list(messages)
+        self.n = len(self.messages)
+        self.pairing = self.pairing_of(self.messages)
+        self.explicit_pins = frozenset(pins)
+        self.group_of = self._groups()
+        self.head = self._head()
+        self.open = self._open()
+        self.pinned = self._grown(self.explicit_pins)
+        self.counting = [
+            index >= self.head and index not in self.pinned and index not in self.open for index in range(self.n)
+        ]
+
+    # --- groups and pins ---
+
+    def _groups(self) -> list[int]:
+        """For each message the smallest index of its group: joined wherever a result answers a call."""
+        label = list(range(self.n))
+        for (at, _), answered in self.pairing.answers.items():
+            if answered is not None:
+                old, new = max(label[at], label[answered[0]]), min(label[at], label[answered[0]])
+                label = [new if each == old else each for each in label]
+        return label
+
+    def group(self, index: int) -> list[int]:
+        """The members of the group of a message, in order."""
+        return [other for other in range(self.n) if self.group_of[other] == self.group_of[index]]
+
+    def groups(self) -> list[list[int]]:
+        """All groups, in the order of their first members."""
+        return [self.group(index) for index in range(self.n) if self.group_of[index] == index]
+
+    def _grown(self, indexes: Iterable[int]) -> frozenset[int]:
+        return frozenset(member for index in indexes for member in self.group(index))
+
+    def _open(self) -> frozenset[int]:
+        """Groups that wait for an answer."""
+        return self._grown(index for index, _ in self.pairing.unanswered)
+
+    def _head(self) -> int:
+        """The number of leading system and developer messages."""
+        size = 0
+        while size < self.n and self.messages[size].role in HEAD_ROLES:
+            size += 1
+        return size
+
+    # --- results ---
+
+    def orphans(self) -> list[Place]:
+        """Results that answer nothing."""
+        return [place for place, answered in self.pairing.answers.items() if answered is None]
+
+    def foreign_results(self, index: int) -> list[int]:
+        """Ordinals of the results of a message that do not answer a call of the same message."""
+        return [
+            ordinal
+            for ordinal in range(len(self.messages[index].results))
+            if (answered := self.pairing.answers[index, ordinal]) is None or answered[0] != index
+        ]
+
+    def is_tool_result(self, index: int) -> bool:
+        """Whether the message holds any result of a call not made in itself, orphans included."""
+        return bool(self.foreign_results(index))
+
+    # --- turns ---
+
+    def turn_starts(self) -> list[int]:
+        """Where turns start: at the end of the head, and at every user message that is not a tool result."""
+        return [
+            index
+            for index in range(self.head, self.n)
+            if index == self.head or (self.messages[index].role == "user" and not self.is_tool_result(index))
+        ]
+
+    def turns(self) -> list[range]:
+        """The turns, oldest first."""
+        return [range(start, end) for start, end in pairwise([*self.turn_starts(), self.n])]
+
+    def turn_at(self, index: int) -> range:
+        """The turn that holds a message."""
+        return next(turn for turn in self.turns() if index in turn)
+
+    # --- cuts and summaries ---
+
+    def is_legal(self, cut: int) -> bool:
+        """Whether the history may be cut before this message."""
+        if cut == self.n:
+            return True
+        if self.is_tool_result(cut):
+            return False
+        return not any(
+            group[0] < cut <= group[-1]
+            for group in self.groups()
+            if group[0] not in self.pinned and group[0] not in self.open
+        )
+
+    def legal_cuts(self) -> list[int]:
+        """All legal cuts from the end of the head on."""
+        return [cut for cut in range(self.head, self.n + 1) if self.is_legal(cut)]
+
+    def is_summary(self, index: int) -> bool:
+        """Whether the message is an earlier summary, recognised by its label."""
+        message = self.messages[index]
+        return message.role == "user" and bool(message.texts) and message.texts[0].startswith(SUMMARY_LABEL)
+
+    def folded(self, cut: int) -> list[int]:
+        """What a cut folds: nothing, if it would fold nothing but earlier summaries."""
+        gone = [index for index in range(cut) if self.counting[index]]
+        return gone if any(not self.is_summary(index) for index in gone) else []

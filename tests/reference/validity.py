@@ -1,0 +1,139 @@
+"""What OpenAI Chat and Anthropic reject, read off the raw messages.
+
+Both validators return `(index, code)` pairs, each at most once, in order.
+
+| code | said of |
+|---|---|
+| `call_unanswered` | the message whose call nobody answers where the provider looks for the answer |
+| `result_without_call` | the message whose result answers no call that the provider lets it answer |
+| `first_not_user` | Anthropic: the first message after a leading system text |
+| `result_after_text` | Anthropic: a user message with a result block behind another block |
+| `empty_content` | Anthropic: no content, or an empty text block; a final assistant message may be empty |
+| `bad_id` | Anthropic: an id of a call or result that is not `[a-zA-Z0-9_-]{1,64}` |
+| `duplicate_id` | Anthropic: two calls of one message with the same id |
+| `unknown_role` | Anthropic: neither user nor assistant nor system; OpenAI: none of the six that it knows |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+from .model import RawMessage
+
+OPENAI_ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
+
+GOOD_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+Problem = tuple[int, str]
+
+
+def validate(messages: Sequence[RawMessage], provider: str) -> list[Problem]:
+    """The problems of a list of messages for provider "openai" or "anthropic"."""
+    find = {"openai": openai_problems, "anthropic": anthropic_problems}[provider]
+    return sorted(set(find(messages)))
+
+
+def openai_problems(messages: Sequence[RawMessage]) -> list[Problem]:
+    """Every call is answered in the run of tool messages after it; every tool message answers one."""
+    problems: list[Problem] = []
+    for index, message in enumerate(messages):
+        calls = [call.get("id") for call in message.get("tool_calls") or ()]
+        answers = _run_of_tools(messages, index + 1)
+        if any(call not in [messages[at].get("tool_call_id") for at in answers] for call in calls):
+            problems.append((index, "call_unanswered"))
+        if message["role"] not in OPENAI_ROLES:
+            problems.append((index, "unknown_role"))
+        if message["role"] == "tool" and not _answers_its_run(messages, index):
+            problems.append((index, "result_without_call"))
+    return problems
+
+
+def _run_of_tools(messages: Sequence[RawMessage], start: int) -> list[int]:
+    """Indexes of the unbroken run of tool messages from `start` on."""
+    end = start
+    while end < len(messages) and messages[end]["role"] == "tool":
+        end += 1
+    return list(range(start, end))
+
+
+def _answers_its_run(messages: Sequence[RawMessage], index: int) -> bool:
+    """Whether a tool message answers a call of the message before its run, the first to do so."""
+    start = index
+    while start > 0 and messages[start - 1]["role"] == "tool":
+        start -= 1
+    if start == 0:
+        return False
+    open_ids = [call.get("id") for call in messages[start - 1].get("tool_calls") or ()]
+    for at in range(start, index):
+        if messages[at].get("tool_call_id") in open_ids:
+            open_ids.remove(messages[at].get("tool_call_id"))
+    return messages[index].get("tool_call_id") in open_ids
+
+
+def _blocks(message: RawMessage) -> list[Any]:
+    content = message.get("content")
+    return content if isinstance(content, list) else []
+
+
+def _ids(message: RawMessage, kind: str, key: str) -> list[Any]:
+    return [block.get(key) for block in _blocks(message) if block["type"] == kind]
+
+
+def anthropic_problems(messages: Sequence[RawMessage]) -> list[Problem]:
+    """Each call has exactly one result in the next message, results come first, no content is empty."""
+    problems: list[Problem] = []
+    first = 1 if messages and messages[0]["role"] == "system" else 0
+    if len(messages) > first and messages[first]["role"] != "user":
+        problems.append((first, "first_not_user"))
+    for index in range(first, len(messages)):
+        message = messages[index]
+        final = index == len(messages) - 1
+        before = messages[index - 1] if index > first else None
+        after = None if final else messages[index + 1]
+        calls, results = _ids(message, "tool_use", "id"), _ids(message, "tool_result", "tool_use_id")
+        if message["role"] not in ("user", "assistant", "system"):
+            problems.append((index, "unknown_role"))
+        if _is_empty(message) and not (final and message["role"] == "assistant"):
+            problems.append((index, "empty_content"))
+        if not all(isinstance(each, str) and GOOD_ID.fullmatch(each) for each in calls + results):
+            problems.append((index, "bad_id"))
+        if len(set(calls)) < len(calls):
+            problems.append((index, "duplicate_id"))
+        if any(call not in _results_of_user(after) for call in calls):
+            problems.append((index, "call_unanswered"))
+        if not _results_fit(message, before, results):
+            problems.append((index, "result_without_call"))
+        if message["role"] == "user" and _result_after_other(message):
+            problems.append((index, "result_after_text"))
+    return problems
+
+
+def _is_empty(message: RawMessage) -> bool:
+    content = message.get("content")
+    if isinstance(content, str) and not content.strip():
+        return True
+    return not content or any(block["type"] == "text" and not block.get("text", "").strip() for block in _blocks(message))
+
+
+def _results_of_user(message: RawMessage | None) -> list[Any]:
+    if message is None or message["role"] != "user":
+        return []
+    return _ids(message, "tool_result", "tool_use_id")
+
+
+def _results_fit(message: RawMessage, before: RawMessage | None, results: list[Any]) -> bool:
+    """Whether all results stand in a user message and answer calls of the assistant message before, once."""
+    if not results:
+        return True
+    if message["role"] != "user" or before is None or before["role"] != "assistant":
+        return False
+    calls = set(_ids(before, "tool_use", "id"))
+    return len(set(results)) == len(results) and set(results) <= calls
+
+
+def _result_after_other(message: RawMessage) -> bool:
+    kinds = [block["type"] == "tool_result" for block in _blocks(message)]
+    return any(later and not earlier for earlier, later in pairwise(kinds))
