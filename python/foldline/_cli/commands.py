@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -258,7 +259,7 @@ def _show_plan(record: dict[str, Any]) -> None:
     if plan["cut"]:
         start, end = plan["turn_prefix"] or (0, 0)
         inside = f", inside a turn: {start}..{end - 1} are its beginning" if end else ""
-        click.echo(f"  cut at {plan['cut']}{inside}; the summary has {plan['summary_tokens']} tokens")
+        click.echo(f"  cut at {plan['cut']}{inside}; {plan['summary_tokens']} tokens are set aside for the summary")
     table = Table([Column("messages"), Column("action"), Column("reason")])
     begun = 0
     for (action, reason), run in itertools.groupby(zip(plan["actions"], plan["reasons"])):
@@ -405,6 +406,11 @@ def _problems(transcript: StoredTranscript, provider: str | None) -> list[Proble
     except FoldlineError as error:
         detail = f"{error.detail}, at {error.path}" if error.path else error.detail
         return [Problem(error.index, error.code, detail)]
-    orphans = [Problem(index, "orphan_result", "a result without a call") for index in structure["orphan_results"]]
-    opened = [Problem(index, "open_call", "a call without a result") for index in structure["open_calls"]]
-    return sorted(orphans + opened, key=lambda problem: problem.index or 0)
+    found = []
+    for key, code, detail in (
+        ("orphan_results", "orphan_result", "results without a call"),
+        ("open_calls", "open_call", "calls without a result"),
+    ):
+        counts = Counter(structure[key])
+        found += [(index, code, f"{detail}: {number}") for index, number in counts.items()]
+    return [Problem(*problem) for problem in sorted(found)]
