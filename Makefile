@@ -22,8 +22,9 @@ BENCH_PY := .venv-bench/bin/python
 
 # How maturin tells PyO3 what to build for; cargo gets the same, or the two would rebuild PyO3 in turn.
 export PYO3_PYTHON = $(CURDIR)/.venv/bin/python
-LIKE_MATURIN = PYO3_BUILD_EXTENSION_MODULE=1 \
-    $(addprefix PYO3_CONFIG_FILE=,$(firstword $(wildcard $(abspath $(or $(CARGO_TARGET_DIR),target))/maturin/pyo3-config-*.txt)))
+LIKE_MATURIN = export PYO3_BUILD_EXTENSION_MODULE=1; \
+    for file in "$$(cd "$${CARGO_TARGET_DIR:-target}" && pwd)"/maturin/pyo3-config-*.txt; do \
+    [ ! -f "$$file" ] || export PYO3_CONFIG_FILE="$$file"; done;
 export TIKTOKEN_CACHE_DIR = $(CURDIR)/.venv/tiktoken-cache
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export PIP_NO_INPUT = 1
@@ -38,7 +39,7 @@ help: ## show this list
 .PHONY: demo
 demo: wheel ## build the release wheel, install it into .venv-demo and run examples/demo.py
 	$(call say,installing the wheel into .venv-demo)
-	@$(PYTHON) scripts/venv.py .venv-demo
+	@'$(PYTHON)' scripts/venv.py .venv-demo
 	@.venv-demo/bin/python -m pip uninstall --quiet --yes foldline 2>/dev/null
 	@.venv-demo/bin/python -m pip install --quiet --constraint constraints.txt "$$(echo dist/foldline-*.whl)[cli]"
 	$(call say,examples/demo.py)
@@ -97,11 +98,11 @@ develop: tools .venv ## build the extension and install it, editable, into .venv
 
 .PHONY: .venv
 .venv: tools
-	@$(PYTHON) scripts/venv.py .venv --extra dev
+	@'$(PYTHON)' scripts/venv.py .venv --extra dev
 
 .PHONY: wheel
 wheel: tools ## build the release wheel into dist/
-	@$(PYTHON) scripts/venv.py .venv-build --build
+	@'$(PYTHON)' scripts/venv.py .venv-build --build
 	$(call say,building the release wheel)
 	@rm -f dist/foldline-*.whl
 	@PYO3_PYTHON='$(CURDIR)/.venv-build/bin/python' .venv-build/bin/maturin build --release --locked \
@@ -121,7 +122,7 @@ bench: wheel ## the benchmarks, on the release build
 	$(call say,benchmarks: Rust)
 	@if compgen -G 'benches/rust/*.rs' >/dev/null; then cargo bench --locked; else echo 'none'; fi
 	$(call say,benchmarks: Python)
-	@$(PYTHON) scripts/venv.py .venv-bench --extra test
+	@'$(PYTHON)' scripts/venv.py .venv-bench --extra test
 	@$(BENCH_PY) -m pip install --quiet --force-reinstall --no-deps dist/foldline-*.whl
 	@$(BENCH_PY) scripts/tiktoken_cache.py .venv-bench/tiktoken-cache
 	@if compgen -G 'benches/python/*.py' >/dev/null; then TIKTOKEN_CACHE_DIR='$(CURDIR)/.venv-bench/tiktoken-cache' \
@@ -129,7 +130,7 @@ bench: wheel ## the benchmarks, on the release build
 
 .PHONY: pins
 pins: tools ## look up the newest versions and write them to constraints.txt
-	@$(PYTHON) scripts/venv.py .venv-pins --build --extra dev --repin
+	@'$(PYTHON)' scripts/venv.py .venv-pins --build --extra dev --repin
 	@rm -rf .venv-pins
 
 .PHONY: tools

@@ -6,6 +6,26 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = [
+    "PLACEHOLDER",
+    "SHORTEN_MARKER",
+    "SUMMARY_LABEL",
+    "Counts",
+    "LineScanner",
+    "Plan",
+    "TokenCounter",
+    "__version__",
+    "analyze",
+    "assemble_claude_code",
+    "classify",
+    "detect_format",
+    "document_range",
+    "extract_evidence",
+    "extractive_summary",
+    "plan",
+    "validate",
+]
+
 __version__: str
 SUMMARY_LABEL: str
 PLACEHOLDER: str
@@ -122,10 +142,11 @@ def classify(value: object) -> tuple[str, list[str]]: ...
 def detect_format(messages: Sequence[Mapping[str, Any]]) -> str: ...
 def document_range(document: bytes) -> tuple[int, int] | None: ...
 def assemble_claude_code(entries: list[Any]) -> dict[str, Any]: ...
+def extract_evidence(messages: Sequence[Mapping[str, Any]] | bytes, indices: list[int], format: str) -> str: ...
 def extractive_summary(
-    messages: Sequence[Mapping[str, Any]],
-    folded: list[int],
+    messages: Sequence[Mapping[str, Any]] | bytes,
+    indices: list[int],
     format: str,
     max_tokens: int,
     count: Callable[[str], int],
-) -> str: ...
+) -> tuple[str, str]: ...

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from foldline._core import Plan, TokenCounter
 from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, SummaryError
-from foldline.planning import Infeasible, Keep, as_counter, plan
+from foldline.planning import FitTokens, Infeasible, Keep, as_counter, plan
 from foldline.summarizers import Extractive, as_summarizer
 from foldline.typing import (
     Completion,
@@ -25,9 +25,6 @@ from foldline.typing import (
 )
 
 __all__ = ["FoldResult", "acompact", "compact"]
-
-#: Tokens that the label around a summary may take.
-_LABEL_TOKENS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +74,9 @@ def compact(
 ) -> FoldResult:
     """Folds a list of messages: what the plan lets go becomes one summary behind the head.
 
-    The input is never changed. Where the summary fails (the summarizer raises, answers with nothing, or with more
-    than it replaces or was given room for), the messages stay as they were and the result carries the error.
+    The input is never changed. Where the summary fails (the summarizer raises, answers with nothing, with more than
+    it replaces, or with so much that a `FitTokens` budget is broken), the messages stay as they were and the result
+    carries the error.
 
     Args:
         messages: The messages in their provider's form.
@@ -89,7 +87,7 @@ def compact(
         pins: As for `plan`.
         importance: As for `plan`.
         origins: As for `plan`.
-        summary_tokens: Room for the summary message.
+        summary_tokens: Room for the summary message, its label included.
         window: As for `plan`.
         reserve: As for `plan`.
         format: As for `plan`.
@@ -111,6 +109,8 @@ def compact(
         >>> len(result.messages), result.tokens_after < result.tokens_before
         (3, True)
     """
+    if keep is None and window is not None:
+        keep = FitTokens(max(0, window - reserve))
     if on_failure not in ("unchanged", "raise"):
         raise ConfigError("must be unchanged or raise", code="bad_policy", path="on_failure")
     writer = Extractive() if summarizer is None else as_summarizer(summarizer)
@@ -132,7 +132,8 @@ def compact(
         return FoldResult(list(messages), "", planned, before, before)
     assert isinstance(planned, Plan)  # noqa: S101 - for the type checker: Infeasible is falsy
     try:
-        return _fold(messages, planned, writer, counter, summary_tokens)
+        budget = keep.n if isinstance(keep, FitTokens) else None
+        return _fold(messages, planned, writer, counter, summary_tokens, budget)
     except SummaryError as error:
         if on_failure == "raise":
             raise
@@ -147,29 +148,48 @@ async def acompact(messages: Messages, keep: Keep | None = None, **options: Any)
 
 
 def _fold(
-    messages: Messages, planned: Plan, writer: Summarizer, counter: TokenCounter, summary_tokens: int
+    messages: Messages,
+    planned: Plan,
+    writer: Summarizer,
+    counter: TokenCounter,
+    summary_tokens: int,
+    budget: int | None,
 ) -> FoldResult:
     completion = None
     if planned.cut:
-        room = max(summary_tokens - min(_LABEL_TOKENS, summary_tokens // 2), 1)
-        request = SummarizeRequest(messages, planned.folded, room, counter.count, planned.format)
+        folded_tokens = planned.tokens_before - planned.overhead - planned.tokens_kept
+        label = _label_tokens(messages, planned, counter)
+        # With its label the summary is to be smaller than what it replaces, unless that is next to nothing.
+        worth = folded_tokens - label if folded_tokens > 2 * label else folded_tokens
+        max_tokens = max(1, min(summary_tokens - label, worth))
+        request = SummarizeRequest(messages, planned.folded, max_tokens, counter.count, planned.format)
         completion = _summarize(writer, request)
+        if counter.count(completion.text) > folded_tokens:
+            raise SummaryError("the summary is larger than what it replaces", code="summary_too_long")
     folded = planned.apply(
         messages,
         completion.text if completion else None,
         model=completion.model if completion else "",
     )
-    counts = counter.count_messages(folded, format=planned.format)
-    if completion:
-        _check_size(planned, int(counts.per_message[planned.head]), counts.total, summary_tokens)
+    tokens_after = counter.count_messages(folded, format=planned.format).total
+    if completion and budget is not None and tokens_after > budget:
+        detail = f"with the summary it is {tokens_after} tokens, where the budget is {budget}"
+        raise SummaryError(detail, code="summary_over_budget")
     return FoldResult(
         folded,
         completion.text if completion else "",
         planned,
         planned.tokens_before,
-        counts.total,
+        tokens_after,
         completion=completion,
+        evidence=completion.evidence if completion else None,
     )
+
+
+def _label_tokens(messages: Messages, planned: Plan, counter: TokenCounter) -> int:
+    """Tokens of a summary message that are not the summary: its label and what goes around a message."""
+    probe = planned.apply(messages, "x", model="x" * 16)[planned.head]
+    return int(counter.count_messages([probe], format=planned.format).per_message[0])
 
 
 def _summarize(writer: Summarizer, request: SummarizeRequest) -> Completion:
@@ -189,12 +209,3 @@ def _summarize(writer: Summarizer, request: SummarizeRequest) -> Completion:
     if completion.finish_reason != "stop":
         raise SummaryError("the summary did not come to its end", code="incomplete_summary")
     return completion
-
-
-def _check_size(planned: Plan, summary_message_tokens: int, tokens_after: int, summary_tokens: int) -> None:
-    """A summary that is larger than what it replaces, or that breaks the budget, is none."""
-    if tokens_after >= planned.tokens_before:
-        raise SummaryError("the summary is larger than what it replaces", code="summary_too_long")
-    if summary_message_tokens > summary_tokens:
-        detail = f"the summary takes {summary_message_tokens} tokens where {summary_tokens} were set aside"
-        raise SummaryError(detail, code="summary_over_budget")

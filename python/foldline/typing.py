@@ -91,6 +91,7 @@ class Completion:
         input_tokens: Tokens read, where known.
         output_tokens: Tokens written, where known.
         finish_reason: Why it stopped: ``"stop"`` where it came to its end.
+        evidence: What the summary is made of, where it was extracted: lists of requests, files, commands, errors.
     """
 
     text: str
@@ -98,6 +99,7 @@ class Completion:
     input_tokens: int | None = None
     output_tokens: int | None = None
     finish_reason: str = "stop"
+    evidence: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

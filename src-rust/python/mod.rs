@@ -4,6 +4,7 @@
 //! Python objects, and there is one file an operation.
 
 mod counting;
+mod evidence;
 mod gate;
 mod node;
 mod planning;
@@ -22,6 +23,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<counting::Counts>()?;
     module.add_class::<planning::Plan>()?;
     module.add_class::<reading::LineScanner>()?;
+    module.add_function(wrap_pyfunction!(evidence::extract_evidence, module)?)?;
+    module.add_function(wrap_pyfunction!(evidence::extractive_summary, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan, module)?)?;
     module.add_function(wrap_pyfunction!(reading::assemble_claude_code, module)?)?;
     module.add_function(wrap_pyfunction!(reading::classify, module)?)?;

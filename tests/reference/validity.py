@@ -113,9 +113,7 @@ def anthropic_problems(messages: Sequence[RawMessage]) -> list[Problem]:
 
 def _is_empty(message: RawMessage) -> bool:
     content = message.get("content")
-    if isinstance(content, str) and not content.strip():
-        return True
-    return not content or any(block["type"] == "text" and not block.get("text", "").strip() for block in _blocks(message))
+    return not content or any(block["type"] == "text" and not block.get("text") for block in _blocks(message))
 
 
 def _results_of_user(message: RawMessage | None) -> list[Any]:

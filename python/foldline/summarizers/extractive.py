@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from foldline import _core
 from foldline.typing import Completion, SummarizeRequest
 
@@ -28,7 +30,7 @@ class Extractive:
 
     def summarize(self, request: SummarizeRequest) -> Completion:
         """Writes the document, within ``request.max_tokens``."""
-        text = _core.extractive_summary(
+        text, evidence = _core.extractive_summary(
             request.messages, list(request.folded), request.format, request.max_tokens, request.count
         )
-        return Completion(text, model="extractive")
+        return Completion(text, model="extractive", evidence=json.loads(evidence))

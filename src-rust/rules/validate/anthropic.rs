@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use super::Problem;
-use crate::transcript::{Part, PartKind, PieceKind, Role, Transcript};
+use crate::transcript::{Part, PartKind, Role, Transcript};
 
 /// Longest id that the API takes.
 const MAX_ID_BYTES: usize = 64;
@@ -82,11 +82,10 @@ fn check_results(transcript: &Transcript, head: usize, index: usize, problems: &
 
 fn check_empty(transcript: &Transcript, index: usize, problems: &mut Vec<Problem>) {
     let parts = transcript.parts_of(index);
-    let is_blank = |part: &Part| {
-        let mut texts = transcript.pieces_of(part).iter().filter(|piece| piece.kind == PieceKind::Text);
-        part.kind == PartKind::Text && texts.all(|piece| transcript.str(&piece.span).trim().is_empty())
+    let is_empty = |part: &Part| {
+        part.kind == PartKind::Text && transcript.pieces_of(part).iter().all(|piece| piece.span.is_empty())
     };
-    if parts.is_empty() || parts.iter().any(is_blank) {
+    if parts.is_empty() || parts.iter().any(is_empty) {
         problems.push(Problem::new(index, "empty_content", "content and text blocks must not be empty"));
     }
 }
