@@ -1,0 +1,1 @@
+"""The commands behind `foldline.cli`. Private."""

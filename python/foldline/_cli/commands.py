@@ -1,0 +1,416 @@
+"""The commands and their exit codes."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from foldline._cli.compacting import COUNTS, FileReport, compact_file, output_names, totals, write_manifest
+from foldline._cli.options import PATHS, Folding, counter_options, folding_options, json_option, make_counter
+from foldline._cli.reporting import Column, Reporter, Stop, Table, printable, write_json
+from foldline._cli.sources import STDIN, OnProblem, Source, find_sources, transcripts
+from foldline._core import Plan, TokenCounter, __version__
+from foldline.errors import FoldlineError, StoreError
+from foldline.planning import Infeasible, analyze, validate
+from foldline.summarizers import Extractive
+from foldline.typing import Problem, StoredTranscript
+
+__all__ = ["run"]
+
+_INTERRUPTED = 130
+_PIPE_CLOSED = 141
+
+#: Whose rules a dialect is judged by; others are judged by how calls and results go together.
+_PROVIDERS = {"openai_chat": "openai", "anthropic": "anthropic"}
+
+_FORMATS = ("auto", "openai_chat", "anthropic", "pi")
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command and gives its exit code; what went wrong is one line on standard error."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError):  # Names of files may hold what the terminal has no letter for.
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        code = _cli.main(arguments, prog_name="foldline", standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except (KeyboardInterrupt, click.Abort):
+        return _INTERRUPTED
+    except BrokenPipeError:
+        _forget_stdout()
+        return _PIPE_CLOSED
+    except OSError as error:
+        _forget_stdout()
+        click.echo(f"foldline: cannot go on: {error.strerror or type(error).__name__}", err=True)
+        return 1
+    except MemoryError:
+        click.echo("foldline: out of memory", err=True)
+        return 1
+    return code if isinstance(code, int) else 0
+
+
+def _forget_stdout() -> None:
+    """Nobody reads it any more; Python would try to write what is left at the end, and complain."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(devnull, sys.stdout.fileno())
+        os.close(devnull)
+
+
+class _Commands(click.Group):
+    """Tells a closed pipe apart: click ends with 1 then, the code for problems in the data."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the command that was named."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            _forget_stdout()
+            return _PIPE_CLOSED
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="foldline")
+def _cli() -> None:
+    """Counts the tokens of LLM conversations, finds where they may be folded, and folds them.
+
+    PATH is a file, a folder (all files below it but hidden ones) or - for standard input; what a file holds is judged
+    by its content. Results go to standard output, everything else to standard error.
+
+    Exit codes: 0 fine; 1 there are problems in the data: they are listed, and everything that could be done was done;
+    2 wrong usage.
+    """
+
+
+def _paths(context: click.Context, parameter: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Paths that can be read together."""
+    del context
+    if STDIN in paths and sys.stdin is None:
+        raise click.BadParameter("standard input is closed", param=parameter)
+    if paths.count(STDIN) > 1:
+        raise click.BadParameter("standard input can be read only once", param=parameter)
+    return paths
+
+
+_paths_argument = click.argument("paths", type=PATHS, nargs=-1, required=True, metavar="PATH…", callback=_paths)
+
+
+def _each(
+    paths: Sequence[str], reporter: Reporter, on_problem: OnProblem | None = None
+) -> Iterator[tuple[Source, StoredTranscript]]:
+    """The transcripts behind paths, with their files."""
+    on_problem = on_problem or reporter.problem
+    sources = find_sources(paths, on_problem)
+    reporter.files = len(sources)
+    for source in sources:
+        for transcript in transcripts(source, on_problem):
+            reporter.advance(transcripts=1)
+            yield source, transcript
+        reporter.advance(files=1)
+
+
+# count
+
+
+@_cli.command()
+@_paths_argument
+@counter_options
+@click.option(
+    "--format",
+    type=click.Choice(_FORMATS),
+    default="auto",
+    show_default=True,
+    help="Count the messages as ones of this dialect.",
+)
+@json_option
+def count(
+    paths: tuple[str, ...], encoding: str | None, model: str | None, heuristic: str | None, format: str, as_json: bool
+) -> int:
+    """Counts the tokens of transcripts.
+
+    Tokens are those of the messages and of what the provider adds around them. What stands beside the messages in
+    the file (tool schemas, a system text) is counted apart.
+    """
+    counter = make_counter(encoding, model, heuristic)
+    columns = [Column("path"), Column("id"), Column("format"), Column("messages", "right")]
+    columns += [Column("tokens", "right"), Column("tokens_beside", "right"), Column("kind")]
+    table = Table(columns, as_json=as_json)
+    sums = {"messages": 0, "tokens": 0, "tokens_beside": 0}
+    kinds = set()
+    rows = 0
+    with Reporter() as reporter:
+        for source, transcript in _each(paths, reporter):
+            try:
+                row = _counted(transcript, counter, transcript.format if format == "auto" else format)
+            except FoldlineError as error:
+                reporter.error(error, source.path, transcript.id)
+                continue
+            table.add({"path": source.path} | row)
+            rows += 1
+            sums = {key: total + row[key] for key, total in sums.items()}
+            kinds.add(row["kind"])
+    if rows > 1 and not as_json:
+        table.add({"path": "total"} | sums | {"kind": kinds.pop() if len(kinds) == 1 else "mixed"})
+    table.close()
+    return reporter.exit_code
+
+
+def _counted(transcript: StoredTranscript, counter: TokenCounter, format: str) -> dict[str, Any]:
+    messages = transcript.messages
+    counts = counter.count_messages(messages, format=format)
+    tools, system = transcript.meta.get("tools"), transcript.meta.get("system")
+    whole = counts.total
+    if tools or system:
+        head = [{"role": "system", "content": system}] if system else []
+        given = tools if isinstance(tools, list) else None
+        whole = counter.count_messages([*head, *messages], given, format=format).total
+    return {
+        "id": transcript.id,
+        "format": format,
+        "messages": len(messages),
+        "tokens": counts.total,
+        "overhead": counts.overhead,
+        "tokens_beside": whole - counts.total,
+        "counter": counter.name,
+        "kind": counts.kind,
+    }
+
+
+# plan
+
+
+@_cli.command("plan")
+@click.argument("path", type=PATHS)
+@folding_options
+@counter_options
+@json_option
+def plan_command(
+    path: str, encoding: str | None, model: str | None, heuristic: str | None, as_json: bool, **options: Any
+) -> int:
+    """Shows what would happen to each message, and changes nothing.
+
+    A budget that cannot be met is a problem.
+    """
+    folding = Folding.of(counter=make_counter(encoding, model, heuristic), **options)
+    longest = 0
+    with Reporter() as reporter:
+        for source, transcript in _each(_paths_of(path), reporter):
+            longest = max(longest, len(transcript.messages))
+            try:
+                planned = folding.plan(transcript)
+            except FoldlineError as error:
+                reporter.error(error, source.path, transcript.id)
+                continue
+            record = _plan_record(source, transcript, planned)
+            if as_json:
+                write_json(record)
+            else:
+                _show_plan(record)
+            if isinstance(planned, Infeasible):
+                reporter.problem(Problem(None, "infeasible", planned.why, source.path), transcript.id)
+    folding.check_pins(longest)
+    return reporter.exit_code
+
+
+def _paths_of(path: str) -> tuple[str, ...]:
+    if path == STDIN and sys.stdin is None:
+        raise click.BadParameter("standard input is closed", param_hint="PATH")
+    return (path,)
+
+
+def _plan_record(source: Source, transcript: StoredTranscript, planned: Plan | Infeasible) -> dict[str, Any]:
+    feasible = isinstance(planned, Plan)
+    return {
+        "path": source.path,
+        "id": transcript.id,
+        "format": transcript.format,
+        "messages": len(transcript.messages),
+        "status": ("folds" if planned else "unchanged") if feasible else "infeasible",
+        "floor": planned.floor,
+        "plan": json.loads(planned.to_json()) if isinstance(planned, Plan) else None,
+        "why": None if isinstance(planned, Plan) else planned.why,
+    }
+
+
+def _show_plan(record: dict[str, Any]) -> None:
+    click.echo(f"{printable(record['id'])} ({record['format']}, {printable(record['path'])})")
+    plan = record["plan"]
+    if plan is None:
+        click.echo(f"  {record['messages']} messages; infeasible: {record['why']}\n")
+        return
+    click.echo(
+        f"  {len(plan['actions'])} messages, {plan['tokens_before']} tokens ({plan['count_kind']});"
+        f" verbatim {plan['tokens_kept']}, around them {plan['overhead']}, floor {plan['floor']}"
+    )
+    if plan["cut"]:
+        start, end = plan["turn_prefix"] or (0, 0)
+        inside = f", inside a turn: {start}..{end - 1} are its beginning" if end else ""
+        click.echo(f"  cut at {plan['cut']}{inside}; {plan['summary_tokens']} tokens are set aside for the summary")
+    table = Table([Column("messages"), Column("action"), Column("reason")])
+    begun = 0
+    for (action, reason), run in itertools.groupby(zip(plan["actions"], plan["reasons"])):
+        end = begun + len(list(run))
+        span = f"{begun}..{end - 1}" if end - begun > 1 else str(begun)
+        table.add({"messages": span, "action": action, "reason": reason})
+        begun = end
+    table.close()
+    for warning in plan["warnings"]:
+        click.echo(f"  {warning['code']} (message {warning['index']})")
+    click.echo()
+
+
+# compact
+
+
+@_cli.command("compact")
+@_paths_argument
+@click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for the results.")
+@folding_options
+@click.option(
+    "--summarizer",
+    type=click.Choice(["extractive"]),
+    default="extractive",
+    show_default=True,
+    help="Who writes the summaries.",
+)
+@counter_options
+@click.option("--strict", is_flag=True, help="Stop at the first problem; the file it is in gives nothing.")
+@json_option
+def compact_command(
+    paths: tuple[str, ...],
+    out: str,
+    encoding: str | None,
+    model: str | None,
+    heuristic: str | None,
+    summarizer: str,
+    strict: bool,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Folds transcripts into a folder of their own; sources are never touched.
+
+    A file becomes OUT/NAME, a folder is mirrored, standard input becomes OUT/stdin.jsonl; of compressed files the
+    content is written, without .gz or .zst. Each transcript becomes a JSON object on a line (of a file that is one
+    JSON array of several: an item of an array) with id, format, messages, summary, tokens_before, tokens_after,
+    actions, status (folded, unchanged, infeasible, failed), error, plan_fingerprint, and meta: what stood around its
+    messages. foldline reads such files again. OUT/.foldline/run.json tells how the run was called and what it did.
+
+    A file is written completely or not at all. Whatever cannot be folded is written as it was.
+    """
+    if not out:
+        raise click.BadParameter("an empty name", param_hint="--out")
+    folder = Path(out)
+    folding = Folding.of(counter=make_counter(encoding, model, heuristic), **options)
+    writers = {"extractive": Extractive}
+    recorded = folding.record() | {"summarizer": summarizer, "strict": strict}
+    reports: list[FileReport] = []
+    with Reporter(strict=strict) as reporter, contextlib.suppress(Stop):
+        sources = find_sources(paths, reporter.problem)
+        names = output_names(sources, [path for path in paths if path != STDIN and Path(path).is_dir()], folder)
+        _begin(folder, recorded)
+        reporter.files = len(sources)
+        try:
+            for source in sources:
+                reports.append(compact_file(source, folder, names[source], folding, writers[summarizer](), reporter))
+                reporter.advance(files=1)
+        finally:
+            write_manifest(folder, recorded, reports, complete=len(reports) == len(sources))
+    table = Table([Column("source"), Column("output")] + [Column(key, "right") for key in COUNTS], as_json=as_json)
+    for report in reports:
+        table.add(report.record())
+    if len(reports) > 1 and not as_json:
+        table.add({"source": "total", "output": None} | totals(reports))
+    table.close()
+    folding.check_pins(max((report.longest for report in reports), default=0))
+    return reporter.exit_code
+
+
+def _begin(out: Path, options: Mapping[str, Any]) -> None:
+    """Makes the output folder, with a manifest that says that nothing is done yet."""
+    try:
+        write_manifest(out, options, [], complete=False)
+    except OSError as error:
+        raise click.BadParameter(f"cannot be written to: {error.strerror}", param_hint="--out") from None
+    except StoreError as error:
+        raise click.BadParameter(error.detail, param_hint="--out") from None
+
+
+# check
+
+
+@_cli.command()
+@_paths_argument
+@click.option("--provider", type=click.Choice(["openai", "anthropic"]), help="Judge by the rules of this API.")
+@click.option("--strict", is_flag=True, help="Stop at the first problem.")
+@json_option
+def check(paths: tuple[str, ...], provider: str | None, strict: bool, as_json: bool) -> int:
+    """Says what is wrong with files, and what a provider would reject in their messages.
+
+    Without --provider a transcript is judged by the rules of its own dialect; pi sessions by how calls and results go
+    together.
+    """
+    columns = [Column("path"), Column("id"), Column("format"), Column("messages", "right"), Column("problems", "right")]
+    table = Table(columns, as_json=as_json)
+    with Reporter(strict=strict) as reporter, contextlib.suppress(Stop):
+
+        def of_file(problem: Problem) -> None:
+            if as_json:
+                table.add(_verdict(problem.path, None, None, [problem]))
+            reporter.problem(problem)
+
+        for source, transcript in _each(paths, reporter, of_file):
+            judge = provider or _PROVIDERS.get(transcript.format)
+            problems = _problems(transcript, judge)
+            verdict = _verdict(source.path, transcript, judge, problems)
+            table.add(verdict if as_json else verdict | {"problems": len(problems)})
+            for problem in problems:
+                reporter.problem(replace(problem, path=source.path), transcript.id)
+    table.close()
+    return reporter.exit_code
+
+
+def _verdict(
+    path: str | None, transcript: StoredTranscript | None, judge: str | None, problems: list[Problem]
+) -> dict[str, Any]:
+    """What is told of a transcript; of a file itself, without one."""
+    keys = ("index", "line", "offset", "code", "detail")
+    return {
+        "path": path,
+        "id": transcript and transcript.id,
+        "format": transcript and transcript.format,
+        "provider": judge,
+        "messages": len(transcript.messages) if transcript else 0,
+        "problems": [{key: getattr(problem, key) for key in keys} for problem in problems],
+    }
+
+
+def _problems(transcript: StoredTranscript, provider: str | None) -> list[Problem]:
+    try:
+        if provider is not None:
+            return validate(transcript.messages, provider, format=transcript.format)
+        structure = analyze(transcript.messages, format=transcript.format)
+    except FoldlineError as error:
+        detail = f"{error.detail}, at {error.path}" if error.path else error.detail
+        return [Problem(error.index, error.code, detail)]
+    found = []
+    for key, code, detail in (
+        ("orphan_results", "orphan_result", "results without a call"),
+        ("open_calls", "open_call", "calls without a result"),
+    ):
+        counts = Counter(structure[key])
+        found += [(index, code, f"{detail}: {number}") for index, number in counts.items()]
+    return [Problem(*problem) for problem in sorted(found)]

@@ -1,0 +1,343 @@
+"""What `foldline compact` does: transcripts in, folded transcripts out, file by file."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import os
+import warnings
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import click
+
+from foldline._cli.options import Folding
+from foldline._cli.reporting import Reporter
+from foldline._cli.sources import STDIN, Source, transcripts
+from foldline._core import LineScanner, Plan, __version__, document_range
+from foldline.errors import FoldlineError, FoldlineWarning, StoreError
+from foldline.folding import FoldResult, compact
+from foldline.output import make_folder, replacing
+from foldline.reading import MAX_DOCUMENT_BYTES
+from foldline.typing import Problem, StoredTranscript, Summarizer
+
+__all__ = ["COUNTS", "FileReport", "compact_file", "output_names", "totals", "write_manifest"]
+
+#: Where bookkeeping lies in the output folder.
+BOOKKEEPING = Path(".foldline")
+
+#: What is counted of a file, in the order in which it is shown.
+COUNTS = (
+    "transcripts",
+    "folded",
+    "unchanged",
+    "infeasible",
+    "failed",
+    "problems",
+    "tokens_before",
+    "tokens_after",
+)
+
+#: The keys of what is written, in their order.
+_KEYS = (
+    "id",
+    "format",
+    "messages",
+    "summary",
+    "tokens_before",
+    "tokens_after",
+    "actions",
+    "status",
+    "error",
+    "plan_fingerprint",
+    "meta",
+)
+
+_SNIFFED_BYTES = 1 << 16
+
+
+# What goes where.
+
+
+def output_names(sources: list[Source], folders: list[str], out: Path) -> dict[Source, Path]:
+    """The path of each output below ``out``.
+
+    Raises:
+        click.UsageError: Two would be the same, or one would overwrite a source.
+    """
+    place = _real(out)
+    for folder in folders:
+        if place.is_relative_to(_real(Path(folder))):
+            raise click.BadParameter("lies in a folder that is read; choose one outside it", param_hint="--out")
+    occupied = {path for source in sources if source.path != STDIN for path in _places(Path(source.path))}
+    names: dict[Source, Path] = {}
+    taken: dict[Path, Source] = {}
+    for source in sources:
+        name = _uncompressed(source.name)
+        if name.parts[0] == str(BOOKKEEPING):
+            raise click.UsageError(f"{source.path}: {BOOKKEEPING} in the output folder is kept for bookkeeping")
+        if name in taken:
+            raise click.UsageError(f"{taken[name].path} and {source.path} would both become {name.as_posix()}")
+        if place / name in occupied:
+            raise click.BadParameter(f"{source.path} would be overwritten", param_hint="--out")
+        taken[name] = source
+        names[source] = name
+    for name, source in taken.items():
+        above = next((parent for parent in name.parents if parent in taken), None)
+        if above is not None:
+            raise click.UsageError(f"{taken[above].path} and {source.path} would both become {above.as_posix()}")
+    return names
+
+
+def _places(path: Path) -> tuple[Path, Path]:
+    """Where a source lies, and where it leads if it is a link."""
+    return _real(path.parent) / path.name, _real(path)
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))  # Path.resolve raises where links go in a circle.
+
+
+def _uncompressed(name: Path) -> Path:
+    return name.with_suffix("") if name.suffix in (".gz", ".zst") else name
+
+
+# One transcript.
+
+
+def _record(transcript: StoredTranscript, source: Source, result: FoldResult | FoldlineError) -> dict[str, Any]:
+    """A transcript as it is written."""
+    answer: dict[str, Any] = dict.fromkeys(_KEYS) | {
+        "id": transcript.id,
+        "format": transcript.format,
+        "messages": transcript.messages,
+        "status": "failed",
+        "meta": _meta(transcript, source),
+    }
+    if isinstance(result, FoldlineError):
+        return answer | {"error": _error(result)}
+    answer |= {"tokens_before": result.tokens_before, "tokens_after": result.tokens_after}
+    if not isinstance(result.plan, Plan):
+        why = FoldlineError(result.plan.why, code="infeasible")
+        return answer | {"status": "infeasible", "error": _error(why)}
+    answer |= {"actions": result.plan.actions, "plan_fingerprint": result.plan.fingerprint}
+    if result.error is not None:
+        return answer | {"error": _error(result.error)}
+    return answer | {
+        "messages": result.messages,
+        "summary": result.summary or None,
+        "status": "folded" if result.changed else "unchanged",
+    }
+
+
+def _error(error: FoldlineError) -> dict[str, Any]:
+    return {"code": error.code, "detail": error.detail, "index": error.index, "path": error.path}
+
+
+def _meta(transcript: StoredTranscript, source: Source) -> dict[str, Any]:
+    """What stood around the messages. Of what this command wrote itself, what stood around at first."""
+    around = transcript.meta
+    if around.keys() | {"messages"} >= set(_KEYS) and isinstance(around["meta"], dict):
+        return around["meta"]
+    said = {"id": transcript.id, "format": transcript.format, "path": source.path}
+    return {key: value for key, value in around.items() if key not in said or said[key] != value}
+
+
+# One file.
+
+
+@dataclass(slots=True)
+class FileReport:
+    """What became of a file."""
+
+    source: str
+    output: str | None = None
+    transcripts: int = 0
+    folded: int = 0
+    unchanged: int = 0
+    infeasible: int = 0
+    failed: int = 0
+    problems: int = 0
+    tokens_before: int = 0
+    tokens_after: int = 0
+    longest: int = 0
+
+    def add(self, written: Mapping[str, Any], messages: int) -> None:
+        """Counts a written transcript."""
+        self.transcripts += 1
+        setattr(self, written["status"], getattr(self, written["status"]) + 1)
+        self.tokens_before += written["tokens_before"] or 0
+        self.tokens_after += written["tokens_after"] or 0
+        self.longest = max(self.longest, messages)
+
+    def record(self) -> dict[str, Any]:
+        """What is told of it."""
+        return {"source": self.source, "output": self.output} | {key: getattr(self, key) for key in COUNTS}
+
+
+def compact_file(
+    source: Source, out: Path, name: Path, folding: Folding, summarizer: Summarizer, reporter: Reporter
+) -> FileReport:
+    """Folds the transcripts of a file, one at a time, into ``out / name``.
+
+    A file without any transcript gives no output. What cannot be written is a problem, and leaves an older output as
+    it was.
+
+    Raises:
+        Stop: In a strict run; then nothing is written.
+    """
+    report = FileReport(_source_name(source))
+    problems_before = reporter.problems
+    found = transcripts(source, reporter.problem)
+    first = next(found, None)
+    if first is not None:
+        try:
+            folder = make_folder(out, name.parent)
+            with replacing(folder / name.name, mode=_mode(source)) as stream:
+                lines = _folded_lines(_chain(first, found), source, folding, summarizer, report, reporter)
+                _write(stream, lines, as_document=_is_list(source))
+            report.output = name.as_posix()
+        except OSError as error:
+            reporter.problem(Problem(None, "cannot_write", error.strerror or type(error).__name__, str(out / name)))
+        except StoreError as error:
+            reporter.error(error, str(out / name))
+    report.problems = reporter.problems - problems_before
+    return report
+
+
+def _source_name(source: Source) -> str:
+    return source.path if source.path == STDIN else source.name.as_posix()
+
+
+def _chain(first: StoredTranscript, rest: Iterator[StoredTranscript]) -> Iterator[StoredTranscript]:
+    yield first
+    yield from rest
+
+
+def _folded_lines(
+    found: Iterator[StoredTranscript],
+    source: Source,
+    folding: Folding,
+    summarizer: Summarizer,
+    report: FileReport,
+    reporter: Reporter,
+) -> Iterator[bytes]:
+    for transcript in found:
+        result = _fold(transcript, folding, summarizer)
+        written = _record(transcript, source, result)
+        report.add(written, len(transcript.messages))
+        if written["error"] is not None:
+            error = FoldlineError(**written["error"])
+            reporter.error(error, source.path, transcript.id)
+        reporter.advance(transcripts=1)
+        yield _encoded(written)
+
+
+def _fold(transcript: StoredTranscript, folding: Folding, summarizer: Summarizer) -> FoldResult | FoldlineError:
+    arguments = folding.arguments(len(transcript.messages))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FoldlineWarning)  # The result says it too.
+            return compact(
+                transcript.messages, folding.keep, summarizer=summarizer, format=transcript.format, **arguments
+            )
+    except FoldlineError as error:
+        return error
+
+
+def _encoded(value: object) -> bytes:
+    """JSON on one line, legible where it can be: text with lone surrogates has no UTF-8."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _write(stream: IO[bytes], lines: Iterator[bytes], *, as_document: bool) -> None:
+    """Lines of JSON, or one array of several; a single object is the same in both."""
+    opening, between, closing = (b"[\n", b",\n", b"\n]\n") if as_document else (b"", b"\n", b"\n")
+    held = next(lines)
+    several = False
+    for line in lines:
+        stream.write(held if several else opening + held)
+        stream.write(between)
+        held = line
+        several = True
+    stream.write(held)
+    stream.write(closing if several else b"\n")
+
+
+def _mode(source: Source) -> int:
+    """What the owner alone may read stays so."""
+    if source.path == STDIN:
+        return 0o666
+    with contextlib.suppress(OSError):
+        return (os.stat(source.path).st_mode & 0o666) | 0o600  # noqa: PTH116 - as it was given
+    return 0o600
+
+
+def _is_list(source: Source) -> bool:
+    """Whether a file is one JSON array, and not lines with an array each. Reads its first value, or all of it."""
+    if not os.path.isfile(source.path):  # noqa: PTH113 - as it was given
+        return False
+    errors: tuple[type[Exception], ...] = (OSError, EOFError, zlib.error)
+    with contextlib.suppress(ImportError):
+        import zstandard
+
+        errors += (zstandard.ZstdError,)
+    with contextlib.suppress(*errors), Path(source.path).open("rb") as raw:
+        stream: Any = raw
+        magic = raw.read(4)
+        raw.seek(0)
+        if magic[:2] == b"\x1f\x8b":
+            stream = gzip.GzipFile(fileobj=raw)
+        elif magic == b"\x28\xb5\x2f\xfd":
+            stream = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+        return _holds_list(stream)
+    return False
+
+
+def _holds_list(stream: IO[bytes]) -> bool:
+    begun = stream.read(_SNIFFED_BYTES)
+    if not begun.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
+        return False
+    scanner = LineScanner()
+    chunk, values = begun, 0
+    while chunk:
+        found, problems = scanner.feed(chunk)
+        values += len(found)
+        if values > 1 or (values and problems):
+            return False
+        if problems:
+            begun += stream.read(MAX_DOCUMENT_BYTES)
+            return document_range(begun) is not None
+        chunk = stream.read(_SNIFFED_BYTES)
+        begun = begun + chunk if not values else b""
+    found, problems = scanner.finish()
+    return values + len(found) == 1 and not problems
+
+
+# All files.
+
+
+def write_manifest(out: Path, options: Mapping[str, Any], files: list[FileReport], *, complete: bool) -> None:
+    """Writes ``.foldline/run.json``: how the run was called and what became of each file. Equal runs, equal bytes."""
+    manifest = {
+        "foldline": __version__,
+        "command": "compact",
+        "options": options,
+        "complete": complete,
+        "files": [report.record() for report in files],
+        "totals": totals(files),
+    }
+    with replacing(make_folder(out, BOOKKEEPING) / "run.json") as stream:
+        stream.write(json.dumps(manifest, indent=2).encode() + b"\n")
+
+
+def totals(files: list[FileReport]) -> dict[str, int]:
+    """The sums over all files."""
+    return {key: sum(getattr(report, key) for report in files) for key in COUNTS}

@@ -1,0 +1,205 @@
+"""Options that commands share, and what they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+from foldline._core import Plan, TokenCounter
+from foldline.errors import ConfigError, FoldlineError
+from foldline.planning import (
+    FitTokens,
+    Infeasible,
+    Keep,
+    KeepFraction,
+    KeepIterations,
+    KeepMessages,
+    KeepTokens,
+    KeepTurns,
+    plan,
+)
+from foldline.typing import StoredTranscript
+
+__all__ = ["PATHS", "Folding", "counter_options", "folding_options", "json_option", "make_counter"]
+
+DEFAULT_KEEP_TOKENS = 20_000
+DEFAULT_SUMMARY_TOKENS = 1_000
+
+#: Everything that counts something; beyond it a float would not be exact.
+NUMBER = click.IntRange(0, 2**53 - 1)
+
+#: A file, a folder or standard input. That it cannot be read is told with the other problems.
+PATHS = click.Path(exists=True, readable=False, allow_dash=True)
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_KEEPS: dict[str, Callable[[Any], Keep]] = {
+    "keep_tokens": KeepTokens,
+    "keep_fraction": KeepFraction,
+    "keep_messages": KeepMessages,
+    "keep_turns": KeepTurns,
+    "keep_iterations": KeepIterations,
+    "fit": FitTokens,
+}
+
+
+def _all(options: Iterable[Callable[[F], F]]) -> Callable[[F], F]:
+    def decorate(function: F) -> F:
+        for option in reversed(list(options)):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON lines: one object a result.")
+
+counter_options = _all(
+    [
+        click.option("--encoding", metavar="NAME", help="Count with this encoding.  [default: o200k_base]"),
+        click.option("--model", metavar="NAME", help="Count with the encoding of this model."),
+        click.option("--heuristic", metavar="NAME", help="Estimate with this formula, such as chars/4."),
+    ]
+)
+
+folding_options = _all(
+    [
+        click.option(
+            "--keep-tokens", type=NUMBER, metavar="N", help="Keep at least the N newest tokens.  [the default]"
+        ),
+        click.option("--keep-fraction", type=float, metavar="F", help="Keep at least this fraction of the tokens."),
+        click.option("--keep-messages", type=NUMBER, metavar="N", help="Keep at least the N newest messages."),
+        click.option("--keep-turns", type=NUMBER, metavar="N", help="Keep the N newest turns."),
+        click.option("--keep-iterations", type=NUMBER, metavar="N", help="Keep the N newest calls with their results."),
+        click.option(
+            "--fit", type=NUMBER, metavar="N", help="Fold, clear and shorten until all takes at most N tokens."
+        ),
+        click.option("--window", type=NUMBER, metavar="N", help="The model's window; without a keep, fit into it."),
+        click.option("--reserve", type=NUMBER, metavar="N", default=0, help="Tokens of the window to leave free."),
+        click.option(
+            "--pin", "pins", type=NUMBER, metavar="I", multiple=True, help="Keep message I, from 0; repeatable."
+        ),
+        click.option(
+            "--summary-tokens",
+            type=NUMBER,
+            metavar="N",
+            default=DEFAULT_SUMMARY_TOKENS,
+            show_default=True,
+            help="Room for the summary.",
+        ),
+    ]
+)
+
+
+def make_counter(encoding: str | None, model: str | None, heuristic: str | None) -> TokenCounter:
+    """The counter that was asked for.
+
+    Raises:
+        click.UsageError: Several were, or one that does not exist.
+    """
+    given = [name for name, value in (("encoding", encoding), ("model", model), ("heuristic", heuristic)) if value]
+    if len(given) > 1:
+        raise click.UsageError(f"--{given[0]} and --{given[1]} exclude each other")
+    try:
+        counter = TokenCounter.for_model(model) if model else TokenCounter(encoding or heuristic or "o200k_base")
+    except FoldlineError as error:
+        raise click.BadParameter(error.detail, param_hint=f"--{given[0]}") from None
+    if heuristic and counter.kind != "estimated":
+        raise click.BadParameter("not a heuristic; did you mean --encoding?", param_hint="--heuristic")
+    return counter
+
+
+@dataclass(frozen=True, slots=True)
+class Folding:
+    """How to fold: what `plan` and `compact` are called with.
+
+    Attributes:
+        keep: How much stays; without it, what fits into the window.
+        counter: Who counts.
+        window: The model's window.
+        reserve: What of it stays free.
+        pins: Indices of pinned messages.
+        summary_tokens: Room for the summary.
+    """
+
+    keep: Keep | None
+    counter: TokenCounter
+    window: int | None
+    reserve: int
+    pins: tuple[int, ...]
+    summary_tokens: int
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        counter: TokenCounter,
+        window: int | None,
+        reserve: int,
+        pins: tuple[int, ...],
+        summary_tokens: int,
+        **keeps: float | None,
+    ) -> Folding:
+        """From the options of a command.
+
+        Raises:
+            click.UsageError: They contradict each other, or one is out of range.
+        """
+        given = [name for name, value in keeps.items() if value is not None]
+        if len(given) > 1:
+            raise click.UsageError(f"{_option(given[0])} and {_option(given[1])} exclude each other")
+        keep: Keep | None = None if window is not None else KeepTokens(DEFAULT_KEEP_TOKENS)
+        try:
+            if given:
+                keep = _KEEPS[given[0]](keeps[given[0]])
+            # An empty conversation has nothing to plan: what is wrong now is wrong with the options.
+            plan([], keep, counter=counter, window=window, reserve=reserve, summary_tokens=summary_tokens)
+        except ConfigError as error:
+            is_keep = given and error.path in ("n", "f", "keep")
+            name = _option(given[0]) if is_keep else _option(error.path)
+            raise click.BadParameter(error.detail, param_hint=name) from None
+        return cls(keep, counter, window, reserve, tuple(sorted(set(pins))), summary_tokens)
+
+    def plan(self, transcript: StoredTranscript) -> Plan | Infeasible:
+        """The plan of a transcript."""
+        arguments = self.arguments(len(transcript.messages))
+        return plan(transcript.messages, self.keep, format=transcript.format, **arguments)
+
+    def check_pins(self, longest: int) -> None:
+        """Whether every pin met a message, where the longest transcript had so many.
+
+        Raises:
+            click.UsageError: One did not.
+        """
+        if longest and self.pins and self.pins[-1] >= longest:
+            raise click.BadParameter(f"no transcript has a message {self.pins[-1]}", param_hint="--pin")
+
+    def arguments(self, messages: int) -> dict[str, Any]:
+        """Keyword arguments of `plan` and `compact`, for so many messages; pins beyond them pin nothing."""
+        return {
+            "counter": self.counter,
+            "window": self.window,
+            "reserve": self.reserve,
+            "pins": [pin for pin in self.pins if pin < messages],
+            "summary_tokens": self.summary_tokens,
+        }
+
+    def record(self) -> dict[str, Any]:
+        """What a manifest says of it."""
+        keep = self.keep or FitTokens((self.window or 0) - self.reserve)
+        amount = {"f": keep.f, "of": keep.of} if isinstance(keep, KeepFraction) else {"n": keep.n}
+        return {
+            "keep": {"kind": type(keep).__name__, **amount},
+            "counter": self.counter.name,
+            "window": self.window,
+            "reserve": self.reserve,
+            "pins": list(self.pins),
+            "summary_tokens": self.summary_tokens,
+        }
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")

@@ -1,0 +1,183 @@
+"""What a command says: results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import click
+
+from foldline.errors import FoldlineError
+from foldline.typing import Problem
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+    from rich.progress import TaskID
+
+__all__ = ["Column", "Reporter", "Stop", "Table", "printable", "write_json"]
+
+#: Work shorter than this shows no progress bar.
+_BAR_AFTER_S = 1.0
+
+
+class Stop(Exception):
+    """A strict run has met its first problem."""
+
+
+def printable(text: str) -> str:
+    """A text of somebody else's, fit for a terminal: control characters and lone surrogates are escaped."""
+    if text.isprintable():
+        return text
+    return "".join(
+        ch if unicodedata.category(ch) not in ("Cc", "Cf", "Cs", "Zl", "Zp") else ascii(ch)[1:-1] for ch in text
+    )
+
+
+def write_json(record: object) -> None:
+    """One JSON document on a line of standard output; ASCII, so that every terminal and pipe can carry it."""
+    click.echo(json.dumps(record))
+
+
+class Reporter:
+    """Problems and progress, on standard error."""
+
+    def __init__(self, *, strict: bool = False) -> None:
+        self.problems = 0
+        self.files = 0
+        self._strict = strict
+        self._begun = time.monotonic()
+        self._may_draw = sys.stderr is not None and sys.stderr.isatty()
+        self._bar: Bar | None = None
+        self._task: TaskID | None = None
+        self._counts = [0, 0]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    @property
+    def exit_code(self) -> int:
+        """1 where there were problems, else 0."""
+        return 1 if self.problems else 0
+
+    def problem(self, problem: Problem, transcript: str | None = None) -> None:
+        """Tells a problem.
+
+        Raises:
+            Stop: In a strict run.
+        """
+        self.problems += 1
+        if transcript is not None:
+            problem = replace(problem, path=f"{problem.path}: {transcript}")
+        self.say(str(problem))
+        if self._strict:
+            raise Stop
+
+    def error(self, error: FoldlineError, path: str, transcript: str | None = None) -> None:
+        """Tells an error as a problem."""
+        detail = f"{error.detail}, at {error.path}" if error.path else error.detail
+        self.problem(Problem(error.index, error.code, detail, path), transcript)
+
+    def say(self, text: str) -> None:
+        """A line on standard error, past the progress bar."""
+        if self._bar is not None:
+            self._bar.console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
+        else:
+            click.echo(printable(text), err=True)
+
+    def advance(self, *, files: int = 0, transcripts: int = 0) -> None:
+        """Moves the bar on; shows it once the work turns out long."""
+        if not self._may_draw:
+            return
+        self._counts[0] += files
+        self._counts[1] += transcripts
+        if self._bar is None:
+            if time.monotonic() - self._begun < _BAR_AFTER_S:
+                return
+            self._bar, self._task = _new_bar(self.files)
+        assert self._task is not None  # noqa: S101 - for the type checker: made together with the bar
+        self._bar.update(self._task, completed=self._counts[0], transcripts=self._counts[1])
+
+
+def _new_bar(files: int) -> tuple[Bar, TaskID]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    bar = Progress(
+        TextColumn("files"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[transcripts]} transcripts"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+    bar.start()
+    return bar, bar.add_task("", total=files, transcripts=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: the key of its values and how they stand."""
+
+    key: str
+    align: Literal["left", "right"] = "left"
+
+
+class Table:
+    """Records with equal keys: a table on a terminal, tab-separated lines elsewhere, or JSON lines.
+
+    Lines are written as they come; a table when it is closed.
+    """
+
+    def __init__(self, columns: Sequence[Column], *, as_json: bool = False) -> None:
+        self._columns = columns
+        self._as_json = as_json
+        self._rows: list[list[str]] | None = [] if not as_json and sys.stdout and sys.stdout.isatty() else None
+        self._has_header = False
+
+    def add(self, record: Mapping[str, Any]) -> None:
+        """One record. A table shows the values of its columns, JSON all."""
+        if self._as_json:
+            write_json(record)
+            return
+        cells = [_cell(record.get(column.key)) for column in self._columns]
+        if self._rows is not None:
+            self._rows.append(cells)
+            return
+        if not self._has_header:
+            self._has_header = True
+            click.echo("\t".join(column.key for column in self._columns))
+        click.echo("\t".join(cells))
+
+    def close(self) -> None:
+        """Prints the table, if it is one."""
+        if not self._rows:
+            return
+        from rich.console import Console
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        table = RichTable(box=None, pad_edge=False, header_style="bold")
+        for column in self._columns:
+            table.add_column(column.key.replace("_", " "), justify=column.align, overflow="fold")
+        for cells in self._rows:
+            table.add_row(*(Text(cell) for cell in cells))
+        Console(highlight=False).print(table)
+
+
+def _cell(value: object) -> str:
+    return "-" if value is None else printable(str(value))

@@ -1,0 +1,78 @@
+"""Which files a command reads, and their transcripts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from foldline.reading import read
+from foldline.typing import Problem, StoredTranscript
+
+__all__ = ["STDIN", "OnProblem", "Source", "find_sources", "transcripts"]
+
+STDIN = "-"
+
+OnProblem = Callable[[Problem], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file to read.
+
+    Attributes:
+        path: Where it lies; ``-`` for standard input.
+        name: Its path below the folder that was asked for, or its name.
+    """
+
+    path: str
+    name: Path
+
+
+def find_sources(paths: Sequence[str], on_problem: OnProblem) -> list[Source]:
+    """The files behind paths, in order; of a folder all below it, by name.
+
+    In a folder hidden files and folders are passed over (what is named outright is read), and links to folders are not
+    followed; links to files are.
+    """
+    found = []
+    for path in paths:
+        if path == STDIN:
+            found.append(Source(STDIN, Path("stdin.jsonl")))
+        elif not os.path.isdir(path):  # noqa: PTH112 - as it was given, without normalising
+            found.append(Source(path, Path(Path(path).name)))
+        else:
+            files = sorted(_below(Path(path), on_problem))
+            found += [Source(str(file), file.relative_to(path)) for file in files]
+    return found
+
+
+def _below(folder: Path, on_problem: OnProblem) -> Iterator[Path]:
+    def report(code: str, path: str | Path, detail: str = "") -> None:
+        on_problem(Problem(None, code, detail, str(path)))
+
+    def unreadable(error: OSError) -> None:
+        report("unreadable_folder", error.filename, error.strerror or "")
+
+    for place, folders, files in os.walk(folder, onerror=unreadable):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in folders:
+            if Path(place, name).is_symlink():
+                report("linked_folder", Path(place, name), "links to folders are not followed")
+        for name in files:
+            file = Path(place, name)
+            if name.startswith("."):
+                continue
+            if file.is_file():
+                yield file
+            elif file.is_symlink():
+                report("unreadable_file", file, "a link that leads to no file")
+
+
+def transcripts(source: Source, on_problem: OnProblem) -> Iterator[StoredTranscript]:
+    """The transcripts of a file; that it cannot be read is a problem like any other."""
+    try:
+        yield from read(source.path, on_problem=on_problem)
+    except OSError as error:
+        on_problem(Problem(None, "unreadable_file", error.strerror or type(error).__name__, source.path))
