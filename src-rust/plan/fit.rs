@@ -11,7 +11,8 @@ pub(super) struct Costs<'a> {
     pub tokens: &'a [u32],
     /// Tokens of counting messages at or after k.
     pub counting_after: &'a [u64],
-    pub overhead: u64,
+    /// Everything as it is, with the overhead.
+    pub as_is: u64,
     pub summary_tokens: u64,
 }
 
@@ -36,14 +37,9 @@ pub(super) struct Fitted {
 }
 
 impl Costs<'_> {
-    /// Everything as it is.
-    pub fn as_is(&self) -> u64 {
-        self.tokens.iter().map(|&tokens| u64::from(tokens)).sum::<u64>() + self.overhead
-    }
-
     /// Everything after folding at a cut that folds something.
     fn at(&self, cut: usize) -> u64 {
-        self.as_is() - (self.counting_after[0] - self.counting_after[cut]) + self.summary_tokens
+        self.as_is - (self.counting_after[0] - self.counting_after[cut]) + self.summary_tokens
     }
 
     fn saving(&self, shrunk: &Shrunk) -> u64 {
@@ -74,7 +70,7 @@ pub(super) fn last_resort(
     go_on: GoOn<'_>,
 ) -> Result<LastResort> {
     let cut = folding_cuts(structure).next_back().unwrap_or(0);
-    let total = if cut == 0 { costs.as_is() } else { costs.at(cut) };
+    let total = if cut == 0 { costs.as_is } else { costs.at(cut) };
     let newest = structure.group_of.last().copied();
     let (mut clearable, mut shortenable) = (Vec::new(), Vec::new());
     for message in (cut..structure.len()).filter(|&i| structure.counts(i) && structure.is_result[i]) {
@@ -87,7 +83,7 @@ pub(super) fn last_resort(
         list.sort_by_key(|shrunk| (std::cmp::Reverse(costs.saving(shrunk)), shrunk.message));
     }
     let savings: u64 = clearable.iter().chain(&shortenable).map(|shrunk| costs.saving(shrunk)).sum();
-    let floor = costs.as_is().min(total - savings);
+    let floor = costs.as_is.min(total - savings);
     Ok(LastResort { cut, total, clearable, shortenable, floor })
 }
 
@@ -100,7 +96,7 @@ pub(super) fn fit(
     limit: u64,
     go_on: GoOn<'_>,
 ) -> Result<Option<Fitted>> {
-    if costs.as_is() <= limit {
+    if costs.as_is <= limit {
         return Ok(Some(Fitted { cut: 0, edits: Vec::new() }));
     }
     if let Some(cut) = folding_cuts(structure).find(|&cut| costs.at(cut) <= limit) {

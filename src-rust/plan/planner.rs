@@ -53,7 +53,7 @@ pub fn plan(
     let costs = Costs {
         tokens: &counts.per_message,
         counting_after: &suffixes.tokens,
-        overhead: u64::from(counts.overhead),
+        as_is: counts.total(),
         summary_tokens: request.summary_tokens,
     };
     let shrinker = Shrinker { transcript, structure, counter };
@@ -77,9 +77,9 @@ pub fn plan(
         turn_prefix: draft.turn_prefix(),
         actions,
         reasons,
-        tokens_before: costs.as_is(),
+        tokens_before: costs.as_is,
         tokens_kept,
-        overhead: costs.overhead,
+        overhead: u64::from(counts.overhead),
         summary_tokens: request.summary_tokens,
         floor,
         count_kind: counts.kind.name().to_owned(),

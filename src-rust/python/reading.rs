@@ -108,8 +108,11 @@ pub(super) fn assemble_claude_code<'py>(
     })
 }
 
+/// A message as its role and references to blocks of entries.
+type MessageRefs = (&'static str, Vec<(usize, Option<usize>)>);
+
 fn thread<'py>(py: Python<'py>, thread: &Thread) -> PyResult<Bound<'py, PyDict>> {
-    let messages: Vec<(&str, Vec<(usize, Option<usize>)>)> = thread
+    let messages: Vec<MessageRefs> = thread
         .messages
         .iter()
         .map(|message| (message.role, message.blocks.iter().map(|at| (at.entry, at.block)).collect()))
