@@ -5,8 +5,10 @@ Needs the extra ``cli`` for its tables, no network and no model. Results are wri
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -32,18 +34,17 @@ class Sample:
 
     file: str
     sessions: slice
-    keep: fl.Keep
+    keep: fl.KeepTokens | fl.KeepTurns | fl.KeepMessages | fl.FitTokens
     summary_tokens: int
     pins_task: bool
-    why: str
 
 
 SAMPLES = [
-    Sample("claude-code-session.jsonl", slice(1), fl.KeepTokens(20_000), 1_500, True, "at least 20,000 tokens stay"),
-    Sample("pi-session.jsonl", slice(1), fl.FitTokens(30_000), 1_500, True, "all fits into 30,000 tokens"),
-    Sample("openai-tools.jsonl", slice(3, 4), fl.KeepTurns(2), 600, True, "the newest 2 turns stay"),
-    Sample("openai-tools.jsonl", slice(5, 6), fl.FitTokens(2_200), 600, False, "all fits into 2,200 tokens"),
-    Sample("chinese-dialogues.jsonl", slice(2), fl.KeepMessages(6), 250, False, "the newest 6 messages stay"),
+    Sample("claude-code-session.jsonl", slice(1), fl.KeepTokens(20_000), 1_500, True),
+    Sample("pi-session.jsonl", slice(1), fl.FitTokens(30_000), 1_500, True),
+    Sample("openai-tools.jsonl", slice(3, 4), fl.FitTokens(2_100), 600, True),
+    Sample("openai-tools.jsonl", slice(5, 6), fl.KeepTurns(2), 600, False),
+    Sample("chinese-dialogues.jsonl", slice(2), fl.KeepMessages(6), 250, False),
 ]
 
 
@@ -94,28 +95,27 @@ def fold(counter: fl.TokenCounter) -> Iterator[Folded]:
 
 def overview(sessions: list[Folded]) -> Table:
     """A row for each session."""
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("session", overflow="fold", max_width=34)
-    table.add_column("format")
-    table.add_column("wanted", overflow="fold", max_width=18)
-    for heading in ("messages", "tokens", "groups kept", "pinned", "folded", "cleared", "shortened"):
-        table.add_column(heading, justify="right", no_wrap=heading in ("messages", "tokens"))
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 0))
+    table.add_column("session\n  id", no_wrap=True)
+    table.add_column("format\n  kept", no_wrap=True)
+    table.add_column("messages\n→ after", justify="right", no_wrap=True)
+    table.add_column("tokens\n→ after", justify="right", no_wrap=True)
+    table.add_column("groups\nkept of", justify="right", no_wrap=True)
+    for heading in ("pinned", "folded", "cleared,\nshortened"):
+        table.add_column(heading, justify="right")
     for it in sessions:
         actions = it.actions()
         kept, groups = it.groups()
-        name = Text(f"{it.sample.file}\n")
-        name.append(it.session.id, style="dim")
+        number = it.sample.keep.n
         table.add_row(
-            name,
-            it.session.format,
-            it.sample.why,
-            f"{len(it.session.messages)} → {len(it.result.messages)}",
-            f"{it.result.tokens_before:,} → {it.result.tokens_after:,}",
-            f"{kept} of {groups}",
+            f"{it.sample.file}\n  {it.session.id:.24}",
+            f"{it.session.format}\n  {type(it.sample.keep).__name__}({number})",
+            f"{len(it.session.messages)}\n→ {len(it.result.messages)}",
+            f"{it.result.tokens_before:,}\n→ {it.result.tokens_after:,}",
+            f"{kept}\nof {groups}",
             str(actions["pin"]),
             str(actions["summarize"]),
-            str(actions["clear"]),
-            str(actions["shorten"]),
+            f"{actions['clear']}\n{actions['shorten']}",
         )
     return table
 
@@ -133,16 +133,17 @@ def main() -> None:
         sessions.append(folded)
     took_s = time.perf_counter() - begun
 
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # The sessions are in all sorts of scripts.
     console = Console(highlight=False)
     if not console.is_terminal:
-        console = Console(highlight=False, width=160)
+        console.width = 100
     console.print(overview(sessions))
     first = sessions[0]
     lines = first.result.summary.splitlines()
-    console.print(
-        Text(f"\nThe summary of {first.session.id}, {min(SUMMARY_LINES, len(lines))} of {len(lines)} lines:\n")
-    )
-    for line in lines[:SUMMARY_LINES]:
+    shown = lines[:SUMMARY_LINES]
+    console.print(Text(f"\nThe summary of {first.sample.file}, the first {len(shown)} of {len(lines)} lines:\n"))
+    for line in shown:
         console.print(Text(f"  {line}"), soft_wrap=True)
     before = sum(it.result.tokens_before for it in sessions)
     after = sum(it.result.tokens_after for it in sessions)

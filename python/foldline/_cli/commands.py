@@ -303,13 +303,14 @@ def compact_command(
 ) -> int:
     """Folds transcripts into a folder of their own; sources are never touched.
 
-    A file becomes OUT/NAME, a folder is mirrored, standard input becomes OUT/stdin.jsonl; of compressed files the
-    content is written, without .gz or .zst. Each transcript becomes a JSON object on a line (of a file that is one
-    JSON array of several: an item of an array) with id, format, messages, summary, tokens_before, tokens_after,
-    actions, status (folded, unchanged, infeasible, failed), error, plan_fingerprint, and meta: what stood around its
-    messages. foldline reads such files again. OUT/.foldline/run.json tells how the run was called and what it did.
+    A file becomes DIR/NAME, a folder is mirrored, standard input becomes DIR/stdin.jsonl; .gz and .zst files are
+    written uncompressed. A file is written completely or not at all, and what cannot be folded is written as it was.
 
-    A file is written completely or not at all. Whatever cannot be folded is written as it was.
+    A transcript becomes a JSON object on a line, with id, format, messages, summary, tokens_before, tokens_after,
+    actions, status (folded, unchanged, infeasible or failed), error, plan_fingerprint, and meta: what stood around its
+    messages. A file that is one JSON array of several becomes one. foldline can read all of them.
+
+    DIR/.foldline/run.json tells how the run was called and what became of each file.
     """
     if not out:
         raise click.BadParameter("an empty name", param_hint="--out")
@@ -329,11 +330,11 @@ def compact_command(
                 reporter.advance(files=1)
         finally:
             write_manifest(folder, recorded, reports, complete=len(reports) == len(sources))
-    table = Table([Column("source"), Column("output")] + [Column(key, "right") for key in COUNTS], as_json=as_json)
+    table = Table([Column("source")] + [Column(key, "right") for key in COUNTS], as_json=as_json)
     for report in reports:
         table.add(report.record())
     if len(reports) > 1 and not as_json:
-        table.add({"source": "total", "output": None} | totals(reports))
+        table.add({"source": "total"} | totals(reports))
     table.close()
     folding.check_pins(max((report.longest for report in reports), default=0))
     return reporter.exit_code

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import itertools
 import json
 import os
 import warnings
@@ -198,7 +199,7 @@ def compact_file(
         try:
             folder = make_folder(out, name.parent)
             with replacing(folder / name.name, mode=_mode(source)) as stream:
-                lines = _folded_lines(_chain(first, found), source, folding, summarizer, report, reporter)
+                lines = _folded_lines(itertools.chain([first], found), source, folding, summarizer, report, reporter)
                 _write(stream, lines, as_document=_is_list(source))
             report.output = name.as_posix()
         except OSError as error:
@@ -211,11 +212,6 @@ def compact_file(
 
 def _source_name(source: Source) -> str:
     return source.path if source.path == STDIN else source.name.as_posix()
-
-
-def _chain(first: StoredTranscript, rest: Iterator[StoredTranscript]) -> Iterator[StoredTranscript]:
-    yield first
-    yield from rest
 
 
 def _folded_lines(
@@ -302,21 +298,22 @@ def _is_list(source: Source) -> bool:
 
 
 def _holds_list(stream: IO[bytes]) -> bool:
-    begun = stream.read(_SNIFFED_BYTES)
+    begun = bytearray(stream.read(_SNIFFED_BYTES))
     if not begun.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
         return False
     scanner = LineScanner()
-    chunk, values = begun, 0
+    chunk, values = bytes(begun), 0
     while chunk:
         found, problems = scanner.feed(chunk)
+        if not values and problems and (not found or problems[0][0] <= found[0][0]):
+            # The first line is none: a document over many lines, or nothing at all.
+            return document_range(bytes(begun) + stream.read(MAX_DOCUMENT_BYTES)) is not None
         values += len(found)
-        if values > 1 or (values and problems):
+        if values > 1 or problems:
             return False
-        if problems:
-            begun += stream.read(MAX_DOCUMENT_BYTES)
-            return document_range(begun) is not None
         chunk = stream.read(_SNIFFED_BYTES)
-        begun = begun + chunk if not values else b""
+        if not values:
+            begun += chunk
     found, problems = scanner.finish()
     return values + len(found) == 1 and not problems
 

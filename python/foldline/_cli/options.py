@@ -28,8 +28,11 @@ __all__ = ["PATHS", "Folding", "counter_options", "folding_options", "json_optio
 DEFAULT_KEEP_TOKENS = 20_000
 DEFAULT_SUMMARY_TOKENS = 1_000
 
-#: Everything that counts something; beyond it a float would not be exact.
-NUMBER = click.IntRange(0, 2**53 - 1)
+
+def _number(value: Any) -> int:
+    """A whole number that counts something. Beyond 2^53 a float would not be exact."""
+    return int(click.IntRange(0, 2**53 - 1).convert(value, None, None))
+
 
 #: A file, a folder or standard input. That it cannot be read is told with the other problems.
 PATHS = click.Path(exists=True, readable=False, allow_dash=True)
@@ -68,23 +71,25 @@ counter_options = _all(
 folding_options = _all(
     [
         click.option(
-            "--keep-tokens", type=NUMBER, metavar="N", help="Keep at least the N newest tokens.  [the default]"
+            "--keep-tokens", type=_number, metavar="N", help="Keep at least the N newest tokens.  [the default]"
         ),
         click.option("--keep-fraction", type=float, metavar="F", help="Keep at least this fraction of the tokens."),
-        click.option("--keep-messages", type=NUMBER, metavar="N", help="Keep at least the N newest messages."),
-        click.option("--keep-turns", type=NUMBER, metavar="N", help="Keep the N newest turns."),
-        click.option("--keep-iterations", type=NUMBER, metavar="N", help="Keep the N newest calls with their results."),
+        click.option("--keep-messages", type=_number, metavar="N", help="Keep at least the N newest messages."),
+        click.option("--keep-turns", type=_number, metavar="N", help="Keep the N newest turns."),
         click.option(
-            "--fit", type=NUMBER, metavar="N", help="Fold, clear and shorten until all takes at most N tokens."
+            "--keep-iterations", type=_number, metavar="N", help="Keep the N newest calls with their results."
         ),
-        click.option("--window", type=NUMBER, metavar="N", help="The model's window; without a keep, fit into it."),
-        click.option("--reserve", type=NUMBER, metavar="N", default=0, help="Tokens of the window to leave free."),
         click.option(
-            "--pin", "pins", type=NUMBER, metavar="I", multiple=True, help="Keep message I, from 0; repeatable."
+            "--fit", type=_number, metavar="N", help="Fold, clear and shorten until all takes at most N tokens."
+        ),
+        click.option("--window", type=_number, metavar="N", help="The model's window; without a keep, fit into it."),
+        click.option("--reserve", type=_number, metavar="N", default=0, help="Tokens of the window to leave free."),
+        click.option(
+            "--pin", "pins", type=_number, metavar="I", multiple=True, help="Keep message I, from 0; repeatable."
         ),
         click.option(
             "--summary-tokens",
-            type=NUMBER,
+            type=_number,
             metavar="N",
             default=DEFAULT_SUMMARY_TOKENS,
             show_default=True,
@@ -106,7 +111,8 @@ def make_counter(encoding: str | None, model: str | None, heuristic: str | None)
     try:
         counter = TokenCounter.for_model(model) if model else TokenCounter(encoding or heuristic or "o200k_base")
     except FoldlineError as error:
-        raise click.BadParameter(error.detail, param_hint=f"--{given[0]}") from None
+        detail = error.detail.replace("neither a callable nor one of", "not one of")
+        raise click.BadParameter(detail, param_hint=f"--{given[0]}") from None
     if heuristic and counter.kind != "estimated":
         raise click.BadParameter("not a heuristic; did you mean --encoding?", param_hint="--heuristic")
     return counter

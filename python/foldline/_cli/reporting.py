@@ -173,7 +173,9 @@ class Table:
 
         table = RichTable(box=None, pad_edge=False, header_style="bold")
         for column in self._columns:
-            table.add_column(column.key.replace("_", " "), justify=column.align, overflow="fold")
+            is_number = column.align == "right"
+            heading = column.key.replace("_", "\n")
+            table.add_column(heading, justify=column.align, overflow="fold", no_wrap=is_number)
         for cells in self._rows:
             table.add_row(*(Text(cell) for cell in cells))
         Console(highlight=False).print(table)
