@@ -132,6 +132,7 @@ def plan(
     pins: list[int],
     importance: list[tuple[int, float]],
     summaries: list[int],
+    tools: Sequence[Mapping[str, Any]] | None,
     format: str,
 ) -> Plan | tuple[int, str]: ...
 def validate(

@@ -69,6 +69,7 @@ def compact(
     summary_tokens: int = 1_000,
     window: int | None = None,
     reserve: int = 0,
+    tools: Messages | None = None,
     format: str = "auto",
     on_failure: Literal["unchanged", "raise"] = "unchanged",
 ) -> FoldResult:
@@ -90,6 +91,7 @@ def compact(
         summary_tokens: Room for the summary message, its label included.
         window: As for `plan`.
         reserve: As for `plan`.
+        tools: As for `plan`.
         format: As for `plan`.
         on_failure: ``"unchanged"`` gives the messages back with a typed error and a warning; ``"raise"`` raises it.
 
@@ -125,15 +127,16 @@ def compact(
         importance=importance,
         origins=origins,
         summary_tokens=summary_tokens,
+        tools=tools,
         format=format,
     )
     if not planned:
-        before = counter.count_messages(messages, format=format).total
+        before = counter.count_messages(messages, tools, format=format).total
         return FoldResult(list(messages), "", planned, before, before)
     assert isinstance(planned, Plan)  # noqa: S101 - for the type checker: Infeasible is falsy
     try:
         budget = keep.n if isinstance(keep, FitTokens) else None
-        return _fold(messages, planned, writer, counter, summary_tokens, budget)
+        return _fold(messages, planned, writer, counter, summary_tokens, budget, tools)
     except SummaryError as error:
         if on_failure == "raise":
             raise
@@ -154,6 +157,7 @@ def _fold(
     counter: TokenCounter,
     summary_tokens: int,
     budget: int | None,
+    tools: Messages | None,
 ) -> FoldResult:
     completion = None
     if planned.cut:
@@ -171,7 +175,7 @@ def _fold(
         completion.text if completion else None,
         model=completion.model if completion else "",
     )
-    tokens_after = counter.count_messages(folded, format=planned.format).total
+    tokens_after = counter.count_messages(folded, tools, format=planned.format).total
     if completion and budget is not None and tokens_after > budget:
         detail = f"with the summary it is {tokens_after} tokens, where the budget is {budget}"
         raise SummaryError(detail, code="summary_over_budget")

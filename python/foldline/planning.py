@@ -36,9 +36,11 @@ def _whole(value: object, field: str) -> int:
             raise TypeError
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise ConfigError("must be a whole number", code="bad_keep", path=field) from None
+        raise ConfigError("must be a whole number", code="bad_number", path=field) from None
     if number < 0:
-        raise ConfigError("must not be negative", code="bad_keep", path=field)
+        raise ConfigError("must not be negative", code="bad_number", path=field)
+    if number >= 2**53:
+        raise ConfigError("larger than any transcript", code="bad_number", path=field)
     return number
 
 
@@ -137,6 +139,7 @@ def plan(
     importance: Mapping[int, float] | None = None,
     origins: Mapping[int, Origin] | None = None,
     summary_tokens: int = 0,
+    tools: Messages | None = None,
     format: str = "auto",
 ) -> Plan | Infeasible:
     """Decides what happens to each message. Pure: nothing is changed, nothing is called but your counter.
@@ -151,6 +154,7 @@ def plan(
         importance: Scores in [-10, 10] by index; from 10 on a message is pinned.
         origins: Origins by index; ``"compacted_synthetic"`` marks the summary of an earlier fold.
         summary_tokens: Tokens set aside for the summary; `FitTokens` counts them.
+        tools: Tool schemas that are sent beside the messages; they count as overhead.
         format: ``"openai_chat"``, ``"anthropic"``, ``"pi"``, or ``"auto"`` to judge by content.
 
     Returns:
@@ -192,6 +196,7 @@ def plan(
         pins=pin_indices(messages, pins),
         importance=_scores(importance),
         summaries=[_whole(i, "origins") for i, origin in (origins or {}).items() if origin == "compacted_synthetic"],
+        tools=tools,
         format=format,
     )
     return Infeasible(*answer) if isinstance(answer, tuple) else answer
@@ -203,8 +208,6 @@ def _keep_arguments(keep: Keep) -> tuple[str, float, str]:
     kind = _KINDS.get(type(keep))
     if kind is None:
         raise ConfigError("not a keep", code="bad_keep", path="keep")
-    if keep.n >= 2**53:
-        raise ConfigError("larger than any transcript", code="bad_keep", path="keep")
     return kind, float(keep.n), ""
 
 

@@ -32,7 +32,9 @@ OnProblem = Callable[[Problem], None]
 
 
 def read(path: str | Path, *, on_problem: OnProblem | None = None, strict: bool = False) -> Iterator[StoredTranscript]:
-    r"""Reads the transcripts of a file, a folder (all files below it, by name) or standard input (``"-"``).
+    r"""Reads the transcripts of a file, a folder or standard input (``"-"``).
+
+    Of a folder all files below it are read, by name, but hidden ones.
 
     Conversations are given one at a time, as they are read; a session is given when its file has ended.
 
@@ -68,12 +70,16 @@ def read(path: str | Path, *, on_problem: OnProblem | None = None, strict: bool 
         with path.open("rb") as stream:
             yield from _File(str(path), report).transcripts(stream)
         return
-    for file in sorted(file for file in path.rglob("*") if file.is_file()):
+    for file in sorted(file for file in path.rglob("*") if file.is_file() and not _is_hidden(file, path)):
         try:
             with file.open("rb") as stream:
                 yield from _File(str(file), report).transcripts(stream)
         except OSError as error:
             report(Problem(None, "unreadable_file", type(error).__name__, str(file)))
+
+
+def _is_hidden(file: Path, folder: Path) -> bool:
+    return any(part.startswith(".") for part in file.relative_to(folder).parts)
 
 
 class _File:
@@ -139,13 +145,13 @@ class _File:
             values, problems = scanner.feed(chunk)
             if begun is not None:
                 begun.append(chunk)
-                if problems and not values and problems[0][2] == "bad_json":
+                if _begins_badly(values, problems):
                     yield from self._document(begun, chunks)
                     return
-                begun = None if values or problems else begun
+                begun = None if values else begun
             yield from self._report(values, problems)
         values, problems = scanner.finish()
-        if begun and problems and not values:
+        if begun and _begins_badly(values, problems):
             yield from self._document(begun, iter(()))
             return
         yield from self._report(values, problems)
@@ -196,10 +202,12 @@ class _File:
             import zstandard
 
             errors += (zstandard.ZstdError,)
+        # A decompressor's `read` gathers a whole chunk, and loses it where the archive breaks off; `read1` does not.
+        read = getattr(stream, "read1", stream.read)
         offset = 0
         while True:
             try:
-                chunk = stream.read(_CHUNK_BYTES)
+                chunk = read(_CHUNK_BYTES)
             except errors:
                 self.problem("corrupt_compression", None, offset)
                 return
@@ -258,7 +266,7 @@ class _File:
         except FoldlineError as error:
             self.problem(error.code, line, offset, error.detail, error.index)
             return
-        yield StoredTranscript(name, format_, messages, {"path": self.path, "line": line} | around)
+        yield StoredTranscript(name, format_, messages, around | {"path": self.path, "line": line})
 
     def _leftovers(self) -> Iterator[StoredTranscript]:
         if self.messages:
@@ -317,6 +325,12 @@ class _File:
                 "skipped_entries": skipped,
             }
             yield StoredTranscript(name, "pi", messages, meta)
+
+
+def _begins_badly(values: list[tuple[int, int, bytes]], problems: list[tuple[int, int, str]]) -> bool:
+    """Whether the first line that is not blank is no JSON value: then the file may be one document."""
+    bad = [line for line, _, code in problems if code in ("bad_json", "torn_line")]
+    return bool(bad) and (not values or bad[0] < values[0][0])
 
 
 class _Rewound:

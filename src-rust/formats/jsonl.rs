@@ -5,6 +5,8 @@
 
 use jiter::{Jiter, JiterErrorType, JsonErrorType};
 
+use crate::json::replace_lone_surrogates;
+
 /// Longest line that is held in memory; a longer one is reported and passed over.
 pub const MAX_LINE_BYTES: usize = 256 << 20;
 
@@ -124,7 +126,7 @@ fn scan_line(bytes: &[u8], line: u64, offset: u64, has_newline: bool, found: &mu
         problem(start + error.valid_up_to(), "bad_utf8");
         return;
     }
-    let (ranges, failure) = value_ranges(body);
+    let (ranges, failure) = lenient_ranges(body);
     if ranges.len() > 1 {
         problem(start + ranges[1].start, "glued_values");
     }
@@ -135,6 +137,19 @@ fn scan_line(bytes: &[u8], line: u64, offset: u64, has_newline: bool, found: &mu
     for range in ranges {
         let offset = offset + (start + range.start) as u64;
         found.values.push(Value { line, offset, bytes: body[range].to_vec() });
+    }
+}
+
+/// [`value_ranges`], where lone surrogate escapes are let through: the caller's own JSON reader knows what they are.
+#[must_use]
+pub fn lenient_ranges(bytes: &[u8]) -> (Vec<std::ops::Range<usize>>, Option<(usize, &'static str)>) {
+    match value_ranges(bytes) {
+        (ranges, Some((at, "bad_json"))) => match replace_lone_surrogates(bytes) {
+            // Of the same length, so that the ranges are those of the original.
+            Some(repaired) => value_ranges(&repaired),
+            None => (ranges, Some((at, "bad_json"))),
+        },
+        found => found,
     }
 }
 
@@ -201,6 +216,7 @@ mod tests {
             ("only NUL", b"\0\0\0\n{}\n", &[(2, 4, "{}")], &[(1, 0, "nul_bytes")]),
             ("bad UTF-8", b"\"a\xff\"\n1\n", &[(2, 5, "1")], &[(1, 2, "bad_utf8")]),
             ("line too long", long.as_bytes(), &[(2, 73, "1")], &[(1, 0, "line_too_long")]),
+            ("lone surrogate", b"\"\\ud83d\"\n1\n", &[(1, 0, "\"\\ud83d\""), (2, 9, "1")], &[]),
             ("empty", b"", &[], &[]),
         ];
         for (name, bytes, expected_values, expected_problems) in cases {

@@ -185,10 +185,7 @@ impl TokenCounter {
         let (read, tools) = self.read(messages, tools, format)?;
         let counts = run(py, read.transcript.text.len(), |go_on| {
             let mut counts = counter::count_transcript(&*self.counter, &read.transcript, go_on)?;
-            if !tools.is_empty() {
-                counts.overhead += counter::tokens_u32(self.tools_tokens(&tools, go_on)?)?;
-                counts.kind = CountKind::Estimated;
-            }
+            self.add_tools(&tools, &mut counts, go_on)?;
             Ok(counts)
         })?;
         let per_message = PyArray1::from_slice(py, &counts.per_message);
@@ -199,7 +196,7 @@ impl TokenCounter {
 }
 
 impl TokenCounter {
-    fn read(
+    pub(super) fn read(
         &self,
         messages: &Bound<'_, PyAny>,
         tools: Option<&Bound<'_, PyAny>>,
@@ -212,6 +209,21 @@ impl TokenCounter {
             let tools = tools.map_or(Ok(Vec::new()), tool_texts).map_err(|e| exception(py, e))?;
             Ok((read, tools))
         })
+    }
+
+    /// Adds tool schemas to the overhead of a request.
+    pub(super) fn add_tools(
+        &self,
+        tools: &[String],
+        counts: &mut counter::Counts,
+        go_on: GoOn<'_>,
+    ) -> Result<()> {
+        if !tools.is_empty() {
+            let tokens = counter::tokens_u32(self.tools_tokens(tools, go_on)?)?;
+            counts.overhead = counter::tokens_u32(u64::from(counts.overhead) + u64::from(tokens))?;
+            counts.kind = CountKind::Estimated;
+        }
+        Ok(())
     }
 
     /// Tokens of tool schemas, by their JSON text. How providers render them is not in the table yet.

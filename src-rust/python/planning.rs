@@ -46,7 +46,7 @@ fn keep(kind: &str, amount: f64, of: &str) -> Result<Keep> {
 /// Plans one transcript. Gives a `Plan`, or `(floor, why)` where a budget cannot be met.
 #[pyfunction]
 #[pyo3(signature = (messages, counter, keep_kind, amount, of, *, summary_tokens, window, pins, importance,
-                    summaries, format))]
+                    summaries, tools, format))]
 #[allow(clippy::too_many_arguments)]
 pub(super) fn plan<'py>(
     py: Python<'py>,
@@ -60,21 +60,20 @@ pub(super) fn plan<'py>(
     pins: Vec<usize>,
     importance: Vec<(usize, f64)>,
     summaries: Vec<usize>,
+    tools: Option<&Bound<'py, PyAny>>,
     format: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let counter = &*counter.get().counter;
-    let (read, keep) = guard(py, || {
-        let keep = keep(keep_kind, amount, of).map_err(|error| exception(py, error))?;
-        let read =
-            read(messages, format, counter.wants_result_json()).map_err(|error| exception(py, error))?;
-        Ok((read, keep))
-    })?;
+    let token_counter = counter.get();
+    let counter = &*token_counter.counter;
+    let keep = keep(keep_kind, amount, of).map_err(|error| exception(py, error))?;
+    let (read, tools) = token_counter.read(messages, tools, format)?;
     let pins = Pins { indices: pins, importance, summaries };
     let request = Request { keep, summary_tokens, window };
     let Read { transcript, format } = read;
     let outcome = run(py, transcript.text.len(), |go_on| {
         let structure = analyze(&transcript, &pins)?;
-        let counts = count_transcript(counter, &transcript, go_on)?;
+        let mut counts = count_transcript(counter, &transcript, go_on)?;
+        token_counter.add_tools(&tools, &mut counts, go_on)?;
         core::plan(&transcript, format, &structure, &counts, counter, request, go_on)
     })?;
     match outcome {

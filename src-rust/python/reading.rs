@@ -7,7 +7,7 @@ use super::gate::{exception, guard};
 use super::node::PyNode;
 use crate::formats::claude_code::{Session, Thread, assemble};
 use crate::formats::detect;
-use crate::formats::jsonl::{Found, MAX_LINE_BYTES, Scanner, value_ranges};
+use crate::formats::jsonl::{Found, MAX_LINE_BYTES, Scanner, lenient_ranges};
 use crate::formats::sniff::{Record, classify as classify_record};
 use crate::node::Key;
 
@@ -55,7 +55,7 @@ pub(super) fn document_range(py: Python<'_>, document: &[u8]) -> Option<(usize, 
     py.detach(|| {
         let start = if document.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
         std::str::from_utf8(document).ok()?;
-        match value_ranges(&document[start..]) {
+        match lenient_ranges(&document[start..]) {
             (ranges, None) if ranges.len() == 1 => Some((ranges[0].start + start, ranges[0].end + start)),
             _ => None,
         }
