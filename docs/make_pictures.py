@@ -20,7 +20,7 @@ PROJECT = Path(__file__).resolve().parent.parent
 DEMO = PROJECT / "examples" / "demo.py"
 PICTURE = PROJECT / "docs" / "demo.svg"
 
-COLUMNS = 144
+COLUMNS = 100
 SUMMARY_LINES = 18
 
 #: Near-black on near-white: legible on light and dark pages alike.
