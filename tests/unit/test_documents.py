@@ -1,0 +1,176 @@
+"""The documents: what they show runs, and what they name exists."""
+
+from __future__ import annotations
+
+import contextlib
+import html
+import importlib.util
+import io
+import re
+import shlex
+import shutil
+import tomllib
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import foldline as fl
+
+ROOT = Path(__file__).resolve().parents[2]
+NAMES = ("README.md", "ARCHITECTURE.md", "GLOSSARY.md", "TRUST.md", "CHANGELOG.md", "CONTRIBUTING.md")
+TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
+
+needs_cli = pytest.mark.skipif(
+    any(find_spec(package) is None for package in ("click", "rich")), reason="needs the extra cli"
+)
+
+
+def fences(text: str, language: str) -> list[str]:
+    """The contents of the fenced blocks in a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def code(text: str) -> str:
+    """Everything that is set as code, a piece a line."""
+    blocks = re.findall(r"^```\w*\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    return "\n".join(blocks + re.findall(r"`([^`\n]+)`", prose))
+
+
+# --- what they show -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("example", fences(TEXTS["README.md"], "python"))
+def test_python_examples_print_what_they_say(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    said = [line.rpartition("  # ")[2] for line in example.splitlines() if line.startswith("print(")]
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(example, "README.md", "exec"), {})
+    assert printed.getvalue().splitlines() == said
+    assert said
+
+
+@pytest.mark.parametrize("session", fences(TEXTS["README.md"], "console"))
+@needs_cli
+def test_commands_print_what_they_say(
+    session: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a folder of their own, one after the other."""
+    from foldline.cli import main
+
+    shutil.copytree(ROOT / "examples" / "data", tmp_path / "examples" / "data")
+    monkeypatch.chdir(tmp_path)
+    for block in re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]:
+        command, _, output = block.partition("\n")
+        program, *arguments = shlex.split(command)
+        assert program == "foldline"
+        assert main(arguments) == 0, command
+        printed, problems = capsys.readouterr()
+        assert not problems
+        assert printed.rstrip().splitlines() == output.rstrip().splitlines(), command
+
+
+@needs_cli
+def test_options_are_those_of_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    from foldline.cli import main
+
+    for command in ("count", "plan", "compact", "check"):
+        main([command, "--help"])
+    helped = capsys.readouterr().out
+    section = TEXTS["README.md"].partition("## On the command line")[2].partition("\n## ")[0]
+    named = set(re.findall(r"--[a-z-]+", code(section)))
+    assert named
+    assert {option for option in named if not re.search(rf"{option}\b", helped)} == set()
+
+
+@needs_cli
+def test_the_picture_is_what_the_demo_prints(tmp_path: Path) -> None:
+    """Every line but the one that tells the time. A new one: `.venv-demo/bin/python docs/make_pictures.py`."""
+    spec = importlib.util.spec_from_file_location("make_pictures", ROOT / "docs" / "make_pictures.py")
+    assert spec is not None
+    assert spec.loader is not None
+    pictures: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(pictures)
+    printed = pictures.record_demo(tmp_path).export_text().splitlines()
+    drawn = [html.unescape(text) for text in re.findall(r">([^<>]+)</text>", pictures.PICTURE.read_text("utf-8"))]
+    words = {word for line in printed if "written in" not in line for word in line.split()}
+    assert words <= {word for text in drawn for word in text.split()}
+
+
+# --- what they name -------------------------------------------------------------------------------------
+
+
+def slug(heading: str) -> str:
+    """The anchor of a heading, as forges make it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_links_lead_somewhere(name: str) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", TEXTS[name]):
+        path, _, anchor = target.partition("#")
+        if path.startswith(("http://", "https://")):
+            continue
+        assert (ROOT / path).exists() if path else True, target
+        if anchor:
+            text = TEXTS[path or name]
+            headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+            assert anchor in map(slug, headings), target
+
+
+def project_files() -> set[str]:
+    tops = ("src-rust", "python", "tests", "docs", "examples", "scripts", "build", ".ci")
+    found = {path.relative_to(ROOT).as_posix() for top in tops for path in (ROOT / top).rglob("*")}
+    return found | {path.name for path in ROOT.iterdir()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_that_are_named_exist(name: str) -> None:
+    """Files by their whole path or its end, such as `plan/keep.rs`; folders by their whole path."""
+    files = project_files()
+    named = set(re.findall(r"(?<![\w./*-])[\w./*-]+\.(?:rs|py|pyi|md|toml|svg|lock)\b", code(TEXTS[name])))
+    named |= set(re.findall(r"(?<![\w./*-])(?:src-rust|tests|docs|examples|scripts)/[\w./*-]*\w", code(TEXTS[name])))
+
+    def exists(path: str) -> bool:
+        pattern = re.compile("(?:.*/)?" + re.escape(path).replace(r"\*", "[^/]*"))
+        return any(pattern.fullmatch(file) for file in files)
+
+    assert {path for path in named if not exists(path)} == set()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_make_targets_exist(name: str) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    assert set(re.findall(r"\bmake ([a-z][a-z-]*)", code(TEXTS[name]))) <= targets
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_cargo_tests_exist(name: str) -> None:
+    manifest = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))
+    tests = {test["name"] for test in manifest["test"]}
+    assert set(re.findall(r"cargo test [^\n]*--test (\w+)", code(TEXTS[name]))) <= tests
+
+
+def public_names() -> list[str]:
+    names = [f"fl.{name}" for name in fl.__all__]
+    names += [f"fl.errors.{name}" for name in fl.errors.__all__]
+    return names + [f"fl.summarizers.{name}" for name in fl.summarizers.__all__]
+
+
+@pytest.mark.parametrize("name", public_names())
+def test_public_names_are_explained(name: str) -> None:
+    assert re.search(rf"(?<![\w.]){re.escape(name)}\b", TEXTS["README.md"] + TEXTS["GLOSSARY.md"])
+
+
+def test_the_changelog_knows_the_version() -> None:
+    assert re.search(rf"^## \[{re.escape(fl.__version__)}\]", TEXTS["CHANGELOG.md"], flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lines_are_no_longer_than_120(name: str) -> None:
+    """Tables and examples aside."""
+    prose = re.sub(r"^```.*?^```$", "", TEXTS[name], flags=re.DOTALL | re.MULTILINE)
+    assert [line for line in prose.splitlines() if len(line) > 120 and not line.startswith(("|", "!["))] == []
