@@ -9,6 +9,10 @@ use crate::error::{Error, Result};
 /// Deepest nesting that is read; one level more is a `LimitExceeded`.
 pub const MAX_DEPTH: usize = 128;
 
+/// Most values that are written of one JSON value. Python lists may hold each other many times over, so that a small
+/// object is an endless text.
+pub const MAX_VALUES: u32 = 1 << 23;
+
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -170,11 +174,14 @@ pub trait Node: Sized + Clone {
     /// # Errors
     /// `LimitExceeded` beyond [`MAX_DEPTH`], `MessageError` for values that JSON has no word for.
     fn write_json(&self, out: &mut String) -> Result<bool> {
-        write_json_at(self, out, 0)
+        write_json_at(self, out, 0, &mut MAX_VALUES.clone())
     }
 }
 
-fn write_json_at<N: Node>(node: &N, out: &mut String, depth: usize) -> Result<bool> {
+fn write_json_at<N: Node>(node: &N, out: &mut String, depth: usize, left: &mut u32) -> Result<bool> {
+    *left = left.checked_sub(1).ok_or_else(|| {
+        Error::limit("too_many_values", "", format!("more than {MAX_VALUES} values in one JSON value"))
+    })?;
     if depth > MAX_DEPTH {
         return Err(Error::limit("nesting_too_deep", "", format!("nested beyond {MAX_DEPTH} levels")));
     }
@@ -197,7 +204,8 @@ fn write_json_at<N: Node>(node: &N, out: &mut String, depth: usize) -> Result<bo
                     out.push(',');
                 }
                 let item = node.item(i).ok_or_else(changed)?;
-                lossy |= write_json_at(&item, out, depth + 1).map_err(|e| e.under(&format!("[{i}]")))?;
+                lossy |=
+                    write_json_at(&item, out, depth + 1, left).map_err(|e| e.under(&format!("[{i}]")))?;
             }
             out.push(']');
         }
@@ -209,7 +217,7 @@ fn write_json_at<N: Node>(node: &N, out: &mut String, depth: usize) -> Result<bo
                 }
                 write_json_string(&key, out);
                 out.push(':');
-                lossy |= write_json_at(&value, out, depth + 1)?;
+                lossy |= write_json_at(&value, out, depth + 1, left)?;
             }
             out.push('}');
         }

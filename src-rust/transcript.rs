@@ -387,11 +387,17 @@ impl Builder {
         if let Some(part) = self.transcript.parts.last_mut() {
             part.pieces.end = end;
         }
-        if let Some(message) = self.transcript.messages.last_mut() {
-            message.has_lone_surrogates |= lossy;
-            message.is_estimated |= kind == PieceKind::Unknown;
+        self.note_surrogates(lossy);
+        if kind == PieceKind::Unknown {
+            self.mark_estimated();
         }
         Ok(())
+    }
+
+    fn note_surrogates(&mut self, lossy: bool) {
+        if let Some(message) = self.transcript.messages.last_mut() {
+            message.has_lone_surrogates |= lossy;
+        }
     }
 
     /// Notes that something in the current message can only be estimated.
@@ -418,6 +424,7 @@ impl Builder {
         if let Some(part) = self.transcript.parts.last_mut() {
             part.name = Some(span);
         }
+        self.note_surrogates(lossy);
         match kind {
             Some(kind) => self.close_piece(kind, start, lossy),
             None => Ok(()),
@@ -429,11 +436,11 @@ impl Builder {
     /// # Errors
     /// `too_much_text` beyond 4 GiB.
     pub fn set_key<N: Node>(&mut self, node: Option<N>) -> Result<()> {
-        let Some(id) =
-            node.and_then(|node| node.with_text(|id, _| id.to_owned())).filter(|id| !id.is_empty())
-        else {
+        let read = node.and_then(|node| node.with_text(|id, lossy| (id.to_owned(), lossy)));
+        let Some((id, lossy)) = read.filter(|(id, _)| !id.is_empty()) else {
             return Ok(());
         };
+        self.note_surrogates(lossy);
         let key = match self.key_ids.get(&id) {
             Some(&key) => key,
             None => {

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from foldline._core import Plan, TokenCounter
-from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, SummaryError
-from foldline.planning import FitTokens, Infeasible, Keep, as_counter, plan
+from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, MessageError, SummaryError
+from foldline.planning import FitTokens, Infeasible, Keep, as_counter, plan, resolved_keep
 from foldline.summarizers import Extractive, as_summarizer
 from foldline.typing import (
     Completion,
@@ -111,8 +111,9 @@ def compact(
         >>> len(result.messages), result.tokens_after < result.tokens_before
         (3, True)
     """
-    if keep is None and window is not None:
-        keep = FitTokens(max(0, window - reserve))
+    keep = resolved_keep(keep, window, reserve)
+    if not isinstance(messages, (list, tuple)):
+        raise MessageError("messages must be a list of objects", code="not_a_list")
     if on_failure not in ("unchanged", "raise"):
         raise ConfigError("must be unchanged or raise", code="bad_policy", path="on_failure")
     writer = Extractive() if summarizer is None else as_summarizer(summarizer)
@@ -132,7 +133,7 @@ def compact(
     )
     if not planned:
         before = counter.count_messages(messages, tools, format=format).total
-        return FoldResult(list(messages), "", planned, before, before)
+        return FoldResult(_same(messages), "", planned, before, before)
     assert isinstance(planned, Plan)  # noqa: S101 - for the type checker: Infeasible is falsy
     try:
         budget = keep.n if isinstance(keep, FitTokens) else None
@@ -142,12 +143,17 @@ def compact(
             raise
         warnings.warn(f"not folded, the messages are unchanged: {error}", FoldlineWarning, stacklevel=2)
         before = planned.tokens_before
-        return FoldResult(list(messages), "", planned, before, before, error=error)
+        return FoldResult(_same(messages), "", planned, before, before, error=error)
 
 
 async def acompact(messages: Messages, keep: Keep | None = None, **options: Any) -> FoldResult:
     """`compact` off the event loop, with the same arguments."""
     return await asyncio.to_thread(functools.partial(compact, messages, keep, **options))
+
+
+def _same(messages: Messages) -> list[Any]:
+    """A list of the same objects, made without calling a method of a user's class."""
+    return list.copy(messages) if isinstance(messages, list) else list(tuple.__iter__(messages))  # type: ignore[arg-type]
 
 
 def _fold(
@@ -173,7 +179,7 @@ def _fold(
     folded = planned.apply(
         messages,
         completion.text if completion else None,
-        model=completion.model if completion else "",
+        model=str(completion.model or "") if completion else "",
     )
     tokens_after = counter.count_messages(folded, tools, format=planned.format).total
     if completion and budget is not None and tokens_after > budget:
@@ -199,14 +205,14 @@ def _label_tokens(messages: Messages, planned: Plan, counter: TokenCounter) -> i
 def _summarize(writer: Summarizer, request: SummarizeRequest) -> Completion:
     """Asks for the summary; whatever goes wrong is a `SummaryError`."""
     try:
-        completion = writer.summarize(request)
+        completion: object = writer.summarize(request)
     except FoldlineError as error:
         if isinstance(error, SummaryError):
             raise
         raise SummaryError(f"the summarizer failed: {error.code}", code="summarizer_failed") from error
     except Exception as error:
         raise SummaryError(f"the summarizer raised {type(error).__name__}", code="summarizer_failed") from error
-    if not isinstance(completion, Completion):
+    if not isinstance(completion, Completion) or not isinstance(getattr(completion, "text", None), str):
         raise SummaryError("the summarizer gave no text", code="not_a_text")
     if not completion.text.strip():
         raise SummaryError("the summary is empty", code="empty_summary")

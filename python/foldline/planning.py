@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 from foldline import _core
 from foldline._core import Plan, TokenCounter
 from foldline.errors import ConfigError
-from foldline.typing import Message, Messages, Origin, Pin, Problem
+from foldline.typing import ORIGINS, Message, Messages, Origin, Pin, Problem
 
 __all__ = [
     "FitTokens",
@@ -86,9 +87,9 @@ class KeepFraction:
 
     def __post_init__(self) -> None:
         f: object = self.f
-        if isinstance(f, bool) or not isinstance(f, (int, float)) or not math.isfinite(f):
+        if isinstance(f, bool) or not isinstance(f, numbers.Real) or math.isnan(f):
             raise ConfigError("must be a number", code="bad_fraction", path="f")
-        if not 0 <= f <= 1:
+        if not 0 <= self.f <= 1:
             raise ConfigError("must lie in [0, 1]", code="bad_fraction", path="f")
         if self.of not in ("tokens", "messages"):
             raise ConfigError("must be tokens or messages", code="bad_keep", path="of")
@@ -174,17 +175,7 @@ def plan(
         >>> plan.cut, plan.actions
         (3, ['summarize', 'summarize', 'summarize', 'keep'])
     """
-    if window is not None:
-        window = _whole(window, "window")
-        if _whole(reserve, "reserve") >= window:
-            raise ConfigError("must be smaller than the window", code="reserve_over_window", path="reserve")
-    elif reserve:
-        raise ConfigError("a reserve needs a window", code="missing_window", path="reserve")
-    if keep is None:
-        if window is None:
-            raise ConfigError("give a keep or a window", code="missing_keep", path="keep")
-        keep = FitTokens(window - reserve)
-    kind, amount, of = _keep_arguments(keep)
+    kind, amount, of = _keep_arguments(resolved_keep(keep, window, reserve))
     answer = _core.plan(
         messages,
         as_counter(counter),
@@ -195,11 +186,26 @@ def plan(
         window=window,
         pins=pin_indices(messages, pins),
         importance=_scores(importance),
-        summaries=[_whole(i, "origins") for i, origin in (origins or {}).items() if origin == "compacted_synthetic"],
+        summaries=_summaries(origins),
         tools=tools,
         format=format,
     )
     return Infeasible(*answer) if isinstance(answer, tuple) else answer
+
+
+def resolved_keep(keep: Keep | None, window: int | None, reserve: int) -> Keep:
+    """The keep; without one what fits into the window less the reserve. Checks window and reserve on the way."""
+    if window is not None:
+        window = _whole(window, "window")
+        if _whole(reserve, "reserve") >= window:
+            raise ConfigError("must be smaller than the window", code="reserve_over_window", path="reserve")
+    elif reserve:
+        raise ConfigError("a reserve needs a window", code="missing_window", path="reserve")
+    if keep is not None:
+        return keep
+    if window is None:
+        raise ConfigError("give a keep or a window", code="missing_keep", path="keep")
+    return FitTokens(window - reserve)
 
 
 def _keep_arguments(keep: Keep) -> tuple[str, float, str]:
@@ -214,7 +220,11 @@ def _keep_arguments(keep: Keep) -> tuple[str, float, str]:
 def pin_indices(messages: Messages | bytes, pins: Iterable[Pin] | Callable[[Message], bool]) -> list[int]:
     """The pinned indices that pins of all kinds stand for."""
     found = []
-    for pin in [pins] if callable(pins) else pins:
+    try:
+        given = [pins] if callable(pins) else list(pins)
+    except TypeError:
+        raise ConfigError("must be indices or predicates", code="bad_pin", path="pins") from None
+    for pin in given:
         if callable(pin):
             if isinstance(messages, bytes):
                 raise ConfigError("a predicate needs messages, not bytes", code="bad_pin", path="pins")
@@ -226,11 +236,33 @@ def pin_indices(messages: Messages | bytes, pins: Iterable[Pin] | Callable[[Mess
 
 def _scores(importance: Mapping[int, object] | None) -> list[tuple[int, float]]:
     """Scores that are numbers; anything else is neutral."""
-    return [
-        (_whole(index, "importance"), float(score))
-        for index, score in (importance or {}).items()
-        if isinstance(score, (int, float)) and not isinstance(score, bool)
-    ]
+    found = []
+    for index, score in _items(importance, "importance"):
+        if score is not True and score is not False and isinstance(score, numbers.Real):
+            try:
+                found.append((index, float(score)))
+            except OverflowError:
+                raise ConfigError("lies in [-10, 10]", code="bad_importance", path="importance") from None
+    return found
+
+
+def _summaries(origins: Mapping[int, Origin] | None) -> list[int]:
+    """Indices of the summaries of earlier folds."""
+    found = []
+    for index, origin in _items(origins, "origins"):
+        if origin not in ORIGINS:
+            raise ConfigError(f"is one of {', '.join(ORIGINS)}", code="bad_origin", path="origins")
+        if origin == "compacted_synthetic":
+            found.append(index)
+    return found
+
+
+def _items(mapping: object, field: str) -> list[tuple[int, object]]:
+    if mapping is None:
+        return []
+    if not isinstance(mapping, Mapping):
+        raise ConfigError("must map indices to values", code="bad_mapping", path=field)
+    return [(_whole(index, field), value) for index, value in mapping.items()]
 
 
 def validate(messages: Messages | bytes, provider: str, *, format: str = "auto") -> list[Problem]:

@@ -127,8 +127,9 @@ class _File:
         if self._held is not None:
             held, self._held = self._held, None
             lines = len(held)
-            if lines == 1 or any(p.code == "unsupported_format" for p in held):
-                self._report_now(held[0])
+            telling = [problem for problem in held if problem.code == "unsupported_format"] or held
+            if lines == 1 or telling is not held:
+                self._report_now(telling[0])
                 return
             self.problem("no_transcript", detail=f"nothing in this file is a conversation ({lines} problems)")
             return
@@ -363,6 +364,8 @@ def _anthropic_message(
         return {"role": role, "content": entries[blocks[0][0]]["message"].get("content")}
     content = []
     for entry, block in blocks:
-        whole = entries[entry]["message"]["content"]
+        whole = entries[entry]["message"].get("content")
+        if whole is None:
+            continue
         content.append({"type": "text", "text": whole} if block is None else whole[block])
     return {"role": role, "content": content}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 __all__ = [
+    "ORIGINS",
     "Completion",
     "Message",
     "Messages",
@@ -30,6 +31,9 @@ Pin: TypeAlias = "int | Callable[[Message], bool]"
 
 #: Where a message comes from: ``original``, ``compacted_synthetic``, ``compacted_modified``, ``retrieved_history``.
 Origin: TypeAlias = str
+
+#: The origins there are.
+ORIGINS = ("original", "compacted_synthetic", "compacted_modified", "retrieved_history")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::formats::Format;
+
 /// Version of the JSON form.
 pub const PLAN_VERSION: u32 = 1;
 
@@ -166,18 +168,42 @@ impl Plan {
     #[must_use]
     pub fn is_consistent(&self) -> bool {
         let count = self.actions.len();
-        let in_order = |pair: &[Edit]| (pair[0].message, pair[0].part) < (pair[1].message, pair[1].part);
         self.version == PLAN_VERSION
             && self.reasons.len() == count
             && self.head <= count
             && self.cut <= count
-            && self.folded().all(|i| i >= self.head && i < self.cut)
             && (self.cut == 0 || self.folded().next().is_some())
-            && self.turn_prefix.is_none_or(|(from, to)| from < to && to <= count)
-            && self.edits.iter().all(|edit| {
-                self.actions.get(edit.message).is_some_and(|a| matches!(a, Action::Clear | Action::Shorten))
-            })
-            && self.edits.windows(2).all(in_order)
+            && (0..count).all(|i| self.is_consistent_at(i))
+            && self.turn_prefix.is_none_or(|(from, to)| from < to && to == self.cut && to < count)
+            && self.edits_are_consistent()
+            && self.tokens_kept <= self.tokens_before
+            && self.warnings.iter().all(|warning| warning.index.is_none_or(|index| index < count))
+            && ["exact", "calibrated", "estimated"].contains(&self.count_kind.as_str())
+            && Format::from_name(&self.format).is_ok()
+            && self.fingerprint.len() == 16
+            && self.fingerprint.bytes().all(|byte| byte.is_ascii_hexdigit())
+    }
+
+    /// Before the cut only head, pinned and open messages stay; behind it nothing is folded.
+    fn is_consistent_at(&self, i: usize) -> bool {
+        match self.actions[i] {
+            Action::Summarize | Action::Drop => i >= self.head && i < self.cut,
+            Action::Pin => matches!(self.reasons[i], Reason::Pinned | Reason::PinnedGroup),
+            Action::Keep if i < self.cut => matches!(self.reasons[i], Reason::Head | Reason::OpenCall),
+            Action::Keep => true,
+            Action::Clear | Action::Shorten => i >= self.cut,
+        }
+    }
+
+    /// Edits are in order, and exactly those messages have some that are cleared or shortened.
+    fn edits_are_consistent(&self) -> bool {
+        let in_order = |pair: &[Edit]| (pair[0].message, pair[0].part) < (pair[1].message, pair[1].part);
+        let is_edited = |action: &Action| matches!(action, Action::Clear | Action::Shorten);
+        let mut edited: Vec<usize> = self.edits.iter().map(|edit| edit.message).collect();
+        edited.dedup();
+        let actions = self.actions.iter().enumerate();
+        self.edits.windows(2).all(in_order)
+            && edited.into_iter().eq(actions.filter(|(_, action)| is_edited(action)).map(|(i, _)| i))
     }
 }
 

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString, PyType};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyString, PyType};
 
 use super::gate::{exception, guard, raise_later, run};
-use super::node::{PyNode, text_of};
+use super::node::{PyNode, Text, text_of};
 use crate::count::counter::{self, CountKind, Counter, CustomCounter, GoOn};
 use crate::count::encoding::Encoding;
 use crate::count::exact::ExactCounter;
@@ -16,7 +16,7 @@ use crate::count::models::encoding_of_model;
 use crate::error::{Error, Result};
 use crate::formats::{Format, detect, read_messages};
 use crate::json::with_document;
-use crate::node::Node;
+use crate::node::{Kind, Node};
 use crate::transcript::Transcript;
 
 /// Prices texts and messages in tokens.
@@ -56,7 +56,7 @@ impl TokenCounter {
     fn build(spec: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = spec.py();
         if let Ok(name) = spec.cast::<PyString>() {
-            let name = name.to_cow()?.into_owned();
+            let name = text_of(name, |name, _| name.to_owned());
             if let Some(heuristic) = Heuristic::from_name(&name) {
                 return Ok(TokenCounter { counter: Box::new(heuristic), name });
             }
@@ -97,8 +97,8 @@ impl TokenCounter {
 
     /// The counter of a model's encoding, by its name or dated name.
     #[classmethod]
-    fn for_model(_class: &Bound<'_, PyType>, py: Python<'_>, model: &str) -> PyResult<Self> {
-        match encoding_of_model(model) {
+    fn for_model(_class: &Bound<'_, PyType>, py: Python<'_>, model: Text) -> PyResult<Self> {
+        match encoding_of_model(&model.0) {
             Some(encoding) => Self::build(PyString::new(py, encoding).as_any()),
             None => {
                 Err(PyErr::from_value(py.import("foldline.errors")?.getattr("UnknownModelError")?.call1(
@@ -154,13 +154,11 @@ impl TokenCounter {
         &self,
         py: Python<'_>,
         text_or_messages: &Bound<'_, PyAny>,
-        limit: i64,
+        limit: &Bound<'_, PyAny>,
         tools: Option<&Bound<'_, PyAny>>,
         format: &str,
     ) -> PyResult<bool> {
-        let Ok(limit) = u64::try_from(limit) else {
-            return Err(exception(py, Error::config("negative_limit", "limit", "a limit is at least 0")));
-        };
+        let limit = limit_of(limit)?;
         if let Ok(text) = text_or_messages.cast::<PyString>() {
             return text_of(text, |text, _| {
                 run(py, text.len(), |go_on| Ok(self.counter.count_upto(text, limit, go_on)?.is_some()))
@@ -232,8 +230,23 @@ impl TokenCounter {
     }
 }
 
+/// A limit in tokens. What no count reaches is as good as no limit.
+fn limit_of(limit: &Bound<'_, PyAny>) -> PyResult<u64> {
+    let bad =
+        || exception(limit.py(), Error::config("bad_limit", "limit", "a limit is a whole number from 0"));
+    let whole = limit.is_instance_of::<PyInt>() && !limit.is_instance_of::<PyBool>();
+    match limit.extract::<u64>() {
+        Ok(limit) if whole => Ok(limit),
+        Err(_) if whole && limit.gt(0)? => Ok(u64::MAX),
+        _ => Err(bad()),
+    }
+}
+
 fn tool_texts(tools: &Bound<'_, PyAny>) -> Result<Vec<String>> {
     let tools = PyNode(tools.clone());
+    if tools.kind() != Kind::Array {
+        return Err(Error::message("not_a_list", "tools", "tools must be a list of schemas"));
+    }
     (0..tools.len())
         .map(|i| {
             let mut json = String::new();

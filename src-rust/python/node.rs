@@ -2,6 +2,7 @@
 //!
 //! Only the containers' own slots are read, through the C API: no method of a user's class is ever called.
 
+use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
@@ -45,6 +46,18 @@ pub(super) fn text_of<R>(string: &Bound<'_, PyString>, read: impl FnOnce(&str, b
         })
         .collect();
     read(&text, lossy)
+}
+
+/// A `str` argument as text; lone surrogates are read as U+FFFD, as they are everywhere.
+pub(super) struct Text(pub String);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Text {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let string = object.cast::<PyString>()?;
+        Ok(Text(text_of(&string, |text, _| text.to_owned())))
+    }
 }
 
 impl Node for PyNode<'_> {
@@ -119,12 +132,10 @@ impl Node for PyNode<'_> {
         let object = &self.0;
         if let Some(value) = self.as_bool() {
             out.push_str(if value { "true" } else { "false" });
-        } else if let Ok(value) = object.extract::<i64>()
-            && !object.is_instance_of::<PyFloat>()
-        {
-            out.push_str(&value.to_string());
         } else if let Ok(float) = object.cast::<PyFloat>() {
             write_float(float.value(), out);
+        } else if let Ok(value) = object.extract::<i64>() {
+            out.push_str(&value.to_string());
         } else {
             out.push_str(&big_integer(object));
         }

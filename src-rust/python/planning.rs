@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PySequence, PySequenceMethods, PyTuple, PyType};
+use pyo3::types::{PyDict, PyList, PyType};
 
 use super::counting::{Read, TokenCounter, read};
 use super::gate::{exception, guard, run};
+use super::node::{PyNode, Text};
 use crate::apply::{Change, Step, changes, check, steps};
 use crate::count::counter::count_transcript;
 use crate::error::{Error, Result};
+use crate::node::{Kind, Node};
 use crate::plan::{self as core, Keep, Outcome, Request, Unit};
 use crate::rules::{Pins, analyze};
 use crate::transcript::labelled_summary;
@@ -88,9 +90,9 @@ pub(super) fn plan<'py>(
 impl Plan {
     /// Reads a plan back from its JSON.
     #[classmethod]
-    fn from_json(_class: &Bound<'_, PyType>, py: Python<'_>, text: &str) -> PyResult<Self> {
+    fn from_json(_class: &Bound<'_, PyType>, py: Python<'_>, text: Text) -> PyResult<Self> {
         let bad = |detail: String| exception(py, Error::config("bad_plan", "", detail));
-        let plan: core::Plan = serde_json::from_str(text)
+        let plan: core::Plan = serde_json::from_str(&text.0)
             .map_err(|error| bad(format!("not a plan: line {}, column {}", error.line(), error.column())))?;
         if plan.is_consistent() {
             Ok(Plan { plan })
@@ -106,23 +108,28 @@ impl Plan {
     }
 
     /// The folded list. See `foldline.Plan`.
-    #[pyo3(signature = (messages, summary = None, *, model = ""))]
+    #[pyo3(signature = (messages, summary = None, *, model = None))]
     fn apply<'py>(
         &self,
         py: Python<'py>,
         messages: &Bound<'py, PyAny>,
-        summary: Option<&str>,
-        model: &str,
+        summary: Option<Text>,
+        model: Option<Text>,
     ) -> PyResult<Bound<'py, PyList>> {
         guard(py, || {
             let Read { transcript, .. } =
                 read(messages, &self.plan.format, false).map_err(|error| exception(py, error))?;
             check(&self.plan, &transcript).map_err(|error| exception(py, error))?;
             let changes = changes(&self.plan, &transcript).map_err(|error| exception(py, error))?;
-            let summary = match summary.filter(|text| !text.trim().is_empty()) {
+            let summary = match summary.filter(|text| !text.0.trim_matches(is_blank).is_empty()) {
                 Some(text) => {
                     let covered: Vec<usize> = self.plan.folded().collect();
-                    labelled_summary(text, &covered, transcript.text_hash(&covered), model)
+                    labelled_summary(
+                        &text.0,
+                        &covered,
+                        transcript.text_hash(&covered),
+                        model.as_ref().map_or("", |model| &model.0),
+                    )
                 }
                 None if self.plan.folds() => {
                     let detail = "messages are folded, so there must be a summary to stand for them";
@@ -258,7 +265,10 @@ fn build<'py>(
     changes: &[Change],
     summary: &str,
 ) -> PyResult<Bound<'py, PyList>> {
-    let messages = sequence(messages)?;
+    if PyNode(messages.clone()).kind() != Kind::Array {
+        let error = Error::message("not_a_list", "", "a plan is applied to a list or tuple of dicts");
+        return Err(exception(py, error));
+    }
     let mut by_message: HashMap<usize, Vec<&Change>> = HashMap::new();
     for change in changes {
         by_message.entry(change.message).or_default().push(change);
@@ -266,10 +276,10 @@ fn build<'py>(
     let folded = PyList::empty(py);
     for step in steps(plan) {
         match step {
-            Step::Keep(i) => folded.append(messages.get_item(i)?)?,
+            Step::Keep(i) => folded.append(item(messages, i)?)?,
             Step::Edit(i) => {
                 let changes = by_message.get(&i).map_or(&[][..], Vec::as_slice);
-                folded.append(edited(&messages.get_item(i)?, changes)?)?;
+                folded.append(edited(&item(messages, i)?, changes)?)?;
             }
             Step::Summary => {
                 let message = PyDict::new(py);
@@ -282,12 +292,17 @@ fn build<'py>(
     Ok(folded)
 }
 
-fn sequence<'a, 'py>(messages: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, PySequence>> {
-    if messages.is_instance_of::<PyList>() || messages.is_instance_of::<PyTuple>() {
-        return Ok(messages.cast::<PySequence>()?);
+/// An item of a list or tuple, by the container's own slots.
+fn item<'py>(items: &Bound<'py, PyAny>, i: usize) -> PyResult<Bound<'py, PyAny>> {
+    match PyNode(items.clone()).item(i) {
+        Some(found) => Ok(found.0),
+        None => Err(exception(items.py(), crate::node::changed())),
     }
-    let error = Error::message("not_a_list", "", "a plan is applied to a list or tuple of dicts");
-    Err(exception(messages.py(), error))
+}
+
+/// What Python's `str.strip` takes for blank.
+fn is_blank(c: char) -> bool {
+    c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
 }
 
 /// A copy of a message along the paths that change; everything else is the caller's own object.
@@ -298,10 +313,12 @@ fn edited<'py>(message: &Bound<'py, PyAny>, changes: &[&Change]) -> PyResult<Bou
             None => copy.set_item(change.slot.field, &change.content)?,
             Some((field, at)) => {
                 let Some(items) = copy.get_item(field)? else { continue };
-                let items = PyList::new(copy.py(), items.try_iter()?.collect::<PyResult<Vec<_>>>()?)?;
-                let item = items.get_item(at as usize)?.cast::<PyDict>()?.copy()?;
-                item.set_item(change.slot.field, &change.content)?;
-                items.set_item(at as usize, item)?;
+                let count = PyNode(items.clone()).len();
+                let items = (0..count).map(|i| item(&items, i)).collect::<PyResult<Vec<_>>>()?;
+                let items = PyList::new(copy.py(), items)?;
+                let part = items.get_item(at as usize)?.cast::<PyDict>()?.copy()?;
+                part.set_item(change.slot.field, &change.content)?;
+                items.set_item(at as usize, part)?;
                 copy.set_item(field, items)?;
             }
         }

@@ -19,26 +19,24 @@ pub struct Pins {
 /// Marks the pinned messages among `count`.
 ///
 /// # Errors
-/// `pin_out_of_range` for an index beyond the list, `bad_importance` for one outside [-10, 10].
+/// `index_out_of_range` for an index beyond the list, `bad_importance` for one outside [-10, 10].
 pub fn collect_pins(pins: &Pins, count: usize) -> Result<Vec<bool>> {
     let mut pinned = vec![false; count];
-    let mut mark = |index: usize| match pinned.get_mut(index) {
+    let mut mark = |index: usize, pin: bool, field: &str| match pinned.get_mut(index) {
         Some(slot) => {
-            *slot = true;
+            *slot |= pin;
             Ok(())
         }
-        None => Err(Error::config("pin_out_of_range", "pins", format!("no message {index} among {count}"))),
+        None => Err(Error::config("index_out_of_range", field, format!("no message {index} among {count}"))),
     };
     for &index in &pins.indices {
-        mark(index)?;
+        mark(index, true, "pins")?;
     }
     for &(index, importance) in &pins.importance {
         if !(-PIN_IMPORTANCE..=PIN_IMPORTANCE).contains(&importance) {
             return Err(Error::config("bad_importance", "importance", "an importance lies in [-10, 10]"));
         }
-        if importance >= PIN_IMPORTANCE {
-            mark(index)?;
-        }
+        mark(index, importance >= PIN_IMPORTANCE, "importance")?;
     }
     Ok(pinned)
 }

@@ -119,7 +119,7 @@ impl Structure {
 /// Finds the structure. O(parts).
 ///
 /// # Errors
-/// Those of [`collect_pins`]; `summary_out_of_range`.
+/// Those of [`collect_pins`].
 pub fn analyze(transcript: &Transcript, pins: &Pins) -> Result<Structure> {
     let count = transcript.len();
     let pinned = collect_pins(pins, count)?;
@@ -146,7 +146,7 @@ pub fn analyze(transcript: &Transcript, pins: &Pins) -> Result<Structure> {
         transcript.messages.iter().map(|message| message.is_labelled_summary).collect();
     for &index in &pins.summaries {
         *is_summary.get_mut(index).ok_or_else(|| {
-            Error::config("summary_out_of_range", "origins", format!("no message {index} among {count}"))
+            Error::config("index_out_of_range", "origins", format!("no message {index} among {count}"))
         })? = true;
     }
     Ok(Structure { pairing, group_of, groups, head, is_result, is_summary, standing, turn_starts, is_legal })

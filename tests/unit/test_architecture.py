@@ -1,0 +1,238 @@
+"""The shape of the project: who imports whom, what is public, what a plain import costs."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import foldline as fl
+
+ROOT = Path(__file__).resolve().parents[2]
+RUST = ROOT / "src-rust"
+PYTHON = ROOT / "python" / "foldline"
+
+# --- Rust -------------------------------------------------------------------------------------------
+
+BASE = {"error", "node", "json", "transcript"}
+MIDDLE = {"formats", "count", "rules", "evidence"}
+
+MAY_IMPORT = {
+    "error": set(),
+    "node": {"error"},
+    "json": {"error", "node"},
+    "transcript": {"error", "node"},
+    **dict.fromkeys(MIDDLE, BASE),
+    "plan": BASE | MIDDLE,
+    "apply": BASE | MIDDLE | {"plan"},
+    "batch": BASE | MIDDLE | {"plan", "apply"},
+    "python": BASE | MIDDLE | {"plan", "apply", "batch"},
+}
+"""What each top-level module of the crate may import, itself aside."""
+
+UNSAFE_FILES: set[str] = set()
+"""The reviewed files that may hold `unsafe`; each says why in its own comments."""
+
+OPTIONAL_PACKAGES = {
+    "aiolimiter", "anthropic", "click", "genai_prices", "google", "httpx", "httpx2", "jinja2", "langchain_core",
+    "openai", "opentelemetry", "psycopg", "pyarrow", "ray", "rich", "sqlalchemy", "stamina", "tiktoken",
+    "tokenizers", "yaml", "zstandard",
+}  # fmt: skip
+
+
+def rust_files() -> list[Path]:
+    return sorted(RUST.rglob("*.rs"))
+
+
+def rust_id(file: Path) -> str:
+    return file.relative_to(RUST).as_posix()
+
+
+def code_of(file: Path) -> str:
+    """A Rust file without its comments."""
+    return re.sub(r"//[^\n]*", "", file.read_text(encoding="utf-8"))
+
+
+def top_module(file: Path) -> str:
+    return file.relative_to(RUST).parts[0].removesuffix(".rs")
+
+
+def imported_modules(code: str) -> set[str]:
+    """Top-level modules of the crate that a Rust text names."""
+    found = set(re.findall(r"\bcrate::([a-z_]+)", code))
+    for group in re.findall(r"\bcrate::\{([^;]*)\};", code):
+        found |= set(re.findall(r"(?:^|,)\s*([a-z_]+)", group))
+    return found
+
+
+@pytest.mark.parametrize("file", rust_files(), ids=rust_id)
+def test_rust_imports_go_one_way(file: Path) -> None:
+    module = top_module(file)
+    if module == "lib":
+        return
+    assert module in MAY_IMPORT, "a new top-level module needs its place in the table"
+    assert imported_modules(code_of(file)) - {module} <= MAY_IMPORT[module]
+
+
+def test_the_scan_of_imports_sees_every_way_to_write_them() -> None:
+    code = "use crate::plan::Plan;\nuse crate::{count::counter, rules};\nfn f() -> crate::error::Error {}"
+    assert imported_modules(code) == {"plan", "count", "rules", "error"}
+
+
+@pytest.mark.parametrize("file", rust_files(), ids=rust_id)
+def test_no_rust_file_climbs_out_of_its_top_level_module(file: Path) -> None:
+    assert "super::super::" not in code_of(file)
+
+
+@pytest.mark.parametrize("file", [f for f in rust_files() if top_module(f) != "python"], ids=rust_id)
+def test_only_the_bindings_know_python(file: Path) -> None:
+    code = code_of(file)
+    assert not re.search(r"\b(pyo3|numpy)::", code)
+    assert "crate::python" not in code
+
+
+def test_the_bindings_are_behind_their_feature() -> None:
+    assert re.search(r'#\[cfg\(feature = "python"\)\]\s*mod python;', code_of(RUST / "lib.rs"))
+
+
+@pytest.mark.parametrize("file", rust_files(), ids=rust_id)
+def test_unsafe_stands_only_in_reviewed_files(file: Path) -> None:
+    if rust_id(file) not in UNSAFE_FILES:
+        assert not re.search(r"\bunsafe\b|allow\(unsafe_code\)", code_of(file))
+
+
+def test_the_crate_denies_unsafe_code() -> None:
+    assert 'unsafe_code = "deny"' in (ROOT / "Cargo.toml").read_text(encoding="utf-8")
+
+
+# --- Python -----------------------------------------------------------------------------------------
+
+
+def public_files() -> list[Path]:
+    files = sorted(PYTHON.rglob("*.py"))
+    return [f for f in files if f.name == "__init__.py" or not f.name.startswith("_")]
+
+
+def module_name(file: Path) -> str:
+    parts = list(file.relative_to(PYTHON.parent).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@pytest.mark.parametrize("file", public_files(), ids=module_name)
+def test_every_public_module_says_what_it_is_and_what_it_exports(file: Path) -> None:
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    assert ast.get_docstring(tree)
+    names = [
+        t.id for node in tree.body if isinstance(node, ast.Assign) for t in node.targets if isinstance(t, ast.Name)
+    ]
+    assert "__all__" in names
+
+
+@pytest.mark.parametrize("name", [module_name(f) for f in public_files()])
+def test_every_exported_name_is_there(name: str) -> None:
+    module = importlib.import_module(name)
+    assert [each for each in module.__all__ if not hasattr(module, each)] == []
+    assert len(set(module.__all__)) == len(module.__all__)
+
+
+@pytest.mark.parametrize("name", [each for each in fl.__all__ if each != "__version__"])
+def test_every_public_name_has_a_docstring(name: str) -> None:
+    assert (inspect.getdoc(getattr(fl, name)) or "").strip()
+
+
+def described(owner: type) -> Iterator[str]:
+    for name, member in vars(owner).items():
+        if not name.startswith("_") and (callable(member) or inspect.isdatadescriptor(member)):
+            yield name
+
+
+@pytest.mark.parametrize("owner", [fl.TokenCounter, fl.Counts, fl.Plan], ids=lambda owner: owner.__name__)
+def test_every_member_of_the_compiled_classes_has_a_docstring(owner: type) -> None:
+    names = list(described(owner))
+    assert names
+    assert [name for name in names if not (getattr(owner, name).__doc__ or "").strip()] == []
+
+
+def test_the_version_is_the_distributions() -> None:
+    stated = re.search(r'^version = "([^"]+)"', (ROOT / "pyproject.toml").read_text(encoding="utf-8"), re.MULTILINE)
+    assert stated
+    assert fl.__version__ == stated[1]
+
+
+def modules_after(statement: str) -> set[str]:
+    """Top-level packages that a fresh interpreter has imported after a statement."""
+    code = f"import sys, json; {statement}; print(json.dumps(sorted({{m.partition('.')[0] for m in sys.modules}})))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    return set(json.loads(done.stdout))
+
+
+def test_a_plain_import_imports_no_optional_package() -> None:
+    assert modules_after("import foldline") & OPTIONAL_PACKAGES == set()
+
+
+def test_counting_planning_folding_and_reading_import_no_optional_package() -> None:
+    statement = (
+        "import foldline as fl; m = [{'role': 'user', 'content': 'word ' * 400}] * 3; "
+        "fl.compact(m, fl.KeepMessages(1)); fl.validate(m, 'openai'); list(fl.read('-'))"
+    )
+    code = f"import io; sys.stdin = io.TextIOWrapper(io.BytesIO()); {statement}"
+    assert modules_after(code) & (OPTIONAL_PACKAGES - {"zstandard"}) == set()
+
+
+def test_errors_are_one_family() -> None:
+    errors = [getattr(fl.errors, name) for name in fl.errors.__all__]
+    exceptions = [each for each in errors if not issubclass(each, Warning)]
+    assert all(issubclass(each, fl.errors.FoldlineError) for each in exceptions)
+    codes = [each.default_code for each in exceptions]
+    assert len(set(codes)) == len(codes)
+
+
+def test_public_submodules_are_modules() -> None:
+    assert isinstance(fl.errors, ModuleType)
+    assert isinstance(fl.summarizers, ModuleType)
+
+
+# --- Files ------------------------------------------------------------------------------------------
+
+MACHINE_PATHS = re.compile(
+    "|".join(re.escape("/" + folder + "/") for folder in ("work", "root", "workspace", "mnt", "tmp/h"))
+    + r"|/home/(?!user/)\w+/|/Users/(?!me/)\w+/|/tmp/h\d"
+)
+RECORDED = ("examples/data/", "shared/")
+"""Sessions of others, published as they are."""
+
+
+def tracked_files() -> list[Path]:
+    try:
+        listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, timeout=60)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    names = [name for name in listed.stdout.decode().split("\0") if name and not name.startswith(RECORDED)]
+    return [ROOT / name for name in names if (ROOT / name).is_file()]
+
+
+def test_no_file_names_a_folder_of_the_machine_it_was_written_on() -> None:
+    found = []
+    for file in tracked_files():
+        if file == Path(__file__).resolve():
+            continue
+        try:
+            text = file.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        found += [f"{file.relative_to(ROOT)}: {match[0]}" for match in MACHINE_PATHS.finditer(text)]
+    assert found == []
+
+
+@pytest.mark.parametrize("file", [*public_files(), *rust_files()], ids=lambda f: f.relative_to(ROOT).as_posix())
+def test_no_marks_of_unfinished_work(file: Path) -> None:
+    assert not re.search(r"\b(TODO|FIXME|XXX|HACK)\b|todo!\(|unimplemented!\(|dbg!\(", file.read_text(encoding="utf-8"))
