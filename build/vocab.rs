@@ -38,7 +38,7 @@ pub fn tokens(bpe: &CoreBPE, limit: u32) -> Tokens {
 }
 
 /// Writes `NAME.bin` into `dir` and returns the Rust source of the static that describes it.
-pub fn write(name: &str, tokens: &Tokens, dir: &Path) -> String {
+pub fn write(number: usize, name: &str, tokens: &Tokens, dir: &Path) -> String {
     let (long, short): (Vec<_>, Vec<_>) = tokens.iter().partition(|(bytes, _)| bytes.len() > KEY_BYTES);
     let keys: Vec<Key> = short.iter().filter_map(|(bytes, _)| Key::new(bytes)).collect();
     let (seed, short_placed) = search(|seed| keys.iter().map(|key| key.hash(seed)).collect());
@@ -81,7 +81,7 @@ pub fn write(name: &str, tokens: &Tokens, dir: &Path) -> String {
         source,
         "pub(crate) static {}: Vocab = {{\n    \
          static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.bin\")));\n    \
-         Vocab::new(&FILE.0, &Layout {{ slots: {slots:?}, ranks: {ranks:?}, pilots: {pilots:?}, \
+         Vocab::new({number}, &FILE.0, &Layout {{ slots: {slots:?}, ranks: {ranks:?}, pilots: {pilots:?}, \
          long_slots: {long_slots:?}, long_pilots: {long_pilots:?}, pool: {pool:?}, \
          seed: {seed}, long_seed: {long_seed}, longest: {longest} }})\n}};",
         name.to_uppercase(),

@@ -1,5 +1,7 @@
 //! `cargo bench --bench count`: the counter beside the reference, on texts of every kind and size.
 
+#![allow(missing_docs, reason = "criterion generates public items")]
+
 mod texts;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -12,7 +14,7 @@ fn counting(criterion: &mut Criterion) {
             let Some(encoding) = Encoding::get(name) else { continue };
             let mut group = criterion.benchmark_group(format!("{name}/{kind}"));
             for bytes in [200, 2_000, text.len()] {
-                let part = &text[..text.floor_char_boundary(bytes)];
+                let part = &text[..texts::boundary(&text, bytes)];
                 group.throughput(Throughput::Bytes(part.len() as u64));
                 group.bench_function(format!("{bytes}"), |b| b.iter(|| encoding.count(black_box(part))));
             }
@@ -23,7 +25,7 @@ fn counting(criterion: &mut Criterion) {
 fn reference(criterion: &mut Criterion) {
     let reference = tiktoken_rs::o200k_base_singleton();
     for (kind, text) in texts::texts() {
-        let part = &text[..text.floor_char_boundary(20_000)];
+        let part = &text[..texts::boundary(&text, 20_000)];
         let mut group = criterion.benchmark_group(format!("tiktoken-rs/o200k_base/{kind}"));
         group.throughput(Throughput::Bytes(part.len() as u64));
         group.bench_function("20000", |b| b.iter(|| reference.encode_ordinary(black_box(part)).len()));

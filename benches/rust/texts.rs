@@ -1,6 +1,6 @@
 //! Texts to measure on: real transcripts from `../shared/data` (or `FOLDLINE_SHARED`), by kind.
 //!
-//! Prose is what assistants wrote, code what tools returned and files they wrote, chat a file of
+//! Prose is what assistants (and customers) wrote, code what tools returned and files they wrote, chat a file of
 //! OpenAI messages as JSON, Chinese human dialogues. `FOLDLINE_TEXTS` may name a folder of further `*.txt`.
 
 use serde_json::Value;
@@ -16,6 +16,12 @@ pub fn texts() -> Vec<(String, String)> {
         collect(&line["message"]["content"], &mut prose, &mut code);
     }
     let read = |path: &str| std::fs::read_to_string(data.join(path)).unwrap_or_default();
+    let tasks: Value =
+        serde_json::from_str(&read("openai-tau-airline/gpt-4o-airline.tasks0-24.json")).unwrap_or_default();
+    for message in tasks.as_array().into_iter().flatten().flat_map(|t| t["traj"].as_array()).flatten() {
+        prose += message["content"].as_str().unwrap_or_default();
+        prose.push('\n');
+    }
     let mut chinese = String::new();
     let dialogues: Value = serde_json::from_str(&read("kdconv-zh/film-dev.json")).unwrap_or_default();
     for message in dialogues.as_array().into_iter().flatten().flat_map(|d| d["messages"].as_array()).flatten()
@@ -36,10 +42,15 @@ pub fn texts() -> Vec<(String, String)> {
         }
     }
     for (_, text) in &mut texts {
-        text.truncate(text.floor_char_boundary(1_000_000));
+        text.truncate(boundary(text, 1_000_000));
     }
     texts.retain(|(_, text)| !text.is_empty());
     texts
+}
+
+/// The last character boundary up to `at`.
+pub fn boundary(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 
 fn files(dir: &Path) -> Vec<PathBuf> {

@@ -56,7 +56,7 @@ fn main() {
 fn cut(text: &str, bytes: usize) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
-        let (part, after) = rest.split_at(rest.floor_char_boundary(bytes));
+        let (part, after) = rest.split_at(texts::boundary(rest, bytes));
         rest = after;
         (!part.is_empty()).then_some(part)
     })

@@ -34,6 +34,10 @@ const MASKS: [(u64, u64); 16] = {
 };
 
 impl Key {
+    /// No token's key.
+    #[allow(dead_code, reason = "not in the build script")]
+    pub(crate) const NONE: Key = Key { low: 0, high: 0 };
+
     /// The key of the first `len` bytes of `block`; what stands behind them does not matter.
     /// `len` counts modulo 16, so callers check for lengths above [`KEY_BYTES`] themselves.
     #[inline(always)]

@@ -9,6 +9,9 @@ use super::hash::{KEY_BYTES, Key, bucket, hash_long, slot};
 /// Rank of a token: the order in which merges happen. Lower ranks merge first.
 pub(crate) type Rank = u32;
 
+/// How many vocabularies there are.
+pub(crate) const VOCABS: usize = 4;
+
 /// The bytes of a table file on a cache-line boundary.
 #[repr(C, align(64))]
 struct Aligned<T: ?Sized>(T);
@@ -40,6 +43,8 @@ pub(crate) struct Vocab {
     pool: &'static [u8],
     /// Bytes of the longest token.
     pub(crate) longest: usize,
+    /// Which of the [`VOCABS`] this is.
+    pub(crate) number: usize,
     /// Tokens from this rank on are not part of the vocabulary.
     limit: Rank,
 }
@@ -55,7 +60,7 @@ const fn part(file: &'static [u8], (start, end): (usize, usize)) -> &'static [u8
 }
 
 impl Vocab {
-    const fn new(file: &'static [u8], layout: &Layout) -> Vocab {
+    const fn new(number: usize, file: &'static [u8], layout: &Layout) -> Vocab {
         let slots = part(file, layout.slots).as_chunks().0;
         let long_slots = part(file, layout.long_slots).as_chunks().0;
         Vocab {
@@ -70,13 +75,14 @@ impl Vocab {
             long_seed: layout.long_seed,
             pool: part(file, layout.pool),
             longest: layout.longest,
+            number,
             limit: Rank::MAX,
         }
     }
 
     /// The same tokens without those of rank `limit` and above.
-    const fn below(&self, limit: Rank) -> Vocab {
-        Vocab { limit, ..*self }
+    const fn below(&self, limit: Rank, number: usize) -> Vocab {
+        Vocab { limit, number, ..*self }
     }
 
     /// The rank of `bytes` if they are a token.
@@ -115,6 +121,16 @@ impl Vocab {
         Some(Rank::from_le_bytes(*self.ranks.get(place)?))
     }
 
+    /// Whether the token of this key is in the vocabulary.
+    #[inline(always)]
+    pub(crate) fn has(&self, key: Key) -> bool {
+        let hash = key.hash(self.seed);
+        let Some(&pilot) = self.pilots.get(bucket(hash, self.pilots.len())) else { return false };
+        let place = slot(hash, pilot, self.shift);
+        let Some(slot) = self.slots.get(place) else { return false };
+        *slot == key.to_bytes() && (self.limit == Rank::MAX || self.short_rank(key) < Some(self.limit))
+    }
+
     fn long_rank(&self, bytes: &[u8]) -> Option<Rank> {
         if bytes.len() > self.longest {
             return None;
@@ -132,7 +148,7 @@ mod tables {
     use super::{Aligned, Layout, Vocab};
     include!(concat!(env!("OUT_DIR"), "/vocab.rs"));
 
-    pub(crate) static R50K: Vocab = P50K.below(50_256);
+    pub(crate) static R50K: Vocab = P50K.below(50_256, 3);
 }
 pub(crate) use tables::{CL100K, O200K, P50K, R50K};
 
