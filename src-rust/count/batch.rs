@@ -181,7 +181,8 @@ pub(crate) fn count(
         }
         if let Some(end) = long {
             let piece = &text[batch.at..end];
-            total += bpe::count(vocab, piece, &mut |so_far| watch.allows(batch.at, total + so_far))?;
+            let mut go_on = |so_far| watch.allows(batch.at, total + so_far);
+            total += merge_segments(vocab, piece, &mut loan, &mut go_on)?;
             batch.at = end;
             if !watch.allows(end, total) {
                 return None;
@@ -218,17 +219,54 @@ fn look_up(vocab: &Vocab, text: &[u8], batch: &mut Batch, loan: &mut Loan) -> us
 
 /// The number of tokens of a pre-token that is not in the short table.
 fn merge(vocab: &Vocab, piece: &[u8], loan: &mut Loan) -> usize {
-    if piece.len() > KEY_BYTES && vocab.rank_at(piece, 0, piece.len()).is_some() {
-        return 1;
+    let memo = loan.memo();
+    let place = match memo.find(piece) {
+        Ok(count) => return count,
+        Err(place) => place,
+    };
+    let count = if piece.len() <= KEY_BYTES {
+        bpe::count(vocab, piece, &mut |_| true)
+    } else if vocab.rank_at(piece, 0, piece.len()).is_some() {
+        Some(1)
+    } else {
+        merge_segments(vocab, piece, loan, &mut |_| true)
     }
-    match loan.memo().find(piece) {
-        Ok(count) => count,
-        Err(place) => {
-            let count = bpe::count(vocab, piece, &mut |_| true).unwrap_or(0);
-            if let Some(place) = place {
-                loan.memo().keep(place, piece, count);
+    .unwrap_or(0);
+    if let Some(place) = place {
+        loan.memo().keep(place, piece, count);
+    }
+    count
+}
+
+/// The number of tokens of a pre-token that is no token, segment by segment.
+///
+/// A segment that looks like a token need not become one, so the long memo, which also
+/// answers for whole pre-tokens, is not asked here. The short one only knows what merging gave.
+fn merge_segments(
+    vocab: &Vocab,
+    piece: &[u8],
+    loan: &mut Loan,
+    go_on: &mut impl FnMut(usize) -> bool,
+) -> Option<usize> {
+    let mut total = 0;
+    for segment in bpe::segments(vocab, piece) {
+        total += if segment.len() <= KEY_BYTES {
+            match loan.memo().find(segment) {
+                Ok(count) => count,
+                Err(place) => {
+                    let count = bpe::count(vocab, segment, &mut |_| true).unwrap_or(0);
+                    if let Some(place) = place {
+                        loan.memo().keep(place, segment, count);
+                    }
+                    count
+                }
             }
-            count
+        } else {
+            bpe::count(vocab, segment, &mut |so_far| go_on(total + so_far))?
+        };
+        if !go_on(total) {
+            return None;
         }
     }
+    Some(total)
 }

@@ -98,6 +98,18 @@ pub(crate) fn slot(hash: u64, pilot: u8, shift: u32) -> usize {
     (hash.wrapping_mul(2 * u64::from(pilot) + 1) >> shift) as usize
 }
 
+/// Bits in the set of joints.
+pub(crate) const JOINTS: usize = 1 << 18;
+
+/// Where the set of joints keeps the place in the middle of these four bytes.
+///
+/// The place is between two characters of several bytes, and the set says whether any token reaches
+/// across it. Several places share a bit, so a set bit means perhaps and a clear one means never.
+#[inline(always)]
+pub(crate) fn joint(around: [u8; 4]) -> usize {
+    (u64::from(u32::from_le_bytes(around)).wrapping_mul(SALT) >> (64 - JOINTS.trailing_zeros())) as usize
+}
+
 const SALT: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Multiplies to 128 bits and folds the halves together.

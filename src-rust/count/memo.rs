@@ -10,9 +10,9 @@ use super::vocab::VOCABS;
 use std::cell::Cell;
 
 /// Answers for pieces of up to fifteen bytes: the count stands in the key's unused four bits.
-const SHORT: usize = 1 << 14;
+const SHORT: usize = 1 << 15;
 /// Answers for pieces of up to [`LONGEST`] bytes.
-const LONG: usize = 1 << 11;
+const LONG: usize = 1 << 14;
 /// Longest piece that is remembered.
 pub(crate) const LONGEST: usize = 62;
 const COUNT_SHIFT: u32 = 60;

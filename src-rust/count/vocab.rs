@@ -4,7 +4,7 @@
 //! library's read-only data. Nothing is parsed or copied at run time; a look-up touches one byte of
 //! pilots and one slot (see [`super::hash`]), and the operating system loads the pages it touches.
 
-use super::hash::{KEY_BYTES, Key, bucket, hash_long, slot};
+use super::hash::{KEY_BYTES, Key, bucket, hash_long, joint, slot};
 
 /// Rank of a token: the order in which merges happen. Lower ranks merge first.
 pub(crate) type Rank = u32;
@@ -24,6 +24,8 @@ struct Layout {
     long_slots: (usize, usize),
     long_pilots: (usize, usize),
     pool: (usize, usize),
+    pairs: (usize, usize),
+    joints: (usize, usize),
     seed: u64,
     long_seed: u64,
     longest: usize,
@@ -41,6 +43,8 @@ pub(crate) struct Vocab {
     long_shift: u32,
     long_seed: u64,
     pool: &'static [u8],
+    pairs: &'static [[u8; 4]],
+    joints: &'static [u8],
     /// Bytes of the longest token.
     pub(crate) longest: usize,
     /// Which of the [`VOCABS`] this is.
@@ -53,6 +57,12 @@ pub(crate) struct Vocab {
 thread_local! {
     /// Look-ups on this thread, for tests that measure work instead of time.
     pub(crate) static LOOK_UPS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+#[inline(always)]
+fn count_look_up() {
+    #[cfg(test)]
+    LOOK_UPS.set(LOOK_UPS.get() + 1);
 }
 
 const fn part(file: &'static [u8], (start, end): (usize, usize)) -> &'static [u8] {
@@ -74,6 +84,8 @@ impl Vocab {
             long_shift: 64 - long_slots.len().trailing_zeros(),
             long_seed: layout.long_seed,
             pool: part(file, layout.pool),
+            pairs: part(file, layout.pairs).as_chunks().0,
+            joints: part(file, layout.joints),
             longest: layout.longest,
             number,
             limit: Rank::MAX,
@@ -96,8 +108,7 @@ impl Vocab {
     /// Knowing what follows in the text lets short candidates be read as one block.
     #[inline]
     pub(crate) fn rank_at(&self, text: &[u8], start: usize, end: usize) -> Option<Rank> {
-        #[cfg(test)]
-        LOOK_UPS.set(LOOK_UPS.get() + 1);
+        count_look_up();
         let rank = if end - start <= KEY_BYTES {
             let key = match text.get(start..).and_then(|rest| rest.first_chunk()) {
                 Some(block) => Key::from_block(block, end - start),
@@ -129,6 +140,30 @@ impl Vocab {
         let place = slot(hash, pilot, self.shift);
         let Some(slot) = self.slots.get(place) else { return false };
         *slot == key.to_bytes() && (self.limit == Rank::MAX || self.short_rank(key) < Some(self.limit))
+    }
+
+    /// The rank of a short token by its key, or [`Rank::MAX`].
+    #[inline]
+    pub(crate) fn rank_of_key(&self, key: Key) -> Rank {
+        count_look_up();
+        self.short_rank(key).filter(|&rank| rank < self.limit).unwrap_or(Rank::MAX)
+    }
+
+    /// The rank of two bytes, or [`Rank::MAX`].
+    #[inline]
+    pub(crate) fn rank_of_pair(&self, first: u8, second: u8) -> Rank {
+        count_look_up();
+        let place = usize::from(first) << 8 | usize::from(second);
+        let rank = self.pairs.get(place).map_or(Rank::MAX, |rank| Rank::from_le_bytes(*rank));
+        if rank < self.limit { rank } else { Rank::MAX }
+    }
+
+    /// Whether a token may reach across the place in the middle of these bytes, which lies between two
+    /// characters of several bytes. `false` is certain.
+    #[inline]
+    pub(crate) fn may_join(&self, around: [u8; 4]) -> bool {
+        let place = joint(around);
+        self.joints.get(place / 8).is_none_or(|bits| bits >> (place % 8) & 1 != 0)
     }
 
     fn long_rank(&self, bytes: &[u8]) -> Option<Rank> {
