@@ -4,7 +4,7 @@
 //!
 //! | part | content |
 //! |---|---|
-//! | slots | 16-byte keys of tokens up to 15 bytes, zeros where empty |
+//! | slots | 16-byte keys of tokens up to 16 bytes, see [`Key`] |
 //! | ranks | `u32` rank for each slot |
 //! | pilots | one byte for each bucket of the slots |
 //! | long slots | hash `u64`, offset `u24` and length `u8` in the pool, rank `u32` |
@@ -41,7 +41,8 @@ pub fn tokens(bpe: &CoreBPE, limit: u32) -> Tokens {
 
 /// Writes `NAME.bin` into `dir` and returns the Rust source of the static that describes it.
 pub fn write(number: usize, name: &str, tokens: &Tokens, dir: &Path) -> String {
-    let (long, short): (Vec<_>, Vec<_>) = tokens.iter().partition(|(bytes, _)| bytes.len() > KEY_BYTES);
+    let findable = tokens.iter().filter(|(bytes, _)| !bytes.contains(&0xff));
+    let (long, short): (Vec<_>, Vec<_>) = findable.partition(|(bytes, _)| bytes.len() > KEY_BYTES);
     let keys: Vec<Key> = short.iter().filter_map(|(bytes, _)| Key::new(bytes)).collect();
     let (seed, short_placed) = search(|seed| keys.iter().map(|key| key.hash(seed)).collect());
     let (long_seed, long_placed) =
@@ -50,7 +51,7 @@ pub fn write(number: usize, name: &str, tokens: &Tokens, dir: &Path) -> String {
     let mut file = File::default();
     let slots = file.part(short_placed.slots.iter().flat_map(|s| match s {
         Some(index) => keys[*index].to_bytes(),
-        None => [0; 16],
+        None => Key::EMPTY,
     }));
     let ranks = file.part(
         short_placed.slots.iter().flat_map(|s| s.map_or(u32::MAX, |index| short[index].1).to_le_bytes()),
@@ -129,7 +130,7 @@ fn joints(tokens: &Tokens) -> Vec<u8> {
 /// The first seed that gives a placement.
 fn search(hashes: impl Fn(u64) -> Vec<u64>) -> (u64, Placement) {
     (1..1000u64)
-        .map(|n| n.wrapping_mul(0xd6e8_feb8_6659_fd93))
+        .map(|n| n.wrapping_mul(0xd6e8_feb8_6659_fd93) | 1)
         .find_map(|seed| Some((seed, place(&hashes(seed))?)))
         .expect("one of a thousand seeds works")
 }

@@ -16,8 +16,10 @@ use super::vocab::Vocab;
 const BATCH: usize = 256;
 /// Room behind a batch for the cuts of one more block.
 const SPARE: usize = 64;
+/// Bytes in a batch.
+const BYTES: usize = 4096;
 /// Pre-tokens longer than this do not go through a batch.
-const LONG: usize = 1 << 16;
+const LONG: usize = 1024;
 
 /// Starts of consecutive pre-tokens.
 struct Batch {
@@ -28,6 +30,8 @@ struct Batch {
     len: usize,
     /// Where cutting goes on.
     at: usize,
+    /// The batch's text, with room behind it, so that keys are read without looking where it ends.
+    text: [u8; BYTES + 16],
 }
 
 impl Batch {
@@ -37,8 +41,9 @@ impl Batch {
         self.len = 0;
     }
 
+    /// Whether the next block or pre-token might not fit.
     fn full(&self) -> bool {
-        self.len >= BATCH
+        self.len >= BATCH || self.at - self.base > BYTES - LONG
     }
 
     /// Adds one pre-token that ends at `end`.
@@ -153,7 +158,7 @@ pub(crate) fn count(
     text: &[u8],
     watch: &mut impl Watch,
 ) -> Option<usize> {
-    let mut batch = Batch { base: 0, starts: [0; _], len: 0, at: 0 };
+    let mut batch = Batch { base: 0, starts: [0; _], len: 0, at: 0, text: [0; _] };
     let mut loan = Loan::new(vocab.number);
     let mut total = 0;
     while batch.at < text.len() {
@@ -195,26 +200,49 @@ pub(crate) fn count(
 /// The number of tokens of the batch's pre-tokens.
 fn look_up(vocab: &Vocab, text: &[u8], batch: &mut Batch, loan: &mut Loan) -> usize {
     let text = &text[batch.base..batch.at];
+    batch.text[..text.len()].copy_from_slice(text);
     batch.starts[batch.len] = text.len() as u32;
-    let starts = &batch.starts[..=batch.len];
-    let mut misses = [0; BATCH + SPARE];
-    let mut missed = 0;
-    for (i, pair) in starts.windows(2).enumerate() {
-        let (start, end) = (pair[0] as usize, pair[1] as usize);
-        let len = (end - start).min(KEY_BYTES + 1);
-        let key = match text.get(start..start + 16).and_then(|block| block.first_chunk()) {
-            Some(block) => Key::from_block(block, len),
-            None => Key::new(&text[start..start + len]).unwrap_or(Key::NONE),
-        };
-        misses[missed] = i as u16;
-        missed += usize::from(!vocab.has(key));
-    }
+    let mut misses = [0; MISSES];
+    let missed = match vocab.slots() {
+        _ if vocab.is_limited() => find_misses::<0x1_0000, 0x4000, true>(vocab, batch, &mut misses),
+        0x4_0000 => find_misses::<0x4_0000, 0x1_0000, false>(vocab, batch, &mut misses),
+        0x2_0000 => find_misses::<0x2_0000, 0x8000, false>(vocab, batch, &mut misses),
+        _ => find_misses::<0x1_0000, 0x4000, false>(vocab, batch, &mut misses),
+    };
     let mut count = batch.len - missed;
     for &miss in &misses[..missed] {
-        let (start, end) = (starts[usize::from(miss)] as usize, starts[usize::from(miss) + 1] as usize);
+        let (start, end) =
+            (batch.starts[usize::from(miss)] as usize, batch.starts[usize::from(miss) + 1] as usize);
         count += merge(vocab, &text[start..end], loan);
     }
     count
+}
+
+/// Room for every pre-token of a batch; a power of two.
+const MISSES: usize = 512;
+const _: () = assert!(MISSES >= BATCH + SPARE);
+
+/// Writes the numbers of the pre-tokens that are not short tokens to `misses`, and returns how many.
+#[inline(never)]
+fn find_misses<const SLOTS: usize, const BUCKETS: usize, const LIMITED: bool>(
+    vocab: &Vocab,
+    batch: &Batch,
+    misses: &mut [u16; MISSES],
+) -> usize {
+    let table = vocab.table::<SLOTS, BUCKETS>();
+    debug_assert!(table.is_some(), "no counting loop for a vocabulary of this size");
+    let Some(table) = table else { return 0 };
+    let mut missed = 0;
+    for (i, pair) in batch.starts[..=batch.len].windows(2).enumerate() {
+        // The remainders change nothing; they tell the compiler that no index is out of bounds.
+        let start = pair[0] as usize % BYTES;
+        let len = (pair[1] - pair[0]) as usize;
+        let Some(block) = batch.text[start..].first_chunk() else { return 0 };
+        let key = Key::from_block(block, len);
+        misses[missed % MISSES] = i as u16;
+        missed += usize::from(table.lacks::<LIMITED>(key));
+    }
+    missed
 }
 
 /// The number of tokens of a pre-token that is not in the short table.
@@ -224,9 +252,7 @@ fn merge(vocab: &Vocab, piece: &[u8], loan: &mut Loan) -> usize {
         Ok(count) => return count,
         Err(place) => place,
     };
-    let count = if piece.len() <= KEY_BYTES {
-        bpe::count(vocab, piece, &mut |_| true)
-    } else if vocab.rank_at(piece, 0, piece.len()).is_some() {
+    let count = if piece.len() > KEY_BYTES && vocab.rank_at(piece, 0, piece.len()).is_some() {
         Some(1)
     } else {
         merge_segments(vocab, piece, loan, &mut |_| true)

@@ -5,17 +5,21 @@
 //! bytes they answer for, so a wrong answer is impossible; text that makes entries push each
 //! other out merely gets no help. Nothing is allocated before the first miss.
 
-use super::hash::{KEY_BYTES, Key, hash_long};
+use super::hash::{Key, hash_long};
 use super::vocab::VOCABS;
 use std::cell::Cell;
 
-/// Answers for pieces of up to fifteen bytes: the count stands in the key's unused four bits.
+/// Answers for pieces of up to [`SHORTEST`] bytes: the count takes the place of the key's last byte.
 const SHORT: usize = 1 << 15;
 /// Answers for pieces of up to [`LONGEST`] bytes.
 const LONG: usize = 1 << 14;
 /// Longest piece that is remembered.
 pub(crate) const LONGEST: usize = 62;
-const COUNT_SHIFT: u32 = 60;
+/// Longest piece that is remembered as a key.
+const SHORTEST: usize = 15;
+const COUNT_SHIFT: u32 = 56;
+
+const SEED: u64 = 0x2545_f491_4f6c_dd1d;
 
 pub(crate) struct Memo {
     short: Vec<(u64, u64)>,
@@ -44,10 +48,12 @@ impl Memo {
     /// The count of `piece` if it is known, or else where to remember it.
     #[inline]
     pub(crate) fn find(&self, piece: &[u8]) -> Result<usize, Option<Place>> {
-        if let Some(key) = Key::new(piece) {
-            let place = (key.hash(0) >> 32) as usize % SHORT;
+        if piece.len() <= SHORTEST
+            && let Some(key) = Key::new(piece)
+        {
+            let place = (key.hash(SEED) >> 32) as usize % SHORT;
             let (low, high) = self.short[place];
-            if low == key.low && high << 4 >> 4 == key.high {
+            if low == key.low && high | 0xff << COUNT_SHIFT == key.high {
                 return Ok((high >> COUNT_SHIFT) as usize);
             }
             return Err(Some(Place::Short(place, key)));
@@ -55,7 +61,7 @@ impl Memo {
         if piece.len() > LONGEST {
             return Err(None);
         }
-        let place = hash_long(piece, 0) as usize % LONG;
+        let place = (hash_long(piece, SEED) >> 32) as usize % LONG;
         let entry = &self.long[place];
         if entry.bytes.get(..usize::from(entry.len)) == Some(piece) {
             return Ok(usize::from(entry.count));
@@ -67,8 +73,8 @@ impl Memo {
     pub(crate) fn keep(&mut self, place: Place, piece: &[u8], count: usize) {
         match place {
             Place::Short(place, key) => {
-                debug_assert!(piece.len() <= KEY_BYTES && count <= KEY_BYTES);
-                self.short[place] = (key.low, key.high | (count as u64) << COUNT_SHIFT);
+                debug_assert!(piece.len() <= SHORTEST && count <= SHORTEST);
+                self.short[place] = (key.low, key.high << 8 >> 8 | (count as u64) << COUNT_SHIFT);
             }
             Place::Long(place) => {
                 let entry = &mut self.long[place];

@@ -126,20 +126,34 @@ impl Vocab {
         let hash = key.hash(self.seed);
         let pilot = *self.pilots.get(bucket(hash, self.pilots.len()))?;
         let place = slot(hash, pilot, self.shift);
-        if *self.slots.get(place)? != key.to_bytes() {
+        if Key::from_bytes(self.slots.get(place)?) != key {
             return None;
         }
         Some(Rank::from_le_bytes(*self.ranks.get(place)?))
     }
 
-    /// Whether the token of this key is in the vocabulary.
-    #[inline(always)]
-    pub(crate) fn has(&self, key: Key) -> bool {
-        let hash = key.hash(self.seed);
-        let Some(&pilot) = self.pilots.get(bucket(hash, self.pilots.len())) else { return false };
-        let place = slot(hash, pilot, self.shift);
-        let Some(slot) = self.slots.get(place) else { return false };
-        *slot == key.to_bytes() && (self.limit == Rank::MAX || self.short_rank(key) < Some(self.limit))
+    /// The short tokens, with the table's size as a constant; `None` if it has another size.
+    #[inline]
+    pub(crate) fn table<const SLOTS: usize, const BUCKETS: usize>(&self) -> Option<Table<SLOTS, BUCKETS>> {
+        Some(Table {
+            slots: self.slots.try_into().ok()?,
+            pilots: self.pilots.try_into().ok()?,
+            seed: self.seed,
+            ranks: self.ranks,
+            limit: self.limit,
+        })
+    }
+
+    /// Whether some of the table's tokens are not part of the vocabulary.
+    #[inline]
+    pub(crate) fn is_limited(&self) -> bool {
+        self.limit != Rank::MAX
+    }
+
+    /// How many slots the table of short tokens has.
+    #[inline]
+    pub(crate) fn slots(&self) -> usize {
+        self.slots.len()
     }
 
     /// The rank of a short token by its key, or [`Rank::MAX`].
@@ -179,6 +193,31 @@ impl Vocab {
     }
 }
 
+/// Membership of short tokens, for the counting loop: sizes are constants and need no checks.
+#[derive(Clone, Copy)]
+pub(crate) struct Table<const SLOTS: usize, const BUCKETS: usize> {
+    slots: &'static [[u8; 16]; SLOTS],
+    pilots: &'static [u8; BUCKETS],
+    seed: u64,
+    ranks: &'static [[u8; 4]],
+    limit: Rank,
+}
+
+impl<const SLOTS: usize, const BUCKETS: usize> Table<SLOTS, BUCKETS> {
+    /// Whether no token has this key. `LIMITED` vocabularies look at the rank too.
+    #[inline(always)]
+    pub(crate) fn lacks<const LIMITED: bool>(&self, key: Key) -> bool {
+        let hash = key.hash(self.seed);
+        let pilot = self.pilots[bucket(hash, BUCKETS)];
+        let place = slot(hash, pilot, 64 - SLOTS.trailing_zeros());
+        let entry = Key::from_bytes(&self.slots[place]);
+        let over =
+            LIMITED && self.ranks.get(place).is_none_or(|rank| Rank::from_le_bytes(*rank) >= self.limit);
+        // One value instead of two conditions, so that nothing branches on it.
+        (entry.low ^ key.low) | (entry.high ^ key.high) | u64::from(over) != 0
+    }
+}
+
 mod tables {
     use super::{Aligned, Layout, Vocab};
     include!(concat!(env!("OUT_DIR"), "/vocab.rs"));
@@ -202,6 +241,10 @@ mod tests {
                 continue;
             }
             assert!(rank < limit);
+            if bytes.contains(&0xff) {
+                // In no text.
+                continue;
+            }
             longest = longest.max(bytes.len());
             assert_eq!(vocab.rank(&bytes), Some(rank));
             let mut inside = b"<<".to_vec();
