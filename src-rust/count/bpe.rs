@@ -76,7 +76,9 @@ fn count_small(vocab: &Vocab, piece: &[u8]) -> usize {
     }
     let rank = |start: usize, end: usize| {
         let rank = match text[start % SMALL..].first_chunk() {
-            Some(block) if end - start <= KEY_BYTES => vocab.rank_of_key(Key::from_block(block, end - start)),
+            Some(block) if end - start <= KEY_BYTES => {
+                vocab.rank_of_key(Key::of_block(block, (end - start) as u8))
+            }
             _ => vocab.rank_at(piece, start, end).unwrap_or(Rank::MAX),
         };
         pack(rank, start)

@@ -4,7 +4,8 @@
 //! ([`super::vocab`]) is one token, any other is merged from its bytes ([`super::bpe`]). Time is
 //! linear in the text and memory constant, on every input. The names of special tokens are plain text.
 
-use super::batch::{self, Engine, Watch};
+use super::counting::{self, Watch};
+use super::engine::Engine;
 use super::pretokenize::{Pattern, Progress};
 use super::vocab::{CL100K, O200K, P50K, R50K, Vocab};
 
@@ -77,7 +78,7 @@ impl Encoding {
     }
 
     fn run(&self, text: &str, watch: &mut Stop) -> Option<usize> {
-        batch::count(self.vocab, self.pattern, Engine::detect(), text.as_bytes(), watch)
+        counting::count(self.vocab, self.pattern, Engine::fastest(), text.as_bytes(), watch)
     }
 }
 

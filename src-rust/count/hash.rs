@@ -18,10 +18,10 @@ pub(crate) struct Key {
     pub(crate) high: u64,
 }
 
-/// `FILL[n]` has `0xff` in all but the first `n` of sixteen bytes; the last entry stands for any more
-/// than sixteen and gives a key that no token has.
-const FILL: [(u64, u64); KEY_BYTES + 2] = {
-    let mut fill = [(u64::MAX, u64::MAX); KEY_BYTES + 2];
+/// `FILL[n]` has `0xff` in all but the first `n` of sixteen bytes; above sixteen in all of them, which gives a
+/// key that no token has. There is an entry for every byte, so that a byte needs no bounds check.
+static FILL: [(u64, u64); 256] = {
+    let mut fill = [(u64::MAX, u64::MAX); 256];
     let mut n = 0;
     while n <= KEY_BYTES {
         fill[n] = match n {
@@ -41,9 +41,9 @@ impl Key {
 
     /// The key of the first `len` bytes of `block`; what stands behind them does not matter.
     #[inline(always)]
-    pub(crate) fn from_block(block: &[u8; 16], len: usize) -> Key {
+    pub(crate) fn of_block(block: &[u8; 16], len: u8) -> Key {
         let key = Key::from_bytes(block);
-        let (low, high) = FILL[len.min(KEY_BYTES + 1)];
+        let (low, high) = FILL[usize::from(len)];
         Key { low: key.low | low, high: key.high | high }
     }
 
@@ -52,7 +52,7 @@ impl Key {
     pub(crate) fn new(bytes: &[u8]) -> Option<Key> {
         let mut block = [0; 16];
         block.get_mut(..bytes.len())?.copy_from_slice(bytes);
-        Some(Key::from_block(&block, bytes.len()))
+        Some(Key::of_block(&block, bytes.len() as u8))
     }
 
     /// The hash under `seed`, an odd number. Its top bits are good.

@@ -111,7 +111,7 @@ impl Vocab {
         count_look_up();
         let rank = if end - start <= KEY_BYTES {
             let key = match text.get(start..).and_then(|rest| rest.first_chunk()) {
-                Some(block) => Key::from_block(block, end - start),
+                Some(block) => Key::of_block(block, (end - start) as u8),
                 None => Key::new(text.get(start..end)?)?,
             };
             self.short_rank(key)
