@@ -1,5 +1,7 @@
 //! The named cases of `tests/cases`, on the pure crate: the same files that the Python tests read.
 
+#![allow(clippy::unwrap_used, clippy::panic)] // A broken case file is a failing test.
+
 use std::path::Path;
 
 use foldline::count::counter::{Counter, count_transcript};
