@@ -33,8 +33,10 @@ fn main() {
     assert_eq!(p50k[..r50k.len()], r50k, "p50k_base only adds tokens to r50k_base");
 
     let mut source = String::new();
-    for (name, tokens) in [("o200k", &o200k), ("cl100k", &cl100k), ("p50k", &p50k)] {
-        source += &vocab::write(name, tokens, &dir);
+    for (number, (name, tokens)) in
+        [("o200k", &o200k), ("cl100k", &cl100k), ("p50k", &p50k)].into_iter().enumerate()
+    {
+        source += &vocab::write(number, name, tokens, &dir);
     }
     std::fs::write(dir.join("vocab.rs"), source).expect("OUT_DIR is writable");
 }

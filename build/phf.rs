@@ -1,9 +1,19 @@
 //! Perfect hashing: finds for every bucket a pilot that sends its keys to free slots.
 //!
-//! Buckets are placed largest first, each with the smallest pilot that works. At about three keys
-//! a bucket and three quarters full, a byte of pilot is enough; if not, the caller tries another seed.
+//! The buckets of the first keys, one in [`HOT`], are placed first, each with the pilot that sends its
+//! first key furthest to the front. Ranks follow frequency, so the tokens that most text consists of come
+//! to lie side by side in a few dozen kilobytes, and look-ups hit the processor's inner caches.
+//! The other buckets are placed largest first, each with the smallest pilot that works. At about three
+//! keys a bucket and three quarters full, a byte of pilot is nearly always enough. A bucket that finds
+//! no place goes to the front of the order, and placing starts again.
 
 use crate::hash::{bucket, slot};
+use std::cmp::Reverse;
+
+/// One key in so many should share cache lines with others of its kind.
+const HOT: usize = 16;
+/// How often placing starts again before the caller has to try another seed.
+const ROUNDS: usize = 100;
 
 /// A finished placement: `pilots[bucket]`, and for every slot the index of its key.
 pub struct Placement {
@@ -14,31 +24,53 @@ pub struct Placement {
 /// Places keys with these hashes, or says that this seed does not work.
 pub fn place(hashes: &[u64]) -> Option<Placement> {
     let slot_count = (hashes.len() * 5 / 4).next_power_of_two().max(4);
-    let bucket_count = slot_count / 4;
-    let shift = 64 - slot_count.trailing_zeros();
-
-    let mut buckets = vec![Vec::new(); bucket_count];
+    let mut buckets = vec![Vec::new(); slot_count / 4];
     for (index, &hash) in hashes.iter().enumerate() {
-        buckets[bucket(hash, bucket_count)].push(index);
+        let count = buckets.len();
+        buckets[bucket(hash, count)].push(index);
     }
-    let mut order: Vec<usize> = (0..bucket_count).collect();
-    order.sort_by_key(|&b| std::cmp::Reverse(buckets[b].len()));
-
-    let mut pilots = vec![0; bucket_count];
-    let mut slots = vec![None; slot_count];
-    for b in order {
-        let keys = &buckets[b];
-        let pilot = (0..=u8::MAX).find(|&pilot| {
-            let wanted = |index: usize| slot(hashes[index], pilot, shift);
-            keys.iter().enumerate().all(|(nth, &index)| {
-                slots[wanted(index)].is_none()
-                    && keys[..nth].iter().all(|&other| wanted(other) != wanted(index))
-            })
-        })?;
-        pilots[b] = pilot;
-        for &index in keys {
-            slots[slot(hashes[index], pilot, shift)] = Some(index);
+    let hot = hashes.len() / HOT;
+    let mut order: Vec<usize> = (0..buckets.len()).collect();
+    order.sort_by_key(|&b| {
+        let first = buckets[b].first().filter(|&&first| first < hot);
+        (first.copied().unwrap_or(usize::MAX), Reverse(buckets[b].len()))
+    });
+    for _ in 0..ROUNDS {
+        match try_place(hashes, &buckets, &order, slot_count, hot) {
+            Ok(placement) => return Some(placement),
+            Err(place) => order[..=place].rotate_right(1),
         }
     }
-    Some(Placement { pilots, slots })
+    None
+}
+
+/// Places buckets in this order; the error is the place in the order of the one that did not fit.
+fn try_place(
+    hashes: &[u64],
+    buckets: &[Vec<usize>],
+    order: &[usize],
+    slot_count: usize,
+    hot: usize,
+) -> Result<Placement, usize> {
+    let wanted = |index: usize, pilot: u8| slot(hashes[index], pilot, 64 - slot_count.trailing_zeros());
+    let mut pilots = vec![0; buckets.len()];
+    let mut slots = vec![None; slot_count];
+    for (place, &b) in order.iter().enumerate() {
+        let keys = &buckets[b];
+        let mut free = (0..=u8::MAX).filter(|&pilot| {
+            keys.iter().enumerate().all(|(nth, &index)| {
+                slots[wanted(index, pilot)].is_none()
+                    && keys[..nth].iter().all(|&other| wanted(other, pilot) != wanted(index, pilot))
+            })
+        });
+        let pilot = match keys.first() {
+            Some(&first) if first < hot => free.min_by_key(|&pilot| wanted(first, pilot)),
+            _ => free.next(),
+        };
+        pilots[b] = pilot.ok_or(place)?;
+        for &index in keys {
+            slots[wanted(index, pilots[b])] = Some(index);
+        }
+    }
+    Ok(Placement { pilots, slots })
 }

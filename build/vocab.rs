@@ -4,14 +4,16 @@
 //!
 //! | part | content |
 //! |---|---|
-//! | slots | 16-byte keys of tokens up to 15 bytes, zeros where empty |
+//! | slots | 16-byte keys of tokens up to 16 bytes, see [`Key`] |
 //! | ranks | `u32` rank for each slot |
 //! | pilots | one byte for each bucket of the slots |
 //! | long slots | hash `u64`, offset `u24` and length `u8` in the pool, rank `u32` |
 //! | long pilots | one byte for each bucket of the long slots |
 //! | pool | bytes of the long tokens |
+//! | pairs | `u32` rank of every two bytes, first byte first; `u32::MAX` if they are no token |
+//! | joints | bit set of places inside tokens, see [`joint`] |
 
-use crate::hash::{KEY_BYTES, Key, hash_long};
+use crate::hash::{JOINTS, KEY_BYTES, Key, hash_long, joint};
 use crate::phf::{Placement, place};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -38,8 +40,9 @@ pub fn tokens(bpe: &CoreBPE, limit: u32) -> Tokens {
 }
 
 /// Writes `NAME.bin` into `dir` and returns the Rust source of the static that describes it.
-pub fn write(name: &str, tokens: &Tokens, dir: &Path) -> String {
-    let (long, short): (Vec<_>, Vec<_>) = tokens.iter().partition(|(bytes, _)| bytes.len() > KEY_BYTES);
+pub fn write(number: usize, name: &str, tokens: &Tokens, dir: &Path) -> String {
+    let findable = tokens.iter().filter(|(bytes, _)| !bytes.contains(&0xff));
+    let (long, short): (Vec<_>, Vec<_>) = findable.partition(|(bytes, _)| bytes.len() > KEY_BYTES);
     let keys: Vec<Key> = short.iter().filter_map(|(bytes, _)| Key::new(bytes)).collect();
     let (seed, short_placed) = search(|seed| keys.iter().map(|key| key.hash(seed)).collect());
     let (long_seed, long_placed) =
@@ -48,7 +51,7 @@ pub fn write(name: &str, tokens: &Tokens, dir: &Path) -> String {
     let mut file = File::default();
     let slots = file.part(short_placed.slots.iter().flat_map(|s| match s {
         Some(index) => keys[*index].to_bytes(),
-        None => [0; 16],
+        None => Key::EMPTY,
     }));
     let ranks = file.part(
         short_placed.slots.iter().flat_map(|s| s.map_or(u32::MAX, |index| short[index].1).to_le_bytes()),
@@ -73,6 +76,8 @@ pub fn write(name: &str, tokens: &Tokens, dir: &Path) -> String {
     let long_slots = file.part(long_slots);
     let long_pilots = file.part(long_placed.pilots.iter().copied());
     let pool = file.part(pool);
+    let pairs = file.part(pairs(tokens));
+    let joints = file.part(joints(tokens));
     std::fs::write(dir.join(format!("{name}.bin")), &file.bytes).expect("OUT_DIR is writable");
 
     let longest = tokens.iter().map(|(bytes, _)| bytes.len()).max().unwrap_or(0);
@@ -81,18 +86,51 @@ pub fn write(name: &str, tokens: &Tokens, dir: &Path) -> String {
         source,
         "pub(crate) static {}: Vocab = {{\n    \
          static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.bin\")));\n    \
-         Vocab::new(&FILE.0, &Layout {{ slots: {slots:?}, ranks: {ranks:?}, pilots: {pilots:?}, \
-         long_slots: {long_slots:?}, long_pilots: {long_pilots:?}, pool: {pool:?}, \
+         Vocab::new({number}, &FILE.0, &Layout {{ slots: {slots:?}, ranks: {ranks:?}, pilots: {pilots:?}, \
+         long_slots: {long_slots:?}, long_pilots: {long_pilots:?}, pool: {pool:?}, pairs: {pairs:?}, joints: {joints:?}, \
          seed: {seed}, long_seed: {long_seed}, longest: {longest} }})\n}};",
         name.to_uppercase(),
     );
     source
 }
 
+fn pairs(tokens: &Tokens) -> Vec<u8> {
+    let mut pairs = vec![u32::MAX; 1 << 16];
+    for (bytes, rank) in tokens {
+        if let &[a, b] = bytes.as_slice() {
+            pairs[usize::from(a) << 8 | usize::from(b)] = *rank;
+        }
+    }
+    pairs.into_iter().flat_map(u32::to_le_bytes).collect()
+}
+
+/// Every place inside a token where a character of several bytes starts behind another one.
+///
+/// Tokens may begin and end inside a character; then any byte may stand where the token does not reach.
+fn joints(tokens: &Tokens) -> Vec<u8> {
+    let mut bits = vec![0u8; JOINTS / 8];
+    for (bytes, _) in tokens {
+        for (at, pair) in bytes.windows(2).enumerate() {
+            if pair[0] < 0x80 || pair[1] < 0xc0 {
+                continue;
+            }
+            let befores = if at == 0 { 0x80..=0xff } else { bytes[at - 1]..=bytes[at - 1] };
+            let afters = bytes.get(at + 2).map_or(0x80..=0xbf, |&byte| byte..=byte);
+            for before in befores {
+                for after in afters.clone() {
+                    let place = joint([before, pair[0], pair[1], after]);
+                    bits[place / 8] |= 1 << (place % 8);
+                }
+            }
+        }
+    }
+    bits
+}
+
 /// The first seed that gives a placement.
 fn search(hashes: impl Fn(u64) -> Vec<u64>) -> (u64, Placement) {
     (1..1000u64)
-        .map(|n| n.wrapping_mul(0xd6e8_feb8_6659_fd93))
+        .map(|n| n.wrapping_mul(0xd6e8_feb8_6659_fd93) | 1)
         .find_map(|seed| Some((seed, place(&hashes(seed))?)))
         .expect("one of a thousand seeds works")
 }

@@ -14,6 +14,7 @@
 //!    boundary well before its end, merge the next window from there, and if the two tokens at the
 //!    joint are neighbours by fact 2, the whole is right. Memory is that of one window.
 
+use super::hash::{KEY_BYTES, Key};
 use super::vocab::{Rank, Vocab};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -30,53 +31,87 @@ const ATTEMPTS: usize = 4;
 /// How many tokens `piece` becomes. `go_on` hears the count so far after every window and may stop
 /// the work, which gives `None`.
 pub(crate) fn count(vocab: &Vocab, piece: &[u8], go_on: &mut impl FnMut(usize) -> bool) -> Option<usize> {
-    match piece.len() {
-        0 | 1 => Some(piece.len()),
-        2..=SMALL => Some(count_small(vocab, piece)),
-        _ => count_in_windows(vocab, piece, WINDOW, go_on),
+    if piece.len() <= SMALL {
+        return Some(count_small(vocab, piece));
     }
+    count_in_windows(vocab, piece, WINDOW, go_on)
 }
 
-/// The merge loop as it is defined, on the stack.
+/// The parts of a piece that no token reaches across, so that each can be merged alone.
+///
+/// Between characters of several bytes most pairs of neighbours occur in no token at all; a run of
+/// Han falls into words of a few characters, which come back far more often than whole runs do.
+pub(crate) fn segments<'a>(vocab: &'a Vocab, piece: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    let mut rest = piece;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let joints = rest.windows(4).position(|around| match around {
+            &[a, b, c, d] => b >= 0x80 && c >= 0xc0 && !vocab.may_join([a, b, c, d]),
+            _ => false,
+        });
+        let (segment, after) = rest.split_at(joints.map_or(rest.len(), |at| at + 2));
+        rest = after;
+        Some(segment)
+    })
+}
+
+/// The merge loop as it is defined, on the stack, for up to [`SMALL`] bytes.
+///
+/// Starts of parts are bits of one word. `joined[i]` is the rank of the part at `i` joined with the next, and
+/// `i` in the low bits, so that the smallest entry is the next merge.
 fn count_small(vocab: &Vocab, piece: &[u8]) -> usize {
-    merge_small(vocab, piece, &mut [0; SMALL + 1])
+    const INDEX: u32 = SMALL as u32 - 1;
+    let len = piece.len();
+    if !(2..=SMALL).contains(&len) {
+        return len.min(1);
+    }
+    // Room behind the piece, so that every key can be read as a block.
+    let mut text = [0; SMALL + 16];
+    text[..len].copy_from_slice(piece);
+    let mut joined = [u32::MAX; SMALL];
+    for (i, pair) in piece.windows(2).enumerate() {
+        joined[i] = pack(vocab.rank_of_pair(pair[0], pair[1]), i);
+    }
+    let rank = |start: usize, end: usize| {
+        let rank = match text[start % SMALL..].first_chunk() {
+            Some(block) if end - start <= KEY_BYTES => {
+                vocab.rank_of_key(Key::of_block(block, (end - start) as u8))
+            }
+            _ => vocab.rank_at(piece, start, end).unwrap_or(Rank::MAX),
+        };
+        pack(rank, start)
+    };
+    let lanes = len.next_multiple_of(8);
+    let mut starts = u64::MAX >> (SMALL - len);
+    // The start of the first part behind `at`, or the end.
+    let next = |starts: u64, at: usize| {
+        let behind = starts & (u64::MAX << at << 1);
+        if behind == 0 { len } else { behind.trailing_zeros() as usize }
+    };
+    loop {
+        let lowest = joined[..lanes].iter().fold(u32::MAX, |a, &b| a.min(b));
+        if lowest == u32::MAX {
+            return starts.count_ones() as usize;
+        }
+        let at = (lowest & INDEX) as usize;
+        let gone = next(starts, at);
+        starts &= !(1 << gone);
+        joined[gone] = u32::MAX;
+        let end = next(starts, gone);
+        joined[at] = if end < len { rank(at, next(starts, end)) } else { u32::MAX };
+        let before = starts & !(u64::MAX << at);
+        if before != 0 {
+            let previous = 63 - before.leading_zeros() as usize;
+            joined[previous] = rank(previous, end);
+        }
+    }
 }
 
-/// Fills `starts` with the boundaries of the result (both ends included), and counts its tokens.
-fn merge_small(vocab: &Vocab, piece: &[u8], starts: &mut [u8; SMALL + 1]) -> usize {
-    let rank_of =
-        |start: u8, end: u8| vocab.rank_at(piece, usize::from(start), usize::from(end)).unwrap_or(Rank::MAX);
-    let mut parts = piece.len();
-    // ranks[i] is the rank of parts i and i + 1 joined.
-    let mut ranks = [Rank::MAX; SMALL + 1];
-    for i in 0..=parts {
-        starts[i] = i as u8;
-        if i + 2 <= parts {
-            ranks[i] = rank_of(i as u8, i as u8 + 2);
-        }
-    }
-    loop {
-        let mut lowest = Rank::MAX;
-        let mut at = 0;
-        for (i, &rank) in ranks[..parts - 1].iter().enumerate() {
-            if rank < lowest {
-                (lowest, at) = (rank, i);
-            }
-        }
-        if lowest == Rank::MAX {
-            return parts;
-        }
-        starts.copy_within(at + 2..=parts, at + 1);
-        ranks.copy_within(at + 2..parts, at + 1);
-        parts -= 1;
-        ranks[parts - 1] = Rank::MAX;
-        if at + 2 <= parts {
-            ranks[at] = rank_of(starts[at], starts[at + 2]);
-        }
-        if at > 0 {
-            ranks[at - 1] = rank_of(starts[at - 1], starts[at + 1]);
-        }
-    }
+/// Rank and index in one word. Ranks take 18 bits, indices 6.
+fn pack(rank: Rank, index: usize) -> u32 {
+    if rank == Rank::MAX { u32::MAX } else { rank << 6 | index as u32 }
 }
 
 fn count_in_windows(
@@ -193,10 +228,21 @@ mod tests {
     }
 
     fn piece() -> impl Strategy<Value = Vec<u8>> {
-        let alphabets: [&[u8]; 6] =
-            [b"a", b"ab", b"abcdefghijklmnopqrstuvwxyz", b" ", b"=-*", "中文的是在不了有和人".as_bytes()];
-        prop::sample::select(alphabets.to_vec())
-            .prop_flat_map(|alphabet| prop::collection::vec(prop::sample::select(alphabet), 2..3000))
+        let alphabets = [
+            "a",
+            "ab",
+            "abcdefghijklmnopqrstuvwxyz",
+            " ",
+            "=-*",
+            "中文的是在不了有和人大家好我们",
+            "привет что",
+            "👍🏽👩\u{200d}é",
+        ];
+        prop::sample::select(alphabets.to_vec()).prop_flat_map(|alphabet| {
+            let characters: Vec<char> = alphabet.chars().collect();
+            prop::collection::vec(prop::sample::select(characters), 2..1500)
+                .prop_map(|characters| String::from_iter(characters).into_bytes())
+        })
     }
 
     proptest! {
@@ -209,8 +255,10 @@ mod tests {
                 for window in [MARGIN + 100, 1000] {
                     prop_assert_eq!(count_in_windows(vocab, &piece, window, &mut |_| true), Some(expected));
                 }
-                let small = &piece[..piece.len().min(SMALL)];
-                prop_assert_eq!(count_small(vocab, small), whole(vocab, small));
+                for len in 2..=piece.len().min(SMALL) {
+                    prop_assert_eq!(count_small(vocab, &piece[..len]), whole(vocab, &piece[..len]));
+                }
+                prop_assert_eq!(segments(vocab, &piece).map(|s| whole(vocab, s)).sum::<usize>(), expected);
             }
         }
     }

@@ -4,7 +4,8 @@
 //! ([`super::vocab`]) is one token, any other is merged from its bytes ([`super::bpe`]). Time is
 //! linear in the text and memory constant, on every input. The names of special tokens are plain text.
 
-use super::bpe;
+use super::counting::{self, Watch};
+use super::engine::Engine;
 use super::pretokenize::{Pattern, Progress};
 use super::vocab::{CL100K, O200K, P50K, R50K, Vocab};
 
@@ -62,47 +63,40 @@ impl Encoding {
     /// The number of tokens of `text`.
     pub fn count(&self, text: &str) -> usize {
         // Without limit and check nothing stops the count; zero is never taken.
-        self.run(text, &mut Watch::new(usize::MAX, None)).unwrap_or(0)
+        self.run(text, &mut Stop::new(usize::MAX, None)).unwrap_or(0)
     }
 
     /// The number of tokens of `text` if it is at most `limit`; the work stops once it is known to be more.
     pub fn count_upto(&self, text: &str, limit: usize) -> Option<usize> {
-        self.run(text, &mut Watch::new(limit, None))
+        self.run(text, &mut Stop::new(limit, None))
     }
 
     /// Like [`Encoding::count`], asking `check` every 64 KB of text or so, inside long pre-tokens too,
     /// whether to go on; `None` if it said no.
     pub fn count_with_check(&self, text: &str, check: &mut dyn FnMut() -> bool) -> Option<usize> {
-        self.run(text, &mut Watch::new(usize::MAX, Some(check)))
+        self.run(text, &mut Stop::new(usize::MAX, Some(check)))
     }
 
-    fn run(&self, text: &str, watch: &mut Watch) -> Option<usize> {
-        let text = text.as_bytes();
-        let mut count = 0;
-        let mut start = 0;
-        while start < text.len() {
-            let end = self.pattern.end(text, start, watch);
-            if !watch.reached(end) || watch.stopped {
-                return None;
-            }
-            count += if self.vocab.rank_at(text, start, end).is_some() {
-                1
-            } else {
-                bpe::count(self.vocab, &text[start..end], &mut |so_far| watch.allows(count + so_far))?
-            };
-            if count > watch.limit {
-                return None;
-            }
-            start = end;
-        }
-        Some(count)
+    /// [`Encoding::count_upto`] and [`Encoding::count_with_check`] in one: `None` where the limit is passed or `check`
+    /// said no, whichever comes first.
+    pub fn count_upto_with_check(
+        &self,
+        text: &str,
+        limit: usize,
+        check: &mut dyn FnMut() -> bool,
+    ) -> Option<usize> {
+        self.run(text, &mut Stop::new(limit, Some(check)))
+    }
+
+    fn run(&self, text: &str, watch: &mut Stop) -> Option<usize> {
+        counting::count(self.vocab, self.pattern, Engine::fastest(), text.as_bytes(), watch)
     }
 }
 
 const CHECK_EVERY: usize = 64 * 1024;
 
-/// What may end a count early.
-struct Watch<'a> {
+/// Limit and check.
+struct Stop<'a> {
     limit: usize,
     check: Option<&'a mut dyn FnMut() -> bool>,
     /// Position in the text at which `check` is due.
@@ -110,31 +104,29 @@ struct Watch<'a> {
     stopped: bool,
 }
 
-impl<'a> Watch<'a> {
-    fn new(limit: usize, check: Option<&'a mut dyn FnMut() -> bool>) -> Watch<'a> {
+impl<'a> Stop<'a> {
+    fn new(limit: usize, check: Option<&'a mut dyn FnMut() -> bool>) -> Stop<'a> {
         let next = if check.is_some() { CHECK_EVERY } else { usize::MAX };
-        Watch { limit, check, next, stopped: false }
-    }
-
-    /// Asks `check`, unless it has said no before.
-    fn asks(&mut self) -> bool {
-        self.stopped = self.stopped || self.check.as_mut().is_some_and(|check| !check());
-        !self.stopped
-    }
-
-    /// Between the windows of a long pre-token.
-    fn allows(&mut self, count: usize) -> bool {
-        count <= self.limit && self.asks()
+        Stop { limit, check, next, stopped: false }
     }
 }
 
-impl Progress for Watch<'_> {
+impl Progress for Stop<'_> {
     #[inline]
     fn reached(&mut self, position: usize) -> bool {
         if position < self.next {
             return true;
         }
         self.next = position.saturating_add(CHECK_EVERY);
-        self.asks()
+        // Once it has said no it is not asked again.
+        self.stopped = self.stopped || self.check.as_mut().is_some_and(|check| !check());
+        !self.stopped
+    }
+}
+
+impl Watch for Stop<'_> {
+    #[inline]
+    fn allows(&mut self, position: usize, count: usize) -> bool {
+        count <= self.limit && self.reached(position) && !self.stopped
     }
 }

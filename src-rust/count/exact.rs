@@ -36,9 +36,14 @@ impl Counter for ExactCounter {
         self.encoding.count_with_check(text, go_on).map(|n| n as u64).ok_or_else(Error::interrupted)
     }
 
-    fn count_upto(&self, text: &str, limit: u64, _: GoOn<'_>) -> Result<Option<u64>> {
+    fn count_upto(&self, text: &str, limit: u64, go_on: GoOn<'_>) -> Result<Option<u64>> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        Ok(self.encoding.count_upto(text, limit).map(|n| n as u64))
+        let mut stopped = false;
+        let counted = self.encoding.count_upto_with_check(text, limit, &mut || {
+            stopped |= !go_on();
+            !stopped
+        });
+        if stopped { Err(Error::interrupted()) } else { Ok(counted.map(|n| n as u64)) }
     }
 
     fn framing(&self, framing: Framing) -> FramingCost {

@@ -1,91 +1,99 @@
 //! Keys and hashes of the vocabulary tables; compiled into the library and into its build script.
 //!
-//! A token of up to fifteen bytes becomes one 16-byte [`Key`]: its bytes, zeros, and its length in
-//! the last byte. The length keeps `"a"` and `"a\0"` apart, and no key is all zero, so an empty slot
-//! never matches. Longer tokens are hashed over all their bytes and compared byte for byte.
+//! A token of up to sixteen bytes becomes one 16-byte [`Key`]: its bytes, then `0xff`. That byte occurs in
+//! no text, so the key also tells the length. (Tokens that hold it themselves can never be found in text
+//! and are left out.) Longer tokens are hashed over all their bytes and compared byte for byte.
 //!
-//! The tables are perfect hashes: the low bits of the hash name a bucket, the bucket's *pilot* (a
+//! The tables are perfect hashes: some bits of the hash name a bucket, the bucket's *pilot* (a
 //! byte found at build time) names the one slot a key can be in. A look-up is therefore one pilot,
 //! one slot and one comparison, whether it hits or misses, and cannot be made to collide.
 
 /// Longest token that fits a [`Key`].
-pub(crate) const KEY_BYTES: usize = 15;
+pub(crate) const KEY_BYTES: usize = 16;
 
-/// A short token as two little-endian words; the top byte of the second is the length.
+/// A short token as two little-endian words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Key {
     pub(crate) low: u64,
     pub(crate) high: u64,
 }
 
-/// `MASKS[n]` keeps the first `n` of sixteen bytes.
-const MASKS: [(u64, u64); 16] = {
-    let mut masks = [(0, 0); 16];
+/// `FILL[n]` has `0xff` in all but the first `n` of sixteen bytes; above sixteen in all of them, which gives a
+/// key that no token has. There is an entry for every byte, so that a byte needs no bounds check.
+static FILL: [(u64, u64); 256] = {
+    let mut fill = [(u64::MAX, u64::MAX); 256];
     let mut n = 0;
-    while n < 16 {
-        masks[n] = if n <= 8 {
-            (if n == 8 { u64::MAX } else { (1 << (8 * n)) - 1 }, 0)
-        } else {
-            (u64::MAX, (1 << (8 * (n - 8))) - 1)
+    while n <= KEY_BYTES {
+        fill[n] = match n {
+            0..8 => (u64::MAX << (8 * n), u64::MAX),
+            8..16 => (0, u64::MAX << (8 * (n - 8))),
+            _ => (0, 0),
         };
         n += 1;
     }
-    masks
+    fill
 };
 
 impl Key {
+    /// What empty slots hold; no text has this key, as `0xc0` occurs in none.
+    #[allow(dead_code, reason = "only the build script fills tables")]
+    pub(crate) const EMPTY: [u8; 16] = [0xc0; 16];
+
     /// The key of the first `len` bytes of `block`; what stands behind them does not matter.
-    /// `len` counts modulo 16, so callers check for lengths above [`KEY_BYTES`] themselves.
     #[inline(always)]
-    pub(crate) fn from_block(block: &[u8; 16], len: usize) -> Key {
-        let word = u128::from_le_bytes(*block);
-        let (low, high) = MASKS[len & 15];
-        Key { low: word as u64 & low, high: (word >> 64) as u64 & high | (len as u64) << 56 }
+    pub(crate) fn of_block(block: &[u8; 16], len: u8) -> Key {
+        let key = Key::from_bytes(block);
+        let (low, high) = FILL[usize::from(len)];
+        Key { low: key.low | low, high: key.high | high }
     }
 
     /// The key of `bytes` if they are few enough.
     #[inline]
     pub(crate) fn new(bytes: &[u8]) -> Option<Key> {
-        if bytes.len() > KEY_BYTES {
-            return None;
-        }
         let mut block = [0; 16];
-        block[..bytes.len()].copy_from_slice(bytes);
-        Some(Key::from_block(&block, bytes.len()))
+        block.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(Key::of_block(&block, bytes.len() as u8))
     }
 
-    /// The hash under `seed`.
+    /// The hash under `seed`, an odd number. Its top bits are good.
     #[inline(always)]
     pub(crate) fn hash(self, seed: u64) -> u64 {
-        fold(self.low ^ seed, self.high ^ SALT)
+        self.low.wrapping_mul(seed).wrapping_add(self.high.wrapping_mul(FACTOR))
+    }
+
+    /// The key that lies in a table as these bytes.
+    #[inline(always)]
+    pub(crate) fn from_bytes(bytes: &[u8; 16]) -> Key {
+        let word = u128::from_le_bytes(*bytes);
+        Key { low: word as u64, high: (word >> 64) as u64 }
     }
 
     /// The key as it lies in a table.
-    #[inline(always)]
+    #[allow(dead_code, reason = "only the build script fills tables")]
     pub(crate) fn to_bytes(self) -> [u8; 16] {
         (u128::from(self.low) | u128::from(self.high) << 64).to_le_bytes()
     }
 }
 
-/// Hash of a token too long for a [`Key`].
+/// Hash of a token too long for a [`Key`], under an odd `seed`.
 #[inline]
 pub(crate) fn hash_long(bytes: &[u8], seed: u64) -> u64 {
     let (blocks, rest) = bytes.as_chunks::<16>();
-    let mut state = seed ^ bytes.len() as u64;
-    for block in blocks {
-        let word = u128::from_le_bytes(*block);
-        state = fold(word as u64 ^ state, (word >> 64) as u64 ^ SALT);
-    }
+    let mut state = bytes.len() as u64;
     let mut last = [0; 16];
     last[..rest.len()].copy_from_slice(rest);
-    let word = u128::from_le_bytes(last);
-    fold(word as u64 ^ state, (word >> 64) as u64 ^ SALT)
+    for block in blocks.iter().chain([&last]) {
+        let block = Key::from_bytes(block);
+        let sum = Key { low: block.low ^ state, high: block.high }.hash(seed);
+        state = sum ^ sum >> 32;
+    }
+    state.wrapping_mul(FACTOR)
 }
 
 /// The bucket of a hash among `buckets` (a power of two).
 #[inline(always)]
 pub(crate) fn bucket(hash: u64, buckets: usize) -> usize {
-    hash as usize & (buckets - 1)
+    (hash ^ hash >> 32) as usize & (buckets - 1)
 }
 
 /// The slot of a hash whose bucket has this pilot, in a table of `2^(64 - shift)` slots.
@@ -94,11 +102,16 @@ pub(crate) fn slot(hash: u64, pilot: u8, shift: u32) -> usize {
     (hash.wrapping_mul(2 * u64::from(pilot) + 1) >> shift) as usize
 }
 
-const SALT: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Bits in the set of joints.
+pub(crate) const JOINTS: usize = 1 << 18;
 
-/// Multiplies to 128 bits and folds the halves together.
+/// Where the set of joints keeps the place in the middle of these four bytes.
+///
+/// The place is between two characters of several bytes, and the set says whether any token reaches
+/// across it. Several places share a bit, so a set bit means perhaps and a clear one means never.
 #[inline(always)]
-fn fold(a: u64, b: u64) -> u64 {
-    let product = u128::from(a) * u128::from(b);
-    product as u64 ^ (product >> 64) as u64
+pub(crate) fn joint(around: [u8; 4]) -> usize {
+    (u64::from(u32::from_le_bytes(around)).wrapping_mul(FACTOR) >> (64 - JOINTS.trailing_zeros())) as usize
 }
+
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -1,12 +1,23 @@
 //! Counting: exact encodings, heuristics and what providers add around the text.
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx2;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx512;
+pub(crate) mod batch;
 pub(crate) mod bpe;
+pub(crate) mod classify;
 pub mod counter;
+pub(crate) mod counting;
+pub(crate) mod cuts;
 pub mod encoding;
+pub(crate) mod engine;
 pub mod exact;
 pub mod framing;
 pub(crate) mod hash;
 pub mod heuristics;
+pub(crate) mod look_up;
+pub(crate) mod memo;
 pub mod models;
 pub(crate) mod pretokenize;
 pub(crate) mod unicode;

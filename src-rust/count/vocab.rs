@@ -4,10 +4,13 @@
 //! library's read-only data. Nothing is parsed or copied at run time; a look-up touches one byte of
 //! pilots and one slot (see [`super::hash`]), and the operating system loads the pages it touches.
 
-use super::hash::{KEY_BYTES, Key, bucket, hash_long, slot};
+use super::hash::{KEY_BYTES, Key, bucket, hash_long, joint, slot};
 
 /// Rank of a token: the order in which merges happen. Lower ranks merge first.
 pub(crate) type Rank = u32;
+
+/// How many vocabularies there are.
+pub(crate) const VOCABS: usize = 4;
 
 /// The bytes of a table file on a cache-line boundary.
 #[repr(C, align(64))]
@@ -21,6 +24,8 @@ struct Layout {
     long_slots: (usize, usize),
     long_pilots: (usize, usize),
     pool: (usize, usize),
+    pairs: (usize, usize),
+    joints: (usize, usize),
     seed: u64,
     long_seed: u64,
     longest: usize,
@@ -38,8 +43,12 @@ pub(crate) struct Vocab {
     long_shift: u32,
     long_seed: u64,
     pool: &'static [u8],
+    pairs: &'static [[u8; 4]],
+    joints: &'static [u8],
     /// Bytes of the longest token.
     pub(crate) longest: usize,
+    /// Which of the [`VOCABS`] this is.
+    pub(crate) number: usize,
     /// Tokens from this rank on are not part of the vocabulary.
     limit: Rank,
 }
@@ -50,12 +59,18 @@ thread_local! {
     pub(crate) static LOOK_UPS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
+#[inline(always)]
+fn count_look_up() {
+    #[cfg(test)]
+    LOOK_UPS.set(LOOK_UPS.get() + 1);
+}
+
 const fn part(file: &'static [u8], (start, end): (usize, usize)) -> &'static [u8] {
     file.split_at(end).0.split_at(start).1
 }
 
 impl Vocab {
-    const fn new(file: &'static [u8], layout: &Layout) -> Vocab {
+    const fn new(number: usize, file: &'static [u8], layout: &Layout) -> Vocab {
         let slots = part(file, layout.slots).as_chunks().0;
         let long_slots = part(file, layout.long_slots).as_chunks().0;
         Vocab {
@@ -69,14 +84,17 @@ impl Vocab {
             long_shift: 64 - long_slots.len().trailing_zeros(),
             long_seed: layout.long_seed,
             pool: part(file, layout.pool),
+            pairs: part(file, layout.pairs).as_chunks().0,
+            joints: part(file, layout.joints),
             longest: layout.longest,
+            number,
             limit: Rank::MAX,
         }
     }
 
     /// The same tokens without those of rank `limit` and above.
-    const fn below(&self, limit: Rank) -> Vocab {
-        Vocab { limit, ..*self }
+    const fn below(&self, limit: Rank, number: usize) -> Vocab {
+        Vocab { limit, number, ..*self }
     }
 
     /// The rank of `bytes` if they are a token.
@@ -90,11 +108,10 @@ impl Vocab {
     /// Knowing what follows in the text lets short candidates be read as one block.
     #[inline]
     pub(crate) fn rank_at(&self, text: &[u8], start: usize, end: usize) -> Option<Rank> {
-        #[cfg(test)]
-        LOOK_UPS.set(LOOK_UPS.get() + 1);
+        count_look_up();
         let rank = if end - start <= KEY_BYTES {
             let key = match text.get(start..).and_then(|rest| rest.first_chunk()) {
-                Some(block) => Key::from_block(block, end - start),
+                Some(block) => Key::of_block(block, (end - start) as u8),
                 None => Key::new(text.get(start..end)?)?,
             };
             self.short_rank(key)
@@ -109,10 +126,58 @@ impl Vocab {
         let hash = key.hash(self.seed);
         let pilot = *self.pilots.get(bucket(hash, self.pilots.len()))?;
         let place = slot(hash, pilot, self.shift);
-        if *self.slots.get(place)? != key.to_bytes() {
+        if Key::from_bytes(self.slots.get(place)?) != key {
             return None;
         }
         Some(Rank::from_le_bytes(*self.ranks.get(place)?))
+    }
+
+    /// The short tokens, with the table's size as a constant; `None` if it has another size.
+    #[inline]
+    pub(crate) fn table<const SLOTS: usize, const BUCKETS: usize>(&self) -> Option<Table<SLOTS, BUCKETS>> {
+        Some(Table {
+            slots: self.slots.try_into().ok()?,
+            pilots: self.pilots.try_into().ok()?,
+            seed: self.seed,
+            ranks: self.ranks,
+            limit: self.limit,
+        })
+    }
+
+    /// Whether some of the table's tokens are not part of the vocabulary.
+    #[inline]
+    pub(crate) fn is_limited(&self) -> bool {
+        self.limit != Rank::MAX
+    }
+
+    /// How many slots the table of short tokens has.
+    #[inline]
+    pub(crate) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The rank of a short token by its key, or [`Rank::MAX`].
+    #[inline]
+    pub(crate) fn rank_of_key(&self, key: Key) -> Rank {
+        count_look_up();
+        self.short_rank(key).filter(|&rank| rank < self.limit).unwrap_or(Rank::MAX)
+    }
+
+    /// The rank of two bytes, or [`Rank::MAX`].
+    #[inline]
+    pub(crate) fn rank_of_pair(&self, first: u8, second: u8) -> Rank {
+        count_look_up();
+        let place = usize::from(first) << 8 | usize::from(second);
+        let rank = self.pairs.get(place).map_or(Rank::MAX, |rank| Rank::from_le_bytes(*rank));
+        if rank < self.limit { rank } else { Rank::MAX }
+    }
+
+    /// Whether a token may reach across the place in the middle of these bytes, which lies between two
+    /// characters of several bytes. `false` is certain.
+    #[inline]
+    pub(crate) fn may_join(&self, around: [u8; 4]) -> bool {
+        let place = joint(around);
+        self.joints.get(place / 8).is_none_or(|bits| bits >> (place % 8) & 1 != 0)
     }
 
     fn long_rank(&self, bytes: &[u8]) -> Option<Rank> {
@@ -128,11 +193,36 @@ impl Vocab {
     }
 }
 
+/// Membership of short tokens, for the counting loop: sizes are constants and need no checks.
+#[derive(Clone, Copy)]
+pub(crate) struct Table<const SLOTS: usize, const BUCKETS: usize> {
+    slots: &'static [[u8; 16]; SLOTS],
+    pilots: &'static [u8; BUCKETS],
+    seed: u64,
+    ranks: &'static [[u8; 4]],
+    limit: Rank,
+}
+
+impl<const SLOTS: usize, const BUCKETS: usize> Table<SLOTS, BUCKETS> {
+    /// Whether no token has this key. `LIMITED` vocabularies look at the rank too.
+    #[inline(always)]
+    pub(crate) fn lacks<const LIMITED: bool>(&self, key: Key) -> bool {
+        let hash = key.hash(self.seed);
+        let pilot = self.pilots[bucket(hash, BUCKETS)];
+        let place = slot(hash, pilot, 64 - SLOTS.trailing_zeros());
+        let entry = Key::from_bytes(&self.slots[place]);
+        let over =
+            LIMITED && self.ranks.get(place).is_none_or(|rank| Rank::from_le_bytes(*rank) >= self.limit);
+        // One value instead of two conditions, so that nothing branches on it.
+        (entry.low ^ key.low) | (entry.high ^ key.high) | u64::from(over) != 0
+    }
+}
+
 mod tables {
     use super::{Aligned, Layout, Vocab};
     include!(concat!(env!("OUT_DIR"), "/vocab.rs"));
 
-    pub(crate) static R50K: Vocab = P50K.below(50_256);
+    pub(crate) static R50K: Vocab = P50K.below(50_256, 3);
 }
 pub(crate) use tables::{CL100K, O200K, P50K, R50K};
 
@@ -151,6 +241,10 @@ mod tests {
                 continue;
             }
             assert!(rank < limit);
+            if bytes.contains(&0xff) {
+                // In no text.
+                continue;
+            }
             longest = longest.max(bytes.len());
             assert_eq!(vocab.rank(&bytes), Some(rank));
             let mut inside = b"<<".to_vec();

@@ -1,0 +1,63 @@
+//! `cargo bench --bench throughput`: one line a text, fast enough to run after every change.
+//!
+//! Prints the first count of each text in this process and the best of many warm ones. With
+//! `-- --write DIR` it writes the texts there instead, for measuring other libraries on the same bytes.
+
+mod texts;
+
+use foldline::count::encoding::Encoding;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+fn time(mut work: impl FnMut()) -> Duration {
+    let start = Instant::now();
+    work();
+    start.elapsed()
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if let Some(at) = arguments.iter().position(|a| a == "--write") {
+        let dir = arguments.get(at + 1).map_or(".", String::as_str);
+        for (kind, text) in texts::texts() {
+            if let Err(error) = std::fs::write(format!("{dir}/{kind}.txt"), text) {
+                eprintln!("{dir}: {error}");
+            }
+        }
+        return;
+    }
+    println!("{:<12} {:<14} {:>9} {:>9} {:>9} {:>9}", "encoding", "text", "first", "warm", "2 KB", "200 B");
+    println!("{:<12} {:<14} {:>9} {:>9} {:>9} {:>9}", "", "", "MB/s", "MB/s", "ns", "ns");
+    for name in ["o200k_base", "cl100k_base"] {
+        let Some(encoding) = Encoding::get(name) else { continue };
+        for (kind, text) in texts::texts() {
+            let count = |text: &str| {
+                black_box(encoding.count(black_box(text)));
+            };
+            let speed = |time: Duration| text.len() as f64 / time.as_secs_f64() / 1e6;
+            let first = time(|| count(&text));
+            let warm = (0..40).map(|_| time(|| count(&text))).min().unwrap_or_default();
+            let small = |bytes: usize| {
+                let parts: Vec<&str> = cut(&text, bytes).collect();
+                let all =
+                    (0..10).map(|_| time(|| parts.iter().for_each(|p| count(p)))).min().unwrap_or_default();
+                all.as_nanos() as f64 / parts.len() as f64
+            };
+            let (kb, short) = (small(2_000), small(200));
+            println!(
+                "{name:<12} {kind:<14} {:>9.0} {:>9.0} {kb:>9.0} {short:>9.0}",
+                speed(first),
+                speed(warm)
+            );
+        }
+    }
+}
+
+fn cut(text: &str, bytes: usize) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (part, after) = rest.split_at(texts::boundary(rest, bytes));
+        rest = after;
+        (!part.is_empty()).then_some(part)
+    })
+}

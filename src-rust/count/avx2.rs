@@ -1,0 +1,132 @@
+//! Classes of 64 bytes with AVX2: a byte's class is the `and` of two table entries, one for each half.
+
+#![allow(unsafe_code)]
+
+use super::classify::{Block, Masks};
+use std::arch::x86_64::*;
+
+// One bit for each product of high halves and low halves; two for letters, whose rows differ.
+const LETTER_1: u8 = 1; // 41..4f, 61..6f
+const LETTER_2: u8 = 2; // 50..5a, 70..7a
+const NUMBER: u8 = 4;
+const TAB: u8 = 8; // 09, 0b, 0c
+const SPACE: u8 = 16;
+const NEWLINE: u8 = 32;
+const QUOTE: u8 = 64;
+const SLASH: u8 = 128;
+
+const fn low_half(half: u8) -> u8 {
+    (if half >= 1 { LETTER_1 } else { 0 })
+        | (if half <= 10 { LETTER_2 } else { 0 })
+        | (if half <= 9 { NUMBER } else { 0 })
+        | (if half == 9 || half == 11 || half == 12 { TAB } else { 0 })
+        | (if half == 0 { SPACE } else { 0 })
+        | (if half == 10 || half == 13 { NEWLINE } else { 0 })
+        | (if half == 7 { QUOTE } else { 0 })
+        | (if half == 15 { SLASH } else { 0 })
+}
+
+const fn high_half(half: u8) -> u8 {
+    match half {
+        0 => TAB | NEWLINE,
+        2 => SPACE | QUOTE | SLASH,
+        3 => NUMBER,
+        4 | 6 => LETTER_1,
+        5 | 7 => LETTER_2,
+        _ => 0,
+    }
+}
+
+const LOW: [u8; 16] = {
+    let mut table = [0; 16];
+    let mut half = 0;
+    while half < 16 {
+        table[half] = low_half(half as u8);
+        half += 1;
+    }
+    table
+};
+const HIGH: [u8; 16] = {
+    let mut table = [0; 16];
+    let mut half = 0;
+    while half < 16 {
+        table[half] = high_half(half as u8);
+        half += 1;
+    }
+    table
+};
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn table(entries: &[u8; 16]) -> __m256i {
+    let word = u128::from_le_bytes(*entries);
+    _mm256_broadcastsi128_si256(_mm_set_epi64x((word >> 64) as i64, word as i64))
+}
+
+/// Bit `7 - LEFT` of every byte of the two halves.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn bits<const LEFT: i32>(low: __m256i, high: __m256i) -> u64 {
+    let low = _mm256_movemask_epi8(_mm256_slli_epi16::<LEFT>(low)) as u32;
+    let high = _mm256_movemask_epi8(_mm256_slli_epi16::<LEFT>(high)) as u32;
+    u64::from(low) | u64::from(high) << 32
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn classes(bytes: __m256i) -> __m256i {
+    // A shuffle gives zero where the index has its top bit set, so wide bytes have no class.
+    let low = _mm256_shuffle_epi8(table(&LOW), bytes);
+    let halves = _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), _mm256_set1_epi8(0x0f));
+    _mm256_and_si256(low, _mm256_shuffle_epi8(table(&HIGH), halves))
+}
+
+/// Classifies 64 bytes.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(crate) fn classify(block: &Block) -> Masks {
+    let (halves, _) = block.as_chunks::<32>();
+    // SAFETY: both loads read 32 bytes of the 64 that `block` refers to; loadu needs no alignment.
+    let (a, b) = unsafe {
+        (_mm256_loadu_si256(halves[0].as_ptr().cast()), _mm256_loadu_si256(halves[1].as_ptr().cast()))
+    };
+    let (class_a, class_b) = (classes(a), classes(b));
+    let letter = bits::<7>(class_a, class_b) | bits::<6>(class_a, class_b);
+    let small = bits::<2>(a, b);
+    let wide = bits::<0>(a, b);
+    let number = bits::<5>(class_a, class_b);
+    let space = bits::<3>(class_a, class_b);
+    let blank = bits::<4>(class_a, class_b) | space;
+    let newline = bits::<2>(class_a, class_b);
+    Masks {
+        upper: letter & !small,
+        lower: letter & small,
+        caseless: 0,
+        number,
+        blank,
+        space,
+        newline,
+        quote: bits::<1>(class_a, class_b),
+        slash: bits::<0>(class_a, class_b),
+        symbol: !(letter | number | blank | newline | wide),
+        wide,
+        lead: wide & bits::<1>(a, b),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::classify::{portable, samples};
+
+    #[test]
+    fn equals_the_portable_version() {
+        if !is_x86_feature_detected!("avx2") {
+            println!("skipped: no AVX2");
+            return;
+        }
+        for block in samples() {
+            // SAFETY: AVX2 was detected above.
+            assert_eq!(unsafe { super::classify(&block) }, portable(&block), "{block:?}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Which processor features the hot loops are compiled for, chosen at run time.
+//!
+//! Every engine runs the same code; they differ in how bytes are classified and bits are spread, and in the
+//! instructions the compiler may use. The library itself is built for any processor of its architecture.
+
+use super::batch::{self, Batch};
+use super::classify;
+use super::look_up::{Misses, Window, look_up};
+use super::vocab::Vocab;
+
+/// What the hot loops are compiled for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Engine {
+    /// Any processor.
+    Portable,
+    /// x86-64 since about 2013.
+    #[cfg(target_arch = "x86_64")]
+    Avx2(x86::Detected),
+    /// x86-64 since about 2019 (servers) and 2022 (AMD).
+    #[cfg(target_arch = "x86_64")]
+    Avx512(x86::Detected),
+}
+
+impl Engine {
+    /// The engines that this processor runs, the fastest last.
+    pub(crate) fn all() -> impl Iterator<Item = Engine> {
+        #[cfg(target_arch = "x86_64")]
+        let fast = [x86::Detected::avx2().map(Engine::Avx2), x86::Detected::avx512().map(Engine::Avx512)];
+        #[cfg(not(target_arch = "x86_64"))]
+        let fast = [];
+        std::iter::once(Engine::Portable).chain(fast.into_iter().flatten())
+    }
+
+    /// The fastest engine that this processor runs.
+    #[inline]
+    pub(crate) fn fastest() -> Engine {
+        Engine::all().last().unwrap_or(Engine::Portable)
+    }
+
+    /// [`Batch::cut`].
+    pub(crate) fn cut<const P: u8>(self, batch: &mut Batch, text: &[u8]) {
+        match self {
+            Engine::Portable => {
+                batch.cut::<P>(text, classify::portable, |starts, offset, room| {
+                    batch::spread(starts, offset, room)
+                });
+            }
+            #[cfg(target_arch = "x86_64")]
+            Engine::Avx2(detected) => detected.cut_avx2::<P>(batch, text),
+            #[cfg(target_arch = "x86_64")]
+            Engine::Avx512(detected) => detected.cut_avx512::<P>(batch, text),
+        }
+    }
+
+    /// [`look_up`].
+    pub(crate) fn look_up(self, vocab: &Vocab, batch: &Batch, window: &Window, misses: &mut Misses) {
+        match self {
+            Engine::Portable => look_up(vocab, batch, window, misses),
+            #[cfg(target_arch = "x86_64")]
+            Engine::Avx2(detected) | Engine::Avx512(detected) => {
+                detected.look_up(vocab, batch, window, misses);
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+mod x86 {
+    use super::super::{avx2, avx512};
+    use super::{Batch, Misses, Vocab, Window, batch, look_up};
+
+    /// Proof that features were detected: AVX2 and its companions, or these and AVX-512.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+    pub(crate) struct Detected {
+        avx512: bool,
+    }
+
+    impl Detected {
+        #[inline]
+        pub(crate) fn avx2() -> Option<Detected> {
+            let detected = is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("lzcnt")
+                && is_x86_feature_detected!("popcnt");
+            detected.then_some(Detected { avx512: false })
+        }
+
+        #[inline]
+        pub(crate) fn avx512() -> Option<Detected> {
+            let detected = Detected::avx2().is_some()
+                && is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512vbmi")
+                && is_x86_feature_detected!("avx512vbmi2");
+            detected.then_some(Detected { avx512: true })
+        }
+
+        #[inline]
+        pub(super) fn cut_avx2<const P: u8>(self, batch: &mut Batch, text: &[u8]) {
+            // SAFETY: every way to make a `Detected` has checked for AVX2 and its companions.
+            unsafe { cut_avx2::<P>(batch, text) }
+        }
+
+        #[inline]
+        pub(super) fn cut_avx512<const P: u8>(self, batch: &mut Batch, text: &[u8]) {
+            if self.avx512 {
+                // SAFETY: `avx512` is set only where all its features were found.
+                unsafe { cut_avx512::<P>(batch, text) }
+            } else {
+                self.cut_avx2::<P>(batch, text);
+            }
+        }
+
+        #[inline]
+        pub(super) fn look_up(self, vocab: &Vocab, batch: &Batch, window: &Window, misses: &mut Misses) {
+            // SAFETY: every way to make a `Detected` has checked for AVX2 and its companions.
+            unsafe { look_up_avx2(vocab, batch, window, misses) }
+        }
+    }
+
+    // As a closure `spread` is compiled for the features of the function around it.
+    #[allow(clippy::redundant_closure)]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn cut_avx2<const P: u8>(batch: &mut Batch, text: &[u8]) {
+        batch.cut::<P>(
+            text,
+            |block| avx2::classify(block),
+            |starts, offset, room| batch::spread(starts, offset, room),
+        );
+    }
+
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512vbmi,avx512vbmi2")]
+    fn cut_avx512<const P: u8>(batch: &mut Batch, text: &[u8]) {
+        batch.cut::<P>(
+            text,
+            |block| avx512::classify(block),
+            |starts, offset, room| avx512::spread(starts, offset, room),
+        );
+    }
+
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn look_up_avx2(vocab: &Vocab, batch: &Batch, window: &Window, misses: &mut Misses) {
+        look_up(vocab, batch, window, misses);
+    }
+}
