@@ -232,13 +232,15 @@ impl TokenCounter {
 
 /// A limit in tokens. What no count reaches is as good as no limit.
 fn limit_of(limit: &Bound<'_, PyAny>) -> PyResult<u64> {
-    let bad =
-        || exception(limit.py(), Error::config("bad_limit", "limit", "a limit is a whole number from 0"));
-    let whole = limit.is_instance_of::<PyInt>() && !limit.is_instance_of::<PyBool>();
-    match limit.extract::<u64>() {
-        Ok(limit) if whole => Ok(limit),
-        Err(_) if whole && limit.gt(0)? => Ok(u64::MAX),
-        _ => Err(bad()),
+    let bad = |code, detail| exception(limit.py(), Error::config(code, "limit", detail));
+    if limit.is_instance_of::<PyBool>() {
+        return Err(bad("bad_limit", "a limit is a whole number"));
+    }
+    match (limit.extract::<u64>(), limit.cast::<PyInt>()) {
+        (Ok(limit), _) => Ok(limit),
+        (Err(_), Ok(huge)) if huge.gt(0)? => Ok(u64::MAX),
+        (Err(_), Ok(_)) => Err(bad("negative_limit", "a limit is at least 0")),
+        (Err(_), Err(_)) => Err(bad("bad_limit", "a limit is a whole number")),
     }
 }
 
