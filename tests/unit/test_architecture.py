@@ -118,8 +118,10 @@ def test_the_crate_denies_unsafe_code() -> None:
 
 
 def public_files() -> list[Path]:
-    files = sorted(PYTHON.rglob("*.py"))
-    return [f for f in files if f.name == "__init__.py" or not f.name.startswith("_")]
+    """Modules whose names, and whose packages' names, begin with no underscore."""
+    paths = [file.relative_to(PYTHON) for file in sorted(PYTHON.rglob("*.py"))]
+    is_public = [all(part == "__init__.py" or not part.startswith("_") for part in path.parts) for path in paths]
+    return [PYTHON / path for path, public in zip(paths, is_public) if public]
 
 
 def module_name(file: Path) -> str:

@@ -1,0 +1,528 @@
+"""`read`: every format that files come in, told apart by content alone."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import foldline as fl
+from foldline.errors import ConfigError
+from unit.samples import anthropic_call, anthropic_result, assistant, openai_call, openai_result, user
+
+DATA = Path(__file__).resolve().parents[2] / "examples" / "data"
+
+OPENAI = [user("Go."), openai_call(), openai_result(content="r"), assistant("Done.")]
+ANTHROPIC = [user("Go."), anthropic_call(), anthropic_result(content="r"), assistant("Done.")]
+
+
+def line(value: Any) -> bytes:
+    """A value as a line of JSON."""
+    return json.dumps(value).encode() + b"\n"
+
+
+def lines(values: Iterable[Any]) -> bytes:
+    """Values, one a line."""
+    return b"".join(map(line, values))
+
+
+class Shelf:
+    """A folder for files, and what reading them gives."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.problems: list[fl.Problem] = []
+
+    def put(self, data: bytes, name: str = "file.jsonl") -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        return path
+
+    def read(self, data: bytes, name: str = "file.jsonl") -> list[fl.StoredTranscript]:
+        return list(fl.read(self.put(data, name), on_problem=self.problems.append))
+
+    def read_one(self, data: bytes, name: str = "file.jsonl") -> fl.StoredTranscript:
+        (transcript,) = self.read(data, name)
+        return transcript
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Shelf:
+    return Shelf(tmp_path)
+
+
+# --- Messages and conversations ----------------------------------------------------------------------
+
+LAYOUTS: list[tuple[str, Any]] = [
+    ("a list of messages, one document", lambda m: json.dumps(m).encode()),
+    ("a list of messages, indented", lambda m: json.dumps(m, indent=2).encode()),
+    ("one message a line", lines),
+    ("one message a line, no newline at the end", lambda m: lines(m)[:-1]),
+    ("a conversation", lambda m: line({"messages": m})),
+    ("a conversation, indented", lambda m: json.dumps({"id": "c", "messages": m}, indent=1).encode()),
+    ("a list of one conversation", lambda m: line([{"messages": m}])),
+    ("a list of one list", lambda m: line([m])),
+    ("a trajectory", lambda m: line({"task": 1, "traj": m})),
+    ("a history", lambda m: line({"history": m})),
+    ("a request body", lambda m: line({"model": "x", "messages": m, "max_tokens": 5})),
+    ("a request of a batch", lambda m: line({"custom_id": "1", "method": "POST", "body": {"messages": m}})),
+    ("escaped as ASCII", lambda m: json.dumps(m, ensure_ascii=True).encode()),
+    ("with a byte order mark", lambda m: b"\xef\xbb\xbf" + line({"messages": m})),
+    ("with CRLF", lambda m: lines(m).replace(b"\n", b"\r\n")),
+    ("with blank lines", lambda m: b"\n\n" + lines(m).replace(b"\n", b"\n \t\n")),
+]
+each_layout = pytest.mark.parametrize("write", [case[1] for case in LAYOUTS], ids=[case[0] for case in LAYOUTS])
+each_dialect = pytest.mark.parametrize(
+    ("format", "messages"), [("openai_chat", OPENAI), ("anthropic", ANTHROPIC)], ids=["OpenAI", "Anthropic"]
+)
+
+
+@each_layout
+@each_dialect
+@pytest.mark.parametrize("name", ["file.jsonl", "file.json", "file.txt", "file", "file.csv"])
+def test_a_conversation_is_read_from_every_layout_whatever_the_name(
+    shelf: Shelf, format: str, messages: list[Any], write: Any, name: str
+) -> None:
+    transcript = shelf.read_one(write(messages), name)
+    assert transcript.messages == messages
+    assert transcript.format == format
+    assert transcript.meta["path"] == str(shelf.folder / name)
+    assert shelf.problems == []
+
+
+@pytest.mark.parametrize("write", [lines, lambda m: line({"messages": m}), lambda m: json.dumps(m).encode()])
+@pytest.mark.parametrize("name", ["file.jsonl.gz", "file.gz", "file.jsonl", "file"])
+def test_gzip_is_recognised_by_content(shelf: Shelf, write: Any, name: str) -> None:
+    assert shelf.read_one(gzip.compress(write(OPENAI)), name).messages == OPENAI
+    assert shelf.problems == []
+
+
+def test_several_gzip_members_are_one_file(shelf: Shelf) -> None:
+    data = b"".join(gzip.compress(line({"id": i, "messages": OPENAI})) for i in range(3))
+    assert [t.id for t in shelf.read(data)] == ["0", "1", "2"]
+
+
+def test_each_line_may_be_a_conversation(shelf: Shelf) -> None:
+    data = lines({"id": f"c{i}", "messages": [user(f"hi {i}")], "tag": i} for i in range(5))
+    found = shelf.read(data)
+    assert [(t.id, t.messages[0]["content"]) for t in found] == [(f"c{i}", f"hi {i}") for i in range(5)]
+    assert [t.meta["line"] for t in found] == [1, 2, 3, 4, 5]
+    assert [t.meta["tag"] for t in found] == list(range(5))
+    assert shelf.problems == []
+
+
+def test_conversations_are_given_as_they_are_read(shelf: Shelf) -> None:
+    path = shelf.put(lines({"id": i, "messages": [user("x" * 10_000)]} for i in range(500)))
+    reading = fl.read(path)
+    assert next(reading).id == "0"
+    assert next(reading).id == "1"
+    reading.close()
+
+
+@pytest.mark.parametrize(
+    ("around", "id"),
+    [
+        ({"id": "a"}, "a"),
+        ({"session_id": "b"}, "b"),
+        ({"conversation_id": "c"}, "c"),
+        ({"id": "a", "session_id": "b"}, "a"),
+        ({"id": 17}, "17"),
+        ({}, "talks:0"),
+        ({"id": None}, "talks:0"),
+        ({"id": {"no": "text"}}, "talks:0"),
+        ({"id": ["a"]}, "talks:0"),
+    ],
+)
+def test_a_conversation_has_its_own_id_or_one_made_of_the_files_name(shelf: Shelf, around: Any, id: str) -> None:
+    assert shelf.read_one(line(around | {"messages": OPENAI}), "talks.jsonl.gz").id == id
+
+
+def test_ids_made_of_the_name_count_on(shelf: Shelf) -> None:
+    found = shelf.read(
+        lines([{"messages": OPENAI}, {"id": "own", "messages": OPENAI}, {"messages": OPENAI}]), "t.jsonl"
+    )
+    assert [t.id for t in found] == ["t:0", "own", "t:2"]
+
+
+def test_what_stood_around_the_messages_is_kept(shelf: Shelf) -> None:
+    tools = [{"type": "function", "function": {"name": "go"}}]
+    body = {"model": "m", "messages": OPENAI, "tools": tools, "system": "Be brief."}
+    assert shelf.read_one(line(body)).meta.items() >= {"model": "m", "tools": tools, "system": "Be brief."}.items()
+    wrapped = shelf.read_one(line({"custom_id": "c1", "body": body})).meta
+    assert wrapped.items() >= {"custom_id": "c1", "model": "m", "tools": tools}.items()
+
+
+@pytest.mark.parametrize("format", ["openai_chat", "anthropic", "pi"])
+def test_a_stored_format_decides_where_the_content_does_not(shelf: Shelf, format: str) -> None:
+    assert shelf.read_one(line({"format": format, "messages": [user("hi")]})).format == format
+
+
+@pytest.mark.parametrize("format", ["unheard of", 5, None, ["anthropic"]])
+def test_an_unknown_stored_format_is_judged_by_content(shelf: Shelf, format: Any) -> None:
+    assert shelf.read_one(line({"format": format, "messages": ANTHROPIC})).format == "anthropic"
+
+
+@pytest.mark.parametrize("data", [b"[]", b'{"messages": []}'])
+def test_a_conversation_may_be_empty(shelf: Shelf, data: bytes) -> None:
+    assert shelf.read_one(data).messages == []
+    assert shelf.problems == []
+
+
+def test_messages_come_out_as_json_has_them(shelf: Shelf) -> None:
+    odd = user([{"type": "x", "v": [1, 2.5, None, True, {"é\n": "対話🙂"}]}], unknown={"deep": [[[]]]}, n=10**30)
+    (message,) = shelf.read_one(line({"messages": [odd]})).messages
+    assert message == odd
+    assert list(message) == list(odd)
+
+
+def test_one_file_may_hold_everything(shelf: Shelf) -> None:
+    data = lines(
+        [
+            {"id": "a", "messages": OPENAI},
+            user("loose"),
+            {"type": "session", "id": "p"},
+            {"type": "message", "id": "1", "message": user("pi")},
+            claude("user", "u1", user("claude")),
+            {"id": "b", "messages": OPENAI},
+            assistant("loose too"),
+        ]
+    )
+    found = {t.id: [m["content"] for m in t.messages] for t in shelf.read(data)}
+    assert list(found) == ["a", "b", "file", "s1", "p"]
+    assert (found["file"], found["s1"], found["p"]) == (["loose", "loose too"], ["claude"], ["pi"])
+    assert shelf.problems == []
+
+
+# --- Claude Code -------------------------------------------------------------------------------------
+
+
+def claude(kind: str, uuid: str, message: Any = None, **more: Any) -> dict[str, Any]:
+    """An entry of a Claude Code session."""
+    entry = {"type": kind, "uuid": uuid, "sessionId": "s1", **more}
+    return entry if message is None else entry | {"message": message}
+
+
+def said(uuid: str, id: str, *blocks: Any, **more: Any) -> dict[str, Any]:
+    """An assistant's line: some blocks of the message with that id."""
+    return claude("assistant", uuid, {"id": id, "role": "assistant", "content": list(blocks)}, **more)
+
+
+def use(id: str) -> dict[str, Any]:
+    """A call."""
+    return {"type": "tool_use", "id": id, "name": "Bash", "input": {"command": "ls"}}
+
+
+def answer(id: str, **more: Any) -> dict[str, Any]:
+    """A result."""
+    return {"type": "tool_result", "tool_use_id": id, "content": f"result of {id}", **more}
+
+
+def text(words: str) -> dict[str, Any]:
+    """A text block."""
+    return {"type": "text", "text": words}
+
+
+def thinking() -> dict[str, Any]:
+    """A thinking block with its signature."""
+    return {"type": "thinking", "thinking": "Hm.", "signature": "c2lnbmF0dXJl"}
+
+
+def test_lines_with_one_message_id_are_one_message(shelf: Shelf) -> None:
+    entries = [
+        claude("user", "1", user("Go.")),
+        said("2", "m1", thinking()),
+        said("3", "m1", text("I will look.")),
+        said("4", "m1", use("a")),
+        claude("user", "5", user([answer("a", is_error=True)])),
+        said("6", "m2", text("Done.")),
+    ]
+    transcript = shelf.read_one(lines(entries))
+    assert (transcript.id, transcript.format) == ("s1", "anthropic")
+    assert transcript.messages == [
+        user("Go."),
+        assistant([thinking(), text("I will look."), use("a")]),
+        user([answer("a", is_error=True)]),
+        assistant([text("Done.")]),
+    ]
+    assert transcript.meta["entry_ids"] == [["1"], ["2", "3", "4"], ["5"], ["6"]]
+    assert fl.validate(transcript.messages, "anthropic") == []
+    assert shelf.problems == []
+
+
+def test_results_of_parallel_calls_are_one_message_behind_the_calls(shelf: Shelf) -> None:
+    entries = [
+        claude("user", "1", user("Go.")),
+        said("2", "m1", use("a")),
+        claude("user", "3", user([answer("a")])),
+        said("4", "m1", use("b")),
+        said("5", "m1", use("c")),
+        claude("user", "6", user([answer("c"), text("beside")])),
+        claude("user", "7", user("Hurry.")),
+        claude("user", "8", user([answer("b")])),
+        said("9", "m2", text("Done.")),
+    ]
+    transcript = shelf.read_one(lines(entries))
+    assert transcript.messages == [
+        user("Go."),
+        assistant([use("a"), use("b"), use("c")]),
+        user([answer("a"), answer("c"), answer("b"), text("beside")]),
+        user("Hurry."),
+        assistant([text("Done.")]),
+    ]
+    assert fl.validate(transcript.messages, "anthropic") == []
+    assert transcript.meta["entry_ids"][2] == ["3", "6", "8"]
+
+
+def test_a_repeated_call_id_is_answered_where_it_was_asked_last(shelf: Shelf) -> None:
+    entries = [
+        said("1", "m1", use("a")),
+        claude("user", "2", user([answer("a")])),
+        said("3", "m2", use("a")),
+        claude("user", "4", user([answer("a")])),
+    ]
+    roles = [len(m["content"]) for m in shelf.read_one(lines(entries)).messages]
+    assert roles == [1, 1, 1, 1]
+
+
+def test_a_result_without_a_call_stays_where_it_is(shelf: Shelf) -> None:
+    entries = [claude("user", "1", user([answer("gone")])), claude("user", "2", user("Go."))]
+    assert shelf.read_one(lines(entries)).messages == [user([answer("gone")]), user("Go.")]
+
+
+def test_what_sub_agents_wrote_is_a_transcript_of_its_own(shelf: Shelf) -> None:
+    entries = [
+        claude("user", "1", user("Go.")),
+        claude("user", "2", user("Sub task."), isSidechain=True),
+        said("3", "m1", text("Main.")),
+        said("4", "m2", text("Side."), isSidechain=True),
+    ]
+    main, side = shelf.read(lines(entries))
+    assert (main.id, side.id) == ("s1", "s1#sidechain")
+    assert main.messages == [user("Go."), assistant([text("Main.")])]
+    assert side.messages == [user("Sub task."), assistant([text("Side.")])]
+
+
+def test_a_boundary_and_its_summary_are_noted(shelf: Shelf) -> None:
+    entries = [
+        claude("user", "1", user("Go.")),
+        said("2", "m1", text("Done.")),
+        claude("system", "3", subtype="compact_boundary", compactMetadata={"trigger": "auto", "preTokens": 5}),
+        claude("user", "4", user("This session is continued."), isCompactSummary=True),
+        claude("user", "5", user("On.")),
+    ]
+    transcript = shelf.read_one(lines(entries))
+    assert len(transcript.messages) == 4
+    assert transcript.meta["compact_boundaries"] == [2]
+    assert transcript.meta["summaries"] == [2]
+    assert transcript.meta["skipped_entries"] == 1
+
+
+def test_entries_that_never_reach_a_model_are_skipped_and_counted(shelf: Shelf) -> None:
+    entries = [
+        {"type": "summary", "summary": "A title", "leafUuid": "x"},
+        {"type": "file-history-snapshot", "snapshot": {}},
+        claude("system", "1", content="hook output"),
+        claude("attachment", "2"),
+        claude("user", "3", user("Go.")),
+        {"type": "queue-operation", "operation": "enqueue"},
+        {"type": "progress", "data": 1},
+    ]
+    transcript = shelf.read_one(lines(entries))
+    assert transcript.messages == [user("Go.")]
+    assert transcript.meta["skipped_entries"] == 6
+    assert shelf.problems == []
+
+
+def test_a_repeated_entry_is_read_once_and_reported_with_its_line(shelf: Shelf) -> None:
+    entries = [claude("user", "1", user("Go.")), said("2", "m1", text("Done.")), claude("user", "1", user("Go."))]
+    assert len(shelf.read_one(lines(entries)).messages) == 2
+    assert [(p.code, p.line) for p in shelf.problems] == [("repeated_entry", 3)]
+
+
+def test_the_order_is_the_files_whatever_the_parents_say(shelf: Shelf) -> None:
+    parents = {"1": "3", "2": "2", "3": "gone", "4": None}
+    entries = [claude("user", uuid, user(uuid), parentUuid=parent) for uuid, parent in parents.items()]
+    assert [m["content"] for m in shelf.read_one(lines(entries)).messages] == ["1", "2", "3", "4"]
+    assert shelf.problems == []
+
+
+def test_a_text_beside_blocks_of_the_same_message_becomes_a_block(shelf: Shelf) -> None:
+    entries = [claude("assistant", "1", {"id": "m1", "role": "assistant", "content": "Hm."}), said("2", "m1", use("a"))]
+    assert shelf.read_one(lines(entries)).messages == [assistant([text("Hm."), use("a")])]
+
+
+def test_a_session_without_an_id_is_called_after_its_file(shelf: Shelf) -> None:
+    entry = claude("user", "1", user("Go."))
+    del entry["sessionId"]
+    assert shelf.read_one(line(entry), "0a1b.jsonl").id == "0a1b"
+
+
+def test_a_session_of_skipped_entries_alone_gives_nothing(shelf: Shelf) -> None:
+    assert shelf.read(line({"type": "summary", "summary": "A title"})) == []
+    assert shelf.problems == []
+
+
+# --- pi ----------------------------------------------------------------------------------------------
+
+
+def test_a_pi_session_is_its_messages(shelf: Shelf) -> None:
+    call = assistant(
+        [{"type": "toolCall", "id": "a", "name": "bash", "arguments": {"command": "ls"}}], stopReason="toolUse"
+    )
+    result = {"role": "toolResult", "toolCallId": "a", "toolName": "bash", "content": [text("r")], "isError": False}
+    shell = {"role": "bashExecution", "command": "ls", "output": "a b", "exitCode": 0}
+    entries = [
+        {"type": "session", "id": "p1", "cwd": "/src"},
+        {"type": "message", "id": "1", "message": user("Go.")},
+        {"type": "model_change", "id": "2"},
+        {"type": "message", "id": "3", "parentId": "1", "message": call},
+        {"type": "message", "id": "4", "message": result},
+        {"type": "compaction", "id": "5", "summary": "So far.", "firstKeptEntryId": "4"},
+        {"type": "message", "message": shell},
+    ]
+    transcript = shelf.read_one(lines(entries))
+    assert (transcript.id, transcript.format) == ("p1", "pi")
+    assert transcript.messages == [user("Go."), call, result, shell]
+    assert transcript.meta["entry_ids"] == [["1"], ["3"], ["4"], []]
+    assert transcript.meta["compact_boundaries"] == [3]
+    assert transcript.meta["skipped_entries"] == 3
+    assert shelf.problems == []
+
+
+def test_pi_messages_count_and_plan(shelf: Shelf) -> None:
+    entries = [{"type": "message", "message": user("word " * 40)} for _ in range(4)]
+    transcript = shelf.read_one(lines(entries), "talk.jsonl")
+    assert transcript.id == "talk"
+    plan = fl.plan(transcript.messages, fl.KeepMessages(1), counter="chars/4", format=transcript.format)
+    assert (plan.format, plan.cut) == ("pi", 3)
+
+
+# --- What is not read --------------------------------------------------------------------------------
+
+UNSUPPORTED = [
+    ({"type": "session_meta", "payload": {"id": "x"}}, "Codex"),
+    ({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}, "Gemini"),
+    ({"body": {"contents": []}}, "Gemini"),
+    ({"model": "m", "input": "hi"}, "Responses"),
+    ({"messages": [{"type": "function_call", "call_id": "a"}]}, "no role"),
+]
+
+
+@pytest.mark.parametrize(("value", "name"), UNSUPPORTED, ids=[name for _, name in UNSUPPORTED])
+def test_a_known_format_that_is_not_read_is_named(shelf: Shelf, value: Any, name: str) -> None:
+    assert shelf.read(lines([value] * 3)) == []
+    (problem,) = shelf.problems
+    assert (problem.code, problem.line) == ("unsupported_format", 1)
+    assert name in problem.detail
+
+
+@pytest.mark.parametrize(
+    "value", [5, "text", None, True, {}, {"a": 1}, [5], [{"a": 1}], {"messages": "text"}], ids=repr
+)
+def test_what_is_no_conversation_is_a_problem(shelf: Shelf, value: Any) -> None:
+    found = shelf.read(lines([value, {"id": "good", "messages": OPENAI}]))
+    assert [t.id for t in found] == ["good"]
+    assert [(p.code, p.line, p.offset) for p in shelf.problems] == [("unknown_record", 1, 0)]
+
+
+def test_a_file_of_nothing_but_other_things_is_one_problem(shelf: Shelf) -> None:
+    assert shelf.read(b"a,b,c\n1,2,3\n" * 500, "table.csv") == []
+    (problem,) = shelf.problems
+    assert (problem.code, problem.path) == ("no_transcript", str(shelf.folder / "table.csv"))
+
+
+def test_two_dialects_in_one_conversation_are_a_problem_of_that_conversation(shelf: Shelf) -> None:
+    mixed = [user("Go."), openai_call(), anthropic_result(), openai_result()]
+    found = shelf.read(lines([{"id": "mixed", "messages": mixed}, {"id": "good", "messages": OPENAI}]))
+    assert [t.id for t in found] == ["good"]
+    assert [(p.code, p.line, p.index) for p in shelf.problems] == [("ambiguous_format", 1, 2)]
+
+
+# --- Folders, standard input, samples ----------------------------------------------------------------
+
+
+def test_a_folder_is_read_file_by_file_in_the_order_of_names(shelf: Shelf) -> None:
+    for name in ("b.jsonl", "a/z.json", "a/deep/y.jsonl.gz", "c.txt", ".hidden.jsonl"):
+        data = line({"id": name, "messages": OPENAI})
+        shelf.put(gzip.compress(data) if name.endswith("gz") else data, name)
+    ids = [t.id for t in fl.read(shelf.folder)]
+    assert sorted(ids) == [".hidden.jsonl", "a/deep/y.jsonl.gz", "a/z.json", "b.jsonl", "c.txt"]
+    assert ids == [t.id for t in fl.read(str(shelf.folder))]
+    assert ids.index("b.jsonl") < ids.index("c.txt")
+
+
+def test_an_empty_folder_gives_nothing_and_is_no_problem(shelf: Shelf) -> None:
+    assert list(fl.read(shelf.folder, on_problem=shelf.problems.append, strict=True)) == []
+    assert shelf.problems == []
+
+
+def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = lines([{"id": "a", "messages": OPENAI}, {"messages": ANTHROPIC}])
+    for raw in (data, gzip.compress(data)):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(raw)))
+        found = list(fl.read("-"))
+        assert [(t.id, t.format) for t in found] == [("a", "openai_chat"), ("stdin:1", "anthropic")]
+        assert found[0].meta["path"] == "-"
+
+
+def test_a_missing_path_is_an_os_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        list(fl.read(tmp_path / "nothing"))
+
+
+def test_a_problem_says_where(shelf: Shelf) -> None:
+    shelf.read(line({"id": "a", "messages": OPENAI}) + b"{oops}\n")
+    (problem,) = shelf.problems
+    assert str(problem).startswith(f"{shelf.folder / 'file.jsonl'}, line 2, offset ")
+    assert problem.code in str(problem)
+
+
+def test_strict_is_no_trouble_where_all_is_well(shelf: Shelf) -> None:
+    assert len(list(fl.read(shelf.put(lines({"messages": OPENAI} for _ in range(3))), strict=True))) == 3
+
+
+def test_strict_stops_at_the_first_problem(shelf: Shelf) -> None:
+    good = line({"id": "good", "messages": OPENAI})
+    path = shelf.put(good + b"{oops}\n" + good + b"7\n" + good)
+    reading = fl.read(path, on_problem=shelf.problems.append, strict=True)
+    with pytest.raises(ConfigError) as caught:
+        for _ in range(3):
+            next(reading)
+    assert (caught.value.code, caught.value.path) == ("bad_json", "strict")
+    assert [p.code for p in shelf.problems] == ["bad_json"]
+    assert list(reading) == []
+
+
+SAMPLES = sorted(DATA.glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
+def test_the_samples_read_without_a_problem_and_fold(path: Path, shelf: Shelf) -> None:
+    found = list(fl.read(path, on_problem=shelf.problems.append, strict=True))
+    assert found
+    assert shelf.problems == []
+    assert len({t.id for t in found}) == len(found)
+    for transcript in found:
+        result = fl.compact(transcript.messages, fl.KeepFraction(0.3), counter="chars/4", format=transcript.format)
+        assert result.error is None
+        if result.tokens_before > 500:
+            assert result.tokens_after < result.tokens_before
+        if transcript.format != "pi":
+            provider = {"openai_chat": "openai", "anthropic": "anthropic"}[transcript.format]
+            before = {(each.code) for each in fl.validate(transcript.messages, provider)}
+            assert {(each.code) for each in fl.validate(result.messages, provider)} <= before
+
+
+def test_the_sample_session_has_all_its_calls() -> None:
+    (session,) = [t for t in fl.read(DATA / "claude-code-session.jsonl") if not t.id.endswith("#sidechain")]
+    blocks = [block for m in session.messages if isinstance(m["content"], list) for block in m["content"]]
+    assert sum(block["type"] == "tool_use" for block in blocks) == 96
+    assert sum(block["type"] == "thinking" for block in blocks) == 86
+    assert len(session.meta["compact_boundaries"]) == 1
+    assert len(session.meta["entry_ids"]) == len(session.messages)
