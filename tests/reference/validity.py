@@ -42,7 +42,8 @@ def openai_problems(messages: Sequence[RawMessage]) -> list[Problem]:
     for index, message in enumerate(messages):
         calls = [call.get("id") for call in message.get("tool_calls") or ()]
         answers = _run_of_tools(messages, index + 1)
-        if any(call not in [messages[at].get("tool_call_id") for at in answers] for call in calls):
+        given = [messages[at].get("tool_call_id") for at in answers]
+        if any(given.count(call) < calls.count(call) for call in calls):
             problems.append((index, "call_unanswered"))
         if message["role"] not in OPENAI_ROLES:
             problems.append((index, "unknown_role"))
