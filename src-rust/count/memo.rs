@@ -30,7 +30,8 @@ pub(crate) struct Memo {
     huge: Vec<(Vec<u8>, usize)>,
 }
 
-/// Four short answers in a cache line.
+/// Four short answers in a cache line. In a full set the newcomer's hash says whom it replaces: replacing the oldest
+/// would lose all answers of a set to a text that goes round more of them than it holds.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Line([(u64, u64); 4]);
@@ -45,7 +46,8 @@ struct Entry {
 
 const EMPTY: Entry = Entry { len: 0, count: 0, bytes: [0; LONGEST] };
 
-/// Where the answer for a piece would stand.
+/// Where the answer for a piece stands, if it is known.
+#[derive(Clone, Copy)]
 pub(crate) enum Place {
     Short(usize, Key),
     Long(usize),
@@ -62,60 +64,79 @@ impl Memo {
         }
     }
 
-    /// The count of `piece` if it is known, or else where to keep it.
+    /// Where the answer for `piece` would stand.
     #[inline]
-    pub(crate) fn find(&self, piece: &[u8]) -> Result<usize, Place> {
-        if piece.len() <= SHORTEST
-            && let Some(key) = Key::new(piece)
-        {
-            return self.find_key(key);
-        }
-        let hash = hash_ends(piece, SEED);
-        if piece.len() <= LONGEST {
-            let place = (hash >> (64 - LONG.trailing_zeros())) as usize;
-            for entry in &self.long[place] {
-                if entry.bytes.get(..usize::from(entry.len)) == Some(piece) {
-                    return Ok(usize::from(entry.count));
-                }
+    pub(crate) fn place(piece: &[u8]) -> Place {
+        match Key::new(piece) {
+            Some(key) if piece.len() <= SHORTEST => Memo::place_of_key(key),
+            _ if piece.len() <= LONGEST => {
+                Place::Long((hash_ends(piece, SEED) >> (64 - LONG.trailing_zeros())) as usize)
             }
-            return Err(Place::Long(place));
+            _ if piece.len() <= HUGEST => {
+                Place::Huge((hash_ends(piece, SEED) >> (64 - HUGE.trailing_zeros())) as usize)
+            }
+            _ => Place::Nowhere,
         }
-        if piece.len() <= HUGEST {
-            let place = (hash >> (64 - HUGE.trailing_zeros())) as usize;
-            let (bytes, count) = &self.huge[place];
-            return if bytes == piece { Ok(*count) } else { Err(Place::Huge(place)) };
-        }
-        Err(Place::Nowhere)
     }
 
-    /// The count of a piece of up to fifteen bytes if it is known, or else where to keep it.
+    /// Where the answer for a piece of up to fifteen bytes would stand.
+    #[inline(always)]
+    pub(crate) fn place_of_key(key: Key) -> Place {
+        Place::Short((key.hash(SEED) >> (64 - SHORT.trailing_zeros())) as usize, key)
+    }
+
+    /// Reads from the cache line of a place. What it says means nothing.
+    #[inline(always)]
+    pub(crate) fn touch(&self, place: &Place) -> u8 {
+        match *place {
+            Place::Short(place, _) => self.short[place].0[0].0 as u8,
+            Place::Long(place) => self.long[place][0].len,
+            Place::Huge(_) | Place::Nowhere => 0,
+        }
+    }
+
+    /// The count of `piece`, which has this place, if it is known.
     #[inline]
-    pub(crate) fn find_key(&self, key: Key) -> Result<usize, Place> {
-        let place = (key.hash(SEED) >> (64 - SHORT.trailing_zeros())) as usize;
-        let mut found = 0;
-        for &(low, high) in &self.short[place].0 {
-            let differs = (low ^ key.low) | ((high | 0xff << COUNT_SHIFT) ^ key.high);
-            // At most one of them matches.
-            found |= if differs == 0 { high >> COUNT_SHIFT } else { 0 };
+    pub(crate) fn find(&self, place: &Place, piece: &[u8]) -> Option<usize> {
+        match *place {
+            Place::Short(place, key) => {
+                let mut found = 0;
+                for &(low, high) in &self.short[place].0 {
+                    let differs = (low ^ key.low) | ((high | 0xff << COUNT_SHIFT) ^ key.high);
+                    // At most one of them matches.
+                    found |= if differs == 0 { high >> COUNT_SHIFT } else { 0 };
+                }
+                (found != 0).then_some(found as usize)
+            }
+            Place::Long(place) => {
+                let known = |entry: &&Entry| entry.bytes.get(..usize::from(entry.len)) == Some(piece);
+                self.long[place].iter().find(known).map(|entry| usize::from(entry.count))
+            }
+            Place::Huge(place) => {
+                let (bytes, count) = &self.huge[place];
+                (bytes == piece).then_some(*count)
+            }
+            Place::Nowhere => None,
         }
-        if found == 0 { Err(Place::Short(place, key)) } else { Ok(found as usize) }
     }
 
-    /// Keeps the count of `piece`, for which [`Memo::find`] gave this place.
-    pub(crate) fn keep(&mut self, place: Place, piece: &[u8], count: usize) {
-        match place {
+    /// Keeps the count of `piece`, which has this place.
+    pub(crate) fn keep(&mut self, place: &Place, piece: &[u8], count: usize) {
+        match *place {
             Place::Short(place, key) => {
                 debug_assert!(piece.len() <= SHORTEST && (1..=SHORTEST).contains(&count));
                 let set = &mut self.short[place].0;
-                set.copy_within(..3, 1);
-                set[0] = (key.low, key.high << 8 >> 8 | (count as u64) << COUNT_SHIFT);
+                let free = set.iter().position(|&entry| entry == (0, 0));
+                set[free.unwrap_or((key.hash(SEED) >> 32) as usize % 4)] =
+                    (key.low, key.high << 8 >> 8 | (count as u64) << COUNT_SHIFT);
             }
             Place::Long(place) => {
                 let set = &mut self.long[place];
-                set[1] = set[0];
-                set[0].len = piece.len() as u8;
-                set[0].count = count as u8;
-                set[0].bytes[..piece.len()].copy_from_slice(piece);
+                let free = set.iter().position(|entry| entry.len == 0);
+                let entry = &mut set[free.unwrap_or((hash_ends(piece, SEED) >> 32) as usize % 2)];
+                entry.len = piece.len() as u8;
+                entry.count = count as u8;
+                entry.bytes[..piece.len()].copy_from_slice(piece);
             }
             Place::Huge(place) => {
                 let (bytes, known) = &mut self.huge[place];
@@ -170,7 +191,8 @@ mod tests {
     #[test]
     fn answers_are_those_that_were_kept() {
         let mut memo = Memo::new();
-        assert!(memo.find(b"").is_err() && memo.find(b"\0").is_err() && memo.find(&[0; 16]).is_err());
+        let find = |memo: &Memo, piece: &[u8]| memo.find(&Memo::place(piece), piece);
+        assert!([&b""[..], b"\0", &[0; 16]].iter().all(|piece| find(&memo, piece).is_none()));
         let text: Vec<u8> = (0..4000u32)
             .flat_map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes())
             .map(|b| b & 0x7f)
@@ -180,13 +202,13 @@ mod tests {
             |piece: &[u8]| piece.iter().map(|&b| usize::from(b)).sum::<usize>() % piece.len().min(15) + 1;
         for _ in 0..2 {
             for piece in pieces() {
-                match memo.find(piece) {
-                    Ok(found) => assert_eq!(found, count(piece)),
-                    Err(place) => memo.keep(place, piece, count(piece)),
+                match find(&memo, piece) {
+                    Some(found) => assert_eq!(found, count(piece)),
+                    None => memo.keep(&Memo::place(piece), piece, count(piece)),
                 }
             }
         }
-        let known = pieces().filter(|piece| memo.find(piece).is_ok()).count();
+        let known = pieces().filter(|piece| find(&memo, piece).is_some()).count();
         assert!(known > 300, "{known} known");
     }
 
