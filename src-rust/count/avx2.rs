@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use super::classify::{Block, Masks};
+use super::classify::{Block, Leads, Masks};
 use std::arch::x86_64::*;
 
 // One bit for each product of high halves and low halves; two for letters, whose rows differ.
@@ -114,9 +114,35 @@ pub(crate) fn classify(block: &Block) -> Masks {
     }
 }
 
+/// [`Leads`] of a block.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(crate) fn leads(block: &Block) -> Leads {
+    let (halves, _) = block.as_chunks::<32>();
+    // SAFETY: both loads read 32 bytes of the 64 that `block` refers to; loadu needs no alignment.
+    let (a, b) = unsafe {
+        (_mm256_loadu_si256(halves[0].as_ptr().cast()), _mm256_loadu_si256(halves[1].as_ptr().cast()))
+    };
+    let equal = |byte: u8| {
+        let byte = _mm256_set1_epi8(byte as i8);
+        bits::<0>(_mm256_cmpeq_epi8(a, byte), _mm256_cmpeq_epi8(b, byte))
+    };
+    // Signed comparison orders the bytes above 0x7f among themselves, and before all others.
+    let above = |byte: u8| {
+        let byte = _mm256_set1_epi8(byte as i8);
+        bits::<0>(_mm256_cmpgt_epi8(a, byte), _mm256_cmpgt_epi8(b, byte))
+    };
+    let wide = bits::<0>(a, b);
+    let (a0, b0) = (wide & above(0x9f), wide & above(0xaf));
+    let caseless_3 = wide & above(0xe4) & !above(0xec) & !equal(0xea);
+    let small_latin = equal(0xc3) & a0 >> 1 & !(equal(0xb7) >> 1);
+    let small_cyrillic = equal(0xd0) & b0 >> 1 | equal(0xd1) & (wide & !a0) >> 1;
+    Leads { caseless_3, lower_2: small_latin | small_cyrillic }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::classify::{portable, samples};
+    use super::super::classify::{portable, portable_leads, samples};
 
     #[test]
     fn equals_the_portable_version() {
@@ -126,7 +152,9 @@ mod tests {
         }
         for block in samples() {
             // SAFETY: AVX2 was detected above.
-            assert_eq!(unsafe { super::classify(&block) }, portable(&block), "{block:?}");
+            let (masks, leads) = unsafe { (super::classify(&block), super::leads(&block)) };
+            assert_eq!(masks, portable(&block), "{block:?}");
+            assert_eq!(leads, portable_leads(&block), "{block:?}");
         }
     }
 }

@@ -5,7 +5,7 @@
 
 #![allow(unsafe_code)]
 
-use super::classify::{Block, Masks};
+use super::classify::{Block, Leads, Masks};
 use std::arch::x86_64::*;
 
 // One bit for each class.
@@ -79,6 +79,19 @@ pub(crate) fn classify(block: &Block) -> Masks {
     }
 }
 
+/// [`Leads`] of a block.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(crate) fn leads(block: &Block) -> Leads {
+    let bytes = load(block);
+    let equal = |byte: u8| _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(byte as i8));
+    let from = |byte: u8| _mm512_cmpge_epu8_mask(bytes, _mm512_set1_epi8(byte as i8));
+    let caseless_3 = from(0xe5) & !from(0xed) & !equal(0xea);
+    let small_latin = equal(0xc3) & (from(0xa0) & !equal(0xb7)) >> 1;
+    let small_cyrillic = equal(0xd0) & from(0xb0) >> 1 | equal(0xd1) & (from(0x80) & !from(0xa0)) >> 1;
+    Leads { caseless_3, lower_2: small_latin | small_cyrillic }
+}
+
 /// Writes the places of the bits of `starts`, plus `offset`. What stands behind them is overwritten.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2")]
@@ -98,7 +111,7 @@ pub(crate) fn spread(starts: u64, offset: u16, room: &mut [u16; 64]) {
 #[cfg(test)]
 mod tests {
     use super::super::batch;
-    use super::super::classify::{portable, samples};
+    use super::super::classify::{portable, portable_leads, samples};
 
     fn detected() -> bool {
         let detected = is_x86_feature_detected!("avx512bw")
@@ -114,7 +127,9 @@ mod tests {
     fn classes_equal_the_portable_version() {
         for block in samples().filter(|_| detected()) {
             // SAFETY: the features were detected above.
-            assert_eq!(unsafe { super::classify(&block) }, portable(&block), "{block:?}");
+            let (masks, leads) = unsafe { (super::classify(&block), super::leads(&block)) };
+            assert_eq!(masks, portable(&block), "{block:?}");
+            assert_eq!(leads, portable_leads(&block), "{block:?}");
         }
     }
 

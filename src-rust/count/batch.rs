@@ -4,7 +4,7 @@
 //! arithmetic on masks, looking up ([`super::look_up`]) a chain of loads without branches, and only
 //! the few pre-tokens that miss take a slow path ([`super::counting`]).
 
-use super::classify::{Block, Masks};
+use super::classify::{Block, Leads, Masks};
 use super::cuts::{cuts, widen};
 
 /// Pre-tokens in a batch.
@@ -61,12 +61,13 @@ impl Batch {
 
     /// Cuts until the batch is full, the text ends, or nothing is certain where it stands.
     ///
-    /// `classify` is a function of [`super::classify`], `spread` one like [`spread`].
+    /// `classify` and `leads` are functions of [`super::classify`], `spread` one like [`spread`].
     #[inline(always)]
     pub(crate) fn cut<const P: u8>(
         &mut self,
         text: &[u8],
         classify: impl Fn(&Block) -> Masks,
+        leads: impl Fn(&Block) -> Leads,
         spread: impl Fn(u64, u16, &mut [u16; SPARE]),
     ) {
         while !self.is_full() && self.at < text.len() {
@@ -83,7 +84,7 @@ impl Batch {
             let mut masks = classify(block);
             let mut len = known;
             if masks.wide != 0 {
-                len = widen::<P>(&mut masks, text, self.at, known);
+                len = widen::<P>(&mut masks, leads(block), text, self.at, known);
             }
             let found = cuts::<P>(&masks, text, self.at, len, len == rest.len());
             if found.trusted == 0 {

@@ -28,6 +28,30 @@ pub(crate) struct Masks {
     pub(crate) lead: u64,
 }
 
+/// Characters that are classified without looking them up, by their lead bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Leads {
+    /// Of `U+5000..U+A000` and `U+B000..U+D000`: Han and Hangul, letters without case.
+    pub(crate) caseless_3: u64,
+    /// Of `U+0430..U+0460`, small Cyrillic letters, and of small letters from `U+00E0` to `U+00FF`.
+    pub(crate) lower_2: u64,
+}
+
+/// [`Leads`] of a block, byte by byte.
+pub(crate) fn portable_leads(block: &Block) -> Leads {
+    let mut leads = Leads::default();
+    for (i, &byte) in block.iter().enumerate() {
+        let next = block.get(i + 1).copied().unwrap_or(0);
+        match (byte, next) {
+            (0xe5..=0xe9 | 0xeb..=0xec, _) => leads.caseless_3 |= 1 << i,
+            (0xd0, 0xb0..) | (0xd1, 0x80..0xa0) => leads.lower_2 |= 1 << i,
+            (0xc3, 0xa0..) if next != 0xb7 => leads.lower_2 |= 1 << i,
+            _ => {}
+        }
+    }
+    leads
+}
+
 impl Masks {
     /// Clears all bits but these.
     #[inline(always)]

@@ -4,9 +4,9 @@ use super::batch::{BYTES, Batch, LONGEST};
 use super::bpe;
 use super::cuts::{GPT2, GPT4, GPT4O};
 use super::engine::Engine;
-use super::hash::KEY_BYTES;
+use super::hash::{KEY_BYTES, Key};
 use super::look_up::Misses;
-use super::memo::{Loan, Memo};
+use super::memo::{Loan, Memo, Place, SHORTEST};
 use super::pretokenize::{Pattern, Progress};
 use super::vocab::Vocab;
 
@@ -64,6 +64,9 @@ pub(crate) fn count(
     Some(total)
 }
 
+/// From this many misses in a batch on, fetching what the memo knows of them takes a loop of its own.
+const MANY: usize = 32;
+
 /// The number of tokens of a batch's pre-tokens.
 fn count_batch(
     vocab: &Vocab,
@@ -76,32 +79,51 @@ fn count_batch(
     batch.close();
     let behind = &text[batch.base..];
     let text = &behind[..batch.at - batch.base];
-    match behind.first_chunk() {
-        Some(window) => engine.look_up(vocab, batch, window, misses),
+    let mut copy;
+    let window = match behind.first_chunk() {
+        Some(window) => window,
         None => {
-            let mut window = [0; BYTES + KEY_BYTES];
-            window[..text.len()].copy_from_slice(text);
-            engine.look_up(vocab, batch, &window, misses);
+            copy = [0; BYTES + KEY_BYTES];
+            copy[..text.len()].copy_from_slice(text);
+            &copy
         }
+    };
+    engine.look_up(vocab, batch, window, misses);
+    let missed = misses.count();
+    if missed == 0 {
+        return batch.len;
+    }
+    let memo = loan.memo();
+    let piece = |number: usize| {
+        let [start, end] = batch.starts[number..].first_chunk().copied().unwrap_or_default();
+        (usize::from(start), usize::from(end))
+    };
+    let place = |(start, end): (usize, usize)| match window[start % BYTES..].first_chunk() {
+        Some(block) if end - start <= SHORTEST => {
+            Memo::place_of_key(Key::of_block(block, (end - start) as u8))
+        }
+        _ => Memo::place(&text[start..end]),
+    };
+    if missed > MANY {
+        // First touch the memo for all misses, so that their cache lines arrive together.
+        let touched = misses.iter().fold(0, |touched, miss| touched ^ memo.touch(&place(piece(miss))));
+        std::hint::black_box(touched);
     }
     let mut count = batch.len;
-    for (first, mut word) in misses.words() {
-        while word != 0 {
-            let skip = word.leading_zeros();
-            word ^= 1 << 63 >> skip;
-            let Some(&[start, end]) = batch.starts[first + skip as usize..].first_chunk() else { break };
-            count += merge(vocab, &text[usize::from(start)..usize::from(end)], loan.memo()) - 1;
-        }
+    for miss in misses.iter() {
+        let (start, end) = piece(miss);
+        let (place, piece) = (place((start, end)), &text[start..end]);
+        count += match memo.find(&place, piece) {
+            Some(count) => count - 1,
+            None => merge(vocab, piece, memo, place) - 1,
+        };
     }
     count
 }
 
-/// The number of tokens of a pre-token that is no short token.
-fn merge(vocab: &Vocab, piece: &[u8], memo: &mut Memo) -> usize {
-    let place = match memo.find(piece) {
-        Ok(count) => return count,
-        Err(place) => place,
-    };
+/// The number of tokens of a pre-token that is no short token and not in the memo.
+#[cold]
+fn merge(vocab: &Vocab, piece: &[u8], memo: &mut Memo, place: Place) -> usize {
     let count = if piece.len() > KEY_BYTES && vocab.rank_at(piece, 0, piece.len()).is_some() {
         Some(1)
     } else {
@@ -109,9 +131,7 @@ fn merge(vocab: &Vocab, piece: &[u8], memo: &mut Memo) -> usize {
     };
     // Nothing stops these merges, and no piece is without tokens.
     let count = count.unwrap_or(0).max(1);
-    if let Some(place) = place {
-        memo.keep(place, piece, count);
-    }
+    memo.keep(&place, piece, count);
     count
 }
 
@@ -128,16 +148,12 @@ fn merge_segments(
     let mut total = 0;
     for segment in bpe::segments(vocab, piece) {
         total += if segment.len() < KEY_BYTES {
-            match memo.find(segment) {
-                Ok(count) => count,
-                Err(place) => {
-                    let count = bpe::count(vocab, segment, &mut |_| true).unwrap_or(0);
-                    if let Some(place) = place {
-                        memo.keep(place, segment, count);
-                    }
-                    count
-                }
-            }
+            let place = Memo::place(segment);
+            memo.find(&place, segment).unwrap_or_else(|| {
+                let count = bpe::count(vocab, segment, &mut |_| true).unwrap_or(0);
+                memo.keep(&place, segment, count);
+                count
+            })
         } else {
             bpe::count(vocab, segment, &mut |so_far| go_on(total + so_far))?
         };

@@ -18,9 +18,9 @@
 //! - In other white space a cut is at the run's start, behind its last newline, and before its last
 //!   character unless that is a newline. GPT-2 knows no newlines, only white space.
 
-use super::classify::Masks;
+use super::classify::{Leads, Masks};
 use super::pretokenize::contraction;
-use super::unicode::{BLANK, CASELESS, LOWER, MARK, NEWLINE, NUMBER, UPPER, class_at};
+use super::unicode::{BLANK, CASELESS, LOWER, MARK, NEWLINE, NUMBER, SYMBOL, UPPER, class_at};
 
 /// [`super::pretokenize::Pattern`] as a constant.
 pub(crate) const GPT2: u8 = 2;
@@ -45,33 +45,60 @@ fn lowest(n: usize) -> u64 {
 /// Fills in the classes of characters that are not ASCII. Returns how many bytes of the block can be used:
 /// fewer than `len` if a character is cut off or is one that the algebra does not treat.
 #[inline(always)]
-pub(crate) fn widen<const P: u8>(masks: &mut Masks, text: &[u8], at: usize, len: usize) -> usize {
-    let mut leads = masks.lead;
+pub(crate) fn widen<const P: u8>(
+    masks: &mut Masks,
+    known: Leads,
+    text: &[u8],
+    at: usize,
+    len: usize,
+) -> usize {
+    // Characters that begin in the block but end behind it.
+    let tail = masks.lead >> 61 & 0b111;
+    let last = if tail == 0 || len < 64 { 0 } else { cut_off(text, at, tail) };
+    let mut hard = last;
+    let complete = lowest(len) & !last;
+    let (caseless_3, lower_2) = (known.caseless_3 & complete, known.lower_2 & complete);
+    masks.caseless |= caseless_3 | caseless_3 << 1 | caseless_3 << 2;
+    masks.lower |= lower_2 | lower_2 << 1;
+    let mut mark = 0;
+    let mut leads = masks.lead & complete & !(caseless_3 | lower_2);
     while leads != 0 {
-        let i = leads.trailing_zeros() as usize;
+        let i = leads.trailing_zeros();
         leads &= leads - 1;
-        let (class, bytes) = class_at(text, at + i);
-        if i + bytes > len {
-            return len.min(i);
-        }
+        let (class, bytes) = class_at(text, at + i as usize);
         let bits = lowest(bytes) << i;
-        match class {
-            UPPER => masks.upper |= bits,
-            LOWER => masks.lower |= bits,
-            CASELESS => masks.caseless |= bits,
-            // Marks are letters in GPT-4o, but behind symbols they are symbols.
-            MARK if P == GPT4O => {
-                let letter = masks.upper | masks.lower | masks.caseless;
-                if letter << 1 & bits == 0 {
-                    return i;
-                }
-                masks.caseless |= bits;
-            }
-            NUMBER | BLANK | NEWLINE => return i,
-            _ => masks.symbol |= bits,
+        // Without a branch: which class it is cannot be foreseen.
+        let when = |set: u8| if class & set != 0 { bits } else { 0 };
+        masks.upper |= when(UPPER);
+        masks.lower |= when(LOWER);
+        masks.caseless |= when(CASELESS);
+        hard |= when(NUMBER | BLANK | NEWLINE);
+        if P == GPT4O {
+            masks.symbol |= when(SYMBOL);
+            mark |= when(MARK);
+        } else {
+            masks.symbol |= when(SYMBOL | MARK);
         }
     }
-    len
+    if P == GPT4O {
+        // Marks are letters behind letters, but behind symbols they are symbols.
+        masks.caseless |= mark;
+        hard |= mark & masks.lead & !((masks.upper | masks.lower | masks.caseless) << 1);
+    }
+    if hard == 0 { len } else { len.min(hard.trailing_zeros() as usize) }
+}
+
+/// The lead of a character that begins in the block at `at` and ends behind it, if the last three bytes, of which
+/// `leads` says which are leads, hold one.
+#[inline(always)]
+fn cut_off(text: &[u8], at: usize, leads: u64) -> u64 {
+    let place = 63 - (leads.leading_zeros() - 61) as usize;
+    let bytes = match text.get(at + place) {
+        Some(0..0xe0) | None => 2,
+        Some(0xe0..0xf0) => 3,
+        Some(_) => 4,
+    };
+    if place + bytes > 64 { 1 << place } else { 0 }
 }
 
 /// The cuts of a block whose first `len` bytes are known; `ends` if the text ends behind them.

@@ -41,9 +41,7 @@ impl Engine {
     pub(crate) fn cut<const P: u8>(self, batch: &mut Batch, text: &[u8]) {
         match self {
             Engine::Portable => {
-                batch.cut::<P>(text, classify::portable, |starts, offset, room| {
-                    batch::spread(starts, offset, room)
-                });
+                batch.cut::<P>(text, classify::portable, classify::portable_leads, batch::spread);
             }
             #[cfg(target_arch = "x86_64")]
             Engine::Avx2(detected) => detected.cut_avx2::<P>(batch, text),
@@ -127,6 +125,7 @@ mod x86 {
         batch.cut::<P>(
             text,
             |block| avx2::classify(block),
+            |block| avx2::leads(block),
             |starts, offset, room| batch::spread(starts, offset, room),
         );
     }
@@ -136,6 +135,7 @@ mod x86 {
         batch.cut::<P>(
             text,
             |block| avx512::classify(block),
+            |block| avx512::leads(block),
             |starts, offset, room| avx512::spread(starts, offset, room),
         );
     }

@@ -90,6 +90,16 @@ pub(crate) fn hash_long(bytes: &[u8], seed: u64) -> u64 {
     state.wrapping_mul(FACTOR)
 }
 
+/// Hash of the length and the first and last sixteen bytes of a text that has as many.
+#[inline]
+#[allow(dead_code, reason = "not in the build script")]
+pub(crate) fn hash_ends(bytes: &[u8], seed: u64) -> u64 {
+    let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) else { return 0 };
+    let (first, last) = (Key::from_bytes(first), Key::from_bytes(last));
+    let low = first.low.wrapping_add(last.low.rotate_left(23)).wrapping_add(bytes.len() as u64);
+    Key { low, high: first.high.wrapping_add(last.high.rotate_left(37)) }.hash(seed)
+}
+
 /// The bucket of a hash among `buckets` (a power of two).
 #[inline(always)]
 pub(crate) fn bucket(hash: u64, buckets: usize) -> usize {

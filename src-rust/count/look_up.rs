@@ -22,10 +22,23 @@ impl Misses {
         Misses { words: [0; _] }
     }
 
-    /// The words and the numbers of their first pre-tokens.
+    /// How many there are.
     #[inline(always)]
-    pub(crate) fn words(&self) -> impl Iterator<Item = (usize, u64)> {
-        self.words.iter().enumerate().map(|(i, &word)| (i * 64, word))
+    pub(crate) fn count(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// Their numbers.
+    #[inline(always)]
+    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
+        self.words.iter().enumerate().flat_map(|(i, &word)| {
+            let mut left = word;
+            std::iter::from_fn(move || {
+                let place = left.leading_zeros();
+                left &= !(1 << 63 >> (place % 64));
+                (place < 64).then_some(i * 64 + place as usize)
+            })
+        })
     }
 }
 

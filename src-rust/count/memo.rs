@@ -1,30 +1,40 @@
 //! What merging found for pre-tokens that are no tokens, kept for the next time they occur.
 //!
-//! Text repeats itself: names, word forms and phrases come back, and merging is the expensive step. Two
-//! direct-mapped tables of fixed size per thread and vocabulary hold the last answers. Entries carry the
-//! bytes they answer for, so a wrong answer is impossible; text that makes entries push each
-//! other out merely gets no help. Nothing is allocated before the first miss.
+//! Text repeats itself: names, word forms and phrases come back, and merging is the expensive step. Tables
+//! of fixed size per thread and vocabulary hold the last answers, in small sets. Entries carry the bytes they
+//! answer for, so a wrong answer is impossible; text that makes entries push each other out merely
+//! gets no help. Nothing is allocated before the first miss.
 
-use super::hash::{Key, hash_long};
+use super::hash::{Key, hash_ends};
 use super::vocab::VOCABS;
 use std::cell::Cell;
 
-/// Answers for pieces of up to [`SHORTEST`] bytes: the count takes the place of the key's last byte.
-const SHORT: usize = 1 << 15;
-/// Answers for pieces of up to [`LONGEST`] bytes.
+/// Sets of answers for pieces of up to [`SHORTEST`] bytes. The count takes the place of the key's last byte.
+const SHORT: usize = 1 << 14;
+/// Sets of answers for pieces of up to [`LONGEST`] bytes.
 const LONG: usize = 1 << 14;
-/// Longest piece that is remembered.
-pub(crate) const LONGEST: usize = 62;
+/// Answers for pieces of up to [`HUGEST`] bytes, such as lines drawn across a page.
+const HUGE: usize = 1 << 7;
 /// Longest piece that is remembered as a key.
-const SHORTEST: usize = 15;
+pub(crate) const SHORTEST: usize = 15;
+/// Longest piece that fits a cache line with its length and count.
+const LONGEST: usize = 62;
+/// Longest piece that is remembered.
+const HUGEST: usize = 1024;
 const COUNT_SHIFT: u32 = 56;
-
 const SEED: u64 = 0x2545_f491_4f6c_dd1d;
 
 pub(crate) struct Memo {
-    short: Vec<(u64, u64)>,
-    long: Vec<Entry>,
+    short: Vec<Line>,
+    long: Vec<[Entry; 2]>,
+    huge: Vec<(Vec<u8>, usize)>,
 }
+
+/// Four short answers in a cache line. In a full set the newcomer's hash says whom it replaces: replacing the oldest
+/// would lose all answers of a set to a text that goes round more of them than it holds.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([(u64, u64); 4]);
 
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
@@ -34,54 +44,107 @@ struct Entry {
     bytes: [u8; LONGEST],
 }
 
-/// Where the answer for a piece stands or would stand.
+const EMPTY: Entry = Entry { len: 0, count: 0, bytes: [0; LONGEST] };
+
+/// Where the answer for a piece stands, if it is known.
+#[derive(Clone, Copy)]
 pub(crate) enum Place {
     Short(usize, Key),
     Long(usize),
+    Huge(usize),
+    Nowhere,
 }
 
 impl Memo {
     fn new() -> Memo {
-        Memo { short: vec![(0, 0); SHORT], long: vec![Entry { len: 0, count: 0, bytes: [0; LONGEST] }; LONG] }
+        Memo {
+            short: vec![Line([(0, 0); 4]); SHORT],
+            long: vec![[EMPTY; 2]; LONG],
+            huge: vec![(Vec::new(), 0); HUGE],
+        }
     }
 
-    /// The count of `piece` if it is known, or else where to remember it.
+    /// Where the answer for `piece` would stand.
     #[inline]
-    pub(crate) fn find(&self, piece: &[u8]) -> Result<usize, Option<Place>> {
-        if piece.len() <= SHORTEST
-            && let Some(key) = Key::new(piece)
-        {
-            let place = (key.hash(SEED) >> 32) as usize % SHORT;
-            let (low, high) = self.short[place];
-            if low == key.low && high | 0xff << COUNT_SHIFT == key.high {
-                return Ok((high >> COUNT_SHIFT) as usize);
+    pub(crate) fn place(piece: &[u8]) -> Place {
+        match Key::new(piece) {
+            Some(key) if piece.len() <= SHORTEST => Memo::place_of_key(key),
+            _ if piece.len() <= LONGEST => {
+                Place::Long((hash_ends(piece, SEED) >> (64 - LONG.trailing_zeros())) as usize)
             }
-            return Err(Some(Place::Short(place, key)));
+            _ if piece.len() <= HUGEST => {
+                Place::Huge((hash_ends(piece, SEED) >> (64 - HUGE.trailing_zeros())) as usize)
+            }
+            _ => Place::Nowhere,
         }
-        if piece.len() > LONGEST {
-            return Err(None);
-        }
-        let place = (hash_long(piece, SEED) >> 32) as usize % LONG;
-        let entry = &self.long[place];
-        if entry.bytes.get(..usize::from(entry.len)) == Some(piece) {
-            return Ok(usize::from(entry.count));
-        }
-        Err(Some(Place::Long(place)))
     }
 
-    /// Remembers the count of `piece`, which [`Memo::find`] gave this place.
-    pub(crate) fn keep(&mut self, place: Place, piece: &[u8], count: usize) {
-        match place {
+    /// Where the answer for a piece of up to fifteen bytes would stand.
+    #[inline(always)]
+    pub(crate) fn place_of_key(key: Key) -> Place {
+        Place::Short((key.hash(SEED) >> (64 - SHORT.trailing_zeros())) as usize, key)
+    }
+
+    /// Reads from the cache line of a place. What it says means nothing.
+    #[inline(always)]
+    pub(crate) fn touch(&self, place: &Place) -> u8 {
+        match *place {
+            Place::Short(place, _) => self.short[place].0[0].0 as u8,
+            Place::Long(place) => self.long[place][0].len,
+            Place::Huge(_) | Place::Nowhere => 0,
+        }
+    }
+
+    /// The count of `piece`, which has this place, if it is known.
+    #[inline]
+    pub(crate) fn find(&self, place: &Place, piece: &[u8]) -> Option<usize> {
+        match *place {
             Place::Short(place, key) => {
-                debug_assert!(piece.len() <= SHORTEST && count <= SHORTEST);
-                self.short[place] = (key.low, key.high << 8 >> 8 | (count as u64) << COUNT_SHIFT);
+                let mut found = 0;
+                for &(low, high) in &self.short[place].0 {
+                    let differs = (low ^ key.low) | ((high | 0xff << COUNT_SHIFT) ^ key.high);
+                    // At most one of them matches.
+                    found |= if differs == 0 { high >> COUNT_SHIFT } else { 0 };
+                }
+                (found != 0).then_some(found as usize)
             }
             Place::Long(place) => {
-                let entry = &mut self.long[place];
+                let known = |entry: &&Entry| entry.bytes.get(..usize::from(entry.len)) == Some(piece);
+                self.long[place].iter().find(known).map(|entry| usize::from(entry.count))
+            }
+            Place::Huge(place) => {
+                let (bytes, count) = &self.huge[place];
+                (bytes == piece).then_some(*count)
+            }
+            Place::Nowhere => None,
+        }
+    }
+
+    /// Keeps the count of `piece`, which has this place.
+    pub(crate) fn keep(&mut self, place: &Place, piece: &[u8], count: usize) {
+        match *place {
+            Place::Short(place, key) => {
+                debug_assert!(piece.len() <= SHORTEST && (1..=SHORTEST).contains(&count));
+                let set = &mut self.short[place].0;
+                let free = set.iter().position(|&entry| entry == (0, 0));
+                set[free.unwrap_or((key.hash(SEED) >> 32) as usize % 4)] =
+                    (key.low, key.high << 8 >> 8 | (count as u64) << COUNT_SHIFT);
+            }
+            Place::Long(place) => {
+                let set = &mut self.long[place];
+                let free = set.iter().position(|entry| entry.len == 0);
+                let entry = &mut set[free.unwrap_or((hash_ends(piece, SEED) >> 32) as usize % 2)];
                 entry.len = piece.len() as u8;
                 entry.count = count as u8;
                 entry.bytes[..piece.len()].copy_from_slice(piece);
             }
+            Place::Huge(place) => {
+                let (bytes, known) = &mut self.huge[place];
+                bytes.clear();
+                bytes.extend_from_slice(piece);
+                *known = count;
+            }
+            Place::Nowhere => {}
         }
     }
 }
@@ -118,5 +181,43 @@ impl Drop for Loan {
             // Fails only while the thread ends, when nobody needs it any more.
             let _ = MEMOS.try_with(|memos| memos.get(self.vocab).map(|slot| slot.set(Some(memo))));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_those_that_were_kept() {
+        let mut memo = Memo::new();
+        let find = |memo: &Memo, piece: &[u8]| memo.find(&Memo::place(piece), piece);
+        assert!([&b""[..], b"\0", &[0; 16]].iter().all(|piece| find(&memo, piece).is_none()));
+        let text: Vec<u8> = (0..4000u32)
+            .flat_map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes())
+            .map(|b| b & 0x7f)
+            .collect();
+        let pieces = || (1..1100).step_by(7).flat_map(|len| text.chunks(len).take(40));
+        let count =
+            |piece: &[u8]| piece.iter().map(|&b| usize::from(b)).sum::<usize>() % piece.len().min(15) + 1;
+        for _ in 0..2 {
+            for piece in pieces() {
+                match find(&memo, piece) {
+                    Some(found) => assert_eq!(found, count(piece)),
+                    None => memo.keep(&Memo::place(piece), piece, count(piece)),
+                }
+            }
+        }
+        let known = pieces().filter(|piece| find(&memo, piece).is_some()).count();
+        assert!(known > 300, "{known} known");
+    }
+
+    #[test]
+    fn loans_may_nest() {
+        let mut outer = Loan::new(0);
+        outer.memo();
+        Loan::new(0).memo();
+        drop(outer);
+        Loan::new(0).memo();
     }
 }

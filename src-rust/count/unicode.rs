@@ -49,7 +49,7 @@ pub(crate) fn class_at(text: &[u8], at: usize) -> (u8, usize) {
     wide_class_at(text, at, lead)
 }
 
-#[inline]
+#[inline(always)]
 fn wide_class_at(text: &[u8], at: usize, lead: u8) -> (u8, usize) {
     let tail = |n: usize| u32::from(text.get(at + n).copied().unwrap_or(0) & 0x3f);
     match lead {
@@ -85,6 +85,18 @@ mod tests {
                 assert_eq!(len, text.len());
                 assert_eq!(class & set != 0, regex.is_match(text), "{pattern} on U+{:04X}", c as u32);
             }
+        }
+    }
+
+    #[test]
+    fn what_lead_bytes_tell_is_true() {
+        use super::super::classify::portable_leads;
+        for c in ('\u{80}'..=char::MAX).filter(|c| c.len_utf8() < 4) {
+            let mut block = [0; 64];
+            c.encode_utf8(&mut block);
+            let (leads, class) = (portable_leads(&block), class(c as u32));
+            assert!(leads.caseless_3 == 0 || class == CASELESS && c.len_utf8() == 3, "{c:?}");
+            assert!(leads.lower_2 == 0 || class == LOWER && c.len_utf8() == 2, "{c:?}");
         }
     }
 
