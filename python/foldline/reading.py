@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
+import logging
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from foldline import _core
-from foldline.errors import ConfigError, FoldlineError
+from foldline.errors import FoldlineError, MessageError
 from foldline.typing import Problem, StoredTranscript
 
 __all__ = ["MAX_DOCUMENT_BYTES", "read"]
@@ -25,6 +26,8 @@ __all__ = ["MAX_DOCUMENT_BYTES", "read"]
 MAX_DOCUMENT_BYTES = 1 << 30
 
 _CHUNK_BYTES = 1 << 20
+
+_LOG = logging.getLogger(__name__)
 
 _MAX_HELD_PROBLEMS = 1_000
 
@@ -40,12 +43,12 @@ def read(path: str | Path, *, on_problem: OnProblem | None = None, strict: bool 
 
     Args:
         path: The file or folder.
-        on_problem: Called with each `Problem` (path, line from 1, offset in bytes, code).
+        on_problem: Called with each `Problem` (path, line from 1, offset in bytes, code); without it they are logged.
         strict: Stop with an error at the first problem.
 
     Raises:
         OSError: The path cannot be opened. Inside a folder that is a problem, not an error.
-        ConfigError: With ``strict``, the first problem.
+        MessageError: With ``strict``, the first problem.
 
     Examples:
         >>> import tempfile, pathlib, foldline as fl
@@ -59,8 +62,10 @@ def read(path: str | Path, *, on_problem: OnProblem | None = None, strict: bool 
     def report(problem: Problem) -> None:
         if on_problem is not None:
             on_problem(problem)
+        else:
+            _LOG.warning("%s", problem)
         if strict:
-            raise ConfigError(str(problem), code=problem.code, path="strict")
+            raise MessageError(str(problem), code=problem.code)
 
     if str(path) == "-":
         yield from _File("-", report).transcripts(sys.stdin.buffer)

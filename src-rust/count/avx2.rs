@@ -142,7 +142,7 @@ pub(crate) fn leads(block: &Block) -> Leads {
 
 #[cfg(test)]
 mod tests {
-    use super::super::classify::{portable, portable_leads, samples};
+    use crate::count::classify::{portable, portable_leads, samples};
 
     #[test]
     fn equals_the_portable_version() {

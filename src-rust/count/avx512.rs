@@ -110,8 +110,8 @@ pub(crate) fn spread(starts: u64, offset: u16, room: &mut [u16; 64]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::batch;
-    use super::super::classify::{portable, portable_leads, samples};
+    use crate::count::batch;
+    use crate::count::classify::{portable, portable_leads, samples};
 
     fn detected() -> bool {
         let detected = is_x86_feature_detected!("avx512bw")

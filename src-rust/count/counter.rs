@@ -2,7 +2,7 @@
 
 use super::framing::FramingCost;
 use crate::error::{Error, Result};
-use crate::transcript::{Framing, Part, Piece, PieceKind, Transcript};
+use crate::transcript::{Framing, Part, PartKind, Piece, PieceKind, Transcript};
 
 /// How far a count can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -178,8 +178,10 @@ pub fn count_transcript(counter: &dyn Counter, transcript: &Transcript, go_on: G
     let mut kind = counter.kind().max(framing.kind);
     let mut per_message = Vec::with_capacity(transcript.len());
     for (index, message) in transcript.messages.iter().enumerate() {
-        if message.is_estimated {
-            kind = CountKind::Estimated;
+        // What a provider adds around a tool call is not in the table exactly.
+        let has_calls = || transcript.parts_of(index).iter().any(|part| part.kind == PartKind::ToolCall);
+        if message.is_estimated || (framing != FramingCost::NONE && has_calls()) {
+            kind = kind.max(if message.is_estimated { CountKind::Estimated } else { CountKind::Calibrated });
         }
         let view = MessageView::original(transcript, index);
         per_message.push(counter.count_message(&view, go_on).map_err(|error| error.at(index))?);

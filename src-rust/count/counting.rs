@@ -166,8 +166,8 @@ fn merge_segments(
 
 #[cfg(test)]
 mod tests {
-    use super::super::vocab::{CL100K, O200K, P50K, R50K};
     use super::*;
+    use crate::count::vocab::{CL100K, O200K, P50K, R50K};
     use proptest::prelude::*;
 
     /// Never stops.

@@ -65,8 +65,8 @@ impl Engine {
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod x86 {
-    use super::super::{avx2, avx512};
     use super::{Batch, Misses, Vocab, Window, batch, look_up};
+    use crate::count::{avx2, avx512};
 
     /// Proof that features were detected: AVX2 and its companions, or these and AVX-512.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn what_lead_bytes_tell_is_true() {
-        use super::super::classify::portable_leads;
+        use crate::count::classify::portable_leads;
         for c in ('\u{80}'..=char::MAX).filter(|c| c.len_utf8() < 4) {
             let mut block = [0; 64];
             c.encode_utf8(&mut block);

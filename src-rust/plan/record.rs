@@ -101,7 +101,7 @@ pub struct Edit {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Warning {
-    /// A stable code: `orphan_result`, `open_call`, `pin_grown`, `lone_surrogates`, `no_legal_cut`.
+    /// A stable code: `orphan_result`, `open_call`, `pin_grown`, `lone_surrogates`.
     pub code: String,
     /// The message, where one is concerned.
     pub index: Option<usize>,

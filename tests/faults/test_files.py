@@ -15,7 +15,7 @@ import pytest
 
 import foldline as fl
 from foldline import _core, reading
-from foldline.errors import ConfigError
+from foldline.errors import ConfigError, MessageError
 
 MESSAGES = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": "Done."}]
 
@@ -146,7 +146,7 @@ def test_where_chunks_end_makes_no_difference(
 
 @each_line
 def test_compressed_lines_are_reported_alike(reader: Reader, data: bytes, ids: list[str], found: Found) -> None:
-    assert reader.bytes(gzip.compress(data)) == ids
+    assert reader.bytes(gzip.compress(data, mtime=0)) == ids
     assert same(reader.found(), found)
 
 
@@ -155,9 +155,9 @@ def test_strict_stops_with_the_problem(reader: Reader, data: bytes, ids: list[st
     if not found:
         assert reader.bytes(data, strict=True) == ids
         return
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(MessageError) as caught:
         reader.bytes(data, strict=True)
-    assert (caught.value.code, caught.value.path) == (found[0][0], "strict")
+    assert caught.value.code == found[0][0]
     assert same(reader.found(), found[:1])
 
 
@@ -297,7 +297,7 @@ def test_a_document_larger_than_the_limit_is_reported(reader: Reader, monkeypatc
 # --- Compression -------------------------------------------------------------------------------------
 
 LARGE = b"".join(talk(str(i), pad=random.Random(i).randbytes(600).hex()) for i in range(4_000))
-PACKED = gzip.compress(LARGE, compresslevel=1)
+PACKED = gzip.compress(LARGE, compresslevel=1, mtime=0)
 
 
 def flipped(data: bytes, at: int) -> bytes:
@@ -323,7 +323,7 @@ def test_of_a_broken_archive_the_beginning_is_read(reader: Reader, data: bytes) 
 
 
 @pytest.mark.parametrize(
-    "data", [b"\x1f\x8b", b"\x1f\x8b\x08\x00", PACKED[:10], b"\x1f\x8b" + b"\xff" * 90, gzip.compress(b"")]
+    "data", [b"\x1f\x8b", b"\x1f\x8b\x08\x00", PACKED[:10], b"\x1f\x8b" + b"\xff" * 90, gzip.compress(b"", mtime=0)]
 )
 def test_an_archive_with_nothing_in_it_is_one_problem(reader: Reader, data: bytes) -> None:
     assert reader.bytes(data) == []
@@ -331,12 +331,12 @@ def test_an_archive_with_nothing_in_it_is_one_problem(reader: Reader, data: byte
 
 
 def test_an_archive_in_an_archive_is_not_opened_twice(reader: Reader) -> None:
-    assert reader.bytes(gzip.compress(gzip.compress(A))) == []
+    assert reader.bytes(gzip.compress(gzip.compress(A), mtime=0)) == []
     assert len(reader.problems) == 1
 
 
 def test_a_small_archive_of_much_is_read_piece_by_piece(reader: Reader) -> None:
-    bomb = gzip.compress(A + b" " * 60_000_000 + b"\n" + B)
+    bomb = gzip.compress(A + b" " * 60_000_000 + b"\n" + B, mtime=0)
     assert len(bomb) < 100_000
     assert reader.bytes(bomb) == ["a", "b"]
 

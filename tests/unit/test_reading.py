@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import foldline as fl
-from foldline.errors import ConfigError
+from foldline.errors import MessageError
 from unit.samples import anthropic_call, anthropic_result, assistant, openai_call, openai_result, user
 
 DATA = Path(__file__).resolve().parents[2] / "examples" / "data"
@@ -491,10 +491,10 @@ def test_strict_stops_at_the_first_problem(shelf: Shelf) -> None:
     good = line({"id": "good", "messages": OPENAI})
     path = shelf.put(good + b"{oops}\n" + good + b"7\n" + good)
     reading = fl.read(path, on_problem=shelf.problems.append, strict=True)
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(MessageError) as caught:
         for _ in range(3):
             next(reading)
-    assert (caught.value.code, caught.value.path) == ("bad_json", "strict")
+    assert caught.value.code == "bad_json"
     assert [p.code for p in shelf.problems] == ["bad_json"]
     assert list(reading) == []
 
