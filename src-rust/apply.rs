@@ -4,7 +4,7 @@
 //! survive as they are.
 
 use crate::error::{Error, Result};
-use crate::plan::{Plan, replacements};
+use crate::plan::{Plan, plan_mismatch, replacements};
 use crate::transcript::{Slot, Transcript};
 
 /// One place of the folded list.
@@ -71,13 +71,9 @@ pub fn changes(plan: &Plan, transcript: &Transcript) -> Result<Vec<Change>> {
     for edits in plan.edits.chunk_by(|a, b| a.message == b.message) {
         let message = edits[0].message;
         for (part, content) in replacements(transcript, message, edits)? {
-            let slot = transcript.parts[part].slot.ok_or_else(mismatch)?;
+            let slot = transcript.parts[part].slot.ok_or_else(plan_mismatch)?;
             changes.push(Change { message, slot, content });
         }
     }
     Ok(changes)
-}
-
-fn mismatch() -> Error {
-    Error::message("plan_mismatch", "", "the plan names a result that is not there")
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::error::{Error, Result};
-use crate::node::Node;
+use crate::node::{Kind, Node};
 
 /// The text that every foldline summary begins with, so that it is recognised from the list alone.
 pub const SUMMARY_LABEL: &str = "<foldline-summary ";
@@ -431,12 +431,20 @@ impl Builder {
         }
     }
 
-    /// Notes the call id of the current part. An empty or non-string id is no id.
+    /// Notes the call id of the current part. A number is an id by its digits; an empty text is none.
     ///
     /// # Errors
     /// `too_much_text` beyond 4 GiB.
     pub fn set_key<N: Node>(&mut self, node: Option<N>) -> Result<()> {
-        let read = node.and_then(|node| node.with_text(|id, lossy| (id.to_owned(), lossy)));
+        let read = node.and_then(|node| match node.kind() {
+            // Some services number their calls.
+            Kind::Number => {
+                let mut digits = String::new();
+                node.write_scalar(&mut digits);
+                Some((digits, false))
+            }
+            _ => node.with_text(|id, lossy| (id.to_owned(), lossy)),
+        });
         let Some((id, lossy)) = read.filter(|(id, _)| !id.is_empty()) else {
             return Ok(());
         };

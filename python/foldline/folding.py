@@ -138,9 +138,12 @@ def compact(
     try:
         budget = keep.n if isinstance(keep, FitTokens) else None
         return _fold(messages, planned, writer, counter, summary_tokens, budget, tools)
-    except SummaryError as error:
-        if on_failure == "raise":
+    except FoldlineError as failure:
+        if on_failure == "raise" and isinstance(failure, SummaryError):
             raise
+        error = failure if isinstance(failure, SummaryError) else _as_summary_error(failure)
+        if on_failure == "raise":
+            raise error from failure
         warnings.warn(f"not folded, the messages are unchanged: {error}", FoldlineWarning, stacklevel=2)
         before = planned.tokens_before
         return FoldResult(_same(messages), "", planned, before, before, error=error)
@@ -149,6 +152,11 @@ def compact(
 async def acompact(messages: Messages, keep: Keep | None = None, **options: Any) -> FoldResult:
     """`compact` off the event loop, with the same arguments."""
     return await asyncio.to_thread(functools.partial(compact, messages, keep, **options))
+
+
+def _as_summary_error(failure: FoldlineError) -> SummaryError:
+    """What failed once the summarizer had run, such as messages that it changed."""
+    return SummaryError(failure.detail, code=failure.code, index=failure.index, path=failure.path)
 
 
 def _same(messages: Messages) -> list[Any]:

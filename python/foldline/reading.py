@@ -29,12 +29,12 @@ _CHUNK_BYTES = 1 << 20
 
 _LOG = logging.getLogger(__name__)
 
-_MAX_HELD_PROBLEMS = 1_000
+_MAX_HELD_PROBLEMS = 10_000
 
 OnProblem = Callable[[Problem], None]
 
 
-def read(path: str | Path, *, on_problem: OnProblem | None = None, strict: bool = False) -> Iterator[StoredTranscript]:
+def read(path: str | Path, on_problem: OnProblem | None = None, *, strict: bool = False) -> Iterator[StoredTranscript]:
     r"""Reads the transcripts of a file, a folder or standard input (``"-"``).
 
     Of a folder all files below it are read, by name, but hidden ones.
@@ -68,17 +68,17 @@ def read(path: str | Path, *, on_problem: OnProblem | None = None, strict: bool 
             raise MessageError(str(problem), code=problem.code)
 
     if str(path) == "-":
-        yield from _File("-", report).transcripts(sys.stdin.buffer)
+        yield from _File("-", report, strict=strict).transcripts(sys.stdin.buffer)
         return
     path = Path(path)
     if not path.is_dir():
         with path.open("rb") as stream:
-            yield from _File(str(path), report).transcripts(stream)
+            yield from _File(str(path), report, strict=strict).transcripts(stream)
         return
     for file in sorted(file for file in path.rglob("*") if file.is_file() and not _is_hidden(file, path)):
         try:
             with file.open("rb") as stream:
-                yield from _File(str(file), report).transcripts(stream)
+                yield from _File(str(file), report, strict=strict).transcripts(stream)
         except OSError as error:
             report(Problem(None, "unreadable_file", type(error).__name__, str(file)))
 
@@ -90,8 +90,9 @@ def _is_hidden(file: Path, folder: Path) -> bool:
 class _File:
     """The reading of one file: values are sorted into conversations, loose messages and session entries."""
 
-    def __init__(self, path: str, report: OnProblem) -> None:
+    def __init__(self, path: str, report: OnProblem, *, strict: bool) -> None:
         self.path = path
+        self._strict = strict
         self._report_now = report
         # Problems before the first record: of a file without any, one is told instead of one a line.
         self._held: list[Problem] | None = []
@@ -112,8 +113,10 @@ class _File:
         problem = Problem(index, code, detail, self.path, line, offset)
         if self._held is None:
             self._report_now(problem)
-        elif len(self._held) < _MAX_HELD_PROBLEMS:
+        else:
             self._held.append(problem)
+            if len(self._held) >= _MAX_HELD_PROBLEMS or self._strict:
+                self.tell_held()
 
     def tell_held(self) -> None:
         """From the first record on every problem is told at once."""
@@ -139,6 +142,8 @@ class _File:
             self.problem("no_transcript", detail=f"nothing in this file is a conversation ({lines} problems)")
             return
         yield from self._leftovers()
+        if not self.found:
+            self.problem("no_transcript", detail="no record of this file is a message")
 
     # From bytes to values.
 
@@ -154,7 +159,9 @@ class _File:
                 if _begins_badly(values, problems):
                     yield from self._document(begun, chunks)
                     return
-                begun = None if values else begun
+                # Once a line was read, or is too long for any, the file is lines.
+                too_long = any(code == "line_too_long" for _, _, code in problems)
+                begun = None if values or too_long or len(begun) * _CHUNK_BYTES > MAX_DOCUMENT_BYTES else begun
             yield from self._report(values, problems)
         values, problems = scanner.finish()
         if begun and _begins_badly(values, problems):

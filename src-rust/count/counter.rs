@@ -34,7 +34,7 @@ pub struct MessageView<'a> {
     pub transcript: &'a Transcript,
     /// The message.
     pub index: usize,
-    /// Parts (indices into [`Transcript::parts`]) whose content is replaced, with the text that stands there.
+    /// Parts (indices into [`Transcript::parts`], ascending) whose content is replaced, with what stands there.
     pub replaced: &'a [(usize, String)],
 }
 
@@ -59,9 +59,9 @@ impl<'a> MessageView<'a> {
         let (transcript, replaced) = (self.transcript, self.replaced);
         transcript.part_range(self.index).map(move |at| {
             let part = &transcript.parts[at];
-            match replaced.iter().find(|(index, _)| *index == at) {
-                Some((_, text)) => PartView::Replaced(part, text),
-                None => PartView::Original(part),
+            match replaced.binary_search_by_key(&at, |(index, _)| *index) {
+                Ok(found) => PartView::Replaced(part, &replaced[found].1),
+                Err(_) => PartView::Original(part),
             }
         })
     }

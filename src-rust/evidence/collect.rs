@@ -9,6 +9,7 @@ use super::document::{self, ASKED};
 use super::envelope::{self, Said};
 use super::files::Files;
 use super::ledger::{Call, Commands, Errors};
+use super::lookups::Lookups;
 use super::outcome::{self, Verdict};
 use super::tasks::TaskList;
 use super::text::{cut_middle, neutralise, one_line, sentences};
@@ -34,7 +35,17 @@ pub fn extract(transcript: &Transcript, indices: &[usize]) -> Evidence {
     for &i in indices.iter().filter(|&&i| i < transcript.len()) {
         collector.message(i);
     }
-    collector.finish()
+    let mut found = collector.finish();
+    found.overview = overview(transcript, indices);
+    found
+}
+
+/// What was folded, in numbers.
+fn overview(transcript: &Transcript, indices: &[usize]) -> String {
+    let parts = || indices.iter().filter(|&&i| i < transcript.len()).flat_map(|&i| transcript.parts_of(i));
+    let calls = parts().filter(|part| part.kind == PartKind::ToolCall).count();
+    let images: u32 = parts().map(|part| part.images).sum();
+    format!("{} messages with {calls} tool calls and {images} pictures", indices.len())
 }
 
 #[derive(Debug)]
@@ -48,6 +59,7 @@ struct Collector<'t> {
     /// Files, commands and errors of earlier summaries.
     earlier: Evidence,
     tasks: TaskList,
+    lookups: Lookups<'t>,
 }
 
 impl<'t> Collector<'t> {
@@ -60,6 +72,7 @@ impl<'t> Collector<'t> {
             open_by_name: HashMap::new(),
             earlier: Evidence::default(),
             tasks: TaskList::default(),
+            lookups: Lookups::default(),
         }
     }
 
@@ -194,6 +207,10 @@ impl<'t> Collector<'t> {
         match &work {
             Work::TaskList(list) => self.tasks.replace(i, list.clone()),
             Work::TaskUpdate { number, status } => self.tasks.update(i, number, status),
+            Work::Lookup => {
+                let arguments = arguments.map_or("", |piece| transcript.str(&piece.span));
+                self.lookups.call(i, tool, arguments);
+            }
             _ => {}
         }
         self.calls.push(Call { message: i, tool, work, verdict, answered_in: i });
@@ -219,6 +236,7 @@ impl<'t> Collector<'t> {
             *detail = neutralise(detail).into_owned();
         }
         match &mut call.work {
+            Work::Lookup => self.lookups.answer(call.tool, &text),
             Work::Files(files) if says_created(&text) => {
                 let written = files.iter_mut().filter(|(action, _)| *action == Action::Written);
                 written.for_each(|(action, _)| *action = Action::Created);
@@ -276,6 +294,7 @@ impl<'t> Collector<'t> {
             errors.follow(call);
         }
         let mut found = self.found;
+        found.context.extend(self.lookups.notes());
         let (tasks, completed) = self.tasks.finish();
         found.tasks = tasks;
         found.done.extend(completed);

@@ -19,6 +19,7 @@ mod document;
 mod envelope;
 mod files;
 mod ledger;
+mod lookups;
 mod outcome;
 mod patch;
 mod ranking;
@@ -208,8 +209,10 @@ pub struct Evidence {
     pub tasks: Vec<Task>,
     /// What comes next, where no task says so: the question that the model asked last.
     pub next_steps: Vec<Note>,
-    /// Summaries of other programs, and what an earlier summary says beyond its known sections.
+    /// Look-ups by tool, summaries of other programs, and what an earlier summary says beyond its known sections.
     pub context: Vec<Note>,
+    /// What was folded in numbers: it stands where there is nothing else to say.
+    pub overview: String,
     /// The last longer report of the model, where its last words are not that.
     pub last_report: Option<Note>,
     /// The last words of the model.

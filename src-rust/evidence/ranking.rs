@@ -63,7 +63,12 @@ pub(super) fn candidates(evidence: &Evidence, style: &PathStyle) -> Vec<Candidat
     }
     ranked.sort_by_key(|(rank, lane, _)| (*rank, *lane));
     let task = original_task(evidence);
-    task.into_iter().chain(ranked.into_iter().map(|(_, _, candidate)| candidate)).collect()
+    let mut all: Vec<Candidate> =
+        task.into_iter().chain(ranked.into_iter().map(|(_, _, candidate)| candidate)).collect();
+    if all.is_empty() && !evidence.overview.is_empty() {
+        all.push(candidate(Section::Context, 0, evidence.overview.clone(), 8));
+    }
+    all
 }
 
 struct Lane {

@@ -59,7 +59,8 @@ fn read_call<N: Node>(block: &N, on_server: bool, builder: &mut Builder) -> Resu
 
 fn read_result<N: Node>(block: &N, at: u32, on_server: bool, builder: &mut Builder) -> Result<()> {
     let part = builder.begin_part(PartKind::ToolResult)?;
-    part.slot = Some(Slot { item: Some(("content", at)), field: "content" });
+    // What a server wrote goes back as it came, or not at all.
+    part.slot = (!on_server).then_some(Slot { item: Some(("content", at)), field: "content" });
     part.is_unchecked = on_server;
     part.is_error = block.is_true(Key::IS_ERROR);
     builder.set_key(block.get(Key::TOOL_USE_ID))?;

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
 
 /// The dialect of an array node of messages. Messages of plain text, which all dialects write alike, are
-/// OpenAI chat. Stops at the first message that settles it, unless a later one speaks against.
+/// OpenAI chat. Reads all of them: a later one may speak against an earlier.
 ///
 /// # Errors
 /// `ambiguous_format` where the list speaks two dialects, `unsupported_format` for those not read yet.
@@ -73,7 +73,7 @@ fn speaks<N: Node>(message: &N) -> Result<Option<Format>> {
     Ok(None)
 }
 
-/// Thinking parts look alike in both; pi's assistant messages name their `api`, Anthropic's never do.
+/// Thinking parts look alike in both; pi's assistant messages carry a `stopReason`, Anthropic's never do.
 fn anthropic_or_pi<N: Node>(message: &N) -> Option<Format> {
     if message.get(Key::STOP_REASON_CAMEL).is_some() { Some(Format::Pi) } else { Some(Format::Anthropic) }
 }

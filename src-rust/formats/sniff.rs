@@ -40,20 +40,37 @@ const PI_ONLY: &[&str] =
 pub fn classify<N: Node>(value: &N) -> Record {
     match value.kind() {
         Kind::Object => classify_object(value),
-        Kind::Array => match value.item(0) {
-            None => Record::MessageList,
-            Some(first) => match classify(&first) {
-                Record::Message => Record::MessageList,
-                Record::Conversation(_) | Record::MessageList => Record::ConversationList,
-                Record::Unsupported(name) => Record::Unsupported(name),
-                _ => Record::Unknown,
-            },
-        },
+        Kind::Array if value.is_empty() => Record::MessageList,
+        Kind::Array => {
+            let items = (0..value.len()).filter_map(|i| value.item(i));
+            items
+                .map(|item| match classify(&item) {
+                    Record::Message => Record::MessageList,
+                    Record::Conversation(_) | Record::MessageList => Record::ConversationList,
+                    Record::Unsupported(name) => Record::Unsupported(name),
+                    _ => Record::Unknown,
+                })
+                .find(|record| *record != Record::Unknown)
+                .unwrap_or(Record::Unknown)
+        }
         _ => Record::Unknown,
     }
 }
 
 fn classify_object<N: Node>(value: &N) -> Record {
+    // Messages speak for themselves, whatever else stands around them.
+    if value.get(Key::ROLE).is_some() {
+        return Record::Message;
+    }
+    for path in MESSAGE_PATHS {
+        if let Some(messages) = at_path(value, path).filter(|messages| messages.kind() == Kind::Array) {
+            return match messages.item(0) {
+                None => Record::Conversation(path),
+                Some(first) if first.get(Key::ROLE).is_some() => Record::Conversation(path),
+                Some(_) => Record::Unsupported("conversation whose messages have no role"),
+            };
+        }
+    }
     if value.get(Key::PAYLOAD).is_some() && value.get(Key::TYPE).is_some() {
         return Record::Unsupported("Codex rollout");
     }
@@ -67,18 +84,6 @@ fn classify_object<N: Node>(value: &N) -> Record {
         }
         if PI_ONLY.contains(&kind.as_str()) || (kind == "message" && is_session_entry) {
             return Record::Pi;
-        }
-    }
-    if value.get(Key::ROLE).is_some() {
-        return Record::Message;
-    }
-    for path in MESSAGE_PATHS {
-        if let Some(messages) = at_path(value, path).filter(|messages| messages.kind() == Kind::Array) {
-            return match messages.item(0) {
-                None => Record::Conversation(path),
-                Some(first) if first.get(Key::ROLE).is_some() => Record::Conversation(path),
-                Some(_) => Record::Unsupported("conversation whose messages have no role"),
-            };
         }
     }
     for (key, name) in [(Key::INPUT, "OpenAI Responses request"), (Key::CONTENTS, "Gemini request")] {
@@ -117,6 +122,9 @@ mod tests {
             (r#"{"type":"file-history-snapshot"}"#, Record::ClaudeCode),
             (r#"{"type":"message","message":{"role":"user"}}"#, Record::Pi),
             (r#"{"type":"session","cwd":"/"}"#, Record::Pi),
+            (r#"{"type":"session","messages":[{"role":"user"}]}"#, Record::Conversation(&[Key::MESSAGES])),
+            (r#"{"type":"progress","role":"user"}"#, Record::Message),
+            (r#"[{"x":1},{"messages":[{"role":"user"}]}]"#, Record::ConversationList),
             (r#"{"type":"session_meta","payload":{}}"#, Record::Unsupported("Codex rollout")),
             (r#"{"body":{"contents":[]}}"#, Record::Unsupported("Gemini request")),
             ("3", Record::Unknown),

@@ -121,7 +121,7 @@ pub(super) fn fit(
         let rest = total - u64::from(tokens);
         let room = u32::try_from(limit.saturating_sub(rest)).unwrap_or(u32::MAX);
         let shrunk =
-            if cleared.tokens <= room { shrinker.shortened(&cleared, tokens, room, go_on)? } else { cleared };
+            if cleared.tokens <= room { shrinker.shortened(&cleared, room, go_on)? } else { cleared };
         total = rest + u64::from(shrunk.tokens);
         edits.extend(shrunk.edits);
     }

@@ -10,4 +10,5 @@ mod shrink;
 pub use keep::{Keep, Unit};
 pub use planner::{Outcome, Request, plan};
 pub use record::{Action, Edit, Infeasible, Plan, Reason, Warning};
+pub(crate) use shrink::plan_mismatch;
 pub use shrink::{PLACEHOLDER, SHORTEN_MARKER, replacements, shortened_text};

@@ -35,7 +35,10 @@ pub fn replacements(transcript: &Transcript, message: usize, edits: &[Edit]) -> 
     edits
         .iter()
         .map(|edit| {
-            let part = range.clone().nth(edit.part).ok_or_else(plan_mismatch)?;
+            let part = range.start + edit.part;
+            if part >= range.end {
+                return Err(plan_mismatch());
+            }
             let content = match edit.kept_chars {
                 None => PLACEHOLDER.to_owned(),
                 Some((head, tail)) => {
@@ -48,7 +51,7 @@ pub fn replacements(transcript: &Transcript, message: usize, edits: &[Edit]) -> 
 }
 
 /// What an edit gets that names a part that is not there.
-fn plan_mismatch() -> Error {
+pub(crate) fn plan_mismatch() -> Error {
     Error::message("plan_mismatch", "", "the plan names a result that is not there")
 }
 
@@ -88,61 +91,91 @@ impl Shrinker<'_> {
         if parts.is_empty() {
             return Ok(None);
         }
-        let replaced: Vec<_> = parts.iter().map(|&part| (part, PLACEHOLDER.to_owned())).collect();
-        let cleared = self.price(message, &replaced, go_on)?;
+        let cleared = self.price(message, &placeholders(&parts), go_on)?;
         let edits = parts.iter().map(|&part| self.edit(message, part, None)).collect();
         Ok((cleared < tokens).then_some(Shrunk { message, tokens: cleared, edits }))
     }
 
-    /// The message with its results shortened one after the other, largest saving first, until it costs at most
-    /// `room`; the last one keeps as much of its text as fits. `cleared` must cost at most `room`.
-    pub fn shortened(&self, cleared: &Shrunk, tokens: u32, room: u32, go_on: GoOn<'_>) -> Result<Shrunk> {
+    /// The message with its results shortened one after the other, the longest first, until it costs at most `room`;
+    /// the last one keeps as much of its text as fits. `cleared` must cost at most `room`.
+    pub fn shortened(&self, cleared: &Shrunk, room: u32, go_on: GoOn<'_>) -> Result<Shrunk> {
         let message = cleared.message;
-        let mut savings = Vec::new();
-        for part in self.parts(message) {
-            let alone = self.price(message, &[(part, PLACEHOLDER.to_owned())], go_on)?;
-            savings.push((tokens.saturating_sub(alone), part));
+        let mut parts = self.parts(message);
+        parts.sort_by_key(|&part| (std::cmp::Reverse(self.length(part)), part));
+        let enough = self.fewest_placeholders(message, &parts, room, go_on)?;
+        let Some((&last, gone)) = parts[..enough].split_last() else {
+            return Ok(Shrunk { message, tokens: cleared.tokens, edits: cleared.edits.clone() });
+        };
+        let mut replaced = placeholders(&parts[..enough]);
+        let mut tokens = self.price(message, &replaced, go_on)?;
+        let mut edits: Vec<Edit> = gone.iter().map(|&part| self.edit(message, part, None)).collect();
+        let longest = self.longest_that_fits(message, last, &mut replaced, room, go_on)?;
+        edits.push(self.edit(message, last, longest.map(|(kept, _)| kept)));
+        if let Some((_, price)) = longest {
+            tokens = price;
         }
-        savings.sort_by_key(|&(saving, part)| (std::cmp::Reverse(saving), part));
-        let mut replaced: Vec<(usize, String)> = Vec::new();
-        let mut edits: Vec<Edit> = Vec::new();
-        for (_, part) in savings {
-            replaced.push((part, PLACEHOLDER.to_owned()));
-            let mut price = self.price(message, &replaced, go_on)?;
-            let mut kept_chars = None;
-            if price <= room
-                && let Some((kept, better)) = self.longest_that_fits(message, &mut replaced, room, go_on)?
-            {
-                (kept_chars, price) = (Some(kept), better);
-            }
-            edits.push(self.edit(message, part, kept_chars));
-            if price <= room {
-                edits.sort_by_key(|edit| edit.part);
-                return Ok(Shrunk { message, tokens: price, edits });
-            }
-        }
-        Ok(Shrunk { message, tokens: cleared.tokens, edits: cleared.edits.clone() })
+        edits.sort_by_key(|edit| edit.part);
+        Ok(Shrunk { message, tokens, edits })
     }
 
-    /// Looks for the most text that the last of `replaced` may keep; leaves the placeholder where none fits.
+    /// Code points of a result's text.
+    fn length(&self, part: usize) -> usize {
+        self.transcript.result_text(&self.transcript.parts[part]).chars().count()
+    }
+
+    /// How many of the first `parts` must be at the placeholder for the message to cost at most `room`; 0 where all of
+    /// them together are not enough. Halves the range where there are many: each placeholder makes it cheaper, as long
+    /// as the text is longer than it.
+    fn fewest_placeholders(
+        &self,
+        message: usize,
+        parts: &[usize],
+        room: u32,
+        go_on: GoOn<'_>,
+    ) -> Result<usize> {
+        const FEW: usize = 32;
+        let mut fits = |count: usize| -> Result<bool> {
+            Ok(self.price(message, &placeholders(&parts[..count]), go_on)? <= room)
+        };
+        if parts.len() <= FEW {
+            for count in 1..=parts.len() {
+                if fits(count)? {
+                    return Ok(count);
+                }
+            }
+            return Ok(0);
+        }
+        let (mut too_few, mut enough) = (0, parts.len());
+        if !fits(enough)? {
+            return Ok(0);
+        }
+        while too_few + 1 < enough {
+            let middle = too_few + (enough - too_few) / 2;
+            if fits(middle)? { enough = middle } else { too_few = middle }
+        }
+        Ok(enough)
+    }
+
+    /// Looks for the most text that the part `last` of `replaced` may keep; leaves the placeholder where none fits.
     ///
     /// Halves the range, since more text costs more. An exact tokenizer is not quite monotone (one more character
     /// may merge two tokens): what is found always fits, and is the longest up to such a merge.
     fn longest_that_fits(
         &self,
         message: usize,
+        last: usize,
         replaced: &mut [(usize, String)],
         room: u32,
         go_on: GoOn<'_>,
     ) -> Result<Option<((usize, usize), u32)>> {
-        let Some(last) = replaced.len().checked_sub(1) else { return Ok(None) };
-        let text = self.transcript.result_text(&self.transcript.parts[replaced[last].0]);
+        let Ok(place) = replaced.binary_search_by_key(&last, |(part, _)| *part) else { return Ok(None) };
+        let text = self.transcript.result_text(&self.transcript.parts[last]);
         let (mut fits, mut too_long) = (0, text.chars().count());
         let mut best = None;
         while fits + 1 < too_long {
             let middle = fits + (too_long - fits) / 2;
             let kept = (middle.div_ceil(2), middle / 2);
-            replaced[last].1 = shortened_text(&text, kept.0, kept.1);
+            replaced[place].1 = shortened_text(&text, kept.0, kept.1);
             let price = self.price(message, replaced, go_on)?;
             if price <= room {
                 (fits, best) = (middle, Some((kept, price)));
@@ -150,11 +183,15 @@ impl Shrinker<'_> {
                 too_long = middle;
             }
         }
-        if best.is_none() {
-            replaced[last].1 = PLACEHOLDER.to_owned();
-        }
         Ok(best)
     }
+}
+
+/// Parts at the placeholder, ascending.
+fn placeholders(parts: &[usize]) -> Vec<(usize, String)> {
+    let mut parts = parts.to_vec();
+    parts.sort_unstable();
+    parts.into_iter().map(|part| (part, PLACEHOLDER.to_owned())).collect()
 }
 
 #[cfg(test)]

@@ -308,20 +308,28 @@ fn is_blank(c: char) -> bool {
 /// A copy of a message along the paths that change; everything else is the caller's own object.
 fn edited<'py>(message: &Bound<'py, PyAny>, changes: &[&Change]) -> PyResult<Bound<'py, PyAny>> {
     let copy = message.cast::<PyDict>()?.copy()?;
+    // Each list of parts is copied once, whatever the number of changes in it.
+    let mut lists: HashMap<&'static str, Bound<'py, PyList>> = HashMap::new();
     for change in changes {
-        match change.slot.item {
-            None => copy.set_item(change.slot.field, &change.content)?,
-            Some((field, at)) => {
+        let Some((field, at)) = change.slot.item else {
+            copy.set_item(change.slot.field, &change.content)?;
+            continue;
+        };
+        let list = match lists.get(field) {
+            Some(list) => list.clone(),
+            None => {
                 let Some(items) = copy.get_item(field)? else { continue };
                 let count = PyNode(items.clone()).len();
                 let items = (0..count).map(|i| item(&items, i)).collect::<PyResult<Vec<_>>>()?;
-                let items = PyList::new(copy.py(), items)?;
-                let part = items.get_item(at as usize)?.cast::<PyDict>()?.copy()?;
-                part.set_item(change.slot.field, &change.content)?;
-                items.set_item(at as usize, part)?;
-                copy.set_item(field, items)?;
+                let list = PyList::new(copy.py(), items)?;
+                copy.set_item(field, &list)?;
+                lists.insert(field, list.clone());
+                list
             }
-        }
+        };
+        let part = list.get_item(at as usize)?.cast::<PyDict>()?.copy()?;
+        part.set_item(change.slot.field, &change.content)?;
+        list.set_item(at as usize, part)?;
     }
     Ok(copy.into_any())
 }

@@ -15,7 +15,7 @@ import pytest
 
 import foldline as fl
 from foldline import _core, reading
-from foldline.errors import ConfigError, MessageError
+from foldline.errors import MessageError
 
 MESSAGES = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": "Done."}]
 
@@ -626,7 +626,7 @@ def test_strict_stops_a_folder_at_the_first_bad_file(reader: Reader, folder: Pat
     reader.put(b"{oops}\n" + B, "2.jsonl")
     reading_ = fl.read(folder, strict=True)
     assert next(reading_).id == "a"
-    with pytest.raises(ConfigError):
+    with pytest.raises(MessageError):
         next(reading_)
     assert list(reading_) == []
 
@@ -656,7 +656,7 @@ def leave(transcripts: Any) -> None:
 
 
 def fail(transcripts: Any) -> None:
-    with pytest.raises(ConfigError):
+    with pytest.raises(MessageError):
         list(transcripts)
 
 

@@ -266,8 +266,8 @@ class Planner:
         """Result texts that bring a message down to the allowed tokens, or all placeholders."""
         texts: dict[int, str] = {}
         ordinals = self.rules.foreign_results(index)
-        alone = {each: self.tokens[index] - self.tokens_with(index, {each: CLEARED}) for each in ordinals}
-        for each in sorted(ordinals, key=lambda ordinal: (-alone[ordinal], ordinal)):
+        lengths = {each: len(scalars("\n".join(self.read[index].results[each].texts))) for each in ordinals}
+        for each in sorted(ordinals, key=lambda ordinal: (-lengths[ordinal], ordinal)):
             if self.tokens_with(index, texts) <= allowed:
                 break
             texts[each] = self.longest_fitting(index, each, texts, allowed)

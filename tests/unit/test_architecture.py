@@ -206,9 +206,11 @@ def test_public_submodules_are_modules() -> None:
 # --- Files ------------------------------------------------------------------------------------------
 
 MACHINE_PATHS = re.compile(
-    "|".join(re.escape("/" + folder + "/") for folder in ("work", "root", "workspace", "mnt", "tmp/h"))
-    + r"|/home/(?!user/)\w+/|/Users/(?!me/)\w+/|/tmp/h\d"
+    "|".join(re.escape(str(place)) + r"(?![\w-])" for place in (ROOT, ROOT.parent, Path.home()) if len(place.parts) > 1)
+    + r"|/home/(?!user/)\w+/|/Users/(?!me/)\w+/"
 )
+"""Where this checkout and its owner live, and homes in general."""
+
 RECORDED = ("examples/data/", "shared/")
 """Sessions of others, published as they are."""
 

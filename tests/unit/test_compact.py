@@ -94,11 +94,40 @@ def test_the_result_is_a_value() -> None:
         result.summary = "other"  # type: ignore[misc]
 
 
-def test_a_function_gets_the_folded_messages_themselves_and_nothing_else() -> None:
+def test_a_function_gets_copies_of_the_folded_messages_and_nothing_else() -> None:
     messages = [*HEAD, *talk(6)]
     seen: list[Any] = []
     compact(messages, summarizer=lambda folded: seen.append(folded) or "So far.", pins=[2])
-    assert [[id(each) for each in folded] for folded in seen] == [[id(messages[i]) for i in (1, 3, 4)]]
+    assert seen == [[messages[i] for i in (1, 3, 4)]]
+    assert not any(each is message for folded in seen for each in folded for message in messages)
+
+
+def test_a_function_that_changes_what_it_gets_changes_nothing() -> None:
+    messages = talk(6)
+    before = copy.deepcopy(messages)
+
+    def spoil(folded: list[Any]) -> str:
+        folded[0]["content"] = "spoiled"
+        return "So far."
+
+    assert compact(messages, summarizer=spoil).error is None
+    assert messages == before
+
+
+@pytest.mark.parametrize("room", [1, 40, 1_000])
+def test_extractive_always_says_something(room: int) -> None:
+    def look_up(i: int) -> list[Any]:
+        function = {"name": "get_customer", "arguments": f'{{"customer_id": {i}}}'}
+        call = {"id": f"c{i}", "type": "function", "function": function}
+        result = {"role": "tool", "tool_call_id": f"c{i}", "content": '{"name": "N", "balance": 1}' * 40}
+        return [{"role": "assistant", "content": None, "tool_calls": [call]}, result]
+
+    pictures = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "u"}}]} for _ in range(9)]
+    for messages in ([each for i in range(20) for each in look_up(i)], pictures):
+        result = fl.compact(messages, fl.KeepMessages(2), counter="o200k_base", summary_tokens=60 + room)
+        assert result.error is None
+        assert result.summary
+    assert "get_customer (19 calls)" in fl.compact([e for i in range(20) for e in look_up(i)], fl.KeepMessages(2)).summary
 
 
 def test_a_summarizer_gets_everything_and_its_room() -> None:

@@ -48,7 +48,7 @@ def plan(messages: Any, keep: Any = None, **options: Any) -> Any:
 def test_a_keep_takes_a_whole_number_from_0(keep: Any, n: Any) -> None:
     with pytest.raises(ConfigError) as caught:
         keep(n)
-    assert (caught.value.code, caught.value.path) == ("bad_keep", "n")
+    assert (caught.value.code, caught.value.path) == ("bad_number", "n")
 
 
 @pytest.mark.parametrize("keep", KEEPS)
@@ -62,7 +62,7 @@ def test_whole_numbers_of_numpy_are_whole_numbers(keep: Any) -> None:
 def test_a_keep_larger_than_any_transcript_is_a_config_error(keep: Any, n: int) -> None:
     with pytest.raises(ConfigError) as caught:
         plan(talk(3), keep(n))
-    assert (caught.value.code, caught.value.path) == ("bad_keep", "keep")
+    assert (caught.value.code, caught.value.path) == ("bad_number", "n")
 
 
 @pytest.mark.parametrize("keep", KEEPS)
@@ -193,17 +193,17 @@ def test_pinned_messages_stay(pins: Any, pinned: list[int]) -> None:
 
 
 BAD_PINS: list[tuple[str, Any, str]] = [
-    ("beyond the list", [5], "pin_out_of_range"),
-    ("far beyond", [2**40], "pin_out_of_range"),
-    ("negative", [-1], "bad_keep"),
-    ("a negative numpy number", [np.int64(-1)], "bad_keep"),
-    ("bool", [True], "bad_keep"),
-    ("float", [1.0], "bad_keep"),
-    ("nan", [float("nan")], "bad_keep"),
-    ("text", ["1"], "bad_keep"),
-    ("a text as pins", "1", "bad_keep"),
-    ("None", [None], "bad_keep"),
-    ("a message", [user("a")], "bad_keep"),
+    ("beyond the list", [5], "index_out_of_range"),
+    ("far beyond", [2**40], "index_out_of_range"),
+    ("negative", [-1], "bad_number"),
+    ("a negative numpy number", [np.int64(-1)], "bad_number"),
+    ("bool", [True], "bad_number"),
+    ("float", [1.0], "bad_number"),
+    ("nan", [float("nan")], "bad_number"),
+    ("text", ["1"], "bad_number"),
+    ("a text as pins", "1", "bad_number"),
+    ("None", [None], "bad_number"),
+    ("a message", [user("a")], "bad_number"),
 ]
 
 
@@ -283,7 +283,7 @@ def test_an_importance_is_of_an_index(index: Any) -> None:
 def test_an_importance_that_pins_nothing_there_is_a_config_error() -> None:
     with pytest.raises(ConfigError) as caught:
         plan(talk(4), importance={4: 10.0})
-    assert caught.value.code == "pin_out_of_range"
+    assert caught.value.code == "index_out_of_range"
 
 
 @pytest.mark.parametrize("nothing", [None, {}])

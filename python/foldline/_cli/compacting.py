@@ -60,6 +60,9 @@ _KEYS = (
 
 _SNIFFED_BYTES = 1 << 16
 
+#: What a reader says of single messages, by index.
+_BY_MESSAGE = ("entry_ids", "compact_boundaries", "summaries")
+
 
 # What goes where.
 
@@ -145,6 +148,8 @@ def _meta(transcript: StoredTranscript, source: Source) -> dict[str, Any]:
     if around.keys() | {"messages"} >= set(_KEYS) and isinstance(around["meta"], dict):
         return around["meta"]
     said = {"id": transcript.id, "format": transcript.format, "path": source.path}
+    # What is said of single messages is not true of the folded list.
+    said |= {key: around[key] for key in _BY_MESSAGE if key in around}
     return {key: value for key, value in around.items() if key not in said or said[key] != value}
 
 
@@ -234,7 +239,7 @@ def _folded_lines(
 
 
 def _fold(transcript: StoredTranscript, folding: Folding, summarizer: Summarizer) -> FoldResult | FoldlineError:
-    arguments = folding.arguments(len(transcript.messages))
+    arguments = folding.arguments(transcript)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FoldlineWarning)  # The result says it too.

@@ -171,7 +171,7 @@ class Folding:
 
     def plan(self, transcript: StoredTranscript) -> Plan | Infeasible:
         """The plan of a transcript."""
-        arguments = self.arguments(len(transcript.messages))
+        arguments = self.arguments(transcript)
         return plan(transcript.messages, self.keep, format=transcript.format, **arguments)
 
     def check_pins(self, longest: int) -> None:
@@ -183,14 +183,27 @@ class Folding:
         if longest and self.pins and self.pins[-1] >= longest:
             raise click.BadParameter(f"no transcript has a message {self.pins[-1]}", param_hint="--pin")
 
-    def arguments(self, messages: int) -> dict[str, Any]:
-        """Keyword arguments of `plan` and `compact`, for so many messages; pins beyond them pin nothing."""
+    def arguments(self, transcript: StoredTranscript) -> dict[str, Any]:
+        """Keyword arguments of `plan` and `compact` for a transcript; pins beyond its end pin nothing.
+
+        Tool schemas and a system text that stand beside the messages are sent with them, so they count as overhead;
+        summaries that an agent's own compaction left are earlier summaries.
+        """
+        meta, count = transcript.meta, len(transcript.messages)
+        tools, system = meta.get("tools"), meta.get("system")
+        beside = list(tools) if isinstance(tools, list) else []
+        if isinstance(system, (str, list)) and system:
+            beside.append({"system": system})
+        summaries = meta.get("summaries")
+        earlier = [i for i in summaries if isinstance(i, int) and 0 <= i < count] if isinstance(summaries, list) else []
         return {
             "counter": self.counter,
             "window": self.window,
             "reserve": self.reserve,
-            "pins": [pin for pin in self.pins if pin < messages],
+            "pins": [pin for pin in self.pins if pin < count],
+            "origins": dict.fromkeys(earlier, "compacted_synthetic"),
             "summary_tokens": self.summary_tokens,
+            "tools": beside or None,
         }
 
     def record(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -30,7 +31,8 @@ class FromFunction:
 
     def summarize(self, request: SummarizeRequest) -> Completion:
         """Calls the function."""
-        answer = self._function([request.messages[i] for i in request.folded])
+        # Copies: what the function does to them is its own affair.
+        answer = self._function([copy.deepcopy(request.messages[i]) for i in request.folded])
         if isinstance(answer, Completion):
             return answer
         if inspect.isawaitable(answer):
