@@ -14,6 +14,8 @@ use super::vocab::Vocab;
 pub(crate) trait Watch: Progress {
     /// Whether a count that has come to `position` and found `count` tokens may go on.
     fn allows(&mut self, position: usize, count: usize) -> bool;
+    /// The same inside a long pre-token, after another [`bpe::WINDOW`] bytes or so of it were merged.
+    fn allows_more(&mut self, count: usize) -> bool;
 }
 
 /// The number of tokens of `text`, or `None` if `watch` ended the count.
@@ -52,7 +54,7 @@ pub(crate) fn count(
         }
         if let Some(end) = long {
             let piece = &text[batch.at..end];
-            let mut go_on = |so_far| watch.allows(batch.at, total + so_far);
+            let mut go_on = |so_far| watch.allows_more(total + so_far);
             total += merge_segments(vocab, piece, loan.memo(), &mut go_on)?;
             batch.at = end;
             if !watch.allows(end, total) {
@@ -146,6 +148,7 @@ fn merge_segments(
     go_on: &mut impl FnMut(usize) -> bool,
 ) -> Option<usize> {
     let mut total = 0;
+    let mut merged = 0;
     for segment in bpe::segments(vocab, piece) {
         total += if segment.len() < KEY_BYTES {
             let place = Memo::place(segment);
@@ -157,8 +160,12 @@ fn merge_segments(
         } else {
             bpe::count(vocab, segment, &mut |so_far| go_on(total + so_far))?
         };
-        if !go_on(total) {
-            return None;
+        merged += segment.len();
+        if merged >= bpe::WINDOW {
+            merged = 0;
+            if !go_on(total) {
+                return None;
+            }
         }
     }
     Some(total)
@@ -181,6 +188,10 @@ mod tests {
 
     impl Watch for Unwatched {
         fn allows(&mut self, _: usize, _: usize) -> bool {
+            true
+        }
+
+        fn allows_more(&mut self, _: usize) -> bool {
             true
         }
     }

@@ -111,6 +111,14 @@ impl<'a> Stop<'a> {
     }
 }
 
+impl Stop<'_> {
+    /// Asks `check`, but not again once it has said no.
+    fn asks(&mut self) -> bool {
+        self.stopped = self.stopped || self.check.as_mut().is_some_and(|check| !check());
+        !self.stopped
+    }
+}
+
 impl Progress for Stop<'_> {
     #[inline]
     fn reached(&mut self, position: usize) -> bool {
@@ -118,9 +126,7 @@ impl Progress for Stop<'_> {
             return true;
         }
         self.next = position.saturating_add(CHECK_EVERY);
-        // Once it has said no it is not asked again.
-        self.stopped = self.stopped || self.check.as_mut().is_some_and(|check| !check());
-        !self.stopped
+        self.asks()
     }
 }
 
@@ -128,5 +134,9 @@ impl Watch for Stop<'_> {
     #[inline]
     fn allows(&mut self, position: usize, count: usize) -> bool {
         count <= self.limit && self.reached(position) && !self.stopped
+    }
+
+    fn allows_more(&mut self, count: usize) -> bool {
+        count <= self.limit && self.asks()
     }
 }

@@ -27,7 +27,7 @@ impl Engine {
         #[cfg(target_arch = "x86_64")]
         let fast = [x86::Detected::avx2().map(Engine::Avx2), x86::Detected::avx512().map(Engine::Avx512)];
         #[cfg(not(target_arch = "x86_64"))]
-        let fast = [];
+        let fast: [Option<Engine>; 0] = [];
         std::iter::once(Engine::Portable).chain(fast.into_iter().flatten())
     }
 

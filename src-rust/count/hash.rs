@@ -69,7 +69,6 @@ impl Key {
     }
 
     /// The key as it lies in a table.
-    #[allow(dead_code, reason = "only the build script fills tables")]
     pub(crate) fn to_bytes(self) -> [u8; 16] {
         (u128::from(self.low) | u128::from(self.high) << 64).to_le_bytes()
     }

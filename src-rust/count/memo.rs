@@ -24,27 +24,40 @@ const HUGEST: usize = 1024;
 const COUNT_SHIFT: u32 = 56;
 const SEED: u64 = 0x2545_f491_4f6c_dd1d;
 
+/// Cache lines. They come zeroed from the system, so that lines nobody writes to take no memory.
+struct Lines {
+    bytes: Vec<u8>,
+    /// Bytes before the first whole line.
+    skip: usize,
+}
+
+type Line = [u8; 64];
+
+impl Lines {
+    fn new(count: usize) -> Lines {
+        let bytes = vec![0; (count + 1) * size_of::<Line>()];
+        let skip = bytes.as_ptr().align_offset(size_of::<Line>()) % size_of::<Line>();
+        Lines { bytes, skip }
+    }
+
+    #[inline(always)]
+    fn all(&self) -> &[Line] {
+        self.bytes[self.skip..].as_chunks().0
+    }
+
+    fn all_mut(&mut self) -> &mut [Line] {
+        self.bytes[self.skip..].as_chunks_mut().0
+    }
+}
+
 pub(crate) struct Memo {
-    short: Vec<Line>,
-    long: Vec<[Entry; 2]>,
+    /// Four keys in a line. In a full line the newcomer's hash says whom it replaces: replacing the oldest
+    /// would lose all answers of a line to a text that goes round more of them than it holds.
+    short: Lines,
+    /// Length, count and bytes in a line, two lines a set.
+    long: Lines,
     huge: Vec<(Vec<u8>, usize)>,
 }
-
-/// Four short answers in a cache line. In a full set the newcomer's hash says whom it replaces: replacing the oldest
-/// would lose all answers of a set to a text that goes round more of them than it holds.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Line([(u64, u64); 4]);
-
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Entry {
-    len: u8,
-    count: u8,
-    bytes: [u8; LONGEST],
-}
-
-const EMPTY: Entry = Entry { len: 0, count: 0, bytes: [0; LONGEST] };
 
 /// Where the answer for a piece stands, if it is known.
 #[derive(Clone, Copy)]
@@ -57,11 +70,7 @@ pub(crate) enum Place {
 
 impl Memo {
     fn new() -> Memo {
-        Memo {
-            short: vec![Line([(0, 0); 4]); SHORT],
-            long: vec![[EMPTY; 2]; LONG],
-            huge: vec![(Vec::new(), 0); HUGE],
-        }
+        Memo { short: Lines::new(SHORT), long: Lines::new(2 * LONG), huge: vec![(Vec::new(), 0); HUGE] }
     }
 
     /// Where the answer for `piece` would stand.
@@ -89,8 +98,8 @@ impl Memo {
     #[inline(always)]
     pub(crate) fn touch(&self, place: &Place) -> u8 {
         match *place {
-            Place::Short(place, _) => self.short[place].0[0].0 as u8,
-            Place::Long(place) => self.long[place][0].len,
+            Place::Short(place, _) => self.short.all()[place][0],
+            Place::Long(place) => self.long.all()[2 * place][0],
             Place::Huge(_) | Place::Nowhere => 0,
         }
     }
@@ -101,7 +110,8 @@ impl Memo {
         match *place {
             Place::Short(place, key) => {
                 let mut found = 0;
-                for &(low, high) in &self.short[place].0 {
+                for known in self.short.all()[place].as_chunks().0 {
+                    let Key { low, high } = Key::from_bytes(known);
                     let differs = (low ^ key.low) | ((high | 0xff << COUNT_SHIFT) ^ key.high);
                     // At most one of them matches.
                     found |= if differs == 0 { high >> COUNT_SHIFT } else { 0 };
@@ -109,8 +119,10 @@ impl Memo {
                 (found != 0).then_some(found as usize)
             }
             Place::Long(place) => {
-                let known = |entry: &&Entry| entry.bytes.get(..usize::from(entry.len)) == Some(piece);
-                self.long[place].iter().find(known).map(|entry| usize::from(entry.count))
+                let set = self.long.all()[2 * place..].iter().take(2);
+                set.map(|line| (usize::from(line[0]), usize::from(line[1]), &line[2..]))
+                    .find(|(len, _, bytes)| bytes.get(..*len) == Some(piece))
+                    .map(|(_, count, _)| count)
             }
             Place::Huge(place) => {
                 let (bytes, count) = &self.huge[place];
@@ -125,18 +137,18 @@ impl Memo {
         match *place {
             Place::Short(place, key) => {
                 debug_assert!(piece.len() <= SHORTEST && (1..=SHORTEST).contains(&count));
-                let set = &mut self.short[place].0;
-                let free = set.iter().position(|&entry| entry == (0, 0));
-                set[free.unwrap_or((key.hash(SEED) >> 32) as usize % 4)] =
-                    (key.low, key.high << 8 >> 8 | (count as u64) << COUNT_SHIFT);
+                let line = self.short.all_mut()[place].as_chunks_mut().0;
+                let free = line.iter().position(|known| *known == [0; 16]);
+                let high = key.high << 8 >> 8 | (count as u64) << COUNT_SHIFT;
+                line[free.unwrap_or((key.hash(SEED) >> 32) as usize % 4)] =
+                    Key { low: key.low, high }.to_bytes();
             }
             Place::Long(place) => {
-                let set = &mut self.long[place];
-                let free = set.iter().position(|entry| entry.len == 0);
-                let entry = &mut set[free.unwrap_or((hash_ends(piece, SEED) >> 32) as usize % 2)];
-                entry.len = piece.len() as u8;
-                entry.count = count as u8;
-                entry.bytes[..piece.len()].copy_from_slice(piece);
+                let set = &mut self.long.all_mut()[2 * place..];
+                let free = set.iter().take(2).position(|line| line[0] == 0);
+                let line = &mut set[free.unwrap_or((hash_ends(piece, SEED) >> 32) as usize % 2)];
+                line[..2].copy_from_slice(&[piece.len() as u8, count as u8]);
+                line[2..piece.len() + 2].copy_from_slice(piece);
             }
             Place::Huge(place) => {
                 let (bytes, known) = &mut self.huge[place];

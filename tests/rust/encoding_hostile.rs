@@ -70,6 +70,22 @@ fn hostile_families_equal_the_reference() {
     }
 }
 
+/// Scanning a long pre-token and merging it are both interrupted.
+#[test]
+fn the_check_is_asked_while_a_long_pre_token_is_merged() {
+    for name in ["letter", "spaces", "newlines", "caret"] {
+        let text = family(name, 1 << 20);
+        for encoding in ["o200k_base", "cl100k_base", "r50k_base"] {
+            let mut asked = 0;
+            Encoding::get(encoding).unwrap().count_with_check(&text, &mut || {
+                asked += 1;
+                true
+            });
+            assert!(asked >= 100, "{name}, {encoding}: asked {asked} times");
+        }
+    }
+}
+
 /// A quadratic step anywhere would take hours here.
 #[test]
 fn hostile_families_of_many_megabytes_end() {
