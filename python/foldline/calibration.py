@@ -35,11 +35,12 @@ class Calibration:
 
     1. Outliers are left out while they are a minority: observations whose log ratio lies more than 3.5 robust standard
        deviations (1.4826 times the median absolute deviation, taken as at least 2 %) from the median, once there are 5.
-    2. Through the origin, the line of least absolute deviations is the median of reported / counted, weighted by
-       counted: that is the ratio, and the offset is 0.
+    2. The ratio is the median of reported / counted, weighted by counted, which makes it the line of least absolute
+       deviations through the origin; but none weighs more than two median ones, so that no single one decides. The
+       offset is 0.
     3. Where every observation tells its messages, and there are 5: over observations divided by their messages, the
-       ratio is the median slope of all pairs, weighted by their distance, at most the ratio of step 2; the offset is
-       the median of what it leaves, at least 0.
+       ratio is the median slope of all pairs, weighted by their distance, at most the ratio of step 2 and not below 1
+       unless that is; the offset is the median of what it leaves, at least 0.
 
     No ratio goes below the floor, so that what is applied never falls below ``floor * tokens`` and never shrinks as
     tokens or messages grow. Equal observations in equal order give equal numbers.
@@ -183,7 +184,8 @@ class Calibration:
         self._ratio, self._offset = 1.0, 0.0
         if not kept:
             return
-        ratio = _median([(sample.reported / sample.counted, float(sample.counted)) for sample in kept])
+        heaviest = 2 * _median([(sample.counted, 1.0) for sample in kept])
+        ratio = _median([(sample.reported / sample.counted, min(sample.counted, heaviest)) for sample in kept])
         self._ratio = max(self.floor, ratio)
         if len(kept) < self.FIT_FROM or not all(sample.messages for sample in kept):
             return
@@ -195,7 +197,7 @@ class Calibration:
             if abs(x2 - x1) > 1e-9 * (x1 + x2)
         ]
         if slopes:
-            self._ratio = max(self.floor, min(_median(slopes), self._ratio))
+            self._ratio = min(self._ratio, max(self.floor, min(1.0, self._ratio), _median(slopes)))
             self._offset = max(0.0, _median([(y - self._ratio * x, 1.0) for x, y in points]))
 
 
