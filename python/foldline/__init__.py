@@ -12,6 +12,7 @@ import logging
 
 from foldline import errors, summarizers
 from foldline._core import Counts, Plan, TokenCounter, __version__
+from foldline.calibration import Calibration
 from foldline.folding import FoldResult, acompact, compact
 from foldline.planning import (
     FitTokens,
@@ -27,9 +28,13 @@ from foldline.planning import (
     validate,
 )
 from foldline.reading import read
+from foldline.tokenizer_json import tokenizer_json
 from foldline.typing import Problem, StoredTranscript
+from foldline.usage import ContextUsage, TokenBudget
 
 __all__ = [
+    "Calibration",
+    "ContextUsage",
     "Counts",
     "FitTokens",
     "FoldResult",
@@ -43,6 +48,7 @@ __all__ = [
     "Plan",
     "Problem",
     "StoredTranscript",
+    "TokenBudget",
     "TokenCounter",
     "__version__",
     "acompact",
@@ -53,6 +59,7 @@ __all__ = [
     "plan",
     "read",
     "summarizers",
+    "tokenizer_json",
     "validate",
 ]
 

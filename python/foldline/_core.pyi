@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "AUTO_ERROR_BOUND",
     "PLACEHOLDER",
     "SHORTEN_MARKER",
     "SUMMARY_LABEL",
@@ -27,6 +28,7 @@ __all__ = [
 ]
 
 __version__: str
+AUTO_ERROR_BOUND: float
 SUMMARY_LABEL: str
 PLACEHOLDER: str
 SHORTEN_MARKER: str

@@ -8,6 +8,7 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyString, PyType};
 
 use super::gate::{exception, guard, raise_later, run};
 use super::node::{PyNode, Text, text_of};
+use crate::count::auto::AutoCounter;
 use crate::count::counter::{self, CountKind, Counter, CustomCounter, GoOn};
 use crate::count::encoding::Encoding;
 use crate::count::exact::ExactCounter;
@@ -60,13 +61,18 @@ impl TokenCounter {
             if let Some(heuristic) = Heuristic::from_name(&name) {
                 return Ok(TokenCounter { counter: Box::new(heuristic), name });
             }
+            if name == "auto" {
+                return Ok(TokenCounter { counter: Box::new(AutoCounter), name });
+            }
+            if name.ends_with("tokenizer.json") {
+                let load = py.import("foldline.tokenizer_json")?.getattr("load_counter")?;
+                return Ok(TokenCounter { counter: callable_counter(&load.call1((&name,))?), name });
+            }
             let counter = ExactCounter::new(&name).map_err(|_| exception(py, unknown_spec()))?;
             return Ok(TokenCounter { counter: Box::new(counter), name });
         }
         if spec.is_callable() {
-            let callable = spec.clone().unbind();
-            let counter = CustomCounter(move |text: &str| Python::attach(|py| call(py, &callable, text)));
-            return Ok(TokenCounter { counter: Box::new(counter), name: "callable".to_owned() });
+            return Ok(TokenCounter { counter: callable_counter(spec), name: "callable".to_owned() });
         }
         Err(exception(py, unknown_spec()))
     }
@@ -74,8 +80,14 @@ impl TokenCounter {
 
 fn unknown_spec() -> Error {
     let heuristics: Vec<&str> = Heuristic::ALL.iter().map(|(name, _)| *name).collect();
-    let known = [Encoding::names(), &heuristics].concat().join(", ");
-    Error::config("unknown_counter", "counter", format!("neither a callable nor one of {known}"))
+    let known = [Encoding::names(), &heuristics, &["auto"]].concat().join(", ");
+    let detail = format!("neither a callable nor one of {known}, nor the path of a tokenizer.json");
+    Error::config("unknown_counter", "counter", detail)
+}
+
+fn callable_counter(callable: &Bound<'_, PyAny>) -> Box<dyn Counter> {
+    let callable = callable.clone().unbind();
+    Box::new(CustomCounter(move |text: &str| Python::attach(|py| call(py, &callable, text))))
 }
 
 /// Calls a caller's own counter.

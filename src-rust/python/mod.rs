@@ -16,6 +16,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("AUTO_ERROR_BOUND", crate::count::auto::ERROR_BOUND)?;
     module.add("SUMMARY_LABEL", crate::transcript::SUMMARY_LABEL)?;
     module.add("PLACEHOLDER", crate::plan::PLACEHOLDER)?;
     module.add("SHORTEN_MARKER", crate::plan::SHORTEN_MARKER)?;

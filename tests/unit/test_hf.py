@@ -1,0 +1,106 @@
+"""Counters from a tokenizer.json: a small tokenizer made on the fly, and what goes wrong."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import foldline as fl
+from foldline.cli import main
+from foldline.errors import ConfigError
+from foldline.planning import as_counter
+
+tokenizers = pytest.importorskip("tokenizers")
+
+CORPUS = ["the quick brown fox jumps over the lazy dog", "pack my box with five dozen jugs", "名前は何ですか"]
+MESSAGES = [{"role": "user", "content": "the quick brown fox"}, {"role": "assistant", "content": "the lazy dog"}]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    """Byte-level BPE with a special token, an added beginning, truncation and padding."""
+    made = tokenizers.Tokenizer(tokenizers.models.BPE())
+    made.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=400,
+        special_tokens=["<s>", "<end>"],
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    made.train_from_iterator(CORPUS, trainer)
+    made.post_processor = tokenizers.processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 0)])
+    return made
+
+
+@pytest.fixture
+def path(tokenizer: Any, tmp_path: Path) -> str:
+    file = tmp_path / "tokenizer.json"
+    tokenizer.enable_truncation(4)
+    tokenizer.enable_padding(length=64)
+    tokenizer.save(str(file))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return str(file)
+
+
+@pytest.mark.parametrize("text", [*CORPUS, "", " ", "x" * 500, "a\n\nb", "😀"])
+def test_it_counts_what_the_tokenizer_gives(tokenizer: Any, path: str, text: str) -> None:
+    """Without truncation, padding and what a template adds."""
+    assert fl.tokenizer_json(path).count(text) == len(tokenizer.encode(text, add_special_tokens=False).ids)
+
+
+def test_special_tokens_are_plain_text(path: str) -> None:
+    assert fl.tokenizer_json(path).count("<end>") > 1
+
+
+def test_lone_surrogates_count_as_the_replacement_character(path: str) -> None:
+    counter = fl.tokenizer_json(path)
+    assert counter.count("a\ud83d") == counter.count("a�")
+
+
+def test_every_way_to_name_it_gives_the_same_counter(path: str) -> None:
+    counters = [fl.tokenizer_json(path), fl.tokenizer_json(Path(path)), fl.TokenCounter(path), as_counter(path)]
+    for counter in counters:
+        assert (counter.name, counter.kind) == (path, "estimated")
+        assert counter.count_batch(CORPUS).tolist() == counters[0].count_batch(CORPUS).tolist()
+        assert counter.count_messages(MESSAGES).total == counters[0].count_messages(MESSAGES).total
+
+
+def test_a_file_of_any_name_is_read(path: str, tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    other.write_bytes(Path(path).read_bytes())
+    assert fl.tokenizer_json(other).count(CORPUS[0]) == fl.tokenizer_json(path).count(CORPUS[0])
+
+
+def test_plans_take_the_path(path: str) -> None:
+    assert fl.plan(MESSAGES, fl.KeepMessages(1), counter=path).cut == 1
+
+
+def test_the_command_line_takes_the_path(path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "chat.jsonl"
+    file.write_text(json.dumps({"messages": MESSAGES}))
+    assert main(["count", str(file), "--encoding", path, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[0])["tokens"] > 0
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{}", b"not json", b"\xff\xfe"])
+def test_what_is_no_tokenizer_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    file = tmp_path / "tokenizer.json"
+    if content is not None:
+        file.write_bytes(content)
+    for make in (fl.tokenizer_json, fl.TokenCounter, as_counter):
+        with pytest.raises(ConfigError) as caught:
+            make(str(file))
+        assert (caught.value.code, caught.value.path) == ("bad_tokenizer", "counter")
+
+
+def test_without_the_package_the_extra_is_named(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    for make in (fl.tokenizer_json, fl.TokenCounter, as_counter):
+        with pytest.raises(ConfigError, match=r"foldline\[hf\]") as caught:
+            make(path)
+        assert caught.value.code == "missing_extra"
