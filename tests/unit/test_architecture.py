@@ -206,7 +206,7 @@ def test_public_submodules_are_modules() -> None:
 # --- Files ------------------------------------------------------------------------------------------
 
 MACHINE_PATHS = re.compile(
-    "|".join(re.escape(str(place)) + r"(?![\w-])" for place in (ROOT, ROOT.parent, Path.home()) if len(place.parts) > 1)
+    "|".join(re.escape(str(place)) + r"(?![\w-])" for place in (ROOT, Path.home()) if len(place.parts) > 1)
     + r"|/home/(?!user/)\w+/|/Users/(?!me/)\w+/"
 )
 """Where this checkout and its owner live, and homes in general."""

@@ -127,7 +127,9 @@ def test_extractive_always_says_something(room: int) -> None:
         result = fl.compact(messages, fl.KeepMessages(2), counter="o200k_base", summary_tokens=60 + room)
         assert result.error is None
         assert result.summary
-    assert "get_customer (19 calls)" in fl.compact([e for i in range(20) for e in look_up(i)], fl.KeepMessages(2)).summary
+    assert (
+        "get_customer (19 calls)" in fl.compact([e for i in range(20) for e in look_up(i)], fl.KeepMessages(2)).summary
+    )
 
 
 def test_a_summarizer_gets_everything_and_its_room() -> None:
