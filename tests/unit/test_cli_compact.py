@@ -106,7 +106,7 @@ def test_a_transcript_becomes_what_the_library_makes_of_it(foldline: Foldline, s
     source.write_text(lines({"id": "a", "user": "someone", "tools": [{"name": "f"}], "messages": messages}))
     answer = foldline("compact", source, "--out", out, "--keep-messages", 3, "--pin", 1, "--summary-tokens", 400)
     assert (answer.code, answer.err) == (0, "")
-    result = fl.compact(messages, fl.KeepMessages(3), pins=[1], summary_tokens=400)
+    result = fl.compact(messages, fl.KeepMessages(3), pins=[1], summary_tokens=400, tools=[{"name": "f"}])
     [line] = (out / "chat.jsonl").read_text().splitlines()
     record = json.loads(line)
     assert list(record) == KEYS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -32,7 +31,7 @@ class FromFunction:
     def summarize(self, request: SummarizeRequest) -> Completion:
         """Calls the function."""
         # Copies: what the function does to them is its own affair.
-        answer = self._function([copy.deepcopy(request.messages[i]) for i in request.folded])
+        answer = self._function([_copied(request.messages[i]) for i in request.folded])
         if isinstance(answer, Completion):
             return answer
         if inspect.isawaitable(answer):
@@ -42,6 +41,15 @@ class FromFunction:
         if not isinstance(answer, str):
             raise SummaryError("the function returned no text", code="not_a_text")
         return Completion(answer, model=self._name)
+
+
+def _copied(value: Any) -> Any:
+    """A copy of dicts and lists, without calling a method of what they hold."""
+    if isinstance(value, dict):
+        return {key: _copied(member) for key, member in dict.items(value)}
+    if isinstance(value, list):
+        return [_copied(item) for item in list.__iter__(value)]
+    return value
 
 
 def as_summarizer(summarizer: Summarizer | SummaryFunction) -> Summarizer:
