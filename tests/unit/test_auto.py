@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import foldline as fl
@@ -106,6 +106,7 @@ def test_mixed_texts_cost_the_sum_of_their_parts(kinds: list[str]) -> None:
 
 @given(st.text(alphabet=st.characters(), max_size=40))
 def test_lone_surrogates_count_as_the_replacement_character(text: str) -> None:
+    assume(not "\udc00" <= text[:1] <= "\udfff")  # Behind a high surrogate that would be a pair.
     cut = text + "\ud83d"
     assert AUTO.count(cut) == AUTO.count(text + "�")
     assert AUTO.count("\ud83d" + text) == AUTO.count("�" + text)
