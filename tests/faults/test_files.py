@@ -109,6 +109,7 @@ LINES: list[tuple[str, bytes, list[str], Found]] = [
     ("nesting without end", A + DEEP + SHUT + B, ["a", "b"], [("nesting_too_deep", 2, None)]),
     ("nesting without end, torn", A + DEEP + b"\n" + B, ["a", "b"], [("nesting_too_deep", 2, None)]),
     ("5,000 digits", A + DIGITS + B, ["a", "b"], [("bad_json", 2, None)]),
+    ("half a surrogate pair", A + talk("s", v="\ud83d") + B, ["a", "s", "b"], []),
     ("not a number", A + talk("n", v=float("nan"), w=float("-inf")) + B, ["a", "n", "b"], []),
     ("another kind of value", A + b"17\n" + B, ["a", "b"], [("unknown_record", 2, size(A))]),
     ("no conversation", A + b'{"a": 1}\n' + B, ["a", "b"], [("unknown_record", 2, size(A))]),
@@ -265,7 +266,7 @@ def test_the_limit_is_far_beyond_real_lines(reader: Reader) -> None:
 def test_an_indented_document_under_any_name_is_read(reader: Reader, name: str, indent: Any) -> None:
     document = json.dumps([{"id": key, "messages": MESSAGES} for key in "abc"], indent=indent).encode()
     assert reader.bytes(document, name) == ["a", "b", "c"]
-    assert reader.bytes(document.replace(b"\n", b"\r\n") + b"\r\n\r\n", name) == ["a", "b", "c"]
+    assert reader.bytes(b"\xef\xbb\xbf\r\n" + document.replace(b"\n", b"\r\n") + b"\r\n\r\n", name) == ["a", "b", "c"]
     assert reader.problems == []
 
 
@@ -320,6 +321,15 @@ def test_of_a_broken_archive_the_beginning_is_read(reader: Reader, data: bytes) 
     ids = reader.bytes(data, "file.jsonl.gz")
     assert ids[:1_000] == [str(i) for i in range(1_000)]
     assert [each.code for each in reader.problems].count("corrupt_compression") == 1
+
+
+@pytest.mark.parametrize("lost", [1, 4, 8, 9, 100, 1_000])
+def test_of_a_small_broken_archive_the_beginning_is_read(reader: Reader, lost: int) -> None:
+    data = b"".join(talk(str(i), pad=random.Random(i).randbytes(60).hex()) for i in range(50))
+    ids = reader.bytes(gzip.compress(data)[:-lost], "file.jsonl.gz")
+    assert len(ids) > 30
+    assert ids == [str(i) for i in range(len(ids))]
+    assert "corrupt_compression" in [each.code for each in reader.problems]
 
 
 @pytest.mark.parametrize(
@@ -380,6 +390,11 @@ def test_a_file_with_nothing_to_read_does_not_stop_a_folder(reader: Reader, data
     reader.put(B, "3.jsonl")
     assert [each.id for each in reader.path(reader.folder)] == ["a", "b"]
     assert [each.path for each in reader.problems] == [str(reader.folder / "2.jsonl")]
+
+
+def test_of_many_problems_the_one_that_tells_most_is_told(reader: Reader) -> None:
+    assert reader.bytes(b'{oops}\n{"type": "session_meta", "payload": {}}\n') == []
+    assert [each.code for each in reader.problems] == ["unsupported_format"]
 
 
 def test_any_bytes_at_all_give_transcripts_or_problems(reader: Reader) -> None:

@@ -288,6 +288,9 @@ FAILING: list[tuple[str, Any, str]] = [
     ("a tool call", lambda _: Completion("So", finish_reason="tool_calls"), "incomplete_summary"),
     ("without a reason", lambda _: Completion("So", finish_reason=""), "incomplete_summary"),
     ("longer than what it replaces", lambda _: WORDS * 100, "summary_too_long"),
+    ("a completion of nothing", lambda _: Completion(None), "not_a_text"),  # type: ignore[arg-type]
+    ("a completion of a number", lambda _: Completion(5), "not_a_text"),  # type: ignore[arg-type]
+    ("control signs that are blank", lambda _: "\x1c\x1d\x1e\x1f", "empty_summary"),
     ("a summarizer that gives a text", Badly("So far."), "not_a_text"),
     ("a summarizer that gives nothing", Badly(None), "not_a_text"),
 ]
@@ -412,6 +415,8 @@ def test_what_is_no_summarizer_is_a_config_error(summarizer: Any) -> None:
         ({"pins": [99]}, ConfigError, "pins"),
         ({"summary_tokens": -1}, ConfigError, "summary_tokens"),
         ({"window": 5, "reserve": 9}, ConfigError, "reserve"),
+        ({"window": "x"}, ConfigError, "window"),
+        ({"window": 5, "reserve": "x"}, ConfigError, "reserve"),
         ({"counter": "nothing"}, ConfigError, "counter"),
         ({"format": "nothing"}, ConfigError, "format"),
         ({"importance": {0: 11}}, ConfigError, "importance"),
@@ -501,6 +506,21 @@ def test_a_message_cannot_forge_the_label_through_the_extract(text: str) -> None
     content = compact(messages, summary_tokens=300).messages[0]["content"]
     assert content.count("<foldline-summary") == 1
     assert content.count("</foldline-summary") == 1
+
+
+@pytest.mark.parametrize("completion", [Completion("a\ud800b"), Completion("So far.", model="m\udfff")], ids=ascii)
+def test_half_a_surrogate_pair_in_a_summary_becomes_the_replacement_character(completion: Completion) -> None:
+    result = compact(talk(6), summarizer=lambda _: completion)
+    assert result.error is None
+    content = result.messages[0]["content"]
+    assert "\ufffd" in content
+    content.encode()
+
+
+@pytest.mark.parametrize("model", [None, ""])
+def test_a_summary_needs_no_model(model: Any) -> None:
+    result = compact(talk(6), summarizer=lambda _: Completion("So far.", model=model))
+    assert 'model=""' in result.messages[0]["content"]
 
 
 def test_only_a_users_message_is_taken_for_a_summary() -> None:

@@ -269,6 +269,20 @@ def test_a_negative_limit_is_a_config_error(limit: int) -> None:
         assert (caught.value.code, caught.value.path) == ("negative_limit", "limit")
 
 
+@pytest.mark.parametrize("limit", [2**32, 2**53, 2**63, 2**64, 10**400], ids=lambda limit: f"{float(str(limit)[:9]):g}")
+def test_every_text_fits_a_limit_without_end(limit: int) -> None:
+    assert fl.TokenCounter().fits(WORDS, limit)
+    assert fl.TokenCounter().fits([user()], limit)
+
+
+@pytest.mark.parametrize("name", ["\ud800", "o200k_base\udfff"], ids=ascii)
+def test_a_name_that_is_no_text_is_an_unknown_one(name: str) -> None:
+    with pytest.raises(ConfigError):
+        fl.TokenCounter(name)
+    with pytest.raises(UnknownModelError):
+        fl.TokenCounter.for_model(name)
+
+
 @pytest.mark.parametrize("limit", [None, 1.5, "5", float("nan")])
 def test_a_limit_that_is_no_whole_number_is_refused(limit: Any) -> None:
     with pytest.raises((TypeError, ConfigError)):
@@ -350,6 +364,29 @@ def test_tools_are_added_to_the_overhead_and_make_it_estimated() -> None:
 def test_no_tools_add_nothing(tools: Any) -> None:
     counter = fl.TokenCounter()
     assert counter.count_messages([user()], tools).overhead == counter.count_messages([user()]).overhead
+
+
+@pytest.mark.parametrize("tools", ["text", b"[]", 5, {"type": "function"}, iter([])], ids=lambda t: type(t).__name__)
+def test_tools_are_a_list(tools: Any) -> None:
+    for use in (
+        lambda: fl.TokenCounter().count_messages([user()], tools),
+        lambda: fl.TokenCounter().fits([user()], 5, tools=tools),
+        lambda: fl.plan([user()], fl.KeepMessages(0), tools=tools),
+        lambda: fl.compact([user()], fl.KeepMessages(0), tools=tools),
+    ):
+        with pytest.raises(MessageError) as caught:
+            use()
+        assert (caught.value.code, caught.value.path) == ("not_a_list", "tools")
+
+
+def test_plans_and_folds_count_tools_as_overhead() -> None:
+    tools = [{"type": "function", "function": {"name": "go", "description": WORDS}}]
+    messages = talk(9)
+    overhead = fl.TokenCounter().count_messages(messages, tools).overhead
+    assert fl.plan(messages, fl.KeepMessages(2), tools=tools).overhead == overhead > 40
+    result = fl.compact(messages, fl.FitTokens(300), tools=tools, summary_tokens=100)
+    assert result.error is None
+    assert fl.TokenCounter().count_messages(result.messages, tools).total == result.tokens_after <= 300
 
 
 def test_a_tool_that_is_no_json_is_refused_with_its_place() -> None:
@@ -612,6 +649,7 @@ LONG = {
     "count": "counter.count(text)",
     "count_batch": "counter.count_batch([text])",
     "count_messages": "counter.count_messages([message])",
+    "fits": "counter.fits(text, 1 << 40)",
     "fits messages": "counter.fits([message], 1 << 40)",
     "plan": "fl.plan([message], fl.KeepMessages(1), counter=counter)",
 }

@@ -6,6 +6,7 @@ import copy
 import json
 import random
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ def test_whole_numbers_of_numpy_are_whole_numbers(keep: Any) -> None:
 @pytest.mark.parametrize("n", [2**53, 2**63, 2**64, 10**100])
 def test_a_keep_larger_than_any_transcript_is_a_config_error(keep: Any, n: int) -> None:
     with pytest.raises(ConfigError) as caught:
-        plan(talk(3), keep(n))
+        keep(n)
     assert (caught.value.code, caught.value.path) == ("bad_number", "n")
 
 
@@ -87,7 +88,9 @@ def test_a_fraction_is_of_tokens_or_messages(of: Any) -> None:
     assert (caught.value.code, caught.value.path) == ("bad_keep", "of")
 
 
-@pytest.mark.parametrize(("f", "cut"), [(0, 4), (0.0, 4), (0.25, 3), (0.26, 2), (0.5, 2), (1, 0), (1.0, 0)])
+@pytest.mark.parametrize(
+    ("f", "cut"), [(0, 4), (0.0, 4), (0.25, 3), (0.26, 2), (0.5, 2), (1, 0), (1.0, 0), (np.float32(0.5), 2)]
+)
 @pytest.mark.parametrize("of", ["tokens", "messages"])
 def test_a_fraction_keeps_at_least_that_much(f: float, of: Any, cut: int) -> None:
     messages = [user("abcd" * 10), assistant("abcd" * 10)] * 2
@@ -132,7 +135,9 @@ def test_the_reserve_is_smaller_than_the_window(window: int, reserve: int) -> No
     assert (caught.value.code, caught.value.path) == ("reserve_over_window", "reserve")
 
 
-@pytest.mark.parametrize("value", [-1, True, 1.5, float("nan"), "100"], ids=repr)
+@pytest.mark.parametrize(
+    "value", [-1, True, 1.5, float("nan"), "100", [], 2**53, 2**64, 10**400], ids=lambda v: repr(v)[:9]
+)
 @pytest.mark.parametrize("field", ["window", "reserve", "summary_tokens"])
 def test_numbers_of_tokens_are_whole_and_from_0(field: str, value: Any) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -203,6 +208,9 @@ BAD_PINS: list[tuple[str, Any, str]] = [
     ("text", ["1"], "bad_number"),
     ("a text as pins", "1", "bad_number"),
     ("None", [None], "bad_number"),
+    ("beyond 64 bits", [2**70], "bad_number"),
+    ("a number as pins", 3, "bad_pin"),
+    ("None as pins", None, "bad_pin"),
     ("a message", [user("a")], "bad_number"),
 ]
 
@@ -251,7 +259,7 @@ def test_a_predicate_needs_messages_and_not_bytes() -> None:
 # --- Importance and origins --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("score", [10, 10.0, np.float64(10)], ids=repr)
+@pytest.mark.parametrize("score", [10, 10.0, np.float64(10), np.float32(10), np.int64(10), Fraction(10)], ids=repr)
 def test_an_importance_of_10_pins(score: Any) -> None:
     assert plan(talk(4), importance={1: score, np.int64(2): score}).actions == ["summarize", "pin", "pin", "keep"]
 
@@ -266,7 +274,7 @@ def test_an_importance_of_a_wrong_type_is_neutral(score: Any) -> None:
     assert plan(talk(4), importance={1: score}) == plan(talk(4))
 
 
-@pytest.mark.parametrize("score", [10.001, -10.001, 11, 10**15, float("nan"), float("inf"), -float("inf")], ids=repr)
+@pytest.mark.parametrize("score", [10.001, -10.001, 11, 10**400, float("nan"), float("inf"), -float("inf")], ids=repr)
 def test_an_importance_out_of_range_is_a_config_error(score: float) -> None:
     with pytest.raises(ConfigError) as caught:
         plan(talk(4), importance={1: score})
@@ -280,10 +288,11 @@ def test_an_importance_is_of_an_index(index: Any) -> None:
     assert caught.value.path == "importance"
 
 
-def test_an_importance_that_pins_nothing_there_is_a_config_error() -> None:
+@pytest.mark.parametrize("score", [10.0, 1.0])
+def test_an_importance_of_no_message_is_a_config_error(score: float) -> None:
     with pytest.raises(ConfigError) as caught:
-        plan(talk(4), importance={4: 10.0})
-    assert caught.value.code == "index_out_of_range"
+        plan(talk(4), importance={4: score})
+    assert (caught.value.code, caught.value.path) == ("index_out_of_range", "importance")
 
 
 @pytest.mark.parametrize("nothing", [None, {}])
@@ -306,7 +315,23 @@ def test_other_origins_change_nothing(origin: str) -> None:
 def test_an_origin_of_no_message_is_a_config_error() -> None:
     with pytest.raises(ConfigError) as caught:
         plan(talk(4), origins={4: "compacted_synthetic"})
-    assert caught.value.path == "origins"
+    assert (caught.value.code, caught.value.path) == ("index_out_of_range", "origins")
+
+
+@pytest.mark.parametrize("origin", ["", "synthetic", "ORIGINAL", None, 5, CANARY], ids=repr)
+def test_an_unknown_origin_is_a_config_error(origin: Any) -> None:
+    with pytest.raises(ConfigError) as caught:
+        plan(talk(4), origins={0: origin})
+    assert (caught.value.code, caught.value.path) == ("bad_origin", "origins")
+    holds_no_content(caught.value)
+
+
+@pytest.mark.parametrize("field", ["importance", "origins"])
+@pytest.mark.parametrize("value", [[1], "abc", 5, {0}], ids=repr)
+def test_what_is_no_mapping_is_a_config_error(field: str, value: Any) -> None:
+    with pytest.raises(ConfigError) as caught:
+        plan(talk(4), **{field: value})
+    assert (caught.value.code, caught.value.path) == ("bad_mapping", field)
 
 
 @pytest.mark.parametrize("index", [-1, True, 1.0, "1", None], ids=repr)
@@ -480,6 +505,13 @@ def test_what_is_no_plan_is_a_config_error(text: str) -> None:
     holds_no_content(caught.value)
 
 
+@pytest.mark.parametrize("text", ["\ud800", "{}\udfff", '{"version": "\ud83d"}'], ids=ascii)
+def test_a_text_that_is_no_unicode_is_no_plan(text: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        fl.Plan.from_json(text)
+    assert caught.value.code == "bad_plan"
+
+
 @pytest.mark.parametrize("value", [None, 5, b"{}", {}], ids=repr)
 def test_a_plan_is_read_from_text_only(value: Any) -> None:
     with pytest.raises(TypeError):
@@ -522,6 +554,18 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any]]] = [
     ("tokens as text", {"floor": "5"}),
     ("warnings without a code", {"warnings": [{"index": 1}]}),
     ("more than a plan has", {"comment": CANARY}),
+    ("a cut behind what is folded", {"cut": 6}),
+    ("a message that stays before the cut for no reason", {"actions": ["keep", "keep", *["summarize"] * 3, "keep"]}),
+    ("a pin for no reason", {"actions": ["pin", *["summarize"] * 4, "keep"]}),
+    ("clearing without an edit", {"actions": ["keep", *["summarize"] * 4, "clear"]}),
+    ("shortening without an edit", {"actions": ["keep", *["summarize"] * 4, "shorten"]}),
+    ("more kept than there was", {"tokens_kept": 10**6}),
+    ("a turn prefix that does not end at the cut", {"turn_prefix": [3, 4]}),
+    ("a warning beyond the list", {"warnings": [{"code": "x", "index": 6}]}),
+    ("an unknown kind", {"count_kind": CANARY}),
+    ("an unknown format", {"format": CANARY}),
+    ("a fingerprint that is none", {"fingerprint": "zz"}),
+    ("a fingerprint of another length", {"fingerprint": "0" * 15}),
     ("a format that is no text", {"format": 5}),
     ("a fingerprint that is no text", {"fingerprint": 5}),
 ]
@@ -676,6 +720,13 @@ def test_folding_needs_a_summary(summary: str | None) -> None:
     with pytest.raises(ConfigError) as caught:
         plan(messages).apply(messages, summary)
     assert (caught.value.code, caught.value.path) == ("missing_summary", "summary")
+
+
+@pytest.mark.parametrize("summary", ["\x1c", "\x1f\x85 "], ids=ascii)
+def test_what_python_calls_blank_is_no_summary(summary: str) -> None:
+    messages = talk(4)
+    with pytest.raises(ConfigError):
+        plan(messages).apply(messages, summary)
 
 
 @pytest.mark.parametrize("summary", [5, b"text", ["text"], {"text": 1}], ids=repr)

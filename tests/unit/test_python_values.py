@@ -356,6 +356,54 @@ def test_other_containers_read_like_plain_ones(messages: Any) -> None:
     assert Text.calls == Loud.calls == LoudList.calls == []
 
 
+class Fraction(float):
+    """A float with methods of its own."""
+
+    calls: ClassVar[list[str]] = []
+
+    def _called(self, *_: Any) -> Any:
+        self.calls.append("float")
+        raise AssertionError
+
+    __index__ = __int__ = __float__ = __str__ = __repr__ = __format__ = __bool__ = _called
+
+
+class Whole(int):
+    """An int with methods of its own."""
+
+    calls: ClassVar[list[str]] = []
+
+    def _called(self, *_: Any) -> Any:
+        self.calls.append("int")
+        raise AssertionError
+
+    __index__ = __int__ = __float__ = __str__ = __repr__ = __format__ = __bool__ = _called
+
+
+def test_numbers_with_methods_of_their_own_are_read_by_their_value() -> None:
+    odd = {"v": [Fraction(0.5), Whole(7), Whole(10**40)]}
+    assert counted(openai_call(arguments=odd)) == counted(openai_call(arguments={"v": [0.5, 7, 10**40]}))
+    assert Fraction.calls == Whole.calls == []
+
+
+def test_applying_calls_no_method_of_a_users_container() -> None:
+    big = openai_result("a", LoudList([{"type": "text", "text": WORDS * 9}]))
+    blocks = LoudList(
+        [{"type": "tool_result", "tool_use_id": "a", "content": WORDS * 9}, {"type": "text", "text": "t"}]
+    )
+    for messages in (
+        LoudList([user(), openai_call("a"), openai_call("b"), Loud(big), openai_result("b", "r")]),
+        LoudList([user(), anthropic_call("a"), anthropic_call("b"), Loud(user(blocks)), anthropic_result("b", "r")]),
+    ):
+        plan = fl.plan(messages, fl.FitTokens(70), counter="chars/4")
+        assert plan.actions[3] == "clear"
+        assert len(plan.apply(messages, "So far.")) == 5
+        result = fl.compact(messages, fl.FitTokens(140), counter="chars/4", summary_tokens=60)
+        assert (result.error, result.changed) == (None, True)
+        assert len(fl.compact(messages, fl.KeepMessages(99), counter="chars/4").messages) == 5
+    assert Loud.calls == LoudList.calls == []
+
+
 def test_enums_are_read_by_their_value_where_they_are_values() -> None:
     assert counted(openai_call(arguments={"a": Number.ONE, "b": Role.USER})) == O200K.count("go") + O200K.count(
         '{"a":1,"b":"user"}'
@@ -428,6 +476,13 @@ def test_a_plan_of_json_bytes_applies_to_the_parsed_list() -> None:
     plan = fl.plan(json.dumps(messages).encode(), fl.KeepMessages(2), counter="chars/4")
     assert plan == fl.plan(messages, fl.KeepMessages(2), counter="chars/4")
     assert plan.apply(messages, "So far.")[1:] == messages[3:]
+
+
+def test_bytes_are_not_folded() -> None:
+    for keep in (fl.KeepMessages(1), fl.KeepMessages(99)):
+        with pytest.raises(MessageError) as caught:
+            fl.compact(json.dumps(talk(3)).encode(), keep, counter="chars/4")  # type: ignore[arg-type]
+        assert caught.value.code == "not_a_list"
 
 
 def test_a_plan_is_not_applied_to_bytes() -> None:
@@ -531,6 +586,28 @@ def test_a_value_that_contains_itself_is_an_error(operation: Operation, place: s
         value = [{"type": "strange", "v": value}]
     with pytest.raises(LimitExceeded):
         operation([message(value)], format)
+
+
+def test_values_that_hold_each_other_many_times_over_are_an_error_not_an_endless_text(operation: Operation) -> None:
+    value: Any = [1]
+    for _ in range(60):
+        value = [value, value]
+    with pytest.raises(LimitExceeded) as caught:
+        operation([user([{"type": "x", "v": value}])], "openai_chat")
+    assert (caught.value.code, caught.value.index) == ("too_many_values", 0)
+
+
+@pytest.mark.parametrize("levels", [127, 128, 129])
+@pytest.mark.parametrize("place", sorted(PLACES))
+def test_json_bytes_nest_as_deep_as_python_values(place: str, levels: int) -> None:
+    messages = [at(place, levels, nested)]
+    outcomes = []
+    for given in (messages, json.dumps(messages).encode()):
+        try:
+            outcomes.append(O200K.count_messages(given, format=PLACES[place][0]).total)
+        except LimitExceeded as error:
+            outcomes.append(error.code)
+    assert outcomes[0] == outcomes[1]
 
 
 def test_two_values_that_contain_each_other_are_an_error(operation: Operation) -> None:
@@ -681,6 +758,10 @@ LONE_PLACES: dict[str, Callable[[str], Any]] = {
     "arguments as text": lambda text: openai_call(arguments=text),
     "result": lambda text: openai_result(content=text),
     "name": lambda text: user("a", name=text),
+    "name of a call": lambda text: assistant(None, tool_calls=[{"id": "a", "function": {"name": text}}]),
+    "id of a call": openai_call,
+    "id of a result": openai_result,
+    "name of a tool": lambda text: openai_result("a", "r", name=text),
 }
 
 

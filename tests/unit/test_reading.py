@@ -62,6 +62,10 @@ def shelf(tmp_path: Path) -> Shelf:
 LAYOUTS: list[tuple[str, Any]] = [
     ("a list of messages, one document", lambda m: json.dumps(m).encode()),
     ("a list of messages, indented", lambda m: json.dumps(m, indent=2).encode()),
+    ("a list with one message a line", lambda m: b"[" + lines(m).replace(b"}\n", b"},\n")[:-2] + b"\n]\n"),
+    ("a list that begins on its second line", lambda m: b"\xef\xbb\xbf\r\n" + json.dumps(m, indent=4).encode()),
+    ("a conversation with one message a line", lambda m: b'{"messages": [' + b",\n".join(map(line, m)) + b"]}"),
+    ("a conversation, cut at its members", lambda m: b'{"id": 1,\n "messages": ' + json.dumps(m).encode() + b"\n}"),
     ("one message a line", lines),
     ("one message a line, no newline at the end", lambda m: lines(m)[:-1]),
     ("a conversation", lambda m: line({"messages": m})),
@@ -96,7 +100,7 @@ def test_a_conversation_is_read_from_every_layout_whatever_the_name(
     assert shelf.problems == []
 
 
-@pytest.mark.parametrize("write", [lines, lambda m: line({"messages": m}), lambda m: json.dumps(m).encode()])
+@each_layout
 @pytest.mark.parametrize("name", ["file.jsonl.gz", "file.gz", "file.jsonl", "file"])
 def test_gzip_is_recognised_by_content(shelf: Shelf, write: Any, name: str) -> None:
     assert shelf.read_one(gzip.compress(write(OPENAI)), name).messages == OPENAI
@@ -148,6 +152,20 @@ def test_ids_made_of_the_name_count_on(shelf: Shelf) -> None:
         lines([{"messages": OPENAI}, {"id": "own", "messages": OPENAI}, {"messages": OPENAI}]), "t.jsonl"
     )
     assert [t.id for t in found] == ["t:0", "own", "t:2"]
+
+
+def test_where_it_was_read_is_not_overwritten_by_what_was_read(shelf: Shelf) -> None:
+    transcript = shelf.read_one(line({"path": "elsewhere", "line": 99, "messages": OPENAI}))
+    assert (transcript.meta["path"], transcript.meta["line"]) == (str(shelf.folder / "file.jsonl"), 1)
+
+
+@pytest.mark.parametrize("text", ["a\ud83d", "\ude00b", "\ude00\ud83d"], ids=ascii)
+def test_a_lone_surrogate_is_read_as_it_is(shelf: Shelf, text: str) -> None:
+    transcript = shelf.read_one(line({"messages": [user(text), assistant("b")]}))
+    assert transcript.messages[0]["content"] == text
+    assert shelf.problems == []
+    plan = fl.plan(transcript.messages, fl.KeepMessages(2), counter="chars/4")
+    assert plan.warnings == [("lone_surrogates", 0)]
 
 
 def test_what_stood_around_the_messages_is_kept(shelf: Shelf) -> None:
@@ -357,6 +375,14 @@ def test_a_text_beside_blocks_of_the_same_message_becomes_a_block(shelf: Shelf) 
     assert shelf.read_one(lines(entries)).messages == [assistant([text("Hm."), use("a")])]
 
 
+def test_a_line_without_content_adds_nothing_to_its_message(shelf: Shelf) -> None:
+    entries = [
+        claude("assistant", "1", {"id": "m1", "role": "assistant", "content": None}),
+        said("2", "m1", text("Hm.")),
+    ]
+    assert shelf.read_one(lines(entries)).messages == [assistant([text("Hm.")])]
+
+
 def test_a_session_without_an_id_is_called_after_its_file(shelf: Shelf) -> None:
     entry = claude("user", "1", user("Go."))
     del entry["sessionId"]
@@ -447,14 +473,17 @@ def test_two_dialects_in_one_conversation_are_a_problem_of_that_conversation(she
 # --- Folders, standard input, samples ----------------------------------------------------------------
 
 
-def test_a_folder_is_read_file_by_file_in_the_order_of_names(shelf: Shelf) -> None:
-    for name in ("b.jsonl", "a/z.json", "a/deep/y.jsonl.gz", "c.txt", ".hidden.jsonl"):
+def test_a_folder_is_read_file_by_file_in_the_order_of_names_but_hidden_ones(shelf: Shelf) -> None:
+    for name in ("b.jsonl", "a/z.json", "a/deep/y.jsonl.gz", "c.txt", ".hidden.jsonl", ".git/d.jsonl", "a/.e/f.jsonl"):
         data = line({"id": name, "messages": OPENAI})
         shelf.put(gzip.compress(data) if name.endswith("gz") else data, name)
-    ids = [t.id for t in fl.read(shelf.folder)]
-    assert sorted(ids) == ["a/deep/y.jsonl.gz", "a/z.json", "b.jsonl", "c.txt"], "hidden files are passed over"
-    assert ids == [t.id for t in fl.read(str(shelf.folder))]
-    assert ids.index("b.jsonl") < ids.index("c.txt")
+    ids = ["a/deep/y.jsonl.gz", "a/z.json", "b.jsonl", "c.txt"]
+    assert [t.id for t in fl.read(shelf.folder)] == [t.id for t in fl.read(str(shelf.folder))] == ids
+
+
+def test_a_hidden_file_is_read_where_it_is_named(shelf: Shelf) -> None:
+    assert shelf.read_one(line({"id": "a", "messages": OPENAI}), ".hidden/.file").id == "a"
+    assert [t.id for t in fl.read(shelf.folder / ".hidden")] == []
 
 
 def test_an_empty_folder_gives_nothing_and_is_no_problem(shelf: Shelf) -> None:
