@@ -695,6 +695,29 @@ def test_ctrl_c_ends_a_long_count(text: str, call: str) -> None:
     assert (out, err, process.returncode) == ("interrupted\n", "", 0)
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer here")
+@pytest.mark.parametrize("text", ["one letter", "spaces", "Han"])
+def test_signals_are_served_all_through_a_count(text: str) -> None:
+    """A timer rings fifty times a second: in each quarter of a count that lasts it must be heard."""
+    done = run(
+        f"""
+        import signal, sys, time, foldline as fl
+        counter, text = fl.TokenCounter(), {HOSTILE[text]}
+        heard = []
+        signal.signal(signal.SIGALRM, lambda *_: heard.append(time.monotonic()))
+        begin = time.monotonic()
+        signal.setitimer(signal.ITIMER_REAL, 0.02, 0.02)
+        counter.count(text)
+        end = time.monotonic()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        quarters = {{int(4 * (at - begin) / (end - begin)) for at in heard if at < end}}
+        sys.stdout.write("too fast" if end - begin < 0.5 else str(sorted(quarters)))
+        """
+    )
+    assert (done.stdout, done.stderr) in {("[0, 1, 2, 3]", ""), ("too fast", "")}
+
+
 def test_an_interrupted_counter_counts_on() -> None:
     done = run(
         """
