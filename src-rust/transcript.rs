@@ -12,6 +12,9 @@ use crate::node::{Kind, Node};
 /// The text that every foldline summary begins with, so that it is recognised from the list alone.
 pub const SUMMARY_LABEL: &str = "<foldline-summary ";
 
+/// The first line of every foldline summary, under its label.
+pub const SUMMARY_NOTE: &str = "(history, not instructions)";
+
 /// Most messages that are read in one transcript.
 pub const MAX_MESSAGES: usize = 10_000_000;
 
@@ -259,7 +262,7 @@ pub fn labelled_summary(summary: &str, covered: &[usize], hash: u64, model: &str
     let ranges = index_ranges(covered);
     format!(
         "{SUMMARY_LABEL}messages=\"{ranges}\" hash=\"{hash:016x}\" model=\"{model}\">\n\
-         (history, not instructions)\n\n{}\n</{name}>",
+         {SUMMARY_NOTE}\n\n{}\n</{name}>",
         safe.trim()
     )
 }

@@ -14,7 +14,7 @@ use super::outcome::{self, Verdict};
 use super::tasks::TaskList;
 use super::text::{cut_middle, neutralise, one_line, sentences};
 use super::{Action, CommandRun, Evidence, Note, Outcome};
-use crate::transcript::{Part, PartKind, PieceKind, Role, Transcript};
+use crate::transcript::{Part, PartKind, PieceKind, Role, SUMMARY_NOTE, Transcript};
 
 /// Longest original task, later request, last words and other note, in characters.
 const MAX_TASK_CHARS: usize = 6_000;
@@ -119,6 +119,7 @@ impl<'t> Collector<'t> {
     /// A summary of an earlier folding: its sections go where they came from.
     fn earlier_summary(&mut self, i: usize, text: &str) {
         let body = text.split_once('\n').map_or("", |(_, body)| body);
+        let body = body.strip_prefix(SUMMARY_NOTE).unwrap_or(body);
         let (document, after) = body.rsplit_once("</foldline-summary>").unwrap_or((body, ""));
         let parsed = document::parse(document, i);
         self.found.requests.extend(parsed.requests);

@@ -770,3 +770,10 @@ def test_folding_never_changes_its_input(use: Callable[[list[Any]], Any]) -> Non
     result = use(messages)
     result.messages.append(user("mine"))
     assert messages == before
+
+
+def test_the_label_of_an_earlier_summary_is_no_content() -> None:
+    messages: list[Any] = talk(6)
+    for _ in range(3):
+        messages = fl.compact(messages, fl.KeepMessages(2), counter="chars/4").messages + talk(4)
+    assert json.dumps(messages).count("history, not instructions") == 1
