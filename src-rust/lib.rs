@@ -11,6 +11,7 @@ pub mod evidence;
 pub mod formats;
 pub mod json;
 pub mod node;
+pub mod picture;
 pub mod plan;
 #[cfg(feature = "python")]
 mod python;

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use crate::error::{Error, Result};
 use crate::node::{Kind, Node};
+use crate::picture::Picture;
 
 /// The text that every foldline summary begins with, so that it is recognised from the list alone.
 pub const SUMMARY_LABEL: &str = "<foldline-summary ";
@@ -156,6 +157,9 @@ pub struct Transcript {
     pub pieces: Vec<Piece>,
     /// Text of each call id.
     pub keys: Vec<Span>,
+    /// What is known of pictures, with the part that holds them, ascending. Pictures of which nothing is known
+    /// are only in [`Part::images`].
+    pub pictures: Vec<(u32, Picture)>,
     /// What a provider adds around these messages.
     pub framing: Framing,
 }
@@ -196,6 +200,15 @@ impl Transcript {
     #[must_use]
     pub fn pieces_of(&self, part: &Part) -> &[Piece] {
         &self.pieces[part.pieces.start as usize..part.pieces.end as usize]
+    }
+
+    /// What is known of the pictures of a part, by its index in [`Transcript::parts`].
+    pub fn pictures_of(&self, part: usize) -> impl Iterator<Item = Picture> {
+        let from = self.pictures.partition_point(|(at, _)| (*at as usize) < part);
+        self.pictures[from..]
+            .iter()
+            .take_while(move |(at, _)| *at as usize == part)
+            .map(|(_, picture)| *picture)
     }
 
     /// The id of a call as text.
@@ -296,6 +309,7 @@ impl Builder {
             parts: Vec::new(),
             pieces: Vec::new(),
             keys: Vec::new(),
+            pictures: Vec::new(),
             framing,
         };
         Builder { transcript, key_ids: HashMap::new(), wants_result_json, scratch: String::new() }
@@ -401,6 +415,20 @@ impl Builder {
         if let Some(message) = self.transcript.messages.last_mut() {
             message.has_lone_surrogates |= lossy;
         }
+    }
+
+    /// Notes a picture in the current part.
+    ///
+    /// # Errors
+    /// `too_many_parts` beyond 2^32.
+    pub fn push_picture(&mut self, picture: Picture) -> Result<()> {
+        let Some(at) = self.transcript.parts.len().checked_sub(1) else { return Ok(()) };
+        self.transcript.parts[at].images += 1;
+        if picture != Picture::default() {
+            self.transcript.pictures.push((index_u32(at)?, picture));
+        }
+        self.mark_estimated();
+        Ok(())
     }
 
     /// Notes that something in the current message can only be estimated.

@@ -1,7 +1,7 @@
 //! Anthropic messages: blocks of text, thinking, tool use and tool results.
 
 use super::content::{
-    call_arguments, common_role, image_part, keyed_text_part, read_content, result_content, role_text,
+    call_arguments, common_role, keyed_text_part, picture_part, read_content, result_content, role_text,
     text_part, unknown_part,
 };
 use crate::error::Result;
@@ -32,7 +32,7 @@ fn read_block<N: Node>(block: &N, at: u32, builder: &mut Builder) -> Result<()> 
             builder.mark_estimated();
             Ok(())
         }
-        "image" => image_part(builder),
+        "image" => picture_part(block, builder),
         "tool_use" => read_call(block, false, builder),
         "tool_result" => read_result(block, at, false, builder),
         // Results of tools that run on the server stand in the assistant's message, beside their calls.

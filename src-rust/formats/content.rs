@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
+use crate::picture::{Detail, Picture, base64_size, data_url_size};
 use crate::transcript::{Builder, PartKind, PieceKind, Role};
 
 /// The text under `role`.
@@ -89,10 +90,39 @@ pub(super) fn unknown_part<N: Node>(part: &N, builder: &mut Builder) -> Result<(
     builder.push_json(PieceKind::Unknown, part)
 }
 
-/// Adds a picture. Its bytes are never counted as text.
-pub(super) fn image_part(builder: &mut Builder) -> Result<()> {
-    builder.begin_part(PartKind::Image)?.images = 1;
-    Ok(())
+/// Adds a picture with what its node says of it: the size in its own header, and the detail. Its bytes are never
+/// counted as text.
+pub(super) fn picture_part<N: Node>(part: &N, builder: &mut Builder) -> Result<()> {
+    builder.begin_part(PartKind::Image)?;
+    builder.push_picture(picture_of(part, 0))
+}
+
+/// What a node of any dialect says of its picture: `image_url` (text, or an object with `url` and `detail`),
+/// `source` or `inlineData` with base64 `data`.
+fn picture_of<N: Node>(part: &N, depth: u32) -> Picture {
+    let mut picture = Picture::default();
+    for (key, value) in part.members().unwrap_or_default() {
+        match key.as_str() {
+            "url" | "image_url" if value.kind() == Kind::String => {
+                picture.size = value.with_text(|url, _| data_url_size(url)).flatten();
+            }
+            "data" if value.kind() == Kind::String => {
+                picture.size = value.with_text(|data, _| base64_size(data)).flatten();
+            }
+            "detail" if value.with_text(|detail, _| detail == "low") == Some(true) => {
+                picture.detail = Detail::Low;
+            }
+            "image_url" | "source" | "inlineData" | "inline_data" if depth == 0 => {
+                let inner = picture_of(&value, 1);
+                picture.size = inner.size;
+                if inner.detail == Detail::Low {
+                    picture.detail = Detail::Low;
+                }
+            }
+            _ => {}
+        }
+    }
+    picture
 }
 
 /// Fills the current tool-result part from its content: a string, or a list of texts, pictures and others.
@@ -113,11 +143,7 @@ fn result_block<N: Node>(block: &N, builder: &mut Builder) -> Result<()> {
         return builder.push_text(PieceKind::Result, block).map(|_| ());
     }
     if block.text_is(Key::TYPE, "image") || block.text_is(Key::TYPE, "image_url") {
-        if let Some(part) = builder.part() {
-            part.images += 1;
-        }
-        builder.mark_estimated();
-        return Ok(());
+        return builder.push_picture(picture_of(block, 0));
     }
     match block.get(Key::TEXT) {
         Some(text) if text.kind() == Kind::String => builder.push_text(PieceKind::Result, &text).map(|_| ()),

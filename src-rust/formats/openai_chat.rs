@@ -1,7 +1,7 @@
 //! OpenAI chat messages, and the many services that speak the same dialect.
 
 use super::content::{
-    call_arguments, common_role, each_item, image_part, keyed_text_part, read_content, result_content,
+    call_arguments, common_role, each_item, keyed_text_part, picture_part, read_content, result_content,
     role_text, unknown_part,
 };
 use crate::error::{Error, Result};
@@ -50,7 +50,7 @@ fn read_part<N: Node>(part: &N, _: u32, builder: &mut Builder) -> Result<()> {
     } else if known("refusal") {
         keyed_text_part(part, Key::REFUSAL, (PartKind::Text, PieceKind::Text), builder)
     } else if known("image_url") {
-        image_part(builder)
+        picture_part(part, builder)
     } else {
         unknown_part(part, builder)
     }

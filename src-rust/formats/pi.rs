@@ -2,7 +2,7 @@
 //! and shell commands that the user ran as `bashExecution`.
 
 use super::content::{
-    call_arguments, common_role, image_part, keyed_text_part, read_content, result_content, role_text,
+    call_arguments, common_role, keyed_text_part, picture_part, read_content, result_content, role_text,
     unknown_part,
 };
 use crate::error::Result;
@@ -26,7 +26,7 @@ fn read_part<N: Node>(part: &N, _: u32, builder: &mut Builder) -> Result<()> {
         "thinking" => {
             keyed_text_part(part, Key::THINKING, (PartKind::Reasoning, PieceKind::Reasoning), builder)
         }
-        "image" => image_part(builder),
+        "image" => picture_part(part, builder),
         "toolCall" => {
             builder.begin_part(PartKind::ToolCall)?;
             builder.set_key(part.get(Key::ID))?;

@@ -23,14 +23,15 @@ PYTHON = ROOT / "python" / "foldline"
 
 # --- Rust -------------------------------------------------------------------------------------------
 
-BASE = {"error", "node", "json", "transcript"}
+BASE = {"error", "node", "json", "picture", "transcript"}
 MIDDLE = {"formats", "count", "rules", "evidence"}
 
 MAY_IMPORT = {
     "error": set(),
     "node": {"error"},
     "json": {"error", "node"},
-    "transcript": {"error", "node"},
+    "picture": set(),
+    "transcript": {"error", "node", "picture"},
     **dict.fromkeys(MIDDLE, BASE),
     "plan": BASE | MIDDLE,
     "apply": BASE | MIDDLE | {"plan"},

@@ -1,0 +1,181 @@
+//! Tool schemas: read from any provider's shape into one, and written the way models see them.
+//!
+//! A tool is given as OpenAI has it (`{"type": "function", "function": {…}}`, or flat), as Anthropic has it
+//! (`{"name", "description", "input_schema"}`) or as Gemini has it (`{"functionDeclarations": […]}`). Providers do
+//! not put that JSON in front of the model: OpenAI writes TypeScript ([`namespace`]), Anthropic and Gemini something
+//! that costs a fixed share more than compact JSON. What neither shape covers, a tool that runs at the provider, is
+//! counted by its JSON text and makes the count an estimate.
+
+pub mod namespace;
+mod value;
+
+pub use value::Value;
+
+use std::borrow::Cow;
+
+use crate::error::Result;
+use crate::node::{Kind, Node, write_json_string};
+
+/// A function that a model may call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// What it is for; may be empty.
+    pub description: String,
+    /// The JSON schema of its arguments.
+    pub parameters: Value,
+    /// The schema was given as `parameters_json_schema`, which Gemini shows to the model as it stands.
+    pub is_raw_schema: bool,
+}
+
+/// One tool of a request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tool {
+    /// The tool as it was given, as compact JSON.
+    pub json: String,
+    /// The function, where it is one.
+    pub function: Option<Function>,
+    /// The provider shows it to the model only once it was searched for (`defer_loading`).
+    pub is_deferred: bool,
+}
+
+impl Function {
+    /// True where it takes no arguments.
+    #[must_use]
+    pub fn is_parameterless(&self) -> bool {
+        self.parameters.get("properties").is_none_or(|properties| properties.members().is_empty())
+    }
+
+    /// Name, description and schema as compact JSON, whatever the tool looked like.
+    #[must_use]
+    pub fn canonical_json(&self) -> String {
+        let mut out = String::from("{\"name\":");
+        write_json_string(&self.name, &mut out);
+        out.push_str(",\"description\":");
+        write_json_string(&self.description, &mut out);
+        out.push_str(",\"input_schema\":");
+        self.parameters.write_json(&mut out);
+        out.push('}');
+        out
+    }
+
+    /// The texts that Gemini charges for: name, description, and the strings of the schema (or the schema as JSON).
+    #[must_use]
+    pub fn gemini_texts(&self) -> Vec<Cow<'_, str>> {
+        let mut texts = vec![Cow::Borrowed(&*self.name), Cow::Borrowed(&*self.description)];
+        if self.is_raw_schema {
+            let mut schema = String::new();
+            self.parameters.write_json(&mut schema);
+            texts.push(Cow::Owned(schema));
+        } else {
+            self.parameters.each_string(&mut |text| texts.push(Cow::Borrowed(text)));
+        }
+        texts
+    }
+}
+
+/// Reads the `tools` of a request: an array node in any provider's shape. O(bytes).
+///
+/// # Errors
+/// `not_a_list`, and those of [`Node::write_json`], under `tools[i]`.
+pub fn read_tools<N: Node>(tools: &N) -> Result<Vec<Tool>> {
+    if tools.kind() != Kind::Array {
+        let detail = "tools must be a list of objects";
+        return Err(crate::error::Error::message("not_a_list", "tools", detail));
+    }
+    let mut read = Vec::with_capacity(tools.len());
+    for i in 0..tools.len() {
+        let tool = tools.item(i).ok_or_else(crate::node::changed)?;
+        read_tool(&tool, &mut read).map_err(|error| error.under(&format!("tools[{i}]")))?;
+    }
+    Ok(read)
+}
+
+fn read_tool<N: Node>(node: &N, read: &mut Vec<Tool>) -> Result<()> {
+    let mut json = String::new();
+    node.write_json(&mut json)?;
+    let tool = Value::read(node)?;
+    let declarations = tool.get("functionDeclarations").or_else(|| tool.get("function_declarations"));
+    if let Some(Value::Array(declarations)) = declarations {
+        for declaration in declarations {
+            let mut json = String::new();
+            declaration.write_json(&mut json);
+            read.push(Tool { json, function: function(declaration), is_deferred: false });
+        }
+        return Ok(());
+    }
+    let inner = tool.get("function").filter(|inner| matches!(inner, Value::Object(_))).unwrap_or(&tool);
+    let is_deferred = tool.get("defer_loading") == Some(&Value::Bool(true));
+    read.push(Tool { json, function: function(inner), is_deferred });
+    Ok(())
+}
+
+/// The function that a declaration describes; `None` for tools that run at the provider.
+fn function(declaration: &Value) -> Option<Function> {
+    const SCHEMAS: [&str; 4] =
+        ["parameters", "input_schema", "parametersJsonSchema", "parameters_json_schema"];
+    let name = declaration.get("name")?.as_str()?;
+    let kind = declaration.get("type").and_then(Value::as_str);
+    let schema = SCHEMAS.iter().find_map(|key| Some((*key, declaration.get(key)?)));
+    if schema.is_none() && kind.is_some_and(|kind| kind != "function" && kind != "custom") {
+        return None;
+    }
+    Some(Function {
+        name: name.to_owned(),
+        description: declaration.get("description").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        parameters: schema.map_or(Value::Null, |(_, schema)| schema.clone()),
+        is_raw_schema: schema.is_some_and(|(key, _)| key == "parameters_json_schema"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::with_document;
+
+    pub(super) fn read(json: &str) -> Vec<Tool> {
+        with_document(json.as_bytes(), |node| read_tools(&node).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn every_provider_s_shape_is_the_same_function() {
+        let schema = r#"{"type":"object","properties":{"a":{"type":"string"}}}"#;
+        let shapes = [
+            format!(
+                r#"[{{"type":"function","function":{{"name":"f","description":"d","parameters":{schema}}}}}]"#
+            ),
+            format!(r#"[{{"type":"function","name":"f","description":"d","parameters":{schema}}}]"#),
+            format!(r#"[{{"name":"f","description":"d","input_schema":{schema}}}]"#),
+            format!(
+                r#"[{{"functionDeclarations":[{{"name":"f","description":"d","parameters":{schema}}}]}}]"#
+            ),
+            format!(
+                r#"[{{"functionDeclarations":[{{"name":"f","description":"d","parametersJsonSchema":{schema}}}]}}]"#
+            ),
+        ];
+        let functions: Vec<_> = shapes.iter().map(|shape| read(shape).remove(0).function.unwrap()).collect();
+        assert!(functions.iter().all(|function| *function == functions[0]));
+        assert_eq!(
+            functions[0].canonical_json(),
+            format!(r#"{{"name":"f","description":"d","input_schema":{schema}}}"#)
+        );
+        assert!(!functions[0].is_parameterless());
+        assert_eq!(functions[0].gemini_texts(), ["f", "d", "object", "string"]);
+        let raw =
+            format!(r#"[{{"function_declarations":[{{"name":"f","parameters_json_schema":{schema}}}]}}]"#);
+        assert_eq!(read(&raw)[0].function.as_ref().unwrap().gemini_texts(), ["f", "", schema]);
+    }
+
+    #[test]
+    fn tools_of_the_provider_are_no_functions() {
+        let tools = read(
+            r#"[{"type":"web_search_20250305","name":"web_search"},{"type":"web_search"},{"name":"g"}]"#,
+        );
+        assert_eq!(
+            tools.iter().map(|tool| tool.function.is_some()).collect::<Vec<_>>(),
+            [false, false, true]
+        );
+        assert!(tools[2].function.as_ref().unwrap().is_parameterless());
+    }
+}

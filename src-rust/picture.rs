@@ -1,0 +1,180 @@
+//! What a message says of its pictures: the size, from the first bytes of base64 text (PNG, JPEG, GIF, WebP), and the
+//! detail that was asked for. Nothing is decoded but headers, and nothing is fetched.
+
+/// How closely a picture is looked at, where the caller says so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// The provider decides: as high.
+    #[default]
+    Auto,
+    /// At a small fixed size.
+    Low,
+}
+
+/// What is known of a picture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Picture {
+    /// Width and height in pixels, where they stand in its header.
+    pub size: Option<(u32, u32)>,
+    /// The detail that was asked for.
+    pub detail: Detail,
+}
+
+/// Most bytes of a picture that are decoded. Only in JPEG the size may stand behind other data (a preview, a colour
+/// profile); what hides it deeper than this has an unknown size.
+const MAX_BYTES: usize = 256 << 10;
+
+/// Longest side that is believed.
+const MAX_SIDE: u32 = 100_000;
+
+/// The size of the picture in a `data:` URL; `None` for other URLs, other formats and broken headers.
+#[must_use]
+pub fn data_url_size(url: &str) -> Option<(u32, u32)> {
+    let rest = url.strip_prefix("data:")?;
+    let (head, data) = rest.split_once(',')?;
+    head.ends_with(";base64").then(|| base64_size(data)).flatten()
+}
+
+/// The size of a picture in base64, of either alphabet.
+#[must_use]
+pub fn base64_size(data: &str) -> Option<(u32, u32)> {
+    let start = decode(data.as_bytes(), 64);
+    let size = if start.starts_with(b"\xff\xd8") {
+        jpeg(&decode(data.as_bytes(), MAX_BYTES))
+    } else {
+        fixed(&start)
+    };
+    size.filter(|(width, height)| (1..=MAX_SIDE).contains(width) && (1..=MAX_SIDE).contains(height))
+}
+
+/// The first `most` bytes that base64 text stands for; white space is passed over, anything else ends it.
+fn decode(text: &[u8], most: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(most.min(text.len()));
+    let (mut bits, mut held) = (0_u32, 0);
+    for &byte in text {
+        let value = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            b'\r' | b'\n' | b' ' => continue,
+            _ => break,
+        };
+        bits = bits << 6 | u32::from(value);
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            out.push((bits >> held & 0xff) as u8);
+            if out.len() == most {
+                break;
+            }
+        }
+    }
+    out
+}
+
+/// Formats whose size stands at a fixed place.
+fn fixed(bytes: &[u8]) -> Option<(u32, u32)> {
+    let big = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let short = |at: usize| Some(u32::from(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?)));
+    let three = |at: usize| Some(short(at)? | u32::from(*bytes.get(at + 2)?) << 16);
+    let size = if bytes.starts_with(b"\x89PNG\r\n\x1a\n") && bytes.get(12..16)? == b"IHDR" {
+        (big(16)?, big(20)?)
+    } else if bytes.starts_with(b"GIF8") {
+        (short(6)?, short(8)?)
+    } else if bytes.starts_with(b"RIFF") && bytes.get(8..12)? == b"WEBP" {
+        match bytes.get(12..16)? {
+            b"VP8 " => (short(26)? & 0x3fff, short(28)? & 0x3fff),
+            b"VP8L" => {
+                let packed = short(21)? | short(23)? << 16;
+                ((packed & 0x3fff) + 1, (packed >> 14 & 0x3fff) + 1)
+            }
+            b"VP8X" => (three(24)? + 1, three(27)? + 1),
+            _ => return None,
+        }
+    } else {
+        return None;
+    };
+    Some(size)
+}
+
+/// JPEG: the first frame header among the segments.
+fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
+    let short = |at: usize| Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
+    let mut at = 2;
+    loop {
+        match (*bytes.get(at)?, *bytes.get(at + 1)?) {
+            (0xff, 0xff) => at += 1,
+            (0xff, 0x01 | 0xd0..=0xd8) => at += 2,
+            // Frame headers, but tables of codes (c4), extensions (c8) and arithmetic conditions (cc).
+            (0xff, 0xc0..=0xc3 | 0xc5..=0xc7 | 0xc9..=0xcb | 0xcd..=0xcf) => {
+                let (height, width) = (short(at + 5)?, short(at + 7)?);
+                return Some((width.into(), height.into()));
+            }
+            (0xff, 0xd9 | 0xda) => return None,
+            (0xff, _) => at += 2 + usize::from(short(at + 2)?.max(2)),
+            _ => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encode(bytes: &[u8]) -> String {
+        const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let mut out = String::new();
+        for chunk in bytes.chunks(3) {
+            let bits = chunk.iter().fold(0_u32, |bits, &byte| bits << 8 | u32::from(byte))
+                << (8 * (3 - chunk.len()));
+            for i in 0..=chunk.len() {
+                out.push(ALPHABET[(bits >> (18 - 6 * i) & 63) as usize] as char);
+            }
+        }
+        out
+    }
+
+    fn samples() -> Vec<(&'static str, Vec<u8>)> {
+        let webp = |kind: &[u8], rest: &[u8]| [b"RIFF\0\0\0\0WEBP", kind, b"\0\0\0\0", rest].concat();
+        vec![
+            ("png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x02\x1c\0\0\x01\x68\x08\x06".to_vec()),
+            ("gif", b"GIF89a\x1c\x02\x68\x01\0".to_vec()),
+            ("webp lossy", webp(b"VP8 ", b"\0\0\0\x9d\x01\x2a\x1c\x02\x68\x01")),
+            ("webp lossless", webp(b"VP8L", &[0x2f, 0x1b, 0xc2, 0x59, 0x00])),
+            ("webp extended", webp(b"VP8X", &[0, 0, 0, 0, 0x1b, 0x02, 0, 0x67, 0x01, 0])),
+            (
+                "jpeg",
+                b"\xff\xd8\xff\xe0\0\x04ab\xff\xff\xc4\0\x02\xff\xc2\0\x11\x08\x01\x68\x02\x1c\x03".to_vec(),
+            ),
+        ]
+    }
+
+    #[test]
+    fn sizes_are_found() {
+        for (name, bytes) in samples() {
+            assert_eq!(base64_size(&encode(&bytes)), Some((540, 360)), "{name}");
+            let url = format!("data:image/x;base64,{}", encode(&bytes));
+            assert_eq!(data_url_size(&url), Some((540, 360)), "{name}");
+        }
+        assert_eq!(data_url_size("https://example.com/a.png"), None);
+        assert_eq!(data_url_size("data:image/png,abc"), None);
+    }
+
+    #[test]
+    fn cut_and_changed_headers_are_no_trouble() {
+        for (_, bytes) in samples() {
+            for end in 0..bytes.len() {
+                let _ = base64_size(&encode(&bytes[..end]));
+                let mut changed = bytes.clone();
+                for value in [0, 1, 0x7f, 0xff] {
+                    changed[end] = value;
+                    let _ = base64_size(&encode(&changed));
+                }
+            }
+        }
+        let endless = [b"\xff\xd8".to_vec(), b"\xff\xe1\0\x02".repeat(MAX_BYTES)].concat();
+        assert_eq!(base64_size(&encode(&endless)), None);
+    }
+}
