@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 
-from foldline import errors, summarizers
+from foldline import errors, models, summarizers
 from foldline._core import Counts, Plan, TokenCounter, __version__
 from foldline.calibration import Calibration
 from foldline.folding import FoldResult, acompact, compact
@@ -56,6 +56,7 @@ __all__ = [
     "compact",
     "count_tokens",
     "errors",
+    "models",
     "plan",
     "read",
     "summarizers",

@@ -1,8 +1,9 @@
 //! What a counter is: something that prices a text, and from that a message.
 
-use super::framing::FramingCost;
+use super::framing::{FramingCost, Trust, message_tokens};
+use super::tools::Tool;
 use crate::error::{Error, Result};
-use crate::transcript::{Framing, Part, PartKind, Piece, PieceKind, Transcript};
+use crate::transcript::{Framing, Part, Piece, PieceKind, Transcript};
 
 /// How far a count can be trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,11 +116,7 @@ pub trait Counter: Send + Sync {
     /// Those of [`Counter::count`].
     fn count_message(&self, message: &MessageView<'_>, go_on: GoOn<'_>) -> Result<u32> {
         let framing = self.framing(message.transcript.framing);
-        let mut total = u64::from(framing.of_message(message));
-        for (_, text) in message.texts() {
-            total += self.count(text, go_on)?;
-        }
-        tokens_u32(total)
+        tokens_u32(message_tokens(&framing, 1000, message, go_on, |text, go_on| self.count(text, go_on))?)
     }
 
     /// What a provider adds around these messages, in this counter's tokens.
@@ -128,8 +125,22 @@ pub trait Counter: Send + Sync {
         FramingCost::NONE
     }
 
+    /// Tokens of tool schemas beside these messages, and how far they can be trusted.
+    ///
+    /// # Errors
+    /// Those of [`Counter::count`].
+    fn count_tools(&self, tools: &[Tool], transcript: &Transcript, go_on: GoOn<'_>) -> Result<(u64, Trust)> {
+        let framing = self.framing(transcript.framing);
+        framing.of_tools(tools, transcript, go_on, |text, go_on| self.count(text, go_on))
+    }
+
     /// How far its counts of texts can be trusted.
     fn kind(&self) -> CountKind;
+
+    /// The same, with the error where it was measured.
+    fn trust(&self) -> Trust {
+        Trust { kind: self.kind(), error_permille: None }
+    }
 
     /// Whether [`Part::result_json_units`] must be measured.
     fn wants_result_json(&self) -> bool {
@@ -159,6 +170,8 @@ pub struct Counts {
     pub overhead: u32,
     /// The kind of the total: the least certain of its parts.
     pub kind: CountKind,
+    /// The relative error of the total in thousandths, where it was measured.
+    pub error_permille: Option<u16>,
 }
 
 impl Counts {
@@ -166,6 +179,23 @@ impl Counts {
     #[must_use]
     pub fn total(&self) -> u64 {
         self.per_message.iter().map(|&tokens| u64::from(tokens)).sum::<u64>() + u64::from(self.overhead)
+    }
+
+    /// How far the total can be trusted.
+    #[must_use]
+    pub fn trust(&self) -> Trust {
+        Trust { kind: self.kind, error_permille: self.error_permille }
+    }
+
+    /// Adds what stands beside the messages, tool schemas for one.
+    ///
+    /// # Errors
+    /// `too_many_tokens` beyond 2^32.
+    pub fn add_overhead(&mut self, tokens: u64, trust: Trust) -> Result<()> {
+        self.overhead = tokens_u32(u64::from(self.overhead) + tokens)?;
+        let Trust { kind, error_permille } = self.trust().and(trust);
+        (self.kind, self.error_permille) = (kind, error_permille);
+        Ok(())
     }
 }
 
@@ -175,19 +205,13 @@ impl Counts {
 /// Those of [`Counter::count`], placed at the message.
 pub fn count_transcript(counter: &dyn Counter, transcript: &Transcript, go_on: GoOn<'_>) -> Result<Counts> {
     let framing = counter.framing(transcript.framing);
-    let mut kind = counter.kind().max(framing.kind);
     let mut per_message = Vec::with_capacity(transcript.len());
-    for (index, message) in transcript.messages.iter().enumerate() {
-        // What a provider adds around a tool call is not in the table exactly.
-        let has_calls = || transcript.parts_of(index).iter().any(|part| part.kind == PartKind::ToolCall);
-        if message.is_estimated || (framing != FramingCost::NONE && has_calls()) {
-            kind = kind.max(if message.is_estimated { CountKind::Estimated } else { CountKind::Calibrated });
-        }
+    for index in 0..transcript.len() {
         let view = MessageView::original(transcript, index);
         per_message.push(counter.count_message(&view, go_on).map_err(|error| error.at(index))?);
     }
-    let overhead = framing.request;
-    Ok(Counts { per_message, overhead, kind })
+    let Trust { kind, error_permille } = counter.trust().and(framing.trust(transcript));
+    Ok(Counts { per_message, overhead: framing.request, kind, error_permille })
 }
 
 /// Whether a transcript with `more` tokens beside it has at most `limit`; stops at the message that passes it.

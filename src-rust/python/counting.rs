@@ -13,11 +13,12 @@ use crate::count::counter::{self, CountKind, Counter, CustomCounter, GoOn};
 use crate::count::encoding::Encoding;
 use crate::count::exact::ExactCounter;
 use crate::count::heuristics::Heuristic;
-use crate::count::models::encoding_of_model;
+use crate::count::models::{self, ModelCounter};
+use crate::count::tools::{Tool, read_tools};
 use crate::error::{Error, Result};
 use crate::formats::{Format, detect, read_messages};
 use crate::json::with_document;
-use crate::node::{Kind, Node};
+use crate::node::Node;
 use crate::transcript::Transcript;
 
 /// Prices texts and messages in tokens.
@@ -25,6 +26,8 @@ use crate::transcript::Transcript;
 pub(super) struct TokenCounter {
     pub counter: Box<dyn Counter>,
     name: String,
+    /// The model it was made for, as the caller named it.
+    model: Option<String>,
 }
 
 /// Counts of a list of messages.
@@ -59,20 +62,28 @@ impl TokenCounter {
         if let Ok(name) = spec.cast::<PyString>() {
             let name = text_of(name, |name, _| name.to_owned());
             if let Some(heuristic) = Heuristic::from_name(&name) {
-                return Ok(TokenCounter { counter: Box::new(heuristic), name });
+                return Ok(TokenCounter { counter: Box::new(heuristic), name, model: None });
             }
             if name == "auto" {
-                return Ok(TokenCounter { counter: Box::new(AutoCounter), name });
+                return Ok(TokenCounter { counter: Box::new(AutoCounter), name, model: None });
             }
             if name.ends_with("tokenizer.json") {
                 let load = py.import("foldline.tokenizer_json")?.getattr("load_counter")?;
-                return Ok(TokenCounter { counter: callable_counter(&load.call1((&name,))?), name });
+                return Ok(TokenCounter {
+                    counter: callable_counter(&load.call1((&name,))?),
+                    name,
+                    model: None,
+                });
             }
             let counter = ExactCounter::new(&name).map_err(|_| exception(py, unknown_spec()))?;
-            return Ok(TokenCounter { counter: Box::new(counter), name });
+            return Ok(TokenCounter { counter: Box::new(counter), name, model: None });
         }
         if spec.is_callable() {
-            return Ok(TokenCounter { counter: callable_counter(spec), name: "callable".to_owned() });
+            return Ok(TokenCounter {
+                counter: callable_counter(spec),
+                name: "callable".to_owned(),
+                model: None,
+            });
         }
         Err(exception(py, unknown_spec()))
     }
@@ -107,16 +118,29 @@ impl TokenCounter {
         Self::build(&spec)
     }
 
-    /// The counter of a model's encoding, by its name or dated name.
+    /// The counter of a model, by its name or dated name: its encoding, its family's framing. Of a model that is not
+    /// known, the counter of `encoding`, where one is given.
     #[classmethod]
-    fn for_model(_class: &Bound<'_, PyType>, py: Python<'_>, model: Text) -> PyResult<Self> {
-        match encoding_of_model(&model.0) {
-            Some(encoding) => Self::build(PyString::new(py, encoding).as_any()),
-            None => {
-                Err(PyErr::from_value(py.import("foldline.errors")?.getattr("UnknownModelError")?.call1(
-                    ("no public encoding is known for this model; name an encoding or a heuristic instead",),
-                )?))
+    #[pyo3(signature = (model, *, encoding = None))]
+    fn for_model(
+        _class: &Bound<'_, PyType>,
+        py: Python<'_>,
+        model: Text,
+        encoding: Option<Text>,
+    ) -> PyResult<Self> {
+        let Text(model) = model;
+        match (models::lookup(&model), encoding) {
+            (Some(known), None) => {
+                let counter = ModelCounter::new(&known).map_err(|error| exception(py, error))?;
+                let is_exact = counter.kind() == CountKind::Exact;
+                let name = if is_exact { known.encoding.as_ref() } else { known.family.name() };
+                Ok(TokenCounter { name: name.to_owned(), counter: Box::new(counter), model: Some(model) })
             }
+            (_, Some(Text(name))) => {
+                let counter = ExactCounter::new(&name).map_err(|error| exception(py, error))?;
+                Ok(TokenCounter { counter: Box::new(counter), name, model: Some(model) })
+            }
+            (None, None) => Err(unknown_model(py)),
         }
     }
 
@@ -132,8 +156,23 @@ impl TokenCounter {
         self.counter.kind().name()
     }
 
+    /// The relative error that nine of ten counts of texts stay within; `None` where exact or not measured.
+    #[getter]
+    fn error_bound(&self) -> Option<f64> {
+        self.counter.trust().error_bound()
+    }
+
+    /// The model it was made for, as the caller named it.
+    #[getter]
+    fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
     fn __repr__(&self) -> String {
-        format!("TokenCounter({:?})", self.name)
+        match &self.model {
+            Some(model) => format!("TokenCounter.for_model({model:?})"),
+            None => format!("TokenCounter({:?})", self.name),
+        }
     }
 
     /// Tokens of a text.
@@ -178,7 +217,7 @@ impl TokenCounter {
         }
         let (read, tools) = self.read(text_or_messages, tools, format)?;
         run(py, read.transcript.text.len(), |go_on| {
-            let overhead = self.tools_tokens(&tools, go_on)?;
+            let overhead = self.counter.count_tools(&tools, &read.transcript, go_on)?.0;
             counter::transcript_fits(&*self.counter, &read.transcript, overhead, limit, go_on)
         })
     }
@@ -195,7 +234,7 @@ impl TokenCounter {
         let (read, tools) = self.read(messages, tools, format)?;
         let counts = run(py, read.transcript.text.len(), |go_on| {
             let mut counts = counter::count_transcript(&*self.counter, &read.transcript, go_on)?;
-            self.add_tools(&tools, &mut counts, go_on)?;
+            self.add_tools(&tools, &read.transcript, &mut counts, go_on)?;
             Ok(counts)
         })?;
         let per_message = PyArray1::from_slice(py, &counts.per_message);
@@ -211,12 +250,14 @@ impl TokenCounter {
         messages: &Bound<'_, PyAny>,
         tools: Option<&Bound<'_, PyAny>>,
         format: &str,
-    ) -> PyResult<(Read, Vec<String>)> {
+    ) -> PyResult<(Read, Vec<Tool>)> {
         let py = messages.py();
         guard(py, || {
             let read =
                 read(messages, format, self.counter.wants_result_json()).map_err(|e| exception(py, e))?;
-            let tools = tools.map_or(Ok(Vec::new()), tool_texts).map_err(|e| exception(py, e))?;
+            let tools = tools
+                .map_or(Ok(Vec::new()), |tools| read_tools(&PyNode(tools.clone())))
+                .map_err(|e| exception(py, e))?;
             Ok((read, tools))
         })
     }
@@ -224,21 +265,16 @@ impl TokenCounter {
     /// Adds tool schemas to the overhead of a request.
     pub(super) fn add_tools(
         &self,
-        tools: &[String],
+        tools: &[Tool],
+        transcript: &Transcript,
         counts: &mut counter::Counts,
         go_on: GoOn<'_>,
     ) -> Result<()> {
-        if !tools.is_empty() {
-            let tokens = counter::tokens_u32(self.tools_tokens(tools, go_on)?)?;
-            counts.overhead = counter::tokens_u32(u64::from(counts.overhead) + u64::from(tokens))?;
-            counts.kind = CountKind::Estimated;
+        if tools.is_empty() {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    /// Tokens of tool schemas, by their JSON text. How providers render them is not in the table yet.
-    fn tools_tokens(&self, tools: &[String], go_on: GoOn<'_>) -> Result<u64> {
-        tools.iter().map(|tool| self.counter.count(tool, go_on)).sum()
+        let (tokens, trust) = self.counter.count_tools(tools, transcript, go_on)?;
+        counts.add_overhead(tokens, trust)
     }
 }
 
@@ -256,19 +292,11 @@ fn limit_of(limit: &Bound<'_, PyAny>) -> PyResult<u64> {
     }
 }
 
-fn tool_texts(tools: &Bound<'_, PyAny>) -> Result<Vec<String>> {
-    let tools = PyNode(tools.clone());
-    if tools.kind() != Kind::Array {
-        return Err(Error::message("not_a_list", "tools", "tools must be a list of schemas"));
-    }
-    (0..tools.len())
-        .map(|i| {
-            let mut json = String::new();
-            let tool = tools.item(i).ok_or_else(crate::node::changed)?;
-            tool.write_json(&mut json).map_err(|error| error.under(&format!("tools[{i}]")))?;
-            Ok(json)
-        })
-        .collect()
+/// What a model gets that nothing is known of.
+pub(super) fn unknown_model(py: Python<'_>) -> PyErr {
+    const DETAIL: &str = "nothing is known of this model; name an encoding, or register the model";
+    let raise = || py.import("foldline.errors")?.getattr("UnknownModelError")?.call1((DETAIL,));
+    raise().map_or_else(|failure| failure, PyErr::from_value)
 }
 
 fn string<'a, 'py>(
@@ -325,6 +353,12 @@ impl Counts {
     #[getter]
     fn kind(&self) -> &'static str {
         self.counts.kind.name()
+    }
+
+    /// The relative error that nine of ten totals stay within; `None` where exact or not measured.
+    #[getter]
+    fn error_bound(&self) -> Option<f64> {
+        self.counts.trust().error_bound()
     }
 
     fn __len__(&self) -> usize {

@@ -6,6 +6,7 @@
 mod counting;
 mod evidence;
 mod gate;
+mod models;
 mod node;
 mod planning;
 mod reading;
@@ -26,6 +27,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<reading::LineScanner>()?;
     module.add_function(wrap_pyfunction!(evidence::extract_evidence, module)?)?;
     module.add_function(wrap_pyfunction!(evidence::extractive_summary, module)?)?;
+    module.add_function(wrap_pyfunction!(models::model_all, module)?)?;
+    module.add_function(wrap_pyfunction!(models::model_lookup, module)?)?;
+    module.add_function(wrap_pyfunction!(models::model_register, module)?)?;
+    module.add_function(wrap_pyfunction!(models::model_unregister, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan, module)?)?;
     module.add_function(wrap_pyfunction!(reading::assemble_claude_code, module)?)?;
     module.add_function(wrap_pyfunction!(reading::classify, module)?)?;

@@ -75,7 +75,7 @@ pub(super) fn plan<'py>(
     let outcome = run(py, transcript.text.len(), |go_on| {
         let structure = analyze(&transcript, &pins)?;
         let mut counts = count_transcript(counter, &transcript, go_on)?;
-        token_counter.add_tools(&tools, &mut counts, go_on)?;
+        token_counter.add_tools(&tools, &transcript, &mut counts, go_on)?;
         core::plan(&transcript, format, &structure, &counts, counter, request, go_on)
     })?;
     match outcome {

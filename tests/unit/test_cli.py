@@ -93,7 +93,7 @@ def test_version(foldline: Foldline) -> None:
         ["count", "missing.jsonl"],
         ["count", ""],
         ["count", "CHAT", "--encoding", "klingon_base"],
-        ["count", "CHAT", "--model", "claude-sonnet-4-5"],
+        ["count", "CHAT", "--model", "nobody-knows-me"],
         ["count", "CHAT", "--heuristic", "o200k_base"],
         ["count", "CHAT", "--heuristic", "chars/9"],
         ["count", "CHAT", "--encoding", "o200k_base", "--model", "gpt-5"],

@@ -146,7 +146,7 @@ def test_a_model_is_counted_by_its_familys_encoding(model: str, encoding: str) -
 
 @pytest.mark.parametrize(
     "model",
-    ["", "claude-sonnet-4-5", "gemini-3-pro", "llama", "gpt", "gpt-40", "o1000", "o", "xgpt-4", CANARY],
+    ["", "claude-opus-4-99", "gemini", "llama", "gpt", "gpt-40", "o1000", "o", "xgpt-4", CANARY],
 )
 def test_a_model_without_a_known_encoding_is_an_unknown_model(model: str) -> None:
     with pytest.raises(UnknownModelError) as caught:
@@ -350,14 +350,21 @@ def test_pictures_are_never_counted_as_text() -> None:
         assert fl.TokenCounter().count_messages(messages, format="anthropic").total < 5_000
 
 
-def test_tools_are_added_to_the_overhead_and_make_it_estimated() -> None:
+def test_tools_are_added_to_the_overhead_as_the_provider_writes_them() -> None:
     counter, messages = fl.TokenCounter(), [user("a")]
     plain = counter.count_messages(messages)
     tools = [{"type": "function", "function": {"name": "go", "description": "Goes."}}]
     counts = counter.count_messages(messages, tools)
     assert list(counts.per_message) == list(plain.per_message)
-    assert counts.overhead - plain.overhead == counter.count(json.dumps(tools[0], separators=(",", ":")))
-    assert counts.kind == "estimated"
+    written = "namespace functions {\n\n// Goes.\ntype go = () => any;\n\n} // namespace functions"
+    assert counts.overhead - plain.overhead == counter.count(written) + 9  # 9 for all, -1 a tool, 1 without arguments
+    assert (counts.kind, counts.error_bound) == ("calibrated", 0.01)
+
+
+def test_tools_of_the_provider_are_estimated_by_their_json() -> None:
+    counter, tool = fl.TokenCounter("chars/4"), {"type": "web_search", "context": "medium"}
+    counts = counter.count_messages([user("a")], [tool])
+    assert (counts.overhead, counts.kind) == (counter.count(json.dumps(tool, separators=(",", ":"))), "estimated")
 
 
 @pytest.mark.parametrize("tools", [[], (), None], ids=repr)

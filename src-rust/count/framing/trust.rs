@@ -1,0 +1,73 @@
+//! How far a number can be trusted, as a value that can be put together.
+
+use crate::count::counter::CountKind;
+
+/// A kind, and for calibrated numbers how far off they were when they were measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trust {
+    /// The kind.
+    pub kind: CountKind,
+    /// The 90th percentile of the relative error, in thousandths, where it was measured.
+    pub error_permille: Option<u16>,
+}
+
+impl Trust {
+    /// Equal to what the provider reports.
+    pub const EXACT: Trust = Trust { kind: CountKind::Exact, error_permille: None };
+
+    /// A guess.
+    pub const ESTIMATED: Trust = Trust { kind: CountKind::Estimated, error_permille: None };
+
+    /// Fitted to what providers reported; the error was not measured.
+    pub const FITTED: Trust = Trust { kind: CountKind::Calibrated, error_permille: None };
+
+    /// Fitted, and nine of ten within so many thousandths.
+    #[must_use]
+    pub const fn within(error_permille: u16) -> Trust {
+        Trust { kind: CountKind::Calibrated, error_permille: Some(error_permille) }
+    }
+
+    /// The trust in a sum: that of its least certain part.
+    #[must_use]
+    pub fn and(self, other: Trust) -> Trust {
+        let kind = self.kind.max(other.kind);
+        let error_permille = match (kind, self.kind, other.kind) {
+            (CountKind::Calibrated, CountKind::Calibrated, CountKind::Calibrated) => {
+                self.error_permille.zip(other.error_permille).map(|(a, b)| a.max(b))
+            }
+            (CountKind::Calibrated, CountKind::Calibrated, _) => self.error_permille,
+            (CountKind::Calibrated, _, _) => other.error_permille,
+            _ => None,
+        };
+        Trust { kind, error_permille }
+    }
+
+    /// The relative error as a fraction.
+    #[must_use]
+    pub fn error_bound(self) -> Option<f64> {
+        self.error_permille.map(|permille| f64::from(permille) / 1000.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_is_as_good_as_its_worst_part() {
+        let (one, five) = (Trust::within(10), Trust::within(50));
+        let cases = [
+            (Trust::EXACT, Trust::EXACT, Trust::EXACT),
+            (Trust::EXACT, one, one),
+            (one, five, five),
+            (one, Trust::FITTED, Trust::FITTED),
+            (one, Trust::ESTIMATED, Trust::ESTIMATED),
+            (Trust::EXACT, Trust::ESTIMATED, Trust::ESTIMATED),
+        ];
+        for (a, b, expected) in cases {
+            assert_eq!(a.and(b), expected);
+            assert_eq!(b.and(a), expected);
+        }
+        assert_eq!(one.error_bound(), Some(0.01));
+    }
+}

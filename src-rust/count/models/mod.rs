@@ -1,0 +1,177 @@
+//! What is known of models: encoding, family, context window, longest output. A dated table, and what callers register.
+//!
+//! A name resolves to the longest known beginning of it that ends where a version ends: `gpt-4o-2024-11-20`,
+//! `openai/gpt-4o-mini` and `ft:gpt-4o-mini:org::id` are known, `claude-opus-4-9` is not `claude-opus-4`. Nothing is
+//! ever fetched.
+
+mod counter;
+mod name;
+mod table;
+
+pub use counter::ModelCounter;
+
+use std::borrow::Cow;
+use std::sync::{PoisonError, RwLock};
+
+use super::encoding::Encoding;
+use super::framing::{Family, Trust};
+use super::media::PictureRule;
+use crate::error::{Error, Result};
+
+/// What is known of a model and of the names that begin with its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Model {
+    /// Its name, or the beginning that it shares with its dated and suffixed names.
+    pub name: Cow<'static, str>,
+    /// Who serves it.
+    pub provider: Cow<'static, str>,
+    /// How it is framed.
+    pub family: Family,
+    /// The encoding that its texts are counted in: its own, or the one its count is fitted to.
+    pub encoding: Cow<'static, str>,
+    /// Tokens of input and output together, where known.
+    pub context_window: Option<u32>,
+    /// Most tokens of output, where known.
+    pub max_output_tokens: Option<u32>,
+    /// How it prices pictures, where not as its family does.
+    pub pictures: Option<PictureRule>,
+    /// Whether a newer version (`gpt-5.9`) is taken for this model until it is known itself.
+    pub covers_versions: bool,
+    /// When this was checked.
+    pub checked: Cow<'static, str>,
+}
+
+impl Model {
+    /// How far counts of its texts can be trusted.
+    #[must_use]
+    pub fn trust(&self) -> Trust {
+        self.family.text().1
+    }
+}
+
+/// Models that callers registered, newest last.
+static REGISTERED: RwLock<Vec<Model>> = RwLock::new(Vec::new());
+
+/// What is known of a model, by its name, a dated or suffixed name, or with a provider's prefix. Of what callers
+/// registered and the table, the longest match wins, and among equals what was registered last. O(table).
+#[must_use]
+pub fn lookup(model: &str) -> Option<Model> {
+    let name = name::normalized(model);
+    let best = |best: Option<Model>, candidate: &Model| {
+        let longer = best.as_ref().is_none_or(|best| candidate.name.len() > best.name.len());
+        if longer && name::matches(&name, &candidate.name, candidate.covers_versions) {
+            Some(candidate.clone())
+        } else {
+            best
+        }
+    };
+    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    let found = registered.iter().rev().fold(None, best);
+    table::MODELS.iter().fold(found, best)
+}
+
+/// Makes a model known, or replaces what was known of that name. It covers dated and suffixed names, as the table's
+/// models do.
+///
+/// # Errors
+/// `empty_name`, `unknown_encoding`.
+pub fn register(mut model: Model) -> Result<()> {
+    let name = name::normalized(&model.name);
+    if name.is_empty() {
+        return Err(Error::config("empty_name", "name", "a model needs a name"));
+    }
+    if Encoding::get(&model.encoding).is_none() {
+        let known = Encoding::names().join(", ");
+        return Err(Error::config("unknown_encoding", "encoding", format!("not one of {known}")));
+    }
+    model.name = Cow::Owned(name);
+    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+    registered.retain(|known| known.name != model.name);
+    registered.push(model);
+    Ok(())
+}
+
+/// Forgets what was registered under this name. True where there was something.
+pub fn unregister(model: &str) -> bool {
+    let name = name::normalized(model);
+    let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
+    let before = registered.len();
+    registered.retain(|known| known.name != name);
+    registered.len() < before
+}
+
+/// All that is known: the table, then what was registered.
+#[must_use]
+pub fn all() -> Vec<Model> {
+    let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);
+    table::MODELS.iter().chain(registered.iter()).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dated_and_suffixed_names_resolve_to_their_family() {
+        let cases = [
+            ("gpt-4o-mini-2024-07-18", Some(("gpt-4o-mini", "o200k_base"))),
+            ("gpt-4-0613", Some(("gpt-4", "cl100k_base"))),
+            ("gpt-4.1-nano", Some(("gpt-4.1-nano", "o200k_base"))),
+            ("openai/gpt-5", Some(("gpt-5", "o200k_base"))),
+            ("ft:gpt-3.5-turbo:org::id", Some(("gpt-3.5-turbo", "cl100k_base"))),
+            ("azure:gpt-35-turbo", Some(("gpt-35", "cl100k_base"))),
+            ("o3-mini", Some(("o3-mini", "o200k_base"))),
+            ("gpt-5.1-codex", Some(("gpt-5.1", "o200k_base"))),
+            ("gpt-5.9-preview", Some(("gpt-5", "o200k_base"))),
+            ("openai.gpt-5.6-luna", Some(("gpt-5.6", "o200k_base"))),
+            ("claude-sonnet-4-5", Some(("claude-sonnet-4-5", "o200k_base"))),
+            ("claude-sonnet-4-5-20250929", Some(("claude-sonnet-4-5", "o200k_base"))),
+            ("anthropic/claude-sonnet-4.5", Some(("claude-sonnet-4-5", "o200k_base"))),
+            ("us.anthropic.claude-3-5-sonnet-20241022-v2:0", Some(("claude-3-5-sonnet", "o200k_base"))),
+            ("claude-opus-4@20250514", Some(("claude-opus-4", "o200k_base"))),
+            ("claude-opus-4-9", None),
+            ("claude-opus-4-8[1m]", Some(("claude-opus-4-8", "o200k_base"))),
+            ("models/gemini-2.5-pro-preview-03-25", Some(("gemini-2.5-pro", "o200k_base"))),
+            ("google/gemini-2.0-flash-exp:free", Some(("gemini-2.0-flash", "o200k_base"))),
+            ("GPT-4o", Some(("gpt-4o", "o200k_base"))),
+            ("o1000", None),
+            ("gpt-4omni", None),
+            ("", None),
+            ("/", None),
+        ];
+        for (model, expected) in cases {
+            let found = lookup(model);
+            let found = found.as_ref().map(|model| (&*model.name, &*model.encoding));
+            assert_eq!(found, expected, "{model}");
+        }
+    }
+
+    #[test]
+    fn every_name_finds_itself_and_its_encoding_exists() {
+        for model in all() {
+            assert_eq!(lookup(&model.name).map(|found| found.name), Some(model.name.clone()));
+            assert!(Encoding::get(&model.encoding).is_some(), "{}", model.name);
+            assert_eq!(name::normalized(&model.name), model.name);
+        }
+    }
+
+    #[test]
+    fn what_is_registered_comes_first() {
+        let model = |name: &'static str, window| Model {
+            name: name.into(),
+            provider: "me".into(),
+            context_window: Some(window),
+            ..lookup("gpt-4o").unwrap()
+        };
+        register(model("x-tests/gpt-4o-mine", 7)).unwrap();
+        assert_eq!(lookup("gpt-4o-mine-2026-01-01").and_then(|model| model.context_window), Some(7));
+        register(model("gpt-4o-mine", 8)).unwrap();
+        assert_eq!(lookup("gpt-4o-mine").and_then(|model| model.context_window), Some(8));
+        assert_eq!(lookup("gpt-4o").and_then(|model| model.context_window), Some(128_000));
+        assert!(unregister("gpt-4o-mine") && !unregister("gpt-4o-mine"));
+        assert_eq!(lookup("gpt-4o-mine").map(|model| model.name), Some("gpt-4o".into()));
+        let bad = Model { encoding: "none".into(), ..model("x", 1) };
+        assert_eq!(register(bad).unwrap_err().code, "unknown_encoding");
+        assert_eq!(register(model("", 1)).unwrap_err().code, "empty_name");
+    }
+}

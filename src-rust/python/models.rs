@@ -1,0 +1,96 @@
+//! What is known of models: looking up, registering.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::counting::unknown_model;
+use super::gate::exception;
+use super::node::Text;
+use crate::count::framing::Family;
+use crate::count::models::{self, Model};
+use crate::error::Error;
+
+/// What is known of a model, as a dict of its fields; `None` where nothing is.
+#[pyfunction]
+pub(super) fn model_lookup<'py>(py: Python<'py>, model: Text) -> PyResult<Option<Bound<'py, PyDict>>> {
+    models::lookup(&model.0).map(|model| fields(py, &model)).transpose()
+}
+
+/// All models that are known, as dicts of their fields.
+#[pyfunction]
+pub(super) fn model_all(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    models::all().iter().map(|model| fields(py, model)).collect()
+}
+
+/// Makes a model known. What is not given is taken from the model `like`, if there is one.
+#[pyfunction]
+#[pyo3(signature = (name, *, like, provider, family, encoding, context_window, max_output_tokens, checked))]
+#[allow(clippy::too_many_arguments)]
+pub(super) fn model_register(
+    py: Python<'_>,
+    name: Text,
+    like: Option<Text>,
+    provider: Option<Text>,
+    family: Option<Text>,
+    encoding: Option<Text>,
+    context_window: Option<u32>,
+    max_output_tokens: Option<u32>,
+    checked: Text,
+) -> PyResult<()> {
+    let base = match like {
+        Some(Text(like)) => Some(models::lookup(&like).ok_or_else(|| unknown_model(py))?),
+        None => None,
+    };
+    let family = match (family, &base) {
+        (Some(Text(name)), _) => Some(Family::from_name(&name).ok_or_else(|| {
+            let known: Vec<&str> = Family::ALL.iter().map(|(name, _)| *name).collect();
+            let detail = format!("not one of {}", known.join(", "));
+            exception(py, Error::config("unknown_family", "family", detail))
+        })?),
+        (None, Some(base)) => Some(base.family),
+        (None, None) => None,
+    };
+    let encoding = encoding
+        .map(|Text(encoding)| encoding.into())
+        .or_else(|| base.as_ref().map(|base| base.encoding.clone()));
+    let Some(encoding) = encoding else {
+        let detail = "give an encoding, or a known model that it is like";
+        return Err(exception(py, Error::config("missing_encoding", "encoding", detail)));
+    };
+    let model = Model {
+        name: name.0.into(),
+        provider: provider
+            .map(|Text(provider)| provider.into())
+            .or_else(|| base.as_ref().map(|base| base.provider.clone()))
+            .unwrap_or_default(),
+        family: family.unwrap_or(Family::Plain),
+        encoding,
+        context_window: context_window.or(base.as_ref().and_then(|base| base.context_window)),
+        max_output_tokens: max_output_tokens.or(base.as_ref().and_then(|base| base.max_output_tokens)),
+        pictures: base.as_ref().and_then(|base| base.pictures),
+        covers_versions: false,
+        checked: checked.0.into(),
+    };
+    models::register(model).map_err(|error| exception(py, error))
+}
+
+/// Forgets what was registered under this name. True where there was something.
+#[pyfunction]
+pub(super) fn model_unregister(name: Text) -> bool {
+    models::unregister(&name.0)
+}
+
+fn fields<'py>(py: Python<'py>, model: &Model) -> PyResult<Bound<'py, PyDict>> {
+    let trust = model.trust();
+    let fields = PyDict::new(py);
+    fields.set_item("name", model.name.as_ref())?;
+    fields.set_item("provider", model.provider.as_ref())?;
+    fields.set_item("family", model.family.name())?;
+    fields.set_item("encoding", model.encoding.as_ref())?;
+    fields.set_item("context_window", model.context_window)?;
+    fields.set_item("max_output_tokens", model.max_output_tokens)?;
+    fields.set_item("kind", trust.kind.name())?;
+    fields.set_item("error_bound", trust.error_bound())?;
+    fields.set_item("checked", model.checked.as_ref())?;
+    Ok(fields)
+}
