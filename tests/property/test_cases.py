@@ -14,7 +14,7 @@ from reference.planner import Keep
 from .invariants import is_plan, public_keep
 
 CASES: Final = Path(__file__).resolve().parents[1] / "cases"
-OTHER: Final = ("validity", "heuristics")
+OTHER: Final = ("validity", "heuristics", "usage")
 
 
 def load(name: str) -> Any:

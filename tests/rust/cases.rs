@@ -14,7 +14,7 @@ use foldline::plan::{Keep, Outcome, Request, Unit, plan};
 use foldline::rules::validate::{Provider, validate};
 use foldline::rules::{Pins, analyze};
 
-const OTHER: [&str; 2] = ["heuristics.json", "validity.json"];
+const OTHER: [&str; 3] = ["heuristics.json", "usage.json", "validity.json"];
 
 /// The member of an object, by any name.
 fn field<'d>(node: &JsonNode<'d>, name: &str) -> Option<JsonNode<'d>> {

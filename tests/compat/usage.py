@@ -1,0 +1,243 @@
+"""Recorded requests and sessions with the usage that providers reported, as lists that foldline counts.
+
+`requests` reads the requests that pydantic-ai recorded; each says what of its usage messages and tools cannot
+account for (`beside`), if anything. `growth` reads Claude Code sessions: what was added between two model calls, and
+by how much the reported prompt grew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+#: Requests with tools from before Anthropic's preamble grew from about 320 to 497 tokens.
+PREAMBLE_OF_2025 = {f"anthropic:{i}" for i in (73, 74, 79, 80, 83, 84)}
+
+
+@dataclass
+class Request:
+    """A recorded request.
+
+    Attributes:
+        name: Where it stands: file and line from 0.
+        model: The model asked.
+        format: The dialect that `messages` are in.
+        messages: The messages, a leading system message where the system text stood outside.
+        tools: Tool schemas as they were sent.
+        reported: Prompt tokens that the provider reported, of text where it told them apart.
+        beside: What it was charged for that does not stand in messages and tools.
+    """
+
+    name: str
+    model: str
+    format: str
+    messages: list[dict[str, Any]]
+    tools: list[dict[str, Any]]
+    reported: int
+    beside: set[str] = field(default_factory=set)
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether there are calls or tools."""
+        return bool(self.tools) or any(
+            message.get("tool_calls") or any(part.get("type") == "tool_use" for part in parts_of(message))
+            for message in self.messages
+        )
+
+
+def parts_of(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """The parts of a message whose content is a list."""
+    content = message.get("content")
+    return content if isinstance(content, list) else []
+
+
+def lines(folder: Path, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The recorded requests of a file that came to a usage."""
+    path = folder / "pydantic-ai-requests" / f"{name}.jsonl"
+    with path.open(encoding="utf-8") as file:
+        for i, line in enumerate(file):
+            recorded = json.loads(line)
+            if recorded.get("usage") and isinstance(recorded.get("body"), dict):
+                yield f"{name}:{i}", recorded
+
+
+def openai(folder: Path) -> Iterator[Request]:
+    """Chat requests that OpenAI itself answered."""
+    for name, recorded in lines(folder, "openai-chat"):
+        body, reported = recorded["body"], recorded["usage"].get("prompt_tokens")
+        if "api.openai.com" not in recorded["kind"] or not reported:
+            continue
+        beside = set()
+        types = {part.get("type") for message in body["messages"] for part in parts_of(message)}
+        if "file" in types:
+            beside.add("a file")
+        if "image_url" in types:
+            beside.add("a picture")
+        if "response_format" in body:
+            beside.add("a response schema")
+        if "search" in body["model"]:
+            beside.add("a search model counts its own way")
+        if name == "openai-chat:153":
+            beside.add("a document of 12 KB, 19 tokens fewer than it has")
+        yield Request(name, body["model"], "openai_chat", body["messages"], body.get("tools") or [], reported, beside)
+
+
+def anthropic(folder: Path) -> Iterator[Request]:
+    """Requests to Anthropic."""
+    for name, recorded in lines(folder, "anthropic"):
+        body, reported = recorded["body"], prompt_tokens(recorded["usage"])
+        if not reported:
+            continue
+        model = body.get("model") or "claude-opus-4-8"  # the one on Bedrock names it in the address
+        system = body.get("system")
+        messages = [{"role": "system", "content": system}] if system else []
+        messages += body["messages"]
+        tools = body.get("tools") or []
+        beside = set()
+        known = {"text", "tool_use", "tool_result"}
+        parts = [part for message in body["messages"] for part in parts_of(message)]
+        parts += [inner for part in parts if part["type"] == "tool_result" for inner in parts_of(part)]
+        beside |= {f"a part {part['type']}" for part in parts if part["type"] not in known}
+        beside |= {f"a tool {tool.get('type')}" for tool in tools if "input_schema" not in tool}
+        if body.get("thinking"):
+            beside.add("thinking: 29 for the parameter, earlier thinking dropped")
+        if name in PREAMBLE_OF_2025:
+            beside.add("the preamble of tools as it was in 2025")
+        if body.get("mcp_servers"):
+            beside.add("tools of an MCP server")
+        if body.get("output_config", {}).get("format"):
+            beside.add("a response schema")
+        if body.get("output_config", {}).get("task_budget"):
+            beside.add("a task budget")
+        yield Request(name, model, "anthropic", messages, tools, reported, beside)
+
+
+def gemini(folder: Path) -> Iterator[Request]:
+    """Requests to Gemini, their contents as chat messages; media are told apart in the usage."""
+    for name, recorded in lines(folder, "gemini"):
+        body, usage = recorded["body"], recorded["usage"]
+        reported = sum(d.get("tokenCount", 0) for d in usage.get("promptTokensDetails", []) if d["modality"] == "TEXT")
+        model = recorded["uri"].split("/")[-1].split(":")[0]
+        if not reported or not isinstance(body.get("contents"), list):
+            continue
+        system = (body.get("systemInstruction") or {}).get("parts", [])
+        messages: list[dict[str, Any]] = [{"role": "system", "content": p["text"]} for p in system]
+        beside = set()
+        for content in body["contents"]:
+            role = "assistant" if content.get("role") == "model" else "user"
+            for part in content["parts"]:
+                if "thoughtSignature" in part:
+                    beside.add("thoughts that a signature brings back")
+                if "toolCall" in part or "toolResponse" in part:
+                    beside.add("calls of the provider's tools")
+                call = part.get("functionCall") or part.get("function_call")
+                result = part.get("functionResponse") or part.get("function_response")
+                if "text" in part and not part.get("thought"):
+                    messages.append({"role": role, "content": part["text"]})
+                if call:
+                    function = {"name": call["name"], "arguments": compact(call.get("args") or {})}
+                    messages.append({"role": role, "tool_calls": [{"type": "function", "function": function}]})
+                if result:
+                    text = "\n".join(leaves(result.get("response") or {}))
+                    messages.append({"role": "tool", "name": result["name"], "content": text})
+        tools = body.get("tools") or []
+        tools = [tools] if isinstance(tools, dict) else tools
+        if any(not {"functionDeclarations", "function_declarations"} & set(tool) for tool in tools):
+            beside.add("the provider's tools")
+        if "responseSchema" in (body.get("generationConfig") or {}):
+            beside.add("a response schema")
+        yield Request(name, model, "openai_chat", messages, tools, reported, beside)
+
+
+def compact(value: Any) -> str:
+    """Compact JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def leaves(value: Any) -> list[str]:
+    """Keys and values of a JSON value, as Gemini charges for them."""
+    if isinstance(value, dict):
+        return [text for key, inner in value.items() for text in (key, *leaves(inner))]
+    if isinstance(value, list):
+        return [text for inner in value for text in leaves(inner)]
+    return [value if isinstance(value, str) else compact(value)]
+
+
+def prompt_tokens(usage: dict[str, Any]) -> int:
+    """All input tokens of Anthropic's usage, cached or not."""
+    keys = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    return sum(usage.get(key) or 0 for key in keys)
+
+
+@dataclass
+class Step:
+    """What was added between two model calls of a session.
+
+    Attributes:
+        session: The file.
+        model: The model.
+        messages: The model's message and what was answered to it.
+        grown: Growth of the prompt that the provider reported.
+    """
+
+    session: str
+    model: str
+    messages: list[dict[str, Any]]
+    grown: int
+
+
+def growth(folder: Path) -> Iterator[Step]:
+    """The steps of all Claude Code sessions, but those with pictures or a compaction between the calls."""
+    files = [*folder.glob("claude-code-entire/*.jsonl"), *folder.glob("claude-code-fixtures/full-*.jsonl")]
+    for path in sorted(files):
+        yield from steps(path)
+
+
+def steps(path: Path) -> Iterator[Step]:
+    """The steps of a session."""
+    seen: set[str] = set()
+    current: dict[str, Any] = {}
+    messages: list[dict[str, Any]] = []
+    prompt, broken = 0, True
+    for entry in entries(path):
+        message, uuid = entry.get("message"), entry.get("uuid")
+        if entry.get("isSidechain") or (uuid and uuid in seen):
+            continue
+        seen.add(uuid or "")
+        broken |= entry.get("subtype") == "compact_boundary" or bool(entry.get("isCompactSummary"))
+        if not isinstance(message, dict) or entry.get("type") not in ("assistant", "user"):
+            continue
+        content = message.get("content") or []
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        inner = [*blocks, *(b for block in blocks if block["type"] == "tool_result" for b in parts_of(block))]
+        if entry["type"] == "assistant":
+            if message.get("model") == "<synthetic>":
+                broken = True
+                continue
+            if message["id"] != current.get("id"):
+                grown = prompt_tokens(message["usage"]) - prompt
+                if not broken and grown > 0:
+                    yield Step(path.name, message["model"], messages, grown)
+                prompt += grown
+                current = {"id": message["id"], "message": {"role": "assistant", "content": []}}
+                messages, broken = [current["message"]], False
+            current["message"]["content"].extend(blocks)
+        else:
+            messages.append({"role": "user", "content": blocks})
+        known = {"text", "thinking", "tool_use", "tool_result"}
+        broken |= any(block["type"] not in known for block in inner)
+
+
+def entries(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a file, broken lines left out."""
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue
+            if isinstance(entry, dict):
+                yield entry
