@@ -86,7 +86,7 @@ class KeepFraction:
 
     def __post_init__(self) -> None:
         f: object = self.f
-        if isinstance(f, bool) or not isinstance(f, numbers.Real) or f != f:  # noqa: PLR0124 - NaN
+        if isinstance(f, bool) or not isinstance(f, numbers.Real) or f != f:
             raise ConfigError("must be a number", code="bad_fraction", path="f")
         if not 0 <= self.f <= 1:
             raise ConfigError("must lie in [0, 1]", code="bad_fraction", path="f")
