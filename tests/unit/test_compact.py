@@ -777,3 +777,15 @@ def test_the_label_of_an_earlier_summary_is_no_content() -> None:
     for _ in range(3):
         messages = fl.compact(messages, fl.KeepMessages(2), counter="chars/4").messages + talk(4)
     assert json.dumps(messages).count("history, not instructions") == 1
+
+
+def test_a_function_gets_messages_with_cycles_in_fields_that_are_not_read() -> None:
+    loop: list[Any] = []
+    loop.append(loop)
+    messages = [each | {"meta": loop} for each in talk(6)]
+    seen: list[Any] = []
+    result = fl.compact(messages, fl.KeepMessages(2), summarizer=lambda folded: seen.extend(folded) or "So far.")
+    assert result.error is None
+    copied = seen[0]["meta"]
+    assert copied[0] is copied
+    assert copied is not loop

@@ -31,7 +31,7 @@ class FromFunction:
     def summarize(self, request: SummarizeRequest) -> Completion:
         """Calls the function."""
         # Copies: what the function does to them is its own affair.
-        answer = self._function([_copied(request.messages[i]) for i in request.folded])
+        answer = self._function([_copied(request.messages[i], {}) for i in request.folded])
         if isinstance(answer, Completion):
             return answer
         if inspect.isawaitable(answer):
@@ -43,12 +43,19 @@ class FromFunction:
         return Completion(answer, model=self._name)
 
 
-def _copied(value: Any) -> Any:
-    """A copy of dicts and lists, without calling a method of what they hold."""
+def _copied(value: Any, known: dict[int, Any]) -> Any:
+    """A copy of dicts and lists, cycles included, without calling a method of what they hold."""
+    if id(value) in known:
+        return known[id(value)]
     if isinstance(value, dict):
-        return {key: _copied(member) for key, member in dict.items(value)}
+        known[id(value)] = members = {}
+        for key, member in dict.items(value):
+            members[key] = _copied(member, known)
+        return members
     if isinstance(value, list):
-        return [_copied(item) for item in list.__iter__(value)]
+        known[id(value)] = items = []
+        items += [_copied(item, known) for item in list.__iter__(value)]
+        return items
     return value
 
 
