@@ -33,10 +33,12 @@ fn main() {
     assert_eq!(p50k[..r50k.len()], r50k, "p50k_base only adds tokens to r50k_base");
 
     let mut source = String::new();
-    for (number, (name, tokens)) in
-        [("o200k", &o200k), ("cl100k", &cl100k), ("p50k", &p50k)].into_iter().enumerate()
+    for (number, (name, tokens, shared)) in
+        [("o200k", &o200k, u32::MAX), ("cl100k", &cl100k, u32::MAX), ("p50k", &p50k, 50_256)]
+            .into_iter()
+            .enumerate()
     {
-        source += &vocab::write(number, name, tokens, &dir);
+        source += &vocab::write(number, name, tokens, shared, &dir);
     }
     std::fs::write(dir.join("vocab.rs"), source).expect("OUT_DIR is writable");
 }

@@ -7,17 +7,21 @@
 //! | slots | 16-byte keys of tokens up to 16 bytes, see [`Key`] |
 //! | ranks | `u32` rank for each slot |
 //! | pilots | one byte for each bucket of the slots |
+//! | common | words of frequent tokens up to eight bytes, see [`common_place`] |
 //! | long slots | hash `u64`, offset `u24` and length `u8` in the pool, rank `u32` |
 //! | long pilots | one byte for each bucket of the long slots |
 //! | pool | bytes of the long tokens |
 //! | pairs | `u32` rank of every two bytes, first byte first; `u32::MAX` if they are no token |
 //! | joints | bit set of places inside tokens, see [`joint`] |
 
-use crate::hash::{JOINTS, KEY_BYTES, Key, hash_long, joint};
+use crate::hash::{JOINTS, KEY_BYTES, Key, WORD_BYTES, common_place, hash_long, joint, word_of_block};
 use crate::phf::{Placement, place};
 use std::fmt::Write as _;
 use std::path::Path;
 use tiktoken_rs::CoreBPE;
+
+/// Seeds tried for the table of common tokens.
+const COMMON_SEEDS: usize = 200;
 
 /// Tokens by rank; special tokens are not part of it.
 pub type Tokens = Vec<(Vec<u8>, u32)>;
@@ -40,7 +44,9 @@ pub fn tokens(bpe: &CoreBPE, limit: u32) -> Tokens {
 }
 
 /// Writes `NAME.bin` into `dir` and returns the Rust source of the static that describes it.
-pub fn write(number: usize, name: &str, tokens: &Tokens, dir: &Path) -> String {
+///
+/// Tokens from rank `shared` on are not in every encoding that uses the vocabulary.
+pub fn write(number: usize, name: &str, tokens: &Tokens, shared: u32, dir: &Path) -> String {
     let findable = tokens.iter().filter(|(bytes, _)| !bytes.contains(&0xff));
     let (long, short): (Vec<_>, Vec<_>) = findable.partition(|(bytes, _)| bytes.len() > KEY_BYTES);
     let keys: Vec<Key> = short.iter().filter_map(|(bytes, _)| Key::new(bytes)).collect();
@@ -56,6 +62,8 @@ pub fn write(number: usize, name: &str, tokens: &Tokens, dir: &Path) -> String {
     let ranks = file.part(
         short_placed.slots.iter().flat_map(|s| s.map_or(u32::MAX, |index| short[index].1).to_le_bytes()),
     );
+    let (common_seed, common) = common(tokens.iter().filter(|(_, rank)| *rank < shared));
+    let common = file.part(common.into_iter().flat_map(u64::to_le_bytes));
     let pilots = file.part(short_placed.pilots.iter().copied());
 
     let mut pool = Vec::new();
@@ -86,12 +94,47 @@ pub fn write(number: usize, name: &str, tokens: &Tokens, dir: &Path) -> String {
         source,
         "pub(crate) static {}: Vocab = {{\n    \
          static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.bin\")));\n    \
-         Vocab::new({number}, &FILE.0, &Layout {{ slots: {slots:?}, ranks: {ranks:?}, pilots: {pilots:?}, \
+         Vocab::new({number}, &FILE.0, &Layout {{ slots: {slots:?}, ranks: {ranks:?}, pilots: {pilots:?}, common: {common:?}, \
          long_slots: {long_slots:?}, long_pilots: {long_pilots:?}, pool: {pool:?}, pairs: {pairs:?}, joints: {joints:?}, \
-         seed: {seed}, long_seed: {long_seed}, longest: {longest} }})\n}};",
+         seed: {seed}, common_seed: {common_seed}, long_seed: {long_seed}, longest: {longest} }})\n}};",
         name.to_uppercase(),
     );
     source
+}
+
+/// A table of words of tokens with its seed. Of the tokens that share a place the one of the lowest rank is in it,
+/// which is the most frequent; of some seeds the one is taken that loses least.
+fn common<'a>(tokens: impl Iterator<Item = &'a (Vec<u8>, u32)>) -> (u64, Vec<u64>) {
+    let words: Vec<u64> = tokens
+        .filter(|(bytes, _)| bytes.len() <= WORD_BYTES && !bytes.contains(&0xff))
+        .map(|(bytes, _)| {
+            let mut block = [0; WORD_BYTES];
+            block[..bytes.len()].copy_from_slice(bytes);
+            word_of_block(&block, bytes.len() as u8)
+        })
+        .collect();
+    let empty = u64::from_le_bytes([Key::EMPTY[0]; WORD_BYTES]);
+    let size = (words.len() * 2 / 3).next_power_of_two().max(4);
+    let fill = |seed: u64| {
+        let mut table = vec![empty; size];
+        let mut lost = 0.0;
+        for (nth, &word) in words.iter().enumerate() {
+            let place = &mut table[common_place(word, seed, 64 - size.trailing_zeros())];
+            if *place == empty {
+                *place = word;
+            } else {
+                // Frequencies fall about as the inverse of the rank.
+                lost += 1.0 / (nth + 100) as f64;
+            }
+        }
+        (lost, seed, table)
+    };
+    seeds()
+        .take(COMMON_SEEDS)
+        .map(fill)
+        .min_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, seed, table)| (seed, table))
+        .expect("some seed")
 }
 
 fn pairs(tokens: &Tokens) -> Vec<u8> {
@@ -129,10 +172,14 @@ fn joints(tokens: &Tokens) -> Vec<u8> {
 
 /// The first seed that gives a placement.
 fn search(hashes: impl Fn(u64) -> Vec<u64>) -> (u64, Placement) {
-    (1..1000u64)
-        .map(|n| n.wrapping_mul(0xd6e8_feb8_6659_fd93) | 1)
+    seeds()
+        .take(1000)
         .find_map(|seed| Some((seed, place(&hashes(seed))?)))
         .expect("one of a thousand seeds works")
+}
+
+fn seeds() -> impl Iterator<Item = u64> {
+    (1u64..).map(|n| n.wrapping_mul(0xd6e8_feb8_6659_fd93) | 1)
 }
 
 #[derive(Default)]

@@ -3,6 +3,8 @@
 #![allow(unsafe_code)]
 
 use super::classify::{Block, Leads, Masks};
+use super::hash::Key;
+use super::memo::Line;
 use std::arch::x86_64::*;
 
 // One bit for each product of high halves and low halves; two for letters, whose rows differ.
@@ -140,9 +142,68 @@ pub(crate) fn leads(block: &Block) -> Leads {
     Leads { caseless_3, lower_2: small_latin | small_cyrillic }
 }
 
+/// The count of a key in a line of the memo; zero if it is not known.
+#[inline]
+#[target_feature(enable = "avx2,bmi1")]
+pub(crate) fn find_in_line(line: &Line, key: Key) -> usize {
+    let (halves, _) = line.as_chunks::<32>();
+    // SAFETY: both loads read 32 bytes of the 64 that `line` refers to; loadu needs no alignment.
+    let (a, b) = unsafe {
+        (_mm256_loadu_si256(halves[0].as_ptr().cast()), _mm256_loadu_si256(halves[1].as_ptr().cast()))
+    };
+    let key = _mm256_broadcastsi128_si256(_mm_set_epi64x(key.high as i64, key.low as i64));
+    // Counts stand where keys have 0xff.
+    let count = _mm256_set_epi64x(0xff << 56, 0, 0xff << 56, 0);
+    let equal = |keys: __m256i| {
+        let equal = _mm256_cmpeq_epi64(_mm256_or_si256(keys, count), key);
+        _mm256_movemask_pd(_mm256_castsi256_pd(equal)) as u32
+    };
+    let words = equal(a) | equal(b) << 4;
+    let keys = words & words >> 1 & 0b0101_0101;
+    if keys == 0 { 0 } else { usize::from(line[(8 * keys.trailing_zeros() as usize + 15) % 64]) }
+}
+
+/// Places of the bits of every byte.
+static PLACES: [[u8; 8]; 256] = {
+    let mut places = [[0; 8]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let (mut bit, mut n) = (0, 0);
+        while bit < 8 {
+            if byte >> bit & 1 != 0 {
+                places[byte][n] = bit as u8;
+                n += 1;
+            }
+            bit += 1;
+        }
+        byte += 1;
+    }
+    places
+};
+
+/// Writes the places of the bits of `starts`, plus `offset`. What stands behind them is overwritten.
+#[inline]
+#[target_feature(enable = "avx2,bmi1,popcnt")]
+pub(crate) fn spread(starts: u64, offset: u16, room: &mut [u16; 64]) {
+    let mut written = 0;
+    let mut offsets = _mm_set1_epi16(offset as i16);
+    for byte in starts.to_le_bytes() {
+        let places = _mm_cvtepu8_epi16(_mm_cvtsi64_si128(i64::from_le_bytes(PLACES[usize::from(byte)])));
+        let places = _mm_add_epi16(places, offsets);
+        let Some(room) = room[written..].first_chunk_mut::<8>() else { return };
+        // SAFETY: the store writes the 16 bytes that `room` refers to; storeu needs no alignment.
+        unsafe { _mm_storeu_si128(room.as_mut_ptr().cast(), places) };
+        written += byte.count_ones() as usize;
+        offsets = _mm_add_epi16(offsets, _mm_set1_epi16(8));
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use crate::count::batch;
     use crate::count::classify::{portable, portable_leads, samples};
+    use crate::count::hash::Key;
+    use crate::count::memo::find_in_line;
 
     #[test]
     fn equals_the_portable_version() {
@@ -155,6 +216,48 @@ mod tests {
             let (masks, leads) = unsafe { (super::classify(&block), super::leads(&block)) };
             assert_eq!(masks, portable(&block), "{block:?}");
             assert_eq!(leads, portable_leads(&block), "{block:?}");
+        }
+    }
+
+    #[test]
+    fn places_equal_the_portable_version() {
+        if !is_x86_feature_detected!("avx2") {
+            println!("skipped: no AVX2");
+            return;
+        }
+        let mut starts = 1u64;
+        for round in 0..3000 {
+            starts = starts.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(round);
+            for starts in [starts, starts & starts << 7, starts | starts >> 9, 0, u64::MAX] {
+                let (mut fast, mut slow) = ([0; 64], [0; 64]);
+                // SAFETY: AVX2 was detected above, and no processor has it without the others.
+                unsafe { super::spread(starts, 4000, &mut fast) };
+                batch::spread(starts, 4000, &mut slow);
+                let len = starts.count_ones() as usize;
+                assert_eq!(fast[..len], slow[..len], "{starts:b}");
+            }
+        }
+    }
+
+    #[test]
+    fn lines_are_read_like_the_portable_version() {
+        if !is_x86_feature_detected!("avx2") {
+            println!("skipped: no AVX2");
+            return;
+        }
+        let key = |text: &str| Key::new(text.as_bytes()).unwrap_or_else(|| panic!("{text} is short"));
+        let words = ["a", "ab", " word", "fifteen letters", "", "b"];
+        for shift in 0..6 {
+            let mut line = [0u8; 64];
+            for (nth, entry) in line.as_chunks_mut::<16>().0.iter_mut().enumerate().take(shift) {
+                *entry = key(words[(nth + shift) % 6]).to_bytes();
+                entry[15] = nth as u8 + 1;
+            }
+            for word in words {
+                // SAFETY: AVX2 was detected above, and no processor has it without the others.
+                let found = unsafe { super::find_in_line(&line, key(word)) };
+                assert_eq!(found, find_in_line(&line, key(word)), "{word}");
+            }
         }
     }
 }

@@ -4,9 +4,9 @@ use super::batch::{BYTES, Batch, LONGEST};
 use super::bpe;
 use super::cuts::{GPT2, GPT4, GPT4O};
 use super::engine::Engine;
-use super::hash::{KEY_BYTES, Key};
-use super::look_up::Misses;
-use super::memo::{Loan, Memo, Place, SHORTEST};
+use super::hash::KEY_BYTES;
+use super::look_up::{Rare, Unknown};
+use super::memo::{Loan, Memo, SHORTEST};
 use super::pretokenize::{Pattern, Progress};
 use super::vocab::Vocab;
 
@@ -27,7 +27,7 @@ pub(crate) fn count(
     watch: &mut impl Watch,
 ) -> Option<usize> {
     let mut batch = Batch::new();
-    let mut misses = Misses::new();
+    let mut lists = (Rare::new(), Unknown::new());
     let mut loan = Loan::new(vocab.number);
     let mut total = 0;
     while batch.at < text.len() {
@@ -48,7 +48,7 @@ pub(crate) fn count(
             }
             batch.push(end);
         }
-        total += count_batch(vocab, engine, text, &mut batch, &mut misses, &mut loan);
+        total += count_batch(vocab, engine, text, &mut batch, &mut lists, &mut loan);
         if !watch.allows(batch.at, total) {
             return None;
         }
@@ -66,16 +66,13 @@ pub(crate) fn count(
     Some(total)
 }
 
-/// From this many misses in a batch on, fetching what the memo knows of them takes a loop of its own.
-const MANY: usize = 32;
-
 /// The number of tokens of a batch's pre-tokens.
 fn count_batch(
     vocab: &Vocab,
     engine: Engine,
     text: &[u8],
     batch: &mut Batch,
-    misses: &mut Misses,
+    (rare, unknown): &mut (Rare, Unknown),
     loan: &mut Loan,
 ) -> usize {
     batch.close();
@@ -90,57 +87,37 @@ fn count_batch(
             &copy
         }
     };
-    engine.look_up(vocab, batch, window, misses);
-    let missed = misses.count();
-    if missed == 0 {
+    engine.look_up(vocab, batch, window, rare);
+    let asked = rare.count();
+    if asked == 0 {
         return batch.len;
     }
     let memo = loan.memo();
-    let piece = |number: usize| {
-        let [start, end] = batch.starts[number..].first_chunk().copied().unwrap_or_default();
-        (usize::from(start), usize::from(end))
-    };
-    let place = |(start, end): (usize, usize)| match window[start % BYTES..].first_chunk() {
-        Some(block) if end - start <= SHORTEST => {
-            Memo::place_of_key(Key::of_block(block, (end - start) as u8))
-        }
-        _ => Memo::place(&text[start..end]),
-    };
-    if missed > MANY {
-        // First touch the memo for all misses, so that their cache lines arrive together.
-        let touched = misses.iter().fold(0, |touched, miss| touched ^ memo.touch(&place(piece(miss))));
-        std::hint::black_box(touched);
-    }
-    let mut count = batch.len;
-    for miss in misses.iter() {
-        let (start, end) = piece(miss);
-        let (place, piece) = (place((start, end)), &text[start..end]);
-        count += match memo.find(&place, piece) {
-            Some(count) => count - 1,
-            None => merge(vocab, piece, memo, place) - 1,
-        };
+    let mut count = batch.len - asked + engine.recall(memo, batch, window, rare, unknown);
+    for &number in unknown.numbers() {
+        let [start, end] = batch.starts[usize::from(number)..].first_chunk().copied().unwrap_or_default();
+        let piece = &text[usize::from(start)..usize::from(end)];
+        let place = Memo::place(piece);
+        count += memo.find(&place, piece).unwrap_or_else(|| {
+            let count = merge(vocab, piece, memo);
+            memo.keep(&place, piece, count);
+            count
+        });
     }
     count
 }
 
-/// The number of tokens of a pre-token that is no short token and not in the memo.
+/// The number of tokens of a pre-token that is no common token and not in the memo.
 #[cold]
-fn merge(vocab: &Vocab, piece: &[u8], memo: &mut Memo, place: Place) -> usize {
-    let count = if piece.len() > KEY_BYTES && vocab.rank_at(piece, 0, piece.len()).is_some() {
-        Some(1)
-    } else {
-        merge_segments(vocab, piece, memo, &mut |_| true)
-    };
+fn merge(vocab: &Vocab, piece: &[u8], memo: &mut Memo) -> usize {
+    if vocab.rank_at(piece, 0, piece.len()).is_some() {
+        return 1;
+    }
     // Nothing stops these merges, and no piece is without tokens.
-    let count = count.unwrap_or(0).max(1);
-    memo.keep(&place, piece, count);
-    count
+    merge_segments(vocab, piece, memo, &mut |_| true).unwrap_or(0).max(1)
 }
 
 /// The number of tokens of a pre-token that is no token, segment by segment.
-///
-/// A segment that looks like a token need not become one, so the long memo, which also
-/// answers for whole pre-tokens, is not asked here. The short one only knows what merging gave.
 fn merge_segments(
     vocab: &Vocab,
     piece: &[u8],
@@ -150,8 +127,8 @@ fn merge_segments(
     let mut total = 0;
     let mut merged = 0;
     for segment in bpe::segments(vocab, piece) {
-        total += if segment.len() < KEY_BYTES {
-            let place = Memo::place(segment);
+        total += if segment.len() < SHORTEST {
+            let place = Memo::place_of_segment(segment);
             memo.find(&place, segment).unwrap_or_else(|| {
                 let count = bpe::count(vocab, segment, &mut |_| true).unwrap_or(0);
                 memo.keep(&place, segment, count);

@@ -5,7 +5,8 @@
 
 use super::batch::{self, Batch};
 use super::classify;
-use super::look_up::{Misses, Window, look_up};
+use super::look_up::{Rare, Unknown, Window, look_up, recall};
+use super::memo::{Memo, find_in_line};
 use super::vocab::Vocab;
 
 /// What the hot loops are compiled for.
@@ -51,12 +52,30 @@ impl Engine {
     }
 
     /// [`look_up`].
-    pub(crate) fn look_up(self, vocab: &Vocab, batch: &Batch, window: &Window, misses: &mut Misses) {
+    pub(crate) fn look_up(self, vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut Rare) {
         match self {
-            Engine::Portable => look_up(vocab, batch, window, misses),
+            Engine::Portable => look_up(vocab, batch, window, rare),
             #[cfg(target_arch = "x86_64")]
             Engine::Avx2(detected) | Engine::Avx512(detected) => {
-                detected.look_up(vocab, batch, window, misses);
+                detected.look_up(vocab, batch, window, rare);
+            }
+        }
+    }
+
+    /// [`recall`].
+    pub(crate) fn recall(
+        self,
+        memo: &Memo,
+        batch: &Batch,
+        window: &Window,
+        rare: &Rare,
+        unknown: &mut Unknown,
+    ) -> usize {
+        match self {
+            Engine::Portable => recall(memo, batch, window, rare, unknown, find_in_line),
+            #[cfg(target_arch = "x86_64")]
+            Engine::Avx2(detected) | Engine::Avx512(detected) => {
+                detected.recall(memo, batch, window, rare, unknown)
             }
         }
     }
@@ -65,7 +84,7 @@ impl Engine {
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod x86 {
-    use super::{Batch, Misses, Vocab, Window, batch, look_up};
+    use super::{Batch, Memo, Rare, Unknown, Vocab, Window, look_up, recall};
     use crate::count::{avx2, avx512};
 
     /// Proof that features were detected: AVX2 and its companions, or these and AVX-512.
@@ -112,9 +131,22 @@ mod x86 {
         }
 
         #[inline]
-        pub(super) fn look_up(self, vocab: &Vocab, batch: &Batch, window: &Window, misses: &mut Misses) {
+        pub(super) fn look_up(self, vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut Rare) {
             // SAFETY: every way to make a `Detected` has checked for AVX2 and its companions.
-            unsafe { look_up_avx2(vocab, batch, window, misses) }
+            unsafe { look_up_avx2(vocab, batch, window, rare) }
+        }
+
+        #[inline]
+        pub(super) fn recall(
+            self,
+            memo: &Memo,
+            batch: &Batch,
+            window: &Window,
+            rare: &Rare,
+            unknown: &mut Unknown,
+        ) -> usize {
+            // SAFETY: every way to make a `Detected` has checked for AVX2 and its companions.
+            unsafe { recall_avx2(memo, batch, window, rare, unknown) }
         }
     }
 
@@ -126,7 +158,7 @@ mod x86 {
             text,
             |block| avx2::classify(block),
             |block| avx2::leads(block),
-            |starts, offset, room| batch::spread(starts, offset, room),
+            |starts, offset, room| avx2::spread(starts, offset, room),
         );
     }
 
@@ -141,7 +173,13 @@ mod x86 {
     }
 
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn look_up_avx2(vocab: &Vocab, batch: &Batch, window: &Window, misses: &mut Misses) {
-        look_up(vocab, batch, window, misses);
+    fn look_up_avx2(vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut Rare) {
+        look_up(vocab, batch, window, rare);
+    }
+
+    #[allow(clippy::redundant_closure)]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn recall_avx2(memo: &Memo, batch: &Batch, window: &Window, rare: &Rare, unknown: &mut Unknown) -> usize {
+        recall(memo, batch, window, rare, unknown, |line, key| avx2::find_in_line(line, key))
     }
 }

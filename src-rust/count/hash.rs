@@ -61,6 +61,17 @@ impl Key {
         self.low.wrapping_mul(seed).wrapping_add(self.high.wrapping_mul(FACTOR))
     }
 
+    /// The key of a segment of up to fourteen bytes instead of a whole pre-token: filled with `0xfe`, which occurs in no
+    /// text either.
+    #[allow(dead_code, reason = "not in the build script")]
+    #[inline]
+    pub(crate) fn of_segment(bytes: &[u8]) -> Option<Key> {
+        let (low, high) = FILL[bytes.len().min(255)];
+        let key = Key::new(bytes)?;
+        const ONES: u64 = 0x0101_0101_0101_0101;
+        Some(Key { low: key.low ^ low & ONES, high: key.high ^ high & ONES >> 8 })
+    }
+
     /// The key that lies in a table as these bytes.
     #[inline(always)]
     pub(crate) fn from_bytes(bytes: &[u8; 16]) -> Key {
@@ -121,6 +132,32 @@ pub(crate) const JOINTS: usize = 1 << 18;
 #[inline(always)]
 pub(crate) fn joint(around: [u8; 4]) -> usize {
     (u64::from(u32::from_le_bytes(around)).wrapping_mul(FACTOR) >> (64 - JOINTS.trailing_zeros())) as usize
+}
+
+/// Longest token that fits a word, see [`word_of_block`].
+pub(crate) const WORD_BYTES: usize = 8;
+
+/// Like [`FILL`] for words; above eight bytes all ones, which is no token's word.
+static WORD_FILL: [u64; 256] = {
+    let mut fill = [u64::MAX; 256];
+    let mut n = 0;
+    while n <= WORD_BYTES {
+        fill[n] = if n < 8 { u64::MAX << (8 * n) } else { 0 };
+        n += 1;
+    }
+    fill
+};
+
+/// The first `len` bytes of `block` as a word: bytes, then `0xff`, which occurs in no text. All longer ones share a word.
+#[inline(always)]
+pub(crate) fn word_of_block(block: &[u8; WORD_BYTES], len: u8) -> u64 {
+    u64::from_le_bytes(*block) | WORD_FILL[usize::from(len)]
+}
+
+/// The one place in a table of `2^(64 - shift)` common tokens where a word can be, under an odd `seed`.
+#[inline(always)]
+pub(crate) fn common_place(word: u64, seed: u64, shift: u32) -> usize {
+    (word.wrapping_mul(seed) >> shift) as usize
 }
 
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;

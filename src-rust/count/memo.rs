@@ -31,7 +31,7 @@ struct Lines {
     skip: usize,
 }
 
-type Line = [u8; 64];
+pub(crate) type Line = [u8; 64];
 
 impl Lines {
     fn new(count: usize) -> Lines {
@@ -88,20 +88,25 @@ impl Memo {
         }
     }
 
-    /// Where the answer for a piece of up to fifteen bytes would stand.
     #[inline(always)]
-    pub(crate) fn place_of_key(key: Key) -> Place {
+    fn place_of_key(key: Key) -> Place {
         Place::Short((key.hash(SEED) >> (64 - SHORT.trailing_zeros())) as usize, key)
     }
 
-    /// Reads from the cache line of a place. What it says means nothing.
-    #[inline(always)]
-    pub(crate) fn touch(&self, place: &Place) -> u8 {
-        match *place {
-            Place::Short(place, _) => self.short.all()[place][0],
-            Place::Long(place) => self.long.all()[2 * place][0],
-            Place::Huge(_) | Place::Nowhere => 0,
+    /// Where the answer for a segment would stand. A segment that looks like a token need not become one, so these
+    /// answers are kept apart from those for whole pre-tokens.
+    #[inline]
+    pub(crate) fn place_of_segment(segment: &[u8]) -> Place {
+        match Key::of_segment(segment) {
+            Some(key) if segment.len() < SHORTEST => Memo::place_of_key(key),
+            _ => Place::Nowhere,
         }
+    }
+
+    /// The answers among which that for a pre-token of up to fifteen bytes would be.
+    #[inline(always)]
+    pub(crate) fn short(&self) -> Short<'_> {
+        Short { lines: self.short.all().first_chunk() }
     }
 
     /// The count of `piece`, which has this place, if it is known.
@@ -109,14 +114,8 @@ impl Memo {
     pub(crate) fn find(&self, place: &Place, piece: &[u8]) -> Option<usize> {
         match *place {
             Place::Short(place, key) => {
-                let mut found = 0;
-                for known in self.short.all()[place].as_chunks().0 {
-                    let Key { low, high } = Key::from_bytes(known);
-                    let differs = (low ^ key.low) | ((high | 0xff << COUNT_SHIFT) ^ key.high);
-                    // At most one of them matches.
-                    found |= if differs == 0 { high >> COUNT_SHIFT } else { 0 };
-                }
-                (found != 0).then_some(found as usize)
+                let found = find_in_line(&self.short.all()[place], key);
+                (found != 0).then_some(found)
             }
             Place::Long(place) => {
                 let set = self.long.all()[2 * place..].iter().take(2);
@@ -158,6 +157,33 @@ impl Memo {
             }
             Place::Nowhere => {}
         }
+    }
+}
+
+/// The count of a key in a line; zero if it is not known.
+#[inline(always)]
+pub(crate) fn find_in_line(line: &Line, key: Key) -> usize {
+    let mut found = 0;
+    for known in line.as_chunks().0 {
+        let Key { low, high } = Key::from_bytes(known);
+        let differs = (low ^ key.low) | ((high | 0xff << COUNT_SHIFT) ^ key.high);
+        // At most one of them matches.
+        found |= if differs == 0 { high >> COUNT_SHIFT } else { 0 };
+    }
+    found as usize
+}
+
+/// Answers for pre-tokens of up to [`SHORTEST`] bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Short<'a> {
+    lines: Option<&'a [Line; SHORT]>,
+}
+
+impl<'a> Short<'a> {
+    /// The line that may hold a key.
+    #[inline(always)]
+    pub(crate) fn line(&self, key: Key) -> Option<&'a Line> {
+        Some(&self.lines?[(key.hash(SEED) >> (64 - SHORT.trailing_zeros())) as usize])
     }
 }
 

@@ -4,7 +4,7 @@
 //! library's read-only data. Nothing is parsed or copied at run time; a look-up touches one byte of
 //! pilots and one slot (see [`super::hash`]), and the operating system loads the pages it touches.
 
-use super::hash::{KEY_BYTES, Key, bucket, hash_long, joint, slot};
+use super::hash::{KEY_BYTES, Key, WORD_BYTES, bucket, common_place, hash_long, joint, slot};
 
 /// Rank of a token: the order in which merges happen. Lower ranks merge first.
 pub(crate) type Rank = u32;
@@ -21,12 +21,14 @@ struct Layout {
     slots: (usize, usize),
     ranks: (usize, usize),
     pilots: (usize, usize),
+    common: (usize, usize),
     long_slots: (usize, usize),
     long_pilots: (usize, usize),
     pool: (usize, usize),
     pairs: (usize, usize),
     joints: (usize, usize),
     seed: u64,
+    common_seed: u64,
     long_seed: u64,
     longest: usize,
 }
@@ -36,6 +38,8 @@ pub(crate) struct Vocab {
     slots: &'static [[u8; 16]],
     ranks: &'static [[u8; 4]],
     pilots: &'static [u8],
+    common: &'static [[u8; WORD_BYTES]],
+    common_seed: u64,
     shift: u32,
     seed: u64,
     long_slots: &'static [[u8; 16]],
@@ -77,6 +81,8 @@ impl Vocab {
             slots,
             ranks: part(file, layout.ranks).as_chunks().0,
             pilots: part(file, layout.pilots),
+            common: part(file, layout.common).as_chunks().0,
+            common_seed: layout.common_seed,
             shift: 64 - slots.len().trailing_zeros(),
             seed: layout.seed,
             long_slots,
@@ -132,28 +138,16 @@ impl Vocab {
         Some(Rank::from_le_bytes(*self.ranks.get(place)?))
     }
 
-    /// The short tokens, with the table's size as a constant; `None` if it has another size.
+    /// How many places the table of common tokens has.
     #[inline]
-    pub(crate) fn table<const SLOTS: usize, const BUCKETS: usize>(&self) -> Option<Table<SLOTS, BUCKETS>> {
-        Some(Table {
-            slots: self.slots.try_into().ok()?,
-            pilots: self.pilots.try_into().ok()?,
-            seed: self.seed,
-            ranks: self.ranks,
-            limit: self.limit,
-        })
+    pub(crate) fn common_places(&self) -> usize {
+        self.common.len()
     }
 
-    /// Whether some of the table's tokens are not part of the vocabulary.
+    /// The common tokens, with the table's size as a constant; `None` if it has another size.
     #[inline]
-    pub(crate) fn is_limited(&self) -> bool {
-        self.limit != Rank::MAX
-    }
-
-    /// How many slots the table of short tokens has.
-    #[inline]
-    pub(crate) fn slots(&self) -> usize {
-        self.slots.len()
+    pub(crate) fn common<const PLACES: usize>(&self) -> Option<Common<PLACES>> {
+        Some(Common { words: self.common.try_into().ok()?, seed: self.common_seed })
     }
 
     /// The rank of a short token by its key, or [`Rank::MAX`].
@@ -193,28 +187,19 @@ impl Vocab {
     }
 }
 
-/// Membership of short tokens, for the counting loop: sizes are constants and need no checks.
+/// Frequent tokens of up to eight bytes, for the counting loop: the size is a constant and needs no checks.
 #[derive(Clone, Copy)]
-pub(crate) struct Table<const SLOTS: usize, const BUCKETS: usize> {
-    slots: &'static [[u8; 16]; SLOTS],
-    pilots: &'static [u8; BUCKETS],
+pub(crate) struct Common<const PLACES: usize> {
+    words: &'static [[u8; WORD_BYTES]; PLACES],
     seed: u64,
-    ranks: &'static [[u8; 4]],
-    limit: Rank,
 }
 
-impl<const SLOTS: usize, const BUCKETS: usize> Table<SLOTS, BUCKETS> {
-    /// Whether no token has this key. `LIMITED` vocabularies look at the rank too.
+impl<const PLACES: usize> Common<PLACES> {
+    /// Whether the table does not have this word.
     #[inline(always)]
-    pub(crate) fn lacks<const LIMITED: bool>(&self, key: Key) -> bool {
-        let hash = key.hash(self.seed);
-        let pilot = self.pilots[bucket(hash, BUCKETS)];
-        let place = slot(hash, pilot, 64 - SLOTS.trailing_zeros());
-        let entry = Key::from_bytes(&self.slots[place]);
-        let over =
-            LIMITED && self.ranks.get(place).is_none_or(|rank| Rank::from_le_bytes(*rank) >= self.limit);
-        // One value instead of two conditions, so that nothing branches on it.
-        (entry.low ^ key.low) | (entry.high ^ key.high) | u64::from(over) != 0
+    pub(crate) fn lacks(&self, word: u64) -> bool {
+        let place = common_place(word, self.seed, 64 - PLACES.trailing_zeros());
+        u64::from_le_bytes(self.words[place]) != word
     }
 }
 
