@@ -1,18 +1,19 @@
 //! What merging found for pre-tokens that are no tokens, kept for the next time they occur.
 //!
 //! Text repeats itself: names, word forms and phrases come back, and merging is the expensive step. Tables
-//! of fixed size per thread and vocabulary hold the last answers, in small sets. Entries carry the bytes they
+//! of bounded size per thread and vocabulary hold the last answers, in small sets. Entries carry the bytes they
 //! answer for, so a wrong answer is impossible; text that makes entries push each other out merely
-//! gets no help. Nothing is allocated before the first miss.
+//! gets no help. Nothing is allocated before the first miss, and tables start small and grow while they fill, so that a
+//! short life touches few pages.
 
 use super::hash::{Key, hash_ends};
 use super::vocab::VOCABS;
 use std::cell::Cell;
 
-/// Sets of answers for pieces of up to [`SHORTEST`] bytes. The count takes the place of the key's last byte.
-const SHORT: usize = 1 << 14;
-/// Sets of answers for pieces of up to [`LONGEST`] bytes.
-const LONG: usize = 1 << 14;
+/// Lines of answers for pieces of up to [`SHORTEST`] bytes: at first, and at most.
+const SHORT: (usize, usize) = (1 << 8, 1 << 14);
+/// Sets of two lines of answers for pieces of up to [`LONGEST`] bytes: at first, and at most.
+const LONG: (usize, usize) = (1 << 6, 1 << 14);
 /// Answers for pieces of up to [`HUGEST`] bytes, such as lines drawn across a page.
 const HUGE: usize = 1 << 7;
 /// Longest piece that is remembered as a key.
@@ -21,32 +22,52 @@ pub(crate) const SHORTEST: usize = 15;
 const LONGEST: usize = 62;
 /// Longest piece that is remembered.
 const HUGEST: usize = 1024;
+/// How much larger a table becomes when it grows.
+const GROWTH: usize = 4;
 const COUNT_SHIFT: u32 = 56;
 const SEED: u64 = 0x2545_f491_4f6c_dd1d;
 
-/// Cache lines. They come zeroed from the system, so that lines nobody writes to take no memory.
+pub(crate) type Line = [u8; 64];
+
+/// A power of two of cache lines.
 struct Lines {
     bytes: Vec<u8>,
     /// Bytes before the first whole line.
     skip: usize,
+    /// How far hashes are shifted to become the number of a line.
+    shift: u32,
+    /// Entries that may be added before the table grows.
+    room: usize,
 }
 
-pub(crate) type Line = [u8; 64];
-
 impl Lines {
-    fn new(count: usize) -> Lines {
-        let bytes = vec![0; (count + 1) * size_of::<Line>()];
+    /// Lines that grow when a quarter of the entries that fit are there: in fuller ones many sets overflow.
+    fn new(count: usize, entries: usize) -> Lines {
+        // Written at once: pages that are read before they are written cost two faults, and nearly all are written soon.
+        let mut bytes = Vec::with_capacity((count + 1) * size_of::<Line>());
+        bytes.resize((count + 1) * size_of::<Line>(), 0);
         let skip = bytes.as_ptr().align_offset(size_of::<Line>()) % size_of::<Line>();
-        Lines { bytes, skip }
+        Lines { bytes, skip, shift: 64 - count.trailing_zeros(), room: entries / 4 }
     }
 
     #[inline(always)]
     fn all(&self) -> &[Line] {
-        self.bytes[self.skip..].as_chunks().0
+        self.bytes.get(self.skip..).unwrap_or_default().as_chunks().0
     }
 
     fn all_mut(&mut self) -> &mut [Line] {
-        self.bytes[self.skip..].as_chunks_mut().0
+        self.bytes.get_mut(self.skip..).unwrap_or_default().as_chunks_mut().0
+    }
+
+    /// How many lines are in use: the last one is there because the first may be cut off.
+    fn count(&self) -> usize {
+        1 << (64 - self.shift)
+    }
+
+    /// Notes a new entry. Whether the table should grow.
+    fn fills(&mut self, most: usize) -> bool {
+        self.room = self.room.saturating_sub(1);
+        self.room == 0 && self.count() < most
     }
 }
 
@@ -62,25 +83,29 @@ pub(crate) struct Memo {
 /// Where the answer for a piece stands, if it is known.
 #[derive(Clone, Copy)]
 pub(crate) enum Place {
-    Short(usize, Key),
-    Long(usize),
+    /// Hash and key.
+    Short(u64, Key),
+    /// Hash.
+    Long(u64),
     Huge(usize),
     Nowhere,
 }
 
 impl Memo {
     fn new() -> Memo {
-        Memo { short: Lines::new(SHORT), long: Lines::new(2 * LONG), huge: vec![(Vec::new(), 0); HUGE] }
+        Memo {
+            short: Lines::new(SHORT.0, 4 * SHORT.0),
+            long: Lines::new(2 * LONG.0, 2 * LONG.0),
+            huge: vec![(Vec::new(), 0); HUGE],
+        }
     }
 
     /// Where the answer for `piece` would stand.
     #[inline]
     pub(crate) fn place(piece: &[u8]) -> Place {
         match Key::new(piece) {
-            Some(key) if piece.len() <= SHORTEST => Memo::place_of_key(key),
-            _ if piece.len() <= LONGEST => {
-                Place::Long((hash_ends(piece, SEED) >> (64 - LONG.trailing_zeros())) as usize)
-            }
+            Some(key) if piece.len() <= SHORTEST => Place::Short(key.hash(SEED), key),
+            _ if piece.len() <= LONGEST => Place::Long(hash_ends(piece, SEED)),
             _ if piece.len() <= HUGEST => {
                 Place::Huge((hash_ends(piece, SEED) >> (64 - HUGE.trailing_zeros())) as usize)
             }
@@ -88,17 +113,12 @@ impl Memo {
         }
     }
 
-    #[inline(always)]
-    fn place_of_key(key: Key) -> Place {
-        Place::Short((key.hash(SEED) >> (64 - SHORT.trailing_zeros())) as usize, key)
-    }
-
     /// Where the answer for a segment would stand. A segment that looks like a token need not become one, so these
     /// answers are kept apart from those for whole pre-tokens.
     #[inline]
     pub(crate) fn place_of_segment(segment: &[u8]) -> Place {
         match Key::of_segment(segment) {
-            Some(key) if segment.len() < SHORTEST => Memo::place_of_key(key),
+            Some(key) if segment.len() < SHORTEST => Place::Short(key.hash(SEED), key),
             _ => Place::Nowhere,
         }
     }
@@ -106,19 +126,19 @@ impl Memo {
     /// The answers among which that for a pre-token of up to fifteen bytes would be.
     #[inline(always)]
     pub(crate) fn short(&self) -> Short<'_> {
-        Short { lines: self.short.all().first_chunk() }
+        Short { lines: self.short.all(), shift: self.short.shift }
     }
 
     /// The count of `piece`, which has this place, if it is known.
     #[inline]
     pub(crate) fn find(&self, place: &Place, piece: &[u8]) -> Option<usize> {
         match *place {
-            Place::Short(place, key) => {
-                let found = find_in_line(&self.short.all()[place], key);
+            Place::Short(hash, key) => {
+                let found = self.short().line_at(hash).map_or(0, |line| find_in_line(line, key));
                 (found != 0).then_some(found)
             }
-            Place::Long(place) => {
-                let set = self.long.all()[2 * place..].iter().take(2);
+            Place::Long(hash) => {
+                let set = self.long.all()[set_of(hash, &self.long)..].iter().take(2);
                 set.map(|line| (usize::from(line[0]), usize::from(line[1]), &line[2..]))
                     .find(|(len, _, bytes)| bytes.get(..*len) == Some(piece))
                     .map(|(_, count, _)| count)
@@ -134,20 +154,19 @@ impl Memo {
     /// Keeps the count of `piece`, which has this place.
     pub(crate) fn keep(&mut self, place: &Place, piece: &[u8], count: usize) {
         match *place {
-            Place::Short(place, key) => {
+            Place::Short(hash, key) => {
                 debug_assert!(piece.len() <= SHORTEST && (1..=SHORTEST).contains(&count));
-                let line = self.short.all_mut()[place].as_chunks_mut().0;
-                let free = line.iter().position(|known| *known == [0; 16]);
+                if self.short.fills(SHORT.1) {
+                    self.grow_short();
+                }
                 let high = key.high << 8 >> 8 | (count as u64) << COUNT_SHIFT;
-                line[free.unwrap_or((key.hash(SEED) >> 32) as usize % 4)] =
-                    Key { low: key.low, high }.to_bytes();
+                keep_key(&mut self.short, hash, Key { low: key.low, high });
             }
-            Place::Long(place) => {
-                let set = &mut self.long.all_mut()[2 * place..];
-                let free = set.iter().take(2).position(|line| line[0] == 0);
-                let line = &mut set[free.unwrap_or((hash_ends(piece, SEED) >> 32) as usize % 2)];
-                line[..2].copy_from_slice(&[piece.len() as u8, count as u8]);
-                line[2..piece.len() + 2].copy_from_slice(piece);
+            Place::Long(hash) => {
+                if self.long.fills(2 * LONG.1) {
+                    self.grow_long();
+                }
+                keep_long(&mut self.long, hash, piece, count);
             }
             Place::Huge(place) => {
                 let (bytes, known) = &mut self.huge[place];
@@ -158,6 +177,53 @@ impl Memo {
             Place::Nowhere => {}
         }
     }
+
+    #[cold]
+    fn grow_short(&mut self) {
+        let count = (GROWTH * self.short.count()).min(SHORT.1);
+        let old = std::mem::replace(&mut self.short, Lines::new(count, 4 * count));
+        for entry in old.all().iter().flat_map(|line| line.as_chunks::<16>().0).filter(|entry| entry[15] != 0) {
+            let kept = Key::from_bytes(entry);
+            let key = Key { high: kept.high | 0xff << COUNT_SHIFT, ..kept };
+            keep_key(&mut self.short, key.hash(SEED), kept);
+        }
+    }
+
+    #[cold]
+    fn grow_long(&mut self) {
+        let count = (GROWTH * self.long.count()).min(2 * LONG.1);
+        let old = std::mem::replace(&mut self.long, Lines::new(count, count));
+        for line in old.all().iter().filter(|line| line[0] != 0) {
+            if let Some(piece) = line[2..].get(..usize::from(line[0])) {
+                keep_long(&mut self.long, hash_ends(piece, SEED), piece, usize::from(line[1]));
+            }
+        }
+    }
+}
+
+/// Writes a key with its count into the line of its hash.
+fn keep_key(lines: &mut Lines, hash: u64, entry: Key) {
+    let place = (hash >> lines.shift) as usize;
+    let Some(line) = lines.all_mut().get_mut(place) else { return };
+    let entries = line.as_chunks_mut::<16>().0;
+    let free = entries.iter().position(|known| *known == [0; 16]);
+    entries[free.unwrap_or((hash >> 32) as usize % 4)] = entry.to_bytes();
+}
+
+/// Where the set of a hash begins.
+#[inline]
+fn set_of(hash: u64, lines: &Lines) -> usize {
+    (hash >> lines.shift) as usize & !1
+}
+
+/// Writes length, count and bytes of a piece into the set of its hash.
+fn keep_long(lines: &mut Lines, hash: u64, piece: &[u8], count: usize) {
+    let place = set_of(hash, lines);
+    let Some(set) = lines.all_mut().get_mut(place..place + 2) else { return };
+    let free = set.iter().position(|line| line[0] == 0);
+    let line = &mut set[free.unwrap_or((hash >> 32) as usize % 2)];
+    line[..2].copy_from_slice(&[piece.len() as u8, count as u8]);
+    line[2..piece.len() + 2].copy_from_slice(piece);
 }
 
 /// The count of a key in a line; zero if it is not known.
@@ -176,14 +242,20 @@ pub(crate) fn find_in_line(line: &Line, key: Key) -> usize {
 /// Answers for pre-tokens of up to [`SHORTEST`] bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct Short<'a> {
-    lines: Option<&'a [Line; SHORT]>,
+    lines: &'a [Line],
+    shift: u32,
 }
 
 impl<'a> Short<'a> {
     /// The line that may hold a key.
     #[inline(always)]
     pub(crate) fn line(&self, key: Key) -> Option<&'a Line> {
-        Some(&self.lines?[(key.hash(SEED) >> (64 - SHORT.trailing_zeros())) as usize])
+        self.line_at(key.hash(SEED))
+    }
+
+    #[inline(always)]
+    fn line_at(&self, hash: u64) -> Option<&'a Line> {
+        self.lines.get((hash >> self.shift) as usize)
     }
 }
 
