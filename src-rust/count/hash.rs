@@ -7,6 +7,10 @@
 //! The tables are perfect hashes: some bits of the hash name a bucket, the bucket's *pilot* (a
 //! byte found at build time) names the one slot a key can be in. A look-up is therefore one pilot,
 //! one slot and one comparison, whether it hits or misses, and cannot be made to collide.
+//!
+//! In front of them stands a table of the most frequent tokens of up to eight bytes, as words ([`word_of_block`]): one
+//! multiplication names the only place a word can be at. Tokens that lose their place to a more frequent one are
+//! merely not in this table.
 
 /// Longest token that fits a [`Key`].
 pub(crate) const KEY_BYTES: usize = 16;

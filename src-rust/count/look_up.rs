@@ -73,7 +73,8 @@ fn with_size<const PLACES: usize>(vocab: &Vocab, batch: &Batch, window: &Window,
     let chunks = batch.starts.as_chunks::<64>().0.iter().zip(ends.as_chunks::<64>().0);
     let mut left = batch.len;
     for ((starts, ends), word) in chunks.zip(&mut rare.words) {
-        let lengths = std::array::from_fn(|i| ends[i].wrapping_sub(starts[i]).min(WORD_BYTES as u16 + 1) as u8);
+        let lengths =
+            std::array::from_fn(|i| ends[i].wrapping_sub(starts[i]).min(WORD_BYTES as u16 + 1) as u8);
         if left < 64 {
             *word = bits(&common, window, starts, &lengths, left);
             return;

@@ -182,7 +182,8 @@ impl Memo {
     fn grow_short(&mut self) {
         let count = (GROWTH * self.short.count()).min(SHORT.1);
         let old = std::mem::replace(&mut self.short, Lines::new(count, 4 * count));
-        for entry in old.all().iter().flat_map(|line| line.as_chunks::<16>().0).filter(|entry| entry[15] != 0) {
+        for entry in old.all().iter().flat_map(|line| line.as_chunks::<16>().0).filter(|entry| entry[15] != 0)
+        {
             let kept = Key::from_bytes(entry);
             let key = Key { high: kept.high | 0xff << COUNT_SHIFT, ..kept };
             keep_key(&mut self.short, key.hash(SEED), kept);
