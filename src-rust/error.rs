@@ -10,6 +10,8 @@ use std::fmt;
 pub enum ErrorKind {
     /// A message has a shape that cannot be read.
     Message,
+    /// Texts were expected, and an array or column has another type.
+    TextType,
     /// A documented cap (nesting, bytes, number of messages) was passed.
     Limit,
     /// An option has a value outside its range.
@@ -33,6 +35,10 @@ pub struct Error {
     pub path: String,
     /// What is wrong, in words that contain no message content.
     pub detail: String,
+    /// Index of the transcript, where one of many is concerned.
+    pub transcript: Option<usize>,
+    /// Line of JSON lines, from 1, where one is concerned.
+    pub line: Option<u64>,
 }
 
 /// Result with the crate's error.
@@ -40,12 +46,18 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
     fn new(kind: ErrorKind, code: &'static str, path: impl Into<String>, detail: impl Into<String>) -> Self {
-        Error { kind, code, index: None, path: path.into(), detail: detail.into() }
+        let (path, detail) = (path.into(), detail.into());
+        Error { kind, code, index: None, path, detail, transcript: None, line: None }
     }
 
     /// A message that cannot be read.
     pub fn message(code: &'static str, path: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(ErrorKind::Message, code, path, detail)
+    }
+
+    /// An array or column that holds no texts.
+    pub fn text_type(code: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(ErrorKind::TextType, code, "", detail)
     }
 
     /// A cap that was passed.
@@ -75,6 +87,20 @@ impl Error {
         self
     }
 
+    /// The same error, placed in one of many transcripts.
+    #[must_use]
+    pub fn in_transcript(mut self, transcript: usize) -> Self {
+        self.transcript.get_or_insert(transcript);
+        self
+    }
+
+    /// The same error, placed at a line, counted from 1.
+    #[must_use]
+    pub fn on_line(mut self, line: u64) -> Self {
+        self.line.get_or_insert(line);
+        self
+    }
+
     /// The same error, with `prefix` put before its path.
     #[must_use]
     pub fn under(mut self, prefix: &str) -> Self {
@@ -91,12 +117,14 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.code, self.detail)?;
-        match (self.index, self.path.is_empty()) {
-            (Some(index), false) => write!(f, " (message {index}, at {})", self.path),
-            (Some(index), true) => write!(f, " (message {index})"),
-            (None, false) => write!(f, " (at {})", self.path),
-            (None, true) => Ok(()),
-        }
+        let places = [
+            self.line.map(|line| format!("line {line}")),
+            self.transcript.map(|transcript| format!("transcript {transcript}")),
+            self.index.map(|index| format!("message {index}")),
+            (!self.path.is_empty()).then(|| format!("at {}", self.path)),
+        ];
+        let places: Vec<String> = places.into_iter().flatten().collect();
+        if places.is_empty() { Ok(()) } else { write!(f, " ({})", places.join(", ")) }
     }
 }
 
@@ -110,6 +138,9 @@ mod tests {
     fn says_where() {
         let error = Error::message("missing_role", "role", "no role").at(3);
         assert_eq!(error.to_string(), "missing_role: no role (message 3, at role)");
+        let error = error.in_transcript(1).on_line(7);
+        assert_eq!(error.to_string(), "missing_role: no role (line 7, transcript 1, message 3, at role)");
+        assert_eq!(Error::internal("x", "y").to_string(), "x: y");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! turns one immutable value into the next; nothing below `python` knows about Python.
 
 pub mod apply;
+pub mod batch;
 pub mod count;
 pub mod error;
 pub mod evidence;

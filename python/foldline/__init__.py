@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 
 from foldline import errors, models, summarizers
-from foldline._core import Counts, Plan, TokenCounter, __version__
+from foldline._core import Counts, Plan, TokenCounter, TranscriptCounts, __version__
 from foldline.calibration import Calibration
 from foldline.folding import FoldResult, acompact, compact
 from foldline.planning import (
@@ -50,6 +50,7 @@ __all__ = [
     "StoredTranscript",
     "TokenBudget",
     "TokenCounter",
+    "TranscriptCounts",
     "__version__",
     "acompact",
     "analyze",

@@ -1,10 +1,14 @@
 # What the compiled module has; checked against it by stubtest.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, final
+from typing import Any, Literal, final
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Buffer
+
+from foldline.errors import FoldlineError
+from foldline.typing import Conversation, Texts
 
 __all__ = [
     "AUTO_ERROR_BOUND",
@@ -15,6 +19,7 @@ __all__ = [
     "LineScanner",
     "Plan",
     "TokenCounter",
+    "TranscriptCounts",
     "__version__",
     "analyze",
     "assemble_claude_code",
@@ -51,7 +56,15 @@ class TokenCounter:
     @property
     def error_bound(self) -> float | None: ...
     def count(self, text: str) -> int: ...
-    def count_batch(self, texts: Iterable[str]) -> NDArray[np.uint32]: ...
+    def count_batch(self, texts: Texts, *, threads: int | None = 1) -> NDArray[np.uint32]: ...
+    def count_transcripts(
+        self,
+        transcripts: Iterable[Conversation] | Buffer,
+        *,
+        format: str = "auto",
+        threads: int | None = 1,
+        errors: Literal["raise", "null"] = "raise",
+    ) -> TranscriptCounts: ...
     def fits(
         self,
         text_or_messages: str | Sequence[Mapping[str, Any]] | bytes,
@@ -80,6 +93,28 @@ class Counts:
     def kind(self) -> str: ...
     @property
     def error_bound(self) -> float | None: ...
+    def __len__(self) -> int: ...
+
+@final
+class TranscriptCounts:
+    @property
+    def per_message(self) -> NDArray[np.uint32]: ...
+    @property
+    def offsets(self) -> NDArray[np.int64]: ...
+    @property
+    def overhead(self) -> NDArray[np.uint32]: ...
+    @property
+    def totals(self) -> NDArray[np.int64]: ...
+    @property
+    def lines(self) -> NDArray[np.int64] | None: ...
+    @property
+    def total(self) -> int: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def error_bound(self) -> float | None: ...
+    @property
+    def errors(self) -> tuple[FoldlineError, ...]: ...
     def __len__(self) -> int: ...
 
 @final

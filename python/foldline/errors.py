@@ -15,6 +15,7 @@ __all__ = [
     "MessageError",
     "StoreError",
     "SummaryError",
+    "TextTypeError",
     "UnknownModelError",
 ]
 
@@ -31,19 +32,36 @@ class FoldlineError(Exception):
         index: Index of the message concerned, if any.
         path: Path inside the message (``"content[2].text"``) or name of the option; may be empty.
         detail: What is wrong, without message content.
+        transcript: Index of the transcript, where one of many is concerned.
+        line: Line of JSON lines, from 1, where one is concerned.
     """
 
     default_code = "error"
 
-    def __init__(self, detail: str, *, code: str | None = None, index: int | None = None, path: str = "") -> None:
+    def __init__(
+        self,
+        detail: str,
+        *,
+        code: str | None = None,
+        index: int | None = None,
+        path: str = "",
+        transcript: int | None = None,
+        line: int | None = None,
+    ) -> None:
         self.detail = detail
         self.code = code or self.default_code
         self.index = index
         self.path = path
+        self.transcript = transcript
+        self.line = line
         super().__init__(detail)
 
     def __str__(self) -> str:
         places = []
+        if self.line is not None:
+            places.append(f"line {self.line}")
+        if self.transcript is not None:
+            places.append(f"transcript {self.transcript}")
         if self.index is not None:
             places.append(f"message {self.index}")
         if self.path:
@@ -52,17 +70,31 @@ class FoldlineError(Exception):
         return f"{self.code}: {self.detail}{where}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (type(self), self.detail, self.code, self.index, self.path)
+        return _rebuild, (type(self), self.detail, self.code, self.index, self.path, self.transcript, self.line)
 
 
-def _rebuild(error_type: type[FoldlineError], detail: str, code: str, index: int | None, path: str) -> FoldlineError:
-    return error_type(detail, code=code, index=index, path=path)
+def _rebuild(
+    error_type: type[FoldlineError],
+    detail: str,
+    code: str,
+    index: int | None,
+    path: str,
+    transcript: int | None,
+    line: int | None,
+) -> FoldlineError:
+    return error_type(detail, code=code, index=index, path=path, transcript=transcript, line=line)
 
 
 class MessageError(FoldlineError):
     """A message has a shape that cannot be read."""
 
     default_code = "bad_message"
+
+
+class TextTypeError(MessageError, TypeError):
+    """Texts were expected, and an array or column has another type."""
+
+    default_code = "not_text"
 
 
 class LimitExceeded(FoldlineError):

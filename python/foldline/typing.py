@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "ORIGINS",
+    "ArrowArray",
+    "ArrowStream",
     "Completion",
+    "Conversation",
     "Message",
     "Messages",
     "Origin",
@@ -18,6 +25,7 @@ __all__ = [
     "SummarizeRequest",
     "Summarizer",
     "SummaryFunction",
+    "Texts",
 ]
 
 #: A message in its provider's own form. foldline reads it and never writes to it.
@@ -25,6 +33,26 @@ Message: TypeAlias = Mapping[str, Any]
 
 #: A list of messages.
 Messages: TypeAlias = Sequence[Message]
+
+
+class ArrowArray(Protocol):
+    """An array with the Arrow C interface, such as pyarrow's."""
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
+        """Capsules of its type and its data."""
+        ...
+
+
+class ArrowStream(Protocol):
+    """A column in chunks with the Arrow C interface, such as a Polars series."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """A capsule of the stream of its chunks."""
+        ...
+
+
+#: A batch of texts: strings, a numpy array of them, or an Arrow column of a type of texts.
+Texts: TypeAlias = "Iterable[str] | NDArray[np.str_] | NDArray[np.object_] | ArrowArray | ArrowStream"
 
 #: A pinned message: its index, or a predicate over messages.
 Pin: TypeAlias = "int | Callable[[Message], bool]"
@@ -83,6 +111,10 @@ class StoredTranscript:
     format: str
     messages: list[dict[str, Any]]
     meta: dict[str, Any] = field(default_factory=dict)
+
+
+#: A transcript to count: messages, their JSON bytes, an object that holds messages, or a stored transcript.
+Conversation: TypeAlias = "Messages | bytes | Mapping[str, Any] | StoredTranscript"
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,6 +91,9 @@ impl<'a> MessageView<'a> {
     }
 }
 
+/// How often a count of messages asks whether to go on, in messages.
+const ASK_EVERY_MESSAGES: usize = 256;
+
 /// Called between pieces of work; `false` stops it.
 pub type GoOn<'a> = &'a mut dyn FnMut() -> bool;
 
@@ -146,6 +149,11 @@ pub trait Counter: Send + Sync {
     fn wants_result_json(&self) -> bool {
         false
     }
+
+    /// Whether it runs a caller's code, which is called in the thread of the call alone.
+    fn is_callers_own(&self) -> bool {
+        false
+    }
 }
 
 /// A caller's own function.
@@ -158,6 +166,10 @@ impl<F: Fn(&str) -> Result<u64> + Send + Sync> Counter for CustomCounter<F> {
 
     fn kind(&self) -> CountKind {
         CountKind::Estimated
+    }
+
+    fn is_callers_own(&self) -> bool {
+        true
     }
 }
 
@@ -207,6 +219,10 @@ pub fn count_transcript(counter: &dyn Counter, transcript: &Transcript, go_on: G
     let framing = counter.framing(transcript.framing);
     let mut per_message = Vec::with_capacity(transcript.len());
     for index in 0..transcript.len() {
+        // Counters ask inside long texts only, and there may be millions of short ones.
+        if index % ASK_EVERY_MESSAGES == 0 && !go_on() {
+            return Err(Error::interrupted());
+        }
         let view = MessageView::original(transcript, index);
         per_message.push(counter.count_message(&view, go_on).map_err(|error| error.at(index))?);
     }

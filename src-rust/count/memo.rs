@@ -9,6 +9,7 @@
 use super::hash::{Key, hash_ends};
 use super::vocab::VOCABS;
 use std::cell::Cell;
+use std::sync::{Mutex, MutexGuard};
 
 /// Lines of answers for pieces of up to [`SHORTEST`] bytes: at first, and at most.
 const SHORT: (usize, usize) = (1 << 8, 1 << 14);
@@ -260,8 +261,57 @@ impl<'a> Short<'a> {
     }
 }
 
+/// A thread's memos, one a vocabulary. When it ends they are laid by for threads to come.
+struct Own([Cell<Option<Box<Memo>>>; VOCABS]);
+
 thread_local! {
-    static MEMOS: [Cell<Option<Box<Memo>>>; VOCABS] = const { [const { Cell::new(None) }; VOCABS] };
+    static OWN: Own = const { Own([const { Cell::new(None) }; VOCABS]) };
+}
+
+/// Memos of threads that have ended, with their vocabularies. Threads that live for one call would else begin each with
+/// nothing.
+static LAID_BY: Mutex<LaidBy> = Mutex::new(Vec::new());
+
+type LaidBy = Vec<(usize, Box<Memo>)>;
+
+/// Most memos that are laid by.
+const MOST_LAID_BY: usize = 8;
+
+/// What is laid by, if nobody else is at it. Never waits: in a forked child nobody might be left to let go.
+fn laid_by() -> Option<MutexGuard<'static, LaidBy>> {
+    LAID_BY.try_lock().ok()
+}
+
+impl Own {
+    /// This thread's memo of a vocabulary, or else one that was laid by.
+    fn take(&self, vocab: usize) -> Option<Box<Memo>> {
+        self.0.get(vocab)?.take().or_else(|| {
+            let mut memos = laid_by()?;
+            let at = memos.iter().rposition(|(of, _)| *of == vocab)?;
+            Some(memos.remove(at).1)
+        })
+    }
+
+    fn put(&self, vocab: usize, memo: Box<Memo>) {
+        if let Some(place) = self.0.get(vocab) {
+            place.set(Some(memo));
+        }
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        let Some(mut memos) = laid_by() else { return };
+        for (vocab, memo) in self.0.iter().enumerate() {
+            if let Some(memo) = memo.take() {
+                // The oldest makes room: what is counted now matters more than what was.
+                if memos.len() == MOST_LAID_BY {
+                    memos.remove(0);
+                }
+                memos.push((vocab, memo));
+            }
+        }
+    }
 }
 
 /// This thread's memo of a vocabulary while a count uses it, made when first needed.
@@ -280,7 +330,7 @@ impl Loan {
     #[inline]
     pub(crate) fn memo(&mut self) -> &mut Memo {
         self.memo.get_or_insert_with(|| {
-            let kept = MEMOS.try_with(|memos| memos.get(self.vocab).and_then(Cell::take)).ok().flatten();
+            let kept = OWN.try_with(|memos| memos.take(self.vocab)).ok().flatten();
             kept.unwrap_or_else(|| Box::new(Memo::new()))
         })
     }
@@ -290,7 +340,7 @@ impl Drop for Loan {
     fn drop(&mut self) {
         if let Some(memo) = self.memo.take() {
             // Fails only while the thread ends, when nobody needs it any more.
-            let _ = MEMOS.try_with(|memos| memos.get(self.vocab).map(|slot| slot.set(Some(memo))));
+            let _ = OWN.try_with(|memos| memos.put(self.vocab, memo));
         }
     }
 }
@@ -321,6 +371,28 @@ mod tests {
         }
         let known = pieces().filter(|piece| find(&memo, piece).is_some()).count();
         assert!(known > 300, "{known} known");
+    }
+
+    #[test]
+    fn a_thread_goes_on_where_an_ended_one_left_off() {
+        const PIECE: &[u8] = b"a long piece of text";
+        // The last vocabulary: no other test of this file lends its memo.
+        let vocab = VOCABS - 1;
+        let know = move || Loan::new(vocab).memo().keep(&Memo::place(PIECE), PIECE, 7);
+        let find = move || Loan::new(vocab).memo().find(&Memo::place(PIECE), PIECE);
+        // Other tests' threads end at any time, and may hold what is laid by for a moment.
+        assert!((0..1000).any(|_| {
+            std::thread::spawn(know).join().unwrap();
+            std::thread::spawn(find).join().unwrap() == Some(7)
+        }));
+    }
+
+    #[test]
+    fn memos_that_are_laid_by_are_few() {
+        for _ in 0..3 * MOST_LAID_BY {
+            std::thread::spawn(|| Loan::new(0).memo().keep(&Place::Nowhere, b"", 0)).join().unwrap();
+        }
+        assert!(LAID_BY.lock().unwrap().len() <= MOST_LAID_BY);
     }
 
     #[test]

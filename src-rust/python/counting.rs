@@ -1,13 +1,14 @@
 //! `TokenCounter`: texts, batches and message lists in, numbers out.
 
-use std::borrow::Cow;
-
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyInt, PyString, PyType};
+use pyo3::types::{PyBool, PyBytes, PyInt, PyString, PyType};
 
 use super::gate::{exception, guard, raise_later, run};
 use super::node::{PyNode, Text, text_of};
+use super::texts::{self, Threads};
+use super::transcripts::{self, TranscriptCounts};
+use crate::batch::transcripts::Counting;
 use crate::count::auto::AutoCounter;
 use crate::count::counter::{self, CountKind, Counter, CustomCounter, GoOn};
 use crate::count::encoding::Encoding;
@@ -177,26 +178,57 @@ impl TokenCounter {
 
     /// Tokens of a text.
     fn count(&self, py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let text = string(text, None)?;
+        let text = text
+            .cast::<PyString>()
+            .map_err(|_| exception(py, Error::message("not_a_string", "", "a text must be a str")))?;
         text_of(text, |text, _| run(py, text.len(), |go_on| self.counter.count(text, go_on)))
     }
 
-    /// Tokens of each text.
+    /// Tokens of each text, uint32 of shape (texts,), writable: a list, tuple or iterable of str; a numpy array of str,
+    /// StringDType or object; or what has the Arrow C interface, of type Utf8, LargeUtf8, Utf8View, Dictionary of these
+    /// or Null. Nulls of Arrow and of StringDType count 0.
+    ///
+    /// `threads`: how many may work at once, 1 to 1024; None for one a processor. A caller's own function is always
+    /// called in this thread. O(bytes / threads); of a dictionary each value in use is counted once.
+    ///
+    /// Raises MessageError with the index of what is no text, TextTypeError of an array or column that holds none,
+    /// ConfigError, LimitExceeded of a text of 2^32 tokens.
+    #[pyo3(signature = (texts, *, threads = Threads(1)), text_signature = "($self, texts, *, threads=1)")]
     fn count_batch<'py>(
         &self,
         py: Python<'py>,
         texts: &Bound<'py, PyAny>,
+        threads: Threads,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        let strings = strings(texts)?;
-        let texts: Vec<Cow<'_, str>> = strings.iter().map(borrowed).collect();
-        let bytes = texts.iter().map(|text| text.len()).sum();
-        let counts = run(py, bytes, |go_on| {
-            let count = |(i, text): (usize, &Cow<'_, str>)| {
-                self.counter.count(text, go_on).and_then(counter::tokens_u32).map_err(|error| error.at(i))
-            };
-            texts.iter().enumerate().map(count).collect::<Result<Vec<u32>>>()
-        })?;
-        Ok(PyArray1::from_vec(py, counts))
+        guard(py, || texts::count_batch(py, &*self.counter, texts, threads))
+    }
+
+    /// Tokens of each message of many transcripts, as `count_messages` counts them one by one.
+    ///
+    /// `transcripts`: an iterable of lists of messages (or of what holds one: a dict with `messages`, a
+    /// `StoredTranscript`, the bytes of a JSON array), or JSON lines as `bytes`, `memoryview` or `mmap`: a list of
+    /// messages or an object that holds one in each line, as `read` takes them; blank lines are passed over. Lines are
+    /// read and counted without the GIL, `threads` at a time (1 to 1024; None for one a processor).
+    ///
+    /// `errors`: "raise" ends at the first error, which names its transcript or line; with "null" a transcript that
+    /// fails has no messages and no tokens, and stands in `errors` of the result. O(bytes / threads).
+    ///
+    /// Raises MessageError, LimitExceeded, ConfigError.
+    #[pyo3(
+        signature = (transcripts, *, format = "auto", threads = Threads(1), errors = "raise"),
+        text_signature = "($self, transcripts, *, format='auto', threads=1, errors='raise')"
+    )]
+    fn count_transcripts(
+        &self,
+        py: Python<'_>,
+        transcripts: &Bound<'_, PyAny>,
+        format: &str,
+        threads: Threads,
+        errors: &str,
+    ) -> PyResult<TranscriptCounts> {
+        let (format, is_strict) = (transcripts::format_of(py, format)?, transcripts::is_strict(py, errors)?);
+        let counting = Counting { counter: &*self.counter, format, is_strict, threads: threads.0 };
+        guard(py, || transcripts::count_transcripts(transcripts, &counting))
     }
 
     /// Whether a text, or a list of messages with all that goes around it, has at most `limit` tokens.
@@ -297,36 +329,6 @@ pub(super) fn unknown_model(py: Python<'_>) -> PyErr {
     const DETAIL: &str = "nothing is known of this model; name an encoding, or register the model";
     let raise = || py.import("foldline.errors")?.getattr("UnknownModelError")?.call1((DETAIL,));
     raise().map_or_else(|failure| failure, PyErr::from_value)
-}
-
-fn string<'a, 'py>(
-    object: &'a Bound<'py, PyAny>,
-    index: Option<usize>,
-) -> PyResult<&'a Bound<'py, PyString>> {
-    object.cast::<PyString>().map_err(|_| {
-        let error = Error::message("not_a_string", "", "a text must be a str");
-        exception(object.py(), index.map_or(error.clone(), |index| error.at(index)))
-    })
-}
-
-fn strings<'py>(texts: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyString>>> {
-    let not_a_list = || {
-        let error = Error::message("not_a_list", "", "texts must be a list or an array of str");
-        exception(texts.py(), error)
-    };
-    if texts.is_instance_of::<PyString>() || texts.is_instance_of::<PyDict>() {
-        return Err(not_a_list());
-    }
-    let iterator = texts.try_iter().map_err(|_| not_a_list())?;
-    iterator.enumerate().map(|(i, text)| Ok(string(&text?, Some(i))?.clone())).collect()
-}
-
-/// The text of a string that lives as long as the string, copied only where it holds surrogates.
-fn borrowed<'a>(string: &'a Bound<'_, PyString>) -> Cow<'a, str> {
-    match string.to_str() {
-        Ok(text) => Cow::Borrowed(text),
-        Err(_) => Cow::Owned(text_of(string, |text, _| text.to_owned())),
-    }
 }
 
 #[pymethods]

@@ -60,6 +60,13 @@ pub(super) fn run<T: Send>(
     })
 }
 
+/// Imports numpy, which is imported when it is first needed. To be called before anything of the crate numpy, which
+/// panics where its own import fails; and a Ctrl-C may well come while numpy is imported.
+pub(super) fn load_numpy(py: Python<'_>) -> PyResult<()> {
+    static LOADED: PyOnceLock<()> = PyOnceLock::new();
+    LOADED.get_or_try_init(py, || PyModule::import(py, "numpy").map(drop)).copied()
+}
+
 /// Runs `work` so that a panic inside it becomes an `InternalError`.
 pub(super) fn guard<T>(py: Python<'_>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
@@ -78,6 +85,7 @@ pub(super) fn exception(py: Python<'_>, error: Error) -> PyErr {
     }
     let class = match error.kind {
         ErrorKind::Message => "MessageError",
+        ErrorKind::TextType => "TextTypeError",
         ErrorKind::Limit => "LimitExceeded",
         ErrorKind::Config => "ConfigError",
         ErrorKind::Internal | ErrorKind::Interrupted => "InternalError",
@@ -89,6 +97,8 @@ pub(super) fn exception(py: Python<'_>, error: Error) -> PyErr {
         options.set_item("code", error.code)?;
         options.set_item("index", error.index)?;
         options.set_item("path", &error.path)?;
+        options.set_item("transcript", error.transcript)?;
+        options.set_item("line", error.line)?;
         module.bind(py).getattr(class)?.call((&error.detail,), Some(&options))
     };
     match build() {

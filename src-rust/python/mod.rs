@@ -3,6 +3,7 @@
 //! `gate` holds the one way in and out (GIL release, interrupts, errors, panics), `node` lets format readers read
 //! Python objects, and there is one file an operation.
 
+mod arrow;
 mod counting;
 mod evidence;
 mod gate;
@@ -11,6 +12,8 @@ mod node;
 mod planning;
 mod reading;
 mod rules;
+mod texts;
+mod transcripts;
 
 use pyo3::prelude::*;
 
@@ -23,6 +26,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("SHORTEN_MARKER", crate::plan::SHORTEN_MARKER)?;
     module.add_class::<counting::TokenCounter>()?;
     module.add_class::<counting::Counts>()?;
+    module.add_class::<transcripts::TranscriptCounts>()?;
     module.add_class::<planning::Plan>()?;
     module.add_class::<reading::LineScanner>()?;
     module.add_function(wrap_pyfunction!(evidence::extract_evidence, module)?)?;

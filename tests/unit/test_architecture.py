@@ -170,7 +170,9 @@ def described(owner: type) -> Iterator[str]:
             yield name
 
 
-@pytest.mark.parametrize("owner", [fl.TokenCounter, fl.Counts, fl.Plan], ids=lambda owner: owner.__name__)
+@pytest.mark.parametrize(
+    "owner", [fl.TokenCounter, fl.Counts, fl.TranscriptCounts, fl.Plan], ids=lambda owner: owner.__name__
+)
 def test_every_member_of_the_compiled_classes_has_a_docstring(owner: type) -> None:
     names = list(described(owner))
     assert names

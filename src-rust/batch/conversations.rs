@@ -1,0 +1,121 @@
+//! The conversations in one JSON value: a list of messages, or an object around one, in the shapes that stored
+//! transcripts have ([`crate::formats::sniff`]).
+
+use crate::error::{Error, Result};
+use crate::formats::Format;
+use crate::formats::sniff::{Record, at_path, classify};
+use crate::node::{Kind, Node};
+
+/// A list of messages, and the dialect that what stands around it names.
+#[derive(Clone, Debug)]
+pub struct Conversation<N> {
+    /// The list.
+    pub messages: N,
+    /// The dialect, where one is named.
+    pub format: Option<Format>,
+}
+
+/// The conversations that a value holds: one, or those of a list of conversations. O(value).
+///
+/// A list that is no list of conversations is taken for one of messages, so that its reader says what is wrong with it.
+///
+/// # Errors
+/// Each by itself: `loose_message`, `session_entry`, `unsupported_format`, `unknown_record`.
+pub fn conversations<N: Node>(value: &N) -> Vec<Result<Conversation<N>>> {
+    let mut found = Vec::new();
+    collect(value, &mut found);
+    found
+}
+
+fn collect<N: Node>(value: &N, found: &mut Vec<Result<Conversation<N>>>) {
+    match classify(value) {
+        Record::MessageList => found.push(Ok(Conversation { messages: value.clone(), format: None })),
+        Record::Conversation(path) => found.push(conversation(value, path)),
+        Record::ConversationList => {
+            (0..value.len()).filter_map(|i| value.item(i)).for_each(|item| collect(&item, found));
+        }
+        Record::Unknown if value.kind() == Kind::Array => {
+            found.push(Ok(Conversation { messages: value.clone(), format: None }));
+        }
+        other => found.push(Err(refusal(other))),
+    }
+}
+
+fn conversation<N: Node>(value: &N, path: &[crate::node::Key]) -> Result<Conversation<N>> {
+    let unknown = || refusal(Record::Unknown);
+    let (_, around) = path.split_last().ok_or_else(unknown)?;
+    let holder = at_path(value, around).ok_or_else(unknown)?;
+    let messages = at_path(value, path).ok_or_else(unknown)?;
+    // What stands beside the messages comes before what stands around.
+    let format = match named_format(&holder)? {
+        None if !around.is_empty() => named_format(value)?,
+        beside => beside,
+    };
+    Ok(Conversation { messages, format: format.and_then(|name| Format::from_name(&name).ok()) })
+}
+
+/// What an object has under `format`; empty where that is no text, `None` where there is nothing.
+fn named_format<N: Node>(holder: &N) -> Result<Option<String>> {
+    let named = holder.members()?.into_iter().find(|(key, _)| key == "format");
+    Ok(named.map(|(_, value)| value.with_text(|text, _| text.to_owned()).unwrap_or_default()))
+}
+
+fn refusal(record: Record) -> Error {
+    match record {
+        Record::Message => {
+            Error::message("loose_message", "", "a message by itself is no transcript; a list of messages is")
+        }
+        Record::ClaudeCode | Record::Pi => Error::message(
+            "session_entry",
+            "",
+            "an entry of a session is no transcript; read the session whole",
+        ),
+        Record::Unsupported(name) => Error::message("unsupported_format", "", name),
+        _ => Error::message("unknown_record", "", "neither a list of messages nor an object that holds one"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::with_document;
+
+    type Found = std::result::Result<(usize, Option<Format>), &'static str>;
+
+    fn found(json: &str) -> Vec<Found> {
+        fn read<N: Node>(conversation: Result<Conversation<N>>) -> Found {
+            conversation.map(|found| (found.messages.len(), found.format)).map_err(|error| error.code)
+        }
+        with_document(json.as_bytes(), |node| conversations(&node).into_iter().map(read).collect()).unwrap()
+    }
+
+    #[test]
+    fn every_shape_of_a_stored_conversation_is_one() {
+        const USER: &str = r#"{"role":"user","content":"a"}"#;
+        let cases: [(String, Vec<Found>); 14] = [
+            (format!("[{USER},{USER}]"), vec![Ok((2, None))]),
+            ("[]".into(), vec![Ok((0, None))]),
+            ("[3]".into(), vec![Ok((1, None))]),
+            (format!(r#"{{"messages":[{USER}]}}"#), vec![Ok((1, None))]),
+            (format!(r#"{{"traj":[{USER}],"format":"pi"}}"#), vec![Ok((1, Some(Format::Pi)))]),
+            (
+                format!(r#"{{"format":"pi","body":{{"messages":[{USER}],"format":"anthropic"}}}}"#),
+                vec![Ok((1, Some(Format::Anthropic)))],
+            ),
+            (format!(r#"{{"format":"pi","body":{{"messages":[{USER}]}}}}"#), vec![Ok((1, Some(Format::Pi)))]),
+            (format!(r#"{{"messages":[{USER}],"format":"morse"}}"#), vec![Ok((1, None))]),
+            (format!(r#"{{"messages":[{USER}],"format":5}}"#), vec![Ok((1, None))]),
+            (
+                format!(r#"[{{"messages":[{USER}]}},[{USER},{USER}],{USER}]"#),
+                vec![Ok((1, None)), Ok((2, None)), Err("loose_message")],
+            ),
+            (USER.into(), vec![Err("loose_message")]),
+            (r#"{"type":"session","cwd":"/"}"#.into(), vec![Err("session_entry")]),
+            (r#"{"body":{"contents":[]}}"#.into(), vec![Err("unsupported_format")]),
+            ("3".into(), vec![Err("unknown_record")]),
+        ];
+        for (json, expected) in cases {
+            assert_eq!(found(&json), expected, "{json}");
+        }
+    }
+}

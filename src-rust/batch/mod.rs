@@ -1,0 +1,5 @@
+//! Many transcripts at once.
+
+pub mod conversations;
+pub mod lines;
+pub mod transcripts;

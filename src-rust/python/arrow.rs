@@ -1,0 +1,395 @@
+//! Columns of texts through the Arrow C interface, read where they lie.
+//!
+//! Accepted are Utf8, LargeUtf8, Utf8View, Dictionary of these, and Null; in chunks, sliced, with nulls. A null is a
+//! missing text. Of a dictionary each value that a row uses is read once.
+//!
+//! # Trust
+//!
+//! What producers give is not believed. The arrow crate checks types and the number of buffers; of data that comes over
+//! the C interface it does not check that offsets ascend, that views and keys point inside, or that bytes are UTF-8.
+//! So no `str` is ever taken from its arrays. This module takes offsets, views, keys and bytes, which are plain
+//! numbers, cuts in checked ranges, and checks each text's UTF-8 when it is read, in the thread that counts it.
+//! Two things no consumer can check, since the interface does not say them: that buffers are as long as the last offset
+//! has it, and that nobody writes to them meanwhile. The interface obliges the producer to both.
+
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowDictionaryKeyType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, LargeStringArray, StringArray, StringViewArray};
+use arrow_buffer::ArrowNativeType;
+use arrow_schema::DataType;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple};
+use pyo3_arrow::{PyArray, PyArrayReader, PyField};
+
+use super::gate::exception;
+use crate::count::texts::Texts;
+use crate::error::{Error, Result};
+
+/// Bytes of a view: length, then the text itself or its first bytes, buffer and offset.
+const VIEW_BYTES: usize = 16;
+
+/// Longest text that stands in its view.
+const INLINE_BYTES: usize = 12;
+
+/// A column of texts.
+pub(super) struct Column {
+    chunks: Vec<Chunk>,
+    rows: Rows,
+}
+
+/// Where the texts of an array lie.
+enum Chunk {
+    Utf8(StringArray),
+    LargeUtf8(LargeStringArray),
+    Utf8View(StringViewArray),
+    /// So many nulls.
+    Null(usize),
+}
+
+/// Which text a row has.
+enum Rows {
+    /// Each its own, chunk after chunk; where each chunk begins, and the end.
+    Plain(Vec<usize>),
+    /// That of a dictionary.
+    Dictionary(Dictionary),
+}
+
+/// Rows as references to distinct values.
+#[derive(Default)]
+struct Dictionary {
+    /// The value of each row, an index into `values`; `None` where there is none.
+    rows: Vec<Option<u32>>,
+    /// Chunk and index of each value, in the order in which rows first use them.
+    values: Vec<(u32, usize)>,
+    /// The first row that uses each value.
+    first_rows: Vec<usize>,
+}
+
+/// The column that an object gives through `__arrow_c_array__` or `__arrow_c_stream__`; `None` of one without them.
+pub(super) fn column_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Column>> {
+    let py = object.py();
+    let (array, stream) = (intern!(py, "__arrow_c_array__"), intern!(py, "__arrow_c_stream__"));
+    let arrays = if object.hasattr(array)? {
+        import_array(&object.call_method0(array)?)?
+    } else if object.hasattr(stream)? {
+        import_stream(&object.call_method0(stream)?)?
+    } else {
+        return Ok(None);
+    };
+    Column::new(&arrays).map(Some).map_err(|error| exception(py, error))
+}
+
+fn import_array(capsules: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
+    let py = capsules.py();
+    let (schema, array) = sound(py, || {
+        let capsules = capsules.cast::<PyTuple>()?;
+        let capsule = |at| -> PyResult<_> { Ok(capsules.get_item(at)?.cast_into::<PyCapsule>()?) };
+        Ok((capsule(0)?, capsule(1)?))
+    })?;
+    // Before the array is made: arrays of other types are none of our business.
+    let field = sound(py, || PyField::from_arrow_pycapsule(&schema))?.into_inner();
+    check_type(field.data_type()).map_err(|error| exception(py, error))?;
+    Ok(vec![sound(py, || PyArray::from_arrow_pycapsule(&schema, &array))?.into_inner().0])
+}
+
+fn import_stream(capsule: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
+    let py = capsule.py();
+    let mut reader =
+        sound(py, || PyArrayReader::from_arrow_pycapsule(capsule.cast::<PyCapsule>()?)?.into_reader())?;
+    // Before the first chunk is made.
+    check_type(reader.field().data_type()).map_err(|error| exception(py, error))?;
+    let mut arrays = Vec::new();
+    while let Some(array) = sound(py, || Ok(reader.next()))? {
+        py.check_signals()?;
+        let failed = |_| {
+            let detail = format!("the producer of the stream failed at chunk {}", arrays.len());
+            exception(py, Error::message("arrow_stream_failed", "", detail))
+        };
+        arrays.push(array.map_err(failed)?);
+    }
+    Ok(arrays)
+}
+
+/// What an import gives; of one that the arrow crate refuses, or panics at, an error that says so.
+fn sound<T>(py: Python<'_>, import: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    let refused = || {
+        const DETAIL: &str =
+            "what was given through the Arrow C interface is not sound, or of an unknown type";
+        exception(py, Error::text_type("bad_arrow", DETAIL))
+    };
+    catch_unwind(AssertUnwindSafe(import)).map_err(|_| refused())?.map_err(|_| refused())
+}
+
+fn check_type(data_type: &DataType) -> Result<()> {
+    match data_type {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => Ok(()),
+        DataType::Dictionary(_, values) if !matches!(**values, DataType::Dictionary(..)) => {
+            check_type(values)
+        }
+        other => {
+            // Names of fields are the caller's own.
+            let other = if other.is_nested() { "a nested type".to_owned() } else { other.to_string() };
+            let detail = format!(
+                "texts must be Utf8, LargeUtf8, Utf8View, a Dictionary of these or Null, not {other}"
+            );
+            Err(Error::text_type("not_text", detail))
+        }
+    }
+}
+
+impl Column {
+    fn new(arrays: &[ArrayRef]) -> Result<Self> {
+        arrays.iter().try_for_each(|array| check_type(array.data_type()))?;
+        if arrays.iter().any(|array| matches!(array.data_type(), DataType::Dictionary(..))) {
+            return Self::of_dictionaries(arrays);
+        }
+        let chunks: Vec<Chunk> = arrays.iter().map(Chunk::new).collect();
+        let mut starts = vec![0];
+        starts.extend(chunks.iter().scan(0, |end, chunk| {
+            *end += chunk.len();
+            Some(*end)
+        }));
+        Ok(Column { chunks, rows: Rows::Plain(starts) })
+    }
+
+    fn of_dictionaries(arrays: &[ArrayRef]) -> Result<Self> {
+        let mut dictionary = Dictionary::default();
+        let mut chunks = Vec::new();
+        // Chunks of a column often share one dictionary.
+        let mut last: Option<(ArrayRef, Vec<u32>)> = None;
+        for array in arrays {
+            let Some(any) = array.as_any_dictionary_opt() else {
+                return Err(Error::text_type("bad_arrow", "the chunks of a stream are not of one type"));
+            };
+            let values = any.values();
+            let mut known = match last.take() {
+                Some((shared, known)) if shared.to_data().ptr_eq(&values.to_data()) => known,
+                _ => {
+                    chunks.push(Chunk::new(values));
+                    vec![0; values.len()]
+                }
+            };
+            let chunk = u32::try_from(chunks.len() - 1).map_err(|_| too_many_values())?;
+            dictionary.add(chunk, array, &mut known)?;
+            last = Some((values.clone(), known));
+        }
+        Ok(Column { chunks, rows: Rows::Dictionary(dictionary) })
+    }
+
+    /// Bytes of all texts that will be counted.
+    pub(super) fn total_bytes(&self) -> usize {
+        match &self.rows {
+            Rows::Plain(_) => self.chunks.iter().map(Chunk::total_bytes).fold(0, usize::saturating_add),
+            Rows::Dictionary(_) => (0..self.len()).map(|i| self.size_bytes(i)).fold(0, usize::saturating_add),
+        }
+    }
+
+    /// What `count` finds for each text of the column, for each row.
+    pub(super) fn spread(&self, count: impl FnOnce() -> Result<Vec<u32>>) -> Result<Vec<u32>> {
+        let Rows::Dictionary(dictionary) = &self.rows else { return count() };
+        let counts = count().map_err(|mut error| {
+            // The text's first row is where it stands.
+            error.index = error.index.and_then(|value| dictionary.first_rows.get(value).copied());
+            error
+        })?;
+        Ok(dictionary.rows.iter().map(|value| value.map_or(0, |value| counts[value as usize])).collect())
+    }
+
+    /// Chunk and index of a text.
+    fn place(&self, index: usize) -> (usize, usize) {
+        match &self.rows {
+            Rows::Plain(starts) => {
+                let chunk = starts.partition_point(|&start| start <= index) - 1;
+                (chunk, index - starts[chunk])
+            }
+            Rows::Dictionary(dictionary) => {
+                let (chunk, index) = dictionary.values[index];
+                (chunk as usize, index)
+            }
+        }
+    }
+}
+
+impl Texts for Column {
+    fn len(&self) -> usize {
+        match &self.rows {
+            Rows::Plain(starts) => starts.last().copied().unwrap_or(0),
+            Rows::Dictionary(dictionary) => dictionary.values.len(),
+        }
+    }
+
+    fn size_bytes(&self, index: usize) -> usize {
+        let (chunk, index) = self.place(index);
+        self.chunks[chunk].size_bytes(index)
+    }
+
+    fn text(&self, index: usize) -> Result<Option<&str>> {
+        let (chunk, index) = self.place(index);
+        let Some(bytes) = self.chunks[chunk].bytes(index)? else { return Ok(None) };
+        let bad = |_| Error::message("bad_utf8", "", "the bytes of a text are not UTF-8");
+        std::str::from_utf8(bytes).map(Some).map_err(bad)
+    }
+}
+
+impl Chunk {
+    /// An array of a type that [`check_type`] let through.
+    fn new(array: &ArrayRef) -> Self {
+        match array.data_type() {
+            DataType::Utf8 => Chunk::Utf8(array.as_string().clone()),
+            DataType::LargeUtf8 => Chunk::LargeUtf8(array.as_string().clone()),
+            DataType::Utf8View => Chunk::Utf8View(array.as_string_view().clone()),
+            _ => Chunk::Null(array.len()),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Chunk::Utf8(array) => array.len(),
+            Chunk::LargeUtf8(array) => array.len(),
+            Chunk::Utf8View(array) => array.len(),
+            Chunk::Null(len) => *len,
+        }
+    }
+
+    fn is_null(&self, index: usize) -> bool {
+        match self {
+            Chunk::Utf8(array) => array.is_null(index),
+            Chunk::LargeUtf8(array) => array.is_null(index),
+            Chunk::Utf8View(array) => array.is_null(index),
+            Chunk::Null(_) => true,
+        }
+    }
+
+    /// The bytes of a text; `None` of a null.
+    fn bytes(&self, index: usize) -> Result<Option<&[u8]>> {
+        if self.is_null(index) {
+            return Ok(None);
+        }
+        let bytes = match self {
+            Chunk::Utf8(array) => slice(array.value_data(), span(array.value_offsets(), index)),
+            Chunk::LargeUtf8(array) => slice(array.value_data(), span(array.value_offsets(), index)),
+            Chunk::Utf8View(array) => View::of(array, index).bytes(array),
+            Chunk::Null(_) => None,
+        };
+        bytes.map(Some).ok_or_else(|| Error::message("bad_offsets", "", "a text lies outside its buffer"))
+    }
+
+    /// The length of a text as its producer has it.
+    fn size_bytes(&self, index: usize) -> usize {
+        match self {
+            Chunk::Utf8(array) => span(array.value_offsets(), index).map_or(0, |span| span.len()),
+            Chunk::LargeUtf8(array) => span(array.value_offsets(), index).map_or(0, |span| span.len()),
+            Chunk::Utf8View(array) => View::of(array, index).len(),
+            Chunk::Null(_) => 0,
+        }
+    }
+
+    fn total_bytes(&self) -> usize {
+        match self {
+            Chunk::Utf8(array) => extent(array.value_offsets()),
+            Chunk::LargeUtf8(array) => extent(array.value_offsets()),
+            Chunk::Utf8View(array) => (0..array.len()).map(|i| View::of(array, i).len()).sum(),
+            Chunk::Null(_) => 0,
+        }
+    }
+}
+
+/// Where a text lies between offsets; `None` where they are none. Such a range may still end before it begins.
+fn span<O: ArrowNativeType>(offsets: &[O], index: usize) -> Option<Range<usize>> {
+    Some(offsets.get(index)?.to_usize()?..offsets.get(index + 1)?.to_usize()?)
+}
+
+/// Bytes between the first and the last offset.
+fn extent<O: ArrowNativeType>(offsets: &[O]) -> usize {
+    let ends = offsets.first().zip(offsets.last());
+    let ends = ends.and_then(|(first, last)| first.to_usize().zip(last.to_usize()));
+    ends.map_or(0, |(first, last)| last.saturating_sub(first))
+}
+
+fn slice(bytes: &[u8], span: Option<Range<usize>>) -> Option<&[u8]> {
+    bytes.get(span?)
+}
+
+/// One view.
+struct View<'a>(&'a [u8]);
+
+impl<'a> View<'a> {
+    fn of(array: &'a StringViewArray, index: usize) -> Self {
+        let views = array.views().inner().as_slice();
+        View(views.get(index * VIEW_BYTES..(index + 1) * VIEW_BYTES).unwrap_or_default())
+    }
+
+    fn number(&self, at: usize) -> usize {
+        let bytes = self.0.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+        bytes.map_or(0, |bytes| u32::from_ne_bytes(bytes) as usize)
+    }
+
+    fn len(&self) -> usize {
+        self.number(0)
+    }
+
+    fn bytes(&self, array: &'a StringViewArray) -> Option<&'a [u8]> {
+        let len = self.len();
+        if len <= INLINE_BYTES {
+            return self.0.get(4..4 + len);
+        }
+        let (buffer, offset) = (self.number(8), self.number(12));
+        array.data_buffers().get(buffer)?.as_slice().get(offset..offset.checked_add(len)?)
+    }
+}
+
+impl Dictionary {
+    /// Adds the rows of an array whose values are in `chunk`. `known` says, for each value, its place in `values`
+    /// counted from 1, or 0.
+    fn add(&mut self, chunk: u32, array: &ArrayRef, known: &mut [u32]) -> Result<()> {
+        let DataType::Dictionary(keys, _) = array.data_type() else { return Ok(()) };
+        match **keys {
+            DataType::Int8 => self.add_rows::<Int8Type>(chunk, array, known),
+            DataType::Int16 => self.add_rows::<Int16Type>(chunk, array, known),
+            DataType::Int32 => self.add_rows::<Int32Type>(chunk, array, known),
+            DataType::Int64 => self.add_rows::<Int64Type>(chunk, array, known),
+            DataType::UInt8 => self.add_rows::<UInt8Type>(chunk, array, known),
+            DataType::UInt16 => self.add_rows::<UInt16Type>(chunk, array, known),
+            DataType::UInt32 => self.add_rows::<UInt32Type>(chunk, array, known),
+            DataType::UInt64 => self.add_rows::<UInt64Type>(chunk, array, known),
+            _ => Err(Error::text_type("bad_arrow", "the keys of a dictionary must be integers")),
+        }
+    }
+
+    fn add_rows<K: ArrowDictionaryKeyType>(
+        &mut self,
+        chunk: u32,
+        array: &ArrayRef,
+        known: &mut [u32],
+    ) -> Result<()> {
+        let keys = array.as_dictionary::<K>().keys();
+        self.rows.reserve(keys.len());
+        for (i, key) in keys.values().iter().enumerate() {
+            if keys.is_null(i) {
+                self.rows.push(None);
+                continue;
+            }
+            let key = key.to_usize().filter(|&key| key < known.len()).ok_or_else(|| {
+                Error::message("bad_offsets", "", "a key lies outside its dictionary").at(self.rows.len())
+            })?;
+            if known[key] == 0 {
+                self.values.push((chunk, key));
+                self.first_rows.push(self.rows.len());
+                known[key] = u32::try_from(self.values.len()).map_err(|_| too_many_values())?;
+            }
+            self.rows.push(Some(known[key] - 1));
+        }
+        Ok(())
+    }
+}
+
+fn too_many_values() -> Error {
+    Error::limit("too_many_values", "", "more than 2^32 values in the dictionaries of one column")
+}

@@ -1,0 +1,145 @@
+//! Batches of texts: Python's, numpy's, and columns through the Arrow C interface.
+
+use std::borrow::Cow;
+use std::num::NonZero;
+use std::thread::available_parallelism;
+
+use numpy::{PyArray1, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
+use pyo3::Borrowed;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple};
+
+use super::arrow::column_of;
+use super::gate::{exception, load_numpy, run};
+use super::node::text_of;
+use crate::count::counter::Counter;
+use crate::count::parallel::MAX_THREADS;
+use crate::count::texts::{Texts, count_texts};
+use crate::error::{Error, Result};
+
+/// How often signals are looked for while strings are gathered, in strings.
+const LOOK_EVERY_TEXTS: usize = 1 << 16;
+
+/// How many threads a call may use: `threads=`, where `None` is one for each processor that the process may use.
+#[derive(Clone, Copy)]
+pub(super) struct Threads(pub usize);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Threads {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if object.is_none() {
+            return Ok(Threads(available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS)));
+        }
+        let number = if object.is_instance_of::<PyBool>() { None } else { object.extract::<usize>().ok() };
+        number.filter(|number| (1..=MAX_THREADS).contains(number)).map(Threads).ok_or_else(|| {
+            let detail =
+                format!("threads is a whole number from 1 to {MAX_THREADS}, or None for one a processor");
+            exception(object.py(), Error::config("bad_threads", "threads", detail))
+        })
+    }
+}
+
+/// Tokens of each of `texts`.
+pub(super) fn count_batch<'py>(
+    py: Python<'py>,
+    counter: &dyn Counter,
+    texts: &Bound<'py, PyAny>,
+    Threads(threads): Threads,
+) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    load_numpy(py)?;
+    let is_list = texts.is_instance_of::<PyList>() || texts.is_instance_of::<PyTuple>();
+    if !is_list && let Some(column) = column_of(texts)? {
+        let counts = run(py, column.total_bytes(), |go_on| {
+            column.spread(|| count_texts(counter, &column, threads, go_on))
+        })?;
+        return Ok(PyArray1::from_vec(py, counts));
+    }
+    let strings = match texts.cast::<PyUntypedArray>() {
+        Ok(array) if !is_list => strings_of_array(array)?,
+        _ => strings(texts, None)?,
+    };
+    let texts = Strings(strings.iter().map(|text| text.as_ref().map(borrowed)).collect());
+    let bytes = (0..texts.len()).map(|i| texts.size_bytes(i)).sum();
+    let counts = run(py, bytes, |go_on| count_texts(counter, &texts, threads, go_on))?;
+    Ok(PyArray1::from_vec(py, counts))
+}
+
+/// Texts of Python strings, borrowed where they hold no surrogates; `None` where one is missing.
+struct Strings<'a>(Vec<Option<Cow<'a, str>>>);
+
+impl Texts for Strings<'_> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn size_bytes(&self, index: usize) -> usize {
+        self.0[index].as_ref().map_or(0, |text| text.len())
+    }
+
+    fn text(&self, index: usize) -> Result<Option<&str>> {
+        Ok(self.0[index].as_deref())
+    }
+}
+
+/// The text of a string that lives as long as the string, copied only where it holds surrogates. (CPython keeps ASCII
+/// strings as UTF-8, and makes the UTF-8 of others once.)
+fn borrowed<'a>(string: &'a Bound<'_, PyString>) -> Cow<'a, str> {
+    match string.to_str() {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(text_of(string, |text, _| text.to_owned())),
+    }
+}
+
+type MaybeStrings<'py> = Vec<Option<Bound<'py, PyString>>>;
+
+/// The strings of an iterable; where `missing` is given, that object stands for a missing text.
+fn strings<'py>(
+    texts: &Bound<'py, PyAny>,
+    missing: Option<&Bound<'py, PyAny>>,
+) -> PyResult<MaybeStrings<'py>> {
+    let not_a_list = || {
+        let error = Error::message("not_a_list", "", "texts must be a list, an array or a column of str");
+        exception(texts.py(), error)
+    };
+    if texts.is_instance_of::<PyString>() || texts.is_instance_of::<PyDict>() {
+        return Err(not_a_list());
+    }
+    let iterator = texts.try_iter().map_err(|_| not_a_list())?;
+    let mut strings = Vec::with_capacity(texts.len().unwrap_or(0));
+    for (i, text) in iterator.enumerate() {
+        if i % LOOK_EVERY_TEXTS == 0 {
+            texts.py().check_signals()?;
+        }
+        let text = text?;
+        strings.push(match text.cast::<PyString>() {
+            Ok(text) => Some(text.clone()),
+            Err(_) if missing.is_some_and(|missing| text.is(missing)) => None,
+            Err(_) => {
+                let error = Error::message("not_a_string", "", "a text must be a str");
+                return Err(exception(texts.py(), error.at(i)));
+            }
+        });
+    }
+    Ok(strings)
+}
+
+/// The strings of a numpy array: of type `str`, `StringDType` or `object`.
+///
+/// Through `tolist`, which gives Python's own strings. numpy keeps `str` as UTF-32, so it is read once in any case; and
+/// an array may be written to while the GIL is free, a string may not.
+fn strings_of_array<'py>(array: &Bound<'py, PyUntypedArray>) -> PyResult<MaybeStrings<'py>> {
+    let py = array.py();
+    let refused = |code, detail: &str| exception(py, Error::text_type(code, detail));
+    if array.ndim() != 1 {
+        return Err(refused("not_one_dimensional", "an array of texts has one dimension"));
+    }
+    // An empty list becomes an array of numbers in numpy.
+    let is_text = matches!(array.dtype().kind(), b'U' | b'O' | b'T') || array.is_empty();
+    if !is_text {
+        return Err(refused("not_text", "an array of texts is of type str, StringDType or object"));
+    }
+    let missing = array.dtype().getattr_opt(intern!(py, "na_object"))?;
+    strings(&array.call_method0(intern!(py, "tolist"))?, missing.as_ref())
+}
