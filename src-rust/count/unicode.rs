@@ -49,14 +49,24 @@ pub(crate) fn class_at(text: &[u8], at: usize) -> (u8, usize) {
     wide_class_at(text, at, lead)
 }
 
+/// [`class_at`] for a character of several bytes, which is at `at`.
 #[inline(always)]
-fn wide_class_at(text: &[u8], at: usize, lead: u8) -> (u8, usize) {
-    let tail = |n: usize| u32::from(text.get(at + n).copied().unwrap_or(0) & 0x3f);
+pub(crate) fn wide_class_at(text: &[u8], at: usize, lead: u8) -> (u8, usize) {
+    let word = match text.get(at..).and_then(|rest| rest.first_chunk()) {
+        Some(bytes) => u32::from_be_bytes(*bytes),
+        None => last_word(text, at),
+    };
     match lead {
-        0x80..0xe0 => (class(u32::from(lead & 0x1f) << 6 | tail(1)), 2),
-        0xe0..0xf0 => (class(u32::from(lead & 0x0f) << 12 | tail(1) << 6 | tail(2)), 3),
-        _ => (class(u32::from(lead & 0x07) << 18 | tail(1) << 12 | tail(2) << 6 | tail(3)), 4),
+        0x80..0xe0 => (class(word >> 18 & 0x7c0 | word >> 16 & 0x3f), 2),
+        0xe0..0xf0 => (class(word >> 12 & 0xf000 | word >> 10 & 0xfc0 | word >> 8 & 0x3f), 3),
+        _ => (class(word >> 6 & 0x1c_0000 | word >> 4 & 0x3_f000 | word >> 2 & 0xfc0 | word & 0x3f), 4),
     }
+}
+
+/// The last bytes of a text, up to three, with zeros behind them.
+#[cold]
+fn last_word(text: &[u8], at: usize) -> u32 {
+    (0..4).fold(0, |word, n| word << 8 | u32::from(text.get(at + n).copied().unwrap_or(0)))
 }
 
 #[cfg(test)]
