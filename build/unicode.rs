@@ -45,7 +45,8 @@ pub fn tables() -> String {
 
     let mut source = String::new();
     let _ = writeln!(source, "pub(crate) static INDEX: [u8; {}] = {index:?};", index.len());
-    let flat = blocks.concat();
+    let mut flat = blocks.concat();
+    flat.resize(256 * BLOCK, SYMBOL);
     let _ = writeln!(source, "pub(crate) static BLOCKS: [u8; {}] = {flat:?};", flat.len());
     source
 }

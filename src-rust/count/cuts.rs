@@ -20,7 +20,7 @@
 
 use super::classify::{Leads, Masks};
 use super::pretokenize::contraction;
-use super::unicode::{BLANK, CASELESS, LOWER, MARK, NEWLINE, NUMBER, SYMBOL, UPPER, class_at};
+use super::unicode::{BLANK, CASELESS, LOWER, MARK, NEWLINE, NUMBER, SYMBOL, UPPER, wide_class};
 
 /// [`super::pretokenize::Pattern`] as a constant.
 pub(crate) const GPT2: u8 = 2;
@@ -63,10 +63,22 @@ pub(crate) fn widen<const P: u8>(
     let mut leads = masks.lead & complete & !(caseless_3 | lower_2);
     // Which class it is cannot be foreseen, so nothing branches on it: each has its own mask.
     let mut of_class = [0u64; 8];
+    let rest = text.get(at..).unwrap_or_default();
+    let mut padded;
+    let window = match rest.first_chunk() {
+        Some(window) => window,
+        None => {
+            padded = [0; 64 + 4];
+            for (to, from) in padded.iter_mut().zip(rest) {
+                *to = *from;
+            }
+            &padded
+        }
+    };
     while leads != 0 {
-        let i = leads.trailing_zeros();
+        let i = leads.trailing_zeros() as usize % 64;
         leads &= leads - 1;
-        let (class, bytes) = class_at(text, at + i as usize);
+        let (class, bytes) = wide_class([window[i], window[i + 1], window[i + 2], window[i + 3]]);
         of_class[class.trailing_zeros() as usize % 8] |= ((1 << bytes) - 1) << i;
     }
     let of = |class: u8| of_class[class.trailing_zeros() as usize % 8];

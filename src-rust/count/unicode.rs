@@ -34,7 +34,8 @@ pub(crate) const SPACE: u8 = BLANK | NEWLINE;
 #[inline(always)]
 pub(crate) fn class(code_point: u32) -> u8 {
     let block = tables::INDEX.get(code_point as usize / 128).copied().unwrap_or(0);
-    tables::BLOCKS.get(usize::from(block) * 128 + code_point as usize % 128).copied().unwrap_or(SYMBOL)
+    // There are as many blocks as a byte has values, so nothing needs a check.
+    tables::BLOCKS[usize::from(block) * 128 + code_point as usize % 128]
 }
 
 /// Class and length in bytes of the character that starts at `at`; `(0, 0)` at the end of the text.
@@ -46,27 +47,22 @@ pub(crate) fn class_at(text: &[u8], at: usize) -> (u8, usize) {
     if lead < 0x80 {
         return (tables::BLOCKS[usize::from(lead)], 1);
     }
-    wide_class_at(text, at, lead)
+    let bytes = match text.get(at..).and_then(|rest| rest.first_chunk()) {
+        Some(bytes) => *bytes,
+        None => std::array::from_fn(|n| text.get(at + n).copied().unwrap_or(0)),
+    };
+    wide_class(bytes)
 }
 
-/// [`class_at`] for a character of several bytes, which is at `at`.
+/// Class and length in bytes of a character of several bytes; what stands behind it does not matter.
 #[inline(always)]
-pub(crate) fn wide_class_at(text: &[u8], at: usize, lead: u8) -> (u8, usize) {
-    let word = match text.get(at..).and_then(|rest| rest.first_chunk()) {
-        Some(bytes) => u32::from_be_bytes(*bytes),
-        None => last_word(text, at),
-    };
-    match lead {
-        0x80..0xe0 => (class(word >> 18 & 0x7c0 | word >> 16 & 0x3f), 2),
+pub(crate) fn wide_class(bytes: [u8; 4]) -> (u8, usize) {
+    let word = u32::from_be_bytes(bytes);
+    match bytes[0] {
+        0..0xe0 => (class(word >> 18 & 0x7c0 | word >> 16 & 0x3f), 2),
         0xe0..0xf0 => (class(word >> 12 & 0xf000 | word >> 10 & 0xfc0 | word >> 8 & 0x3f), 3),
         _ => (class(word >> 6 & 0x1c_0000 | word >> 4 & 0x3_f000 | word >> 2 & 0xfc0 | word & 0x3f), 4),
     }
-}
-
-/// The last bytes of a text, up to three, with zeros behind them.
-#[cold]
-fn last_word(text: &[u8], at: usize) -> u32 {
-    (0..4).fold(0, |word, n| word << 8 | u32::from(text.get(at + n).copied().unwrap_or(0)))
 }
 
 #[cfg(test)]
