@@ -20,7 +20,7 @@
 
 use super::classify::{Leads, Masks};
 use super::pretokenize::contraction;
-use super::unicode::{BLANK, CASELESS, LOWER, MARK, NEWLINE, NUMBER, SYMBOL, UPPER, wide_class};
+use super::unicode::{BLANK, CASELESS, LOWER, MARK, NEWLINE, NUMBER, SYMBOL, UPPER, wide_run};
 
 /// [`super::pretokenize::Pattern`] as a constant.
 pub(crate) const GPT2: u8 = 2;
@@ -78,8 +78,8 @@ pub(crate) fn widen<const P: u8>(
     while leads != 0 {
         let i = leads.trailing_zeros() as usize % 64;
         leads &= leads - 1;
-        let (class, bytes) = wide_class([window[i], window[i + 1], window[i + 2], window[i + 3]]);
-        of_class[class.trailing_zeros() as usize % 8] |= ((1 << bytes) - 1) << i;
+        let (class, run) = wide_run([window[i], window[i + 1], window[i + 2], window[i + 3]]);
+        of_class[class] |= run << i;
     }
     let of = |class: u8| of_class[class.trailing_zeros() as usize % 8];
     masks.upper |= of(UPPER);

@@ -65,6 +65,19 @@ pub(crate) fn wide_class(bytes: [u8; 4]) -> (u8, usize) {
     }
 }
 
+/// The number of the bit of a class, and a bit for each byte, of a character of several bytes; what stands behind it does
+/// not matter.
+#[inline(always)]
+pub(crate) fn wide_run(bytes: [u8; 4]) -> (usize, u64) {
+    let word = u32::from_be_bytes(bytes);
+    let (place, run) = match bytes[0] {
+        0..0xe0 => (word >> 18 & 0x7c0 | word >> 16 & 0x3f, 0b11),
+        0xe0..0xf0 => (word >> 12 & 0xf000 | word >> 10 & 0xfc0 | word >> 8 & 0x3f, 0b111),
+        _ => return (wide_class(bytes).0.trailing_zeros() as usize % 8, 0b1111),
+    };
+    (usize::from(tables::BASIC_PLANE[place as usize % 0x1_0000]) % 8, run)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,6 +102,11 @@ mod tests {
                 let text = &*c.encode_utf8(&mut utf8);
                 let (class, len) = class_at(text.as_bytes(), 0);
                 assert_eq!(len, text.len());
+                if len > 1 {
+                    let mut bytes = [0x7f; 4];
+                    bytes[..len].copy_from_slice(text.as_bytes());
+                    assert_eq!(wide_run(bytes), (class.trailing_zeros() as usize, (1 << len) - 1));
+                }
                 assert_eq!(class & set != 0, regex.is_match(text), "{pattern} on U+{:04X}", c as u32);
             }
         }
