@@ -1,7 +1,8 @@
 //! The character class of every code point, taken from the crate that tiktoken's regex engine uses.
 //!
 //! Two stages: `INDEX[code_point / 128]` names a block, `BLOCKS[block * 128 + code_point % 128]`
-//! holds the class, one bit (see `src-rust/count/unicode.rs`). Equal blocks are stored once.
+//! holds the class, one bit (see `src-rust/count/unicode.rs`). Equal blocks are stored once. The numbers of the classes'
+//! bits up to U+FFFF are stored once more without stages, for texts in which most characters take several bytes.
 
 use regex_syntax::hir::{Class, HirKind};
 use std::fmt::Write as _;
@@ -43,9 +44,12 @@ pub fn tables() -> String {
         .collect();
     assert!(blocks.len() <= 256, "block numbers no longer fit a byte");
 
+    let plane: Vec<u32> = classes[..0x1_0000].iter().map(|class| class.trailing_zeros()).collect();
     let mut source = String::new();
+    let _ = writeln!(source, "pub(crate) static BASIC_PLANE: [u8; 0x1_0000] = {plane:?};");
     let _ = writeln!(source, "pub(crate) static INDEX: [u8; {}] = {index:?};", index.len());
-    let flat = blocks.concat();
+    let mut flat = blocks.concat();
+    flat.resize(256 * BLOCK, SYMBOL);
     let _ = writeln!(source, "pub(crate) static BLOCKS: [u8; {}] = {flat:?};", flat.len());
     source
 }

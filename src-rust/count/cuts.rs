@@ -20,7 +20,7 @@
 
 use super::classify::{Leads, Masks};
 use super::pretokenize::contraction;
-use super::unicode::{BLANK, CASELESS, LOWER, MARK, NEWLINE, NUMBER, SYMBOL, UPPER, class_at};
+use super::unicode::{BLANK, CASELESS, LOWER, MARK, NEWLINE, NUMBER, SYMBOL, UPPER, wide_run};
 
 /// [`super::pretokenize::Pattern`] as a constant.
 pub(crate) const GPT2: u8 = 2;
@@ -60,25 +60,36 @@ pub(crate) fn widen<const P: u8>(
     let (caseless_3, lower_2) = (known.caseless_3 & complete, known.lower_2 & complete);
     masks.caseless |= caseless_3 | caseless_3 << 1 | caseless_3 << 2;
     masks.lower |= lower_2 | lower_2 << 1;
-    let mut mark = 0;
     let mut leads = masks.lead & complete & !(caseless_3 | lower_2);
-    while leads != 0 {
-        let i = leads.trailing_zeros();
-        leads &= leads - 1;
-        let (class, bytes) = class_at(text, at + i as usize);
-        let bits = lowest(bytes) << i;
-        // Without a branch: which class it is cannot be foreseen.
-        let when = |set: u8| if class & set != 0 { bits } else { 0 };
-        masks.upper |= when(UPPER);
-        masks.lower |= when(LOWER);
-        masks.caseless |= when(CASELESS);
-        hard |= when(NUMBER | BLANK | NEWLINE);
-        if P == GPT4O {
-            masks.symbol |= when(SYMBOL);
-            mark |= when(MARK);
-        } else {
-            masks.symbol |= when(SYMBOL | MARK);
+    // Which class it is cannot be foreseen, so nothing branches on it: each has its own mask.
+    let mut of_class = [0u64; 8];
+    let rest = text.get(at..).unwrap_or_default();
+    let mut padded;
+    let window = match rest.first_chunk() {
+        Some(window) => window,
+        None => {
+            padded = [0; 64 + 4];
+            for (to, from) in padded.iter_mut().zip(rest) {
+                *to = *from;
+            }
+            &padded
         }
+    };
+    while leads != 0 {
+        let i = leads.trailing_zeros() as usize % 64;
+        leads &= leads - 1;
+        let (class, run) = wide_run([window[i], window[i + 1], window[i + 2], window[i + 3]]);
+        of_class[class] |= run << i;
+    }
+    let of = |class: u8| of_class[class.trailing_zeros() as usize % 8];
+    masks.upper |= of(UPPER);
+    masks.lower |= of(LOWER);
+    masks.caseless |= of(CASELESS);
+    masks.symbol |= of(SYMBOL);
+    hard |= of(NUMBER) | of(BLANK) | of(NEWLINE);
+    let mark = of(MARK);
+    if P != GPT4O {
+        masks.symbol |= mark;
     }
     if P == GPT4O {
         // Marks are letters behind letters, but behind symbols they are symbols.

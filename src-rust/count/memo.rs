@@ -12,11 +12,11 @@ use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard};
 
 /// Lines of answers for pieces of up to [`SHORTEST`] bytes: at first, and at most.
-const SHORT: (usize, usize) = (1 << 8, 1 << 14);
+const SHORT: (usize, usize) = (1 << 8, 1 << 16);
 /// Sets of two lines of answers for pieces of up to [`LONGEST`] bytes: at first, and at most.
-const LONG: (usize, usize) = (1 << 6, 1 << 14);
-/// Answers for pieces of up to [`HUGEST`] bytes, such as lines drawn across a page.
-const HUGE: usize = 1 << 7;
+const LONG: (usize, usize) = (1 << 6, 1 << 15);
+/// Answers for pieces of up to [`HUGEST`] bytes: clauses of languages without spaces, lines drawn across a page.
+const HUGE: usize = 1 << 12;
 /// Longest piece that is remembered as a key.
 pub(crate) const SHORTEST: usize = 15;
 /// Longest piece that fits a cache line with its length and count.
@@ -78,6 +78,7 @@ pub(crate) struct Memo {
     short: Lines,
     /// Length, count and bytes in a line, two lines a set.
     long: Lines,
+    /// Bytes and count, two entries a set; nothing before the first is kept.
     huge: Vec<(Vec<u8>, usize)>,
 }
 
@@ -88,7 +89,8 @@ pub(crate) enum Place {
     Short(u64, Key),
     /// Hash.
     Long(u64),
-    Huge(usize),
+    /// Hash.
+    Huge(u64),
     Nowhere,
 }
 
@@ -97,7 +99,7 @@ impl Memo {
         Memo {
             short: Lines::new(SHORT.0, 4 * SHORT.0),
             long: Lines::new(2 * LONG.0, 2 * LONG.0),
-            huge: vec![(Vec::new(), 0); HUGE],
+            huge: Vec::new(),
         }
     }
 
@@ -107,9 +109,7 @@ impl Memo {
         match Key::new(piece) {
             Some(key) if piece.len() <= SHORTEST => Place::Short(key.hash(SEED), key),
             _ if piece.len() <= LONGEST => Place::Long(hash_ends(piece, SEED)),
-            _ if piece.len() <= HUGEST => {
-                Place::Huge((hash_ends(piece, SEED) >> (64 - HUGE.trailing_zeros())) as usize)
-            }
+            _ if piece.len() <= HUGEST => Place::Huge(hash_ends(piece, SEED)),
             _ => Place::Nowhere,
         }
     }
@@ -144,9 +144,9 @@ impl Memo {
                     .find(|(len, _, bytes)| bytes.get(..*len) == Some(piece))
                     .map(|(_, count, _)| count)
             }
-            Place::Huge(place) => {
-                let (bytes, count) = &self.huge[place];
-                (bytes == piece).then_some(*count)
+            Place::Huge(hash) => {
+                let set = self.huge.get(set_of_huge(hash)..).unwrap_or_default().iter().take(2);
+                set.filter(|(bytes, _)| bytes == piece).map(|(_, count)| *count).next()
             }
             Place::Nowhere => None,
         }
@@ -169,11 +169,15 @@ impl Memo {
                 }
                 keep_long(&mut self.long, hash, piece, count);
             }
-            Place::Huge(place) => {
-                let (bytes, known) = &mut self.huge[place];
-                bytes.clear();
-                bytes.extend_from_slice(piece);
-                *known = count;
+            Place::Huge(hash) => {
+                self.huge.resize_with(HUGE, Default::default);
+                let Some(set) = self.huge.get_mut(set_of_huge(hash)..) else { return };
+                let free = set.iter().take(2).position(|(bytes, _)| bytes.is_empty());
+                if let Some((bytes, known)) = set.get_mut(free.unwrap_or(hash as usize % 2)) {
+                    bytes.clear();
+                    bytes.extend_from_slice(piece);
+                    *known = count;
+                }
             }
             Place::Nowhere => {}
         }
@@ -216,6 +220,11 @@ fn keep_key(lines: &mut Lines, hash: u64, entry: Key) {
 #[inline]
 fn set_of(hash: u64, lines: &Lines) -> usize {
     (hash >> lines.shift) as usize & !1
+}
+
+/// Where the set of a hash begins among the huge.
+fn set_of_huge(hash: u64) -> usize {
+    (hash >> (64 - HUGE.trailing_zeros())) as usize & !1
 }
 
 /// Writes length, count and bytes of a piece into the set of its hash.

@@ -34,7 +34,8 @@ pub(crate) const SPACE: u8 = BLANK | NEWLINE;
 #[inline(always)]
 pub(crate) fn class(code_point: u32) -> u8 {
     let block = tables::INDEX.get(code_point as usize / 128).copied().unwrap_or(0);
-    tables::BLOCKS.get(usize::from(block) * 128 + code_point as usize % 128).copied().unwrap_or(SYMBOL)
+    // There are as many blocks as a byte has values, so nothing needs a check.
+    tables::BLOCKS[usize::from(block) * 128 + code_point as usize % 128]
 }
 
 /// Class and length in bytes of the character that starts at `at`; `(0, 0)` at the end of the text.
@@ -46,17 +47,35 @@ pub(crate) fn class_at(text: &[u8], at: usize) -> (u8, usize) {
     if lead < 0x80 {
         return (tables::BLOCKS[usize::from(lead)], 1);
     }
-    wide_class_at(text, at, lead)
+    let bytes = match text.get(at..).and_then(|rest| rest.first_chunk()) {
+        Some(bytes) => *bytes,
+        None => std::array::from_fn(|n| text.get(at + n).copied().unwrap_or(0)),
+    };
+    wide_class(bytes)
 }
 
+/// Class and length in bytes of a character of several bytes; what stands behind it does not matter.
 #[inline(always)]
-fn wide_class_at(text: &[u8], at: usize, lead: u8) -> (u8, usize) {
-    let tail = |n: usize| u32::from(text.get(at + n).copied().unwrap_or(0) & 0x3f);
-    match lead {
-        0x80..0xe0 => (class(u32::from(lead & 0x1f) << 6 | tail(1)), 2),
-        0xe0..0xf0 => (class(u32::from(lead & 0x0f) << 12 | tail(1) << 6 | tail(2)), 3),
-        _ => (class(u32::from(lead & 0x07) << 18 | tail(1) << 12 | tail(2) << 6 | tail(3)), 4),
+pub(crate) fn wide_class(bytes: [u8; 4]) -> (u8, usize) {
+    let word = u32::from_be_bytes(bytes);
+    match bytes[0] {
+        0..0xe0 => (class(word >> 18 & 0x7c0 | word >> 16 & 0x3f), 2),
+        0xe0..0xf0 => (class(word >> 12 & 0xf000 | word >> 10 & 0xfc0 | word >> 8 & 0x3f), 3),
+        _ => (class(word >> 6 & 0x1c_0000 | word >> 4 & 0x3_f000 | word >> 2 & 0xfc0 | word & 0x3f), 4),
     }
+}
+
+/// The number of the bit of a class, and a bit for each byte, of a character of several bytes; what stands behind it does
+/// not matter.
+#[inline(always)]
+pub(crate) fn wide_run(bytes: [u8; 4]) -> (usize, u64) {
+    let word = u32::from_be_bytes(bytes);
+    let (place, run) = match bytes[0] {
+        0..0xe0 => (word >> 18 & 0x7c0 | word >> 16 & 0x3f, 0b11),
+        0xe0..0xf0 => (word >> 12 & 0xf000 | word >> 10 & 0xfc0 | word >> 8 & 0x3f, 0b111),
+        _ => return (wide_class(bytes).0.trailing_zeros() as usize % 8, 0b1111),
+    };
+    (usize::from(tables::BASIC_PLANE[place as usize % 0x1_0000]) % 8, run)
 }
 
 #[cfg(test)]
@@ -83,6 +102,11 @@ mod tests {
                 let text = &*c.encode_utf8(&mut utf8);
                 let (class, len) = class_at(text.as_bytes(), 0);
                 assert_eq!(len, text.len());
+                if len > 1 {
+                    let mut bytes = [0x7f; 4];
+                    bytes[..len].copy_from_slice(text.as_bytes());
+                    assert_eq!(wide_run(bytes), (class.trailing_zeros() as usize, (1 << len) - 1));
+                }
                 assert_eq!(class & set != 0, regex.is_match(text), "{pattern} on U+{:04X}", c as u32);
             }
         }
