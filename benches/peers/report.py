@@ -1,0 +1,92 @@
+"""The results as JSON and as tables for the documents."""
+
+from __future__ import annotations
+
+import json
+import platform
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from results import Row
+
+
+def number(value: float) -> str:
+    """Three digits that count."""
+    if value == 0:
+        return "gives up"
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if value < 10 else f"{value:.1f}"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()
+
+
+def conditions(versions: dict[str, str], missing: dict[str, str], wheel: str, command: str) -> dict[str, Any]:
+    """When and where, and of what."""
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "command": command,
+        "processor": _processor(),
+        "python": platform.python_version(),
+        "wheel": wheel,
+        "versions": versions,
+        "missing": missing,
+    }
+
+
+def as_json(rows: list[Row], about: dict[str, Any]) -> str:
+    """Everything."""
+    return json.dumps(about | {"rows": [row.as_json() for row in rows]}, indent=1, ensure_ascii=False) + "\n"
+
+
+def as_markdown(rows: list[Row], about: dict[str, Any]) -> str:
+    """A table a measure."""
+    versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
+    out = [
+        f"`{about['command']}`, {about['date']}, {about['processor']}, Python {about['python']}, {about['wheel']}.",
+        f"{versions}.",
+    ]
+    out += [f"Missing: {name} ({why})." for name, why in about["missing"].items()]
+    out += ["CPU time, one thread, best of interleaved rounds; a ratio is to the fastest exact peer. ✓ reached, ✗ not.", ""]
+    for (measure, unit), group in groupby(rows, key=lambda row: (row.measure, row.unit)):
+        out += _table(measure, unit, list(group))
+    return "\n".join(out) + "\n"
+
+
+def _table(measure: str, unit: str, rows: list[Row]) -> list[str]:
+    names = list(dict.fromkeys(name for row in rows for name in row.values))
+    judged = any(row.verdict() for row in rows)
+    compared = any(row.ratio() for row in rows)
+    head = [f"{measure}, {unit}", *names, *(["ratio"] if compared else []), *(["must", "moonshot"] if judged else [])]
+    out = ["| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|"]
+    for row in rows:
+        cells = [row.sample, *(_cell(row, name) for name in names)]
+        if compared:
+            ratio = row.ratio()
+            cells.append(f"**{ratio:.2f}** ({row.fastest()})" if ratio else "")
+        if judged:
+            verdict = row.verdict()
+            cells += [_goal(verdict, "must"), _goal(verdict, "moonshot")]
+        out.append("| " + " | ".join(cells) + " |")
+    return [*out, ""]
+
+
+def _cell(row: Row, name: str) -> str:
+    if name not in row.values:
+        return ""
+    text = number(row.values[name])
+    return f"{text} (not exact)" if name in row.not_exact and row.values[name] else text
+
+
+def _goal(verdict: dict[str, Any], name: str) -> str:
+    if not verdict:
+        return ""
+    return f"{verdict[name]:g} {'✓' if verdict[f'{name}_reached'] else '✗'}"
