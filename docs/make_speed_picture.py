@@ -81,10 +81,11 @@ class Canvas:
     def svg(self) -> str:
         """The picture."""
         height = self.y + 14
+        card = f'width="{WIDTH - 1}" height="{height - 1:.1f}" rx="8" fill="{CARD}" stroke="{GRID}"'
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" font-family="{FONT}" '
             f'font-size="12" role="img" aria-label="Speed of foldline beside other tokenizers">\n'
-            f'<rect x="0.5" y="0.5" width="{WIDTH - 1}" height="{height - 1:.1f}" rx="8" fill="{CARD}" stroke="{GRID}"/>\n'
+            f'<rect x="0.5" y="0.5" {card}/>\n'
             + "\n".join(self.parts)
             + "\n</svg>\n"
         )
@@ -166,7 +167,7 @@ def ratios(canvas: Canvas, rows: list[Row]) -> None:
     values = [row["ratio"] for group in by_measure.values() for row in group]
     marks = [mark for mark in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if mark <= max(values) * 1.5]
     marks = [mark for mark in marks if mark >= min(*values, 0.5) / 1.5]
-    place = scale(marks[0], max(marks[-1], max(values)))
+    place = scale(marks[0], max(marks[-1], *values))
     grid(canvas, place, marks, ROW * len(by_measure))
     for measure, group in by_measure.items():
         y = canvas.y + ROW / 2
@@ -174,7 +175,9 @@ def ratios(canvas: Canvas, rows: list[Row]) -> None:
         canvas.text(LEFT - 10, y + 4, measure, anchor="end")
         canvas.line(place(worst["ratio"]), y, place(best["ratio"]), y, COLOURS["foldline"], style='stroke-width="2"')
         canvas.dot(place(worst["ratio"]), y, COLOURS["foldline"], hollow=False, large=True)
-        canvas.text(place(best["ratio"]) + 9, y + 4, f"{worst['ratio']:.1f} ({worst['fastest']})", style='font-size="10"')
+        canvas.text(
+            place(best["ratio"]) + 9, y + 4, f"{worst['ratio']:.1f} ({worst['fastest']})", style='font-size="10"'
+        )
         canvas.y += ROW
 
 
@@ -188,7 +191,9 @@ def hostile(canvas: Canvas, rows: list[Row]) -> None:
     legend(canvas, names)
     canvas.y += 8
     values = [value for row in rows for value in row["values"].values() if value]
-    marks = [10.0**power for power in range(math.floor(math.log10(min(values))), math.ceil(math.log10(max(values))) + 1)]
+    marks = [
+        10.0**power for power in range(math.floor(math.log10(min(values))), math.ceil(math.log10(max(values))) + 1)
+    ]
     place = scale(marks[0], marks[-1])
     grid(canvas, place, marks, ROW * len(rows))
     for row in rows:
@@ -198,9 +203,7 @@ def hostile(canvas: Canvas, rows: list[Row]) -> None:
         for name in reversed(names):
             value = row["values"].get(name)
             if value:
-                canvas.dot(
-                    place(value), y, COLOURS[name], hollow=name in row["not_exact"], large=name == "foldline"
-                )
+                canvas.dot(place(value), y, COLOURS[name], hollow=name in row["not_exact"], large=name == "foldline")
             elif value is not None:
                 canvas.cross(LEFT - 2 + 10 * crossed, y, COLOURS[name])
                 crossed += 1

@@ -43,7 +43,14 @@ def build() -> Path:
 def run(binary: Path, case: str, repeats: int) -> tuple[int, str, str]:
     """Instructions of a whole run, its checksum and its engine."""
     with tempfile.TemporaryDirectory() as folder:
-        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", str(binary), case, str(repeats)]
+        command = [
+            "valgrind",
+            "--tool=callgrind",
+            f"--callgrind-out-file={folder}/out",
+            str(binary),
+            case,
+            str(repeats),
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     collected = re.search(r"Collected\s*:\s*(\d+)", done.stderr)
     if done.returncode or not collected:

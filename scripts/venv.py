@@ -97,7 +97,7 @@ def repin(venv: Path, constraints: Path, who: str) -> None:
 
 def update(venv: Path, batches: list[list[str]], constraints: Path) -> None:
     """Make the environment anew if it is out of date. The mark comes last: half a one never counts."""
-    requirements = sum(batches, [])
+    requirements = [requirement for batch in batches for requirement in batch]
     state = [sys.executable, sys.version, str(venv), *requirements, constraints.read_text(encoding="utf-8")]
     key = hashlib.sha256("\n".join(state).encode()).hexdigest()
     mark = venv / MARK
@@ -119,7 +119,11 @@ def main() -> int:
     args = parser.parse_args()
 
     venv = args.venv.absolute()
-    batches, constraints, who = [wanted_requirements(args.build, args.extra)], CONSTRAINTS, "`make test` and `make demo`"
+    batches, constraints, who = (
+        [wanted_requirements(args.build, args.extra)],
+        CONSTRAINTS,
+        "`make test` and `make demo`",
+    )
     if args.file:
         batches = [[line] for line in requirements_of_file(args.file)]
         constraints, who = args.file.parent / "constraints.txt", "`make bench` and `make bench-peers`"

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy  # noqa: F401  What comes with it is not counted.
+import numpy as np  # noqa: F401  What comes with it is not counted.
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -209,4 +209,3 @@ ALL = (FOLDLINE, *PEERS)
 def by_name(name: str) -> Peer:
     """The peer of a name."""
     return next(peer for peer in ALL if peer.name == name)
-

@@ -73,7 +73,9 @@ def threads(peers: list[Peer]) -> Iterator[Row]:
     speeds = {name: result["bytes"] / result["two_s"] / 1e6 for name, result in right.items()}
     speed_up = {name: result["one_s"] / result["two_s"] for name, result in right.items()}
     yield Row("two threads", f"{encoding} batch", "MB/s on the clock", True, speeds, "threads against peers", wrong)
-    yield Row("two threads", f"{encoding} speed-up", "times", True, speed_up, "threads, speed-up", wrong, list(speed_up))
+    yield Row(
+        "two threads", f"{encoding} speed-up", "times", True, speed_up, "threads, speed-up", wrong, list(speed_up)
+    )
 
 
 def sizes(peers: list[Peer]) -> Iterator[Row]:

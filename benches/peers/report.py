@@ -55,7 +55,10 @@ def as_markdown(rows: list[Row], about: dict[str, Any]) -> str:
         f"{versions}.",
     ]
     out += [f"Missing: {name} ({why})." for name, why in about["missing"].items()]
-    out += ["CPU time, one thread, best of interleaved rounds; a ratio is to the fastest exact peer. ✓ reached, ✗ not.", ""]
+    out += [
+        "CPU time, one thread, best of interleaved rounds; a ratio is to the fastest exact peer. ✓ reached, ✗ not.",
+        "",
+    ]
     for (measure, unit), group in groupby(rows, key=lambda row: (row.measure, row.unit)):
         out += _table(measure, unit, list(group))
     return "\n".join(out) + "\n"

@@ -132,7 +132,7 @@ def _translations(language: str) -> Iterator[str]:
         return
     for path in sorted(Path(django.__file__).parent.glob(f"**/{language}/LC_MESSAGES/*.mo")):
         with path.open("rb") as file:
-            catalogue = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]  # noqa: SLF001
+            catalogue = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]
         yield from (text for key, text in catalogue.items() if key and isinstance(text, str))
 
 
