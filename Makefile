@@ -139,13 +139,13 @@ bench: bench-venv ## the benchmarks of foldline, on the release build
 	$(call say,benchmarks: Rust)
 	@cargo bench --locked --bench count --bench throughput
 	$(call say,benchmarks: Python)
-	@TIKTOKEN_CACHE_DIR='$(CURDIR)/.venv-bench/tiktoken-cache' $(BENCH_PY) -m pytest benches/python \
+	@$(BENCH_PY) -m pytest benches/python \
 	    --benchmark-enable --benchmark-only -o python_files='bench_*.py'
 
 .PHONY: bench-peers
 bench-peers: bench-venv ## foldline beside other libraries, on the release wheel (QUICK=1); out/peers, docs/speed.svg
 	$(call say,foldline beside other libraries)
-	@TIKTOKEN_CACHE_DIR='$(CURDIR)/.venv-bench/tiktoken-cache' $(BENCH_PY) benches/peers $(if $(QUICK),--quick)
+	@unset TIKTOKEN_CACHE_DIR; $(BENCH_PY) benches/peers $(if $(QUICK),--quick)
 	@$(if $(QUICK),,$(BENCH_PY) docs/make_speed_picture.py out/peers/peers.json)
 
 .PHONY: pins

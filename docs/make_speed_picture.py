@@ -85,9 +85,7 @@ class Canvas:
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" font-family="{FONT}" '
             f'font-size="12" role="img" aria-label="Speed of foldline beside other tokenizers">\n'
-            f'<rect x="0.5" y="0.5" {card}/>\n'
-            + "\n".join(self.parts)
-            + "\n</svg>\n"
+            f'<rect x="0.5" y="0.5" {card}/>\n' + "\n".join(self.parts) + "\n</svg>\n"
         )
 
 

@@ -18,6 +18,8 @@ from pathlib import Path
 
 os.environ["RAYON_NUM_THREADS"] = "1"  # Else peers would start threads for a batch on one.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(Path(sys.prefix) / "tiktoken-cache"))
+os.environ["CUSTOM_TIKTOKEN_CACHE_DIR"] = os.environ["TIKTOKEN_CACHE_DIR"]  # Else litellm sets another one for all.
 
 import processes
 import report

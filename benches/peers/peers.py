@@ -180,7 +180,11 @@ def _rs_bpe(encoding: str) -> Count:
 def _bpe_openai(encoding: str) -> Count:
     import bpe_openai
 
-    encode = bpe_openai.get_encoding(encoding).encode_ordinary
+    peer = bpe_openai.get_encoding(encoding)
+    runtime = getattr(peer, "_runtime", None)
+    if runtime is not None:
+        runtime.config.chunk_limit = sys.maxsize  # It refuses texts of more than 200,000 tokens.
+    encode = peer.encode_ordinary
     return lambda text: len(encode(text))
 
 

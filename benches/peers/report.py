@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import platform
 from datetime import UTC, datetime
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +58,8 @@ def as_markdown(rows: list[Row], about: dict[str, Any]) -> str:
         "CPU time, one thread, best of interleaved rounds; a ratio is to the fastest exact peer. ✓ reached, ✗ not.",
         "",
     ]
-    for (measure, unit), group in groupby(rows, key=lambda row: (row.measure, row.unit)):
-        out += _table(measure, unit, list(group))
+    for measure, unit in dict.fromkeys((row.measure, row.unit) for row in rows):
+        out += _table(measure, unit, [row for row in rows if (row.measure, row.unit) == (measure, unit)])
     return "\n".join(out) + "\n"
 
 
@@ -84,7 +83,7 @@ def _table(measure: str, unit: str, rows: list[Row]) -> list[str]:
 
 def _cell(row: Row, name: str) -> str:
     if name not in row.values:
-        return ""
+        return "fails" if name in row.not_exact else ""
     text = number(row.values[name])
     return f"{text} (not exact)" if name in row.not_exact and row.values[name] else text
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -83,15 +83,19 @@ class Row:
 
 
 def agree(
-    contenders: Mapping[str, Callable[[], Any]], expected: Any, equal: Callable[[Any, Any], bool] = lambda a, b: a == b
+    contenders: dict[str, Callable[[], Any]], expected: Any, equal: Callable[[Any, Any], bool] = lambda a, b: a == b
 ) -> list[str]:
-    """The contenders whose result is not the expected one, before anything is measured. foldline's must be."""
+    """The contenders whose result is not the expected one, before anything is measured. foldline's must be.
+
+    One that raises has not counted: it is taken out of the contenders, too.
+    """
     wrong = []
-    for name, work in contenders.items():
+    for name, work in list(contenders.items()):
         try:
             right = equal(work(), expected)
-        except Exception:  # A peer that raises has not counted.
+        except Exception:
             right = False
+            del contenders[name]
         if not right:
             wrong.append(name)
     if "foldline" in wrong:

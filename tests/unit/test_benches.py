@@ -116,6 +116,7 @@ def test_a_bound_judges_foldline_alone(peers: Any) -> None:
 def test_a_peer_that_raises_or_differs_is_not_exact(peers: Any) -> None:
     work = {"foldline": lambda: 3, "right": lambda: 3, "wrong": lambda: 4, "raises": lambda: 1 // 0}
     assert peers("results").agree(work, 3) == ["wrong", "raises"]
+    assert list(work) == ["foldline", "right", "wrong"]  # What raises cannot be timed.
 
 
 def test_nothing_is_measured_where_foldline_differs(peers: Any) -> None:
