@@ -68,12 +68,12 @@ def present() -> tuple[list[Peer], dict[str, str], dict[str, str]]:
 
 def measures(peers: list[Peer], *, quick: bool) -> dict[str, Callable[[], Iterator[Row]]]:
     """Every measure by its name, in order."""
-    rounds = 3 if quick else 15
+    rounds = 3 if quick else 9
     return {
         "texts": lambda: warm.texts(peers, rounds),
         "messages": lambda: warm.messages(peers, rounds),
         "estimates": lambda: warm.estimates(rounds),
-        "cold": lambda: processes.cold(peers, 2 if quick else 7),
+        "cold": lambda: processes.cold(peers, 2 if quick else 5),
         "threads": lambda: processes.threads(peers),
         "sizes": lambda: processes.sizes(peers),
         "linearity": lambda: processes.linearity(1 << (21 if quick else 24), 1 if quick else 3),

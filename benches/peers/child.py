@@ -75,7 +75,7 @@ def hostile(peer_name: str, encoding: str, first: str) -> None:
     count("hello")
     for family in FAMILIES[FAMILIES.index(first) :]:
         best, tokens = float("inf"), []
-        for seed in range(2):
+        for seed in range(3):
             text = make(family, MEGABYTE, seed)
             start = time.process_time_ns()
             try:

@@ -157,7 +157,7 @@ def test_texts_have_their_size_and_differ_by_seed(peers: Any) -> None:
     for family in texts.FAMILIES:
         one, other = texts.hostile(family, 6_000, 0), texts.hostile(family, 6_000, 1)
         assert 0.98 * 6_000 <= len(one.encode()) <= 6_000
-        assert (one == other) == (family in ("spaces", "newlines", "^"))
+        assert one != other  # Nothing that was remembered of one helps with the other.
     assert texts.pieces("añb" * 3, 3, 2) == ["añ", "bañ"[:2]]
     assert texts.cut("añ", 2) == "a"
 
