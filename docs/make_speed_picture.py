@@ -90,8 +90,8 @@ class Canvas:
 
 
 def number(value: float) -> str:
-    """Three digits that count."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2g}"
+    """As many digits as count."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 1 else f"{value:.2f}"
 
 
 def legend(canvas: Canvas, names: list[str]) -> None:
@@ -163,8 +163,8 @@ def ratios(canvas: Canvas, rows: list[Row]) -> None:
     )
     canvas.y += 6
     values = [row["ratio"] for group in by_measure.values() for row in group]
-    marks = [mark for mark in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if mark <= max(values) * 1.5]
-    marks = [mark for mark in marks if mark >= min(*values, 0.5) / 1.5]
+    low, high = min(*values, 0.5) / 2.5, max(values) * 1.5
+    marks = [mark * 10.0**power for power in range(-2, 4) for mark in (1, 2, 5) if low <= mark * 10.0**power <= high]
     place = scale(marks[0], max(marks[-1], *values))
     grid(canvas, place, marks, ROW * len(by_measure))
     for measure, group in by_measure.items():
@@ -174,7 +174,7 @@ def ratios(canvas: Canvas, rows: list[Row]) -> None:
         canvas.line(place(worst["ratio"]), y, place(best["ratio"]), y, COLOURS["foldline"], style='stroke-width="2"')
         canvas.dot(place(worst["ratio"]), y, COLOURS["foldline"], hollow=False, large=True)
         canvas.text(
-            place(best["ratio"]) + 9, y + 4, f"{worst['ratio']:.1f} ({worst['fastest']})", style='font-size="10"'
+            place(best["ratio"]) + 9, y + 4, f"{number(worst['ratio'])} ({worst['fastest']})", style='font-size="10"'
         )
         canvas.y += ROW
 

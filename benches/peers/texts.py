@@ -169,7 +169,7 @@ def hostile(family: str, size: int, seed: int) -> str:
         case "random bytes":
             return cut(rng.randbytes(size).decode("latin-1"), size)
         case "base64":
-            return base64.b64encode(rng.randbytes(size * 3 // 4)).decode()
+            return base64.b64encode(rng.randbytes(size * 3 // 4)).decode()[:size]
         case "alternating case":
             return (letter + letter.upper()) * (size // 2)
         case "emoji joiners":
