@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from results import Row
+from results import TARGETS, Row
 
 
 def number(value: float) -> str:
@@ -58,9 +58,37 @@ def as_markdown(rows: list[Row], about: dict[str, Any]) -> str:
         "CPU time, one thread, best of interleaved rounds; a ratio is to the fastest exact peer. ✓ reached, ✗ not.",
         "",
     ]
+    out += _summary(rows)
     for measure, unit in dict.fromkeys((row.measure, row.unit) for row in rows):
         out += _table(measure, unit, [row for row in rows if (row.measure, row.unit) == (measure, unit)])
     return "\n".join(out) + "\n"
+
+
+def _summary(rows: list[Row]) -> list[str]:
+    """A line a target: the worst sample and the best, ready for TRUST.md."""
+    out = ["| measure | worst | best | must | moonshot |", "|---|---|---|---:|---:|"]
+    for target in dict.fromkeys(row.target for row in rows if row.verdict()):
+        judged = [row for row in rows if row.target == target]
+        if target in TARGETS:
+            ranked = sorted((row for row in judged if row.ratio() is not None), key=lambda row: row.ratio() or 0.0)
+        else:
+            ranked = sorted(judged, key=lambda row: row.ours, reverse=not judged[0].higher_is_better)
+        if not ranked:
+            continue
+        # What the worst sample did not reach, the measure did not.
+        verdict = ranked[0].verdict()
+        ends = [_end(row, by_ratio=target in TARGETS) for row in (ranked[0], ranked[-1])]
+        out.append(f"| {target} | {ends[0]} | {ends[1]} | {_goal(verdict, 'must')} | {_goal(verdict, 'moonshot')} |")
+    return [*out, ""] if len(out) > 2 else []
+
+
+def _end(row: Row, *, by_ratio: bool) -> str:
+    """One end of a measure: what was found, on which sample, against whom."""
+    if not by_ratio:
+        return f"{number(row.ours)} ({row.sample})"
+    best = row.fastest() or ""
+    values = f"{number(row.ours)} to {number(row.values[best])} {row.unit}"
+    return f"**{row.ratio():.2f}** ({row.sample}: {values}, {best})"
 
 
 def _table(measure: str, unit: str, rows: list[Row]) -> list[str]:

@@ -168,6 +168,21 @@ def test_interleaved_rounds_run_every_contender(peers: Any) -> None:
     assert best.keys() == {"a", "b"} == set(ran)
 
 
+def test_the_summary_gives_the_worst_sample(peers: Any) -> None:
+    report, results = peers("report"), peers("results")
+    target = "1 MB documents"
+    rows = [
+        results.Row(target, "prose", "MB/s", True, {"foldline": 900.0, "a": 300.0}, target),
+        results.Row(target, "code", "MB/s", True, {"foldline": 400.0, "a": 500.0}, target),
+        results.Row("resident", "o200k_base", "MB", False, {"foldline": 5.0}, "resident, MB"),
+        results.Row("resident", "cl100k_base", "MB", False, {"foldline": 7.0}, "resident, MB"),
+    ]
+    table = report.as_markdown(rows, report.conditions({}, {}, "a.whl", "make bench-peers"))
+    ends = "**0.80** (code: 400 to 500 MB/s, a) | **3.00** (prose: 900 to 300 MB/s, a)"
+    assert f"| {target} | {ends} | 2 ✗ | 2.5 ✗ |" in table
+    assert "| resident, MB | 7 (cl100k_base) | 5 (o200k_base) | 12 ✓ | 6 ✗ |" in table
+
+
 def test_a_table_names_what_is_not_exact_and_what_is_missing(peers: Any) -> None:
     report, results = peers("report"), peers("results")
     values = {"foldline": 900.0, "gigatoken": 450.0, "splintr": 200.0}
