@@ -166,7 +166,10 @@ def ratios(canvas: Canvas, rows: list[Row]) -> None:
     low, high = min(*values, 0.5) / 2.5, max(values) * 1.5
     marks = [mark * 10.0**power for power in range(-2, 4) for mark in (1, 2, 5) if low <= mark * 10.0**power <= high]
     place = scale(marks[0], max(marks[-1], *values))
-    grid(canvas, place, marks, ROW * len(by_measure))
+    tie = place(1)
+    canvas.line(tie, canvas.y + 6, tie, canvas.y + 6 + ROW * len(by_measure), FAINT, style='stroke-width="2"')
+    grid(canvas, place, [mark for mark in marks if mark != 1], ROW * len(by_measure))
+    canvas.text(tie, canvas.y - 6, "1", anchor="middle", style='font-size="10"')
     for measure, group in by_measure.items():
         y = canvas.y + ROW / 2
         worst, best = min(group, key=lambda r: r["ratio"]), max(group, key=lambda r: r["ratio"])
