@@ -34,7 +34,7 @@ say = @printf '\n== %s\n' '$(1)'
 
 .PHONY: help
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: wheel ## build the release wheel, install it into .venv-demo and run examples/demo.py
@@ -116,21 +116,42 @@ soak: develop ## property tests and the oracle with many more cases: hours
 	@$(PY) scripts/tiktoken_cache.py .venv/tiktoken-cache
 	@HYPOTHESIS_PROFILE=deep FOLDLINE_ORACLE_CASES=$${FOLDLINE_ORACLE_CASES:-50000} \
 	    $(PY) -m pytest -n $(PYTEST_WORKERS) --timeout 0
+	@$(MAKE) exactness
 
-.PHONY: bench
-bench: wheel ## the benchmarks, on the release build
-	$(call say,benchmarks: Rust)
-	@if compgen -G 'benches/rust/*.rs' >/dev/null; then cargo bench --locked; else echo 'none'; fi
-	$(call say,benchmarks: Python)
-	@'$(PYTHON)' scripts/venv.py .venv-bench --extra test
+.PHONY: exactness
+exactness: tools ## counts against tiktoken-rs on 10 million strings an encoding (STRINGS=…): minutes
+	$(call say,counts against tiktoken-rs)
+	@cargo bench --locked --bench exactness -- --strings $${STRINGS:-10000000}
+
+.PHONY: instructions
+instructions: tools ## instructions of fixed work against benches/instructions.json, under valgrind (UPDATE=1 records)
+	$(call say,instructions of fixed work)
+	@'$(PYTHON)' scripts/instructions.py $(if $(UPDATE),--update)
+
+.PHONY: bench-venv
+bench-venv: wheel
+	@'$(PYTHON)' scripts/venv.py .venv-bench --file benches/peers/requirements.txt
 	@$(BENCH_PY) -m pip install --quiet --force-reinstall --no-deps dist/foldline-*.whl
 	@$(BENCH_PY) scripts/tiktoken_cache.py .venv-bench/tiktoken-cache
-	@if compgen -G 'benches/python/*.py' >/dev/null; then TIKTOKEN_CACHE_DIR='$(CURDIR)/.venv-bench/tiktoken-cache' \
-	    $(BENCH_PY) -m pytest benches/python --benchmark-enable --benchmark-only -o python_files='*.py'; else echo 'none'; fi
+
+.PHONY: bench
+bench: bench-venv ## the benchmarks of foldline, on the release build
+	$(call say,benchmarks: Rust)
+	@cargo bench --locked --bench count --bench throughput
+	$(call say,benchmarks: Python)
+	@$(BENCH_PY) -m pytest benches/python \
+	    --benchmark-enable --benchmark-only -o python_files='bench_*.py'
+
+.PHONY: bench-peers
+bench-peers: bench-venv ## foldline beside other libraries, on the release wheel (QUICK=1); out/peers, docs/speed.svg
+	$(call say,foldline beside other libraries)
+	@unset TIKTOKEN_CACHE_DIR; $(BENCH_PY) benches/peers $(if $(QUICK),--quick)
+	@$(if $(QUICK),,$(BENCH_PY) docs/make_speed_picture.py out/peers/peers.json)
 
 .PHONY: pins
 pins: tools ## look up the newest versions and write them to constraints.txt
 	@'$(PYTHON)' scripts/venv.py .venv-pins --build --extra dev --repin
+	@'$(PYTHON)' scripts/venv.py .venv-pins --file benches/peers/requirements.txt --repin
 	@rm -rf .venv-pins
 
 .PHONY: tools

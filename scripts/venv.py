@@ -2,11 +2,14 @@
 """Make a virtual environment hold exactly what a part of pyproject.toml asks for, at pinned versions.
 
     python scripts/venv.py DIR [--build] [--extra NAME]... [--repin]
+    python scripts/venv.py DIR --file REQUIREMENTS [--repin]
 
 `--build` installs the build requirements, `--extra` the project's dependencies and those of an extra; the
 project itself is never installed here. Nothing is done while Python, this folder, the requirements and
 constraints.txt are what they were: otherwise DIR is made anew. `--repin` takes the newest versions instead
-and writes them to constraints.txt. Standard library only, and any pip will do.
+and writes them to constraints.txt. With `--file` the requirements are those of a file, one a line, and the versions
+are in constraints.txt beside it; each is installed for itself, and one that cannot be installed is named and left
+out. Standard library only, and any pip will do.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = ROOT / "constraints.txt"
 CONSTRAINTS_HEADER = """\
-# The versions that `make test` and `make demo` install: what pip resolved on Linux with Python {version}.
+# The versions that {who} install: what pip resolved on Linux with Python {version}.
 # Written by `make pins`. Platform-neutral: no hashes, no markers, no addresses.
 """
 MARK = "made-for.sha256"
@@ -54,43 +57,55 @@ def wanted_requirements(build: bool, extras: list[str]) -> list[str]:
     return sorted(wanted)
 
 
+def requirements_of_file(path: Path) -> list[str]:
+    """The requirements that a file names, one a line."""
+    lines = (line.partition("#")[0].strip() for line in path.read_text(encoding="utf-8").splitlines())
+    return [line for line in lines if line]
+
+
 def python_of(venv: Path) -> Path:
     """The interpreter of a virtual environment."""
     return venv / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
 
 
-def make(venv: Path, requirements: list[str], pip_options: list[str]) -> None:
-    """Make the environment anew."""
+def make(venv: Path, batches: list[list[str]], pip_options: list[str]) -> bool:
+    """Make the environment anew; whether all batches of requirements were installed."""
     shutil.rmtree(venv, ignore_errors=True)
     try:
         subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
     except subprocess.CalledProcessError:
         sys.exit(f"{sys.executable} cannot make virtual environments (on Debian: install python3-venv)")
     (venv / ".gitignore").write_text("*\n", encoding="utf-8")
-    if requirements:
-        pip = [str(python_of(venv)), "-m", "pip", "--disable-pip-version-check"]
-        subprocess.run([*pip, "install", "--quiet", *pip_options, *requirements], check=True)
+    pip = [str(python_of(venv)), "-m", "pip", "--disable-pip-version-check"]
+    missing = []
+    for batch in filter(None, batches):
+        done = subprocess.run([*pip, "install", "--quiet", *pip_options, *batch], check=len(batches) == 1)
+        missing += batch if done.returncode else []
+    for requirement in missing:
+        print(f"{venv.name}: {requirement} cannot be installed", file=sys.stderr, flush=True)
+    return not missing
 
 
-def repin(venv: Path) -> None:
-    """Write what an environment holds to constraints.txt."""
+def repin(venv: Path, constraints: Path, who: str) -> None:
+    """Write what an environment holds to the file of constraints."""
     freeze = [str(python_of(venv)), "-m", "pip", "--disable-pip-version-check", "freeze"]
     frozen = subprocess.run(freeze, check=True, stdout=subprocess.PIPE, text=True).stdout
     pins = sorted((line for line in frozen.splitlines() if "==" in line), key=str.lower)
-    header = CONSTRAINTS_HEADER.format(version=".".join(map(str, sys.version_info[:2])))
-    CONSTRAINTS.write_text(header + "\n".join(pins) + "\n", encoding="utf-8")
+    header = CONSTRAINTS_HEADER.format(who=who, version=".".join(map(str, sys.version_info[:2])))
+    constraints.write_text(header + "\n".join(pins) + "\n", encoding="utf-8")
 
 
-def update(venv: Path, requirements: list[str]) -> None:
+def update(venv: Path, batches: list[list[str]], constraints: Path) -> None:
     """Make the environment anew if it is out of date. The mark comes last: half a one never counts."""
-    state = [sys.executable, sys.version, str(venv), *requirements, CONSTRAINTS.read_text(encoding="utf-8")]
+    requirements = [requirement for batch in batches for requirement in batch]
+    state = [sys.executable, sys.version, str(venv), *requirements, constraints.read_text(encoding="utf-8")]
     key = hashlib.sha256("\n".join(state).encode()).hexdigest()
     mark = venv / MARK
     if python_of(venv).exists() and mark.exists() and mark.read_text(encoding="utf-8") == key:
         return
     print(f"{venv.name}: making the environment ({len(requirements)} requirements)", flush=True)
-    make(venv, requirements, ["--constraint", str(CONSTRAINTS)])
-    mark.write_text(key, encoding="utf-8")
+    if make(venv, batches, ["--constraint", str(constraints)]):
+        mark.write_text(key, encoding="utf-8")
 
 
 def main() -> int:
@@ -99,17 +114,25 @@ def main() -> int:
     parser.add_argument("venv", type=Path)
     parser.add_argument("--build", action="store_true", help="install what the build needs")
     parser.add_argument("--extra", action="append", default=[], help="install what this extra needs")
+    parser.add_argument("--file", type=Path, help="install what this file names, each line for itself")
     parser.add_argument("--repin", action="store_true", help="take the newest versions and pin those")
     args = parser.parse_args()
 
     venv = args.venv.absolute()
-    requirements = wanted_requirements(args.build, args.extra)
+    batches, constraints, who = (
+        [wanted_requirements(args.build, args.extra)],
+        CONSTRAINTS,
+        "`make test` and `make demo`",
+    )
+    if args.file:
+        batches = [[line] for line in requirements_of_file(args.file)]
+        constraints, who = args.file.parent / "constraints.txt", "`make bench` and `make bench-peers`"
     try:
         if args.repin:
-            make(venv, requirements, [])
-            repin(venv)
+            make(venv, batches, [])
+            repin(venv, constraints, who)
         else:
-            update(venv, requirements)
+            update(venv, batches, constraints)
     except subprocess.CalledProcessError as error:
         return error.returncode
     except KeyboardInterrupt:

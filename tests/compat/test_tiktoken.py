@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import foldline as fl
 
-ENCODINGS = ("o200k_base", "cl100k_base")
+ENCODINGS = ("o200k_base", "o200k_harmony", "cl100k_base", "p50k_base", "r50k_base")
 CASES = int(os.environ.get("FOLDLINE_TIKTOKEN_CASES", "3000"))
 
 # fmt: off
@@ -39,6 +39,17 @@ TEXTS = st.one_of(
     st.lists(WORDS, max_size=25).map("".join),
     st.tuples(st.sampled_from("a^ \n1你e\u0301"), st.integers(1, 600)).map(lambda pair: pair[0] * pair[1]),
 )
+
+
+@pytest.mark.parametrize("name", tiktoken.list_encoding_names())
+def test_I11_every_encoding_of_tiktoken_is_compared_or_refused(name: str) -> None:
+    """No encoding is offered that the tests below leave out; those of edits and of GPT-2 are not offered."""
+    if name in ENCODINGS:
+        assert fl.TokenCounter(name).name == name
+        return
+    assert name in ("gpt2", "p50k_edit")
+    with pytest.raises(fl.errors.ConfigError):
+        fl.TokenCounter(name)
 
 
 @pytest.mark.parametrize("name", ENCODINGS)

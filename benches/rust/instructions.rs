@@ -1,0 +1,236 @@
+//! What `scripts/instructions.py` runs under callgrind: fixed work on fixed texts, so that the instructions it takes
+//! can be held against a budget.
+//!
+//! ```text
+//! instructions --list             the cases, one a line
+//! instructions CASE REPEATS       does the work so many times and prints a checksum and the engine
+//! ```
+//!
+//! The instructions of one repeat are the difference of two runs. Callgrind knows no AVX-512, so the AVX2 engine runs,
+//! on every processor that has it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a measurement that cannot be made stops"
+)]
+
+use foldline::count::counter::{Counts, count_transcript};
+use foldline::count::encoding::Encoding;
+use foldline::count::exact::ExactCounter;
+use foldline::count::heuristics::Heuristic;
+use foldline::formats::{Format, claude_code, read_messages};
+use foldline::json::with_document;
+use foldline::plan::{Keep, Outcome, Request, plan};
+use foldline::rules::{Pins, analyze};
+use foldline::transcript::Transcript;
+use serde_json::Value;
+use std::hint::black_box;
+use std::path::Path;
+
+const LANGUAGES: &str = include_str!("languages.txt");
+const LONG: usize = 100_000;
+const SHORT: usize = 200;
+const SHORT_TEXTS: usize = 100;
+const HOSTILE: usize = 65_536;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    match arguments.as_slice() {
+        [list] if list == "--list" => CASES.iter().for_each(|(name, _)| println!("{name}")),
+        [name, repeats] => run(name, repeats.parse().expect("REPEATS is a number")),
+        // `cargo bench` without arguments: all of it once, so that it is known to run.
+        [] => CASES.iter().for_each(|(name, _)| run(name, 1)),
+        _ => panic!("usage: instructions --list | instructions CASE REPEATS"),
+    }
+}
+
+/// What is repeated; it gives a number that depends on all of its result.
+type Work = Box<dyn Fn() -> u64>;
+
+/// A name and what prepares the work.
+type Case = (&'static str, fn() -> Work);
+
+const CASES: &[Case] = &[
+    ("count/o200k_base/prose", || long("o200k_base", prose())),
+    ("count/o200k_base/code", || long("o200k_base", code())),
+    ("count/o200k_base/chat", || long("o200k_base", sample("openai-tools.jsonl"))),
+    ("count/o200k_base/multilingual", || long("o200k_base", multilingual())),
+    ("count/cl100k_base/prose", || long("cl100k_base", prose())),
+    ("count/cl100k_base/code", || long("cl100k_base", code())),
+    ("count/cl100k_base/chat", || long("cl100k_base", sample("openai-tools.jsonl"))),
+    ("count/cl100k_base/multilingual", || long("cl100k_base", multilingual())),
+    ("count/o200k_base/100 x 200 B", || short("o200k_base", prose())),
+    ("count/o200k_base/letters", || long("o200k_base", "a".repeat(HOSTILE))),
+    ("count/o200k_base/spaces", || long("o200k_base", " ".repeat(HOSTILE))),
+    ("count/o200k_base/han", || long("o200k_base", "的".repeat(HOSTILE / 3))),
+    ("estimate/chars/4", || {
+        let transcript = session();
+        Box::new(move || counted(&Heuristic::from_name("chars/4").unwrap(), &transcript).total())
+    }),
+    ("read/messages", || {
+        let bytes = messages();
+        Box::new(move || read(&bytes).text.len() as u64)
+    }),
+    ("read/claude code", || {
+        let entries = array(&sample("claude-code-session.jsonl"));
+        Box::new(move || {
+            with_document(&entries, |node| claude_code::assemble(&node)).unwrap().unwrap().main.messages.len()
+                as u64
+        })
+    }),
+    ("plan/keep tokens", || planning(Keep::Tokens(20_000))),
+    ("plan/fit tokens", || planning(Keep::Fit(20_000))),
+];
+
+fn run(name: &str, repeats: u64) {
+    let (_, prepare) = CASES.iter().find(|(case, _)| *case == name).expect("a case of --list");
+    let work = prepare();
+    let sum = (0..repeats).fold(0, |sum: u64, _| sum.wrapping_add(black_box(&work)()));
+    println!("{name} {sum} {}", engine());
+}
+
+/// The engine that counts here, as `src-rust/count/engine.rs` chooses it.
+fn engine() -> &'static str {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let avx2 = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt");
+        let avx512 = avx2
+            && is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512vbmi")
+            && is_x86_feature_detected!("avx512vbmi2");
+        if avx512 {
+            return "avx512";
+        }
+        if avx2 {
+            return "avx2";
+        }
+    }
+    "portable"
+}
+
+fn long(encoding: &str, mut text: String) -> Work {
+    let encoding = Encoding::get(encoding).unwrap();
+    while text.len() > LONG {
+        text.pop();
+    }
+    Box::new(move || encoding.count(black_box(&text)) as u64)
+}
+
+fn short(encoding: &str, text: String) -> Work {
+    let encoding = Encoding::get(encoding).unwrap();
+    let texts: Vec<String> =
+        text.as_bytes().chunks(SHORT).map(|b| String::from_utf8_lossy(b).into_owned()).collect();
+    let texts = texts[..SHORT_TEXTS].to_vec();
+    Box::new(move || texts.iter().map(|text| encoding.count(black_box(text)) as u64).sum())
+}
+
+fn planning(keep: Keep) -> Work {
+    let transcript = session();
+    let counter = ExactCounter::new("o200k_base").unwrap();
+    let counts = counted(&counter, &transcript);
+    let request = Request { keep, summary_tokens: 1_000, window: None };
+    Box::new(move || {
+        let structure = analyze(black_box(&transcript), &Pins::default()).unwrap();
+        let outcome =
+            plan(&transcript, Format::Anthropic, &structure, &counts, &counter, request, &mut || true)
+                .unwrap();
+        match outcome {
+            Outcome::Plan(plan) => plan.tokens_kept,
+            Outcome::Infeasible(infeasible) => panic!("infeasible: {}", infeasible.floor),
+        }
+    })
+}
+
+fn counted(counter: &dyn foldline::count::counter::Counter, transcript: &Transcript) -> Counts {
+    count_transcript(counter, transcript, &mut || true).unwrap()
+}
+
+fn sample(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/data").join(name);
+    std::fs::read_to_string(path).expect("the samples lie in examples/data")
+}
+
+/// Lines as the items of an array.
+fn array(lines: &str) -> Vec<u8> {
+    format!("[{}]", lines.lines().collect::<Vec<_>>().join(",")).into_bytes()
+}
+
+/// The session of Claude Code as Anthropic messages.
+fn messages() -> Vec<u8> {
+    let entries = values("claude-code-session.jsonl");
+    let mut messages: Vec<&Value> = Vec::new();
+    for entry in &entries {
+        let message = &entry["message"];
+        if message["role"].is_string()
+            && message["content"] != Value::Null
+            && entry["isSidechain"] != Value::Bool(true)
+        {
+            messages.push(message);
+        }
+    }
+    serde_json::to_vec(&messages).unwrap()
+}
+
+fn read(bytes: &[u8]) -> Transcript {
+    with_document(bytes, |node| read_messages(&node, Format::Anthropic, false)).unwrap().unwrap()
+}
+
+fn session() -> Transcript {
+    read(&messages())
+}
+
+fn values(name: &str) -> Vec<Value> {
+    sample(name).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// What the assistants of the sessions wrote.
+fn prose() -> String {
+    let mut out = String::new();
+    for entry in values("openai-tools.jsonl") {
+        for message in entry["messages"].as_array().into_iter().flatten() {
+            if message["role"] != "tool" {
+                push(&mut out, &message["content"]);
+            }
+        }
+    }
+    out
+}
+
+/// What tools returned and files that were written.
+fn code() -> String {
+    let mut out = String::new();
+    for entry in values("claude-code-session.jsonl") {
+        for part in entry["message"]["content"].as_array().into_iter().flatten() {
+            push(&mut out, &part["content"]);
+            push(&mut out, &part["input"]["content"]);
+            push(&mut out, &part["input"]["new_string"]);
+        }
+    }
+    out
+}
+
+fn multilingual() -> String {
+    let mut chinese = String::new();
+    for dialogue in values("chinese-dialogues.jsonl") {
+        for message in dialogue["messages"].as_array().into_iter().flatten() {
+            push(&mut chinese, &message["content"]);
+        }
+    }
+    let mut out = LANGUAGES.repeat(4);
+    out.push_str(&chinese);
+    out
+}
+
+fn push(to: &mut String, value: &Value) {
+    if let Some(text) = value.as_str() {
+        to.push_str(text);
+        to.push('\n');
+    }
+}
