@@ -28,6 +28,9 @@ MAX_DOCUMENT_BYTES = 1 << 30
 _CHUNK_BYTES = 1 << 20
 
 _LOG = logging.getLogger(__name__)
+# As libraries do: silent unless the application wants to hear. Here, where the only logger is, so that nobody else pays
+# for importing `logging`.
+logging.getLogger("foldline").addHandler(logging.NullHandler())
 
 _MAX_HELD_PROBLEMS = 10_000
 
