@@ -1,7 +1,7 @@
 //! Byte-pair merging: how many tokens a pre-token becomes that is no token itself.
 //!
 //! The rule: starting from single bytes, merge the neighbouring pair whose joined bytes have the
-//! lowest rank, the leftmost of equals, until no pair joins to a token. Three facts make counting fast:
+//! lowest rank, the leftmost of equals, until no pair joins to a token. Four facts make counting fast:
 //!
 //! 1. *A boundary that survives separates.* Merges only remove boundaries, so if one stands at the end,
 //!    nothing ever crossed it, and each side was merged as if it were alone.
@@ -14,6 +14,8 @@
 //!    boundary well before its end, merge the next window from there, and if the two tokens at the
 //!    joint are neighbours by fact 2, the whole is right. Memory is that of one window. Windows of 64 bytes
 //!    are merged in registers; tokens too long for them (runs of spaces) take larger windows and a heap.
+//! 4. What a window's step to the next one depends on is within two windows. Where the text repeats itself with the step as
+//!    its period, so do the steps, and a comparison of bytes replaces them.
 
 use super::hash::{KEY_BYTES, Key};
 use super::vocab::{Rank, Vocab};
@@ -84,11 +86,22 @@ fn count_in_small_windows(vocab: &Vocab, piece: &[u8], go_on: &mut impl FnMut(us
             }
             cuts &= !(1 << cut);
         };
-        done += (starts & !(u64::MAX << joint.0)).count_ones() as usize;
-        at += joint.0;
-        starts = joint.1;
+        let (step, next) = joint;
+        let again = repeats(piece, at, step, 2 * SMALL);
+        done += (starts & !(u64::MAX << step)).count_ones() as usize * (1 + again);
+        at += step * (1 + again);
+        starts = next;
     }
     Small::Counted(done + starts.count_ones() as usize)
+}
+
+/// How often a step from `at` to `at + step`, which depends on no more than `reach` bytes, can be taken once more with the
+/// same outcome because the text repeats itself.
+fn repeats(piece: &[u8], at: usize, step: usize, reach: usize) -> usize {
+    let (Some(here), Some(there)) = (piece.get(at..), piece.get(at + step..)) else { return 0 };
+    let blocks = here.as_chunks::<64>().0.iter().zip(there.as_chunks::<64>().0);
+    let same = 64 * blocks.take_while(|(here, there)| here == there).count();
+    (step + same).saturating_sub(reach) / step.max(1)
 }
 
 /// The place of the highest bit; zero if there is none.
@@ -198,8 +211,11 @@ fn count_in_windows(
             (merger.boundaries(vocab, piece, pair[0], pair[2]) == pair).then_some((cut, next))
         });
         match joint {
-            Some((cut, next)) => {
-                done += cut;
+            Some((cut, mut next)) => {
+                let (from, step) = (ends[0], ends[cut] - ends[0]);
+                let again = repeats(piece, from, step, 2 * window);
+                done += cut * (1 + again);
+                next.iter_mut().for_each(|end| *end += step * again);
                 ends = next;
             }
             None => return Some(merger.boundaries(vocab, piece, 0, piece.len()).len() - 1),
@@ -320,6 +336,41 @@ mod tests {
                     prop_assert_eq!(small, whole(vocab, &piece[..len]));
                 }
                 prop_assert_eq!(segments(vocab, &piece).map(|s| whole(vocab, s)).sum::<usize>(), expected);
+            }
+        }
+    }
+
+    /// Runs of a unit, broken by other text, of lengths around those of the windows.
+    #[test]
+    fn repetition_is_counted_like_anything_else() {
+        for unit in [
+            "a",
+            " ",
+            "=",
+            "ab",
+            "-=",
+            "abc",
+            "中",
+            "中文",
+            "haha ",
+            "\u{301}",
+            "ab12",
+            "0123456789abcdef ghijklm",
+        ] {
+            for len in [100, 129, 1000, 3 * WINDOW - 1, 5 * WINDOW + 7] {
+                let run = &unit.repeat(len / unit.len() + 1);
+                for text in
+                    [run.clone(), format!("xy{run}z{run}"), format!("{run}{}{run}", &run[unit.len()..])]
+                {
+                    for vocab in [&O200K, &P50K] {
+                        let expected = whole(vocab, text.as_bytes());
+                        assert_eq!(
+                            count(vocab, text.as_bytes(), &mut |_| true),
+                            Some(expected),
+                            "{unit:?}, {len}"
+                        );
+                    }
+                }
             }
         }
     }
