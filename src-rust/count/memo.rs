@@ -43,6 +43,7 @@ struct Lines {
 
 impl Lines {
     /// Lines that grow when a quarter of the entries that fit are there: in fuller ones many sets overflow.
+    #[allow(clippy::slow_vector_initialization, reason = "slow is meant")]
     fn new(count: usize, entries: usize) -> Lines {
         // Written at once: pages that are read before they are written cost two faults, and nearly all are written soon.
         let mut bytes = Vec::with_capacity((count + 1) * size_of::<Line>());
