@@ -6,7 +6,7 @@ use super::cuts::{GPT2, GPT4, GPT4O};
 use super::engine::Engine;
 use super::hash::KEY_BYTES;
 use super::look_up::{Rare, Unknown};
-use super::memo::{Loan, Memo, SHORTEST};
+use super::memo::{Loan, Memo, Place, SHORTEST};
 use super::pretokenize::{Pattern, Progress};
 use super::vocab::Vocab;
 
@@ -94,16 +94,24 @@ fn count_batch(
     }
     let memo = loan.memo();
     let mut count = batch.len - asked + engine.recall(memo, batch, window, rare, unknown);
+    memo.gave(asked - unknown.numbers().len());
     for &number in unknown.numbers() {
         let [start, end] = batch.starts[usize::from(number)..].first_chunk().copied().unwrap_or_default();
         let piece = &text[usize::from(start)..usize::from(end)];
         let place = Memo::place(piece);
-        count += memo.find(&place, piece).unwrap_or_else(|| {
-            let count = merge(vocab, piece, memo);
-            memo.keep(&place, piece, count);
-            count
-        });
+        count += remembered(memo, place, piece, |memo| merge(vocab, piece, memo));
     }
+    count
+}
+
+/// What the memo knows of `piece`, else what `count` says, which it then keeps.
+fn remembered(memo: &mut Memo, place: Place, piece: &[u8], count: impl FnOnce(&mut Memo) -> usize) -> usize {
+    if let Some(known) = memo.find(&place, piece) {
+        memo.gave(1);
+        return known;
+    }
+    let count = count(memo);
+    memo.keep(&place, piece, count);
     count
 }
 
@@ -128,11 +136,8 @@ fn merge_segments(
     let mut merged = 0;
     for segment in bpe::segments(vocab, piece) {
         total += if segment.len() < SHORTEST {
-            let place = Memo::place_of_segment(segment);
-            memo.find(&place, segment).unwrap_or_else(|| {
-                let count = bpe::count(vocab, segment, &mut |_| true).unwrap_or(0);
-                memo.keep(&place, segment, count);
-                count
+            remembered(memo, Memo::place_of_segment(segment), segment, |_| {
+                bpe::count(vocab, segment, &mut |_| true).unwrap_or(0)
             })
         } else {
             bpe::count(vocab, segment, &mut |so_far| go_on(total + so_far))?

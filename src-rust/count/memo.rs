@@ -3,8 +3,8 @@
 //! Text repeats itself: names, word forms and phrases come back, and merging is the expensive step. Tables
 //! of bounded size per thread and vocabulary hold the last answers, in small sets. Entries carry the bytes they
 //! answer for, so a wrong answer is impossible; text that makes entries push each other out merely
-//! gets no help. Nothing is allocated before the first miss, and tables start small and grow while they fill, so that a
-//! short life touches few pages.
+//! gets no help. Nothing is allocated before the first miss, and tables start small and grow while they fill and help, so that
+//! a short life touches few pages.
 
 use super::hash::{Key, hash_ends};
 use super::vocab::VOCABS;
@@ -37,19 +37,30 @@ struct Lines {
     skip: usize,
     /// How far hashes are shifted to become the number of a line.
     shift: u32,
-    /// Entries that may be added before the table grows.
+    /// Entries that may be added before it is asked whether the table should grow.
     room: usize,
+    /// Entries after which that is asked.
+    quarter: usize,
+    /// Answers the memo had given when that was asked last.
+    given: usize,
 }
 
 impl Lines {
     /// Lines that grow when a quarter of the entries that fit are there: in fuller ones many sets overflow.
     #[allow(clippy::slow_vector_initialization, reason = "slow is meant")]
-    fn new(count: usize, entries: usize) -> Lines {
+    fn new(count: usize, entries: usize, given: usize) -> Lines {
         // Written at once: pages that are read before they are written cost two faults, and nearly all are written soon.
         let mut bytes = Vec::with_capacity((count + 1) * size_of::<Line>());
         bytes.resize((count + 1) * size_of::<Line>(), 0);
         let skip = bytes.as_ptr().align_offset(size_of::<Line>()) % size_of::<Line>();
-        Lines { bytes, skip, shift: 64 - count.trailing_zeros(), room: entries / 4 }
+        Lines {
+            bytes,
+            skip,
+            shift: 64 - count.trailing_zeros(),
+            room: entries / 4,
+            quarter: entries / 4,
+            given,
+        }
     }
 
     #[inline(always)]
@@ -66,10 +77,16 @@ impl Lines {
         1 << (64 - self.shift)
     }
 
-    /// Notes a new entry. Whether the table should grow.
-    fn fills(&mut self, most: usize) -> bool {
+    /// Notes a new entry. Whether the table should grow: when a quarter is new, and answers were given for at least one
+    /// entry in four. In text that does not repeat itself a larger table would only take time and memory.
+    fn fills(&mut self, most: usize, given: usize) -> bool {
         self.room = self.room.saturating_sub(1);
-        self.room == 0 && self.count() < most
+        if self.room != 0 || self.count() >= most {
+            return false;
+        }
+        let helped = 4 * (given - self.given) >= self.quarter;
+        (self.room, self.given) = (self.quarter, given);
+        helped
     }
 }
 
@@ -81,6 +98,8 @@ pub(crate) struct Memo {
     long: Lines,
     /// Bytes and count, two entries a set; nothing before the first is kept.
     huge: Vec<(Vec<u8>, usize)>,
+    /// Answers given so far.
+    given: usize,
 }
 
 /// Where the answer for a piece stands, if it is known.
@@ -98,9 +117,10 @@ pub(crate) enum Place {
 impl Memo {
     fn new() -> Memo {
         Memo {
-            short: Lines::new(SHORT.0, 4 * SHORT.0),
-            long: Lines::new(2 * LONG.0, 2 * LONG.0),
+            short: Lines::new(SHORT.0, 4 * SHORT.0, 0),
+            long: Lines::new(2 * LONG.0, 2 * LONG.0, 0),
             huge: Vec::new(),
+            given: 0,
         }
     }
 
@@ -153,19 +173,25 @@ impl Memo {
         }
     }
 
+    /// Notes that so many answers helped.
+    #[inline]
+    pub(crate) fn gave(&mut self, answers: usize) {
+        self.given += answers;
+    }
+
     /// Keeps the count of `piece`, which has this place.
     pub(crate) fn keep(&mut self, place: &Place, piece: &[u8], count: usize) {
         match *place {
             Place::Short(hash, key) => {
                 debug_assert!(piece.len() <= SHORTEST && (1..=SHORTEST).contains(&count));
-                if self.short.fills(SHORT.1) {
+                if self.short.fills(SHORT.1, self.given) {
                     self.grow_short();
                 }
                 let high = key.high << 8 >> 8 | (count as u64) << COUNT_SHIFT;
                 keep_key(&mut self.short, hash, Key { low: key.low, high });
             }
             Place::Long(hash) => {
-                if self.long.fills(2 * LONG.1) {
+                if self.long.fills(2 * LONG.1, self.given) {
                     self.grow_long();
                 }
                 keep_long(&mut self.long, hash, piece, count);
@@ -187,7 +213,7 @@ impl Memo {
     #[cold]
     fn grow_short(&mut self) {
         let count = (GROWTH * self.short.count()).min(SHORT.1);
-        let old = std::mem::replace(&mut self.short, Lines::new(count, 4 * count));
+        let old = std::mem::replace(&mut self.short, Lines::new(count, 4 * count, self.given));
         for entry in old.all().iter().flat_map(|line| line.as_chunks::<16>().0).filter(|entry| entry[15] != 0)
         {
             let kept = Key::from_bytes(entry);
@@ -199,7 +225,7 @@ impl Memo {
     #[cold]
     fn grow_long(&mut self) {
         let count = (GROWTH * self.long.count()).min(2 * LONG.1);
-        let old = std::mem::replace(&mut self.long, Lines::new(count, count));
+        let old = std::mem::replace(&mut self.long, Lines::new(count, count, self.given));
         for line in old.all().iter().filter(|line| line[0] != 0) {
             if let Some(piece) = line[2..].get(..usize::from(line[0])) {
                 keep_long(&mut self.long, hash_ends(piece, SEED), piece, usize::from(line[1]));
@@ -403,6 +429,20 @@ mod tests {
             std::thread::spawn(|| Loan::new(0).memo().keep(&Place::Nowhere, b"", 0)).join().unwrap();
         }
         assert!(LAID_BY.lock().unwrap().len() <= MOST_LAID_BY);
+    }
+
+    #[test]
+    fn only_a_memo_that_helps_grows() {
+        for helps in [false, true] {
+            let mut memo = Memo::new();
+            for n in 0..40_000u32 {
+                let piece = n.to_string().into_bytes();
+                memo.keep(&Memo::place(&piece), &piece, 1);
+                memo.gave(usize::from(helps));
+            }
+            assert_eq!(memo.short.count() > SHORT.0, helps);
+            assert!(memo.short.count() <= SHORT.1);
+        }
     }
 
     #[test]
