@@ -16,4 +16,5 @@ pub mod plan;
 #[cfg(feature = "python")]
 mod python;
 pub mod rules;
+pub mod tally;
 pub mod transcript;
