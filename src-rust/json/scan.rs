@@ -217,167 +217,35 @@ struct StringEnd {
 }
 
 /// Looks for the end of the string that begins at `at`, behind its quote.
-#[inline]
-fn string_end(bytes: &[u8], at: usize) -> Option<StringEnd> {
-    let at = plain_until(bytes, at);
-    match bytes.get(at)? {
-        b'"' => Some(StringEnd { end: at, ..StringEnd::default() }),
-        b'\\' => escaped_string_end(bytes, at),
-        _ => None,
-    }
-}
-
-/// The same from the first backslash on. Escapes come in swarms, so blocks of them are read by arithmetic on masks:
-/// to stop at each would cost a mispredicted branch an escape.
-fn escaped_string_end(bytes: &[u8], mut at: usize) -> Option<StringEnd> {
+fn string_end(bytes: &[u8], mut at: usize) -> Option<StringEnd> {
     let mut found = StringEnd::default();
-    while let Some((block, _)) = bytes.get(at..)?.split_first_chunk::<64>() {
-        let Masks { quotes, backslashes, controls } = Masks::of(block);
-        let (escaped, escapes_next) = escaped(backslashes);
-        let ends = quotes & !escaped;
-        // The bits before the end; all where it is not here.
-        let before = if ends == 0 { !0 } else { (ends & ends.wrapping_neg()) - 1 };
-        if controls & before != 0 {
-            return None;
-        }
-        let mut classes = Classes::default();
-        let mut rest = escaped & before;
-        while rest != 0 {
-            classes.add(block[rest.trailing_zeros() as usize % 64]);
-            rest &= rest - 1;
-        }
-        let escapes_next = escapes_next && ends == 0;
-        if escapes_next {
-            classes.add(*bytes.get(at + 64)?);
-        }
-        if classes.has_units() {
-            // Rare enough to be read one after the other, from here to the end.
-            break;
-        }
-        found.letters += classes.letters();
-        found.solidi += classes.solidi();
-        if classes.has_others() {
-            return None;
-        }
-        if ends != 0 {
-            found.end = at + ends.trailing_zeros() as usize;
-            return Some(found);
-        }
-        at += 64 + usize::from(escapes_next);
-        if quotes | backslashes == 0 {
-            at = plain_until(bytes, at);
-        }
-    }
-    rest_of_string(bytes, at, found)
-}
-
-/// The same, escape by escape.
-fn rest_of_string(bytes: &[u8], mut at: usize, mut found: StringEnd) -> Option<StringEnd> {
     loop {
         at = plain_until(bytes, at);
-        match (bytes.get(at)?, bytes.get(at + 1)) {
-            (b'"', _) => {
+        match bytes.get(at)? {
+            b'"' => {
                 found.end = at;
                 return Some(found);
             }
-            (b'\\', Some(b'u')) => {
-                let escape = Escape::read(bytes, at)?;
-                found.units.add(&escape);
-                found.has_units = true;
-                at += escape.written;
-            }
-            (b'\\', Some(letter)) => {
-                let mut class = Classes::default();
-                class.add(*letter);
-                if class.has_others() {
-                    return None;
+            b'\\' => match bytes.get(at + 1)? {
+                b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't' => {
+                    found.letters += 1;
+                    at += 2;
                 }
-                found.letters += class.letters();
-                found.solidi += class.solidi();
-                at += 2;
-            }
+                b'/' => {
+                    found.solidi += 1;
+                    at += 2;
+                }
+                b'u' => {
+                    let escape = Escape::read(bytes, at)?;
+                    found.units.add(&escape);
+                    found.has_units = true;
+                    at += escape.written;
+                }
+                _ => return None,
+            },
             _ => return None,
         }
     }
-}
-
-/// How many escapes of each class: letters, solidi, units and others, a byte each.
-#[derive(Clone, Copy, Default)]
-struct Classes(u32);
-
-impl Classes {
-    const OF: [u32; 256] = {
-        let mut of = [1 << 24; 256];
-        let letters = b"\"\\bfnrt";
-        let mut i = 0;
-        while i < letters.len() {
-            of[letters[i] as usize] = 1;
-            i += 1;
-        }
-        of[b'/' as usize] = 1 << 8;
-        of[b'u' as usize] = 1 << 16;
-        of
-    };
-
-    fn add(&mut self, letter: u8) {
-        self.0 += Self::OF[usize::from(letter)];
-    }
-
-    fn letters(self) -> u32 {
-        self.0 & 0xff
-    }
-
-    fn solidi(self) -> u32 {
-        self.0 >> 8 & 0xff
-    }
-
-    fn has_units(self) -> bool {
-        self.0 >> 16 & 0xff != 0
-    }
-
-    fn has_others(self) -> bool {
-        self.0 >> 24 != 0
-    }
-}
-
-/// Which of 64 bytes are quotes, backslashes and control signs; the first is the lowest bit.
-struct Masks {
-    quotes: u64,
-    backslashes: u64,
-    controls: u64,
-}
-
-impl Masks {
-    #[inline]
-    fn of(block: &[u8; 64]) -> Self {
-        const ONES: u64 = u64::from_le_bytes([1; 8]);
-        const HIGH: u64 = ONES << 7;
-        let (mut quotes, mut backslashes, mut controls) = (0, 0, 0);
-        for (i, word) in block.as_chunks::<8>().0.iter().enumerate() {
-            let word = u64::from_le_bytes(*word);
-            // The high bit of each byte that is below `n`: no byte borrows from another.
-            let below = |word: u64, n: u64| !(((word & !HIGH) + ONES * (0x80 - n)) | word) & HIGH;
-            // The high bits of eight bytes as eight bits.
-            let bits = |high: u64| ((high >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * i);
-            quotes |= bits(below(word ^ (ONES * 0x22), 1));
-            backslashes |= bits(below(word ^ (ONES * 0x5c), 1));
-            controls |= bits(below(word, 0x20));
-        }
-        Masks { quotes, backslashes, controls }
-    }
-}
-
-/// Which of 64 bytes stand behind a backslash that escapes them, and whether the byte behind them does. The first is
-/// not escaped. In a run of backslashes every other one escapes: a run that begins at an odd bit and one that begins
-/// at an even bit are told apart by where the carry of an addition comes out.
-fn escaped(backslashes: u64) -> (u64, bool) {
-    const EVEN: u64 = 0x5555_5555_5555_5555;
-    let behind = backslashes << 1;
-    let odd_starts = backslashes & !EVEN & !behind;
-    let even_sequences = odd_starts.wrapping_add(backslashes);
-    let escaped = (EVEN ^ (even_sequences << 1)) & behind;
-    // The last one escapes the byte behind the block, unless it is escaped itself.
-    (escaped, backslashes >> 63 == 1 && escaped >> 63 == 0)
 }
 
 /// Bytes that are looked at together: the compiler turns the steps over them into SIMD.
@@ -504,56 +372,7 @@ pub(super) fn decode(raw: &str) -> (String, bool) {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-
-    /// Backslashes one after the other: which bytes they escape.
-    fn escaped_one_by_one(backslashes: u64) -> (u64, bool) {
-        let (mut escaped, mut escapes_next) = (0, false);
-        for bit in 0..64 {
-            escaped |= u64::from(escapes_next) << bit;
-            escapes_next = !escapes_next && backslashes >> bit & 1 == 1;
-        }
-        (escaped, escapes_next)
-    }
-
-    proptest! {
-        #[test]
-        fn masks_tell_what_is_escaped(some: u64, others: u64, more: u64) {
-            for backslashes in [some, some & others, some | others, some | others | more, !(some & others & more)] {
-                prop_assert_eq!(escaped(backslashes), escaped_one_by_one(backslashes));
-            }
-        }
-
-        #[test]
-        fn masks_tell_bytes(block in prop::collection::vec(any::<u8>(), 64)) {
-            let mut block: [u8; 64] = block.try_into().unwrap_or([0; 64]);
-            block[..8].copy_from_slice(b"\"\\\x1f\x20\x00\xa2\xdc!");
-            let masks = Masks::of(&block);
-            for (i, byte) in block.into_iter().enumerate() {
-                prop_assert_eq!(masks.quotes >> i & 1 == 1, byte == b'"');
-                prop_assert_eq!(masks.backslashes >> i & 1 == 1, byte == b'\\');
-                prop_assert_eq!(masks.controls >> i & 1 == 1, byte < 0x20);
-            }
-        }
-
-        /// Blocks and single steps find the same end and the same escapes.
-        #[test]
-        fn ends_are_those_that_single_steps_find(
-            pieces in prop::collection::vec(prop::sample::select(
-                &["\\", "\\\\", "\\\"", "\\n", "\\/", "\\u00e9", "\\x", "a", "some words and ", "é", "\n", "\""][..]
-            ), 0..60),
-            plain in 0_usize..70,
-        ) {
-            let text = "\\n".to_owned() + &"x".repeat(plain) + &pieces.concat() + "\"";
-            let told = |end: Option<StringEnd>| end.map(|end| (
-                end.end, end.letters, end.solidi, end.has_units, end.units.bytes, end.units.quoting,
-            ));
-            let by_steps = rest_of_string(text.as_bytes(), 0, StringEnd::default());
-            prop_assert_eq!(told(escaped_string_end(text.as_bytes(), 0)), told(by_steps), "{}", text);
-        }
-    }
 
     #[test]
     fn specials_are_found_wherever_they_stand() {
