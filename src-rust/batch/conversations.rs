@@ -32,7 +32,10 @@ fn collect<N: Node>(value: &N, found: &mut Vec<Result<Conversation<N>>>) {
         Record::MessageList => found.push(Ok(Conversation { messages: value.clone(), format: None })),
         Record::Conversation(path) => found.push(conversation(value, path)),
         Record::ConversationList => {
-            (0..value.len()).filter_map(|i| value.item(i)).for_each(|item| collect(&item, found));
+            value.find_item(|item| {
+                collect(item, found);
+                None::<()>
+            });
         }
         Record::Unknown if value.kind() == Kind::Array => {
             found.push(Ok(Conversation { messages: value.clone(), format: None }));

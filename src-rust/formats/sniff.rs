@@ -42,16 +42,13 @@ pub fn classify<N: Node>(value: &N) -> Record {
         Kind::Object => classify_object(value),
         Kind::Array if value.is_empty() => Record::MessageList,
         Kind::Array => {
-            let items = (0..value.len()).filter_map(|i| value.item(i));
-            items
-                .map(|item| match classify(&item) {
-                    Record::Message => Record::MessageList,
-                    Record::Conversation(_) | Record::MessageList => Record::ConversationList,
-                    Record::Unsupported(name) => Record::Unsupported(name),
-                    _ => Record::Unknown,
-                })
-                .find(|record| *record != Record::Unknown)
-                .unwrap_or(Record::Unknown)
+            let told = value.find_item(|item| match classify(item) {
+                Record::Message => Some(Record::MessageList),
+                Record::Conversation(_) | Record::MessageList => Some(Record::ConversationList),
+                Record::Unsupported(name) => Some(Record::Unsupported(name)),
+                _ => None,
+            });
+            told.unwrap_or(Record::Unknown)
         }
         _ => Record::Unknown,
     }

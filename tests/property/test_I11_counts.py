@@ -95,6 +95,35 @@ def test_I11_texts(fl: Any, spec: str, text: str) -> None:
     assert fl.TokenCounter(spec).count(text) == HEURISTICS[spec].text(text)
 
 
+DATA = "JVBERi0xLjcKJcOkw7zDtsOf" * 400
+FILES: list[tuple[str, dict[str, Any]]] = [
+    (
+        "openai_chat",
+        {"type": "file", "file": {"filename": "a.pdf", "file_data": f"data:application/pdf;base64,{DATA}"}},
+    ),
+    ("openai_chat", {"type": "file", "file": {"file_id": "file-abc"}}),
+    ("openai_chat", {"type": "input_audio", "input_audio": {"data": DATA, "format": "wav"}}),
+    ("anthropic", {"type": "document", "title": "Ä", "source": {"type": "base64", "data": DATA}}),
+    ("anthropic", {"type": "document", "source": {"type": "text", "data": "plain text, which is read " * 40}}),
+]
+
+
+@pytest.mark.parametrize(("format", "part"), FILES)
+@pytest.mark.parametrize("spec", SPECS)
+def test_I11_files(fl: Any, format: str, part: dict[str, Any], spec: str | Callable[[str], int]) -> None:
+    """Parts that hold a file cost what they say of it, not their data."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "text", "text": "see"}, part]}]
+    if format == "anthropic":
+        call = {"type": "tool_use", "id": "a", "name": "go", "input": {}}
+        result = {"type": "tool_result", "tool_use_id": "a", "content": [part]}
+        messages += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+    counts_are_sums(fl, Sample(format, messages), spec)
+    counts = fl.TokenCounter(spec).count_messages(messages, format=format)
+    assert counts.kind == "estimated"
+    if spec != "utf16/4+2":  # It prices a result by all of its JSON.
+        assert counts.total < 1000
+
+
 SURROGATES = [
     ("\ud83d\ude00abc", (1, 1, 2)),  # a pair is one character: 4 characters, 7 bytes, 5 units
     ("\ud83dabc", (1, 1, 1)),  # a lone one is U+FFFD: 4 characters, 6 bytes, 4 units

@@ -7,6 +7,7 @@ stands before it in the same message. The reader knows what generators and cases
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,6 +16,9 @@ RawMessage = Mapping[str, Any]
 
 OPENAI_CHAT: Final = "openai_chat"
 ANTHROPIC: Final = "anthropic"
+
+FILE_TYPES: Final = frozenset({"file", "input_audio", "document"})
+"""Parts that hold a file: their JSON text is counted, without the data."""
 
 CALL_TYPES: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 """Anthropic blocks that call a tool. Only the first is answered by another message."""
@@ -99,10 +103,24 @@ def texts_of(content: Any) -> tuple[str, ...]:
         return (content,)
     pieces = []
     for block in content:
-        if block.get("type") != "text":
+        if block.get("type") in FILE_TYPES:
+            pieces.append(json.dumps(without_data(block), separators=(",", ":"), ensure_ascii=False))
+        elif block.get("type") == "text":
+            pieces.append(block["text"])
+        else:
             raise ValueError(f"the oracle does not read {block.get('type')!r} here")
-        pieces.append(block["text"])
     return tuple(pieces)
+
+
+def without_data(value: Any) -> Any:
+    """A copy in which the data of files, as a URL or as plain base64, is empty text."""
+    if isinstance(value, str):
+        is_url = re.match(r"data:[^,]*;base64,", value) is not None
+        is_plain = len(value) >= 256 and re.fullmatch(r"[A-Za-z0-9+/\-_=\r\n]*", value) is not None
+        return "" if is_url or is_plain else value
+    if isinstance(value, Mapping):
+        return {key: without_data(item) for key, item in value.items()}
+    return [without_data(item) for item in value] if isinstance(value, list) else value
 
 
 def read_openai(message: RawMessage) -> Message:
@@ -134,6 +152,8 @@ def _block(block: Mapping[str, Any]) -> Part:
     kind = block["type"]
     if kind == "text":
         return Text(block["text"])
+    if kind in FILE_TYPES:
+        return Text(texts_of([block])[0])
     if kind == "thinking":
         return Reasoning(block["thinking"])
     if kind == "redacted_thinking":

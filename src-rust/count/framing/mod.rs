@@ -35,12 +35,12 @@ mod trust;
 pub use table::Family;
 pub use trust::Trust;
 
-use super::counter::{GoOn, MessageView, PartView};
+use super::counter::{Counter, GoOn, MessageView, PartView};
 use super::media::PictureRule;
 use super::tools::{Tool, namespace};
 use crate::error::Result;
 use crate::picture::Picture;
-use crate::transcript::{Framing, PartKind, PieceKind, Role, Transcript};
+use crate::transcript::{Framing, Part, PartKind, PieceKind, Role, Transcript};
 
 /// How tool schemas are written before they are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +103,82 @@ pub struct FramingCost {
     pub calls: Trust,
 }
 
+/// What stands around the texts of a message, as far as it costs anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Around {
+    /// Who speaks.
+    pub role: Role,
+    /// Tool calls.
+    pub calls: u32,
+    /// Tool results.
+    pub results: u32,
+    /// Parts that name a participant.
+    pub names: u32,
+    /// Tokens of its pictures.
+    pub pictures: u32,
+}
+
+impl Around {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new(role: Role) -> Self {
+        Around { role, calls: 0, results: 0, names: 0, pictures: 0 }
+    }
+
+    /// Notes a part.
+    pub fn add_part(&mut self, kind: PartKind) {
+        match kind {
+            PartKind::ToolCall => self.calls += 1,
+            PartKind::ToolResult => self.results += 1,
+            _ => {}
+        }
+    }
+
+    /// What stands around a message.
+    #[must_use]
+    pub fn of(message: &MessageView<'_>, cost: &FramingCost) -> Self {
+        let transcript = message.transcript;
+        let mut around = Around::new(transcript.messages[message.index].role);
+        for (at, view) in transcript.part_range(message.index).zip(message.parts()) {
+            let (PartView::Original(part) | PartView::Replaced(part, _)) = view;
+            around.add_part(part.kind);
+            if let (PartView::Original(part), true) = (view, part.images > 0) {
+                let known = transcript.pictures_of(at);
+                let unknown = std::iter::repeat(Picture::default());
+                let all = known.chain(unknown).take(part.images as usize);
+                around.pictures =
+                    all.fold(around.pictures, |sum, picture| sum.saturating_add(cost.of_picture(picture)));
+            }
+            let pieces = transcript.pieces_of(part);
+            around.names += u32::from(pieces.iter().any(|piece| piece.kind == PieceKind::ParticipantName));
+        }
+        around
+    }
+}
+
+/// What of the messages matters to tool schemas that stand beside them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beside {
+    /// The dialect.
+    pub framing: Framing,
+    /// Whether the first message is a system or developer message.
+    pub begins_with_system: bool,
+}
+
+impl Beside {
+    /// Messages of which the first, if there is one, has this role.
+    #[must_use]
+    pub fn new(framing: Framing, first: Option<Role>) -> Self {
+        Beside { framing, begins_with_system: matches!(first, Some(Role::System | Role::Developer)) }
+    }
+
+    /// The messages of a transcript.
+    #[must_use]
+    pub fn of(transcript: &Transcript) -> Self {
+        Beside::new(transcript.framing, transcript.messages.first().map(|message| message.role))
+    }
+}
+
 impl FramingCost {
     /// What an encoding adds around messages of this dialect, where no model is known.
     #[must_use]
@@ -122,44 +198,40 @@ impl FramingCost {
 
     /// What goes around one message, but for repeated names, whose price is a matter of the counter.
     #[must_use]
-    pub fn of_message(&self, message: &MessageView<'_>) -> u32 {
-        let transcript = message.transcript;
-        let mut total = match transcript.messages[message.index].role {
+    pub fn of_message(&self, around: &Around) -> u32 {
+        let mut total = match around.role {
             Role::System | Role::Developer => self.system,
             _ => self.message,
         };
-        let mut calls = 0;
-        for (at, view) in transcript.part_range(message.index).zip(message.parts()) {
-            let (PartView::Original(part) | PartView::Replaced(part, _)) = view;
-            match part.kind {
-                PartKind::ToolCall => calls += 1,
-                PartKind::ToolResult => total += self.result,
-                _ => {}
-            }
-            if let (PartView::Original(part), true, Some(rule)) = (view, part.images > 0, self.pictures) {
-                let known = transcript.pictures_of(at);
-                let unknown = std::iter::repeat(Picture::default());
-                let all = known.chain(unknown).take(part.images as usize);
-                total = all.fold(total, |total, picture| total.saturating_add(rule.tokens(picture)));
-            }
-            if self.name > 0 {
-                let pieces = transcript.pieces_of(part);
-                let names = pieces.iter().filter(|piece| piece.kind == PieceKind::ParticipantName).count();
-                total += self.name * u32::from(names > 0);
-            }
-        }
-        total + self.call * calls + self.parallel * calls.saturating_sub(1)
+        total = total.saturating_add(self.result * around.results + self.name * around.names);
+        total = total.saturating_add(around.pictures);
+        total.saturating_add(self.call * around.calls + self.parallel * around.calls.saturating_sub(1))
+    }
+
+    /// What a picture costs.
+    #[must_use]
+    pub fn of_picture(&self, picture: Picture) -> u32 {
+        self.pictures.map_or(0, |rule| rule.tokens(picture))
     }
 
     /// How far counts of these messages can be trusted.
     #[must_use]
     pub fn trust(&self, transcript: &Transcript) -> Trust {
+        let is_call = |part: &Part| matches!(part.kind, PartKind::ToolCall | PartKind::ToolResult);
+        self.trust_in(
+            transcript.parts.iter().any(is_call),
+            transcript.messages.iter().any(|message| message.is_estimated),
+        )
+    }
+
+    /// The same, by what is among the messages: calls or results, anything that can only be estimated.
+    #[must_use]
+    pub fn trust_in(&self, has_calls: bool, is_estimated: bool) -> Trust {
         let mut trust = self.text;
-        if transcript.parts.iter().any(|part| matches!(part.kind, PartKind::ToolCall | PartKind::ToolResult))
-        {
+        if has_calls {
             trust = trust.and(self.calls);
         }
-        if transcript.messages.iter().any(|message| message.is_estimated) {
+        if is_estimated {
             trust = trust.and(Trust::ESTIMATED);
         }
         trust
@@ -173,7 +245,7 @@ impl FramingCost {
     pub fn of_tools(
         &self,
         tools: &[Tool],
-        transcript: &Transcript,
+        beside: Beside,
         go_on: GoOn<'_>,
         mut count: impl FnMut(&str, GoOn<'_>) -> Result<u64>,
     ) -> Result<(u64, Trust)> {
@@ -203,10 +275,8 @@ impl FramingCost {
             encoded += count(&tool.json, go_on)?;
             trust = trust.and(Trust::ESTIMATED);
         }
-        let mut fixed = match transcript.messages.first().map(|message| message.role) {
-            Some(Role::System | Role::Developer) => i64::from(cost.request_with_system),
-            _ => i64::from(cost.request),
-        };
+        let fixed = if beside.begins_with_system { cost.request_with_system } else { cost.request };
+        let mut fixed = i64::from(fixed);
         fixed += i64::from(cost.tool) * i64::try_from(shown.len()).unwrap_or(i64::MAX / 2);
         if functions().any(super::tools::Function::is_parameterless) {
             fixed += i64::from(cost.parameterless);
@@ -225,18 +295,29 @@ pub fn scaled(tokens: u64, permille: u32) -> u64 {
 /// Tokens of a message: its texts, the repeated names of called tools, and what goes around them.
 ///
 /// # Errors
-/// Those of `count`.
-pub fn message_tokens(
+/// Those of the counter.
+pub fn message_tokens<'a>(
+    counter: &(impl Counter + ?Sized),
     cost: &FramingCost,
-    permille: u32,
-    message: &MessageView<'_>,
+    texts: impl Iterator<Item = (PieceKind, &'a str)> + Clone,
+    around: &Around,
     go_on: GoOn<'_>,
-    mut count: impl FnMut(&str, GoOn<'_>) -> Result<u64>,
 ) -> Result<u64> {
-    let mut encoded = 0;
-    for (kind, text) in message.texts() {
-        let times = if kind == PieceKind::CallName { 1 + u64::from(cost.call_names) } else { 1 };
-        encoded += times * count(text, go_on)?;
-    }
-    Ok(scaled(encoded, permille) + u64::from(cost.of_message(message)))
+    let recall = counter.recall();
+    let known = recall.and_then(|recall| Some((recall, recall.texts(texts.clone(), cost.call_names)?)));
+    let encoded = match known.and_then(|(recall, key)| recall.find(key)) {
+        Some(tokens) => tokens,
+        None => {
+            let mut tokens = 0;
+            for (kind, text) in texts {
+                let times = if kind == PieceKind::CallName { 1 + u64::from(cost.call_names) } else { 1 };
+                tokens += times * counter.count_encoded(text, go_on)?;
+            }
+            if let Some((recall, key)) = known {
+                recall.keep(key, tokens);
+            }
+            tokens
+        }
+    };
+    Ok(scaled(encoded, counter.permille()) + u64::from(cost.of_message(around)))
 }
