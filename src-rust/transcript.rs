@@ -73,6 +73,24 @@ pub enum PieceKind {
     ParticipantName,
     /// JSON text of something unknown.
     Unknown,
+    /// What a provider encrypted (reasoning, a compaction): priced by its length, see
+    /// [`crate::count::framing::encrypted_tokens`].
+    Encrypted,
+}
+
+/// How a message hangs together with its neighbours, beside calls and results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Binding {
+    /// Not at all.
+    Free,
+    /// Reasoning that stands by itself: it stays with the model's message behind it.
+    Reasoning,
+    /// A call that stands by itself: it is of one batch with a call directly behind it.
+    Call,
+    /// A turn of the model behind which its provider wants another speaker: pinned, it keeps the message behind it.
+    Turn,
+    /// What a provider compacted, encrypted: it stands for all before it, so nothing is summarised across it.
+    Compaction,
 }
 
 /// A piece of text.
@@ -93,6 +111,15 @@ pub struct Slot {
     pub field: &'static str,
 }
 
+/// What the new content of a result is put into, where its slot does not take the text itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wrapping {
+    /// The object inside the slot's item that holds the slot's field.
+    pub within: &'static str,
+    /// The key under which the text stands in the field.
+    pub key: &'static str,
+}
+
 /// One part of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
@@ -106,6 +133,8 @@ pub struct Part {
     pub pieces: Range<u32>,
     /// Where its content stands (tool results only).
     pub slot: Option<Slot>,
+    /// How a new content is put into the slot; `None` where it is simply the text.
+    pub wrapping: Option<Wrapping>,
     /// Pictures it holds.
     pub images: u32,
     /// A result that reports a failure.
@@ -131,6 +160,8 @@ pub struct Message {
     pub is_estimated: bool,
     /// Lone surrogates in it are read as U+FFFD.
     pub has_lone_surrogates: bool,
+    /// How it hangs together with its neighbours.
+    pub binding: Binding,
 }
 
 /// The dialect that messages were read as.
@@ -138,10 +169,22 @@ pub struct Message {
 pub enum Framing {
     /// OpenAI chat messages.
     OpenAiChat,
+    /// OpenAI Responses items.
+    OpenAiResponses,
     /// Anthropic messages.
     Anthropic,
+    /// Gemini contents.
+    Gemini,
     /// A session format that is not sent to a provider as it stands.
     Unframed,
+}
+
+impl Framing {
+    /// Whether a result may lack the id that its call has; then it binds by name and order.
+    #[must_use]
+    pub fn has_optional_ids(self) -> bool {
+        self == Framing::Gemini
+    }
 }
 
 /// Messages read into flat arrays.
@@ -248,6 +291,12 @@ impl Transcript {
             word(message.role as usize);
             word(message.parts.end as usize);
         }
+        for (i, message) in self.messages.iter().enumerate() {
+            if message.binding != Binding::Free {
+                word(i);
+                word(message.binding as usize);
+            }
+        }
         for part in &self.parts {
             word(part.kind as usize);
             word(part.key.map_or(usize::MAX, |key| key as usize));
@@ -331,6 +380,7 @@ impl Builder {
             is_labelled_summary: false,
             is_estimated: false,
             has_lone_surrogates: false,
+            binding: Binding::Free,
         });
         Ok(())
     }
@@ -352,6 +402,7 @@ impl Builder {
             name: None,
             pieces: pieces..pieces,
             slot: None,
+            wrapping: None,
             images: 0,
             is_error: false,
             is_unchecked: false,
@@ -387,6 +438,16 @@ impl Builder {
         }
     }
 
+    /// Adds a piece of text.
+    ///
+    /// # Errors
+    /// `too_much_text` beyond 4 GiB.
+    pub fn push_known_text(&mut self, kind: PieceKind, text: &str) -> Result<()> {
+        let start = self.transcript.text.len();
+        self.transcript.text.push_str(text);
+        self.close_piece(kind, start, false)
+    }
+
     /// Adds the compact JSON of a node as a piece.
     ///
     /// # Errors
@@ -405,7 +466,7 @@ impl Builder {
             part.pieces.end = end;
         }
         self.note_surrogates(lossy);
-        if kind == PieceKind::Unknown {
+        if matches!(kind, PieceKind::Unknown | PieceKind::Encrypted) {
             self.mark_estimated();
         }
         Ok(())
@@ -460,6 +521,21 @@ impl Builder {
             Some(kind) => self.close_piece(kind, start, lossy),
             None => Ok(()),
         }
+    }
+
+    /// Notes the tool's name of the current part, where the dialect has a word of its own for it, and adds it as a
+    /// piece where `kind` is given.
+    ///
+    /// # Errors
+    /// `too_much_text` beyond 4 GiB.
+    pub fn set_known_name(&mut self, name: &str, kind: Option<PieceKind>) -> Result<()> {
+        let start = self.transcript.text.len();
+        self.transcript.text.push_str(name);
+        let span = index_u32(start)?..index_u32(self.transcript.text.len())?;
+        if let Some(part) = self.transcript.parts.last_mut() {
+            part.name = Some(span);
+        }
+        kind.map_or(Ok(()), |kind| self.close_piece(kind, start, false))
     }
 
     /// Notes the call id of the current part. A number is an id by its digits; an empty text is none.

@@ -59,7 +59,10 @@ impl Counter for Heuristic {
                 sum(message, counted, code_points).div_ceil(4)
             }
             Heuristic::BytesDiv4Plus4 => {
-                let counted = |kind| matches!(kind, PieceKind::Text | PieceKind::Result | PieceKind::Unknown);
+                let counted = |kind| {
+                    use PieceKind::{Encrypted, Result, Text, Unknown};
+                    matches!(kind, Text | Result | Unknown | Encrypted)
+                };
                 sum(message, counted, |text| text.len() as u64) / 4 + 4
             }
             Heuristic::Utf16Div4Plus2 => {

@@ -99,7 +99,7 @@ pub(super) fn picture_part<N: Node>(part: &N, builder: &mut Builder) -> Result<(
 
 /// What a node of any dialect says of its picture: `image_url` (text, or an object with `url` and `detail`),
 /// `source` or `inlineData` with base64 `data`.
-fn picture_of<N: Node>(part: &N, depth: u32) -> Picture {
+pub(super) fn picture_of<N: Node>(part: &N, depth: u32) -> Picture {
     let mut picture = Picture::default();
     for (key, value) in part.members().unwrap_or_default() {
         match key.as_str() {

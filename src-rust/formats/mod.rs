@@ -4,14 +4,16 @@
 mod anthropic;
 mod content;
 mod detect;
+mod gemini;
 mod openai_chat;
+mod openai_responses;
 mod pi;
 
 pub mod claude_code;
 pub mod jsonl;
 pub mod sniff;
 
-pub use detect::detect;
+pub use detect::{detect, detect_at};
 
 use crate::error::{Error, Result};
 use crate::node::{Kind, Node};
@@ -22,16 +24,25 @@ use crate::transcript::{Builder, Framing, Transcript};
 pub enum Format {
     /// `{"role", "content", "tool_calls", "tool_call_id"}`.
     OpenAiChat,
+    /// Items of the Responses API, with and without `type`.
+    OpenAiResponses,
     /// `{"role", "content": [blocks]}` with `tool_use` and `tool_result` blocks.
     Anthropic,
+    /// `{"role", "parts": [{"text"}, {"functionCall"}, …]}`.
+    Gemini,
     /// Messages of pi sessions: `toolCall` parts and `toolResult` messages.
     Pi,
 }
 
 impl Format {
     /// Every dialect with its public name.
-    pub const ALL: &'static [(&'static str, Format)] =
-        &[("openai_chat", Format::OpenAiChat), ("anthropic", Format::Anthropic), ("pi", Format::Pi)];
+    pub const ALL: &'static [(&'static str, Format)] = &[
+        ("openai_chat", Format::OpenAiChat),
+        ("openai_responses", Format::OpenAiResponses),
+        ("anthropic", Format::Anthropic),
+        ("gemini", Format::Gemini),
+        ("pi", Format::Pi),
+    ];
 
     /// The public name.
     #[must_use]
@@ -55,7 +66,9 @@ impl Format {
     pub fn of(framing: Framing) -> Self {
         match framing {
             Framing::OpenAiChat => Format::OpenAiChat,
+            Framing::OpenAiResponses => Format::OpenAiResponses,
             Framing::Anthropic => Format::Anthropic,
+            Framing::Gemini => Format::Gemini,
             Framing::Unframed => Format::Pi,
         }
     }
@@ -63,7 +76,9 @@ impl Format {
     fn framing(self) -> Framing {
         match self {
             Format::OpenAiChat => Framing::OpenAiChat,
+            Format::OpenAiResponses => Framing::OpenAiResponses,
             Format::Anthropic => Framing::Anthropic,
+            Format::Gemini => Framing::Gemini,
             Format::Pi => Framing::Unframed,
         }
     }
@@ -95,7 +110,9 @@ pub fn read_message<N: Node>(message: &N, format: Format, builder: &mut Builder)
     }
     match format {
         Format::OpenAiChat => openai_chat::read(message, builder)?,
+        Format::OpenAiResponses => openai_responses::read(message, builder)?,
         Format::Anthropic => anthropic::read(message, builder)?,
+        Format::Gemini => gemini::read(message, builder)?,
         Format::Pi => pi::read(message, builder)?,
     }
     builder.end_message();

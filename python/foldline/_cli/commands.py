@@ -31,9 +31,14 @@ _INTERRUPTED = 130
 _PIPE_CLOSED = 141
 
 #: Whose rules a dialect is judged by; others are judged by how calls and results go together.
-_PROVIDERS = {"openai_chat": "openai", "anthropic": "anthropic"}
+_PROVIDERS = {
+    "openai_chat": "openai",
+    "openai_responses": "responses",
+    "anthropic": "anthropic",
+    "gemini": "gemini",
+}
 
-_FORMATS = ("auto", "openai_chat", "anthropic", "pi")
+_FORMATS = ("auto", *FORMATS)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -172,12 +177,10 @@ def count(
 def _counted(transcript: StoredTranscript, counter: TokenCounter, format: str) -> dict[str, Any]:
     messages = transcript.messages
     counts = counter.count_messages(messages, format=format)
-    tools, system = transcript.meta.get("tools"), transcript.meta.get("system")
+    head, tools = system_beside(transcript), tools_beside(transcript)
     whole = counts.total
-    if tools or system:
-        head = [{"role": "system", "content": system}] if system else []
-        given = tools if isinstance(tools, list) else None
-        whole = counter.count_messages([*head, *messages], given, format=format).total
+    if tools or head:
+        whole = counter.count_messages([*head, *messages], tools or None, format=format).total
     return {
         "id": transcript.id,
         "format": format,
@@ -355,7 +358,9 @@ def _begin(out: Path, options: Mapping[str, Any]) -> None:
 
 @_cli.command()
 @_paths_argument
-@click.option("--provider", type=click.Choice(["openai", "anthropic"]), help="Judge by the rules of this API.")
+@click.option(
+    "--provider", type=click.Choice(sorted(_PROVIDERS.values())), help="Judge by the rules of this API."
+)
 @click.option("--strict", is_flag=True, help="Stop at the first problem.")
 @json_option
 def check(paths: tuple[str, ...], provider: str | None, strict: bool, as_json: bool) -> int:

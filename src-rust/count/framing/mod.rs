@@ -29,9 +29,12 @@
 //! have 6 to 15 tokens: 17.9 % of these is 2 tokens. What Claude Code injects without logging it is in the sessions,
 //! so that their counts are rather too low.
 
+mod encrypted;
+mod responses;
 mod table;
 mod trust;
 
+pub use encrypted::encrypted_tokens;
 pub use table::Family;
 pub use trust::Trust;
 
@@ -40,7 +43,7 @@ use super::media::PictureRule;
 use super::tools::{Tool, namespace};
 use crate::error::Result;
 use crate::picture::Picture;
-use crate::transcript::{Framing, PartKind, PieceKind, Role, Transcript};
+use crate::transcript::{Framing, Part, PartKind, PieceKind, Role, Transcript};
 
 /// How tool schemas are written before they are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +86,10 @@ pub struct FramingCost {
     pub message: u32,
     /// Instead of it for a system or developer message.
     pub system: u32,
+    /// Instead of it for a message of the model.
+    pub assistant: u32,
+    /// Instead of it for what stands by itself and is no text: a call, a result, reasoning (Responses).
+    pub item: u32,
     /// For the name of a participant.
     pub name: u32,
     /// For a tool call.
@@ -109,7 +116,9 @@ impl FramingCost {
     pub fn of(framing: Framing) -> Self {
         match framing {
             Framing::OpenAiChat => Self::OPENAI_CHAT,
+            Framing::OpenAiResponses => Self::OPENAI_RESPONSES,
             Framing::Anthropic => Self::ANTHROPIC,
+            Framing::Gemini => Self::GEMINI_CONTENTS,
             Framing::Unframed => Self::NONE,
         }
     }
@@ -124,10 +133,7 @@ impl FramingCost {
     #[must_use]
     pub fn of_message(&self, message: &MessageView<'_>) -> u32 {
         let transcript = message.transcript;
-        let mut total = match transcript.messages[message.index].role {
-            Role::System | Role::Developer => self.system,
-            _ => self.message,
-        };
+        let mut total = self.around(transcript, message.index);
         let mut calls = 0;
         for (at, view) in transcript.part_range(message.index).zip(message.parts()) {
             let (PartView::Original(part) | PartView::Replaced(part, _)) = view;
@@ -142,6 +148,7 @@ impl FramingCost {
                 let all = known.chain(unknown).take(part.images as usize);
                 total = all.fold(total, |total, picture| total.saturating_add(rule.tokens(picture)));
             }
+            total = total.saturating_add(encrypted::of_part(transcript, part));
             if self.name > 0 {
                 let pieces = transcript.pieces_of(part);
                 let names = pieces.iter().filter(|piece| piece.kind == PieceKind::ParticipantName).count();
@@ -149,6 +156,19 @@ impl FramingCost {
             }
         }
         total + self.call * calls + self.parallel * calls.saturating_sub(1)
+    }
+
+    /// What goes around a message, whatever is in it.
+    fn around(&self, transcript: &Transcript, index: usize) -> u32 {
+        let role = transcript.messages[index].role;
+        let is_text = |part: &Part| !matches!(part.kind, ToolCall | ToolResult | Reasoning);
+        use PartKind::{Reasoning, ToolCall, ToolResult};
+        match role {
+            Role::System | Role::Developer => self.system,
+            Role::Assistant | Role::Tool if !transcript.parts_of(index).iter().any(is_text) => self.item,
+            Role::Assistant => self.assistant,
+            _ => self.message,
+        }
     }
 
     /// How far counts of these messages can be trusted.
@@ -234,7 +254,7 @@ pub fn message_tokens(
     mut count: impl FnMut(&str, GoOn<'_>) -> Result<u64>,
 ) -> Result<u64> {
     let mut encoded = 0;
-    for (kind, text) in message.texts() {
+    for (kind, text) in message.texts().filter(|(kind, _)| *kind != PieceKind::Encrypted) {
         let times = if kind == PieceKind::CallName { 1 + u64::from(cost.call_names) } else { 1 };
         encoded += times * count(text, go_on)?;
     }

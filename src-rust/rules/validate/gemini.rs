@@ -1,0 +1,87 @@
+//! Gemini: the first turn is the user's; behind a turn of the model stands one of another speaker; a turn with calls is
+//! followed by one with as many responses, each for one of them; no turn and no text is empty.
+//!
+//! Two turns of the user in a row are taken: 17 of the recorded requests have them (2026-11).
+
+use super::Problem;
+use crate::transcript::{Part, PartKind, Role, Transcript};
+
+pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let head = transcript.messages.iter().take_while(|message| message.role == Role::System).count();
+    for index in head..transcript.len() {
+        let role = transcript.messages[index].role;
+        let before = (index > head).then(|| transcript.messages[index - 1].role);
+        let mut report = |code, detail: &str| problems.push(Problem::new(index, code, detail));
+        if before.is_none() && role != Role::User {
+            report("first_not_user", "the first turn must be the user's");
+        }
+        if !matches!(role, Role::User | Role::Assistant | Role::Tool) {
+            report("unknown_role", "roles are user, model and function; a system instruction comes first");
+        }
+        if role == Role::Assistant && before == Some(Role::Assistant) {
+            report("model_after_model", "behind a turn of the model stands one of another speaker");
+        }
+        if is_empty(transcript, index) {
+            report("empty_content", "turns have parts, and texts are not empty");
+        }
+        let next = (index + 1 < transcript.len()).then_some(index + 1);
+        let calls = checked(transcript, index, PartKind::ToolCall);
+        let open = unmatched(transcript, &calls, &answers(transcript, next));
+        if open > 0 {
+            report("call_unanswered", "a call has no response in the next turn");
+        }
+        let responses = checked(transcript, index, PartKind::ToolResult);
+        let asked = match before {
+            Some(Role::Assistant) if role != Role::Assistant => {
+                checked(transcript, index - 1, PartKind::ToolCall)
+            }
+            _ => Vec::new(),
+        };
+        if responses.len() > asked.len() - unmatched(transcript, &asked, &responses) {
+            report("result_without_call", "a response answers no call of the turn before");
+        }
+    }
+    problems
+}
+
+/// The calls or responses of a turn that the API pairs.
+fn checked(transcript: &Transcript, index: usize, kind: PartKind) -> Vec<&Part> {
+    let parts = transcript.parts_of(index).iter();
+    parts.filter(|part| part.kind == kind && !part.is_unchecked).collect()
+}
+
+/// The responses of a turn that is not the model's.
+fn answers(transcript: &Transcript, index: Option<usize>) -> Vec<&Part> {
+    match index {
+        Some(index) if transcript.messages[index].role != Role::Assistant => {
+            checked(transcript, index, PartKind::ToolResult)
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// How many calls no response is left for: one with the call's id, or without an id one with its name.
+fn unmatched(transcript: &Transcript, calls: &[&Part], responses: &[&Part]) -> usize {
+    let name = |part: &Part| part.name.clone().map(|span| transcript.str(&span).to_owned());
+    let mut left: Vec<&&Part> = responses.iter().collect();
+    let mut take = |fits: &dyn Fn(&Part) -> bool| match left.iter().position(|response| fits(response)) {
+        Some(at) => {
+            left.remove(at);
+            true
+        }
+        None => false,
+    };
+    let by_id = |call: &&&Part| !(call.key.is_some() && take(&|response| response.key == call.key));
+    let without: Vec<&&Part> = calls.iter().filter(by_id).collect();
+    let by_name = |call: &&&&Part| !take(&|response| response.key.is_none() && name(response) == name(call));
+    without.iter().filter(by_name).count()
+}
+
+fn is_empty(transcript: &Transcript, index: usize) -> bool {
+    let parts = transcript.parts_of(index);
+    let is_empty_text = |part: &Part| {
+        part.kind == PartKind::Text && transcript.pieces_of(part).iter().all(|piece| piece.span.is_empty())
+    };
+    parts.is_empty() || parts.iter().any(is_empty_text)
+}
