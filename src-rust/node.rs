@@ -111,6 +111,8 @@ keys! {
     TEXT = "text",
     THINKING = "thinking",
     THOUGHT = "thought",
+    THOUGHT_SIGNATURE = "thought_signature",
+    THOUGHT_SIGNATURE_CAMEL = "thoughtSignature",
     TOOLS = "tools",
     TOOL_CALL = "tool_call",
     TOOL_CALLS = "tool_calls",

@@ -96,6 +96,10 @@ pub(super) fn is_part<N: Node>(part: &N) -> bool {
 
 /// Reads a part; true where it is a call that the caller answers.
 fn read_part<N: Node>(part: &N, at: u32, builder: &mut Builder) -> Result<bool> {
+    if part.get(Key::THOUGHT_SIGNATURE_CAMEL).is_some() || part.get(Key::THOUGHT_SIGNATURE).is_some() {
+        // It brings thoughts back: they are charged, but not to be had.
+        builder.mark_estimated();
+    }
     let found = MEMBERS.iter().find_map(|(key, name, member)| Some((*name, *member, part.get_some(*key)?)));
     let Some((name, member, value)) = found else {
         return unknown_part(part, builder).map(|()| false);

@@ -131,7 +131,8 @@ fn read_part<N: Node>(part: &N, _: u32, builder: &mut Builder) -> Result<()> {
             keyed_text_part(part, Key::TEXT, (PartKind::Text, PieceKind::Text), builder)
         }
         "refusal" => keyed_text_part(part, Key::REFUSAL, (PartKind::Text, PieceKind::Text), builder),
-        "input_image" | "computer_screenshot" => picture_part(part, builder),
+        // The bytes of a file are no text: it is priced as a picture of a page.
+        "input_image" | "computer_screenshot" | "input_file" => picture_part(part, builder),
         _ => unknown_part(part, builder),
     }
 }
@@ -220,7 +221,9 @@ fn output_content<N: Node>(content: Option<N>, builder: &mut Builder) -> Result<
     match content.kind() {
         Kind::String => builder.push_text(PieceKind::Result, &content).map(|_| ()),
         Kind::Array => each_item(&content, |part, _| match part.get(Key::TEXT) {
-            _ if part.text_is(Key::TYPE, "input_image") => builder.push_picture(picture_of(part, 0)),
+            _ if part.text_is(Key::TYPE, "input_image") || part.text_is(Key::TYPE, "input_file") => {
+                builder.push_picture(picture_of(part, 0))
+            }
             Some(text) if text.kind() == Kind::String => {
                 builder.push_text(PieceKind::Result, &text).map(|_| ())
             }

@@ -215,14 +215,16 @@ class Framing:
     per_result: int = 0
     per_list: int = 0
     per_item: int | None = None
-    """Instead of `per_message` for an item that holds no text (Responses)."""
+    """Instead of `per_message` for a message of the model or a tool that holds no text (Responses, Gemini)."""
+    per_system: int | None = None
+    per_assistant: int | None = None
 
 
 FRAMING: Final = {
     OPENAI_CHAT: Framing(per_message=4, per_name=1, per_list=3),
     OPENAI_RESPONSES: Framing(per_message=4, per_item=0, per_call=11, per_list=3),
     ANTHROPIC: Framing(per_message=4, per_call=38, per_result=18, per_list=3),
-    GEMINI: Framing(per_call=3, per_result=3, per_list=1),
+    GEMINI: Framing(per_system=2, per_assistant=1, per_item=0, per_call=3, per_result=4),
 }
 
 
@@ -271,8 +273,10 @@ class Pieces:
         """What goes around a message, whatever is in it."""
         texts = [part for part in message.parts if isinstance(part, Text | Opaque)]
         texts += [part for part in message.parts if isinstance(part, Encrypted) and not part.is_reasoning]
-        bare = message.role in ("assistant", "tool") and not texts
-        return self.framing.per_item if bare and self.framing.per_item is not None else self.framing.per_message
+        special = {"system": self.framing.per_system, "assistant": self.framing.per_assistant}.get(message.role)
+        if message.role in ("assistant", "tool") and not texts:
+            special = self.framing.per_item
+        return self.framing.per_message if special is None else special
 
     def overhead(self) -> int:
         """The framing of the list."""

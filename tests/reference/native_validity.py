@@ -45,12 +45,11 @@ def _is_of_the_model(items: Sequence[RawMessage]) -> bool:
 
 
 def gemini_problems(turns: Sequence[RawMessage]) -> list[Problem]:
-    """The user is first, the model never twice in a row, calls are answered in the next turn, nothing is empty."""
+    """The user is first, the model never twice in a row, calls are answered in the next turn, turns have parts."""
     problems: list[Problem] = []
     first = next((index for index, turn in enumerate(turns) if turn.get("role", "user") != "system"), len(turns))
     roles = [turn.get("role", "user") for turn in turns]
     for index in range(first, len(turns)):
-        parts = turns[index]["parts"]
         before = index - 1 if index > first else None
         if before is None and roles[index] != "user":
             problems.append((index, "first_not_user"))
@@ -58,7 +57,7 @@ def gemini_problems(turns: Sequence[RawMessage]) -> list[Problem]:
             problems.append((index, "unknown_role"))
         if before is not None and roles[index] == roles[before] == "model":
             problems.append((index, "model_after_model"))
-        if not parts or any(part.get("text") == "" and not part.get("thought") for part in parts):
+        if not turns[index]["parts"]:
             problems.append((index, "empty_content"))
         after = index + 1 if index + 1 < len(turns) and roles[index + 1] != "model" else None
         calls = _of(turns[index], "functionCall")

@@ -261,21 +261,22 @@ impl FramingCost {
         ..Self::CLAUDE
     };
 
-    /// Gemini. Requests, 2026-11: text and 0 to 2; names of calls once more, in the result. Thoughts that a signature
-    /// brings back are charged again and cannot be counted. Tools: name, description and the strings of the schema; a
-    /// `parameters_json_schema` as JSON.
+    /// Gemini. Requests, 2026-11: text, 2 for a system instruction and about 1 for a turn of the model; names of calls
+    /// once more, in the response. What a signature brings back of thoughts is charged again and cannot be counted.
+    /// Tools: name, description and the strings of the schema; a `parameters_json_schema` as JSON with blanks.
     pub const GEMINI: FramingCost = FramingCost {
-        request: 1,
+        system: 2,
+        assistant: 1,
         call: 3,
         call_names: 1,
-        result: 3,
+        result: 4,
         pictures: Some(PictureRule::Flat(1120)),
         tools: ToolsCost {
             text: ToolText::Texts,
-            permille: 1150,
+            permille: 1050,
             request: 0,
             request_with_system: 0,
-            tool: 1,
+            tool: 0,
             parameterless: 0,
             trust: GEMINI,
         },
