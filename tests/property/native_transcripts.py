@@ -91,7 +91,7 @@ class ResponsesWriter(Writer):
             self.messages.append(item)
 
     def answer(self, call: Pending, step: Step) -> None:
-        """The output of a call: a string or a list of texts; what a shell wrote in pieces has no place for another text."""
+        """The output of a call: a string or texts; what a shell wrote in pieces has no place for another text."""
         output: Any = text(step.a, step.size * 3)
         if step.b % 4 == 0:
             output = [{"type": "input_text", "text": output}, {"type": "input_text", "text": text(step.b, step.size)}]
@@ -138,7 +138,12 @@ class ResponsesWriter(Writer):
         self.reasoning(step)
         key, output = f"srv_{step.a % 3}", text(step.a, step.size)
         served: tuple[Dict, ...] = (
-            {"type": "web_search_call", "id": key, "status": "completed", "action": {"type": "search", "query": output}},
+            {
+                "type": "web_search_call",
+                "id": key,
+                "status": "completed",
+                "action": {"type": "search", "query": output},
+            },
             {"type": "code_interpreter_call", "id": key, "code": output, "outputs": None},
             {"type": "mcp_call", "id": key, "name": "find", "arguments": "{}", "output": output, "server_label": "s"},
             {"type": "mcp_list_tools", "id": key, "tools": [{"name": output}], "server_label": "s"},

@@ -10,8 +10,16 @@ from .parts import Call, Encrypted, Message, Opaque, Part, Reasoning, Result, Te
 
 # --- OpenAI Responses -------------------------------------------------------------------------------------
 
-CALLS: Final = {"function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action"}
+CALLS: Final = {
+    "function_call": "arguments",
+    "custom_tool_call": "input",
+    "local_shell_call": "action",
+    "shell_call": "action",
+}
 """Items that the caller answers, with the key of their arguments."""
+
+NAMES: Final = {"local_shell_call": "local_shell", "shell_call": "shell"}
+"""Names of tools whose calls have none."""
 
 OUTPUTS: Final = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 
@@ -21,6 +29,9 @@ SERVED: Final = {
     "mcp_call": (None, "arguments", "output"),
 }
 """Items of tools that ran at OpenAI: the name, the keys of arguments and result."""
+
+INVENTED: Final = ("telepathy", "telepathy_call")
+"""Types that nobody knows."""
 
 KNOWN: Final = frozenset(
     {"message", "reasoning", "compaction", "shell_call_output", "mcp_list_tools", "item_reference"}
@@ -40,7 +51,7 @@ def read_responses(item: Mapping[str, Any]) -> Message:
     if kind == "compaction":
         return Message("assistant", (Encrypted(item["encrypted_content"], is_reasoning=False),), binding="compaction")
     if kind in CALLS:
-        name = "local_shell" if kind == "local_shell_call" else item["name"]
+        name = NAMES[kind] if kind in NAMES else item["name"]
         return Message("assistant", (Call(item.get("call_id"), name, item[CALLS[kind]]),), binding="call")
     if kind in OUTPUTS:
         output = item["output"]
@@ -54,6 +65,8 @@ def read_responses(item: Mapping[str, Any]) -> Message:
         texts = () if content is None else tuple(_texts(content))
         call = Call(item["id"], name, item.get(arguments, ""))
         return Message("assistant", (call, Result(item["id"], None, content, texts, is_fixed=True)))
+    if kind not in KNOWN and kind not in INVENTED:
+        raise ValueError(f"the oracle does not read {kind!r} items")
     role = "assistant" if kind in KNOWN else "other"
     return Message(role, (Opaque(compact(item)),))
 
@@ -107,6 +120,8 @@ def _gemini_part(part: Mapping[str, Any]) -> Part:
     if call is not None:
         return Call(call.get("id"), call["name"], call.get("args", ""), takes_names=True)
     if response is not None:
+        if "parts" in response:
+            raise ValueError("the oracle does not read media here")
         content = _single(response.get("response"))
         return Result(response.get("id"), response["name"], content, tuple(_leaves(content)))
     code, output = member(part, "executableCode"), member(part, "codeExecutionResult")

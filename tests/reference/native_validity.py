@@ -65,7 +65,9 @@ def gemini_problems(turns: Sequence[RawMessage]) -> list[Problem]:
             problems.append((index, "call_unanswered"))
         asked = before is not None and roles[before] == "model" and roles[index] != "model"
         responses = _of(turns[index], "functionResponse")
-        if _answered(_of(turns[before], "functionCall") if asked and before is not None else [], responses) < len(responses):
+        if _answered(_of(turns[before], "functionCall") if asked and before is not None else [], responses) < len(
+            responses
+        ):
             problems.append((index, "result_without_call"))
     return problems
 

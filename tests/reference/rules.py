@@ -82,7 +82,7 @@ class Rules:
     # --- groups and pins ---
 
     def _groups(self) -> list[int]:
-        """For each message the smallest index of its group: joined wherever a result answers a call, or one is bound."""
+        """For each message the smallest index of its group: joined by results that answer calls, and by binding."""
         label = list(range(self.n))
         joined = [(at, answered[0]) for (at, _), answered in self.pairing.answers.items() if answered is not None]
         joined += [(index, index + 1) for index in range(self.n - 1) if self._is_bound(index)]
@@ -124,9 +124,7 @@ class Rules:
     def _head(self) -> int:
         """The number of leading system and developer messages, and compactions of the provider."""
         size = 0
-        while size < self.n and (
-            self.messages[size].role in HEAD_ROLES or self.messages[size].binding == "compaction"
-        ):
+        while size < self.n and (self.messages[size].role in HEAD_ROLES or self.messages[size].binding == "compaction"):
             size += 1
         return size
 

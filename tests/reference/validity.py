@@ -8,7 +8,9 @@ Validators return `(index, code)` pairs, each at most once, in order.
 | `result_without_call` | the message whose result answers no call that the provider lets it answer |
 | `first_not_user` | Anthropic, Gemini: the first message after a leading system text |
 | `result_after_text` | Anthropic: a user message with a result block behind another block |
-| `empty_content` | Anthropic: no content, or an empty text block; a final assistant message may be empty. Responses: a message without content. Gemini: a turn without parts |
+| `empty_content` | Anthropic: no content, or an empty text block; a final assistant message may be empty |
+| `empty_content` | Responses, Gemini: a message without content, a turn without parts |
+| `bad_id` | Responses: a call or output without an id |
 | `bad_id` | Anthropic: an id of a call or result that is not `[a-zA-Z0-9_-]{1,64}` |
 | `duplicate_id` | Anthropic: two calls of one message with the same id |
 | `unknown_role` | a role that the API does not know |

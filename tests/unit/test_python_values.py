@@ -170,7 +170,7 @@ def test_a_mapping_that_is_no_dict_is_refused_not_guessed_at(operation: Operatio
 
 
 @pytest.mark.parametrize("operation", READING, indirect=True)
-@pytest.mark.parametrize("format", ["", "OPENAI_CHAT", "gemini", CANARY])
+@pytest.mark.parametrize("format", ["", "OPENAI_CHAT", "cohere", CANARY])
 def test_an_unknown_format_is_a_config_error(operation: Operation, format: str) -> None:
     with pytest.raises(fl.errors.ConfigError) as caught:
         operation([user("a")], format)

@@ -18,10 +18,19 @@ import click
 from foldline._cli.compacting import COUNTS, FileReport, compact_file, output_names, totals, write_manifest
 from foldline._cli.options import PATHS, Folding, counter_options, folding_options, json_option, make_counter
 from foldline._cli.reporting import Column, Reporter, Stop, Table, printable, write_json
-from foldline._cli.sources import STDIN, OnProblem, Source, find_sources, transcripts
+from foldline._cli.sources import (
+    STDIN,
+    OnProblem,
+    Source,
+    find_sources,
+    system_beside,
+    tools_beside,
+    transcripts,
+)
 from foldline._core import Plan, TokenCounter, __version__
 from foldline.errors import FoldlineError, StoreError
 from foldline.planning import Infeasible, analyze, validate
+from foldline.reading import FORMATS
 from foldline.summarizers import Extractive
 from foldline.typing import Problem, StoredTranscript
 
@@ -358,9 +367,7 @@ def _begin(out: Path, options: Mapping[str, Any]) -> None:
 
 @_cli.command()
 @_paths_argument
-@click.option(
-    "--provider", type=click.Choice(sorted(_PROVIDERS.values())), help="Judge by the rules of this API."
-)
+@click.option("--provider", type=click.Choice(sorted(_PROVIDERS.values())), help="Judge by the rules of this API.")
 @click.option("--strict", is_flag=True, help="Stop at the first problem.")
 @json_option
 def check(paths: tuple[str, ...], provider: str | None, strict: bool, as_json: bool) -> int:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from foldline._cli.sources import system_beside, tools_beside
 from foldline._core import Plan, TokenCounter
 from foldline.errors import ConfigError, FoldlineError
 from foldline.planning import (
