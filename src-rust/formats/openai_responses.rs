@@ -9,7 +9,7 @@ use super::content::{
     call_arguments, common_role, keyed_text_part, picture_of, picture_part, read_content, role_text,
     unknown_part,
 };
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Binding, Builder, PartKind, PieceKind, Role, Slot};
 
@@ -231,7 +231,7 @@ fn output_content<N: Node>(content: Option<N>, builder: &mut Builder) -> Result<
         })
         .map_err(|error| error.under("output")),
         Kind::Object => builder.push_json(PieceKind::Unknown, &content),
-        _ => Err(bad_content()),
+        _ => Err(Error::message("bad_content", "output", bad_content().detail)),
     }
 }
 

@@ -63,11 +63,10 @@ def gemini_problems(turns: Sequence[RawMessage]) -> list[Problem]:
         calls = _of(turns[index], "functionCall")
         if _answered(calls, _of(turns[after], "functionResponse") if after is not None else []) < len(calls):
             problems.append((index, "call_unanswered"))
-        asked = before is not None and roles[before] == "model" and roles[index] != "model"
-        responses = _of(turns[index], "functionResponse")
-        if _answered(_of(turns[before], "functionCall") if asked and before is not None else [], responses) < len(
-            responses
-        ):
+        responses, asked = _of(turns[index], "functionResponse"), []
+        if before is not None and roles[before] == "model" and roles[index] != "model":
+            asked = _of(turns[before], "functionCall")
+        if _answered(asked, responses) < len(responses):
             problems.append((index, "result_without_call"))
     return problems
 
