@@ -107,6 +107,18 @@ def test_every_file_reads(shared: Path) -> None:
             assert sum(len(transcript.messages) for transcript in transcripts) == messages
 
 
+@pytest.mark.parametrize(("name", "answered"), [("gemini.jsonl", 142), ("openai-responses.jsonl", 107)])
+def test_what_a_provider_answered_validates(shared: Path, name: str, answered: int) -> None:
+    """The rules reject no recorded request that was answered, but those whose history is stored elsewhere."""
+    transcripts, _ = read(shared / "pydantic-ai-requests" / name)
+    taken = [transcript for transcript in transcripts if transcript.meta.get("usage")]
+    assert len(taken) == answered
+    stored = ("previous_response_id", "conversation")
+    rejected = [each for each in taken if fl.validate(each.messages, PROVIDERS[each.format])]
+    assert all(any(each.meta.get(key) for key in stored) for each in rejected)
+    assert len(rejected) <= 3
+
+
 def test_claude_code_sessions_lose_nothing(shared: Path) -> None:
     """Every content block of every user and assistant entry stands in exactly one message, as it was."""
     for path in sorted(shared.glob("claude-code-*/*.jsonl")):
