@@ -4,7 +4,7 @@
 //! are left (messages of plain text, which most dialects write alike), it is the one that the place of the list
 //! speaks for, or else OpenAI chat.
 
-use super::{Format, gemini, openai_responses};
+use super::{Format, openai_responses};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
 
@@ -131,11 +131,11 @@ fn candidates<N: Node>(message: &N) -> Result<Candidates> {
     Ok(said)
 }
 
-/// A message with `parts` is Gemini's, unless they are of a kind that other libraries call so.
+/// A message with `parts` is Gemini's, unless it is of a library that calls them so: these have a `type`.
 fn by_parts<N: Node>(message: &N, parts: &N) -> Result<Candidates> {
     let is_assistant = message.text_is(Key::ROLE, "assistant");
-    let is_foreign = |part: &N| part.get(Key::TYPE).is_some() && !gemini::is_part(part);
-    if is_assistant || (0..parts.len()).filter_map(|i| parts.item(i)).any(|part| is_foreign(&part)) {
+    let mut all = (0..parts.len()).filter_map(|i| parts.item(i));
+    if is_assistant || all.any(|part| part.get(Key::TYPE).is_some()) {
         let detail = "has parts, but is no content of Gemini";
         return Err(Error::message("unsupported_format", "parts", detail));
     }
@@ -217,6 +217,8 @@ mod tests {
             "ambiguous_format: message 0 looks like openai_chat or openai_responses, message 1 like gemini";
         assert_eq!(found(mixed, None), Err(said.to_owned()));
         let foreign = r#"[{"role":"assistant","parts":[{"type":"text","text":"a"}]}]"#;
+        assert!(found(foreign, None).unwrap_err().starts_with("unsupported_format"));
+        let foreign = r#"[{"role":"user","parts":[{"type":"text","text":"a"}]}]"#;
         assert!(found(foreign, None).unwrap_err().starts_with("unsupported_format"));
     }
 }

@@ -3,13 +3,12 @@
 //! Calls and responses may lack ids; then a response answers by name and order. A system instruction, which Gemini
 //! takes outside the contents, may stand in the list as a leading turn of role `system`.
 
-use super::content::{bad_content, each_item, picture_of, read_content, role_text, text_part, unknown_part};
+use super::content::{
+    bad_content, call_arguments, each_item, picture_of, role_text, text_part, unknown_part,
+};
 use crate::error::{Error, Result};
-use crate::node::{Key, Kind, Node};
+use crate::node::{Key, Kind, MAX_DEPTH, MAX_VALUES, Node};
 use crate::transcript::{Binding, Builder, PartKind, PieceKind, Role, Slot, Wrapping};
-
-/// Most levels of a response that are read as texts; below, it is JSON.
-const MAX_LEVELS: usize = 32;
 
 pub(super) fn read<N: Node>(turn: &N, builder: &mut Builder) -> Result<()> {
     let role = match turn.get_some(Key::ROLE) {
@@ -24,35 +23,27 @@ pub(super) fn read<N: Node>(turn: &N, builder: &mut Builder) -> Result<()> {
         },
     };
     builder.begin_message(role)?;
+    let mut calls = false;
     match turn.get_some(Key::PARTS) {
-        None => read_content(turn, builder, |part, at, builder| read_part(part, at, builder).map(|_| ()))?,
+        None => match turn.get_some(Key::CONTENT) {
+            None => {}
+            Some(text) if text.kind() == Kind::String => text_part(&text, builder)?,
+            Some(_) => return Err(bad_content()),
+        },
         Some(text) if text.kind() == Kind::String => text_part(&text, builder)?,
-        Some(parts) if parts.kind() == Kind::Array => {
-            let mut calls = false;
-            each_item(&parts, |part, at| match part.kind() {
-                Kind::String => text_part(part, builder),
-                Kind::Object => read_part(part, at, builder).map(|is_call| calls |= is_call),
-                _ => Err(Error::message("bad_part", "", "a part must be an object or a string")),
-            })
-            .map_err(|error| error.under("parts"))?;
-            if role == Role::Assistant && !calls {
-                bind_turn(builder);
-            }
-            return Ok(());
-        }
+        Some(parts) if parts.kind() == Kind::Array => each_item(&parts, |part, at| match part.kind() {
+            Kind::String => text_part(part, builder),
+            Kind::Object => read_part(part, at, builder).map(|is_call| calls |= is_call),
+            _ => Err(Error::message("bad_part", "", "a part must be an object or a string")),
+        })
+        .map_err(|error| error.under("parts"))?,
         Some(_) => return Err(Error::message("bad_content", "parts", bad_content().detail)),
     }
-    if role == Role::Assistant {
-        bind_turn(builder);
-    }
-    Ok(())
-}
-
-/// Gemini wants another speaker between two turns of the model; behind a call it is the response's.
-fn bind_turn(builder: &mut Builder) {
-    if let Some(message) = builder.message() {
+    // Gemini wants another speaker between two turns of the model; behind a call it is the response's.
+    if let Some(message) = builder.message().filter(|_| role == Role::Assistant && !calls) {
         message.binding = Binding::Turn;
     }
+    Ok(())
 }
 
 /// What a member of a part holds.
@@ -89,11 +80,6 @@ const MEMBERS: &[(Key, &str, Member)] = &[
     (Key::TOOL_RESPONSE, "tool_response", Member::ServedResponse),
 ];
 
-/// Whether a node has a member that parts of Gemini alone have.
-pub(super) fn is_part<N: Node>(part: &N) -> bool {
-    MEMBERS.iter().any(|(key, ..)| part.get(*key).is_some())
-}
-
 /// Reads a part; true where it is a call that the caller answers.
 fn read_part<N: Node>(part: &N, at: u32, builder: &mut Builder) -> Result<bool> {
     if part.get(Key::THOUGHT_SIGNATURE_CAMEL).is_some() || part.get(Key::THOUGHT_SIGNATURE).is_some() {
@@ -115,7 +101,8 @@ fn read_part<N: Node>(part: &N, at: u32, builder: &mut Builder) -> Result<bool> 
             if let Some(name) = value.get(Key::NAME) {
                 builder.set_name(&name, Some(PieceKind::CallName))?;
             }
-            arguments(value.get_some(Key::ARGS), builder).map_err(|error| error.under(name))?;
+            let arguments = call_arguments(value.get_some(Key::ARGS), builder);
+            arguments.map_err(|error| error.under("args").under(name))?;
         }
         Member::Response => read_response(&value, at, name, builder).map_err(|error| error.under(name))?,
         Member::Media => media_part(part, builder)?,
@@ -162,11 +149,6 @@ fn read_text<N: Node>(part: &N, text: &N, builder: &mut Builder) -> Result<()> {
     builder.push_text(PieceKind::Reasoning, text).map(|_| ())
 }
 
-/// Arguments as compact JSON, which reads the same whatever is charged for it.
-fn arguments<N: Node>(arguments: Option<N>, builder: &mut Builder) -> Result<()> {
-    super::content::call_arguments(arguments, builder).map_err(|error| error.under("args"))
-}
-
 /// A picture, or any other medium: its bytes are never counted as text.
 fn media_part<N: Node>(part: &N, builder: &mut Builder) -> Result<()> {
     builder.begin_part(PartKind::Image)?;
@@ -198,7 +180,7 @@ fn read_response<N: Node>(response: &N, at: u32, within: &'static str, builder: 
         }
         (Some(content), _) => {
             builder.measure_result(&content)?;
-            push_leaves(&content, 0, builder)?;
+            push_leaves(&content, 0, &mut MAX_VALUES.clone(), builder)?;
         }
     }
     // Media beside the text stay where they are.
@@ -208,19 +190,23 @@ fn read_response<N: Node>(response: &N, at: u32, within: &'static str, builder: 
     }
 }
 
-/// Keys and values of a response, each a text of its own: Gemini charges for those.
-fn push_leaves<N: Node>(value: &N, level: usize, builder: &mut Builder) -> Result<()> {
+/// Keys and values of a response, each a text of its own: Gemini charges for those. Bounded as JSON is.
+fn push_leaves<N: Node>(value: &N, level: usize, left: &mut u32, builder: &mut Builder) -> Result<()> {
+    *left = left.checked_sub(1).ok_or_else(|| {
+        Error::limit("too_many_values", "", format!("more than {MAX_VALUES} values in one JSON value"))
+    })?;
+    if level > MAX_DEPTH {
+        return Err(Error::limit("nesting_too_deep", "", format!("nested beyond {MAX_DEPTH} levels")));
+    }
     match value.kind() {
-        Kind::Object if level < MAX_LEVELS => {
+        Kind::Object => {
             for (key, inner) in value.members()? {
                 builder.push_known_text(PieceKind::Result, &key)?;
-                push_leaves(&inner, level + 1, builder)?;
+                push_leaves(&inner, level + 1, left, builder)?;
             }
             Ok(())
         }
-        Kind::Array if level < MAX_LEVELS => {
-            each_item(value, |inner, _| push_leaves(inner, level + 1, builder))
-        }
+        Kind::Array => each_item(value, |inner, _| push_leaves(inner, level + 1, left, builder)),
         Kind::String => builder.push_text(PieceKind::Result, value).map(|_| ()),
         _ => builder.push_json(PieceKind::Result, value),
     }

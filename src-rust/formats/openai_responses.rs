@@ -4,10 +4,9 @@
 //! stays with the model's item behind it; a compaction stands for all before it, and nothing is summarised across it.
 //! Items of a type that this version does not know are kept as they are and counted by their JSON text.
 
-use super::content::{bad_content, each_item};
 use super::content::{
-    call_arguments, common_role, keyed_text_part, picture_of, picture_part, read_content, role_text,
-    unknown_part,
+    bad_content, call_arguments, common_role, each_item, keyed_text_part, picture_of, picture_part,
+    read_content, role_text, unknown_part,
 };
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
@@ -44,8 +43,10 @@ fn item_of(item_type: &str) -> Item {
         "apply_patch_call" => Item::Call("apply_patch", Key::OPERATION),
         "computer_call" => Item::Call("computer", Key::ACTION),
         "tool_search_call" => Item::Call("tool_search", Key::ARGUMENTS),
-        "function_call_output" | "custom_tool_call_output" => Item::Output(true),
-        "local_shell_call_output" | "apply_patch_call_output" => Item::Output(true),
+        "function_call_output"
+        | "custom_tool_call_output"
+        | "local_shell_call_output"
+        | "apply_patch_call_output" => Item::Output(true),
         "shell_call_output" | "computer_call_output" | "tool_search_output" => Item::Output(false),
         "web_search_call" => Item::Served("web_search", Key::ACTION, Key::RESULTS),
         "file_search_call" => Item::Served("file_search", Key::QUERIES, Key::RESULTS),

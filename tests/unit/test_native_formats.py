@@ -202,6 +202,7 @@ def test_approvals_go_together() -> None:
         ({"role": "user", "parts": [{"text": 3}]}, "gemini", "parts[0].text"),
         ({"role": "model", "parts": [{"functionCall": CANARY}]}, "gemini", "parts[0].functionCall"),
         ({"role": 3, "parts": []}, "gemini", "role"),
+        ({"role": "user", "content": [{"text": CANARY}]}, "gemini", "content"),
     ],
 )
 def test_what_cannot_be_read_names_its_place(bad: Dict, format: str, path: str) -> None:
@@ -224,6 +225,16 @@ def test_what_is_too_deep_is_a_limit(deep: Any, format: str) -> None:
     with pytest.raises(LimitExceeded):
         fl.TokenCounter().count_messages([deep(nested(300))], format=format)
     assert fl.TokenCounter().count_messages([deep(nested(60))], format=format).total > 0
+
+
+def test_lists_that_hold_each_other_many_times_over_end() -> None:
+    many: list[Any] = []
+    for _ in range(60):
+        many = [many, many]
+    for bad, format in ((answers({"a": many, "b": 1}), "gemini"), (output(content=[{"x": many}]), "openai_responses")):
+        with pytest.raises(LimitExceeded) as caught:
+            fl.TokenCounter().count_messages([bad], format=format)
+        assert caught.value.code == "too_many_values"
 
 
 def test_a_list_that_holds_itself_ends() -> None:
@@ -265,3 +276,9 @@ def test_tools_in_the_provider_s_own_form() -> None:
         for key in ("parameters", "parametersJsonSchema", "parameters_json_schema")
     ]
     assert 0 < declared[0] == declared[1] < declared[2]
+
+
+def test_context_usage_knows_items_and_turns_of_the_model() -> None:
+    for messages in ([message("user"), call(), output()], [turn("user"), asks(), answers({"output": WORDS})]):
+        usage = fl.ContextUsage.from_messages(messages, usage=1_000)
+        assert (usage.usage_tokens, usage.trailing_tokens) == (1_000, 50)

@@ -3,6 +3,8 @@
 //!
 //! Two turns of the user in a row are taken, and so is an empty text: recorded requests have them (2026-11).
 
+use std::collections::HashMap;
+
 use super::Problem;
 use crate::transcript::{Part, PartKind, Role, Transcript};
 
@@ -61,19 +63,31 @@ fn answers(transcript: &Transcript, index: Option<usize>) -> Vec<&Part> {
     }
 }
 
-/// How many calls no response is left for: one with the call's id, or without an id one with its name.
+/// How many calls no response is left for: one with the call's id, or without an id one with its name. O(parts).
 fn unmatched(transcript: &Transcript, calls: &[&Part], responses: &[&Part]) -> usize {
-    let name = |part: &Part| part.name.clone().map(|span| transcript.str(&span).to_owned());
-    let mut left: Vec<&&Part> = responses.iter().collect();
-    let mut take = |fits: &dyn Fn(&Part) -> bool| match left.iter().position(|response| fits(response)) {
-        Some(at) => {
-            left.remove(at);
+    let name = |part: &Part| part.name.as_ref().map(|span| transcript.str(span));
+    let mut by_key: HashMap<u32, usize> = HashMap::new();
+    let mut by_name: HashMap<Option<&str>, usize> = HashMap::new();
+    for response in responses {
+        match response.key {
+            Some(key) => *by_key.entry(key).or_default() += 1,
+            None => *by_name.entry(name(response)).or_default() += 1,
+        }
+    }
+    let is_left = |call: &&&Part| {
+        let by_id = call.key.is_some_and(|key| take(by_key.get_mut(&key)));
+        !by_id && !take(by_name.get_mut(&name(call)))
+    };
+    calls.iter().filter(is_left).count()
+}
+
+/// Takes one of so many; false where none is left.
+fn take(left: Option<&mut usize>) -> bool {
+    match left {
+        Some(count) if *count > 0 => {
+            *count -= 1;
             true
         }
-        None => false,
-    };
-    let by_id = |call: &&&Part| !(call.key.is_some() && take(&|response| response.key == call.key));
-    let without: Vec<&&Part> = calls.iter().filter(by_id).collect();
-    let by_name = |call: &&&&Part| !take(&|response| response.key.is_none() && name(response) == name(call));
-    without.iter().filter(by_name).count()
+        _ => false,
+    }
 }
