@@ -290,8 +290,8 @@ def analyze(messages: Messages | bytes, *, pins: Iterable[Pin] = (), format: str
     """How messages hang together.
 
     Returns:
-        A dict: ``format``, ``head`` (number of leading messages that always stay), ``groups`` (lists of indices), ``turns``
-        (half-open ranges), ``open_calls`` and ``orphan_results`` (indices of their messages), ``summaries`` (of
-        earlier folds), ``legal_cuts``, ``lone_surrogates``.
+        A dict: ``format``, ``head`` (number of leading messages that always stay), ``groups`` (lists of indices),
+        ``turns`` (half-open ranges), ``open_calls`` and ``orphan_results`` (indices of their messages), ``summaries``
+        (of earlier folds), ``legal_cuts``, ``lone_surrogates``.
     """
     return _core.analyze(messages, pin_indices(messages, pins), format)
