@@ -8,9 +8,9 @@ use crate::count::framing::Beside;
 use crate::count::gather::Gathered;
 use crate::count::tools::Tool;
 use crate::error::Result;
-use crate::formats::{Format, read_as};
+use crate::formats::{Format, read_as, read_text_as};
 use crate::json::{Tape, with_document};
-use crate::node::Node;
+use crate::node::{Kind, Node};
 
 /// What of a list of messages is left to count once it was read.
 #[derive(Debug)]
@@ -27,15 +27,37 @@ pub enum Read<T> {
 /// # Errors
 /// Those of [`read_as`].
 pub fn read<N: Node>(counter: &dyn Counter, messages: &N, format: Option<Format>) -> Result<Read<N::Text>> {
+    read_at(counter, messages, format, None)
+}
+
+/// The same for what stands under a key of a request, which may be a text by itself: the one message of a user.
+///
+/// # Errors
+/// Those of [`read_as`].
+pub fn read_at<N: Node>(
+    counter: &dyn Counter,
+    messages: &N,
+    format: Option<Format>,
+    key: Option<&str>,
+) -> Result<Read<N::Text>> {
+    let is_text = key.is_some() && messages.kind() == Kind::String;
     match counter.heuristic() {
         Some(heuristic) => {
-            let (format, estimate) = read_as(messages, format, |_| Estimate::new(heuristic))?;
+            let make = |_| Estimate::new(heuristic);
+            let (format, estimate) = match is_text {
+                true => read_text_as(messages, format, key, make)?,
+                false => read_as(messages, format, key, make)?,
+            };
             let beside = Beside::new(format.framing(), estimate.first_role());
             Ok(Read::Estimated(estimate.finish(), beside))
         }
         None => {
             let make = |framing| Gathered::new(framing, counter.framing(framing));
-            Ok(Read::Texts(read_as(messages, format, make)?.1))
+            let (_, texts) = match is_text {
+                true => read_text_as(messages, format, key, make)?,
+                false => read_as(messages, format, key, make)?,
+            };
+            Ok(Read::Texts(texts))
         }
     }
 }

@@ -74,6 +74,24 @@ pub enum PieceKind {
     ParticipantName,
     /// JSON text of something unknown.
     Unknown,
+    /// What a provider encrypted (reasoning, a compaction): priced by its length, see
+    /// [`crate::count::framing::encrypted_tokens`].
+    Encrypted,
+}
+
+/// How a message hangs together with its neighbours, beside calls and results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Binding {
+    /// Not at all.
+    Free,
+    /// Reasoning that stands by itself: it stays with the model's message behind it.
+    Reasoning,
+    /// A call that stands by itself: it is of one batch with a call directly behind it.
+    Call,
+    /// A turn of the model behind which its provider wants another speaker: pinned, it keeps the message behind it.
+    Turn,
+    /// What a provider compacted, encrypted: it stands for all before it, so nothing is summarised across it.
+    Compaction,
 }
 
 /// A piece of text.
@@ -94,6 +112,15 @@ pub struct Slot {
     pub field: &'static str,
 }
 
+/// What the new content of a result is put into, where its slot does not take the text itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wrapping {
+    /// The object inside the slot's item that holds the slot's field.
+    pub within: &'static str,
+    /// The key under which the text stands in the field.
+    pub key: &'static str,
+}
+
 /// One part of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
@@ -107,6 +134,8 @@ pub struct Part {
     pub pieces: Range<u32>,
     /// Where its content stands (tool results only).
     pub slot: Option<Slot>,
+    /// How a new content is put into the slot; `None` where it is simply the text.
+    pub wrapping: Option<Wrapping>,
     /// Pictures it holds.
     pub images: u32,
     /// A result that reports a failure.
@@ -127,6 +156,7 @@ impl Part {
             name: None,
             pieces: 0..0,
             slot: None,
+            wrapping: None,
             images: 0,
             is_error: false,
             is_unchecked: false,
@@ -150,6 +180,8 @@ pub struct Message {
     pub is_estimated: bool,
     /// Lone surrogates in it are read as U+FFFD.
     pub has_lone_surrogates: bool,
+    /// How it hangs together with its neighbours.
+    pub binding: Binding,
 }
 
 /// The dialect that messages were read as.
@@ -157,10 +189,22 @@ pub struct Message {
 pub enum Framing {
     /// OpenAI chat messages.
     OpenAiChat,
+    /// OpenAI Responses items.
+    OpenAiResponses,
     /// Anthropic messages.
     Anthropic,
+    /// Gemini contents.
+    Gemini,
     /// A session format that is not sent to a provider as it stands.
     Unframed,
+}
+
+impl Framing {
+    /// Whether a result may lack the id that its call has; then it binds by name and order.
+    #[must_use]
+    pub fn has_optional_ids(self) -> bool {
+        self == Framing::Gemini
+    }
 }
 
 /// Messages read into flat arrays.
@@ -266,6 +310,12 @@ impl Transcript {
         for message in &self.messages {
             word(message.role as usize);
             word(message.parts.end as usize);
+        }
+        for (i, message) in self.messages.iter().enumerate() {
+            if message.binding != Binding::Free {
+                word(i);
+                word(message.binding as usize);
+            }
         }
         for part in &self.parts {
             word(part.kind as usize);

@@ -108,7 +108,7 @@ impl Counting<'_> {
     }
 
     fn conversation<N: Node>(&self, found: &Conversation<N>, go_on: GoOn<'_>) -> Result<Counts> {
-        let read = tally::read(self.counter, &found.messages, self.format.or(found.format))?;
+        let read = tally::read_at(self.counter, &found.messages, self.format.or(found.format), found.key)?;
         read.count(self.counter, &[], go_on)
     }
 

@@ -50,6 +50,15 @@ impl Estimate {
     }
 }
 
+impl Estimate {
+    /// Adds a piece of that length.
+    fn add(&mut self, kind: PieceKind, length: u64) {
+        if self.heuristic.counts(self.part.kind, kind) {
+            self.sum += self.heuristic.of_piece(length);
+        }
+    }
+}
+
 impl<N: Node> Build<N> for Estimate {
     fn begin_message(&mut self, role: Role) -> Result<()> {
         if self.per_message.len() >= MAX_MESSAGES {
@@ -74,14 +83,17 @@ impl<N: Node> Build<N> for Estimate {
         Ok(true)
     }
 
+    fn push_known_text(&mut self, kind: PieceKind, text: &str) -> Result<()> {
+        self.add(kind, self.heuristic.unit().of(text));
+        Ok(())
+    }
+
     fn push_json(&mut self, kind: PieceKind, node: &N) -> Result<()> {
         // Measured even where it is free of charge: what cannot be written as JSON is an error.
         let unit = self.heuristic.unit();
         let length =
             if kind == PieceKind::Unknown { node.outline_length(unit)? } else { node.json_length(unit)? };
-        if self.heuristic.counts(self.part.kind, kind) {
-            self.sum += self.heuristic.of_piece(length);
-        }
+        self.add(kind, length);
         Ok(())
     }
 
@@ -96,6 +108,13 @@ impl<N: Node> Build<N> for Estimate {
             (Some(kind), Some(name)) => self.push_text(kind, &name).map(|_| ()),
             _ => Ok(()),
         }
+    }
+
+    fn set_known_name(&mut self, name: &str, kind: Option<PieceKind>) -> Result<()> {
+        if let Some(kind) = kind {
+            self.add(kind, self.heuristic.unit().of(name));
+        }
+        Ok(())
     }
 
     fn set_key(&mut self, _: &N, _: Key) -> Result<()> {

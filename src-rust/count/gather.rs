@@ -4,7 +4,7 @@
 use std::ops::Deref;
 
 use super::counter::{ASK_EVERY_MESSAGES, Counter, Counts, GoOn, tokens_u32};
-use super::framing::{Around, Beside, FramingCost, Trust, message_tokens};
+use super::framing::{Around, Beside, FramingCost, Trust, encrypted_tokens, message_tokens};
 use crate::error::{Error, Result};
 use crate::node::{Key, Node};
 use crate::picture::Picture;
@@ -15,15 +15,15 @@ use crate::transcript::{Build, Framing, MAX_MESSAGES, Part, PartKind, PieceKind,
 enum Text<T> {
     /// It stands where the message stands.
     Borrowed(T),
-    /// The JSON text of a value.
-    Json(String),
+    /// It stands nowhere: the JSON text of a value, the name that a dialect has for a tool.
+    Written(String),
 }
 
 impl<T: Deref<Target = str>> Text<T> {
     fn as_str(&self) -> &str {
         match self {
             Text::Borrowed(text) => text,
-            Text::Json(text) => text,
+            Text::Written(text) => text,
         }
     }
 }
@@ -40,7 +40,7 @@ pub struct Gathered<T> {
     has_calls: bool,
     is_estimated: bool,
     has_named_part: bool,
-    /// The part being read. What readers note in it is for transcripts.
+    /// The part being read. What readers note in it is for transcripts; only its kind matters here.
     part: Part,
 }
 
@@ -101,6 +101,14 @@ impl<T: Deref<Target = str>> Gathered<T> {
     }
 
     fn push(&mut self, kind: PieceKind, text: Text<T>) {
+        if kind == PieceKind::Encrypted {
+            let tokens = encrypted_tokens(self.part.kind, text.as_str().len());
+            if let Some(around) = self.around() {
+                around.encrypted = around.encrypted.saturating_add(tokens);
+            }
+            self.is_estimated = true;
+            return;
+        }
         self.bytes = self.bytes.saturating_add(text.as_str().len());
         self.texts.push((kind, text));
         match kind {
@@ -126,6 +134,7 @@ impl<N: Node> Build<N> for Gathered<N::Text> {
     }
 
     fn begin_part(&mut self, kind: PartKind) -> Result<&mut Part> {
+        self.part.kind = kind;
         self.has_named_part = false;
         self.has_calls |= matches!(kind, PartKind::ToolCall | PartKind::ToolResult);
         self.is_estimated |= matches!(kind, PartKind::Unknown | PartKind::Image);
@@ -141,13 +150,18 @@ impl<N: Node> Build<N> for Gathered<N::Text> {
         Ok(true)
     }
 
+    fn push_known_text(&mut self, kind: PieceKind, text: &str) -> Result<()> {
+        self.push(kind, Text::Written(text.to_owned()));
+        Ok(())
+    }
+
     fn push_json(&mut self, kind: PieceKind, node: &N) -> Result<()> {
         let mut json = String::new();
         match kind {
             PieceKind::Unknown => node.write_outline(&mut json)?,
             _ => node.write_json(&mut json)?,
         };
-        self.push(kind, Text::Json(json));
+        self.push(kind, Text::Written(json));
         Ok(())
     }
 
@@ -169,6 +183,13 @@ impl<N: Node> Build<N> for Gathered<N::Text> {
             (Some(kind), Some(name)) => self.push_text(kind, &name).map(|_| ()),
             _ => Ok(()),
         }
+    }
+
+    fn set_known_name(&mut self, name: &str, kind: Option<PieceKind>) -> Result<()> {
+        if let Some(kind) = kind {
+            self.push(kind, Text::Written(name.to_owned()));
+        }
+        Ok(())
     }
 
     fn set_key(&mut self, _: &N, _: Key) -> Result<()> {

@@ -65,10 +65,10 @@ impl Heuristic {
     /// Whether such a piece in such a part is measured.
     #[must_use]
     pub fn counts(self, part: PartKind, piece: PieceKind) -> bool {
-        use PieceKind::{ParticipantName, Reasoning, Result, Text, Unknown};
+        use PieceKind::{Encrypted, ParticipantName, Reasoning, Result, Text, Unknown};
         match self {
             Heuristic::CharsDiv4 => piece != ParticipantName,
-            Heuristic::BytesDiv4Plus4 => matches!(piece, Text | Result | Unknown),
+            Heuristic::BytesDiv4Plus4 => matches!(piece, Text | Result | Unknown | Encrypted),
             Heuristic::Utf16Div4Plus2 => {
                 part != PartKind::ToolResult && !matches!(piece, ParticipantName | Reasoning)
             }

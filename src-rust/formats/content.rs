@@ -12,8 +12,10 @@ pub(super) enum RoleName {
     Developer,
     User,
     Assistant,
+    /// Gemini's word for assistant.
+    Model,
     Tool,
-    /// OpenAI's older word for tool.
+    /// OpenAI's older word for tool, and one of Gemini's for the user who answers calls.
     Function,
     /// A tool's message of pi.
     ToolResult,
@@ -29,6 +31,7 @@ impl RoleName {
             "developer" => RoleName::Developer,
             "user" => RoleName::User,
             "assistant" => RoleName::Assistant,
+            "model" => RoleName::Model,
             "tool" => RoleName::Tool,
             "function" => RoleName::Function,
             "toolResult" => RoleName::ToolResult,
@@ -45,7 +48,7 @@ impl RoleName {
             RoleName::User => Role::User,
             RoleName::Assistant => Role::Assistant,
             RoleName::Tool | RoleName::Function => Role::Tool,
-            RoleName::ToolResult | RoleName::BashExecution | RoleName::Other => Role::Other,
+            RoleName::Model | RoleName::ToolResult | RoleName::BashExecution | RoleName::Other => Role::Other,
         }
     }
 }
@@ -60,24 +63,40 @@ pub(super) struct Envelope<N> {
     pub refusal: Option<N>,
     pub tool_calls: Option<N>,
     pub function_call: Option<N>,
+    /// What stands under `type`: which item of Responses it is.
+    pub item_type: Option<N>,
+    /// The parts of a Gemini content.
+    pub parts: Option<N>,
 }
 
 impl<N: Node> Envelope<N> {
     pub fn of(message: &N) -> Self {
         // Frequent ones first, and the id with them: who has found all members need not look for more.
-        let [role, content, tool_calls, _, name, function_call, refusal, reasoning_content] =
+        let [role, content, tool_calls, _, parts, item_type, name, function_call, refusal, reasoning_content] =
             message.fields(&[
                 Key::ROLE,
                 Key::CONTENT,
                 Key::TOOL_CALLS,
                 Key::TOOL_CALL_ID,
+                Key::PARTS,
+                Key::TYPE,
                 Key::NAME,
                 Key::FUNCTION_CALL,
                 Key::REFUSAL,
                 Key::REASONING_CONTENT,
             ]);
         let role = role.map(|role| role.with_text(|text, _| RoleName::of(text)));
-        Envelope { role, content, name, reasoning_content, refusal, tool_calls, function_call }
+        Envelope {
+            role,
+            content,
+            name,
+            reasoning_content,
+            refusal,
+            tool_calls,
+            function_call,
+            item_type,
+            parts,
+        }
     }
 
     /// Who speaks.
@@ -172,7 +191,7 @@ pub(super) fn picture_part<N: Node>(part: &N, builder: &mut impl Build<N>) -> Re
 
 /// What a node of any dialect says of its picture: `image_url` (text, or an object with `url` and `detail`),
 /// `source` or `inlineData` with base64 `data`.
-fn picture_of<N: Node>(part: &N, depth: u32) -> Picture {
+pub(super) fn picture_of<N: Node>(part: &N, depth: u32) -> Picture {
     let mut picture = Picture::default();
     for (key, value) in part.members().unwrap_or_default() {
         match key.as_str() {

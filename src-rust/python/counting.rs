@@ -59,7 +59,7 @@ pub(super) fn read(messages: &Bound<'_, PyAny>, format: &str, wants_result_json:
 
 fn read_node<N: Node>(messages: &N, format: &str, wants_result_json: bool) -> Result<Read> {
     let make = |framing| Builder::new(framing, wants_result_json);
-    let (format, builder) = read_as(messages, dialect(format)?, make)?;
+    let (format, builder) = read_as(messages, dialect(format)?, None, make)?;
     Ok(Read { transcript: builder.finish(), format })
 }
 

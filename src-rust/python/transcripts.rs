@@ -332,7 +332,10 @@ fn read_object(object: &Bound<'_, PyAny>, counting: &Counting<'_>) -> PyResult<R
         let mut found = conversations(&PyNode(object.clone()));
         let only = if found.len() == 1 { found.pop() } else { None };
         return Ok(match only {
-            Some(found) => found.and_then(|found| read_as(&found.messages.0, found.format)),
+            Some(found) => found.and_then(|found| {
+                let format = counting.format.or(found.format);
+                tally::read_at(counting.counter, &found.messages, format, found.key).map(Countable::Read)
+            }),
             None => Err(Error::message("unknown_record", "", "not one conversation")),
         });
     }

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::{
-    Framing, MAX_MESSAGES, Message, Part, PartKind, Piece, PieceKind, Role, SUMMARY_LABEL, Transcript,
+    Binding, Framing, MAX_MESSAGES, Message, Part, PartKind, Piece, PieceKind, Role, SUMMARY_LABEL,
+    Transcript,
 };
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node, Unit};
@@ -21,6 +22,9 @@ pub trait Build<N: Node> {
     /// Notes that the current message is a shell command that the user ran.
     fn mark_bash_execution(&mut self) {}
 
+    /// Notes how the current message hangs together with its neighbours.
+    fn bind(&mut self, _: Binding) {}
+
     /// Begins a part of the current message; pieces that follow belong to it.
     ///
     /// # Errors
@@ -32,6 +36,12 @@ pub trait Build<N: Node> {
     /// # Errors
     /// `too_much_text` beyond 4 GiB.
     fn push_text(&mut self, kind: PieceKind, node: &N) -> Result<bool>;
+
+    /// Adds a piece of text that stands in no string node.
+    ///
+    /// # Errors
+    /// `too_much_text` beyond 4 GiB.
+    fn push_known_text(&mut self, kind: PieceKind, text: &str) -> Result<()>;
 
     /// Adds the compact JSON of a node as a piece; of what is unknown without the data of files.
     ///
@@ -54,6 +64,12 @@ pub trait Build<N: Node> {
     /// # Errors
     /// `too_much_text` beyond 4 GiB.
     fn set_name(&mut self, holder: &N, key: Key, kind: Option<PieceKind>) -> Result<()>;
+
+    /// The same where the dialect has a word of its own for the tool.
+    ///
+    /// # Errors
+    /// `too_much_text` beyond 4 GiB.
+    fn set_known_name(&mut self, name: &str, kind: Option<PieceKind>) -> Result<()>;
 
     /// Notes the call id of the current part, which stands under `key`. A number is an id by its digits; an empty text
     /// is none.
@@ -104,7 +120,7 @@ impl Builder {
             part.pieces.end = end;
         }
         self.note_surrogates(lossy);
-        if kind == PieceKind::Unknown {
+        if matches!(kind, PieceKind::Unknown | PieceKind::Encrypted) {
             self.note_estimated();
         }
         Ok(())
@@ -142,6 +158,7 @@ impl<N: Node> Build<N> for Builder {
             is_labelled_summary: false,
             is_estimated: false,
             has_lone_surrogates: false,
+            binding: Binding::Free,
         });
         Ok(())
     }
@@ -149,6 +166,12 @@ impl<N: Node> Build<N> for Builder {
     fn mark_bash_execution(&mut self) {
         if let Some(message) = self.transcript.messages.last_mut() {
             message.is_bash_execution = true;
+        }
+    }
+
+    fn bind(&mut self, binding: Binding) {
+        if let Some(message) = self.transcript.messages.last_mut() {
+            message.binding = binding;
         }
     }
 
@@ -177,6 +200,12 @@ impl<N: Node> Build<N> for Builder {
             Some(lossy) => self.close_piece(kind, start, lossy).map(|()| true),
             None => Ok(false),
         }
+    }
+
+    fn push_known_text(&mut self, kind: PieceKind, text: &str) -> Result<()> {
+        let start = self.transcript.text.len();
+        self.transcript.text.push_str(text);
+        self.close_piece(kind, start, false)
     }
 
     fn push_json(&mut self, kind: PieceKind, node: &N) -> Result<()> {
@@ -220,6 +249,16 @@ impl<N: Node> Build<N> for Builder {
             Some(kind) => self.close_piece(kind, start, lossy),
             None => Ok(()),
         }
+    }
+
+    fn set_known_name(&mut self, name: &str, kind: Option<PieceKind>) -> Result<()> {
+        let start = self.transcript.text.len();
+        self.transcript.text.push_str(name);
+        let span = index_u32(start)?..index_u32(self.transcript.text.len())?;
+        if let Some(part) = self.transcript.parts.last_mut() {
+            part.name = Some(span);
+        }
+        kind.map_or(Ok(()), |kind| self.close_piece(kind, start, false))
     }
 
     fn set_key(&mut self, holder: &N, key: Key) -> Result<()> {

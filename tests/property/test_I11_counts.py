@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.counters import FRAMING, HEURISTICS, Pieces, exact, pieces
-from reference.model import read
+from reference.counters import FRAMING, HEURISTICS, TOOL_ROLES, Pieces, encrypted_tokens, exact, pieces
+from reference.model import Encrypted, read
 
 from .strategies import Sample, random_sample, samples
 
@@ -81,8 +81,10 @@ def test_I11_framing(fl: Any, format: str) -> None:
             continue
         messages = read(sample.messages, format)
         text = sum(counter.count(piece) for message in messages for piece in pieces(message))
-        names = sum("name" in raw and raw["role"] not in ("tool", "function") for raw in sample.messages)
-        frames = frame.per_message * len(messages) + frame.per_name * names + frame.per_list
+        names = sum(each.participant is not None and each.role not in TOOL_ROLES for each in messages)
+        price = exact(counter.count, format)
+        frames = sum(price.around(message) for message in messages) + frame.per_name * names + frame.per_list
+        frames += sum(encrypted_tokens(part) for each in messages for part in each.parts if isinstance(part, Encrypted))
         frames += frame.per_call * sum(len(message.calls) for message in messages)
         frames += frame.per_result * sum(len(message.results) for message in messages)
         assert counter.count_messages(sample.messages, format=format).total == text + frames

@@ -1,4 +1,4 @@
-"""Reads OpenAI chat and Anthropic message dicts into tiny dataclasses.
+"""Reads message dicts of every dialect into tiny dataclasses: OpenAI chat and Anthropic here, the others in `native`.
 
 A message becomes a role and an ordered tuple of parts; order matters, since a result may answer a call that
 stands before it in the same message. The reader knows what generators and cases use and refuses the rest.
@@ -7,15 +7,36 @@ stands before it in the same message. The reader knows what generators and cases
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from .native import read_gemini, read_responses, with_gemini_results, without_data
+from .parts import Call, Encrypted, Message, Opaque, Part, Reasoning, Result, Text
+
+__all__ = [
+    "ANTHROPIC",
+    "GEMINI",
+    "OPENAI_CHAT",
+    "OPENAI_RESPONSES",
+    "Call",
+    "Encrypted",
+    "Message",
+    "Opaque",
+    "Part",
+    "RawMessage",
+    "Reasoning",
+    "Result",
+    "Text",
+    "read",
+    "with_results",
+]
 
 RawMessage = Mapping[str, Any]
 
 OPENAI_CHAT: Final = "openai_chat"
+OPENAI_RESPONSES: Final = "openai_responses"
 ANTHROPIC: Final = "anthropic"
+GEMINI: Final = "gemini"
 
 FILE_TYPES: Final = frozenset({"file", "input_audio", "document"})
 """Parts that hold a file: their JSON text is counted, without the data."""
@@ -24,74 +45,14 @@ CALL_TYPES: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 """Anthropic blocks that call a tool. Only the first is answered by another message."""
 
 
-@dataclass(frozen=True)
-class Text:
-    """Visible text of a message."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Reasoning:
-    """Thinking that the provider returned; redacted thinking is its whole block as JSON text."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Call:
-    """A tool call. `arguments` is a string as it came, or the raw value that is counted as compact JSON."""
-
-    id: str | None
-    name: str
-    arguments: Any
-
-
-@dataclass(frozen=True)
-class Result:
-    """A tool result: what it answers, and its content as given in the message and as text pieces."""
-
-    id: str | None
-    name: str | None
-    content: Any
-    texts: tuple[str, ...]
-
-
-Part = Text | Reasoning | Call | Result
-
-
-@dataclass(frozen=True)
-class Message:
-    """One message: its role, its parts in order, and the name of the participant, if any."""
-
-    role: str
-    parts: tuple[Part, ...]
-    participant: str | None = None
-
-    @property
-    def texts(self) -> list[str]:
-        """Text pieces outside calls, results and reasoning."""
-        return [part.text for part in self.parts if isinstance(part, Text)]
-
-    @property
-    def reasoning(self) -> list[str]:
-        """Reasoning pieces."""
-        return [part.text for part in self.parts if isinstance(part, Reasoning)]
-
-    @property
-    def calls(self) -> list[Call]:
-        """Tool calls in order."""
-        return [part for part in self.parts if isinstance(part, Call)]
-
-    @property
-    def results(self) -> list[Result]:
-        """Tool results in order."""
-        return [part for part in self.parts if isinstance(part, Result)]
-
-
 def read(messages: Sequence[RawMessage], format: str) -> list[Message]:
     """Reads a whole list in the given format."""
-    readers = {OPENAI_CHAT: read_openai, ANTHROPIC: read_anthropic}
+    readers = {
+        OPENAI_CHAT: read_openai,
+        OPENAI_RESPONSES: read_responses,
+        ANTHROPIC: read_anthropic,
+        GEMINI: read_gemini,
+    }
     return [readers[format](message) for message in messages]
 
 
@@ -110,17 +71,6 @@ def texts_of(content: Any) -> tuple[str, ...]:
         else:
             raise ValueError(f"the oracle does not read {block.get('type')!r} here")
     return tuple(pieces)
-
-
-def without_data(value: Any) -> Any:
-    """A copy in which the data of files, as a URL or as plain base64, is empty text."""
-    if isinstance(value, str):
-        is_url = re.match(r"data:[^,]*;base64,", value) is not None
-        is_plain = len(value) >= 256 and re.fullmatch(r"[A-Za-z0-9+/\-_=\r\n]*", value) is not None
-        return "" if is_url or is_plain else value
-    if isinstance(value, Mapping):
-        return {key: without_data(item) for key, item in value.items()}
-    return [without_data(item) for item in value] if isinstance(value, list) else value
 
 
 def read_openai(message: RawMessage) -> Message:
@@ -174,6 +124,11 @@ def with_results(message: RawMessage, replaced: Mapping[int, str], format: str) 
     if format == OPENAI_CHAT:
         copy["content"] = replaced[0]
         return copy
+    if format == OPENAI_RESPONSES:
+        copy["output"] = replaced[0]
+        return copy
+    if format == GEMINI:
+        return with_gemini_results(message, replaced)
     blocks, ordinal = [], 0
     for block in message["content"]:
         if isinstance(_block(block), Result):

@@ -47,8 +47,10 @@ fn check(counter: &dyn Counter, json: &[u8], format: Option<Format>) -> bool {
     short.is_ok()
 }
 
-const FORMATS: [Option<Format>; 4] =
-    [None, Some(Format::OpenAiChat), Some(Format::Anthropic), Some(Format::Pi)];
+/// Judged by content, and every dialect by its name.
+fn formats() -> impl Iterator<Item = Option<Format>> {
+    std::iter::once(None).chain(Format::ALL.iter().map(|(_, format)| Some(*format)))
+}
 
 /// JSON text from pieces that messages are made of, keys repeated and values of any type.
 fn values() -> impl Strategy<Value = String> {
@@ -105,7 +107,7 @@ fn values() -> impl Strategy<Value = String> {
 
 /// A part of a message, mostly of a shape that some dialect knows.
 fn parts() -> impl Strategy<Value = String> {
-    (0..14, values(), values()).prop_map(|(shape, a, b)| match shape {
+    (0..16, values(), values()).prop_map(|(shape, a, b)| match shape {
         0 => format!(r#"{{"type":"text","text":{a}}}"#),
         1 => format!(r#"{{"type":"thinking","thinking":{a},"signature":{b}}}"#),
         2 => format!(r#"{{"type":"redacted_thinking","data":{a}}}"#),
@@ -121,7 +123,50 @@ fn parts() -> impl Strategy<Value = String> {
         10 => format!(r#"{{"type":"image","source":{{"type":"base64","data":{a}}}}}"#),
         11 => format!(r#"{{"type":"web_search_tool_result","tool_use_id":"s","content":{a}}}"#),
         12 => format!(r#"{{"text":{a}}}"#),
+        13 => format!(r#"{{"type":"input_text","text":{a}}}"#),
+        14 => format!(r#"{{"type":"input_image","image_url":{a},"detail":"low"}}"#),
         _ => a,
+    })
+}
+
+/// A part of a Gemini content, in both spellings of its members.
+fn gemini_parts() -> impl Strategy<Value = String> {
+    (0..12, values(), values()).prop_map(|(shape, a, b)| match shape {
+        0 => format!(r#"{{"text":{a},"thought":true}}"#),
+        1 => format!(r#"{{"text":{a},"thoughtSignature":{b}}}"#),
+        2 => format!(r#"{{"functionCall":{{"id":"a","name":"go","args":{a}}}}}"#),
+        3 => format!(r#"{{"function_call":{{"name":{b},"args":{a}}}}}"#),
+        4 => format!(r#"{{"functionResponse":{{"id":"a","name":"go","response":{a}}}}}"#),
+        5 => format!(
+            r#"{{"function_response":{{"name":"go","response":{{"output":{a}}},"parts":[{{"inline_data":{{"data":{b}}}}}]}}}}"#
+        ),
+        6 => format!(r#"{{"functionResponse":{{"name":"go","response":{{"k":{a},"l":[{b},null,2.50]}}}}}}"#),
+        7 => format!(r#"{{"inlineData":{{"mimeType":"image/png","data":{a}}}}}"#),
+        8 => format!(r#"{{"executableCode":{{"language":"PYTHON","code":{a}}}}}"#),
+        9 => format!(r#"{{"codeExecutionResult":{{"outcome":{b},"output":{a}}}}}"#),
+        10 => format!(r#"{{"toolCall":{{"id":"s","args":{a}}}}}"#),
+        _ => format!(r#"{{"text":{a}}}"#),
+    })
+}
+
+/// An item of Responses.
+fn items() -> impl Strategy<Value = String> {
+    (0..15, values(), values()).prop_map(|(shape, a, b)| match shape {
+        0 => format!(r#"{{"type":"message","role":"user","content":{a}}}"#),
+        1 => format!(r#"{{"role":"assistant","content":[{{"type":"output_text","text":{a}}}]}}"#),
+        2 => format!(r#"{{"type":"reasoning","summary":[{{"type":"summary_text","text":{a}}}],"content":{b}}}"#),
+        3 => format!(r#"{{"type":"reasoning","summary":[],"encrypted_content":"{}"}}"#, "QUJD".repeat(400)),
+        4 => format!(r#"{{"type":"compaction","encrypted_content":{a}}}"#),
+        5 => format!(r#"{{"type":"function_call","call_id":"a","name":{b},"arguments":{a}}}"#),
+        6 => format!(r#"{{"type":"shell_call","id":"a","action":{{"commands":{a}}}}}"#),
+        7 => format!(r#"{{"type":"function_call_output","call_id":"a","output":{a}}}"#),
+        8 => format!(r#"{{"type":"function_call_output","call_id":5,"output":[{{"type":"input_text","text":{a}}},{b}]}}"#),
+        9 => format!(r#"{{"type":"computer_call_output","call_id":"a","output":{{"image_url":{a}}}}}"#),
+        10 => format!(r#"{{"type":"web_search_call","id":"a","action":{a},"results":{b}}}"#),
+        11 => format!(r#"{{"type":"image_generation_call","result":{a}}}"#),
+        12 => format!(r#"{{"type":"mcp_call","name":{b},"arguments":"{{}}","output":{a},"error":{b}}}"#),
+        13 => format!(r#"{{"type":"mcp_approval_response","approval_request_id":"a","approve":{a}}}"#),
+        _ => format!(r#"{{"type":"telepathy","thought":{a}}}"#),
     })
 }
 
@@ -130,7 +175,7 @@ fn messages() -> impl Strategy<Value = String> {
         values(),
         prop::collection::vec(parts(), 0..4).prop_map(|parts| format!("[{}]", parts.join(","))),
     ];
-    (0..11, content, values()).prop_map(|(shape, content, a)| match shape {
+    let one = (0..11, content, values()).prop_map(|(shape, content, a)| match shape {
         0..=2 => format!(r#"{{"role":"user","content":{content}}}"#),
         3 => format!(r#"{{"role":"assistant","content":{content},"name":{a},"stopReason":"stop"}}"#),
         4 => format!(
@@ -142,17 +187,34 @@ fn messages() -> impl Strategy<Value = String> {
         8 => format!(r#"{{"role":"bashExecution","command":"ls","output":{a},"content":{content}}}"#),
         9 => format!(r#"{{"role":"toolResult","toolCallId":"a","toolName":"go","content":{content}}}"#),
         _ => content,
-    })
+    });
+    let role = prop::sample::select(&["user", "model", "function", "system", "assistant"][..]);
+    let turn = (role, prop::collection::vec(gemini_parts(), 0..4))
+        .prop_map(|(role, parts)| format!(r#"{{"role":"{role}","parts":[{}]}}"#, parts.join(",")));
+    prop_oneof![3 => one, 1 => turn, 1 => items()]
+}
+
+/// Messages of every dialect, and such as are in one of the younger.
+fn lists_of_messages() -> impl Strategy<Value = Vec<String>> {
+    let role = prop::sample::select(&["user", "model", "function"][..]);
+    let turn = (role, prop::collection::vec(gemini_parts(), 0..4))
+        .prop_map(|(role, parts)| format!(r#"{{"role":"{role}","parts":[{}]}}"#, parts.join(",")));
+    let plain = Just(r#"{"role":"user","content":"hello"}"#.to_owned());
+    prop_oneof![
+        2 => prop::collection::vec(messages(), 0..5),
+        1 => prop::collection::vec(turn, 0..5),
+        1 => prop::collection::vec(prop_oneof![3 => items(), 1 => plain], 0..5),
+    ]
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_tally_is_the_count_of_the_transcript(messages in prop::collection::vec(messages(), 0..5)) {
+    fn a_tally_is_the_count_of_the_transcript(messages in lists_of_messages()) {
         let json = format!("[{}]", messages.join(",\n"));
         for counter in counters() {
-            for format in FORMATS {
+            for format in formats() {
                 check(&*counter, json.as_bytes(), format);
             }
         }
@@ -167,6 +229,12 @@ fn plain_messages_are_counted_and_not_refused() {
         r#"[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"go","input":{"x":[1,"é"]}}]},
             {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"done"}]}]"#,
         r#"[{"role":"user","content":[{"type":"file","file":{"file_data":"data:application/pdf;base64,QUJD"}}]}]"#,
+        r#"[{"role":"user","content":"hi"},{"type":"reasoning","summary":[],"encrypted_content":"QUJD"},
+            {"type":"function_call","call_id":"a","name":"go","arguments":"{}"},
+            {"type":"function_call_output","call_id":"a","output":"done"}]"#,
+        r#"[{"role":"user","parts":[{"text":"hi"}]},{"role":"model","parts":[{"functionCall":{"name":"go","args":{}}}]},
+            {"role":"user","parts":[{"functionResponse":{"name":"go","response":{"a":[1,"b"]}}}]}]"#,
+        r#"[{"role":"user","content":"hi"},{"role":"developer","content":"s"},{"type":"item_reference","id":"a"}]"#,
     ];
     for document in documents {
         for counter in counters() {
@@ -189,6 +257,12 @@ fn what_is_no_list_of_messages_is_the_same_error() {
         r#"[{"role":"user"},{"role":1}]"#,
         r#"[{"role":"user","content":"a"},{"parts":[]}]"#,
         r#"[{"type":"function_call"}]"#,
+        r#"[{"role":"developer","content":"a"},{"role":"user","parts":[]}]"#,
+        r#"[{"role":"toolResult","tool_calls":[{}]}]"#,
+        r#"[{"role":"user","parts":[{"functionCall":5}]}]"#,
+        r#"[{"parts":[{"type":"text"}]}]"#,
+        r#"[{"role":null,"parts":[]},{"role":null}]"#,
+        r#"[{"type":"message","role":5,"content":"a"},{"type":"reasoning","content":[{"text":5}]}]"#,
         "[{\"role\":\"user\"",
         &nested,
         &deep,
@@ -196,7 +270,7 @@ fn what_is_no_list_of_messages_is_the_same_error() {
     ];
     for document in documents {
         for counter in counters() {
-            for format in FORMATS {
+            for format in formats() {
                 check(&*counter, document.as_bytes(), format);
             }
         }
@@ -207,7 +281,7 @@ fn what_is_no_list_of_messages_is_the_same_error() {
 fn lists(value: &serde_json::Value, out: &mut Vec<serde_json::Value>) {
     match value {
         serde_json::Value::Array(items) => {
-            if items.iter().any(|item| item.get("role").is_some()) {
+            if items.iter().any(|item| item.get("role").is_some() || item.get("type").is_some()) {
                 out.push(value.clone());
             }
             items.iter().for_each(|item| lists(item, out));

@@ -82,8 +82,11 @@ BROKEN: list[list[Any]] = [
     [user("a"), {"role": "assistant", "tool_calls": 5}],
     [user("a"), {"role": "assistant", "tool_calls": [5]}],
     [user("a"), {"role": "assistant", "tool_calls": [{"function": 5}]}],
-    [user("a"), {"parts": []}],
-    [user("a"), {"type": "reasoning"}],
+    [user("a"), {"role": "user", "parts": [{"type": "text", "text": "a"}]}],
+    [{"role": "developer", "content": "a"}, {"role": "user", "parts": [{"text": "a"}]}],
+    [user("a"), {"type": "reasoning"}, {"content": "a"}],
+    [user("a"), {"parts": [{"text": 5}]}],
+    [{"parts": [{"functionCall": 5}]}, {"role": "tool", "content": ""}],
     [user([{"type": "odd", "deep": json.loads("[" * 200 + "]" * 200)}])],
 ]
 

@@ -52,7 +52,7 @@ impl Counter for ModelCounter {
 
     /// The family's, whatever dialect the messages are in: it is the model that they will be sent to.
     fn framing(&self, framing: Framing) -> FramingCost {
-        self.family.cost().unwrap_or_else(|| FramingCost::of(framing)).with_pictures(self.pictures)
+        self.family.cost(framing).unwrap_or_else(|| FramingCost::of(framing)).with_pictures(self.pictures)
     }
 
     fn kind(&self) -> CountKind {
