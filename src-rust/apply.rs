@@ -5,7 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::plan::{Plan, plan_mismatch, replacements};
-use crate::transcript::{Slot, Transcript};
+use crate::transcript::{Slot, Transcript, Wrapping};
 
 /// One place of the folded list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub struct Change {
     pub message: usize,
     /// The place in it.
     pub slot: Slot,
+    /// What the content is put into there; `None` where it stands by itself.
+    pub wrapping: Option<Wrapping>,
     /// The new content.
     pub content: String,
 }
@@ -72,7 +74,8 @@ pub fn changes(plan: &Plan, transcript: &Transcript) -> Result<Vec<Change>> {
         let message = edits[0].message;
         for (part, content) in replacements(transcript, message, edits)? {
             let slot = transcript.parts[part].slot.ok_or_else(plan_mismatch)?;
-            changes.push(Change { message, slot, content });
+            let wrapping = transcript.parts[part].wrapping;
+            changes.push(Change { message, slot, wrapping, content });
         }
     }
     Ok(changes)

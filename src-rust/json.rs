@@ -3,6 +3,11 @@
 //! The parser is jiter's; what is ours is the arena, which keeps the digits of numbers, keeps the last of
 //! repeated keys (as Python and JavaScript do) and reads lone surrogate escapes as U+FFFD instead of failing.
 
+mod scan;
+mod tape;
+
+pub use tape::{Tape, TapeNode};
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -243,8 +248,8 @@ fn escaped_unit(bytes: &[u8], at: usize) -> Option<u16> {
     u16::from_str_radix(std::str::from_utf8(&escape[2..]).ok()?, 16).ok()
 }
 
-impl JsonNode<'_> {
-    fn value(&self) -> &Value<'_> {
+impl<'d> JsonNode<'d> {
+    fn value(&self) -> &'d Value<'d> {
         &self.doc.values[self.at as usize]
     }
 
@@ -253,7 +258,16 @@ impl JsonNode<'_> {
     }
 }
 
-impl Node for JsonNode<'_> {
+impl<'d> Node for JsonNode<'d> {
+    type Text = &'d str;
+
+    fn text(&self) -> Option<&'d str> {
+        match self.value() {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
     fn kind(&self) -> Kind {
         match self.value() {
             Value::Null => Kind::Null,
@@ -314,13 +328,20 @@ impl Node for JsonNode<'_> {
     fn write_scalar(&self, out: &mut String) {
         match self.value() {
             Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
-            Value::Number("-0") => out.push('0'),
-            Value::Number(digits) if digits.bytes().all(|b| b == b'-' || b.is_ascii_digit()) => {
-                out.push_str(digits);
-            }
-            Value::Number(digits) => write_float(digits.parse().unwrap_or(f64::NAN), out),
+            Value::Number(digits) => write_number(digits, out),
             _ => {}
         }
+    }
+}
+
+/// Appends a number that stands so in the source, as ECMAScript prints it; integers keep their digits.
+fn write_number(digits: &str, out: &mut String) {
+    if digits == "-0" {
+        out.push('0');
+    } else if digits.bytes().all(|b| b == b'-' || b.is_ascii_digit()) {
+        out.push_str(digits);
+    } else {
+        write_float(digits.parse().unwrap_or(f64::NAN), out);
     }
 }
 

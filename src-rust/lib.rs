@@ -17,4 +17,5 @@ pub mod plan;
 #[cfg(feature = "python")]
 mod python;
 pub mod rules;
+pub mod tally;
 pub mod transcript;

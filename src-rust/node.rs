@@ -4,6 +4,13 @@
 //! the Python bindings implement it for `dict`, `list`, `str` and numbers. Keys are [`Key`] constants
 //! rather than strings, so that the Python side can look them up through interned strings.
 
+mod write;
+
+pub use write::{is_data, json_string_length, quoting_of, write_float, write_json_string};
+
+use std::ops::Deref;
+
+use self::write::{Measured, Written, stringify};
 use crate::error::{Error, Result};
 
 /// Deepest nesting that is read; one level more is a `LimitExceeded`.
@@ -12,6 +19,38 @@ pub const MAX_DEPTH: usize = 128;
 /// Most values that are written of one JSON value. Python lists may hold each other many times over, so that a small
 /// object is an endless text.
 pub const MAX_VALUES: u32 = 1 << 23;
+
+/// What a length is measured in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Bytes of UTF-8.
+    Bytes,
+    /// Code points.
+    Points,
+    /// 16-bit units of UTF-16.
+    Utf16,
+}
+
+impl Unit {
+    /// The length of a text. O(bytes), and vectorises.
+    #[must_use]
+    pub fn of(self, text: &str) -> u64 {
+        match self {
+            Unit::Bytes => text.len() as u64,
+            // Bytes that do not continue a code point.
+            Unit::Points => sum_of(text, |byte| u8::from((byte as i8) >= -0x40)),
+            // The same, and one more for those of four bytes.
+            Unit::Utf16 => sum_of(text, |byte| u8::from((byte as i8) >= -0x40) + u8::from(byte >= 0xf0)),
+        }
+    }
+}
+
+/// The sum of at most 2 for every byte, in blocks whose sum fits a byte.
+fn sum_of(text: &str, each: impl Fn(u8) -> u8) -> u64 {
+    let (blocks, rest) = text.as_bytes().as_chunks::<64>();
+    let sum = |block: &[u8]| u64::from(block.iter().map(|&byte| each(byte)).sum::<u8>());
+    blocks.iter().map(|block| sum(block)).sum::<u64>() + sum(rest)
+}
 
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,15 +93,34 @@ macro_rules! keys {
 }
 
 keys! {
+    ACTION = "action",
+    APPROVAL_REQUEST_ID = "approval_request_id",
+    ARGS = "args",
     ARGUMENTS = "arguments",
     BODY = "body",
+    CALL_ID = "call_id",
+    CODE = "code",
+    CODE_EXECUTION_RESULT = "code_execution_result",
+    CODE_EXECUTION_RESULT_CAMEL = "codeExecutionResult",
     COMMAND = "command",
     CONTENT = "content",
     CONTENTS = "contents",
+    ENCRYPTED_CONTENT = "encrypted_content",
+    ERROR = "error",
+    EXECUTABLE_CODE = "executable_code",
+    EXECUTABLE_CODE_CAMEL = "executableCode",
+    EXECUTION = "execution",
+    FILE_DATA = "file_data",
+    FILE_DATA_CAMEL = "fileData",
     FUNCTION = "function",
     FUNCTION_CALL = "function_call",
+    FUNCTION_CALL_CAMEL = "functionCall",
+    FUNCTION_RESPONSE = "function_response",
+    FUNCTION_RESPONSE_CAMEL = "functionResponse",
     HISTORY = "history",
     ID = "id",
+    INLINE_DATA = "inline_data",
+    INLINE_DATA_CAMEL = "inlineData",
     INPUT = "input",
     IS_COMPACT_SUMMARY = "isCompactSummary",
     IS_ERROR = "is_error",
@@ -70,21 +128,39 @@ keys! {
     IS_SIDECHAIN = "isSidechain",
     MESSAGE = "message",
     MESSAGES = "messages",
+    MODEL = "model",
     NAME = "name",
+    OPERATION = "operation",
+    OUTCOME = "outcome",
     OUTPUT = "output",
+    OUTPUTS = "outputs",
     PARTS = "parts",
     PAYLOAD = "payload",
+    QUERIES = "queries",
     REASONING_CONTENT = "reasoning_content",
     REFUSAL = "refusal",
+    RESPONSE = "response",
+    RESULT = "result",
+    RESULTS = "results",
     ROLE = "role",
+    STATUS = "status",
     STOP_REASON_CAMEL = "stopReason",
     SUBTYPE = "subtype",
+    SUMMARY = "summary",
     TEXT = "text",
     THINKING = "thinking",
+    THOUGHT = "thought",
+    THOUGHT_SIGNATURE = "thought_signature",
+    THOUGHT_SIGNATURE_CAMEL = "thoughtSignature",
+    TOOLS = "tools",
+    TOOL_CALL = "tool_call",
     TOOL_CALLS = "tool_calls",
+    TOOL_CALL_CAMEL = "toolCall",
     TOOL_CALL_ID = "tool_call_id",
     TOOL_CALL_ID_CAMEL = "toolCallId",
     TOOL_NAME_CAMEL = "toolName",
+    TOOL_RESPONSE = "tool_response",
+    TOOL_RESPONSE_CAMEL = "toolResponse",
     TOOL_USE_ID = "tool_use_id",
     TRAJ = "traj",
     TYPE = "type",
@@ -107,8 +183,14 @@ impl Key {
 
 /// Read access to one value of a message. Cloning is cheap (a reference).
 pub trait Node: Sized + Clone {
+    /// The text of a string node, borrowed where it can be, and readable wherever it is taken.
+    type Text: Deref<Target = str> + Send;
+
     /// What the node is.
     fn kind(&self) -> Kind;
+
+    /// The text of a string node, with lone surrogates as U+FFFD.
+    fn text(&self) -> Option<Self::Text>;
 
     /// Calls `read` with the text of a string node and whether lone surrogates were replaced by U+FFFD.
     /// `None` where the node is not a string.
@@ -116,6 +198,21 @@ pub trait Node: Sized + Clone {
 
     /// The value under `key` of an object node; of repeated keys the last.
     fn get(&self, key: Key) -> Option<Self>;
+
+    /// The length of the text of a string node; cheaper than to read it.
+    fn text_length(&self, unit: Unit) -> Option<u64> {
+        self.with_text(|text, _| unit.of(text))
+    }
+
+    /// The length of a string node as a JSON string, quotes and escapes included.
+    fn quoted_length(&self, unit: Unit) -> Option<u64> {
+        self.with_text(|text, _| json_string_length(text, unit))
+    }
+
+    /// The values under some keys of an object node, as [`Node::get`] gives them.
+    fn fields<const K: usize>(&self, keys: &[Key; K]) -> [Option<Self>; K] {
+        keys.map(|key| self.get(key))
+    }
 
     /// Number of items of an array node, else 0.
     fn len(&self) -> usize;
@@ -128,11 +225,40 @@ pub trait Node: Sized + Clone {
     /// Item `i` of an array node.
     fn item(&self, i: usize) -> Option<Self>;
 
+    /// Calls `read` on every item of an array node, with its index.
+    ///
+    /// # Errors
+    /// Those of `read`; `changed_while_read`.
+    fn each_item(&self, mut read: impl FnMut(usize, &Self) -> Result<()>) -> Result<()> {
+        (0..self.len()).try_for_each(|i| read(i, &self.item(i).ok_or_else(changed)?))
+    }
+
+    /// What `look` finds in the first item of an array node that has it. O(items), as [`Node::item`] for each need not
+    /// be.
+    fn find_item<R>(&self, mut look: impl FnMut(&Self) -> Option<R>) -> Option<R> {
+        let mut found = None;
+        let walked = self.each_item(|_, item| {
+            found = look(item);
+            if found.is_some() { Err(changed()) } else { Ok(()) }
+        });
+        // The error only ends the walk; a list that lost items meanwhile has no more of them.
+        drop(walked);
+        found
+    }
+
     /// The members of an object node in their order.
     ///
     /// # Errors
     /// A key that is not a string.
     fn members(&self) -> Result<Vec<(String, Self)>>;
+
+    /// Calls `read` on every member of an object node, in their order.
+    ///
+    /// # Errors
+    /// Those of `read`, and of [`Node::members`].
+    fn each_member(&self, mut read: impl FnMut(&str, &Self) -> Result<()>) -> Result<()> {
+        self.members()?.iter().try_for_each(|(key, value)| read(key, value))
+    }
 
     /// The truth of a boolean node.
     fn as_bool(&self) -> Option<bool>;
@@ -167,56 +293,43 @@ pub trait Node: Sized + Clone {
     /// # Errors
     /// `LimitExceeded` beyond [`MAX_DEPTH`], `MessageError` for values that JSON has no word for.
     fn write_json(&self, out: &mut String) -> Result<bool> {
-        write_json_at(self, out, 0, &mut MAX_VALUES.clone())
+        let mut written = Written { out, is_outline: false, is_lossy: false };
+        stringify(self, &mut written, 0, &mut MAX_VALUES.clone())?;
+        Ok(written.is_lossy)
     }
-}
 
-fn write_json_at<N: Node>(node: &N, out: &mut String, depth: usize, left: &mut u32) -> Result<bool> {
-    *left = left.checked_sub(1).ok_or_else(|| {
-        Error::limit("too_many_values", "", format!("more than {MAX_VALUES} values in one JSON value"))
-    })?;
-    if depth > MAX_DEPTH {
-        return Err(Error::limit("nesting_too_deep", "", format!("nested beyond {MAX_DEPTH} levels")));
+    /// Appends the node as [`Node::write_json`] does, but [data](is_data) as empty text: no model reads base64.
+    ///
+    /// # Errors
+    /// Those of [`Node::write_json`].
+    fn write_outline(&self, out: &mut String) -> Result<bool> {
+        let mut written = Written { out, is_outline: true, is_lossy: false };
+        stringify(self, &mut written, 0, &mut MAX_VALUES.clone())?;
+        Ok(written.is_lossy)
     }
-    let mut lossy = false;
-    match node.kind() {
-        Kind::Null => out.push_str("null"),
-        Kind::Bool | Kind::Number => node.write_scalar(out),
-        Kind::String => {
-            lossy = node
-                .with_text(|text, replaced| {
-                    write_json_string(text, out);
-                    replaced
-                })
-                .unwrap_or(false);
+
+    /// The length of what [`Node::write_json`] writes, without writing it.
+    ///
+    /// # Errors
+    /// Those of [`Node::write_json`].
+    fn json_length(&self, unit: Unit) -> Result<u64> {
+        if self.kind() == Kind::String {
+            return Ok(self.quoted_length(unit).unwrap_or(0));
         }
-        Kind::Array => {
-            out.push('[');
-            for i in 0..node.len() {
-                if i > 0 {
-                    out.push(',');
-                }
-                let item = node.item(i).ok_or_else(changed)?;
-                lossy |=
-                    write_json_at(&item, out, depth + 1, left).map_err(|e| e.under(&format!("[{i}]")))?;
-            }
-            out.push(']');
-        }
-        Kind::Object => {
-            out.push('{');
-            for (i, (key, value)) in node.members()?.into_iter().enumerate() {
-                if i > 0 {
-                    out.push(',');
-                }
-                write_json_string(&key, out);
-                out.push(':');
-                lossy |= write_json_at(&value, out, depth + 1, left)?;
-            }
-            out.push('}');
-        }
-        Kind::Other => return Err(Error::message("unsupported_value", "", "a value that JSON cannot hold")),
+        let mut measured = Measured { unit, is_outline: false, length: 0, scratch: String::new() };
+        stringify(self, &mut measured, 0, &mut MAX_VALUES.clone())?;
+        Ok(measured.length)
     }
-    Ok(lossy)
+
+    /// The length of what [`Node::write_outline`] writes, without writing it.
+    ///
+    /// # Errors
+    /// Those of [`Node::write_json`].
+    fn outline_length(&self, unit: Unit) -> Result<u64> {
+        let mut measured = Measured { unit, is_outline: true, length: 0, scratch: String::new() };
+        stringify(self, &mut measured, 0, &mut MAX_VALUES.clone())?;
+        Ok(measured.length)
+    }
 }
 
 /// What a container answers that lost items while it was read.
@@ -224,63 +337,16 @@ pub(crate) fn changed() -> Error {
     Error::message("changed_while_read", "", "the container was changed while it was being read")
 }
 
-/// Appends `text` as a JSON string, the way `JSON.stringify` writes it (non-ASCII stays as it is).
-pub fn write_json_string(text: &str, out: &mut String) {
-    out.push('"');
-    let mut from = 0;
-    for (i, byte) in text.bytes().enumerate() {
-        let escape = match byte {
-            b'"' => "\\\"",
-            b'\\' => "\\\\",
-            b'\n' => "\\n",
-            b'\r' => "\\r",
-            b'\t' => "\\t",
-            0x08 => "\\b",
-            0x0c => "\\f",
-            0..=0x1f => {
-                out.push_str(&text[from..i]);
-                out.push_str(&format!("\\u{byte:04x}"));
-                from = i + 1;
-                continue;
-            }
-            _ => continue,
-        };
-        out.push_str(&text[from..i]);
-        out.push_str(escape);
-        from = i + 1;
-    }
-    out.push_str(&text[from..]);
-    out.push('"');
-}
-
-/// Appends a float the way ECMAScript prints it; what is not finite becomes `null`.
-pub fn write_float(value: f64, out: &mut String) {
-    if value.is_finite() {
-        out.push_str(ryu_js::Buffer::new().format_finite(value));
-    } else {
-        out.push_str("null");
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn strings_are_escaped_as_json_stringify_does() {
-        let mut out = String::new();
-        write_json_string("a\"b\\c\n\u{1}\u{7f}é\u{2028}", &mut out);
-        assert_eq!(out, "\"a\\\"b\\\\c\\n\\u0001\u{7f}é\u{2028}\"");
-    }
-
-    #[test]
-    fn floats_are_written_as_ecmascript_does() {
-        let cases =
-            [(1.0, "1"), (-0.0, "0"), (1e21, "1e+21"), (1e-7, "1e-7"), (0.1, "0.1"), (f64::NAN, "null")];
-        for (value, expected) in cases {
-            let mut out = String::new();
-            write_float(value, &mut out);
-            assert_eq!(out, expected);
+    fn lengths_are_those_of_the_standard_library() {
+        for text in ["", "abc", "héllo", "日本語", "a😀b", "\u{fffd}\u{10ffff}"] {
+            assert_eq!(Unit::Bytes.of(text), text.len() as u64);
+            assert_eq!(Unit::Points.of(text), text.chars().count() as u64);
+            assert_eq!(Unit::Utf16.of(text), text.encode_utf16().count() as u64);
         }
     }
 

@@ -3,11 +3,12 @@
 //! A format reader fills it and the vendor is forgotten: counting, rules, planning, validation and evidence
 //! read this and nothing else. All text lies in one buffer; a piece is a half-open byte range of it.
 
-use std::collections::HashMap;
+mod build;
+
+pub use build::{Build, Builder};
+
 use std::ops::Range;
 
-use crate::error::{Error, Result};
-use crate::node::{Kind, Node};
 use crate::picture::Picture;
 
 /// The text that every foldline summary begins with, so that it is recognised from the list alone.
@@ -73,6 +74,24 @@ pub enum PieceKind {
     ParticipantName,
     /// JSON text of something unknown.
     Unknown,
+    /// What a provider encrypted (reasoning, a compaction): priced by its length, see
+    /// [`crate::count::framing::encrypted_tokens`].
+    Encrypted,
+}
+
+/// How a message hangs together with its neighbours, beside calls and results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Binding {
+    /// Not at all.
+    Free,
+    /// Reasoning that stands by itself: it stays with the model's message behind it.
+    Reasoning,
+    /// A call that stands by itself: it is of one batch with a call directly behind it.
+    Call,
+    /// A turn of the model behind which its provider wants another speaker: pinned, it keeps the message behind it.
+    Turn,
+    /// What a provider compacted, encrypted: it stands for all before it, so nothing is summarised across it.
+    Compaction,
 }
 
 /// A piece of text.
@@ -93,6 +112,15 @@ pub struct Slot {
     pub field: &'static str,
 }
 
+/// What the new content of a result is put into, where its slot does not take the text itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wrapping {
+    /// The object inside the slot's item that holds the slot's field.
+    pub within: &'static str,
+    /// The key under which the text stands in the field.
+    pub key: &'static str,
+}
+
 /// One part of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
@@ -106,6 +134,8 @@ pub struct Part {
     pub pieces: Range<u32>,
     /// Where its content stands (tool results only).
     pub slot: Option<Slot>,
+    /// How a new content is put into the slot; `None` where it is simply the text.
+    pub wrapping: Option<Wrapping>,
     /// Pictures it holds.
     pub images: u32,
     /// A result that reports a failure.
@@ -114,6 +144,25 @@ pub struct Part {
     pub is_unchecked: bool,
     /// UTF-16 length of the result's content as JSON, where the counter asked for it.
     pub result_json_units: Option<u32>,
+}
+
+impl Part {
+    /// A part without anything in it.
+    #[must_use]
+    pub fn new(kind: PartKind) -> Self {
+        Part {
+            kind,
+            key: None,
+            name: None,
+            pieces: 0..0,
+            slot: None,
+            wrapping: None,
+            images: 0,
+            is_error: false,
+            is_unchecked: false,
+            result_json_units: None,
+        }
+    }
 }
 
 /// One message.
@@ -131,6 +180,8 @@ pub struct Message {
     pub is_estimated: bool,
     /// Lone surrogates in it are read as U+FFFD.
     pub has_lone_surrogates: bool,
+    /// How it hangs together with its neighbours.
+    pub binding: Binding,
 }
 
 /// The dialect that messages were read as.
@@ -138,10 +189,22 @@ pub struct Message {
 pub enum Framing {
     /// OpenAI chat messages.
     OpenAiChat,
+    /// OpenAI Responses items.
+    OpenAiResponses,
     /// Anthropic messages.
     Anthropic,
+    /// Gemini contents.
+    Gemini,
     /// A session format that is not sent to a provider as it stands.
     Unframed,
+}
+
+impl Framing {
+    /// Whether a result may lack the id that its call has; then it binds by name and order.
+    #[must_use]
+    pub fn has_optional_ids(self) -> bool {
+        self == Framing::Gemini
+    }
 }
 
 /// Messages read into flat arrays.
@@ -248,6 +311,12 @@ impl Transcript {
             word(message.role as usize);
             word(message.parts.end as usize);
         }
+        for (i, message) in self.messages.iter().enumerate() {
+            if message.binding != Binding::Free {
+                word(i);
+                word(message.binding as usize);
+            }
+        }
         for part in &self.parts {
             word(part.kind as usize);
             word(part.key.map_or(usize::MAX, |key| key as usize));
@@ -288,259 +357,6 @@ fn index_ranges(indices: &[usize]) -> String {
         run => format!("{}-{}", run[0], run[run.len() - 1]),
     };
     runs.map(run).collect::<Vec<_>>().join(",")
-}
-
-/// Fills a [`Transcript`], message by message and part by part.
-#[derive(Debug)]
-pub struct Builder {
-    transcript: Transcript,
-    key_ids: HashMap<String, u32>,
-    wants_result_json: bool,
-    scratch: String,
-}
-
-impl Builder {
-    /// An empty builder. `wants_result_json` measures the JSON text of every result, which one heuristic needs.
-    #[must_use]
-    pub fn new(framing: Framing, wants_result_json: bool) -> Self {
-        let transcript = Transcript {
-            text: String::new(),
-            messages: Vec::new(),
-            parts: Vec::new(),
-            pieces: Vec::new(),
-            keys: Vec::new(),
-            pictures: Vec::new(),
-            framing,
-        };
-        Builder { transcript, key_ids: HashMap::new(), wants_result_json, scratch: String::new() }
-    }
-
-    /// Begins a message; parts that follow belong to it.
-    ///
-    /// # Errors
-    /// `too_many_messages` beyond [`MAX_MESSAGES`].
-    pub fn begin_message(&mut self, role: Role) -> Result<()> {
-        if self.transcript.messages.len() >= MAX_MESSAGES {
-            return Err(Error::limit("too_many_messages", "", format!("more than {MAX_MESSAGES} messages")));
-        }
-        let at = index_u32(self.transcript.parts.len())?;
-        self.transcript.messages.push(Message {
-            role,
-            parts: at..at,
-            is_bash_execution: false,
-            is_labelled_summary: false,
-            is_estimated: false,
-            has_lone_surrogates: false,
-        });
-        Ok(())
-    }
-
-    /// The message being filled.
-    pub fn message(&mut self) -> Option<&mut Message> {
-        self.transcript.messages.last_mut()
-    }
-
-    /// Begins a part of the current message; pieces that follow belong to it.
-    ///
-    /// # Errors
-    /// `too_many_parts` beyond 2^32.
-    pub fn begin_part(&mut self, kind: PartKind) -> Result<&mut Part> {
-        let pieces = index_u32(self.transcript.pieces.len())?;
-        self.transcript.parts.push(Part {
-            kind,
-            key: None,
-            name: None,
-            pieces: pieces..pieces,
-            slot: None,
-            images: 0,
-            is_error: false,
-            is_unchecked: false,
-            result_json_units: None,
-        });
-        let end = index_u32(self.transcript.parts.len())?;
-        if let Some(message) = self.transcript.messages.last_mut() {
-            message.parts.end = end;
-            message.is_estimated |= matches!(kind, PartKind::Unknown | PartKind::Image);
-        }
-        self.part().ok_or_else(|| Error::internal("no_part", "a part was begun outside a message"))
-    }
-
-    /// The part being filled.
-    pub fn part(&mut self) -> Option<&mut Part> {
-        self.transcript.parts.last_mut()
-    }
-
-    /// Adds a piece of text from a string node. False where the node is not a string.
-    ///
-    /// # Errors
-    /// `too_much_text` beyond 4 GiB.
-    pub fn push_text<N: Node>(&mut self, kind: PieceKind, node: &N) -> Result<bool> {
-        let start = self.transcript.text.len();
-        let text = &mut self.transcript.text;
-        let read = node.with_text(|piece, lossy| {
-            text.push_str(piece);
-            lossy
-        });
-        match read {
-            Some(lossy) => self.close_piece(kind, start, lossy).map(|()| true),
-            None => Ok(false),
-        }
-    }
-
-    /// Adds the compact JSON of a node as a piece.
-    ///
-    /// # Errors
-    /// Those of [`Node::write_json`]; `too_much_text` beyond 4 GiB.
-    pub fn push_json<N: Node>(&mut self, kind: PieceKind, node: &N) -> Result<()> {
-        let start = self.transcript.text.len();
-        let lossy = node.write_json(&mut self.transcript.text)?;
-        self.close_piece(kind, start, lossy)
-    }
-
-    fn close_piece(&mut self, kind: PieceKind, start: usize, lossy: bool) -> Result<()> {
-        let span = index_u32(start)?..index_u32(self.transcript.text.len())?;
-        self.transcript.pieces.push(Piece { kind, span });
-        let end = index_u32(self.transcript.pieces.len())?;
-        if let Some(part) = self.transcript.parts.last_mut() {
-            part.pieces.end = end;
-        }
-        self.note_surrogates(lossy);
-        if kind == PieceKind::Unknown {
-            self.mark_estimated();
-        }
-        Ok(())
-    }
-
-    fn note_surrogates(&mut self, lossy: bool) {
-        if let Some(message) = self.transcript.messages.last_mut() {
-            message.has_lone_surrogates |= lossy;
-        }
-    }
-
-    /// Notes a picture in the current part.
-    ///
-    /// # Errors
-    /// `too_many_parts` beyond 2^32.
-    pub fn push_picture(&mut self, picture: Picture) -> Result<()> {
-        let Some(at) = self.transcript.parts.len().checked_sub(1) else { return Ok(()) };
-        self.transcript.parts[at].images += 1;
-        if picture != Picture::default() {
-            self.transcript.pictures.push((index_u32(at)?, picture));
-        }
-        self.mark_estimated();
-        Ok(())
-    }
-
-    /// Notes that something in the current message can only be estimated.
-    pub fn mark_estimated(&mut self) {
-        if let Some(message) = self.transcript.messages.last_mut() {
-            message.is_estimated = true;
-        }
-    }
-
-    /// Notes the tool's name of the current part, and adds it as a piece where `kind` is given.
-    ///
-    /// # Errors
-    /// `too_much_text` beyond 4 GiB.
-    pub fn set_name<N: Node>(&mut self, node: &N, kind: Option<PieceKind>) -> Result<()> {
-        let start = self.transcript.text.len();
-        let text = &mut self.transcript.text;
-        let Some(lossy) = node.with_text(|name, lossy| {
-            text.push_str(name);
-            lossy
-        }) else {
-            return Ok(());
-        };
-        let span = index_u32(start)?..index_u32(self.transcript.text.len())?;
-        if let Some(part) = self.transcript.parts.last_mut() {
-            part.name = Some(span);
-        }
-        self.note_surrogates(lossy);
-        match kind {
-            Some(kind) => self.close_piece(kind, start, lossy),
-            None => Ok(()),
-        }
-    }
-
-    /// Notes the call id of the current part. A number is an id by its digits; an empty text is none.
-    ///
-    /// # Errors
-    /// `too_much_text` beyond 4 GiB.
-    pub fn set_key<N: Node>(&mut self, node: Option<N>) -> Result<()> {
-        let read = node.and_then(|node| match node.kind() {
-            // Some services number their calls.
-            Kind::Number => {
-                let mut digits = String::new();
-                node.write_scalar(&mut digits);
-                Some((digits, false))
-            }
-            _ => node.with_text(|id, lossy| (id.to_owned(), lossy)),
-        });
-        let Some((id, lossy)) = read.filter(|(id, _)| !id.is_empty()) else {
-            return Ok(());
-        };
-        self.note_surrogates(lossy);
-        let key = match self.key_ids.get(&id) {
-            Some(&key) => key,
-            None => {
-                let start = index_u32(self.transcript.text.len())?;
-                self.transcript.text.push_str(&id);
-                let key = index_u32(self.transcript.keys.len())?;
-                self.transcript.keys.push(start..index_u32(self.transcript.text.len())?);
-                self.key_ids.insert(id, key);
-                key
-            }
-        };
-        if let Some(part) = self.transcript.parts.last_mut() {
-            part.key = Some(key);
-        }
-        Ok(())
-    }
-
-    /// Measures the JSON text of a result's content, where the counter asked for it.
-    ///
-    /// # Errors
-    /// Those of [`Node::write_json`].
-    pub fn measure_result<N: Node>(&mut self, content: &N) -> Result<()> {
-        if !self.wants_result_json {
-            return Ok(());
-        }
-        self.scratch.clear();
-        content.write_json(&mut self.scratch)?;
-        let units = index_u32(self.scratch.encode_utf16().count())?;
-        if let Some(part) = self.transcript.parts.last_mut() {
-            part.result_json_units = Some(units);
-        }
-        Ok(())
-    }
-
-    /// Ends the current message.
-    pub fn end_message(&mut self) {
-        let Some(message) = self.transcript.messages.last() else { return };
-        let parts = &self.transcript.parts[message.parts.start as usize..];
-        let labelled = message.role == Role::User
-            && parts
-                .iter()
-                .find(|part| part.kind == PartKind::Text)
-                .and_then(|part| self.transcript.pieces_of(part).first())
-                .is_some_and(|piece| self.transcript.str(&piece.span).starts_with(SUMMARY_LABEL));
-        if let Some(message) = self.transcript.messages.last_mut() {
-            message.is_labelled_summary = labelled;
-        }
-    }
-
-    /// The finished transcript.
-    #[must_use]
-    pub fn finish(self) -> Transcript {
-        self.transcript
-    }
-}
-
-/// A position as the 32-bit integer that the arrays store.
-fn index_u32(value: usize) -> Result<u32> {
-    u32::try_from(value).map_err(|_| {
-        Error::limit("too_much_text", "", "more than 2^32 bytes, parts or pieces in a transcript")
-    })
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from compat import usage  # noqa: E402
 
-NAMES = ("openai", "anthropic", "gemini")
+NAMES = ("openai", "openai_responses", "anthropic", "gemini")
 
 
 def row(title: str, errors: Iterable[float]) -> None:

@@ -155,7 +155,8 @@ def plan(
         origins: Origins by index; ``"compacted_synthetic"`` marks the summary of an earlier fold.
         summary_tokens: Tokens set aside for the summary; `FitTokens` counts them.
         tools: Tool schemas that are sent beside the messages; they count as overhead.
-        format: ``"openai_chat"``, ``"anthropic"``, ``"pi"``, or ``"auto"`` to judge by content.
+        format: ``"openai_chat"``, ``"openai_responses"``, ``"anthropic"``, ``"gemini"``, ``"pi"``, or ``"auto"`` to
+            judge by content.
 
     Returns:
         A `Plan`, falsy where nothing is to be done, or `Infeasible`.
@@ -269,7 +270,7 @@ def validate(messages: Messages | bytes, provider: str, *, format: str = "auto")
 
     Args:
         messages: The messages.
-        provider: ``"openai"`` or ``"anthropic"``.
+        provider: ``"openai"``, ``"responses"``, ``"anthropic"`` or ``"gemini"``.
         format: The dialect, or ``"auto"``.
 
     Raises:
@@ -289,8 +290,8 @@ def analyze(messages: Messages | bytes, *, pins: Iterable[Pin] = (), format: str
     """How messages hang together.
 
     Returns:
-        A dict: ``format``, ``head`` (number of leading system messages), ``groups`` (lists of indices), ``turns``
-        (half-open ranges), ``open_calls`` and ``orphan_results`` (indices of their messages), ``summaries`` (of
-        earlier folds), ``legal_cuts``, ``lone_surrogates``.
+        A dict: ``format``, ``head`` (number of leading messages that always stay), ``groups`` (lists of indices),
+        ``turns`` (half-open ranges), ``open_calls`` and ``orphan_results`` (indices of their messages), ``summaries``
+        (of earlier folds), ``legal_cuts``, ``lone_surrogates``.
     """
     return _core.analyze(messages, pin_indices(messages, pins), format)

@@ -20,12 +20,15 @@ from foldline import _core
 from foldline.errors import FoldlineError, MessageError
 from foldline.typing import Problem, StoredTranscript
 
-__all__ = ["MAX_DOCUMENT_BYTES", "read"]
+__all__ = ["FORMATS", "MAX_DOCUMENT_BYTES", "read"]
 
 #: A document that is not one value a line is held in memory whole, up to this size.
 MAX_DOCUMENT_BYTES = 1 << 30
 
 _CHUNK_BYTES = 1 << 20
+
+#: The dialects that a conversation may name itself (under ``format``).
+FORMATS = ("openai_chat", "openai_responses", "anthropic", "gemini", "pi")
 
 _LOG = logging.getLogger(__name__)
 # As libraries do: silent unless the application wants to hear. Here, where the only logger is, so that nobody else pays
@@ -266,10 +269,13 @@ class _File:
         rest = {key: item for key, item in holder.items() if key != path[-1]}
         if holder is not value:
             rest |= {key: item for key, item in value.items() if key != path[0] and key not in rest}
-        yield from self._conversation(holder[path[-1]], rest, line, offset)
+        messages = holder[path[-1]]
+        if isinstance(messages, str):
+            messages = [{"role": "user", "content": messages}]
+        yield from self._conversation(messages, rest, line, offset, path[-1])
 
     def _conversation(
-        self, messages: list[Any], around: dict[str, Any], line: int, offset: int
+        self, messages: list[Any], around: dict[str, Any], line: int, offset: int, key: str | None = None
     ) -> Iterator[StoredTranscript]:
         given = next((around[key] for key in ("id", "session_id", "conversation_id") if key in around), None)
         number = self.found
@@ -277,8 +283,7 @@ class _File:
         name = str(given) if isinstance(given, (str, int)) else f"{self.stem}:{number}"
         stored = str(around.get("format", "auto"))
         try:
-            known = stored in ("openai_chat", "anthropic", "pi")
-            format_ = stored if known else _core.detect_format(messages)
+            format_ = stored if stored in FORMATS else _core.detect_format(messages, key)
         except FoldlineError as error:
             self.problem(error.code, line, offset, error.detail, error.index)
             return

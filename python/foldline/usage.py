@@ -157,9 +157,16 @@ def _response(messages: Sequence[Message], index: int | None) -> int:
             raise ConfigError("no such message", code="bad_index", path="usage_index")
         return index
     for at in range(len(messages) - 1, -1, -1):
-        if messages[at].get("role") in ("assistant", "model"):
+        if _is_of_the_model(messages[at]):
             return at
     raise ConfigError("no message is the model's; say which one the usage is of", code="bad_index", path="usage_index")
+
+
+def _is_of_the_model(message: Message) -> bool:
+    """Whether the model wrote a message. Items of Responses that are no messages have no role: their type says it."""
+    kind = message.get("type")
+    is_item = "role" not in message and isinstance(kind, str) and (kind.endswith("_call") or kind == "reasoning")
+    return is_item or message.get("role") in ("assistant", "model")
 
 
 #: Parts of a usage that add up to its total, by provider: OpenAI chat; Anthropic, OpenAI Responses; Gemini; pi.

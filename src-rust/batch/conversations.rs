@@ -9,8 +9,10 @@ use crate::node::{Kind, Node};
 /// A list of messages, and the dialect that what stands around it names.
 #[derive(Clone, Debug)]
 pub struct Conversation<N> {
-    /// The list.
+    /// The list; under the `input` of a request it may be one text.
     pub messages: N,
+    /// The key under which it stands, where it does.
+    pub key: Option<&'static str>,
     /// The dialect, where one is named.
     pub format: Option<Format>,
 }
@@ -29,21 +31,26 @@ pub fn conversations<N: Node>(value: &N) -> Vec<Result<Conversation<N>>> {
 
 fn collect<N: Node>(value: &N, found: &mut Vec<Result<Conversation<N>>>) {
     match classify(value) {
-        Record::MessageList => found.push(Ok(Conversation { messages: value.clone(), format: None })),
+        Record::MessageList => found.push(Ok(list(value))),
         Record::Conversation(path) => found.push(conversation(value, path)),
         Record::ConversationList => {
-            (0..value.len()).filter_map(|i| value.item(i)).for_each(|item| collect(&item, found));
+            value.find_item(|item| {
+                collect(item, found);
+                None::<()>
+            });
         }
-        Record::Unknown if value.kind() == Kind::Array => {
-            found.push(Ok(Conversation { messages: value.clone(), format: None }));
-        }
+        Record::Unknown if value.kind() == Kind::Array => found.push(Ok(list(value))),
         other => found.push(Err(refusal(other))),
     }
 }
 
+fn list<N: Node>(value: &N) -> Conversation<N> {
+    Conversation { messages: value.clone(), key: None, format: None }
+}
+
 fn conversation<N: Node>(value: &N, path: &[crate::node::Key]) -> Result<Conversation<N>> {
     let unknown = || refusal(Record::Unknown);
-    let (_, around) = path.split_last().ok_or_else(unknown)?;
+    let (key, around) = path.split_last().ok_or_else(unknown)?;
     let holder = at_path(value, around).ok_or_else(unknown)?;
     let messages = at_path(value, path).ok_or_else(unknown)?;
     // What stands beside the messages comes before what stands around.
@@ -51,7 +58,8 @@ fn conversation<N: Node>(value: &N, path: &[crate::node::Key]) -> Result<Convers
         None if !around.is_empty() => named_format(value)?,
         beside => beside,
     };
-    Ok(Conversation { messages, format: format.and_then(|name| Format::from_name(&name).ok()) })
+    let format = format.and_then(|name| Format::from_name(&name).ok());
+    Ok(Conversation { messages, key: Some(key.as_str()), format })
 }
 
 /// What an object has under `format`; empty where that is no text, `None` where there is nothing.
@@ -92,7 +100,7 @@ mod tests {
     #[test]
     fn every_shape_of_a_stored_conversation_is_one() {
         const USER: &str = r#"{"role":"user","content":"a"}"#;
-        let cases: [(String, Vec<Found>); 14] = [
+        let cases: [(String, Vec<Found>); 15] = [
             (format!("[{USER},{USER}]"), vec![Ok((2, None))]),
             ("[]".into(), vec![Ok((0, None))]),
             ("[3]".into(), vec![Ok((1, None))]),
@@ -111,7 +119,8 @@ mod tests {
             ),
             (USER.into(), vec![Err("loose_message")]),
             (r#"{"type":"session","cwd":"/"}"#.into(), vec![Err("session_entry")]),
-            (r#"{"body":{"contents":[]}}"#.into(), vec![Err("unsupported_format")]),
+            (r#"{"body":{"contents":[]}}"#.into(), vec![Ok((0, None))]),
+            (r#"{"type":"session_meta","payload":{}}"#.into(), vec![Err("unsupported_format")]),
             ("3".into(), vec![Err("unknown_record")]),
         ];
         for (json, expected) in cases {

@@ -2,13 +2,13 @@
 
 use super::conversations::{Conversation, conversations};
 use super::lines::{Line, scan, without_infinities};
-use crate::count::counter::{Counter, Counts, GoOn, count_transcript};
+use crate::count::counter::{Counter, Counts, GoOn};
 use crate::count::parallel;
 use crate::error::{Error, ErrorKind, Result};
-use crate::formats::{Format, detect, read_messages};
-use crate::json::with_document;
+use crate::formats::Format;
+use crate::json::{Tape, with_document};
 use crate::node::Node;
-use crate::transcript::Transcript;
+use crate::tally;
 
 /// How transcripts are counted.
 #[derive(Clone, Copy)]
@@ -35,17 +35,22 @@ pub enum Row {
 }
 
 impl Counting<'_> {
-    /// Counts transcripts that were read already.
+    /// Counts transcripts: `count` counts each, of about `size_bytes` bytes.
     ///
     /// # Errors
     /// Where strict, that of the first transcript that fails. `interrupted`, and what a caller's own counter raised.
     /// Placed at the transcript.
-    pub fn transcripts(&self, transcripts: &[Transcript], go_on: GoOn<'_>) -> Result<Vec<Result<Counts>>> {
+    pub fn transcripts<T: Sync>(
+        &self,
+        transcripts: &[T],
+        size_bytes: impl Fn(&T) -> usize,
+        count: impl Fn(&T, GoOn<'_>) -> Result<Counts> + Sync,
+        go_on: GoOn<'_>,
+    ) -> Result<Vec<Result<Counts>>> {
         let work = |i: usize, go_on: GoOn<'_>| {
-            self.settle(count_transcript(self.counter, &transcripts[i], go_on))
-                .map_err(|e| e.in_transcript(i))
+            self.settle(count(&transcripts[i], go_on)).map_err(|error| error.in_transcript(i))
         };
-        parallel::map(self.threads(), transcripts.len(), |i| transcripts[i].text.len(), work, go_on)
+        parallel::map(self.threads(), transcripts.len(), |i| size_bytes(&transcripts[i]), work, go_on)
     }
 
     /// Counts the transcripts of JSON lines.
@@ -87,22 +92,24 @@ impl Counting<'_> {
 
     /// The transcripts of one JSON value. The outer error is that of its JSON.
     fn value(&self, bytes: &[u8], go_on: GoOn<'_>) -> Result<Result<Vec<Row>>> {
-        with_document(bytes, |value| {
-            let counted = conversations(&value).into_iter().map(|found| {
-                let counted = found.and_then(|conversation| self.conversation(&conversation, go_on));
-                self.settle(counted).map(row)
-            });
-            counted.collect()
-        })
+        match Tape::parse(bytes, go_on) {
+            Ok(Some(tape)) => Ok(self.rows(&tape.root(), go_on)),
+            Ok(None) => with_document(bytes, |value| self.rows(&value, go_on)),
+            Err(stopped) => Ok(Err(stopped)),
+        }
+    }
+
+    fn rows<N: Node>(&self, value: &N, go_on: GoOn<'_>) -> Result<Vec<Row>> {
+        let counted = conversations(value).into_iter().map(|found| {
+            let counted = found.and_then(|conversation| self.conversation(&conversation, go_on));
+            self.settle(counted).map(row)
+        });
+        counted.collect()
     }
 
     fn conversation<N: Node>(&self, found: &Conversation<N>, go_on: GoOn<'_>) -> Result<Counts> {
-        let format = match self.format.or(found.format) {
-            Some(format) => format,
-            None => detect(&found.messages)?,
-        };
-        let transcript = read_messages(&found.messages, format, self.counter.wants_result_json())?;
-        count_transcript(self.counter, &transcript, go_on)
+        let read = tally::read_at(self.counter, &found.messages, self.format.or(found.format), found.key)?;
+        read.count(self.counter, &[], go_on)
     }
 
     /// The transcripts of a line that is not one JSON value, because of `error`.

@@ -12,7 +12,7 @@ use super::auto_weights::{
     ACCENTED, ACCENTED_CLASS, ASCII, ASCII_CLASSES, ASCII_WEIGHTS, RANGES, WIDE, WIDE_WEIGHTS, WIDES,
 };
 use super::counter::{CountKind, Counter, GoOn};
-use super::framing::FramingCost;
+use super::framing::{FramingCost, Trust};
 use crate::error::{Error, Result};
 use crate::transcript::Framing;
 
@@ -33,6 +33,10 @@ pub use super::auto_weights::ERROR_BOUND;
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AutoCounter;
+
+/// [`ERROR_BOUND`] in thousandths.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+const ERROR_PERMILLE: u16 = (ERROR_BOUND * 1000.0 + 0.5) as u16;
 
 /// Bytes between two looks at whether to go on.
 const LOOK_EVERY: usize = 1 << 20;
@@ -300,6 +304,10 @@ impl Counter for AutoCounter {
 
     fn kind(&self) -> CountKind {
         CountKind::Estimated
+    }
+
+    fn trust(&self) -> Trust {
+        Trust { kind: CountKind::Estimated, error_permille: Some(ERROR_PERMILLE) }
     }
 }
 

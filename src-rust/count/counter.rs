@@ -1,6 +1,8 @@
 //! What a counter is: something that prices a text, and from that a message.
 
-use super::framing::{FramingCost, Trust, message_tokens};
+use super::framing::{Around, Beside, FramingCost, Trust, message_tokens};
+use super::heuristics::Heuristic;
+use super::recall::Recall;
 use super::tools::Tool;
 use crate::error::{Error, Result};
 use crate::transcript::{Framing, Part, Piece, PieceKind, Transcript};
@@ -56,7 +58,7 @@ impl<'a> MessageView<'a> {
     }
 
     /// Its parts.
-    pub fn parts(&self) -> impl Iterator<Item = PartView<'a>> + use<'a> {
+    pub fn parts(&self) -> impl Iterator<Item = PartView<'a>> + Clone + use<'a> {
         let (transcript, replaced) = (self.transcript, self.replaced);
         transcript.part_range(self.index).map(move |at| {
             let part = &transcript.parts[at];
@@ -68,7 +70,7 @@ impl<'a> MessageView<'a> {
     }
 
     /// Every text of the message with what it is.
-    pub fn texts(&self) -> impl Iterator<Item = (PieceKind, &'a str)> + use<'a> {
+    pub fn texts(&self) -> impl Iterator<Item = (PieceKind, &'a str)> + Clone + use<'a> {
         let transcript = self.transcript;
         self.parts().flat_map(move |view| {
             let (pieces, replacement): (&[Piece], Option<&str>) = match view {
@@ -92,7 +94,7 @@ impl<'a> MessageView<'a> {
 }
 
 /// How often a count of messages asks whether to go on, in messages.
-const ASK_EVERY_MESSAGES: usize = 256;
+pub(super) const ASK_EVERY_MESSAGES: usize = 256;
 
 /// Called between pieces of work; `false` stops it.
 pub type GoOn<'a> = &'a mut dyn FnMut() -> bool;
@@ -113,13 +115,27 @@ pub trait Counter: Send + Sync {
         Ok(Some(self.count(text, go_on)?).filter(|&tokens| tokens <= limit))
     }
 
+    /// Tokens of a text in the counter's encoding, before any factor.
+    ///
+    /// # Errors
+    /// Those of [`Counter::count`].
+    fn count_encoded(&self, text: &str, go_on: GoOn<'_>) -> Result<u64> {
+        self.count(text, go_on)
+    }
+
+    /// The factor from its encoding's tokens to its own, in thousandths.
+    fn permille(&self) -> u32 {
+        1000
+    }
+
     /// Tokens of a message: its texts, and what is added around them.
     ///
     /// # Errors
     /// Those of [`Counter::count`].
     fn count_message(&self, message: &MessageView<'_>, go_on: GoOn<'_>) -> Result<u32> {
-        let framing = self.framing(message.transcript.framing);
-        tokens_u32(message_tokens(&framing, 1000, message, go_on, |text, go_on| self.count(text, go_on))?)
+        let cost = self.framing(message.transcript.framing);
+        let around = Around::of(message, &cost);
+        tokens_u32(message_tokens(self, &cost, message.texts(), &around, go_on)?)
     }
 
     /// What a provider adds around these messages, in this counter's tokens.
@@ -132,9 +148,9 @@ pub trait Counter: Send + Sync {
     ///
     /// # Errors
     /// Those of [`Counter::count`].
-    fn count_tools(&self, tools: &[Tool], transcript: &Transcript, go_on: GoOn<'_>) -> Result<(u64, Trust)> {
-        let framing = self.framing(transcript.framing);
-        framing.of_tools(tools, transcript, go_on, |text, go_on| self.count(text, go_on))
+    fn count_tools(&self, tools: &[Tool], beside: Beside, go_on: GoOn<'_>) -> Result<(u64, Trust)> {
+        let framing = self.framing(beside.framing);
+        framing.of_tools(tools, beside, go_on, |text, go_on| self.count_encoded(text, go_on))
     }
 
     /// How far its counts of texts can be trusted.
@@ -145,9 +161,19 @@ pub trait Counter: Send + Sync {
         Trust { kind: self.kind(), error_permille: None }
     }
 
+    /// Where it recalls messages that it counted before, if it does.
+    fn recall(&self) -> Option<&Recall> {
+        None
+    }
+
+    /// The formula over lengths that it is, if it is one: such a count needs no text.
+    fn heuristic(&self) -> Option<Heuristic> {
+        None
+    }
+
     /// Whether [`Part::result_json_units`] must be measured.
     fn wants_result_json(&self) -> bool {
-        false
+        self.heuristic().is_some_and(Heuristic::wants_result_json)
     }
 
     /// Whether it runs a caller's code, which is called in the thread of the call alone.

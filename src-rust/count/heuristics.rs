@@ -4,8 +4,8 @@
 
 use super::counter::{CountKind, Counter, GoOn, MessageView, PartView, tokens_u32};
 use crate::error::Result;
-use crate::node::write_json_string;
-use crate::transcript::{PartKind, PieceKind};
+use crate::node::{Unit, json_string_length};
+use crate::transcript::{PartKind, PieceKind, Transcript};
 
 /// A formula over lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,11 +38,76 @@ impl Heuristic {
         Self::ALL.iter().find(|(_, heuristic)| *heuristic == self).map_or("", |(name, _)| name)
     }
 
-    fn of_text(self, text: &str) -> u64 {
+    /// What it measures.
+    #[must_use]
+    pub fn unit(self) -> Unit {
         match self {
-            Heuristic::CharsDiv4 => code_points(text).div_ceil(4),
-            Heuristic::BytesDiv4Plus4 => text.len() as u64 / 4,
-            Heuristic::Utf16Div4Plus2 => utf16_units(text).div_ceil(4),
+            Heuristic::CharsDiv4 => Unit::Points,
+            Heuristic::BytesDiv4Plus4 => Unit::Bytes,
+            Heuristic::Utf16Div4Plus2 => Unit::Utf16,
+        }
+    }
+
+    /// Whether it prices results by the JSON text of their content.
+    #[must_use]
+    pub fn wants_result_json(self) -> bool {
+        self == Heuristic::Utf16Div4Plus2
+    }
+
+    fn of_text(self, text: &str) -> u64 {
+        let length = self.unit().of(text);
+        match self {
+            Heuristic::BytesDiv4Plus4 => length / 4,
+            Heuristic::CharsDiv4 | Heuristic::Utf16Div4Plus2 => length.div_ceil(4),
+        }
+    }
+
+    /// Whether such a piece in such a part is measured.
+    #[must_use]
+    pub fn counts(self, part: PartKind, piece: PieceKind) -> bool {
+        use PieceKind::{Encrypted, ParticipantName, Reasoning, Result, Text, Unknown};
+        match self {
+            Heuristic::CharsDiv4 => piece != ParticipantName,
+            Heuristic::BytesDiv4Plus4 => matches!(piece, Text | Result | Unknown | Encrypted),
+            Heuristic::Utf16Div4Plus2 => {
+                part != PartKind::ToolResult && !matches!(piece, ParticipantName | Reasoning)
+            }
+        }
+    }
+
+    /// What a piece that is measured adds to its message, by its length.
+    #[must_use]
+    pub fn of_piece(self, length: u64) -> u64 {
+        match self {
+            Heuristic::CharsDiv4 | Heuristic::BytesDiv4Plus4 => length,
+            Heuristic::Utf16Div4Plus2 => length.div_ceil(4),
+        }
+    }
+
+    /// Tokens of a message, by the sum of its pieces.
+    #[must_use]
+    pub fn of_message(self, sum: u64) -> u64 {
+        match self {
+            Heuristic::CharsDiv4 => sum.div_ceil(4),
+            Heuristic::BytesDiv4Plus4 => sum / 4 + 4,
+            Heuristic::Utf16Div4Plus2 => sum + 2,
+        }
+    }
+
+    /// What a part of a transcript adds to its message.
+    fn of_part(self, transcript: &Transcript, view: PartView<'_>) -> u64 {
+        let wants_json = self.wants_result_json();
+        match view {
+            PartView::Replaced(_, text) if wants_json => self.of_piece(json_string_length(text, self.unit())),
+            PartView::Replaced(_, text) => self.of_piece(self.unit().of(text)),
+            PartView::Original(part) if wants_json && part.kind == PartKind::ToolResult => {
+                self.of_piece(u64::from(part.result_json_units.unwrap_or(0)))
+            }
+            PartView::Original(part) => {
+                let pieces = transcript.pieces_of(part).iter();
+                let counted = pieces.filter(|piece| self.counts(part.kind, piece.kind));
+                counted.map(|piece| self.of_piece(self.unit().of(transcript.str(&piece.span)))).sum()
+            }
         }
     }
 }
@@ -53,74 +118,22 @@ impl Counter for Heuristic {
     }
 
     fn count_message(&self, message: &MessageView<'_>, _: GoOn<'_>) -> Result<u32> {
-        tokens_u32(match self {
-            Heuristic::CharsDiv4 => {
-                let counted = |kind| kind != PieceKind::ParticipantName;
-                sum(message, counted, code_points).div_ceil(4)
-            }
-            Heuristic::BytesDiv4Plus4 => {
-                let counted = |kind| matches!(kind, PieceKind::Text | PieceKind::Result | PieceKind::Unknown);
-                sum(message, counted, |text| text.len() as u64) / 4 + 4
-            }
-            Heuristic::Utf16Div4Plus2 => {
-                2 + message.parts().map(|view| part_utf16(message, view)).sum::<u64>()
-            }
-        })
+        let parts = message.parts().map(|view| self.of_part(message.transcript, view));
+        tokens_u32(self.of_message(parts.sum()))
     }
 
     fn kind(&self) -> CountKind {
         CountKind::Estimated
     }
 
-    fn wants_result_json(&self) -> bool {
-        *self == Heuristic::Utf16Div4Plus2
+    fn heuristic(&self) -> Option<Heuristic> {
+        Some(*self)
     }
-}
-
-fn sum(message: &MessageView<'_>, counted: impl Fn(PieceKind) -> bool, length: impl Fn(&str) -> u64) -> u64 {
-    message.texts().filter(|(kind, _)| counted(*kind)).map(|(_, text)| length(text)).sum()
-}
-
-fn part_utf16(message: &MessageView<'_>, view: PartView<'_>) -> u64 {
-    match view {
-        PartView::Replaced(_, text) => {
-            let mut json = String::with_capacity(text.len() + 2);
-            write_json_string(text, &mut json);
-            utf16_units(&json).div_ceil(4)
-        }
-        PartView::Original(part) if part.kind == PartKind::ToolResult => {
-            u64::from(part.result_json_units.unwrap_or(0)).div_ceil(4)
-        }
-        PartView::Original(part) => {
-            let pieces = message.transcript.pieces_of(part).iter();
-            let counted = pieces
-                .filter(|piece| !matches!(piece.kind, PieceKind::ParticipantName | PieceKind::Reasoning));
-            counted.map(|piece| utf16_units(message.transcript.str(&piece.span)).div_ceil(4)).sum()
-        }
-    }
-}
-
-/// Code points of a text: its bytes that do not continue one. Vectorises.
-fn code_points(text: &str) -> u64 {
-    text.bytes().map(|byte| u64::from((byte as i8) >= -0x40)).sum()
-}
-
-/// UTF-16 units of a text: a code point each, and one more for those of four bytes. Vectorises.
-fn utf16_units(text: &str) -> u64 {
-    text.bytes().map(|byte| u64::from((byte as i8) >= -0x40) + u64::from(byte >= 0xf0)).sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lengths_are_those_of_the_standard_library() {
-        for text in ["", "abc", "héllo", "日本語", "a😀b", "\u{fffd}\u{10ffff}"] {
-            assert_eq!(code_points(text), text.chars().count() as u64);
-            assert_eq!(utf16_units(text), text.encode_utf16().count() as u64);
-        }
-    }
 
     #[test]
     fn texts_are_priced_without_the_part_of_a_message() {

@@ -3,40 +3,133 @@
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
 use crate::picture::{Detail, Picture, base64_size, data_url_size};
-use crate::transcript::{Builder, PartKind, PieceKind, Role};
+use crate::transcript::{Build, PartKind, PieceKind, Role};
 
-/// The text under `role`.
-pub(super) fn role_text<N: Node>(message: &N) -> Result<String> {
-    match message.get(Key::ROLE) {
-        None => Err(Error::message("missing_role", "role", "the message has no role")),
-        Some(role) => role
-            .with_text(|text, _| text.to_owned())
-            .ok_or_else(|| Error::message("bad_role", "role", "the role is not a string")),
+/// A role by its name, as far as any dialect knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RoleName {
+    System,
+    Developer,
+    User,
+    Assistant,
+    /// Gemini's word for assistant.
+    Model,
+    Tool,
+    /// OpenAI's older word for tool, and one of Gemini's for the user who answers calls.
+    Function,
+    /// A tool's message of pi.
+    ToolResult,
+    /// A command that the user ran, of pi.
+    BashExecution,
+    Other,
+}
+
+impl RoleName {
+    fn of(text: &str) -> Self {
+        match text {
+            "system" => RoleName::System,
+            "developer" => RoleName::Developer,
+            "user" => RoleName::User,
+            "assistant" => RoleName::Assistant,
+            "model" => RoleName::Model,
+            "tool" => RoleName::Tool,
+            "function" => RoleName::Function,
+            "toolResult" => RoleName::ToolResult,
+            "bashExecution" => RoleName::BashExecution,
+            _ => RoleName::Other,
+        }
+    }
+
+    /// The roles that most dialects share; anything else is an ordinary message.
+    pub fn common(self) -> Role {
+        match self {
+            RoleName::System => Role::System,
+            RoleName::Developer => Role::Developer,
+            RoleName::User => Role::User,
+            RoleName::Assistant => Role::Assistant,
+            RoleName::Tool | RoleName::Function => Role::Tool,
+            RoleName::Model | RoleName::ToolResult | RoleName::BashExecution | RoleName::Other => Role::Other,
+        }
     }
 }
 
-/// The roles that most dialects share; anything else is an ordinary message.
-pub(super) fn common_role(text: &str) -> Role {
-    match text {
-        "system" => Role::System,
-        "developer" => Role::Developer,
-        "user" => Role::User,
-        "assistant" => Role::Assistant,
-        "tool" | "function" => Role::Tool,
-        _ => Role::Other,
+/// What stands at the top of a message, looked up at once: the judge of dialects and the readers both need it.
+pub(super) struct Envelope<N> {
+    /// `None` without a role, `Some(None)` where it is no text.
+    pub role: Option<Option<RoleName>>,
+    pub content: Option<N>,
+    pub name: Option<N>,
+    pub reasoning_content: Option<N>,
+    pub refusal: Option<N>,
+    pub tool_calls: Option<N>,
+    pub function_call: Option<N>,
+    /// What stands under `type`: which item of Responses it is.
+    pub item_type: Option<N>,
+    /// The parts of a Gemini content.
+    pub parts: Option<N>,
+}
+
+impl<N: Node> Envelope<N> {
+    pub fn of(message: &N) -> Self {
+        // Frequent ones first, and the id with them: who has found all members need not look for more.
+        let [role, content, tool_calls, _, parts, item_type, name, function_call, refusal, reasoning_content] =
+            message.fields(&[
+                Key::ROLE,
+                Key::CONTENT,
+                Key::TOOL_CALLS,
+                Key::TOOL_CALL_ID,
+                Key::PARTS,
+                Key::TYPE,
+                Key::NAME,
+                Key::FUNCTION_CALL,
+                Key::REFUSAL,
+                Key::REASONING_CONTENT,
+            ]);
+        let role = role.map(|role| role.with_text(|text, _| RoleName::of(text)));
+        Envelope {
+            role,
+            content,
+            name,
+            reasoning_content,
+            refusal,
+            tool_calls,
+            function_call,
+            item_type,
+            parts,
+        }
     }
+
+    /// Who speaks.
+    pub fn role(&self) -> Result<RoleName> {
+        match self.role {
+            None => Err(Error::message("missing_role", "role", "the message has no role")),
+            Some(None) => Err(Error::message("bad_role", "role", "the role is not a string")),
+            Some(Some(role)) => Ok(role),
+        }
+    }
+}
+
+/// What is there and not null.
+pub(super) fn some<N: Node>(value: &Option<N>) -> Option<&N> {
+    value.as_ref().filter(|value| value.kind() != Kind::Null)
+}
+
+/// What is a string.
+pub(super) fn string<N: Node>(value: &Option<N>) -> Option<&N> {
+    value.as_ref().filter(|value| value.kind() == Kind::String)
 }
 
 /// Reads `content`: nothing, one string, or a list of parts that `read_part` reads.
-pub(super) fn read_content<N: Node>(
-    message: &N,
-    builder: &mut Builder,
-    mut read_part: impl FnMut(&N, u32, &mut Builder) -> Result<()>,
+pub(super) fn read_content<N: Node, B: Build<N>>(
+    envelope: &Envelope<N>,
+    builder: &mut B,
+    mut read_part: impl FnMut(&N, u32, &mut B) -> Result<()>,
 ) -> Result<()> {
-    let Some(content) = message.get_some(Key::CONTENT) else { return Ok(()) };
+    let Some(content) = &envelope.content else { return Ok(()) };
     match content.kind() {
-        Kind::String => text_part(&content, builder),
-        Kind::Array => each_item(&content, |part, i| match part.kind() {
+        Kind::Null => Ok(()),
+        Kind::String => text_part(content, builder),
+        Kind::Array => each_item(content, |part, i| match part.kind() {
             Kind::String => text_part(part, builder),
             Kind::Object => read_part(part, i, builder),
             _ => Err(Error::message("bad_part", "", "a part must be an object or a string")),
@@ -48,12 +141,10 @@ pub(super) fn read_content<N: Node>(
 
 /// Calls `read` on every item of an array node, and places errors at the item.
 pub(super) fn each_item<N: Node>(array: &N, mut read: impl FnMut(&N, u32) -> Result<()>) -> Result<()> {
-    for i in 0..array.len() {
-        let item = array.item(i).ok_or_else(crate::node::changed)?;
+    array.each_item(|i, item| {
         let at = u32::try_from(i).map_err(|_| Error::limit("too_many_parts", "", "more than 2^32 parts"))?;
-        read(&item, at).map_err(|error| error.under(&format!("[{i}]")))?;
-    }
-    Ok(())
+        read(item, at).map_err(|error| error.under(&format!("[{i}]")))
+    })
 }
 
 /// What content that is neither text nor a list gets.
@@ -62,7 +153,7 @@ pub(super) fn bad_content() -> Error {
 }
 
 /// Adds a text part from a string node.
-pub(super) fn text_part<N: Node>(text: &N, builder: &mut Builder) -> Result<()> {
+pub(super) fn text_part<N: Node>(text: &N, builder: &mut impl Build<N>) -> Result<()> {
     builder.begin_part(PartKind::Text)?;
     builder.push_text(PieceKind::Text, text).map(|_| ())
 }
@@ -72,7 +163,7 @@ pub(super) fn keyed_text_part<N: Node>(
     part: &N,
     key: Key,
     kind: (PartKind, PieceKind),
-    builder: &mut Builder,
+    builder: &mut impl Build<N>,
 ) -> Result<()> {
     match part.get(key) {
         Some(text) if text.kind() == Kind::String => {
@@ -84,22 +175,23 @@ pub(super) fn keyed_text_part<N: Node>(
     }
 }
 
-/// Adds a part that this version does not know: its JSON text is counted and marked as estimated.
-pub(super) fn unknown_part<N: Node>(part: &N, builder: &mut Builder) -> Result<()> {
+/// Adds a part that this version does not know, or whose price nobody knows (a document: its pages are not in its
+/// first bytes). Its JSON text is counted, without the data of files, and marked as estimated.
+pub(super) fn unknown_part<N: Node>(part: &N, builder: &mut impl Build<N>) -> Result<()> {
     builder.begin_part(PartKind::Unknown)?;
     builder.push_json(PieceKind::Unknown, part)
 }
 
 /// Adds a picture with what its node says of it: the size in its own header, and the detail. Its bytes are never
 /// counted as text.
-pub(super) fn picture_part<N: Node>(part: &N, builder: &mut Builder) -> Result<()> {
+pub(super) fn picture_part<N: Node>(part: &N, builder: &mut impl Build<N>) -> Result<()> {
     builder.begin_part(PartKind::Image)?;
     builder.push_picture(picture_of(part, 0))
 }
 
 /// What a node of any dialect says of its picture: `image_url` (text, or an object with `url` and `detail`),
 /// `source` or `inlineData` with base64 `data`.
-fn picture_of<N: Node>(part: &N, depth: u32) -> Picture {
+pub(super) fn picture_of<N: Node>(part: &N, depth: u32) -> Picture {
     let mut picture = Picture::default();
     for (key, value) in part.members().unwrap_or_default() {
         match key.as_str() {
@@ -126,19 +218,19 @@ fn picture_of<N: Node>(part: &N, depth: u32) -> Picture {
 }
 
 /// Fills the current tool-result part from its content: a string, or a list of texts, pictures and others.
-pub(super) fn result_content<N: Node>(content: Option<N>, builder: &mut Builder) -> Result<()> {
+pub(super) fn result_content<N: Node>(content: Option<&N>, builder: &mut impl Build<N>) -> Result<()> {
     let Some(content) = content.filter(|content| content.kind() != Kind::Null) else { return Ok(()) };
-    builder.measure_result(&content)?;
+    builder.measure_result(content)?;
     match content.kind() {
-        Kind::String => builder.push_text(PieceKind::Result, &content).map(|_| ()),
-        Kind::Array => each_item(&content, |block, _| result_block(block, builder))
+        Kind::String => builder.push_text(PieceKind::Result, content).map(|_| ()),
+        Kind::Array => each_item(content, |block, _| result_block(block, builder))
             .map_err(|error| error.under("content")),
-        Kind::Object => builder.push_json(PieceKind::Unknown, &content),
+        Kind::Object => builder.push_json(PieceKind::Unknown, content),
         _ => Err(bad_content()),
     }
 }
 
-fn result_block<N: Node>(block: &N, builder: &mut Builder) -> Result<()> {
+fn result_block<N: Node>(block: &N, builder: &mut impl Build<N>) -> Result<()> {
     if block.kind() == Kind::String {
         return builder.push_text(PieceKind::Result, block).map(|_| ());
     }
@@ -152,7 +244,7 @@ fn result_block<N: Node>(block: &N, builder: &mut Builder) -> Result<()> {
 }
 
 /// Adds the arguments of a call: JSON text as it is, a value as compact JSON.
-pub(super) fn call_arguments<N: Node>(arguments: Option<N>, builder: &mut Builder) -> Result<()> {
+pub(super) fn call_arguments<N: Node>(arguments: Option<N>, builder: &mut impl Build<N>) -> Result<()> {
     match arguments {
         None => Ok(()),
         Some(arguments) if arguments.kind() == Kind::String => {

@@ -4,34 +4,47 @@
 mod anthropic;
 mod content;
 mod detect;
+mod gemini;
 mod openai_chat;
+mod openai_responses;
 mod pi;
 
 pub mod claude_code;
 pub mod jsonl;
 pub mod sniff;
 
-pub use detect::detect;
+pub use detect::{detect, detect_at};
 
+use self::content::{Envelope, text_part};
+use self::detect::Judge;
 use crate::error::{Error, Result};
 use crate::node::{Kind, Node};
-use crate::transcript::{Builder, Framing, Transcript};
+use crate::transcript::{Build, Builder, Framing, Role, Transcript};
 
 /// A dialect of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// `{"role", "content", "tool_calls", "tool_call_id"}`.
     OpenAiChat,
+    /// Items of the Responses API, with and without `type`.
+    OpenAiResponses,
     /// `{"role", "content": [blocks]}` with `tool_use` and `tool_result` blocks.
     Anthropic,
+    /// `{"role", "parts": [{"text"}, {"functionCall"}, …]}`.
+    Gemini,
     /// Messages of pi sessions: `toolCall` parts and `toolResult` messages.
     Pi,
 }
 
 impl Format {
     /// Every dialect with its public name.
-    pub const ALL: &'static [(&'static str, Format)] =
-        &[("openai_chat", Format::OpenAiChat), ("anthropic", Format::Anthropic), ("pi", Format::Pi)];
+    pub const ALL: &'static [(&'static str, Format)] = &[
+        ("openai_chat", Format::OpenAiChat),
+        ("openai_responses", Format::OpenAiResponses),
+        ("anthropic", Format::Anthropic),
+        ("gemini", Format::Gemini),
+        ("pi", Format::Pi),
+    ];
 
     /// The public name.
     #[must_use]
@@ -55,15 +68,21 @@ impl Format {
     pub fn of(framing: Framing) -> Self {
         match framing {
             Framing::OpenAiChat => Format::OpenAiChat,
+            Framing::OpenAiResponses => Format::OpenAiResponses,
             Framing::Anthropic => Format::Anthropic,
+            Framing::Gemini => Format::Gemini,
             Framing::Unframed => Format::Pi,
         }
     }
 
-    fn framing(self) -> Framing {
+    /// The framing of its messages.
+    #[must_use]
+    pub fn framing(self) -> Framing {
         match self {
             Format::OpenAiChat => Framing::OpenAiChat,
+            Format::OpenAiResponses => Framing::OpenAiResponses,
             Format::Anthropic => Framing::Anthropic,
+            Format::Gemini => Framing::Gemini,
             Format::Pi => Framing::Unframed,
         }
     }
@@ -74,30 +93,123 @@ impl Format {
 /// # Errors
 /// `MessageError` with index and path where a message cannot be read, `LimitExceeded` at a cap.
 pub fn read_messages<N: Node>(messages: &N, format: Format, wants_result_json: bool) -> Result<Transcript> {
+    let mut builder = Builder::new(format.framing(), wants_result_json);
+    read_into(messages, format, &mut builder)?;
+    Ok(builder.finish())
+}
+
+/// Reads an array node of messages into whatever `make` makes for their framing; without a format, the one that
+/// [`detect_at`] finds, mostly without a walk of its own.
+///
+/// # Errors
+/// Those of [`detect_at`] and [`read_messages`].
+pub fn read_as<N: Node, B: Build<N>>(
+    messages: &N,
+    format: Option<Format>,
+    key: Option<&str>,
+    make: impl Fn(Framing) -> B,
+) -> Result<(Format, B)> {
+    let mut guess = if format.is_none() { Some(Judge::new(key).format()) } else { None };
+    for _ in 0..MAX_GUESSES {
+        let Some(guessed) = guess else { break };
+        let mut builder = make(guessed.framing());
+        match read_while(messages, key, guessed, &mut builder) {
+            Tried::Read => return Ok((guessed, builder)),
+            Tried::Speaks(other) => guess = Some(other),
+            Tried::Failed => guess = None,
+        }
+    }
+    let format = format.map_or_else(|| detect_at(messages, key), Ok)?;
+    let mut builder = make(format.framing());
+    read_into(messages, format, &mut builder)?;
+    Ok((format, builder))
+}
+
+/// How often a dialect is guessed: once before the first message, and once more when a message speaks against it.
+const MAX_GUESSES: usize = 2;
+
+/// What came of reading messages in a dialect that was guessed.
+enum Tried {
+    /// The guess was right.
+    Read,
+    /// It was wrong: up to some message they are in this one.
+    Speaks(Format),
+    /// They cannot be read so. Which error that is depends on all of them.
+    Failed,
+}
+
+fn read_while<N: Node>(messages: &N, key: Option<&str>, guess: Format, builder: &mut impl Build<N>) -> Tried {
+    if messages.kind() != Kind::Array {
+        return Tried::Failed;
+    }
+    let mut judge = Judge::new(key);
+    let tried = messages.each_item(|i, message| {
+        if message.kind() != Kind::Object {
+            return Err(Error::internal("guessed", ""));
+        }
+        let envelope = Envelope::of(message);
+        judge.hear(i, message, &envelope)?;
+        if judge.format() != guess {
+            return Err(Error::internal("guessed", ""));
+        }
+        read_enveloped(message, &envelope, guess, builder)
+    });
+    match tried {
+        Ok(()) => Tried::Read,
+        Err(_) if judge.format() != guess => Tried::Speaks(judge.format()),
+        Err(_) => Tried::Failed,
+    }
+}
+
+/// Reads a text that stands where messages could: the one message of a user. Without a format, in the one that its
+/// place speaks for.
+///
+/// # Errors
+/// Those of the builder.
+pub fn read_text_as<N: Node, B: Build<N>>(
+    text: &N,
+    format: Option<Format>,
+    key: Option<&str>,
+    make: impl Fn(Framing) -> B,
+) -> Result<(Format, B)> {
+    let format = format.unwrap_or_else(|| Judge::new(key).format());
+    let mut builder = make(format.framing());
+    builder.begin_message(Role::User)?;
+    text_part(text, &mut builder)?;
+    builder.end_message()?;
+    Ok((format, builder))
+}
+
+fn read_into<N: Node>(messages: &N, format: Format, builder: &mut impl Build<N>) -> Result<()> {
     if messages.kind() != Kind::Array {
         return Err(Error::message("not_a_list", "", "messages must be a list of objects"));
     }
-    let mut builder = Builder::new(format.framing(), wants_result_json);
-    for i in 0..messages.len() {
-        let message = messages.item(i).ok_or_else(|| crate::node::changed().at(i))?;
-        read_message(&message, format, &mut builder).map_err(|error| error.at(i))?;
-    }
-    Ok(builder.finish())
+    messages.each_item(|i, message| read_message(message, format, builder).map_err(|error| error.at(i)))
 }
 
 /// Reads one message into `builder`.
 ///
 /// # Errors
 /// Those of [`read_messages`], without the index.
-pub fn read_message<N: Node>(message: &N, format: Format, builder: &mut Builder) -> Result<()> {
+pub fn read_message<N: Node>(message: &N, format: Format, builder: &mut impl Build<N>) -> Result<()> {
     if message.kind() != Kind::Object {
         return Err(Error::message("not_an_object", "", "a message must be an object"));
     }
+    read_enveloped(message, &Envelope::of(message), format, builder)
+}
+
+fn read_enveloped<N: Node>(
+    message: &N,
+    envelope: &Envelope<N>,
+    format: Format,
+    builder: &mut impl Build<N>,
+) -> Result<()> {
     match format {
-        Format::OpenAiChat => openai_chat::read(message, builder)?,
-        Format::Anthropic => anthropic::read(message, builder)?,
-        Format::Pi => pi::read(message, builder)?,
+        Format::OpenAiChat => openai_chat::read(message, envelope, builder)?,
+        Format::OpenAiResponses => openai_responses::read(message, envelope, builder)?,
+        Format::Anthropic => anthropic::read(envelope, builder)?,
+        Format::Gemini => gemini::read(message, envelope, builder)?,
+        Format::Pi => pi::read(message, envelope, builder)?,
     }
-    builder.end_message();
-    Ok(())
+    builder.end_message()
 }

@@ -1,67 +1,77 @@
 //! OpenAI chat messages, and the many services that speak the same dialect.
 
 use super::content::{
-    call_arguments, common_role, each_item, keyed_text_part, picture_part, read_content, result_content,
-    role_text, unknown_part,
+    Envelope, RoleName, call_arguments, each_item, keyed_text_part, picture_part, read_content,
+    result_content, some, string, unknown_part,
 };
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
-use crate::transcript::{Builder, PartKind, PieceKind, Role, Slot};
+use crate::transcript::{Build, PartKind, PieceKind, Role, Slot};
 
-pub(super) fn read<N: Node>(message: &N, builder: &mut Builder) -> Result<()> {
-    let role_text = role_text(message)?;
-    let role = common_role(&role_text);
-    builder.begin_message(role)?;
-    if role == Role::Tool {
-        return read_result(message, role_text == "function", builder);
+pub(super) fn read<N: Node>(message: &N, envelope: &Envelope<N>, builder: &mut impl Build<N>) -> Result<()> {
+    let role = envelope.role()?;
+    builder.begin_message(role.common())?;
+    if role.common() == Role::Tool {
+        return read_result(message, envelope, role == RoleName::Function, builder);
     }
-    if let Some(name) = message.get_some(Key::NAME).filter(|name| name.kind() == Kind::String) {
+    if let Some(name) = string(&envelope.name) {
         builder.begin_part(PartKind::Text)?;
-        builder.push_text(PieceKind::ParticipantName, &name)?;
-        read_content(message, builder, read_part)?;
-    } else {
-        read_content(message, builder, read_part)?;
+        builder.push_text(PieceKind::ParticipantName, name)?;
     }
-    if let Some(text) = message.get_some(Key::REASONING_CONTENT).filter(|text| text.kind() == Kind::String) {
+    read_content(envelope, builder, read_part)?;
+    if let Some(text) = string(&envelope.reasoning_content) {
         builder.begin_part(PartKind::Reasoning)?;
-        builder.push_text(PieceKind::Reasoning, &text)?;
+        builder.push_text(PieceKind::Reasoning, text)?;
     }
-    if let Some(text) = message.get_some(Key::REFUSAL).filter(|text| text.kind() == Kind::String) {
+    if let Some(text) = string(&envelope.refusal) {
         builder.begin_part(PartKind::Text)?;
-        builder.push_text(PieceKind::Text, &text)?;
+        builder.push_text(PieceKind::Text, text)?;
     }
-    if let Some(calls) = message.get_some(Key::TOOL_CALLS) {
+    if let Some(calls) = some(&envelope.tool_calls) {
         if calls.kind() != Kind::Array {
             return Err(Error::message("bad_tool_calls", "tool_calls", "tool_calls must be a list"));
         }
-        each_item(&calls, |call, _| read_call(call, builder)).map_err(|error| error.under("tool_calls"))?;
+        each_item(calls, |call, _| read_call(call, builder)).map_err(|error| error.under("tool_calls"))?;
     }
-    if let Some(call) = message.get_some(Key::FUNCTION_CALL).filter(|call| call.kind() == Kind::Object) {
+    if let Some(call) = envelope.function_call.as_ref().filter(|call| call.kind() == Kind::Object) {
         builder.begin_part(PartKind::ToolCall)?.is_unchecked = true;
-        read_function(&call, builder).map_err(|error| error.under("function_call"))?;
+        read_function(call, builder).map_err(|error| error.under("function_call"))?;
     }
     Ok(())
 }
 
-fn read_part<N: Node>(part: &N, _: u32, builder: &mut Builder) -> Result<()> {
-    let known = |expected: &str| part.text_is(Key::TYPE, expected);
-    if known("text") || known("input_text") || known("output_text") {
-        keyed_text_part(part, Key::TEXT, (PartKind::Text, PieceKind::Text), builder)
-    } else if known("refusal") {
-        keyed_text_part(part, Key::REFUSAL, (PartKind::Text, PieceKind::Text), builder)
-    } else if known("image_url") {
-        picture_part(part, builder)
-    } else {
-        unknown_part(part, builder)
+/// The parts of content that this dialect knows.
+#[derive(Clone, Copy)]
+enum Known {
+    Text,
+    Refusal,
+    Picture,
+    Nothing,
+}
+
+fn read_part<N: Node>(part: &N, _: u32, builder: &mut impl Build<N>) -> Result<()> {
+    let known = part.get(Key::TYPE).and_then(|kind| {
+        kind.with_text(|kind, _| match kind {
+            "text" | "input_text" | "output_text" => Known::Text,
+            "refusal" => Known::Refusal,
+            "image_url" => Known::Picture,
+            _ => Known::Nothing,
+        })
+    });
+    match known.unwrap_or(Known::Nothing) {
+        Known::Text => keyed_text_part(part, Key::TEXT, (PartKind::Text, PieceKind::Text), builder),
+        Known::Refusal => keyed_text_part(part, Key::REFUSAL, (PartKind::Text, PieceKind::Text), builder),
+        Known::Picture => picture_part(part, builder),
+        Known::Nothing => unknown_part(part, builder),
     }
 }
 
-fn read_call<N: Node>(call: &N, builder: &mut Builder) -> Result<()> {
+fn read_call<N: Node>(call: &N, builder: &mut impl Build<N>) -> Result<()> {
     if call.kind() != Kind::Object {
         return Err(Error::message("bad_tool_call", "", "a tool call must be an object"));
     }
     builder.begin_part(PartKind::ToolCall)?;
-    builder.set_key(call.get(Key::ID))?;
+    builder.set_key(call, Key::ID)?;
     match call.get_some(Key::FUNCTION) {
         Some(function) if function.kind() == Kind::Object => {
             read_function(&function, builder).map_err(|error| error.under("function"))
@@ -73,21 +83,22 @@ fn read_call<N: Node>(call: &N, builder: &mut Builder) -> Result<()> {
     }
 }
 
-fn read_function<N: Node>(function: &N, builder: &mut Builder) -> Result<()> {
-    if let Some(name) = function.get(Key::NAME) {
-        builder.set_name(&name, Some(PieceKind::CallName))?;
-    }
+fn read_function<N: Node>(function: &N, builder: &mut impl Build<N>) -> Result<()> {
+    builder.set_name(function, Key::NAME, Some(PieceKind::CallName))?;
     call_arguments(function.get_some(Key::ARGUMENTS), builder).map_err(|error| error.under("arguments"))
 }
 
 /// A message of role `tool` (or the older `function`, which has a name instead of an id) is one result.
-fn read_result<N: Node>(message: &N, is_legacy: bool, builder: &mut Builder) -> Result<()> {
+fn read_result<N: Node>(
+    message: &N,
+    envelope: &Envelope<N>,
+    is_legacy: bool,
+    builder: &mut impl Build<N>,
+) -> Result<()> {
     let part = builder.begin_part(PartKind::ToolResult)?;
     part.slot = Some(Slot { item: None, field: "content" });
     part.is_unchecked = is_legacy;
-    builder.set_key(message.get(Key::TOOL_CALL_ID))?;
-    if let Some(name) = message.get(Key::NAME) {
-        builder.set_name(&name, None)?;
-    }
-    result_content(message.get(Key::CONTENT), builder)
+    builder.set_key(message, Key::TOOL_CALL_ID)?;
+    builder.set_name(message, Key::NAME, None)?;
+    result_content(envelope.content.as_ref(), builder)
 }

@@ -2,66 +2,83 @@
 //! and shell commands that the user ran as `bashExecution`.
 
 use super::content::{
-    call_arguments, common_role, keyed_text_part, picture_part, read_content, result_content, role_text,
+    Envelope, RoleName, call_arguments, keyed_text_part, picture_part, read_content, result_content,
     unknown_part,
 };
 use crate::error::Result;
 use crate::node::{Key, Kind, Node};
-use crate::transcript::{Builder, PartKind, PieceKind, Role, Slot};
+use crate::transcript::{Build, PartKind, PieceKind, Role, Slot};
 
-pub(super) fn read<N: Node>(message: &N, builder: &mut Builder) -> Result<()> {
-    match role_text(message)?.as_str() {
-        "toolResult" => read_result(message, builder),
-        "bashExecution" => read_bash_execution(message, builder),
+pub(super) fn read<N: Node>(message: &N, envelope: &Envelope<N>, builder: &mut impl Build<N>) -> Result<()> {
+    match envelope.role()? {
+        RoleName::ToolResult => read_result(message, envelope, builder),
+        RoleName::BashExecution => read_bash_execution(message, envelope, builder),
         role => {
-            builder.begin_message(common_role(role))?;
-            read_content(message, builder, read_part)
+            builder.begin_message(role.common())?;
+            read_content(envelope, builder, read_part)
         }
     }
 }
 
-fn read_part<N: Node>(part: &N, _: u32, builder: &mut Builder) -> Result<()> {
-    match part.text_of(Key::TYPE).unwrap_or_default().as_str() {
-        "text" => keyed_text_part(part, Key::TEXT, (PartKind::Text, PieceKind::Text), builder),
-        "thinking" => {
+/// The parts of content that this dialect knows.
+#[derive(Clone, Copy)]
+enum Part {
+    Text,
+    Thinking,
+    Picture,
+    Call,
+    Unknown,
+}
+
+fn read_part<N: Node>(part: &N, _: u32, builder: &mut impl Build<N>) -> Result<()> {
+    let known = part.get(Key::TYPE).and_then(|kind| {
+        kind.with_text(|kind, _| match kind {
+            "text" => Part::Text,
+            "thinking" => Part::Thinking,
+            "image" => Part::Picture,
+            "toolCall" => Part::Call,
+            _ => Part::Unknown,
+        })
+    });
+    match known.unwrap_or(Part::Unknown) {
+        Part::Text => keyed_text_part(part, Key::TEXT, (PartKind::Text, PieceKind::Text), builder),
+        Part::Thinking => {
             keyed_text_part(part, Key::THINKING, (PartKind::Reasoning, PieceKind::Reasoning), builder)
         }
-        "image" => picture_part(part, builder),
-        "toolCall" => {
+        Part::Picture => picture_part(part, builder),
+        Part::Call => {
             builder.begin_part(PartKind::ToolCall)?;
-            builder.set_key(part.get(Key::ID))?;
-            if let Some(name) = part.get(Key::NAME) {
-                builder.set_name(&name, Some(PieceKind::CallName))?;
-            }
+            builder.set_key(part, Key::ID)?;
+            builder.set_name(part, Key::NAME, Some(PieceKind::CallName))?;
             call_arguments(part.get_some(Key::ARGUMENTS), builder).map_err(|error| error.under("arguments"))
         }
-        _ => unknown_part(part, builder),
+        Part::Unknown => unknown_part(part, builder),
     }
 }
 
-fn read_result<N: Node>(message: &N, builder: &mut Builder) -> Result<()> {
+fn read_result<N: Node>(message: &N, envelope: &Envelope<N>, builder: &mut impl Build<N>) -> Result<()> {
     builder.begin_message(Role::Tool)?;
     let part = builder.begin_part(PartKind::ToolResult)?;
     part.slot = Some(Slot { item: None, field: "content" });
     part.is_error = message.is_true(Key::IS_ERROR_CAMEL);
-    builder.set_key(message.get(Key::TOOL_CALL_ID_CAMEL))?;
-    if let Some(name) = message.get(Key::TOOL_NAME_CAMEL) {
-        builder.set_name(&name, None)?;
-    }
-    result_content(message.get(Key::CONTENT), builder)
+    builder.set_key(message, Key::TOOL_CALL_ID_CAMEL)?;
+    builder.set_name(message, Key::TOOL_NAME_CAMEL, None)?;
+    result_content(envelope.content.as_ref(), builder)
 }
 
 /// A command and its output, run by the user: both reach the model as user text.
-fn read_bash_execution<N: Node>(message: &N, builder: &mut Builder) -> Result<()> {
+fn read_bash_execution<N: Node>(
+    message: &N,
+    envelope: &Envelope<N>,
+    builder: &mut impl Build<N>,
+) -> Result<()> {
     builder.begin_message(Role::User)?;
-    if let Some(current) = builder.message() {
-        current.is_bash_execution = true;
-    }
+    builder.mark_bash_execution();
     for key in [Key::COMMAND, Key::OUTPUT] {
         if let Some(text) = message.get_some(key).filter(|text| text.kind() == Kind::String) {
             builder.begin_part(PartKind::Text)?;
             builder.push_text(PieceKind::Text, &text)?;
         }
     }
-    read_content(message, builder, read_part)
+    read_content(envelope, builder, read_part)
 }

@@ -1,6 +1,7 @@
 //! What a stored JSON value is: a message, a conversation, an entry of a session file. Judged by content, never
 //! by the name of the file.
 
+use super::openai_responses;
 use crate::node::{Key, Kind, Node};
 
 /// What a value of a file holds.
@@ -25,8 +26,16 @@ pub enum Record {
 }
 
 /// Where conversations keep their messages, in the order in which they are looked for.
-const MESSAGE_PATHS: &[&[Key]] =
-    &[&[Key::MESSAGES], &[Key::TRAJ], &[Key::HISTORY], &[Key::BODY, Key::MESSAGES]];
+const MESSAGE_PATHS: &[&[Key]] = &[
+    &[Key::MESSAGES],
+    &[Key::TRAJ],
+    &[Key::HISTORY],
+    &[Key::INPUT],
+    &[Key::CONTENTS],
+    &[Key::BODY, Key::MESSAGES],
+    &[Key::BODY, Key::INPUT],
+    &[Key::BODY, Key::CONTENTS],
+];
 
 /// Types that only entries of Claude Code sessions have.
 const CLAUDE_CODE_ONLY: &[&str] =
@@ -42,16 +51,13 @@ pub fn classify<N: Node>(value: &N) -> Record {
         Kind::Object => classify_object(value),
         Kind::Array if value.is_empty() => Record::MessageList,
         Kind::Array => {
-            let items = (0..value.len()).filter_map(|i| value.item(i));
-            items
-                .map(|item| match classify(&item) {
-                    Record::Message => Record::MessageList,
-                    Record::Conversation(_) | Record::MessageList => Record::ConversationList,
-                    Record::Unsupported(name) => Record::Unsupported(name),
-                    _ => Record::Unknown,
-                })
-                .find(|record| *record != Record::Unknown)
-                .unwrap_or(Record::Unknown)
+            let told = value.find_item(|item| match classify(item) {
+                Record::Message => Some(Record::MessageList),
+                Record::Conversation(_) | Record::MessageList => Some(Record::ConversationList),
+                Record::Unsupported(name) => Some(Record::Unsupported(name)),
+                _ => None,
+            });
+            told.unwrap_or(Record::Unknown)
         }
         _ => Record::Unknown,
     }
@@ -59,17 +65,25 @@ pub fn classify<N: Node>(value: &N) -> Record {
 
 fn classify_object<N: Node>(value: &N) -> Record {
     // Messages speak for themselves, whatever else stands around them.
-    if value.get(Key::ROLE).is_some() {
+    if value.get(Key::ROLE).is_some() || openai_responses::is_item(value) {
         return Record::Message;
     }
     for path in MESSAGE_PATHS {
-        if let Some(messages) = at_path(value, path).filter(|messages| messages.kind() == Kind::Array) {
-            return match messages.item(0) {
-                None => Record::Conversation(path),
-                Some(first) if first.get(Key::ROLE).is_some() => Record::Conversation(path),
-                Some(_) => Record::Unsupported("conversation whose messages have no role"),
-            };
+        let Some(messages) = at_path(value, path) else { continue };
+        match messages.kind() {
+            // The `input` of a request to a model may be one text.
+            Kind::String if path.last() == Some(&Key::INPUT) && names_model(value, path) => {
+                return Record::Conversation(path);
+            }
+            Kind::Array => {}
+            _ => continue,
         }
+        return match messages.item(0) {
+            None => Record::Conversation(path),
+            Some(first) if is_message(&first) => Record::Conversation(path),
+            Some(_) if path.last() == Some(&Key::INPUT) => continue,
+            Some(_) => Record::Unsupported("conversation whose messages have no role"),
+        };
     }
     if value.get(Key::PAYLOAD).is_some() && value.get(Key::TYPE).is_some() {
         return Record::Unsupported("Codex rollout");
@@ -86,13 +100,17 @@ fn classify_object<N: Node>(value: &N) -> Record {
             return Record::Pi;
         }
     }
-    for (key, name) in [(Key::INPUT, "OpenAI Responses request"), (Key::CONTENTS, "Gemini request")] {
-        let body = value.get(Key::BODY).unwrap_or_else(|| value.clone());
-        if body.get(key).is_some() {
-            return Record::Unsupported(name);
-        }
-    }
     Record::Unknown
+}
+
+/// Whether a value can be a message of a conversation: a role, or a shape that only messages have.
+fn is_message<N: Node>(value: &N) -> bool {
+    value.get(Key::ROLE).is_some() || value.get(Key::PARTS).is_some() || openai_responses::is_item(value)
+}
+
+/// Whether a model is named beside the messages.
+fn names_model<N: Node>(value: &N, path: &[Key]) -> bool {
+    at_path(value, &path[..path.len() - 1]).is_some_and(|holder| holder.get(Key::MODEL).is_some())
 }
 
 /// The value under a path of keys.
@@ -126,7 +144,18 @@ mod tests {
             (r#"{"type":"progress","role":"user"}"#, Record::Message),
             (r#"[{"x":1},{"messages":[{"role":"user"}]}]"#, Record::ConversationList),
             (r#"{"type":"session_meta","payload":{}}"#, Record::Unsupported("Codex rollout")),
-            (r#"{"body":{"contents":[]}}"#, Record::Unsupported("Gemini request")),
+            (r#"{"body":{"contents":[]}}"#, Record::Conversation(&[Key::BODY, Key::CONTENTS])),
+            (r#"{"contents":[{"parts":[]}]}"#, Record::Conversation(&[Key::CONTENTS])),
+            (
+                r#"{"model":"m","input":[{"type":"reasoning","summary":[]}]}"#,
+                Record::Conversation(&[Key::INPUT]),
+            ),
+            (r#"{"body":{"model":"m","input":"a"}}"#, Record::Conversation(&[Key::BODY, Key::INPUT])),
+            (r#"{"input":"a","output":"b"}"#, Record::Unknown),
+            (r#"{"input":["a","b"]}"#, Record::Unknown),
+            (r#"{"type":"function_call_output","call_id":"a","output":"b"}"#, Record::Message),
+            (r#"{"type":"compaction","encrypted_content":"x"}"#, Record::Message),
+            (r#"{"type":"compaction","summary":"x"}"#, Record::Pi),
             ("3", Record::Unknown),
             (r#"{"a":1}"#, Record::Unknown),
         ];

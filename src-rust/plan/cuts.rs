@@ -67,7 +67,7 @@ fn cut_for_tokens(structure: &Structure, left: &[u64], n: u64) -> Option<usize> 
     let reaching = left.partition_point(|&tokens| tokens >= n);
     let at = reaching.checked_sub(1)?;
     if at == structure.len() {
-        return Some(at);
+        return legal_or_before(structure, at);
     }
     let (start, end) = structure.turn_of(at);
     if left[start] - left[end] > n

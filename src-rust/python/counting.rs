@@ -2,9 +2,10 @@
 
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyInt, PyString, PyType};
 
-use super::gate::{exception, guard, raise_later, run};
+use super::gate::{exception, guard, load_numpy, raise_later, run};
 use super::node::{PyNode, Text, text_of};
 use super::texts::{self, Threads};
 use super::transcripts::{self, TranscriptCounts};
@@ -13,14 +14,17 @@ use crate::count::auto::AutoCounter;
 use crate::count::counter::{self, CountKind, Counter, CustomCounter, GoOn};
 use crate::count::encoding::Encoding;
 use crate::count::exact::ExactCounter;
+use crate::count::framing::Beside;
 use crate::count::heuristics::Heuristic;
 use crate::count::models::{self, ModelCounter};
+use crate::count::recalling::Recalling;
 use crate::count::tools::{Tool, read_tools};
 use crate::error::{Error, Result};
-use crate::formats::{Format, detect, read_messages};
+use crate::formats::{Format, read_as};
 use crate::json::with_document;
 use crate::node::Node;
-use crate::transcript::Transcript;
+use crate::tally;
+use crate::transcript::{Builder, Transcript};
 
 /// Prices texts and messages in tokens.
 #[pyclass(frozen, module = "foldline")]
@@ -35,7 +39,8 @@ pub(super) struct TokenCounter {
 #[pyclass(frozen, module = "foldline")]
 pub(super) struct Counts {
     counts: counter::Counts,
-    per_message: Py<PyArray1<u32>>,
+    /// Made when it is first asked for.
+    per_message: PyOnceLock<Py<PyArray1<u32>>>,
 }
 
 /// A transcript read from Python messages or JSON bytes, with its dialect.
@@ -53,8 +58,19 @@ pub(super) fn read(messages: &Bound<'_, PyAny>, format: &str, wants_result_json:
 }
 
 fn read_node<N: Node>(messages: &N, format: &str, wants_result_json: bool) -> Result<Read> {
-    let format = if format == "auto" { detect(messages)? } else { Format::from_name(format)? };
-    Ok(Read { transcript: read_messages(messages, format, wants_result_json)?, format })
+    let make = |framing| Builder::new(framing, wants_result_json);
+    let (format, builder) = read_as(messages, dialect(format)?, None, make)?;
+    Ok(Read { transcript: builder.finish(), format })
+}
+
+/// The dialect of that name; `None` for the one that messages speak.
+fn dialect(name: &str) -> Result<Option<Format>> {
+    if name == "auto" { Ok(None) } else { Format::from_name(name).map(Some) }
+}
+
+fn read_all_tools(tools: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Tool>> {
+    let Some(tools) = tools else { return Ok(Vec::new()) };
+    guard(tools.py(), || read_tools(&PyNode(tools.clone())).map_err(|e| exception(tools.py(), e)))
 }
 
 impl TokenCounter {
@@ -77,7 +93,7 @@ impl TokenCounter {
                 });
             }
             let counter = ExactCounter::new(&name).map_err(|_| exception(py, unknown_spec()))?;
-            return Ok(TokenCounter { counter: Box::new(counter), name, model: None });
+            return Ok(TokenCounter { counter: Box::new(Recalling::new(counter)), name, model: None });
         }
         if spec.is_callable() {
             return Ok(TokenCounter {
@@ -135,11 +151,12 @@ impl TokenCounter {
                 let counter = ModelCounter::new(&known).map_err(|error| exception(py, error))?;
                 let is_exact = counter.kind() == CountKind::Exact;
                 let name = if is_exact { known.encoding.as_ref() } else { known.family.name() };
-                Ok(TokenCounter { name: name.to_owned(), counter: Box::new(counter), model: Some(model) })
+                let counter = Box::new(Recalling::new(counter));
+                Ok(TokenCounter { name: name.to_owned(), counter, model: Some(model) })
             }
             (_, Some(Text(name))) => {
                 let counter = ExactCounter::new(&name).map_err(|error| exception(py, error))?;
-                Ok(TokenCounter { counter: Box::new(counter), name, model: Some(model) })
+                Ok(TokenCounter { counter: Box::new(Recalling::new(counter)), name, model: Some(model) })
             }
             (None, None) => Err(unknown_model(py)),
         }
@@ -249,7 +266,7 @@ impl TokenCounter {
         }
         let (read, tools) = self.read(text_or_messages, tools, format)?;
         run(py, read.transcript.text.len(), |go_on| {
-            let overhead = self.counter.count_tools(&tools, &read.transcript, go_on)?.0;
+            let overhead = self.counter.count_tools(&tools, Beside::of(&read.transcript), go_on)?.0;
             counter::transcript_fits(&*self.counter, &read.transcript, overhead, limit, go_on)
         })
     }
@@ -263,16 +280,19 @@ impl TokenCounter {
         tools: Option<&Bound<'_, PyAny>>,
         format: &str,
     ) -> PyResult<Counts> {
-        let (read, tools) = self.read(messages, tools, format)?;
-        let counts = run(py, read.transcript.text.len(), |go_on| {
-            let mut counts = counter::count_transcript(&*self.counter, &read.transcript, go_on)?;
-            self.add_tools(&tools, &read.transcript, &mut counts, go_on)?;
-            Ok(counts)
-        })?;
-        let per_message = PyArray1::from_slice(py, &counts.per_message);
-        // The array is shared by all who ask for it.
-        per_message.readwrite().make_nonwriteable();
-        Ok(Counts { counts, per_message: per_message.unbind() })
+        let counter = &*self.counter;
+        let dialect = dialect(format).map_err(|error| exception(py, error))?;
+        let tools = read_all_tools(tools)?;
+        let counts = if let Ok(json) = messages.cast::<PyBytes>() {
+            let json = json.as_bytes();
+            run(py, json.len(), |go_on| tally::count_json(counter, json, dialect, &tools, go_on))
+        } else {
+            let read = guard(py, || {
+                tally::read(counter, &PyNode(messages.clone()), dialect).map_err(|error| exception(py, error))
+            })?;
+            run(py, read.bytes(), |go_on| read.count(counter, &tools, go_on))
+        };
+        Ok(Counts { counts: counts?, per_message: PyOnceLock::new() })
     }
 }
 
@@ -287,10 +307,7 @@ impl TokenCounter {
         guard(py, || {
             let read =
                 read(messages, format, self.counter.wants_result_json()).map_err(|e| exception(py, e))?;
-            let tools = tools
-                .map_or(Ok(Vec::new()), |tools| read_tools(&PyNode(tools.clone())))
-                .map_err(|e| exception(py, e))?;
-            Ok((read, tools))
+            Ok((read, read_all_tools(tools)?))
         })
     }
 
@@ -305,7 +322,7 @@ impl TokenCounter {
         if tools.is_empty() {
             return Ok(());
         }
-        let (tokens, trust) = self.counter.count_tools(tools, transcript, go_on)?;
+        let (tokens, trust) = self.counter.count_tools(tools, Beside::of(transcript), go_on)?;
         counts.add_overhead(tokens, trust)
     }
 }
@@ -335,8 +352,15 @@ pub(super) fn unknown_model(py: Python<'_>) -> PyErr {
 impl Counts {
     /// Tokens of each message, read-only, shape (messages,).
     #[getter]
-    fn per_message(&self, py: Python<'_>) -> Py<PyArray1<u32>> {
-        self.per_message.clone_ref(py)
+    fn per_message(&self, py: Python<'_>) -> PyResult<Py<PyArray1<u32>>> {
+        load_numpy(py)?;
+        let make = || {
+            let array = PyArray1::from_slice(py, &self.counts.per_message);
+            // The array is shared by all who ask for it.
+            array.readwrite().make_nonwriteable();
+            array.unbind()
+        };
+        Ok(self.per_message.get_or_init(py, make).clone_ref(py))
     }
 
     /// Tokens that are added once a request.

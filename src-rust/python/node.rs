@@ -2,24 +2,72 @@
 //!
 //! Only the containers' own slots are read, through the C API: no method of a user's class is ever called.
 
+use std::ops::Deref;
+
 use pyo3::Borrowed;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use crate::error::{Error, Result};
-use crate::node::{Key, Kind, Node, write_float};
+use crate::node::{Key, Kind, Node, Unit, changed, write_float};
 
 /// A Python object, read as a JSON value.
 #[derive(Clone)]
 pub(super) struct PyNode<'py>(pub Bound<'py, PyAny>);
 
-/// The interned string of a key.
-fn key_string<'py>(py: Python<'py>, key: Key) -> &'py Bound<'py, PyString> {
+/// The interned strings of all keys.
+fn key_strings(py: Python<'_>) -> &[Py<PyString>] {
     static KEYS: PyOnceLock<Vec<Py<PyString>>> = PyOnceLock::new();
-    let keys =
-        KEYS.get_or_init(py, || Key::ALL.iter().map(|text| PyString::intern(py, text).unbind()).collect());
-    keys[key.ordinal()].bind(py)
+    KEYS.get_or_init(py, || Key::ALL.iter().map(|text| PyString::intern(py, text).unbind()).collect())
+}
+
+/// The text of a Python string, which may be read without the GIL: strings never change.
+pub(super) enum PyText {
+    /// In the string itself, which is held meanwhile.
+    Held(PyBackedStr),
+    /// A copy, since the string held surrogates.
+    Copied(String),
+}
+
+impl Deref for PyText {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            PyText::Held(text) => text,
+            PyText::Copied(text) => text,
+        }
+    }
+}
+
+/// Below so many bytes to count characters is cheaper than to ask Python for their number.
+const SHORT: usize = 64;
+
+impl<'py> PyNode<'py> {
+    // A cast to an exact type compares a pointer; one that may be to a subclass calls into Python.
+
+    fn string(&self) -> Option<&Bound<'py, PyString>> {
+        if self.0.is_exact_instance_of::<PyString>() {
+            return self.0.cast_exact().ok();
+        }
+        self.0.cast().ok()
+    }
+
+    fn dict(&self) -> Option<&Bound<'py, PyDict>> {
+        if self.0.is_exact_instance_of::<PyDict>() {
+            return self.0.cast_exact().ok();
+        }
+        self.0.cast().ok()
+    }
+
+    fn list(&self) -> Option<&Bound<'py, PyList>> {
+        if self.0.is_exact_instance_of::<PyList>() {
+            return self.0.cast_exact().ok();
+        }
+        self.0.cast().ok()
+    }
 }
 
 /// The text of a Python string and whether lone surrogates were replaced. Two surrogates that form a pair are that
@@ -61,18 +109,64 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Text {
 }
 
 impl Node for PyNode<'_> {
+    type Text = PyText;
+
+    fn text(&self) -> Option<PyText> {
+        let string = self.string()?;
+        Some(match PyBackedStr::try_from(string.clone()) {
+            Ok(text) => PyText::Held(text),
+            Err(_) => PyText::Copied(text_of(string, |text, _| text.to_owned())),
+        })
+    }
+
+    fn text_length(&self, unit: Unit) -> Option<u64> {
+        let string = self.string()?;
+        let Ok(text) = string.to_str() else { return Some(text_of(string, |text, _| unit.of(text))) };
+        if unit == Unit::Bytes || text.len() < SHORT || !string.is_exact_instance_of::<PyString>() {
+            return Some(unit.of(text));
+        }
+        // Python knows how many characters a string has: where they are as many as its bytes it is ASCII.
+        match string.len() {
+            Ok(characters) if unit == Unit::Points || characters == text.len() => Some(characters as u64),
+            _ => Some(unit.of(text)),
+        }
+    }
+
+    fn fields<const K: usize>(&self, keys: &[Key; K]) -> [Option<Self>; K] {
+        let mut found = [const { None }; K];
+        let Some(dict) = self.dict() else { return found };
+        let names = key_strings(dict.py());
+        // Most messages have two or three members: once all are found, the rest need not be looked for.
+        let mut left = dict.len();
+        for (place, key) in found.iter_mut().zip(keys) {
+            if left == 0 {
+                break;
+            }
+            *place = dict.get_item(&names[key.ordinal()]).ok().flatten().map(PyNode);
+            left -= usize::from(place.is_some());
+        }
+        found
+    }
+
     fn kind(&self) -> Kind {
         let object = &self.0;
-        if object.is_instance_of::<PyString>() {
+        // Exact types first: they are told by a pointer.
+        if object.is_exact_instance_of::<PyString>() {
+            Kind::String
+        } else if object.is_exact_instance_of::<PyDict>() {
+            Kind::Object
+        } else if object.is_exact_instance_of::<PyList>() {
+            Kind::Array
+        } else if object.is_none() {
+            Kind::Null
+        } else if object.is_exact_instance_of::<PyBool>() {
+            Kind::Bool
+        } else if object.is_instance_of::<PyString>() {
             Kind::String
         } else if object.is_instance_of::<PyDict>() {
             Kind::Object
         } else if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
             Kind::Array
-        } else if object.is_none() {
-            Kind::Null
-        } else if object.is_instance_of::<PyBool>() {
-            Kind::Bool
         } else if object.is_instance_of::<PyInt>() || object.is_instance_of::<PyFloat>() {
             Kind::Number
         } else {
@@ -81,24 +175,32 @@ impl Node for PyNode<'_> {
     }
 
     fn with_text<R>(&self, read: impl FnOnce(&str, bool) -> R) -> Option<R> {
-        self.0.cast::<PyString>().ok().map(|string| text_of(string, read))
+        self.string().map(|string| text_of(string, read))
     }
 
     fn get(&self, key: Key) -> Option<Self> {
-        let dict = self.0.cast::<PyDict>().ok()?;
-        dict.get_item(key_string(dict.py(), key)).ok().flatten().map(PyNode)
+        let dict = self.dict()?;
+        dict.get_item(&key_strings(dict.py())[key.ordinal()]).ok().flatten().map(PyNode)
     }
 
     fn len(&self) -> usize {
-        if let Ok(list) = self.0.cast::<PyList>() {
+        if let Some(list) = self.list() {
             list.len()
         } else {
             self.0.cast::<PyTuple>().map_or(0, |tuple| tuple.len())
         }
     }
 
+    fn each_item(&self, mut read: impl FnMut(usize, &Self) -> Result<()>) -> Result<()> {
+        if let Some(list) = self.list() {
+            return (0..list.len())
+                .try_for_each(|i| read(i, &PyNode(list.get_item(i).map_err(|_| changed())?)));
+        }
+        (0..self.len()).try_for_each(|i| read(i, &self.item(i).ok_or_else(changed)?))
+    }
+
     fn item(&self, i: usize) -> Option<Self> {
-        if let Ok(list) = self.0.cast::<PyList>() {
+        if let Some(list) = self.list() {
             list.get_item(i).ok().map(PyNode)
         } else {
             self.0.cast::<PyTuple>().ok()?.get_item(i).ok().map(PyNode)
@@ -106,22 +208,29 @@ impl Node for PyNode<'_> {
     }
 
     fn members(&self) -> Result<Vec<(String, Self)>> {
-        let Ok(dict) = self.0.cast::<PyDict>() else { return Ok(Vec::new()) };
+        let Some(dict) = self.dict() else { return Ok(Vec::new()) };
+        let mut members = Vec::with_capacity(dict.len());
+        self.each_member(|key, value| {
+            members.push((key.to_owned(), value.clone()));
+            Ok(())
+        })?;
+        Ok(members)
+    }
+
+    fn each_member(&self, mut read: impl FnMut(&str, &Self) -> Result<()>) -> Result<()> {
+        let Some(dict) = self.dict() else { return Ok(()) };
         // A copy of the items: the dict may change while they are read.
-        let items = dict.items();
-        let mut members = Vec::with_capacity(items.len());
-        for item in &items {
-            let pair = item.cast::<PyTuple>().map_err(|_| crate::node::changed())?;
-            let (key, value) = match (pair.get_item(0), pair.get_item(1)) {
-                (Ok(key), Ok(value)) => (key, value),
-                _ => return Err(crate::node::changed()),
-            };
+        let items: Vec<_> = dict.iter().collect();
+        items.into_iter().try_for_each(|(key, value)| {
             let key = key
                 .cast::<PyString>()
                 .map_err(|_| Error::message("bad_key", "", "a key of an object is not a string"))?;
-            members.push((text_of(key, |text, _| text.to_owned()), PyNode(value)));
-        }
-        Ok(members)
+            let value = PyNode(value);
+            match key.to_str() {
+                Ok(key) => read(key, &value),
+                Err(_) => text_of(key, |key, _| read(key, &value)),
+            }
+        })
     }
 
     fn as_bool(&self) -> Option<bool> {

@@ -11,10 +11,11 @@ use super::node::{PyNode, Text};
 use crate::apply::{Change, Step, changes, check, steps};
 use crate::count::counter::count_transcript;
 use crate::error::{Error, Result};
+use crate::formats::Format;
 use crate::node::{Kind, Node};
 use crate::plan::{self as core, Keep, Outcome, Request, Unit};
 use crate::rules::{Pins, analyze};
-use crate::transcript::labelled_summary;
+use crate::transcript::{Wrapping, labelled_summary};
 
 /// What happens to each message, and why.
 #[pyclass(frozen, eq, skip_from_py_object, module = "foldline")]
@@ -281,15 +282,37 @@ fn build<'py>(
                 let changes = by_message.get(&i).map_or(&[][..], Vec::as_slice);
                 folded.append(edited(&item(messages, i)?, changes)?)?;
             }
-            Step::Summary => {
-                let message = PyDict::new(py);
-                message.set_item("role", "user")?;
-                message.set_item("content", summary)?;
-                folded.append(message)?;
-            }
+            Step::Summary => folded.append(summary_message(py, &plan.format, summary)?)?,
         }
     }
     Ok(folded)
+}
+
+/// The summary as a message of the user, in the shape of its dialect.
+fn summary_message<'py>(py: Python<'py>, format: &str, summary: &str) -> PyResult<Bound<'py, PyDict>> {
+    let message = PyDict::new(py);
+    match Format::from_name(format) {
+        // With its type, so that a list of nothing but text is still known for what it is.
+        Ok(Format::OpenAiResponses) => {
+            message.set_item("type", "message")?;
+            message.set_item("role", "user")?;
+            let part = PyDict::new(py);
+            part.set_item("type", "input_text")?;
+            part.set_item("text", summary)?;
+            message.set_item("content", PyList::new(py, [part])?)?;
+        }
+        Ok(Format::Gemini) => {
+            message.set_item("role", "user")?;
+            let part = PyDict::new(py);
+            part.set_item("text", summary)?;
+            message.set_item("parts", PyList::new(py, [part])?)?;
+        }
+        _ => {
+            message.set_item("role", "user")?;
+            message.set_item("content", summary)?;
+        }
+    }
+    Ok(message)
 }
 
 /// An item of a list or tuple, by the container's own slots.
@@ -328,8 +351,21 @@ fn edited<'py>(message: &Bound<'py, PyAny>, changes: &[&Change]) -> PyResult<Bou
             }
         };
         let part = list.get_item(at as usize)?.cast::<PyDict>()?.copy()?;
-        part.set_item(change.slot.field, &change.content)?;
+        match change.wrapping {
+            None => part.set_item(change.slot.field, &change.content)?,
+            Some(wrapping) => set_wrapped(&part, wrapping, change)?,
+        }
         list.set_item(at as usize, part)?;
     }
     Ok(copy.into_any())
+}
+
+/// Puts a new content, as an object of one text, into an object inside a part.
+fn set_wrapped(part: &Bound<'_, PyDict>, wrapping: Wrapping, change: &Change) -> PyResult<()> {
+    let Some(holder) = part.get_item(wrapping.within)? else { return Ok(()) };
+    let holder = holder.cast::<PyDict>()?.copy()?;
+    let content = PyDict::new(part.py());
+    content.set_item(wrapping.key, &change.content)?;
+    holder.set_item(change.slot.field, content)?;
+    part.set_item(wrapping.within, holder)
 }

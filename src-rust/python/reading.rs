@@ -6,7 +6,7 @@ use pyo3::types::{PyBytes, PyDict};
 use super::gate::{exception, guard};
 use super::node::PyNode;
 use crate::formats::claude_code::{Session, Thread, assemble};
-use crate::formats::detect;
+use crate::formats::detect_at;
 use crate::formats::jsonl::{Found, MAX_LINE_BYTES, Scanner, lenient_ranges};
 use crate::formats::sniff::{Record, classify as classify_record};
 use crate::node::Key;
@@ -84,10 +84,18 @@ pub(super) fn classify(
     })
 }
 
-/// The dialect of a list of messages.
+/// The dialect of a list of messages; `key` is the name under which it stood in a request.
 #[pyfunction]
-pub(super) fn detect_format(py: Python<'_>, messages: Bound<'_, PyAny>) -> PyResult<&'static str> {
-    guard(py, || detect(&PyNode(messages)).map(|format| format.name()).map_err(|error| exception(py, error)))
+#[pyo3(signature = (messages, key = None))]
+pub(super) fn detect_format(
+    py: Python<'_>,
+    messages: Bound<'_, PyAny>,
+    key: Option<&str>,
+) -> PyResult<&'static str> {
+    guard(py, || {
+        let found = detect_at(&PyNode(messages), key);
+        found.map(|format| format.name()).map_err(|error| exception(py, error))
+    })
 }
 
 /// The messages of a Claude Code session as references to blocks of its entries.

@@ -4,20 +4,20 @@ use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::buffer::PyBuffer;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyMemoryView, PyString, PyTuple, PyType};
 
-use super::counting::{Read, read};
 use super::gate::{exception, load_numpy, run};
-use super::node::PyNode;
+use super::node::{PyNode, PyText};
 use crate::batch::conversations::conversations;
 use crate::batch::lines::Splitter;
 use crate::batch::transcripts::{Counting, Row};
-use crate::count::counter::Counts;
+use crate::count::counter::{Counts, GoOn};
 use crate::count::framing::Trust;
 use crate::error::{Error, ErrorKind, Result};
 use crate::formats::Format;
-use crate::transcript::Transcript;
+use crate::tally::{self, Read};
 
 /// JSON lines are read so many bytes at a time; a longer line makes its window larger.
 const WINDOW_BYTES: usize = 32 << 20;
@@ -251,10 +251,28 @@ fn count_objects(transcripts: &Bound<'_, PyAny>, counting: &Counting<'_>, tally:
     waiting.count(py, counting, tally)
 }
 
+/// A transcript that can be counted without the GIL.
+enum Countable {
+    /// What was read of Python objects.
+    Read(Read<PyText>),
+    /// A JSON array, and its dialect where one is named.
+    Json(PyBackedBytes, Option<Format>),
+}
+
+impl Countable {
+    /// Bytes that are left to count.
+    fn bytes(&self) -> usize {
+        match self {
+            Countable::Read(read) => read.bytes(),
+            Countable::Json(json, _) => json.len(),
+        }
+    }
+}
+
 /// Transcripts that were read and not yet counted, and what could not be read.
 #[derive(Default)]
 struct Waiting {
-    read: Vec<Transcript>,
+    read: Vec<Countable>,
     /// For each transcript that it is the next of `read`, or why there is none.
     order: Vec<Result<()>>,
     /// About how much memory that is.
@@ -262,9 +280,9 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn push(&mut self, read: Result<Transcript>) {
+    fn push(&mut self, read: Result<Countable>) {
         self.order.push(read.map(|transcript| {
-            self.bytes += transcript.text.len() + TRANSCRIPT_BYTES;
+            self.bytes += transcript.bytes() + TRANSCRIPT_BYTES;
             self.read.push(transcript);
         }));
     }
@@ -279,7 +297,13 @@ impl Waiting {
                 were_read.nth(i).map(|(at, _)| before + at)
             };
             let placed = |error: Error| Error { transcript: error.transcript.and_then(place), ..error };
-            counting.transcripts(&read, go_on).map_err(placed)
+            let count = |transcript: &Countable, go_on: GoOn<'_>| match transcript {
+                Countable::Read(read) => read.count(counting.counter, &[], go_on),
+                Countable::Json(json, format) => {
+                    tally::count_json(counting.counter, json, *format, &[], go_on)
+                }
+            };
+            counting.transcripts(&read, Countable::bytes, count, go_on).map_err(placed)
         })?;
         let mut counted = counted.into_iter();
         for outcome in order {
@@ -296,17 +320,22 @@ impl Waiting {
 }
 
 /// Reads one transcript: a list of messages or its JSON bytes, an object that holds one, a stored transcript.
-fn read_object(object: &Bound<'_, PyAny>, counting: &Counting<'_>) -> PyResult<Result<Transcript>> {
-    let wants_result_json = counting.counter.wants_result_json();
+fn read_object(object: &Bound<'_, PyAny>, counting: &Counting<'_>) -> PyResult<Result<Countable>> {
     let read_as = |messages: &Bound<'_, PyAny>, named: Option<Format>| {
-        let format = counting.format.or(named).map_or("auto", Format::name);
-        read(messages, format, wants_result_json).map(|Read { transcript, .. }| transcript)
+        let format = counting.format.or(named);
+        match messages.cast::<PyBytes>() {
+            Ok(json) => Ok(Countable::Json(PyBackedBytes::from(json.clone()), format)),
+            Err(_) => tally::read(counting.counter, &PyNode(messages.clone()), format).map(Countable::Read),
+        }
     };
     if object.is_instance_of::<PyDict>() {
         let mut found = conversations(&PyNode(object.clone()));
         let only = if found.len() == 1 { found.pop() } else { None };
         return Ok(match only {
-            Some(found) => found.and_then(|found| read_as(&found.messages.0, found.format)),
+            Some(found) => found.and_then(|found| {
+                let format = counting.format.or(found.format);
+                tally::read_at(counting.counter, &found.messages, format, found.key).map(Countable::Read)
+            }),
             None => Err(Error::message("unknown_record", "", "not one conversation")),
         });
     }

@@ -2,7 +2,7 @@
 //!
 //! A result binds to the nearest preceding unanswered call with its id: ids recur in real sessions, so there is no
 //! global map of ids. A result without an id binds by name and order: to the first unanswered id-less call of its
-//! name in the nearest message that holds one. O(parts).
+//! name in the nearest message that holds one. Where ids are optional (Gemini), it may be a call with an id. O(parts).
 
 use std::collections::{HashMap, VecDeque};
 
@@ -35,17 +35,23 @@ pub fn pair(transcript: &Transcript) -> Pairing {
         Pairing { call_of: vec![None; count], result_of: vec![None; count], message_of: vec![0; count] };
     let mut by_key: Vec<Vec<u32>> = vec![Vec::new(); transcript.keys.len()];
     let mut anonymous = Anonymous::default();
+    let optional_ids = transcript.framing.has_optional_ids();
     for message in 0..transcript.len() {
         for at in transcript.part_range(message) {
             let part = &transcript.parts[at];
             pairing.message_of[at] = message as u32;
             let name = part.name.as_ref().map(|span| transcript.str(span));
             match (part.kind, part.key) {
-                (PartKind::ToolCall, Some(key)) => by_key[key as usize].push(at as u32),
+                (PartKind::ToolCall, Some(key)) => {
+                    by_key[key as usize].push(at as u32);
+                    if optional_ids {
+                        anonymous.call(message, at as u32, name);
+                    }
+                }
                 (PartKind::ToolCall, None) => anonymous.call(message, at as u32, name),
                 (PartKind::ToolResult, key) => {
                     let call = match key {
-                        Some(key) => by_key[key as usize].pop(),
+                        Some(key) => pop_unanswered(&mut by_key[key as usize], &pairing.result_of),
                         None => anonymous.answer(name, &pairing.result_of),
                     };
                     if let Some(call) = call {
@@ -58,6 +64,16 @@ pub fn pair(transcript: &Transcript) -> Pairing {
         }
     }
     pairing
+}
+
+/// The newest call that was not answered by name either.
+fn pop_unanswered(calls: &mut Vec<u32>, result_of: &[Option<u32>]) -> Option<u32> {
+    while let Some(call) = calls.pop() {
+        if result_of[call as usize].is_none() {
+            return Some(call);
+        }
+    }
+    None
 }
 
 /// Unanswered calls of one name, by message.

@@ -3,7 +3,7 @@
 use super::pairing::{Pairing, pair};
 use super::pins::{Pins, collect_pins};
 use crate::error::{Error, Result};
-use crate::transcript::{PartKind, Role, Transcript};
+use crate::transcript::{Binding, PartKind, Role, Transcript};
 
 /// What stays or goes together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct Group {
 /// Why a message may or may not be folded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// A leading system or developer message.
+    /// A leading system or developer message, or a leading compaction of the provider.
     Head,
     /// Pinned by the caller.
     Pinned,
@@ -42,7 +42,7 @@ pub struct Structure {
     pub group_of: Vec<u32>,
     /// The groups, in order of their first message.
     pub groups: Vec<Group>,
-    /// Number of leading system and developer messages.
+    /// Number of leading system and developer messages, and of compactions directly behind them.
     pub head: usize,
     /// For each message, whether it holds a result of another message's call (or of none).
     pub is_result: Vec<bool>,
@@ -124,10 +124,10 @@ pub fn analyze(transcript: &Transcript, pins: &Pins) -> Result<Structure> {
     let count = transcript.len();
     let pinned = collect_pins(pins, count)?;
     let pairing = pair(transcript);
-    let is_head = |role| matches!(role, Role::System | Role::Developer);
-    let head = transcript.messages.iter().take_while(|message| is_head(message.role)).count();
+    let head = head_of(transcript);
     let is_result = result_messages(transcript, &pairing);
-    let (group_of, groups) = find_groups(transcript, &pairing, &pinned, head);
+    let kept = grown_behind(transcript, &pinned);
+    let (group_of, groups) = find_groups(transcript, &pairing, &kept, head);
     let standing = (0..count)
         .map(|i| {
             let group = groups[group_of[i] as usize];
@@ -141,7 +141,7 @@ pub fn analyze(transcript: &Transcript, pins: &Pins) -> Result<Structure> {
         })
         .collect();
     let turn_starts = find_turns(transcript, head, &is_result);
-    let is_legal = legal_cuts(&groups, &is_result);
+    let is_legal = legal_cuts(transcript, head, &groups, &is_result);
     let mut is_summary: Vec<bool> =
         transcript.messages.iter().map(|message| message.is_labelled_summary).collect();
     for &index in &pins.summaries {
@@ -152,13 +152,40 @@ pub fn analyze(transcript: &Transcript, pins: &Pins) -> Result<Structure> {
     Ok(Structure { pairing, group_of, groups, head, is_result, is_summary, standing, turn_starts, is_legal })
 }
 
+/// Leading instructions, and what a provider compacted: its summary stands for all before it, and ours behind it.
+fn head_of(transcript: &Transcript) -> usize {
+    let is_head =
+        |binding, role| binding == Binding::Compaction || matches!(role, Role::System | Role::Developer);
+    transcript.messages.iter().take_while(|message| is_head(message.binding, message.role)).count()
+}
+
+/// Pins, and what they keep behind them: without the message between two turns of the model, the provider would
+/// reject the list.
+fn grown_behind(transcript: &Transcript, pinned: &[bool]) -> Vec<bool> {
+    let mut kept = pinned.to_vec();
+    for i in 1..kept.len() {
+        kept[i] |= kept[i - 1] && transcript.messages[i - 1].binding == Binding::Turn;
+    }
+    kept
+}
+
+/// Whether message `i` is bound to the one behind it: reasoning to what it led to, a call to the next of its batch.
+fn is_bound(transcript: &Transcript, i: usize) -> bool {
+    let Some(next) = transcript.messages.get(i + 1) else { return false };
+    match transcript.messages[i].binding {
+        Binding::Reasoning => next.role == Role::Assistant && next.binding != Binding::Compaction,
+        Binding::Call => next.binding == Binding::Call,
+        Binding::Free | Binding::Turn | Binding::Compaction => false,
+    }
+}
+
 fn result_messages(transcript: &Transcript, pairing: &Pairing) -> Vec<bool> {
     let is_foreign_result =
         |at: usize| transcript.parts[at].kind == PartKind::ToolResult && !pairing.is_own_result(at);
     (0..transcript.len()).map(|i| transcript.part_range(i).any(is_foreign_result)).collect()
 }
 
-/// Joins messages by pairing (union-find with path halving) and numbers the groups by first message.
+/// Joins messages by pairing and by binding (union-find with path halving) and numbers the groups by first message.
 fn find_groups(
     transcript: &Transcript,
     pairing: &Pairing,
@@ -174,14 +201,17 @@ fn find_groups(
         }
         i
     }
+    let mut join = |a: u32, b: u32| {
+        let (a, b) = (root(&mut parent, a), root(&mut parent, b));
+        // The earlier message is the root, so that a root is the group's first message.
+        parent[a.max(b) as usize] = a.min(b);
+    };
     for (at, call) in pairing.call_of.iter().enumerate() {
         if let Some(call) = call {
-            let a = root(&mut parent, pairing.message_of[*call as usize]);
-            let b = root(&mut parent, pairing.message_of[at]);
-            // The earlier message is the root, so that a root is the group's first message.
-            parent[a.max(b) as usize] = a.min(b);
+            join(pairing.message_of[*call as usize], pairing.message_of[at]);
         }
     }
+    (0..count).filter(|&i| is_bound(transcript, i)).for_each(|i| join(i as u32, i as u32 + 1));
     let mut group_of = vec![0; count];
     let mut groups: Vec<Group> = Vec::new();
     for i in 0..count {
@@ -215,9 +245,13 @@ fn find_turns(transcript: &Transcript, head: usize, is_result: &[bool]) -> Vec<u
     starts
 }
 
-/// Message k is no tool result, and no group but pinned and open ones has members on both sides of k.
-fn legal_cuts(groups: &[Group], is_result: &[bool]) -> Vec<bool> {
+/// Message k is no tool result, no group but pinned and open ones has members on both sides of k, and no compaction
+/// outside the head lies before k.
+fn legal_cuts(transcript: &Transcript, head: usize, groups: &[Group], is_result: &[bool]) -> Vec<bool> {
     let count = is_result.len();
+    let mut behind_head = transcript.messages.iter().skip(head);
+    let compaction = behind_head.position(|message| message.binding == Binding::Compaction);
+    let last = compaction.map_or(count, |at| head + at);
     let mut opening = vec![0i64; count + 2];
     for group in groups.iter().filter(|group| !group.is_pinned && !group.is_open) {
         // Cuts in first+1..=last would tear it.
@@ -228,7 +262,7 @@ fn legal_cuts(groups: &[Group], is_result: &[bool]) -> Vec<bool> {
     (0..=count)
         .map(|k| {
             torn += opening[k];
-            torn == 0 && (k == count || !is_result[k])
+            torn == 0 && k <= last && (k == count || !is_result[k])
         })
         .collect()
 }

@@ -71,12 +71,36 @@ def test_openai_calls_and_tools_are_within_a_hundredth(shared: Path) -> None:
     assert sum(error == 0 for error in found) >= 36
 
 
+def test_responses_are_within_a_hundredth(shared: Path) -> None:
+    """All that items and tools account for, but one: 98 % within 1 %, all within 4 %; of those of text 12 exact."""
+    text, calls = (errors(usage.openai_responses(shared), calls=calls) for calls in (False, True))
+    assert len(text) >= 14
+    assert len(calls) >= 34
+    assert text[-1] <= 0.01
+    assert sum(error == 0 for error in text) >= 12
+    both = sorted(text + calls)
+    assert both[-1] <= 0.04
+    assert sum(error <= 0.01 for error in both) >= 0.95 * len(both)
+
+
+def test_gemini_requests_are_within_a_twentieth_in_the_median(shared: Path) -> None:
+    for calls in (False, True):
+        assert statistics.median(errors(usage.gemini(shared), calls=calls)) <= 0.05
+
+
+def test_anthropic_requests_are_within_a_twentieth_in_the_median(shared: Path) -> None:
+    for calls in (False, True):
+        assert statistics.median(errors(usage.anthropic(shared), calls=calls)) <= 0.05
+
+
 @pytest.mark.parametrize(
     ("requests", "calls", "least"),
     [
+        (usage.openai_responses, False, 14),
+        (usage.openai_responses, True, 34),
         (usage.anthropic, False, 13),
         (usage.anthropic, True, 24),
-        (usage.gemini, False, 29),
+        (usage.gemini, False, 24),
         (usage.gemini, True, 70),
     ],
 )

@@ -14,7 +14,12 @@ import pytest
 import foldline as fl
 from reference import counters, model
 
-PROVIDERS = {"openai_chat": "openai", "anthropic": "anthropic"}
+PROVIDERS = {
+    "openai_chat": "openai",
+    "openai_responses": "responses",
+    "anthropic": "anthropic",
+    "gemini": "gemini",
+}
 
 KEEPS = (
     fl.KeepTokens(20_000),
@@ -33,8 +38,6 @@ UNSUPPORTED = {
     "codex-rollout": "unsupported_format",
     "kdconv-zh": "unsupported_format",
     "cohere.jsonl": None,
-    "gemini.jsonl": "unsupported_format",
-    "openai-responses.jsonl": "unsupported_format",
     "ab_2b9748b105_0_full.jsonl": "unsupported_format",
     "ec_38b74f08e3_2_full.jsonl": "unsupported_format",
 }
@@ -50,7 +53,12 @@ EXPECTED = {
     "large-session.jsonl": (1, 914),
     "openai-chat.jsonl": (200, None),
     "anthropic.jsonl": (114, None),
+    "openai-responses.jsonl": (126, None),
+    "gemini.jsonl": (151, None),
 }
+
+#: The dialect of every request of a file, plain text or not: the key that holds the messages speaks for it.
+DIALECTS = {"openai-responses.jsonl": "openai_responses", "gemini.jsonl": "gemini"}
 
 
 def files(folder: Path) -> list[Path]:
@@ -93,8 +101,22 @@ def test_every_file_reads(shared: Path) -> None:
         assert transcripts, path.name
         count, messages = EXPECTED.get(path.name, (len(transcripts), None))
         assert len(transcripts) == count
+        if path.name in DIALECTS:
+            assert {transcript.format for transcript in transcripts} == {DIALECTS[path.name]}, path.name
         if messages is not None:
             assert sum(len(transcript.messages) for transcript in transcripts) == messages
+
+
+@pytest.mark.parametrize(("name", "answered"), [("gemini.jsonl", 142), ("openai-responses.jsonl", 107)])
+def test_what_a_provider_answered_validates(shared: Path, name: str, answered: int) -> None:
+    """The rules reject no recorded request that was answered, but those whose history is stored elsewhere."""
+    transcripts, _ = read(shared / "pydantic-ai-requests" / name)
+    taken = [transcript for transcript in transcripts if transcript.meta.get("usage")]
+    assert len(taken) == answered
+    stored = ("previous_response_id", "conversation")
+    rejected = [each for each in taken if fl.validate(each.messages, PROVIDERS[each.format])]
+    assert all(any(each.meta.get(key) for key in stored) for each in rejected)
+    assert len(rejected) <= 3
 
 
 def test_claude_code_sessions_lose_nothing(shared: Path) -> None:

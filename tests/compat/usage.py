@@ -43,14 +43,19 @@ class Request:
     def has_calls(self) -> bool:
         """Whether there are calls or tools."""
         return bool(self.tools) or any(
-            message.get("tool_calls") or any(part.get("type") == "tool_use" for part in parts_of(message))
+            message.get("tool_calls") or message.get("call_id") or any(map(is_call, parts_of(message)))
             for message in self.messages
         )
 
 
+def is_call(part: dict[str, Any]) -> bool:
+    """Whether a part of a message is a call."""
+    return part.get("type") == "tool_use" or bool(part.get("functionCall") or part.get("function_call"))
+
+
 def parts_of(message: dict[str, Any]) -> list[dict[str, Any]]:
     """The parts of a message whose content is a list."""
-    content = message.get("content")
+    content = message.get("content", message.get("parts"))
     return content if isinstance(content, list) else []
 
 
@@ -115,55 +120,80 @@ def anthropic(folder: Path) -> Iterator[Request]:
         yield Request(name, model, "anthropic", messages, tools, reported, beside)
 
 
+def openai_responses(folder: Path) -> Iterator[Request]:
+    """Requests to the Responses API that OpenAI itself answered; the instructions as a leading system message."""
+    for name, recorded in lines(folder, "openai-responses"):
+        body, reported = recorded["body"], recorded["usage"].get("input_tokens")
+        if not reported or "api.openai.com" not in recorded["uri"]:
+            continue
+        given, tools = body["input"], body.get("tools") or []
+        items = [{"role": "user", "content": given}] if isinstance(given, str) else given
+        system = [{"role": "system", "content": body["instructions"]}] if body.get("instructions") else []
+        beside = {f"a tool {tool['type']}" for tool in tools if tool["type"] != "function"}
+        for key, what in BESIDE_INPUT.items():
+            if body.get(key):
+                beside.add(what)
+        if "format" in (body.get("text") or {}):
+            beside.add("a response schema")
+        parts = [part for item in items for part in [*parts_of(item), *parts_of({"content": item.get("output")})]]
+        beside |= {f"a part {part['type']}" for part in parts if not part["type"].endswith("text")}
+        hidden = {"reasoning", "compaction", "additional_tools"}
+        beside |= {f"an item {item['type']}" for item in items if item.get("type") in hidden}
+        if (body.get("reasoning") or {}).get("mode") == "pro":
+            beside.add("what the mode pro adds")
+        if name == "openai-responses:83":
+            beside.add("a request to compact")
+        yield Request(name, body["model"], "openai_responses", system + items, tools, reported, beside)
+
+
+#: What a request to the Responses API may say of content that does not stand in it.
+BESIDE_INPUT = {
+    "previous_response_id": "earlier responses that are stored",
+    "conversation": "a conversation that is stored",
+}
+
+
 def gemini(folder: Path) -> Iterator[Request]:
-    """Requests to Gemini, their contents as chat messages; media are told apart in the usage."""
+    """Requests to Gemini; media are told apart in the usage."""
     for name, recorded in lines(folder, "gemini"):
         body, usage = recorded["body"], recorded["usage"]
         reported = sum(d.get("tokenCount", 0) for d in usage.get("promptTokensDetails", []) if d["modality"] == "TEXT")
         model = recorded["uri"].split("/")[-1].split(":")[0]
         if not reported or not isinstance(body.get("contents"), list):
             continue
-        system = (body.get("systemInstruction") or {}).get("parts", [])
-        messages: list[dict[str, Any]] = [{"role": "system", "content": p["text"]} for p in system]
+        system = (body.get("systemInstruction") or {}).get("parts")
+        contents = [{"role": "system", "parts": system}] if system else []
+        contents += [without_media(content) for content in body["contents"]]
         beside = set()
-        for content in body["contents"]:
-            role = "assistant" if content.get("role") == "model" else "user"
-            for part in content["parts"]:
-                if "thoughtSignature" in part:
-                    beside.add("thoughts that a signature brings back")
-                if "toolCall" in part or "toolResponse" in part:
-                    beside.add("calls of the provider's tools")
-                call = part.get("functionCall") or part.get("function_call")
-                result = part.get("functionResponse") or part.get("function_response")
-                if "text" in part and not part.get("thought"):
-                    messages.append({"role": role, "content": part["text"]})
-                if call:
-                    function = {"name": call["name"], "arguments": compact(call.get("args") or {})}
-                    messages.append({"role": role, "tool_calls": [{"type": "function", "function": function}]})
-                if result:
-                    text = "\n".join(leaves(result.get("response") or {}))
-                    messages.append({"role": "tool", "name": result["name"], "content": text})
+        for part in (part for content in body["contents"] for part in content["parts"]):
+            if "thoughtSignature" in part:
+                beside.add("thoughts that a signature brings back")
+            if "toolCall" in part or "toolResponse" in part:
+                beside.add("calls of the provider's tools")
         tools = body.get("tools") or []
         tools = [tools] if isinstance(tools, dict) else tools
         if any(not {"functionDeclarations", "function_declarations"} & set(tool) for tool in tools):
             beside.add("the provider's tools")
-        if "responseSchema" in (body.get("generationConfig") or {}):
+        if {"responseSchema", "responseJsonSchema"} & set(body.get("generationConfig") or {}):
             beside.add("a response schema")
-        yield Request(name, model, "openai_chat", messages, tools, reported, beside)
+        yield Request(name, model, "gemini", contents, tools, reported, beside)
+
+
+MEDIA = {"inlineData", "inline_data", "fileData", "file_data"}
+
+
+def without_media(content: dict[str, Any]) -> dict[str, Any]:
+    """A content of Gemini without what its usage tells apart from text."""
+    parts = [part for part in content["parts"] if not MEDIA & set(part)]
+    for i, part in enumerate(parts):
+        for name in {"functionResponse", "function_response"} & set(part):
+            parts[i] = {**part, name: {key: value for key, value in part[name].items() if key != "parts"}}
+    return {**content, "parts": parts}
 
 
 def compact(value: Any) -> str:
     """Compact JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def leaves(value: Any) -> list[str]:
-    """Keys and values of a JSON value, as Gemini charges for them."""
-    if isinstance(value, dict):
-        return [text for key, inner in value.items() for text in (key, *leaves(inner))]
-    if isinstance(value, list):
-        return [text for inner in value for text in leaves(inner)]
-    return [value if isinstance(value, str) else compact(value)]
 
 
 def prompt_tokens(usage: dict[str, Any]) -> int:

@@ -87,7 +87,9 @@ FILES = {
         ["ambiguous_format"],
         ["b"],
     ),
-    "a dialect that is not read": Bad(b'{"contents": [{"role": "user"}]}\n', ["unsupported_format"], []),
+    "a dialect that is not read": Bad(
+        b'{"type": "session_meta", "payload": {"id": "x"}}\n', ["unsupported_format"], []
+    ),
 }
 
 

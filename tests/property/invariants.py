@@ -109,7 +109,7 @@ def identity(fl: Any, sample: Sample, keep: Keep) -> bool:
         if plan.actions[index] in ("keep", "pin"):
             assert new is old
             continue
-        touched = rules.foreign_results(index)
+        touched = rules.replaceable_results(index)
         blank = dict.fromkeys(touched, "")
         assert with_results(new, blank, sample.format) == with_results(old, blank, sample.format)
         assert list(new) == list(old) or "content" not in old

@@ -11,14 +11,20 @@ from typing import Any, Final, get_args
 from hypothesis import strategies as st
 
 from reference.counters import HEURISTICS, Counter
-from reference.model import ANTHROPIC, OPENAI_CHAT, read
+from reference.model import ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, read
 from reference.planner import Keep, KeepKind, Planner
 from reference.rules import Rules
 
-from .transcripts import KINDS, WEIGHTS, WRITERS, Pending, Step
+from .transcripts import KINDS, WEIGHTS, Pending, Step
+from .writers import WRITERS
 
-FORMATS: Final = (OPENAI_CHAT, ANTHROPIC)
-PROVIDERS: Final = {OPENAI_CHAT: "openai", ANTHROPIC: "anthropic"}
+PROVIDERS: Final = {
+    OPENAI_CHAT: "openai",
+    OPENAI_RESPONSES: "responses",
+    ANTHROPIC: "anthropic",
+    GEMINI: "gemini",
+}
+FORMATS: Final = tuple(PROVIDERS)
 SIZES: Final = (0, 1, 3, 8, 20, 40, 41, 42, 80, 160, 300)
 RESERVES: Final = (0, 0, 5, 25, 100)
 FRACTIONS: Final = (0.1, 0.25, 0.3, 0.4, 0.5, 0.75, 0.9, 1.0)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reference.counters import FRAMING, HEURISTICS, Pieces, exact, pieces
-from reference.model import read
+from reference.counters import FRAMING, HEURISTICS, TOOL_ROLES, Pieces, encrypted_tokens, exact, pieces
+from reference.model import Encrypted, read
 
 from .strategies import Sample, random_sample, samples
 
@@ -81,8 +81,10 @@ def test_I11_framing(fl: Any, format: str) -> None:
             continue
         messages = read(sample.messages, format)
         text = sum(counter.count(piece) for message in messages for piece in pieces(message))
-        names = sum("name" in raw and raw["role"] not in ("tool", "function") for raw in sample.messages)
-        frames = frame.per_message * len(messages) + frame.per_name * names + frame.per_list
+        names = sum(each.participant is not None and each.role not in TOOL_ROLES for each in messages)
+        price = exact(counter.count, format)
+        frames = sum(price.around(message) for message in messages) + frame.per_name * names + frame.per_list
+        frames += sum(encrypted_tokens(part) for each in messages for part in each.parts if isinstance(part, Encrypted))
         frames += frame.per_call * sum(len(message.calls) for message in messages)
         frames += frame.per_result * sum(len(message.results) for message in messages)
         assert counter.count_messages(sample.messages, format=format).total == text + frames
@@ -93,6 +95,35 @@ def test_I11_framing(fl: Any, format: str) -> None:
 def test_I11_texts(fl: Any, spec: str, text: str) -> None:
     """Bare texts, surrogates included."""
     assert fl.TokenCounter(spec).count(text) == HEURISTICS[spec].text(text)
+
+
+DATA = "JVBERi0xLjcKJcOkw7zDtsOf" * 400
+FILES: list[tuple[str, dict[str, Any]]] = [
+    (
+        "openai_chat",
+        {"type": "file", "file": {"filename": "a.pdf", "file_data": f"data:application/pdf;base64,{DATA}"}},
+    ),
+    ("openai_chat", {"type": "file", "file": {"file_id": "file-abc"}}),
+    ("openai_chat", {"type": "input_audio", "input_audio": {"data": DATA, "format": "wav"}}),
+    ("anthropic", {"type": "document", "title": "Ä", "source": {"type": "base64", "data": DATA}}),
+    ("anthropic", {"type": "document", "source": {"type": "text", "data": "plain text, which is read " * 40}}),
+]
+
+
+@pytest.mark.parametrize(("format", "part"), FILES)
+@pytest.mark.parametrize("spec", SPECS)
+def test_I11_files(fl: Any, format: str, part: dict[str, Any], spec: str | Callable[[str], int]) -> None:
+    """Parts that hold a file cost what they say of it, not their data."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "text", "text": "see"}, part]}]
+    if format == "anthropic":
+        call = {"type": "tool_use", "id": "a", "name": "go", "input": {}}
+        result = {"type": "tool_result", "tool_use_id": "a", "content": [part]}
+        messages += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+    counts_are_sums(fl, Sample(format, messages), spec)
+    counts = fl.TokenCounter(spec).count_messages(messages, format=format)
+    assert counts.kind == "estimated"
+    if spec != "utf16/4+2":  # It prices a result by all of its JSON.
+        assert counts.total < 1000
 
 
 SURROGATES = [

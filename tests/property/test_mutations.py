@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 from unittest.mock import patch
 
@@ -63,6 +64,28 @@ class FoldOpen(Rules):
 
     def _open(self) -> frozenset[int]:
         return frozenset()
+
+
+class Unbound(Rules):
+    """Reasoning is folded without what it led to, calls without the others of their batch."""
+
+    def _is_bound(self, index: int) -> bool:
+        return False
+
+
+class PinnedTurnAlone(Rules):
+    """A pinned turn of the model keeps nothing behind it."""
+
+    def _with_followers(self, indexes: Iterable[int]) -> frozenset[int]:
+        return frozenset(indexes)
+
+
+class AcrossCompactions(Rules):
+    """What a provider compacted is folded like any other message."""
+
+    def __init__(self, messages: Sequence[Message], pins: Iterable[int] = ()) -> None:
+        bound = [replace(each, binding="") if each.binding == "compaction" else each for each in messages]
+        super().__init__(bound, pins)
 
 
 class SummaryUnknown(Rules):
@@ -222,6 +245,9 @@ BROKEN: Final[list[tuple[Check, Any]]] = [
     (invariants.same_as_oracle, planner_with(CutAtResults)),
     (invariants.same_as_oracle, planner_with(OldestCall)),
     (invariants.same_as_oracle, planner_with(SummaryUnknown)),
+    (invariants.same_as_oracle, planner_with(Unbound)),
+    (invariants.same_as_oracle, planner_with(PinnedTurnAlone)),
+    (invariants.same_as_oracle, planner_with(AcrossCompactions)),
     (invariants.same_as_oracle, EarlierFit),
     (invariants.same_as_oracle, NeverSplits),
     (invariants.same_as_oracle, SmallestFirst),
@@ -261,9 +287,10 @@ def test_I7_fails_on_broken_rule(broken: type) -> None:
     pytest.fail("no ladder gave it away")
 
 
-def test_I15_fails_on_broken_rule() -> None:
-    """Cuts between a call and its results make the list invalid."""
-    fl = engine_with(planner_with(CutAnywhere))
+@pytest.mark.parametrize("broken", [CutAnywhere, Unbound, PinnedTurnAlone])
+def test_I15_fails_on_broken_rule(broken: type[Rules]) -> None:
+    """Cuts between what belongs together make the list invalid."""
+    fl = engine_with(planner_with(broken))
     with pytest.raises(AssertionError):
         sum(invariants.still_valid(fl, sample, keep) for sample, keep in seeded(400, "broken", valid=True))
 

@@ -8,11 +8,9 @@ beside results, thinking, earlier summaries. "Valid" writers produce only what t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
-
-from reference.model import ANTHROPIC, OPENAI_CHAT
 
 Dict = dict[str, Any]
 
@@ -392,9 +390,3 @@ class AnthropicWriter(Writer):
             getattr(self, step.kind)(step)
         else:
             self.assistant(step)
-
-
-WRITERS: Final[dict[str, Callable[[bool], Writer]]] = {
-    OPENAI_CHAT: OpenAIWriter,
-    ANTHROPIC: AnthropicWriter,
-}

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, Protocol
 
-from .model import ANTHROPIC, OPENAI_CHAT, Call, Message, Reasoning, Result, Text
+from .model import ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES
+from .native import SERVED_CODE
+from .parts import Call, Encrypted, Message, Opaque, Reasoning, Result, Text
 
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
 TOOL_ROLES: Final = ("tool", "function")
@@ -113,6 +115,11 @@ def arguments_text(call: Call) -> str:
     return call.arguments if isinstance(call.arguments, str) else compact(call.arguments)
 
 
+def call_name(call: Call) -> str:
+    """The name of a call as it is sent; Gemini's code has none."""
+    return "" if call.takes_names and call.name == SERVED_CODE else call.name
+
+
 def quarter_up(amount: int) -> int:
     """A fourth, rounded up."""
     return -(-amount // 4)
@@ -132,12 +139,12 @@ class Chars4:
         """All characters of the message together, rounded up once."""
         total = 0
         for part in message.parts:
-            if isinstance(part, Text | Reasoning):
-                total += code_points(part.text)
+            if isinstance(part, Call):
+                total += code_points(call_name(part)) + code_points(arguments_text(part))
             elif isinstance(part, Result):
                 total += sum(code_points(text) for text in part.texts)
             else:
-                total += code_points(part.name) + code_points(arguments_text(part))
+                total += code_points(part.text)
         return quarter_up(total)
 
     def overhead(self) -> int:
@@ -154,7 +161,7 @@ class Bytes4Plus4:
 
     def message(self, message: Message) -> int:
         """Text and result text only: neither reasoning nor calls."""
-        total = sum(utf8_bytes(text) for text in message.texts)
+        total = sum(utf8_bytes(part.text) for part in message.parts if isinstance(part, Text | Opaque | Encrypted))
         for result in message.results:
             total += sum(utf8_bytes(text) for text in result.texts)
         return total // 4 + 4
@@ -175,10 +182,10 @@ class Utf16Plus2:
         """Each text, call name, arguments and result for itself. T1 does not know reasoning."""
         total = 2
         for part in message.parts:
-            if isinstance(part, Text):
+            if isinstance(part, Text | Opaque | Encrypted):
                 total += self.text(part.text)
             elif isinstance(part, Call):
-                total += self.text(part.name) + self.text(arguments_text(part))
+                total += self.text(call_name(part)) + self.text(arguments_text(part))
             elif isinstance(part, Result) and part.content is not None:
                 total += self.text(compact(part.content))
         return total
@@ -207,12 +214,24 @@ class Framing:
     per_call: int = 0
     per_result: int = 0
     per_list: int = 0
+    per_item: int | None = None
+    """Instead of `per_message` for a message of the model or a tool that holds no text (Responses, Gemini)."""
+    per_system: int | None = None
+    per_assistant: int | None = None
 
 
 FRAMING: Final = {
     OPENAI_CHAT: Framing(per_message=4, per_name=1, per_list=3),
+    OPENAI_RESPONSES: Framing(per_message=4, per_item=0, per_call=11, per_list=3),
     ANTHROPIC: Framing(per_message=4, per_call=38, per_result=18, per_list=3),
+    GEMINI: Framing(per_system=2, per_assistant=1, per_item=0, per_call=3, per_result=4),
 }
+
+
+def encrypted_tokens(part: Encrypted) -> int:
+    """What encrypted content costs, by its length: base64 around an envelope of 650 bytes."""
+    inside = max(0, len(part.text) // 4 * 3 - 650)
+    return inside // 4 if part.is_reasoning else inside // 11 * 2
 
 
 def pieces(message: Message) -> list[str]:
@@ -221,12 +240,12 @@ def pieces(message: Message) -> list[str]:
     if message.participant is not None and message.role not in TOOL_ROLES:
         out.append(message.participant)
     for part in message.parts:
-        if isinstance(part, Text | Reasoning):
+        if isinstance(part, Text | Reasoning | Opaque):
             out.append(part.text)
         elif isinstance(part, Result):
             out.extend(part.texts)
-        else:
-            out.extend((part.name, arguments_text(part)))
+        elif isinstance(part, Call):
+            out.extend((call_name(part), arguments_text(part)))
     return out
 
 
@@ -243,11 +262,21 @@ class Pieces:
 
     def message(self, message: Message) -> int:
         """The pieces, and what the framing adds for the message, its participant, calls and results."""
-        total = sum(self.count_text(piece) for piece in pieces(message)) + self.framing.per_message
+        total = sum(self.count_text(piece) for piece in pieces(message)) + self.around(message)
+        total += sum(encrypted_tokens(part) for part in message.parts if isinstance(part, Encrypted))
         if message.participant is not None and message.role not in TOOL_ROLES:
             total += self.framing.per_name
         total += self.framing.per_call * len(message.calls)
         return total + self.framing.per_result * len(message.results)
+
+    def around(self, message: Message) -> int:
+        """What goes around a message, whatever is in it."""
+        texts = [part for part in message.parts if isinstance(part, Text | Opaque)]
+        texts += [part for part in message.parts if isinstance(part, Encrypted) and not part.is_reasoning]
+        special = {"system": self.framing.per_system, "assistant": self.framing.per_assistant}.get(message.role)
+        if message.role in ("assistant", "tool") and not texts:
+            special = self.framing.per_item
+        return self.framing.per_message if special is None else special
 
     def overhead(self) -> int:
         """The framing of the list."""

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from .counters import HEURISTICS, Counter, Pieces, exact
-from .model import ANTHROPIC, OPENAI_CHAT, RawMessage, read
+from .model import ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, RawMessage, read
 from .planner import Infeasible as NothingFits
 from .planner import Keep, Planned, Planner, applied
 from .rules import SUMMARY_LABEL
@@ -28,7 +28,11 @@ def third(text: str) -> int:
 
 
 def sniff(messages: Sequence[RawMessage]) -> str:
-    """The format of a list: Anthropic if any block says so."""
+    """The format of a list, if any message or block says so."""
+    if any("parts" in message for message in messages):
+        return GEMINI
+    if any("type" in message for message in messages):
+        return OPENAI_RESPONSES
     contents = [message.get("content") for message in messages]
     blocks = [block for content in contents if isinstance(content, list) for block in content]
     return ANTHROPIC if any(block["type"].endswith(ANTHROPIC_ENDINGS) for block in blocks) else OPENAI_CHAT
@@ -84,6 +88,15 @@ class TokenCounter:
         return Counts([counter.message(message) for message in read(messages, dialect)], counter.overhead())
 
 
+def summary_message(text: str, format: str) -> dict[str, Any]:
+    """A message of the user in the dialect's own shape."""
+    if format == GEMINI:
+        return {"role": "user", "parts": [{"text": text}]}
+    if format == OPENAI_RESPONSES:
+        return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+    return {"role": "user", "content": text}
+
+
 @dataclass(frozen=True)
 class OraclePlan:
     """A `Planned` with the attributes of a public plan."""
@@ -109,8 +122,8 @@ class OraclePlan:
 
     def apply(self, messages: Sequence[RawMessage], summary: str) -> list[Any]:
         """The folded messages."""
-        labelled = {"role": "user", "content": f'{SUMMARY_LABEL}version="1">\n{summary}\n</foldline-summary>'}
-        return applied(messages, self.planned, labelled, self.format)
+        labelled = f'{SUMMARY_LABEL}version="1">\n{summary}\n</foldline-summary>'
+        return applied(messages, self.planned, summary_message(labelled, self.format), self.format)
 
     def to_json(self) -> str:
         """The plan as JSON."""

@@ -1,4 +1,4 @@
-"""Reads OpenAI chat and Anthropic message dicts into tiny dataclasses.
+"""Reads message dicts of every dialect into tiny dataclasses: OpenAI chat and Anthropic here, the others in `native`.
 
 A message becomes a role and an ordered tuple of parts; order matters, since a result may answer a call that
 stands before it in the same message. The reader knows what generators and cases use and refuses the rest.
@@ -8,86 +8,51 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+from .native import read_gemini, read_responses, with_gemini_results, without_data
+from .parts import Call, Encrypted, Message, Opaque, Part, Reasoning, Result, Text
+
+__all__ = [
+    "ANTHROPIC",
+    "GEMINI",
+    "OPENAI_CHAT",
+    "OPENAI_RESPONSES",
+    "Call",
+    "Encrypted",
+    "Message",
+    "Opaque",
+    "Part",
+    "RawMessage",
+    "Reasoning",
+    "Result",
+    "Text",
+    "read",
+    "with_results",
+]
 
 RawMessage = Mapping[str, Any]
 
 OPENAI_CHAT: Final = "openai_chat"
+OPENAI_RESPONSES: Final = "openai_responses"
 ANTHROPIC: Final = "anthropic"
+GEMINI: Final = "gemini"
+
+FILE_TYPES: Final = frozenset({"file", "input_audio", "document"})
+"""Parts that hold a file: their JSON text is counted, without the data."""
 
 CALL_TYPES: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 """Anthropic blocks that call a tool. Only the first is answered by another message."""
 
 
-@dataclass(frozen=True)
-class Text:
-    """Visible text of a message."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Reasoning:
-    """Thinking that the provider returned; redacted thinking is its whole block as JSON text."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Call:
-    """A tool call. `arguments` is a string as it came, or the raw value that is counted as compact JSON."""
-
-    id: str | None
-    name: str
-    arguments: Any
-
-
-@dataclass(frozen=True)
-class Result:
-    """A tool result: what it answers, and its content as given in the message and as text pieces."""
-
-    id: str | None
-    name: str | None
-    content: Any
-    texts: tuple[str, ...]
-
-
-Part = Text | Reasoning | Call | Result
-
-
-@dataclass(frozen=True)
-class Message:
-    """One message: its role, its parts in order, and the name of the participant, if any."""
-
-    role: str
-    parts: tuple[Part, ...]
-    participant: str | None = None
-
-    @property
-    def texts(self) -> list[str]:
-        """Text pieces outside calls, results and reasoning."""
-        return [part.text for part in self.parts if isinstance(part, Text)]
-
-    @property
-    def reasoning(self) -> list[str]:
-        """Reasoning pieces."""
-        return [part.text for part in self.parts if isinstance(part, Reasoning)]
-
-    @property
-    def calls(self) -> list[Call]:
-        """Tool calls in order."""
-        return [part for part in self.parts if isinstance(part, Call)]
-
-    @property
-    def results(self) -> list[Result]:
-        """Tool results in order."""
-        return [part for part in self.parts if isinstance(part, Result)]
-
-
 def read(messages: Sequence[RawMessage], format: str) -> list[Message]:
     """Reads a whole list in the given format."""
-    readers = {OPENAI_CHAT: read_openai, ANTHROPIC: read_anthropic}
+    readers = {
+        OPENAI_CHAT: read_openai,
+        OPENAI_RESPONSES: read_responses,
+        ANTHROPIC: read_anthropic,
+        GEMINI: read_gemini,
+    }
     return [readers[format](message) for message in messages]
 
 
@@ -99,9 +64,12 @@ def texts_of(content: Any) -> tuple[str, ...]:
         return (content,)
     pieces = []
     for block in content:
-        if block.get("type") != "text":
+        if block.get("type") in FILE_TYPES:
+            pieces.append(json.dumps(without_data(block), separators=(",", ":"), ensure_ascii=False))
+        elif block.get("type") == "text":
+            pieces.append(block["text"])
+        else:
             raise ValueError(f"the oracle does not read {block.get('type')!r} here")
-        pieces.append(block["text"])
     return tuple(pieces)
 
 
@@ -134,6 +102,8 @@ def _block(block: Mapping[str, Any]) -> Part:
     kind = block["type"]
     if kind == "text":
         return Text(block["text"])
+    if kind in FILE_TYPES:
+        return Text(texts_of([block])[0])
     if kind == "thinking":
         return Reasoning(block["thinking"])
     if kind == "redacted_thinking":
@@ -154,6 +124,11 @@ def with_results(message: RawMessage, replaced: Mapping[int, str], format: str) 
     if format == OPENAI_CHAT:
         copy["content"] = replaced[0]
         return copy
+    if format == OPENAI_RESPONSES:
+        copy["output"] = replaced[0]
+        return copy
+    if format == GEMINI:
+        return with_gemini_results(message, replaced)
     blocks, ordinal = [], 0
     for block in message["content"]:
         if isinstance(_block(block), Result):

@@ -144,7 +144,7 @@ class Planner:
             return None
         i = max(reaching)
         if i == self.n:
-            return self.n
+            return self.latest_legal(range(self.n + 1))
         turn = self.rules.turn_at(i)
         start = turn.start
         if self.counted_tokens(turn) > amount:
@@ -166,7 +166,7 @@ class Planner:
     def cut_keep_turns(self, amount: int) -> int | None:
         """The start of the n-th newest turn with a counting message, or the latest legal cut before it."""
         if amount == 0:
-            return self.n
+            return self.latest_legal(range(self.n + 1))
         holding = [turn for turn in self.rules.turns() if self.counted_messages(turn)]
         if len(holding) < amount:
             return None
@@ -220,7 +220,7 @@ class Planner:
 
     def placeholders(self, index: int) -> dict[int, str]:
         """The placeholder for every result of a message that may be touched."""
-        return dict.fromkeys(self.rules.foreign_results(index), CLEARED)
+        return dict.fromkeys(self.rules.replaceable_results(index), CLEARED)
 
     def tokens_with(self, index: int, replaced: dict[int, str]) -> int:
         """The count of a message with some of its results replaced."""
@@ -265,7 +265,7 @@ class Planner:
     def shortened_to(self, index: int, allowed: int) -> dict[int, str]:
         """Result texts that bring a message down to the allowed tokens, or all placeholders."""
         texts: dict[int, str] = {}
-        ordinals = self.rules.foreign_results(index)
+        ordinals = self.rules.replaceable_results(index)
         lengths = {each: len(scalars("\n".join(self.read[index].results[each].texts))) for each in ordinals}
         for each in sorted(ordinals, key=lambda ordinal: (-lengths[ordinal], ordinal)):
             if self.tokens_with(index, texts) <= allowed:
@@ -339,7 +339,7 @@ def applied(messages: Sequence[RawMessage], planned: Planned, summary: RawMessag
         if index == rules.head and planned.cut:
             out.append(summary)
         if index in planned.cleared:
-            out.append(with_results(message, dict.fromkeys(rules.foreign_results(index), CLEARED), format))
+            out.append(with_results(message, dict.fromkeys(rules.replaceable_results(index), CLEARED), format))
         elif index in planned.shortened:
             out.append(with_results(message, planned.shortened[index], format))
         elif planned.actions[index] != "summarize":

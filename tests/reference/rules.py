@@ -27,8 +27,8 @@ class Pairing:
 def pair(messages: Sequence[Message]) -> Pairing:
     """Binds every result, in order, to the nearest preceding unanswered call with its id.
 
-    A result without id takes a call without id: of the nearest message that holds an unanswered one (of its
-    name, if the result has a name), the first.
+    A result without id takes a call without id, or one that may be answered by name: of the nearest message that
+    holds an unanswered one (of its name, if the result has a name), the first.
     """
     waiting: list[tuple[Place, Call]] = []
     answers: dict[Place, Place | None] = {}
@@ -51,7 +51,9 @@ def _answered(result: Result, waiting: Sequence[tuple[Place, Call]]) -> Place | 
         fitting = [place for place, call in waiting if call.id == result.id]
         return fitting[-1] if fitting else None
     fitting = [
-        place for place, call in waiting if call.id is None and (result.name is None or call.name == result.name)
+        place
+        for place, call in waiting
+        if (call.id is None or call.takes_names) and (result.name is None or call.name == result.name)
     ]
     nearest = max((index for index, _ in fitting), default=None)
     return next((place for place in fitting if place[0] == nearest), None)
@@ -72,7 +74,7 @@ class Rules:
         self.group_of = self._groups()
         self.head = self._head()
         self.open = self._open()
-        self.pinned = self._grown(self.explicit_pins)
+        self.pinned = self._grown(self._with_followers(self.explicit_pins))
         self.counting = [
             index >= self.head and index not in self.pinned and index not in self.open for index in range(self.n)
         ]
@@ -80,13 +82,29 @@ class Rules:
     # --- groups and pins ---
 
     def _groups(self) -> list[int]:
-        """For each message the smallest index of its group: joined wherever a result answers a call."""
+        """For each message the smallest index of its group: joined by results that answer calls, and by binding."""
         label = list(range(self.n))
-        for (at, _), answered in self.pairing.answers.items():
-            if answered is not None:
-                old, new = max(label[at], label[answered[0]]), min(label[at], label[answered[0]])
-                label = [new if each == old else each for each in label]
+        joined = [(at, answered[0]) for (at, _), answered in self.pairing.answers.items() if answered is not None]
+        joined += [(index, index + 1) for index in range(self.n - 1) if self._is_bound(index)]
+        for one, other in joined:
+            old, new = max(label[one], label[other]), min(label[one], label[other])
+            label = [new if each == old else each for each in label]
         return label
+
+    def _is_bound(self, index: int) -> bool:
+        """Whether a message stays with the next: reasoning with what the model did then, a call with the next call."""
+        this, following = self.messages[index], self.messages[index + 1]
+        if this.binding == "reasoning":
+            return following.role == "assistant" and following.binding != "compaction"
+        return this.binding == following.binding == "call"
+
+    def _with_followers(self, indexes: Iterable[int]) -> frozenset[int]:
+        """Pins, and the message behind every pinned turn of the model that no result follows by itself."""
+        pins = set(indexes)
+        for index in range(self.n - 1):
+            if index in pins and self.messages[index].binding == "turn":
+                pins.add(index + 1)
+        return frozenset(pins)
 
     def group(self, index: int) -> list[int]:
         """The members of the group of a message, in order."""
@@ -104,9 +122,9 @@ class Rules:
         return self._grown(index for index, _ in self.pairing.unanswered)
 
     def _head(self) -> int:
-        """The number of leading system and developer messages."""
+        """The number of leading system and developer messages, and compactions of the provider."""
         size = 0
-        while size < self.n and self.messages[size].role in HEAD_ROLES:
+        while size < self.n and (self.messages[size].role in HEAD_ROLES or self.messages[size].binding == "compaction"):
             size += 1
         return size
 
@@ -123,6 +141,11 @@ class Rules:
             for ordinal in range(len(self.messages[index].results))
             if (answered := self.pairing.answers[index, ordinal]) is None or answered[0] != index
         ]
+
+    def replaceable_results(self, index: int) -> list[int]:
+        """Ordinals of those that have a place for another text."""
+        results = self.messages[index].results
+        return [ordinal for ordinal in self.foreign_results(index) if not results[ordinal].is_fixed]
 
     def is_tool_result(self, index: int) -> bool:
         """Whether the message holds any result of a call not made in itself, orphans included."""
@@ -150,6 +173,8 @@ class Rules:
 
     def is_legal(self, cut: int) -> bool:
         """Whether the history may be cut before this message."""
+        if any(self.messages[index].binding == "compaction" for index in range(self.head, cut)):
+            return False
         if cut == self.n:
             return True
         if self.is_tool_result(cut):

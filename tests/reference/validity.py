@@ -1,17 +1,22 @@
-"""What OpenAI Chat and Anthropic reject, read off the raw messages.
+"""What providers reject, read off the raw messages: OpenAI Chat and Anthropic here, the others in `native_validity`.
 
-Both validators return `(index, code)` pairs, each at most once, in order.
+Validators return `(index, code)` pairs, each at most once, in order.
 
 | code | said of |
 |---|---|
 | `call_unanswered` | the message whose call nobody answers where the provider looks for the answer |
 | `result_without_call` | the message whose result answers no call that the provider lets it answer |
-| `first_not_user` | Anthropic: the first message after a leading system text |
+| `first_not_user` | Anthropic, Gemini: the first message after a leading system text |
 | `result_after_text` | Anthropic: a user message with a result block behind another block |
 | `empty_content` | Anthropic: no content, or an empty text block; a final assistant message may be empty |
+| `empty_content` | Responses, Gemini: a message without content, a turn without parts |
+| `bad_id` | Responses: a call or output without an id |
 | `bad_id` | Anthropic: an id of a call or result that is not `[a-zA-Z0-9_-]{1,64}` |
 | `duplicate_id` | Anthropic: two calls of one message with the same id |
-| `unknown_role` | Anthropic: neither user nor assistant nor system; OpenAI: none of the six that it knows |
+| `unknown_role` | a role that the API does not know |
+| `unknown_item` | Responses: an item of a type that is not known |
+| `reasoning_without_follower` | Responses: reasoning with no item of the model directly behind it |
+| `model_after_model` | Gemini: a turn of the model directly behind another |
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from .model import RawMessage
+from .native_validity import gemini_problems, responses_problems
 
 OPENAI_ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
 
@@ -31,8 +37,13 @@ Problem = tuple[int, str]
 
 
 def validate(messages: Sequence[RawMessage], provider: str) -> list[Problem]:
-    """The problems of a list of messages for provider "openai" or "anthropic"."""
-    find = {"openai": openai_problems, "anthropic": anthropic_problems}[provider]
+    """The problems of a list of messages for a provider."""
+    find = {
+        "openai": openai_problems,
+        "responses": responses_problems,
+        "anthropic": anthropic_problems,
+        "gemini": gemini_problems,
+    }[provider]
     return sorted(set(find(messages)))
 
 

@@ -5,6 +5,7 @@
 use std::path::Path;
 
 use foldline::count::counter::{Counter, count_transcript};
+use foldline::count::framing::Beside;
 use foldline::count::models::{ModelCounter, lookup};
 use foldline::count::tools::{Value, read_tools};
 use foldline::formats::{Format, read_messages};
@@ -28,7 +29,7 @@ fn the_recorded_sample() {
     let bytes = std::fs::read(path).unwrap();
     let checked =
         with_document(&bytes, |cases| (0..cases.len()).map(|i| check(&cases.item(i).unwrap())).count());
-    assert_eq!(checked.unwrap(), 24);
+    assert_eq!(checked.unwrap(), 37);
 }
 
 fn check(case: &JsonNode<'_>) {
@@ -38,7 +39,7 @@ fn check(case: &JsonNode<'_>) {
     let transcript = read_messages(&field(case, "messages"), format, false).unwrap();
     let mut counts = count_transcript(&counter, &transcript, &mut || true).unwrap();
     let tools = read_tools(&field(case, "tools")).unwrap();
-    let (tokens, trust) = counter.count_tools(&tools, &transcript, &mut || true).unwrap();
+    let (tokens, trust) = counter.count_tools(&tools, Beside::of(&transcript), &mut || true).unwrap();
     counts.add_overhead(tokens, trust).unwrap();
     let reported = number(&Value::read(&field(case, "reported")).unwrap());
     let within = number(&Value::read(&field(case, "within")).unwrap());

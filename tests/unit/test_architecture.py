@@ -33,10 +33,11 @@ MAY_IMPORT = {
     "picture": set(),
     "transcript": {"error", "node", "picture"},
     **dict.fromkeys(MIDDLE, BASE),
+    "tally": BASE | {"formats", "count"},
     "plan": BASE | MIDDLE,
     "apply": BASE | MIDDLE | {"plan"},
-    "batch": BASE | MIDDLE | {"plan", "apply"},
-    "python": BASE | MIDDLE | {"plan", "apply", "batch"},
+    "batch": BASE | MIDDLE | {"tally", "plan", "apply"},
+    "python": BASE | MIDDLE | {"tally", "plan", "apply", "batch"},
 }
 """What each top-level module of the crate may import, itself aside."""
 

@@ -61,6 +61,16 @@ def test_what_a_length_under_counts_twice_is_counted(kind: str) -> None:
 
 def test_the_error_bound_is_a_share() -> None:
     assert 0.05 < AUTO_ERROR_BOUND < 0.25
+    assert AUTO.error_bound == AUTO_ERROR_BOUND
+
+
+def test_counts_carry_the_error_bound_where_all_of_them_was_measured() -> None:
+    plain = [{"role": "user", "content": PROSE}]
+    assert AUTO.count_messages(plain).error_bound == AUTO_ERROR_BOUND
+    assert AUTO.count_messages([{"role": "user", "content": [{"type": "x"}]}]).error_bound is None
+    assert AUTO.count_messages(plain, [{"type": "function", "function": {"name": "go"}}]).error_bound is not None
+    assert AUTO.count_messages(plain, [{"type": "web_search"}]).error_bound is None
+    assert CHARS4.count_messages(plain).error_bound is None
 
 
 def test_it_is_an_estimate_with_a_name() -> None:

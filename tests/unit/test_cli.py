@@ -211,6 +211,32 @@ def test_what_stands_beside_messages_is_counted_apart(foldline: Foldline, tmp_pa
     assert record["tokens"] + record["tokens_beside"] == counter.count_messages(CHAT, tools).total
 
 
+def test_requests_of_every_provider_count_check_and_fold(foldline: Foldline, tmp_path: Path) -> None:
+    text = "Read it again. " * 60
+    items = [
+        {"role": "user", "content": text},
+        {"type": "reasoning", "summary": []},
+        {"role": "assistant", "content": "A"},
+    ]
+    contents = [{"role": role, "parts": [{"text": text}]} for role in ("user", "model", "user")]
+    requests = {
+        "openai_responses": {"model": "gpt-5", "instructions": "Be brief.", "input": items, "tools": []},
+        "gemini": {"systemInstruction": {"parts": [{"text": "Be brief."}]}, "contents": contents},
+    }
+    for format, request in requests.items():
+        path = write(tmp_path / f"{format}.jsonl", request)
+        [record] = foldline("count", path, "--json").records
+        assert (record["format"], record["messages"]) == (format, 3)
+        assert record["tokens_beside"] > 0
+        [verdict] = foldline("check", path, "--json").records
+        assert (verdict["provider"], verdict["problems"]) == ({"gemini": "gemini"}.get(format, "responses"), [])
+        answer = foldline("compact", path, "--keep-messages", "1", "--summary-tokens", "150", "--out", tmp_path / "out")
+        assert answer.code == 0
+        folded = json.loads((tmp_path / "out" / path.name).read_text(encoding="utf-8"))
+        assert (folded["format"], len(folded["messages"])) == (format, 2 if format == "gemini" else 3)
+        assert foldline("check", tmp_path / "out" / path.name).code == 0
+
+
 def test_count_without_a_terminal_prints_lines_with_tabs_and_a_sum(foldline: Foldline, tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", *({"id": name, "messages": CHAT} for name in ("a", "b")))
     lines = [line.split("\t") for line in foldline("count", path).out.splitlines()]

@@ -957,7 +957,7 @@ def test_analyze_tells_how_messages_hang_together() -> None:
     }
 
 
-@pytest.mark.parametrize("provider", ["", "OpenAI", "gemini", CANARY])
+@pytest.mark.parametrize("provider", ["", "OpenAI", "cohere", CANARY])
 def test_an_unknown_provider_is_a_config_error(provider: str) -> None:
     with pytest.raises(ConfigError) as caught:
         fl.validate(talk(2), provider)

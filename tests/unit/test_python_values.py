@@ -170,7 +170,7 @@ def test_a_mapping_that_is_no_dict_is_refused_not_guessed_at(operation: Operatio
 
 
 @pytest.mark.parametrize("operation", READING, indirect=True)
-@pytest.mark.parametrize("format", ["", "OPENAI_CHAT", "gemini", CANARY])
+@pytest.mark.parametrize("format", ["", "OPENAI_CHAT", "cohere", CANARY])
 def test_an_unknown_format_is_a_config_error(operation: Operation, format: str) -> None:
     with pytest.raises(fl.errors.ConfigError) as caught:
         operation([user("a")], format)
@@ -214,7 +214,7 @@ UNKNOWN_PARTS = [
 ]
 
 
-@pytest.mark.parametrize("format", ["openai_chat", "anthropic", "pi"])
+@pytest.mark.parametrize("format", ["openai_chat", "openai_responses", "anthropic", "pi"])
 @pytest.mark.parametrize("part", UNKNOWN_PARTS, ids=[json.dumps(part) for part in UNKNOWN_PARTS])
 def test_an_unknown_part_counts_as_its_json_text_and_makes_the_count_estimated(part: Any, format: str) -> None:
     counts = O200K.count_messages([user([part])], format=format)
@@ -515,8 +515,30 @@ PLACES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     ),
     "a pi result": ("pi", lambda value: {"role": "toolResult", "toolCallId": "a", "content": value}),
     "an unknown pi part": ("pi", user),
+    "arguments of an item": (
+        "openai_responses",
+        lambda value: {"type": "function_call", "call_id": "a", "name": "go", "arguments": value},
+    ),
+    "a part of an output": (
+        "openai_responses",
+        lambda value: {"type": "function_call_output", "call_id": "a", "output": value},
+    ),
+    "an unknown item": ("openai_responses", lambda value: {"type": "strange", "v": value}),
+    "a part of an item": ("openai_responses", user),
+    "args": ("gemini", lambda value: {"role": "model", "parts": [{"functionCall": {"name": "go", "args": value}}]}),
+    "a response": (
+        "gemini",
+        lambda value: {"role": "user", "parts": [{"functionResponse": {"name": "go", "response": value}}]},
+    ),
+    "an unknown part of a turn": ("gemini", lambda value: {"role": "user", "parts": value}),
 }
+AROUND_IT = {"redacted thinking", "an unknown item"}
+"""Where the JSON of what is around the value counts too."""
+
 INSIDE_A_PART = {
+    "a part of an output",
+    "a part of an item",
+    "an unknown part of a turn",
     "a call without function",
     "a result's block",
     "an unknown part",
@@ -532,7 +554,7 @@ INSIDE_A_PART = {
 def at(place: str, levels: int, nest: Callable[[int], Any]) -> Any:
     """A message with a value that is nested so deep, the part around it included where there is one."""
     make = PLACES[place][1]
-    if place == "redacted thinking":
+    if place in AROUND_IT:
         return make(nest(levels - 1))
     if place in INSIDE_A_PART:
         return make([{"type": "strange", "v": nest(levels - 1)}])

@@ -429,14 +429,55 @@ def test_pi_messages_count_and_plan(shelf: Shelf) -> None:
     assert (plan.format, plan.cut) == ("pi", 3)
 
 
+# --- Requests to Responses and to Gemini -------------------------------------------------------------
+
+ITEM = {"type": "function_call", "call_id": "a", "name": "go", "arguments": "{}"}
+OUTPUT = {"type": "function_call_output", "call_id": "a", "output": "done"}
+CONTENT = {"role": "user", "parts": [{"text": "hi"}]}
+
+REQUESTS = [
+    ({"model": "m", "input": [{"role": "user", "content": "hi"}], "instructions": "Be brief."}, "openai_responses", 1),
+    ({"model": "m", "input": "hi", "tools": []}, "openai_responses", 1),
+    ({"body": {"model": "m", "input": [ITEM, OUTPUT]}}, "openai_responses", 2),
+    ({"messages": [ITEM, OUTPUT]}, "openai_responses", 2),
+    ({"model": "m", "input": [{"role": "tool", "tool_call_id": "a", "content": "b"}]}, "openai_chat", 1),
+    ({"contents": [CONTENT], "systemInstruction": {"parts": [{"text": "Be brief."}]}}, "gemini", 1),
+    ({"body": {"contents": [{"parts": [{"text": "hi"}]}]}}, "gemini", 1),
+    ({"contents": []}, "gemini", 0),
+    ({"format": "gemini", "messages": []}, "gemini", 0),
+]
+
+
+@pytest.mark.parametrize(("value", "format", "count"), REQUESTS, ids=str)
+def test_requests_are_read_as_they_were_sent(shelf: Shelf, value: Any, format: str, count: int) -> None:
+    transcript = shelf.read_one(lines([value]))
+    assert (transcript.format, len(transcript.messages)) == (format, count)
+    body = value.get("body", value)
+    given = next(body[key] for key in ("messages", "input", "contents") if key in body)
+    assert transcript.messages == ([{"role": "user", "content": given}] if isinstance(given, str) else given)
+    beside = {"instructions", "systemInstruction", "tools", "model"}
+    assert {key: transcript.meta[key] for key in beside & set(body)} == {key: body[key] for key in beside & set(body)}
+
+
+def test_items_one_a_line_are_one_conversation(shelf: Shelf) -> None:
+    items = [{"role": "user", "content": "hi"}, {"type": "reasoning", "id": "r", "summary": []}, ITEM, OUTPUT]
+    transcript = shelf.read_one(lines(items))
+    assert (transcript.format, transcript.messages) == ("openai_responses", items)
+
+
+def test_a_list_of_two_dialects_names_both(shelf: Shelf) -> None:
+    assert shelf.read(lines([{"messages": [ITEM, CONTENT]}])) == []
+    (problem,) = shelf.problems
+    assert (problem.code, problem.index) == ("ambiguous_format", 1)
+    assert "openai_responses" in problem.detail
+    assert "gemini" in problem.detail
+
+
 # --- What is not read --------------------------------------------------------------------------------
 
 UNSUPPORTED = [
     ({"type": "session_meta", "payload": {"id": "x"}}, "Codex"),
-    ({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}, "Gemini"),
-    ({"body": {"contents": []}}, "Gemini"),
-    ({"model": "m", "input": "hi"}, "Responses"),
-    ({"messages": [{"type": "function_call", "call_id": "a"}]}, "no role"),
+    ({"messages": [{"type": "user", "content": "hi"}]}, "no role"),
 ]
 
 

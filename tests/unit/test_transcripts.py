@@ -71,6 +71,40 @@ def check(counted: fl.TranscriptCounts, talks: list[Any], counter: fl.TokenCount
 
 # --- The counts --------------------------------------------------------------------------------------
 
+REQUESTS: dict[str, tuple[dict[str, Any], list[dict[str, Any]], str]] = {
+    "items": (
+        {"model": "m", "input": [user("hi"), {"type": "reasoning", "summary": []}]},
+        [user("hi"), {"type": "reasoning", "summary": []}],
+        "openai_responses",
+    ),
+    "plain input": ({"body": {"model": "m", "input": [user("hi")]}}, [user("hi")], "openai_responses"),
+    "one text": ({"model": "m", "input": "hi there"}, [user("hi there")], "openai_responses"),
+    "one text of another dialect": (
+        {"model": "m", "input": "hi there", "format": "anthropic"},
+        [user("hi there")],
+        "anthropic",
+    ),
+    "a text under another key": ({"messages": [], "input": "hi"}, [], "openai_chat"),
+    "contents": ({"contents": [{"parts": [{"text": "hi"}]}]}, [{"parts": [{"text": "hi"}]}], "gemini"),
+    "chat under input": (
+        {"input": [user("hi"), openai_call(), openai_result()]},
+        [user("hi"), openai_call(), openai_result()],
+        "openai_chat",
+    ),
+}
+
+
+@pytest.mark.parametrize("spec", ["o200k_base", "chars/4", "utf16/4+2", "auto"])
+@pytest.mark.parametrize(("request_", "messages", "format"), REQUESTS.values(), ids=REQUESTS)
+def test_the_place_of_messages_in_a_request_speaks_for_a_dialect(
+    request_: dict[str, Any], messages: list[dict[str, Any]], format: str, spec: str
+) -> None:
+    counter = fl.TokenCounter(spec)
+    for transcripts in ([request_], lines_of([request_])):
+        check(counter.count_transcripts(transcripts), [messages], counter, format=format)
+        check(counter.count_transcripts(transcripts, format=format), [messages], counter, format=format)
+
+
 SPECS: list[Any] = ["o200k_base", "chars/4", "utf16/4+2", "auto", len]
 
 
@@ -363,7 +397,7 @@ BAD_LINES: dict[str, tuple[bytes, str, type[FoldlineError]]] = {
     "a second byte order mark": (b"\xef\xbb\xbf[]", "bad_json", MessageError),
     "one message": (json.dumps(user(CANARY)).encode(), "loose_message", MessageError),
     "an entry of a session": (b'{"type": "session", "cwd": "x"}', "session_entry", MessageError),
-    "another form": (b'{"contents": []}', "unsupported_format", MessageError),
+    "another form": (b'{"type": "session_meta", "payload": {}}', "unsupported_format", MessageError),
     "something else": (b'{"a": 1}', "unknown_record", MessageError),
     "a number": (b"5", "unknown_record", MessageError),
     "no role": (b'[{"role": "user", "content": ""}, {"content": 1}]', "missing_role", MessageError),

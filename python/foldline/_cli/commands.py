@@ -18,10 +18,19 @@ import click
 from foldline._cli.compacting import COUNTS, FileReport, compact_file, output_names, totals, write_manifest
 from foldline._cli.options import PATHS, Folding, counter_options, folding_options, json_option, make_counter
 from foldline._cli.reporting import Column, Reporter, Stop, Table, printable, write_json
-from foldline._cli.sources import STDIN, OnProblem, Source, find_sources, transcripts
+from foldline._cli.sources import (
+    STDIN,
+    OnProblem,
+    Source,
+    find_sources,
+    system_beside,
+    tools_beside,
+    transcripts,
+)
 from foldline._core import Plan, TokenCounter, __version__
 from foldline.errors import FoldlineError, StoreError
 from foldline.planning import Infeasible, analyze, validate
+from foldline.reading import FORMATS
 from foldline.summarizers import Extractive
 from foldline.typing import Problem, StoredTranscript
 
@@ -31,9 +40,14 @@ _INTERRUPTED = 130
 _PIPE_CLOSED = 141
 
 #: Whose rules a dialect is judged by; others are judged by how calls and results go together.
-_PROVIDERS = {"openai_chat": "openai", "anthropic": "anthropic"}
+_PROVIDERS = {
+    "openai_chat": "openai",
+    "openai_responses": "responses",
+    "anthropic": "anthropic",
+    "gemini": "gemini",
+}
 
-_FORMATS = ("auto", "openai_chat", "anthropic", "pi")
+_FORMATS = ("auto", *FORMATS)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -172,12 +186,10 @@ def count(
 def _counted(transcript: StoredTranscript, counter: TokenCounter, format: str) -> dict[str, Any]:
     messages = transcript.messages
     counts = counter.count_messages(messages, format=format)
-    tools, system = transcript.meta.get("tools"), transcript.meta.get("system")
+    head, tools = system_beside(transcript), tools_beside(transcript)
     whole = counts.total
-    if tools or system:
-        head = [{"role": "system", "content": system}] if system else []
-        given = tools if isinstance(tools, list) else None
-        whole = counter.count_messages([*head, *messages], given, format=format).total
+    if tools or head:
+        whole = counter.count_messages([*head, *messages], tools or None, format=format).total
     return {
         "id": transcript.id,
         "format": format,
@@ -355,7 +367,7 @@ def _begin(out: Path, options: Mapping[str, Any]) -> None:
 
 @_cli.command()
 @_paths_argument
-@click.option("--provider", type=click.Choice(["openai", "anthropic"]), help="Judge by the rules of this API.")
+@click.option("--provider", type=click.Choice(sorted(_PROVIDERS.values())), help="Judge by the rules of this API.")
 @click.option("--strict", is_flag=True, help="Stop at the first problem.")
 @json_option
 def check(paths: tuple[str, ...], provider: str | None, strict: bool, as_json: bool) -> int:

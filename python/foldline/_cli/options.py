@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from foldline._cli.sources import system_beside, tools_beside
 from foldline._core import Plan, TokenCounter
 from foldline.errors import ConfigError, FoldlineError
 from foldline.planning import (
@@ -190,10 +191,8 @@ class Folding:
         summaries that an agent's own compaction left are earlier summaries.
         """
         meta, count = transcript.meta, len(transcript.messages)
-        tools, system = meta.get("tools"), meta.get("system")
-        beside = list(tools) if isinstance(tools, list) else []
-        if isinstance(system, (str, list)) and system:
-            beside.append({"system": system})
+        beside = tools_beside(transcript)
+        beside += [{"system": message.get("content", message.get("parts"))} for message in system_beside(transcript)]
         summaries = meta.get("summaries")
         earlier = [i for i in summaries if isinstance(i, int) and 0 <= i < count] if isinstance(summaries, list) else []
         return {

@@ -14,33 +14,38 @@
 //!                                           n   exact    <=1%     p50     p75     p90     max
 //! openai, text                             18    100%    100%    0.0%    0.0%    0.0%    0.0%
 //! openai, calls and tools                  38     95%    100%    0.0%    0.0%    0.0%    1.0%
+//! openai_responses, text                   14     86%    100%    0.0%    0.0%    0.3%    0.7%
+//! openai_responses, calls and tools        34     79%     97%    0.0%    0.0%    0.8%    3.9%
 //! anthropic, text                          13     46%     46%    3.8%    4.0%    9.8%   12.9%
 //! anthropic, calls and tools               26     50%     65%    0.1%    7.8%   13.3%   24.4%
-//! gemini, text                             29     14%     14%   10.5%   12.5%   17.9%   50.0%
-//! gemini, calls and tools                  70      0%     11%    4.9%    9.1%   10.4%   50.3%
+//! gemini, text                             24     71%     75%    0.0%    2.5%   16.5%   50.0%
+//! gemini, calls and tools                  70     23%     40%    3.5%    7.1%    7.3%   47.9%
 //! Claude Code, turns of 300 and more      768      1%     14%    4.8%   11.1%   27.0%  132.5%
 //! Claude Code, whole sessions              18      0%     33%    3.0%    7.7%   19.0%   37.0%
 //! whole sessions, fitted to the others     18      0%     22%    3.2%    7.6%   19.1%   36.8%
 //! ```
 //!
 //! Columns: requests or turns, how many are exact, how many within 1 %, percentiles of the relative error. Left out is
-//! what messages and tools do not say: files, response schemas, tools of the provider, thinking parameters (29 for
-//! Claude, whose API also drops earlier thinking), thoughts that Gemini brings back. Most of Gemini's requests of text
-//! have 6 to 15 tokens: 17.9 % of these is 2 tokens. What Claude Code injects without logging it is in the sessions,
-//! so that their counts are rather too low.
+//! what messages and tools do not say: files, response schemas, tools of the provider, responses that are stored there,
+//! encrypted reasoning and compactions, thinking parameters (29 for Claude, whose API also drops earlier thinking),
+//! thoughts that Gemini brings back. Most of Gemini's requests of text have 2 to 15 tokens: 16.5 % of these is 2 tokens.
+//! What Claude Code injects without logging it is in the sessions, so that their counts are rather too low.
 
+mod encrypted;
+mod responses;
 mod table;
 mod trust;
 
+pub use encrypted::encrypted_tokens;
 pub use table::Family;
 pub use trust::Trust;
 
-use super::counter::{GoOn, MessageView, PartView};
+use super::counter::{Counter, GoOn, MessageView, PartView};
 use super::media::PictureRule;
 use super::tools::{Tool, namespace};
 use crate::error::Result;
 use crate::picture::Picture;
-use crate::transcript::{Framing, PartKind, PieceKind, Role, Transcript};
+use crate::transcript::{Framing, Part, PartKind, PieceKind, Role, Transcript};
 
 /// How tool schemas are written before they are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +88,10 @@ pub struct FramingCost {
     pub message: u32,
     /// Instead of it for a system or developer message.
     pub system: u32,
+    /// Instead of it for a message of the model.
+    pub assistant: u32,
+    /// Instead of it for what stands by itself and is no text: a call, a result, reasoning (Responses).
+    pub item: u32,
     /// For the name of a participant.
     pub name: u32,
     /// For a tool call.
@@ -103,13 +112,97 @@ pub struct FramingCost {
     pub calls: Trust,
 }
 
+/// What stands around the texts of a message, as far as it costs anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Around {
+    /// Who speaks.
+    pub role: Role,
+    /// Tool calls.
+    pub calls: u32,
+    /// Tool results.
+    pub results: u32,
+    /// Parts that name a participant.
+    pub names: u32,
+    /// Tokens of its pictures.
+    pub pictures: u32,
+    /// Tokens of what in it is encrypted.
+    pub encrypted: u32,
+    /// Whether there is anything beside calls, results and reasoning.
+    pub has_text: bool,
+}
+
+impl Around {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new(role: Role) -> Self {
+        Around { role, calls: 0, results: 0, names: 0, pictures: 0, encrypted: 0, has_text: false }
+    }
+
+    /// Notes a part.
+    pub fn add_part(&mut self, kind: PartKind) {
+        match kind {
+            PartKind::ToolCall => self.calls += 1,
+            PartKind::ToolResult => self.results += 1,
+            PartKind::Reasoning => {}
+            _ => self.has_text = true,
+        }
+    }
+
+    /// What stands around a message.
+    #[must_use]
+    pub fn of(message: &MessageView<'_>, cost: &FramingCost) -> Self {
+        let transcript = message.transcript;
+        let mut around = Around::new(transcript.messages[message.index].role);
+        for (at, view) in transcript.part_range(message.index).zip(message.parts()) {
+            let (PartView::Original(part) | PartView::Replaced(part, _)) = view;
+            around.add_part(part.kind);
+            around.encrypted = around.encrypted.saturating_add(encrypted::of_part(transcript, part));
+            if let (PartView::Original(part), true) = (view, part.images > 0) {
+                let known = transcript.pictures_of(at);
+                let unknown = std::iter::repeat(Picture::default());
+                let all = known.chain(unknown).take(part.images as usize);
+                around.pictures =
+                    all.fold(around.pictures, |sum, picture| sum.saturating_add(cost.of_picture(picture)));
+            }
+            let pieces = transcript.pieces_of(part);
+            around.names += u32::from(pieces.iter().any(|piece| piece.kind == PieceKind::ParticipantName));
+        }
+        around
+    }
+}
+
+/// What of the messages matters to tool schemas that stand beside them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beside {
+    /// The dialect.
+    pub framing: Framing,
+    /// Whether the first message is a system or developer message.
+    pub begins_with_system: bool,
+}
+
+impl Beside {
+    /// Messages of which the first, if there is one, has this role.
+    #[must_use]
+    pub fn new(framing: Framing, first: Option<Role>) -> Self {
+        Beside { framing, begins_with_system: matches!(first, Some(Role::System | Role::Developer)) }
+    }
+
+    /// The messages of a transcript.
+    #[must_use]
+    pub fn of(transcript: &Transcript) -> Self {
+        Beside::new(transcript.framing, transcript.messages.first().map(|message| message.role))
+    }
+}
+
 impl FramingCost {
     /// What an encoding adds around messages of this dialect, where no model is known.
     #[must_use]
     pub fn of(framing: Framing) -> Self {
         match framing {
             Framing::OpenAiChat => Self::OPENAI_CHAT,
+            Framing::OpenAiResponses => Self::OPENAI_RESPONSES,
             Framing::Anthropic => Self::ANTHROPIC,
+            Framing::Gemini => Self::GEMINI_CONTENTS,
             Framing::Unframed => Self::NONE,
         }
     }
@@ -122,44 +215,47 @@ impl FramingCost {
 
     /// What goes around one message, but for repeated names, whose price is a matter of the counter.
     #[must_use]
-    pub fn of_message(&self, message: &MessageView<'_>) -> u32 {
-        let transcript = message.transcript;
-        let mut total = match transcript.messages[message.index].role {
+    pub fn of_message(&self, around: &Around) -> u32 {
+        let mut total = self.of_role(around);
+        total = total.saturating_add(self.result * around.results + self.name * around.names);
+        total = total.saturating_add(around.pictures).saturating_add(around.encrypted);
+        total.saturating_add(self.call * around.calls + self.parallel * around.calls.saturating_sub(1))
+    }
+
+    /// What a picture costs.
+    #[must_use]
+    pub fn of_picture(&self, picture: Picture) -> u32 {
+        self.pictures.map_or(0, |rule| rule.tokens(picture))
+    }
+
+    /// What goes around a message, whatever is in it.
+    fn of_role(&self, around: &Around) -> u32 {
+        match around.role {
             Role::System | Role::Developer => self.system,
+            Role::Assistant | Role::Tool if !around.has_text => self.item,
+            Role::Assistant => self.assistant,
             _ => self.message,
-        };
-        let mut calls = 0;
-        for (at, view) in transcript.part_range(message.index).zip(message.parts()) {
-            let (PartView::Original(part) | PartView::Replaced(part, _)) = view;
-            match part.kind {
-                PartKind::ToolCall => calls += 1,
-                PartKind::ToolResult => total += self.result,
-                _ => {}
-            }
-            if let (PartView::Original(part), true, Some(rule)) = (view, part.images > 0, self.pictures) {
-                let known = transcript.pictures_of(at);
-                let unknown = std::iter::repeat(Picture::default());
-                let all = known.chain(unknown).take(part.images as usize);
-                total = all.fold(total, |total, picture| total.saturating_add(rule.tokens(picture)));
-            }
-            if self.name > 0 {
-                let pieces = transcript.pieces_of(part);
-                let names = pieces.iter().filter(|piece| piece.kind == PieceKind::ParticipantName).count();
-                total += self.name * u32::from(names > 0);
-            }
         }
-        total + self.call * calls + self.parallel * calls.saturating_sub(1)
     }
 
     /// How far counts of these messages can be trusted.
     #[must_use]
     pub fn trust(&self, transcript: &Transcript) -> Trust {
+        let is_call = |part: &Part| matches!(part.kind, PartKind::ToolCall | PartKind::ToolResult);
+        self.trust_in(
+            transcript.parts.iter().any(is_call),
+            transcript.messages.iter().any(|message| message.is_estimated),
+        )
+    }
+
+    /// The same, by what is among the messages: calls or results, anything that can only be estimated.
+    #[must_use]
+    pub fn trust_in(&self, has_calls: bool, is_estimated: bool) -> Trust {
         let mut trust = self.text;
-        if transcript.parts.iter().any(|part| matches!(part.kind, PartKind::ToolCall | PartKind::ToolResult))
-        {
+        if has_calls {
             trust = trust.and(self.calls);
         }
-        if transcript.messages.iter().any(|message| message.is_estimated) {
+        if is_estimated {
             trust = trust.and(Trust::ESTIMATED);
         }
         trust
@@ -173,7 +269,7 @@ impl FramingCost {
     pub fn of_tools(
         &self,
         tools: &[Tool],
-        transcript: &Transcript,
+        beside: Beside,
         go_on: GoOn<'_>,
         mut count: impl FnMut(&str, GoOn<'_>) -> Result<u64>,
     ) -> Result<(u64, Trust)> {
@@ -203,10 +299,8 @@ impl FramingCost {
             encoded += count(&tool.json, go_on)?;
             trust = trust.and(Trust::ESTIMATED);
         }
-        let mut fixed = match transcript.messages.first().map(|message| message.role) {
-            Some(Role::System | Role::Developer) => i64::from(cost.request_with_system),
-            _ => i64::from(cost.request),
-        };
+        let fixed = if beside.begins_with_system { cost.request_with_system } else { cost.request };
+        let mut fixed = i64::from(fixed);
         fixed += i64::from(cost.tool) * i64::try_from(shown.len()).unwrap_or(i64::MAX / 2);
         if functions().any(super::tools::Function::is_parameterless) {
             fixed += i64::from(cost.parameterless);
@@ -225,18 +319,31 @@ pub fn scaled(tokens: u64, permille: u32) -> u64 {
 /// Tokens of a message: its texts, the repeated names of called tools, and what goes around them.
 ///
 /// # Errors
-/// Those of `count`.
-pub fn message_tokens(
+/// Those of the counter.
+pub fn message_tokens<'a>(
+    counter: &(impl Counter + ?Sized),
     cost: &FramingCost,
-    permille: u32,
-    message: &MessageView<'_>,
+    texts: impl Iterator<Item = (PieceKind, &'a str)> + Clone,
+    around: &Around,
     go_on: GoOn<'_>,
-    mut count: impl FnMut(&str, GoOn<'_>) -> Result<u64>,
 ) -> Result<u64> {
-    let mut encoded = 0;
-    for (kind, text) in message.texts() {
-        let times = if kind == PieceKind::CallName { 1 + u64::from(cost.call_names) } else { 1 };
-        encoded += times * count(text, go_on)?;
-    }
-    Ok(scaled(encoded, permille) + u64::from(cost.of_message(message)))
+    // What is encrypted has its price in `around`.
+    let texts = texts.filter(|(kind, _)| *kind != PieceKind::Encrypted);
+    let recall = counter.recall();
+    let known = recall.and_then(|recall| Some((recall, recall.texts(texts.clone(), cost.call_names)?)));
+    let encoded = match known.and_then(|(recall, key)| recall.find(key)) {
+        Some(tokens) => tokens,
+        None => {
+            let mut tokens = 0;
+            for (kind, text) in texts {
+                let times = if kind == PieceKind::CallName { 1 + u64::from(cost.call_names) } else { 1 };
+                tokens += times * counter.count_encoded(text, go_on)?;
+            }
+            if let Some((recall, key)) = known {
+                recall.keep(key, tokens);
+            }
+            tokens
+        }
+    };
+    Ok(scaled(encoded, counter.permille()) + u64::from(cost.of_message(around)))
 }

@@ -6,6 +6,7 @@
 
 use super::{FramingCost, ToolText, ToolsCost, Trust};
 use crate::count::media::PictureRule;
+use crate::transcript::Framing;
 
 /// Models that are framed alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,10 +57,17 @@ impl Family {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, family)| *family)
     }
 
-    /// Its row; `None` for [`Family::Plain`].
+    /// Its row for messages of a dialect; `None` for [`Family::Plain`]. OpenAI writes the items of Responses another
+    /// way than chat messages; elsewhere it is the model that they will be sent to that counts.
     #[must_use]
-    pub fn cost(self) -> Option<FramingCost> {
+    pub fn cost(self, framing: Framing) -> Option<FramingCost> {
         match self {
+            Family::Gpt4o if framing == Framing::OpenAiResponses => Some(FramingCost::RESPONSES_GPT_4O),
+            Family::Gpt5 if framing == Framing::OpenAiResponses => Some(FramingCost::RESPONSES_GPT_5),
+            Family::Gpt6 if framing == Framing::OpenAiResponses => Some(FramingCost::RESPONSES_GPT_6),
+            Family::Gpt4 | Family::GptOss if framing == Framing::OpenAiResponses => {
+                Some(FramingCost::RESPONSES_FITTED)
+            }
             Family::Gpt4o => Some(FramingCost::OPENAI_GPT_4O),
             Family::Gpt5 => Some(FramingCost::OPENAI_GPT_5),
             Family::Gpt4 => Some(FramingCost::OPENAI_GPT_4),
@@ -122,6 +130,8 @@ impl FramingCost {
     pub const NONE: FramingCost = FramingCost {
         request: 0,
         message: 0,
+        assistant: 0,
+        item: 0,
         system: 0,
         name: 0,
         call: 0,
@@ -138,6 +148,8 @@ impl FramingCost {
     pub const OPENAI_CHAT: FramingCost = FramingCost {
         request: 3,
         message: 4,
+        assistant: 4,
+        item: 4,
         system: 4,
         name: 1,
         pictures: Some(GPT_4O_TILES),
@@ -150,6 +162,8 @@ impl FramingCost {
     pub const ANTHROPIC: FramingCost = FramingCost {
         request: 3,
         message: 4,
+        assistant: 4,
+        item: 4,
         system: 4,
         call: 38,
         result: 18,
@@ -209,6 +223,8 @@ impl FramingCost {
     pub const CLAUDE: FramingCost = FramingCost {
         request: 4,
         message: 3,
+        assistant: 3,
+        item: 3,
         system: 0,
         call: 42,
         result: 34,
@@ -230,6 +246,8 @@ impl FramingCost {
     /// Claude 4.7 and later. Few requests, 2026-11: 6 for one message (opus-5), 13 for four (opus-4-8).
     pub const CLAUDE_4_7: FramingCost = FramingCost {
         message: 2,
+        assistant: 2,
+        item: 2,
         pictures: Some(PictureRule::ClaudePatches),
         tools: ToolsCost {
             permille: 1930,
@@ -243,26 +261,37 @@ impl FramingCost {
         ..Self::CLAUDE
     };
 
-    /// Gemini. Requests, 2026-11: text and 0 to 2; names of calls once more, in the result. Thoughts that a signature
-    /// brings back are charged again and cannot be counted. Tools: name, description and the strings of the schema; a
-    /// `parameters_json_schema` as JSON.
+    /// Gemini. Requests, 2026-11: text, 2 for a system instruction and about 1 for a turn of the model; names of calls
+    /// once more, in the response. What a signature brings back of thoughts is charged again and cannot be counted.
+    /// Tools: name, description and the strings of the schema; a `parameters_json_schema` as JSON with blanks.
     pub const GEMINI: FramingCost = FramingCost {
-        request: 1,
+        system: 2,
+        assistant: 1,
         call: 3,
         call_names: 1,
-        result: 3,
+        result: 4,
         pictures: Some(PictureRule::Flat(1120)),
         tools: ToolsCost {
             text: ToolText::Texts,
-            permille: 1150,
+            permille: 1050,
             request: 0,
             request_with_system: 0,
-            tool: 1,
+            tool: 0,
             parameterless: 0,
             trust: GEMINI,
         },
         text: GEMINI,
         calls: GEMINI,
         ..Self::NONE
+    };
+
+    /// Gemini contents under an encoding, no model known.
+    pub const GEMINI_CONTENTS: FramingCost = FramingCost {
+        call_names: 0,
+        pictures: Some(PictureRule::GeminiTiles),
+        tools: ToolsCost { trust: Trust::FITTED, ..Self::GEMINI.tools },
+        text: Trust::FITTED,
+        calls: Trust::FITTED,
+        ..Self::GEMINI
     };
 }

@@ -2,7 +2,7 @@
 
 use crate::count::counter::CountKind;
 
-/// A kind, and for calibrated numbers how far off they were when they were measured.
+/// A kind, and how far off numbers were when they were measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trust {
     /// The kind.
@@ -30,16 +30,13 @@ impl Trust {
     /// The trust in a sum: that of its least certain part.
     #[must_use]
     pub fn and(self, other: Trust) -> Trust {
-        let kind = self.kind.max(other.kind);
-        let error_permille = match (kind, self.kind, other.kind) {
-            (CountKind::Calibrated, CountKind::Calibrated, CountKind::Calibrated) => {
-                self.error_permille.zip(other.error_permille).map(|(a, b)| a.max(b))
-            }
-            (CountKind::Calibrated, CountKind::Calibrated, _) => self.error_permille,
-            (CountKind::Calibrated, _, _) => other.error_permille,
-            _ => None,
+        let error_permille = match (self.kind, other.kind) {
+            (CountKind::Exact, _) => other.error_permille,
+            (_, CountKind::Exact) => self.error_permille,
+            // Known only where both are.
+            _ => self.error_permille.zip(other.error_permille).map(|(a, b)| a.max(b)),
         };
-        Trust { kind, error_permille }
+        Trust { kind: self.kind.max(other.kind), error_permille }
     }
 
     /// The relative error as a fraction.
@@ -56,12 +53,18 @@ mod tests {
     #[test]
     fn a_sum_is_as_good_as_its_worst_part() {
         let (one, five) = (Trust::within(10), Trust::within(50));
+        let guess = Trust { kind: CountKind::Estimated, error_permille: Some(143) };
         let cases = [
             (Trust::EXACT, Trust::EXACT, Trust::EXACT),
             (Trust::EXACT, one, one),
             (one, five, five),
             (one, Trust::FITTED, Trust::FITTED),
             (one, Trust::ESTIMATED, Trust::ESTIMATED),
+            (guess, Trust::EXACT, guess),
+            (guess, one, guess),
+            (guess, Trust::within(200), Trust { error_permille: Some(200), ..guess }),
+            (guess, Trust::FITTED, Trust::ESTIMATED),
+            (guess, Trust::ESTIMATED, Trust::ESTIMATED),
             (Trust::EXACT, Trust::ESTIMATED, Trust::ESTIMATED),
         ];
         for (a, b, expected) in cases {

@@ -1,13 +1,12 @@
 //! The counter of a model: its encoding, the factor of its family, and its family's framing.
 
 use super::Model;
-use crate::count::counter::{CountKind, Counter, GoOn, MessageView, tokens_u32};
+use crate::count::counter::{CountKind, Counter, GoOn};
 use crate::count::exact::ExactCounter;
-use crate::count::framing::{Family, FramingCost, Trust, message_tokens, scaled};
+use crate::count::framing::{Family, FramingCost, Trust, scaled};
 use crate::count::media::PictureRule;
-use crate::count::tools::Tool;
 use crate::error::Result;
-use crate::transcript::{Framing, Transcript};
+use crate::transcript::Framing;
 
 /// Counts as a model does: exactly where its encoding is public, calibrated where it is not.
 #[derive(Clone, Copy)]
@@ -43,20 +42,17 @@ impl Counter for ModelCounter {
         Ok(counted.map(|tokens| scaled(tokens, self.permille)).filter(|&tokens| tokens <= limit))
     }
 
-    fn count_message(&self, message: &MessageView<'_>, go_on: GoOn<'_>) -> Result<u32> {
-        let cost = self.framing(message.transcript.framing);
-        let count = |text: &str, go_on: GoOn<'_>| self.encoding.count(text, go_on);
-        tokens_u32(message_tokens(&cost, self.permille, message, go_on, count)?)
+    fn count_encoded(&self, text: &str, go_on: GoOn<'_>) -> Result<u64> {
+        self.encoding.count(text, go_on)
+    }
+
+    fn permille(&self) -> u32 {
+        self.permille
     }
 
     /// The family's, whatever dialect the messages are in: it is the model that they will be sent to.
     fn framing(&self, framing: Framing) -> FramingCost {
-        self.family.cost().unwrap_or_else(|| FramingCost::of(framing)).with_pictures(self.pictures)
-    }
-
-    fn count_tools(&self, tools: &[Tool], transcript: &Transcript, go_on: GoOn<'_>) -> Result<(u64, Trust)> {
-        let cost = self.framing(transcript.framing);
-        cost.of_tools(tools, transcript, go_on, |text, go_on| self.encoding.count(text, go_on))
+        self.family.cost(framing).unwrap_or_else(|| FramingCost::of(framing)).with_pictures(self.pictures)
     }
 
     fn kind(&self) -> CountKind {

@@ -66,7 +66,7 @@ impl Function {
         let mut texts = vec![Cow::Borrowed(&*self.name), Cow::Borrowed(&*self.description)];
         if self.is_raw_schema {
             let mut schema = String::new();
-            self.parameters.write_json(&mut schema);
+            self.parameters.write_spaced_json(&mut schema);
             texts.push(Cow::Owned(schema));
         } else {
             self.parameters.each_string(&mut |text| texts.push(Cow::Borrowed(text)));
@@ -164,7 +164,8 @@ mod tests {
         assert_eq!(functions[0].gemini_texts(), ["f", "d", "object", "string"]);
         let raw =
             format!(r#"[{{"function_declarations":[{{"name":"f","parameters_json_schema":{schema}}}]}}]"#);
-        assert_eq!(read(&raw)[0].function.as_ref().unwrap().gemini_texts(), ["f", "", schema]);
+        let spaced = r#"{"type": "object", "properties": {"a": {"type": "string"}}}"#;
+        assert_eq!(read(&raw)[0].function.as_ref().unwrap().gemini_texts(), ["f", "", spaced]);
     }
 
     #[test]

@@ -39,7 +39,11 @@ pub fn render<'a>(functions: impl IntoIterator<Item = &'a Function>) -> String {
         if function.is_parameterless() {
             out.push_str(" = () => any;\n");
         } else {
-            out.push_str(" = (_: {\n");
+            out.push_str(" = (_: ");
+            if let Some(description) = function.parameters.get("description").and_then(Value::as_str) {
+                comment(description, &mut out);
+            }
+            out.push_str("{\n");
             let mut writer = Writer { out, root: &function.parameters, references: Vec::new() };
             writer.properties(&function.parameters, 0);
             out = writer.out;

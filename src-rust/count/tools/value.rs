@@ -105,6 +105,15 @@ impl Value {
 
     /// Appends the value as compact JSON.
     pub fn write_json(&self, out: &mut String) {
+        self.write_with(out, ",", ":");
+    }
+
+    /// Appends the value as JSON with a blank behind every comma and colon.
+    pub fn write_spaced_json(&self, out: &mut String) {
+        self.write_with(out, ", ", ": ");
+    }
+
+    fn write_with(&self, out: &mut String, comma: &str, colon: &str) {
         match self {
             Value::Null => out.push_str("null"),
             Value::Bool(true) => out.push_str("true"),
@@ -115,9 +124,9 @@ impl Value {
                 out.push('[');
                 for (i, item) in items.iter().enumerate() {
                     if i > 0 {
-                        out.push(',');
+                        out.push_str(comma);
                     }
-                    item.write_json(out);
+                    item.write_with(out, comma, colon);
                 }
                 out.push(']');
             }
@@ -125,11 +134,11 @@ impl Value {
                 out.push('{');
                 for (i, (key, value)) in members.iter().enumerate() {
                     if i > 0 {
-                        out.push(',');
+                        out.push_str(comma);
                     }
                     write_json_string(key, out);
-                    out.push(':');
-                    value.write_json(out);
+                    out.push_str(colon);
+                    value.write_with(out, comma, colon);
                 }
                 out.push('}');
             }

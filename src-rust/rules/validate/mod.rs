@@ -4,7 +4,9 @@
 //! the order of the messages. An empty answer means that the provider's rules on structure are met.
 
 mod anthropic;
+mod gemini;
 mod openai_chat;
+mod openai_responses;
 
 use crate::error::{Error, Result};
 use crate::transcript::{Framing, Transcript};
@@ -14,14 +16,22 @@ use crate::transcript::{Framing, Transcript};
 pub enum Provider {
     /// Chat completions, and services that speak them.
     OpenAiChat,
+    /// OpenAI's Responses API.
+    OpenAiResponses,
     /// Anthropic's messages.
     Anthropic,
+    /// Gemini's `generateContent`.
+    Gemini,
 }
 
 impl Provider {
     /// Every provider with its public name.
-    pub const ALL: &'static [(&'static str, Provider)] =
-        &[("openai", Provider::OpenAiChat), ("anthropic", Provider::Anthropic)];
+    pub const ALL: &'static [(&'static str, Provider)] = &[
+        ("openai", Provider::OpenAiChat),
+        ("responses", Provider::OpenAiResponses),
+        ("anthropic", Provider::Anthropic),
+        ("gemini", Provider::Gemini),
+    ];
 
     /// The provider of that name.
     ///
@@ -41,7 +51,9 @@ impl Provider {
     pub fn framing(self) -> Framing {
         match self {
             Provider::OpenAiChat => Framing::OpenAiChat,
+            Provider::OpenAiResponses => Framing::OpenAiResponses,
             Provider::Anthropic => Framing::Anthropic,
+            Provider::Gemini => Framing::Gemini,
         }
     }
 }
@@ -68,7 +80,9 @@ impl Problem {
 pub fn validate(transcript: &Transcript, provider: Provider) -> Vec<Problem> {
     let mut problems = match provider {
         Provider::OpenAiChat => openai_chat::problems(transcript),
+        Provider::OpenAiResponses => openai_responses::problems(transcript),
         Provider::Anthropic => anthropic::problems(transcript),
+        Provider::Gemini => gemini::problems(transcript),
     };
     problems.sort_by_key(|problem| problem.index);
     problems

@@ -1,0 +1,170 @@
+//! What messages cost, recalled from one count to the next.
+//!
+//! A service counts the same growing history before every call of its model. A message that was counted before then
+//! costs the hash of its texts, which is some twenty times cheaper than to count them.
+//!
+//! A table of fixed size holds [`MESSAGES`] answers in [`BYTES`] bytes, in small sets; nothing is allocated before the
+//! first, and a newcomer to a full set replaces one of it. Entries are found by 128 bits of a hash with a seed that
+//! is drawn for each table, so that nobody can write two messages that are taken for each other. Threads do not wait
+//! for each other: who finds the table in use counts without it.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Mutex;
+
+use xxhash_rust::xxh3::xxh3_128_with_seed;
+
+use crate::transcript::PieceKind;
+
+/// Most messages that a table remembers.
+pub const MESSAGES: usize = SETS * WAYS;
+
+/// Bytes of a full table.
+pub const BYTES: usize = MESSAGES * size_of::<Entry>();
+
+/// Bytes of text from which on a message is looked up: shorter ones are counted as quickly.
+pub const SHORTEST: usize = 256;
+
+const SETS: usize = 1 << 12;
+const WAYS: usize = 4;
+
+/// The hash and the tokens; all zero where nothing stands.
+type Entry = [u64; 3];
+
+/// Answers of one counter.
+#[derive(Debug)]
+pub struct Recall {
+    seed: u64,
+    entries: Mutex<Vec<Entry>>,
+}
+
+/// The texts of a message, as a place in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Texts(u128);
+
+impl Default for Recall {
+    fn default() -> Self {
+        Recall { seed: RandomState::new().build_hasher().finish(), entries: Mutex::new(Vec::new()) }
+    }
+}
+
+impl Recall {
+    /// The texts of a message that is long enough; `repeats` is how often the counter counts the name of a call.
+    /// O(bytes).
+    pub fn texts<'a>(
+        &self,
+        texts: impl Iterator<Item = (PieceKind, &'a str)> + Clone,
+        repeats: u32,
+    ) -> Option<Texts> {
+        let bytes = texts.clone().map(|(_, text)| text.len()).sum::<usize>();
+        if bytes < SHORTEST {
+            return None;
+        }
+        let mut hash = u128::from(repeats);
+        for (kind, text) in texts {
+            // What came before changes the seed, so that order and borders matter; the length is in the hash.
+            let seed = self.seed ^ fold(hash) ^ (kind as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            hash = hash.rotate_left(41) ^ xxh3_128_with_seed(text.as_bytes(), seed);
+        }
+        Some(Texts(hash))
+    }
+
+    /// The tokens that were kept for such texts.
+    #[must_use]
+    pub fn find(&self, texts: Texts) -> Option<u64> {
+        let entries = self.entries.try_lock().ok()?;
+        let (high, low) = halves(texts.0);
+        let set = entries.get(set_of(texts)..)?;
+        set.iter().take(WAYS).find(|entry| entry[0] == high && entry[1] == low).map(|entry| entry[2])
+    }
+
+    /// Keeps the tokens of texts.
+    pub fn keep(&self, texts: Texts, tokens: u64) {
+        let Ok(mut entries) = self.entries.try_lock() else { return };
+        if entries.is_empty() {
+            // They come zeroed from the system, so that what nobody writes to takes no memory.
+            *entries = vec![[0; 3]; MESSAGES];
+        }
+        let (high, low) = halves(texts.0);
+        let place = set_of(texts);
+        let Some(set) = entries.get_mut(place..place + WAYS) else { return };
+        let free = set.iter().position(|entry| *entry == [0; 3] || (entry[0] == high && entry[1] == low));
+        // In a full set the newcomer's hash says whom it replaces: to replace the oldest would lose all answers to
+        // a history that goes round more of them than it holds.
+        set[free.unwrap_or((low >> 32) as usize % WAYS)] = [high, low, tokens];
+    }
+}
+
+fn halves(hash: u128) -> (u64, u64) {
+    ((hash >> 64) as u64, hash as u64)
+}
+
+fn fold(hash: u128) -> u64 {
+    let (high, low) = halves(hash);
+    high.rotate_left(32) ^ low
+}
+
+/// Where the set of texts begins.
+fn set_of(texts: Texts) -> usize {
+    (texts.0 as usize % SETS) * WAYS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(recall: &Recall, texts: &[(PieceKind, &str)], repeats: u32) -> Option<Texts> {
+        recall.texts(texts.iter().copied(), repeats)
+    }
+
+    #[test]
+    fn kinds_order_borders_and_repeats_make_a_difference() {
+        let (a, b) = ("a".repeat(SHORTEST), "b".repeat(SHORTEST));
+        let both = a.clone() + &b;
+        let recall = Recall::default();
+        let all = [
+            texts(&recall, &[(PieceKind::Text, &a), (PieceKind::Text, &b)], 0),
+            texts(&recall, &[(PieceKind::Text, &b), (PieceKind::Text, &a)], 0),
+            texts(&recall, &[(PieceKind::Text, &both)], 0),
+            texts(&recall, &[(PieceKind::Text, &both)], 1),
+            texts(&recall, &[(PieceKind::CallName, &a), (PieceKind::Text, &b)], 0),
+            texts(&recall, &[(PieceKind::Text, &a), (PieceKind::CallName, &b)], 0),
+            texts(&recall, &[(PieceKind::Text, ""), (PieceKind::Text, &both)], 0),
+            texts(&recall, &[(PieceKind::Text, &both), (PieceKind::Text, "")], 0),
+        ];
+        for (i, one) in all.iter().enumerate() {
+            assert!(one.is_some());
+            assert!(all[..i].iter().all(|other| other != one), "{i}");
+        }
+        assert_eq!(all[0], texts(&recall, &[(PieceKind::Text, &a), (PieceKind::Text, &b)], 0));
+        assert_ne!(all[0], texts(&Recall::default(), &[(PieceKind::Text, &a), (PieceKind::Text, &b)], 0));
+        assert_eq!(texts(&recall, &[(PieceKind::Text, &a[1..])], 0), None);
+    }
+
+    #[test]
+    fn it_never_holds_more_than_its_bound_and_never_a_wrong_answer() {
+        let recall = Recall::default();
+        let key = |i: u64| Texts(u128::from(i).wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645));
+        assert_eq!(recall.find(key(1)), None);
+        for i in 1..4 * MESSAGES as u64 {
+            recall.keep(key(i), i);
+            assert_eq!(recall.find(key(i)), Some(i));
+        }
+        let found = (1..4 * MESSAGES as u64).filter_map(|i| recall.find(key(i)).map(|tokens| (i, tokens)));
+        let found: Vec<(u64, u64)> = found.collect();
+        assert!(found.iter().all(|(i, tokens)| i == tokens));
+        assert!((MESSAGES / 2..=MESSAGES).contains(&found.len()), "{}", found.len());
+        assert_eq!(recall.entries.lock().map(|entries| entries.len()).ok(), Some(MESSAGES));
+        assert_eq!(BYTES, 384 << 10);
+    }
+
+    #[test]
+    fn a_table_in_use_is_not_waited_for() {
+        let recall = Recall::default();
+        recall.keep(Texts(7), 7);
+        let held = recall.entries.lock();
+        assert_eq!(recall.find(Texts(7)), None);
+        recall.keep(Texts(8), 8);
+        drop(held);
+        assert_eq!((recall.find(Texts(7)), recall.find(Texts(8))), (Some(7), None));
+    }
+}

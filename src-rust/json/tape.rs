@@ -1,0 +1,457 @@
+//! JSON bytes as a tape: one entry a value, in the order of the text, and nothing copied or decoded.
+//!
+//! It is for counting, which asks of most texts only how long they are. What escapes stand for is measured while a
+//! string's end is looked for, so that lengths need no second look at them. Whatever is not plainly JSON is left to
+//! [`super::with_document`], which knows the errors and the rare cases: the tape declines, it never guesses.
+
+use std::borrow::Cow;
+
+use super::scan::{Parser, decode};
+use super::{keep_last_of_repeated, write_number};
+use crate::error::{Error, Result};
+use crate::node::{Key, Kind, Node, Unit};
+
+/// A value.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    /// Where it begins in the text; a string behind its quote.
+    pub start: u32,
+    /// Where it ends; a string before its quote.
+    pub end: u32,
+    /// Of a container, the entry behind its last; of a string with escapes, its place in [`Tape::escapes`].
+    pub link: u32,
+    pub kind: Kind,
+    pub has_escapes: bool,
+}
+
+/// What the escapes of a string stand for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Escapes {
+    /// By how much the text is shorter than it is written here: in bytes, code points, UTF-16 units.
+    pub bytes: u32,
+    pub points: u32,
+    pub utf16: u32,
+    /// By how much it grows when it is written as JSON again.
+    pub quoting: u32,
+}
+
+/// One document.
+#[derive(Debug)]
+pub struct Tape<'a> {
+    text: &'a str,
+    is_ascii: bool,
+    entries: Vec<Entry>,
+    escapes: Vec<Escapes>,
+}
+
+/// One value of a [`Tape`].
+#[derive(Clone, Copy, Debug)]
+pub struct TapeNode<'t> {
+    tape: &'t Tape<'t>,
+    at: u32,
+}
+
+impl<'a> Tape<'a> {
+    /// The tape of a document; `None` where another reader must say what it is. O(bytes).
+    ///
+    /// # Errors
+    /// `interrupted` when `go_on` said so.
+    pub fn parse(bytes: &'a [u8], go_on: &mut dyn FnMut() -> bool) -> Result<Option<Self>> {
+        let (Ok(text), Ok(_)) = (std::str::from_utf8(bytes), u32::try_from(bytes.len())) else {
+            return Ok(None);
+        };
+        let mut parser = Parser::new(bytes, go_on);
+        let parsed = parser.document();
+        if parser.is_stopped {
+            return Err(Error::interrupted());
+        }
+        let (entries, escapes) = (parser.entries, parser.escapes);
+        Ok(parsed.map(|()| Tape { text, is_ascii: text.is_ascii(), entries, escapes }))
+    }
+
+    /// The whole document.
+    #[must_use]
+    pub fn root(&self) -> TapeNode<'_> {
+        TapeNode { tape: self, at: 0 }
+    }
+
+    fn entry(&self, at: u32) -> Entry {
+        self.entries[at as usize]
+    }
+
+    /// The entry behind a value.
+    fn behind(&self, at: u32) -> u32 {
+        match self.entry(at) {
+            Entry { kind: Kind::Array | Kind::Object, link, .. } => link,
+            _ => at + 1,
+        }
+    }
+
+    /// How a value is written here; a string without its quotes.
+    fn raw(&self, entry: Entry) -> &str {
+        self.text.get(entry.start as usize..entry.end as usize).unwrap_or("")
+    }
+
+    fn length(&self, entry: Entry, unit: Unit) -> u64 {
+        let raw = self.raw(entry);
+        let length = if self.is_ascii { raw.len() as u64 } else { unit.of(raw) };
+        let less = match unit {
+            _ if !entry.has_escapes => 0,
+            Unit::Bytes => self.escapes_of(entry).bytes,
+            Unit::Points => self.escapes_of(entry).points,
+            Unit::Utf16 => self.escapes_of(entry).utf16,
+        };
+        length - u64::from(less)
+    }
+
+    fn escapes_of(&self, entry: Entry) -> Escapes {
+        self.escapes.get(entry.link as usize).copied().unwrap_or_default()
+    }
+
+    /// The text of a string, and whether lone surrogates were replaced.
+    fn decoded(&self, entry: Entry) -> (Cow<'_, str>, bool) {
+        let raw = self.raw(entry);
+        if !entry.has_escapes {
+            return (Cow::Borrowed(raw), false);
+        }
+        let (text, is_lossy) = decode(raw);
+        (Cow::Owned(text), is_lossy)
+    }
+
+    /// Keys and values of an object, repeated keys included.
+    fn members(&self, at: u32) -> impl Iterator<Item = (Entry, u32)> + use<'_> {
+        let entry = self.entry(at);
+        let end = if entry.kind == Kind::Object { entry.link } else { at + 1 };
+        let mut next = at + 1;
+        std::iter::from_fn(move || {
+            if next >= end {
+                return None;
+            }
+            let (key, value) = (self.entry(next), next + 1);
+            next = self.behind(value);
+            Some((key, value))
+        })
+    }
+
+    fn is_key(&self, entry: Entry, key: Key) -> bool {
+        let raw = self.raw(entry);
+        raw == key.as_str() || (entry.has_escapes && decode(raw).0 == key.as_str())
+    }
+}
+
+impl<'t> TapeNode<'t> {
+    fn entry(&self) -> Entry {
+        self.tape.entry(self.at)
+    }
+
+    fn string(&self) -> Option<Entry> {
+        Some(self.entry()).filter(|entry| entry.kind == Kind::String)
+    }
+
+    fn node(&self, at: u32) -> Self {
+        TapeNode { tape: self.tape, at }
+    }
+
+    fn items(&self) -> impl Iterator<Item = Self> + use<'t> {
+        let Self { tape, at } = *self;
+        let entry = self.entry();
+        let end = if entry.kind == Kind::Array { entry.link } else { at + 1 };
+        let mut next = at + 1;
+        std::iter::from_fn(move || {
+            let item = TapeNode { tape, at: next };
+            (next < end).then(|| next = tape.behind(next)).map(|()| item)
+        })
+    }
+
+    /// Keys and values, of repeated keys the last in the place of the first.
+    fn unique_members(&self) -> Vec<(Cow<'t, str>, u32)> {
+        let members = self.tape.members(self.at);
+        let mut members = members.map(|(key, value)| (self.tape.decoded(key).0, value)).collect();
+        keep_last_of_repeated(&mut members);
+        members
+    }
+}
+
+impl<'t> Node for TapeNode<'t> {
+    type Text = Cow<'t, str>;
+
+    fn kind(&self) -> Kind {
+        self.entry().kind
+    }
+
+    fn text(&self) -> Option<Cow<'t, str>> {
+        self.string().map(|entry| self.tape.decoded(entry).0)
+    }
+
+    fn with_text<R>(&self, read: impl FnOnce(&str, bool) -> R) -> Option<R> {
+        let (text, is_lossy) = self.tape.decoded(self.string()?);
+        Some(read(&text, is_lossy))
+    }
+
+    fn text_length(&self, unit: Unit) -> Option<u64> {
+        self.string().map(|entry| self.tape.length(entry, unit))
+    }
+
+    fn quoted_length(&self, unit: Unit) -> Option<u64> {
+        let entry = self.string()?;
+        let quoting = if entry.has_escapes { self.tape.escapes_of(entry).quoting } else { 0 };
+        Some(self.tape.length(entry, unit) + 2 + u64::from(quoting))
+    }
+
+    fn get(&self, key: Key) -> Option<Self> {
+        let same = self.tape.members(self.at).filter(|(name, _)| self.tape.is_key(*name, key));
+        same.last().map(|(_, value)| self.node(value))
+    }
+
+    fn fields<const K: usize>(&self, keys: &[Key; K]) -> [Option<Self>; K] {
+        let mut found = [None; K];
+        for (name, value) in self.tape.members(self.at) {
+            if let Some(place) = keys.iter().position(|key| self.tape.is_key(name, *key)) {
+                found[place] = Some(self.node(value));
+            }
+        }
+        found
+    }
+
+    fn len(&self) -> usize {
+        self.items().count()
+    }
+
+    fn item(&self, i: usize) -> Option<Self> {
+        self.items().nth(i)
+    }
+
+    fn each_item(&self, mut read: impl FnMut(usize, &Self) -> Result<()>) -> Result<()> {
+        self.items().enumerate().try_for_each(|(i, item)| read(i, &item))
+    }
+
+    fn members(&self) -> Result<Vec<(String, Self)>> {
+        let members = self.unique_members().into_iter();
+        Ok(members.map(|(key, value)| (key.into_owned(), self.node(value))).collect())
+    }
+
+    fn each_member(&self, mut read: impl FnMut(&str, &Self) -> Result<()>) -> Result<()> {
+        self.unique_members().iter().try_for_each(|(key, value)| read(key, &self.node(*value)))
+    }
+
+    fn as_bool(&self) -> Option<bool> {
+        let entry = self.entry();
+        (entry.kind == Kind::Bool).then(|| self.tape.raw(entry) == "true")
+    }
+
+    fn write_scalar(&self, out: &mut String) {
+        let entry = self.entry();
+        match entry.kind {
+            Kind::Bool => out.push_str(self.tape.raw(entry)),
+            Kind::Number => write_number(self.tape.raw(entry), out),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::scan::{LOOK_EVERY, MAX_DIGITS};
+    use super::super::{MAX_PARSED_DEPTH, with_document};
+    use super::*;
+
+    fn tape(source: &[u8]) -> Option<Tape<'_>> {
+        Tape::parse(source, &mut || true).unwrap_or_default()
+    }
+
+    /// All that can be asked of a node, as text.
+    fn told<N: Node>(node: &N, out: &mut String) {
+        const UNITS: [Unit; 3] = [Unit::Bytes, Unit::Points, Unit::Utf16];
+        out.push_str(&format!("{:?} {} {:?};", node.kind(), node.len(), node.as_bool()));
+        let mut json = String::new();
+        let written = node.write_json(&mut json).map_err(|error| error.code);
+        out.push_str(&format!("{:?} {:?};", written.is_ok(), json));
+        for unit in UNITS {
+            let length = node.json_length(unit).map_err(|error| error.code);
+            assert_eq!(length, written.map(|_| unit.of(&json)), "{json}");
+            out.push_str(&format!("{:?} {:?};", node.text_length(unit), node.quoted_length(unit)));
+            assert_eq!(node.text_length(unit), node.with_text(|text, _| unit.of(text)));
+        }
+        out.push_str(&format!("{:?};", node.text().map(|text| text.to_owned())));
+        let keys = [Key::ROLE, Key::CONTENT, Key::TYPE, Key::TEXT];
+        for (key, field) in keys.iter().zip(node.fields(&keys)) {
+            assert_eq!(field.as_ref().map(Node::kind), node.get(*key).map(|value| value.kind()));
+            if let Some(value) = field {
+                out.push_str(key.as_str());
+                told(&value, out);
+            }
+        }
+        for i in 0..node.len() {
+            out.push_str(&format!("[{i}]"));
+            node.item(i).iter().for_each(|item| told(item, out));
+        }
+        for (key, value) in node.members().unwrap_or_default() {
+            out.push_str(&format!("{key:?}:"));
+            told(&value, out);
+        }
+    }
+
+    /// What the tape reads is what the other reader reads, and it reads no more than that one does.
+    fn agrees(source: &[u8]) -> bool {
+        let Some(tape) = tape(source) else { return false };
+        let (mut ours, mut theirs) = (String::new(), String::new());
+        told(&tape.root(), &mut ours);
+        let read = with_document(source, |node| told(&node, &mut theirs));
+        assert_eq!((read, ours), (Ok(()), theirs), "{:?}", String::from_utf8_lossy(source));
+        true
+    }
+
+    #[test]
+    fn plain_documents_are_read() {
+        let documents = [
+            r#"[]"#,
+            r#" { } "#,
+            r#"{"role":"user","content":"hé\n\"\\\/\b\f\r\t 日本😀"}"#,
+            "[ 1 , -0 , 0.5 , 1e5 , -2.5E-3 , 12345678901234567890123 ]\r\n",
+            r#"{"role":"a","\u0072ole":"b","content":{"role":1,"role":2},"role":"c"}"#,
+            r#"["\u00e9\u0000\u001f\u0022\u005c\u007f\u2028\ud83d\ude00", "\ud83d", "\ude00\ud83d", "\ud83d\ud83d\ude00"]"#,
+            r#"[true, false, null, "", {"": ""}]"#,
+            "\"\u{7f}\u{80}\u{10ffff}\"",
+        ];
+        for document in documents {
+            assert!(agrees(document.as_bytes()), "{document}");
+        }
+        let members: String = (0..40).map(|i| format!("\"k{}\":{i},", i % 30)).collect();
+        assert!(agrees(format!("{{{members}\"type\":[[[]]]}}").as_bytes()));
+    }
+
+    #[test]
+    fn what_is_not_plainly_json_is_declined() {
+        let documents = [
+            "",
+            " ",
+            "{",
+            "[1,]",
+            "[,1]",
+            "{\"a\":1,}",
+            "{\"a\" 1}",
+            "{a:1}",
+            "nul",
+            "truex",
+            "1 2",
+            "01",
+            "1.",
+            ".5",
+            "+1",
+            "-",
+            "1e",
+            "NaN",
+            "Infinity",
+            "'a'",
+            "\"",
+            "\"a",
+            "\"\\x\"",
+            "\"\\u12g4\"",
+            "\"\\u+123\"",
+            "\"\\",
+            "\"\u{1}\"",
+            "\"\n\"",
+            "[1}",
+            "{\"a\":1]",
+            "\u{feff}1",
+            "\u{a0}1",
+            "1\0",
+            "[1] x",
+        ];
+        for document in documents {
+            assert!(tape(document.as_bytes()).is_none(), "{document:?}");
+        }
+        assert!(tape(b"\"\xff\"").is_none());
+        assert!(tape("9".repeat(MAX_DIGITS).as_bytes()).is_some());
+        assert!(tape("9".repeat(MAX_DIGITS + 1).as_bytes()).is_none());
+        let nested = |n: usize| "[".repeat(n) + &"]".repeat(n);
+        assert!(tape(nested(MAX_PARSED_DEPTH).as_bytes()).is_some());
+        assert!(tape(nested(MAX_PARSED_DEPTH + 2).as_bytes()).is_none());
+    }
+
+    #[test]
+    fn long_documents_look_whether_to_go_on() {
+        let document = format!("[{}1]", "\"text\",".repeat(LOOK_EVERY));
+        let mut looks = 0;
+        let stopped = Tape::parse(document.as_bytes(), &mut || {
+            looks += 1;
+            looks < 3
+        });
+        assert!(stopped.is_err());
+        assert_eq!(looks, 3);
+    }
+
+    /// JSON and what looks like it.
+    fn sources() -> impl Strategy<Value = String> {
+        let pieces = [
+            "{",
+            "}",
+            "[",
+            "]",
+            ",",
+            ":",
+            "\"",
+            "\\",
+            " ",
+            "1",
+            "-",
+            "0",
+            ".",
+            "e",
+            "null",
+            "true",
+            "\"role\"",
+            "\"content\"",
+            "\"\\u0072ole\"",
+            "\"a\"",
+            "\\n",
+            "\\u00e9",
+            "\\ud83d",
+            "\\ude00",
+            "é",
+            "😀",
+            "\n",
+            "text of some length ",
+            "{\"role\":\"user\",\"content\":",
+            "[{\"type\":\"text\",\"text\":\"",
+            "\"}]}",
+        ];
+        prop::collection::vec(prop::sample::select(pieces.to_vec()), 0..24).prop_map(|pieces| pieces.concat())
+    }
+
+    /// Whole documents.
+    fn documents() -> impl Strategy<Value = serde_json::Value> {
+        let leaf = prop_oneof![
+            Just(serde_json::Value::Null),
+            any::<bool>().prop_map(Into::into),
+            any::<i64>().prop_map(Into::into),
+            any::<f64>().prop_map(Into::into),
+            "\\PC{0,60}".prop_map(Into::into),
+            "[a-z\\\\\"\n\t\u{1}\u{7f}é😀]{0,80}".prop_map(Into::into),
+        ];
+        leaf.prop_recursive(4, 40, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Into::into),
+                prop::collection::hash_map("role|content|type|text|[a-z\"é]{0,3}", inner, 0..6)
+                    .prop_map(|members| members.into_iter().collect::<serde_json::Map<_, _>>().into()),
+            ]
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn it_reads_no_more_than_the_other_reader(source in sources()) {
+            agrees(source.as_bytes());
+        }
+
+        #[test]
+        fn it_reads_whatever_serde_writes(document in documents()) {
+            prop_assert!(agrees(document.to_string().as_bytes()));
+            prop_assert!(agrees(serde_json::to_string_pretty(&document).unwrap_or_default().as_bytes()));
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Nodes as JSON text, written or measured, the way `JSON.stringify` writes it.
+
+use super::{Kind, MAX_DEPTH, MAX_VALUES, Node, Unit};
+use crate::error::{Error, Result};
+
+/// Where JSON text goes.
+pub(super) trait Output {
+    /// ASCII that stands for itself.
+    fn plain(&mut self, text: &str);
+    /// The key of a member.
+    fn key(&mut self, key: &str);
+    /// A string node.
+    fn string<N: Node>(&mut self, node: &N);
+    /// A number or boolean node.
+    fn scalar<N: Node>(&mut self, node: &N);
+}
+
+/// JSON text that is written.
+pub(super) struct Written<'a> {
+    pub out: &'a mut String,
+    /// Data stands as empty text.
+    pub is_outline: bool,
+    /// Whether a lone surrogate was replaced.
+    pub is_lossy: bool,
+}
+
+impl Output for Written<'_> {
+    fn plain(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    fn key(&mut self, key: &str) {
+        write_json_string(key, self.out);
+    }
+
+    fn string<N: Node>(&mut self, node: &N) {
+        let (out, is_outline) = (&mut *self.out, self.is_outline);
+        let written = node.with_text(|text, is_lossy| {
+            write_json_string(if is_outline && is_data(text) { "" } else { text }, out);
+            is_lossy
+        });
+        self.is_lossy |= written.unwrap_or(false);
+    }
+
+    fn scalar<N: Node>(&mut self, node: &N) {
+        node.write_scalar(self.out);
+    }
+}
+
+/// JSON text whose length alone is wanted.
+pub(super) struct Measured {
+    pub unit: Unit,
+    /// Data stands as empty text.
+    pub is_outline: bool,
+    pub length: u64,
+    pub scratch: String,
+}
+
+impl Output for Measured {
+    fn plain(&mut self, text: &str) {
+        self.length += text.len() as u64;
+    }
+
+    fn key(&mut self, key: &str) {
+        self.length += json_string_length(key, self.unit);
+    }
+
+    fn string<N: Node>(&mut self, node: &N) {
+        let is_data = self.is_outline && node.with_text(|text, _| is_data(text)) == Some(true);
+        self.length += if is_data { 2 } else { node.quoted_length(self.unit).unwrap_or(0) };
+    }
+
+    fn scalar<N: Node>(&mut self, node: &N) {
+        self.scratch.clear();
+        node.write_scalar(&mut self.scratch);
+        self.length += self.scratch.len() as u64;
+    }
+}
+
+pub(super) fn stringify<N: Node>(
+    node: &N,
+    out: &mut impl Output,
+    depth: usize,
+    left: &mut u32,
+) -> Result<()> {
+    *left = left.checked_sub(1).ok_or_else(|| {
+        Error::limit("too_many_values", "", format!("more than {MAX_VALUES} values in one JSON value"))
+    })?;
+    if depth > MAX_DEPTH {
+        return Err(Error::limit("nesting_too_deep", "", format!("nested beyond {MAX_DEPTH} levels")));
+    }
+    match node.kind() {
+        Kind::Null => out.plain("null"),
+        Kind::Bool | Kind::Number => out.scalar(node),
+        Kind::String => out.string(node),
+        Kind::Array => {
+            out.plain("[");
+            node.each_item(|i, item| {
+                if i > 0 {
+                    out.plain(",");
+                }
+                stringify(item, out, depth + 1, left).map_err(|e| e.under(&format!("[{i}]")))
+            })?;
+            out.plain("]");
+        }
+        Kind::Object => {
+            out.plain("{");
+            let mut is_first = true;
+            node.each_member(|key, value| {
+                if !std::mem::take(&mut is_first) {
+                    out.plain(",");
+                }
+                out.key(key);
+                out.plain(":");
+                stringify(value, out, depth + 1, left)
+            })?;
+            out.plain("}");
+        }
+        Kind::Other => return Err(Error::message("unsupported_value", "", "a value that JSON cannot hold")),
+    }
+    Ok(())
+}
+
+/// Texts of so many bytes in the alphabet of base64 alone are data.
+const DATA_FROM: usize = 256;
+
+/// Whether a text is the data of a file: a `data:` URL in base64, or a long text in the alphabet of base64 alone.
+#[must_use]
+pub fn is_data(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_base64 = |&byte: &u8| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=' | b'\r' | b'\n')
+    };
+    match text.strip_prefix("data:").and_then(|url| url.split_once(',')) {
+        Some((head, _)) if head.ends_with(";base64") => true,
+        _ => bytes.len() >= DATA_FROM && bytes.iter().all(is_base64),
+    }
+}
+
+/// Bytes that are looked at together: the compiler turns the steps over them into SIMD.
+const BLOCK: usize = 32;
+
+/// Whether a byte stands escaped in a JSON string.
+fn is_escaped(byte: u8) -> bool {
+    (byte < 0x20) | (byte == b'"') | (byte == b'\\')
+}
+
+/// What an escaped byte is written as; empty where it has no letter of its own.
+fn escape_of(byte: u8) -> &'static str {
+    match byte {
+        b'"' => "\\\"",
+        b'\\' => "\\\\",
+        b'\n' => "\\n",
+        b'\r' => "\\r",
+        b'\t' => "\\t",
+        0x08 => "\\b",
+        0x0c => "\\f",
+        _ => "",
+    }
+}
+
+/// Appends `text` as a JSON string, the way `JSON.stringify` writes it (non-ASCII stays as it is).
+pub fn write_json_string(text: &str, out: &mut String) {
+    out.push('"');
+    let mut from = 0;
+    let mut start = 0;
+    for block in text.as_bytes().chunks(BLOCK) {
+        if block.iter().fold(false, |any, &byte| any | is_escaped(byte)) {
+            for (i, &byte) in block.iter().enumerate().filter(|(_, byte)| is_escaped(**byte)) {
+                out.push_str(&text[from..start + i]);
+                match escape_of(byte) {
+                    "" => out.push_str(&format!("\\u{byte:04x}")),
+                    escape => out.push_str(escape),
+                }
+                from = start + i + 1;
+            }
+        }
+        start += block.len();
+    }
+    out.push_str(&text[from..]);
+    out.push('"');
+}
+
+/// By how much a character grows where it stands in a JSON string.
+#[must_use]
+pub fn quoting_of(character: char) -> u32 {
+    match u8::try_from(character) {
+        Ok(byte) if is_escaped(byte) => {
+            if escape_of(byte).is_empty() {
+                5
+            } else {
+                1
+            }
+        }
+        _ => 0,
+    }
+}
+
+/// The length of `text` as a JSON string, as [`write_json_string`] writes it. O(bytes).
+#[must_use]
+pub fn json_string_length(text: &str, unit: Unit) -> u64 {
+    let mut added = 2;
+    for block in text.as_bytes().chunks(BLOCK) {
+        let escaped = block.iter().map(|&byte| u8::from(is_escaped(byte))).sum::<u8>();
+        added += u64::from(escaped);
+        if block.iter().fold(false, |any, &byte| any | (byte < 0x20)) {
+            // `\\u0001` where the letter is missing.
+            added += 4 * block.iter().filter(|&&b| is_escaped(b) && escape_of(b).is_empty()).count() as u64;
+        }
+    }
+    unit.of(text) + added
+}
+
+/// Appends a float the way ECMAScript prints it; what is not finite becomes `null`.
+pub fn write_float(value: f64, out: &mut String) {
+    if value.is_finite() {
+        out.push_str(ryu_js::Buffer::new().format_finite(value));
+    } else {
+        out.push_str("null");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_escaped_as_json_stringify_does() {
+        let mut out = String::new();
+        write_json_string("a\"b\\c\n\u{1}\u{7f}é\u{2028}", &mut out);
+        assert_eq!(out, "\"a\\\"b\\\\c\\n\\u0001\u{7f}é\u{2028}\"");
+    }
+
+    #[test]
+    fn a_json_string_is_measured_as_it_is_written() {
+        let every_byte: String = (0..0x80_u8).map(char::from).collect();
+        for text in ["", "plain", "a\"b\\c\n\u{1}\u{7f}é\u{2028}😀", &every_byte] {
+            for long in 0..3 {
+                let text = "x".repeat(31 * long) + &text.repeat(1 + long);
+                let mut written = String::new();
+                write_json_string(&text, &mut written);
+                assert_eq!(written, serde_json::to_string(&text).unwrap_or_default());
+                for unit in [Unit::Bytes, Unit::Points, Unit::Utf16] {
+                    assert_eq!(json_string_length(&text, unit), unit.of(&written));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn data_is_told_from_text() {
+        let long = "QUJD+/-_".repeat(DATA_FROM / 8);
+        for data in ["data:application/pdf;base64,", "data:;base64,QQ==", &long, &(long.clone() + "\r\n==")] {
+            assert!(is_data(data), "{data}");
+        }
+        for text in [
+            "",
+            "data:",
+            "data:text/plain,hello",
+            "QUJD",
+            &long[1..],
+            &(long.clone() + " "),
+            &format!("{long}é"),
+        ] {
+            assert!(!is_data(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn floats_are_written_as_ecmascript_does() {
+        let cases =
+            [(1.0, "1"), (-0.0, "0"), (1e21, "1e+21"), (1e-7, "1e-7"), (0.1, "0.1"), (f64::NAN, "null")];
+        for (value, expected) in cases {
+            let mut out = String::new();
+            write_float(value, &mut out);
+            assert_eq!(out, expected);
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! How readers hand on what they read: the trait [`Build`], and the [`Builder`] that makes a transcript of it.
+
+use std::collections::HashMap;
+
+use super::{
+    Binding, Framing, MAX_MESSAGES, Message, Part, PartKind, Piece, PieceKind, Role, SUMMARY_LABEL,
+    Transcript,
+};
+use crate::error::{Error, Result};
+use crate::node::{Key, Kind, Node, Unit};
+use crate::picture::Picture;
+
+/// What a format reader pushes into: a transcript, or a count that needs none. So what the texts of a message are is
+/// said once, in its reader.
+pub trait Build<N: Node> {
+    /// Begins a message; parts that follow belong to it.
+    ///
+    /// # Errors
+    /// `too_many_messages` beyond [`MAX_MESSAGES`].
+    fn begin_message(&mut self, role: Role) -> Result<()>;
+
+    /// Notes that the current message is a shell command that the user ran.
+    fn mark_bash_execution(&mut self) {}
+
+    /// Notes how the current message hangs together with its neighbours.
+    fn bind(&mut self, _: Binding) {}
+
+    /// Begins a part of the current message; pieces that follow belong to it.
+    ///
+    /// # Errors
+    /// `too_many_parts` beyond 2^32.
+    fn begin_part(&mut self, kind: PartKind) -> Result<&mut Part>;
+
+    /// Adds a piece of text from a string node. False where the node is not a string.
+    ///
+    /// # Errors
+    /// `too_much_text` beyond 4 GiB.
+    fn push_text(&mut self, kind: PieceKind, node: &N) -> Result<bool>;
+
+    /// Adds a piece of text that stands in no string node.
+    ///
+    /// # Errors
+    /// `too_much_text` beyond 4 GiB.
+    fn push_known_text(&mut self, kind: PieceKind, text: &str) -> Result<()>;
+
+    /// Adds the compact JSON of a node as a piece; of what is unknown without the data of files.
+    ///
+    /// # Errors
+    /// Those of [`Node::write_json`]; `too_much_text` beyond 4 GiB.
+    fn push_json(&mut self, kind: PieceKind, node: &N) -> Result<()>;
+
+    /// Notes a picture in the current part.
+    ///
+    /// # Errors
+    /// `too_many_parts` beyond 2^32.
+    fn push_picture(&mut self, picture: Picture) -> Result<()>;
+
+    /// Notes that something in the current message can only be estimated.
+    fn mark_estimated(&mut self);
+
+    /// Notes the tool's name of the current part, which stands under `key`, and adds it as a piece where `kind` is
+    /// given.
+    ///
+    /// # Errors
+    /// `too_much_text` beyond 4 GiB.
+    fn set_name(&mut self, holder: &N, key: Key, kind: Option<PieceKind>) -> Result<()>;
+
+    /// The same where the dialect has a word of its own for the tool.
+    ///
+    /// # Errors
+    /// `too_much_text` beyond 4 GiB.
+    fn set_known_name(&mut self, name: &str, kind: Option<PieceKind>) -> Result<()>;
+
+    /// Notes the call id of the current part, which stands under `key`. A number is an id by its digits; an empty text
+    /// is none.
+    ///
+    /// # Errors
+    /// `too_much_text` beyond 4 GiB.
+    fn set_key(&mut self, holder: &N, key: Key) -> Result<()>;
+
+    /// Measures the JSON text of a result's content, where the counter asked for it.
+    ///
+    /// # Errors
+    /// Those of [`Node::write_json`].
+    fn measure_result(&mut self, content: &N) -> Result<()>;
+
+    /// Ends the current message.
+    fn end_message(&mut self) -> Result<()>;
+}
+
+/// Fills a [`Transcript`], message by message and part by part.
+#[derive(Debug)]
+pub struct Builder {
+    transcript: Transcript,
+    key_ids: HashMap<String, u32>,
+    wants_result_json: bool,
+}
+
+impl Builder {
+    /// An empty builder. `wants_result_json` measures the JSON text of every result, which one heuristic needs.
+    #[must_use]
+    pub fn new(framing: Framing, wants_result_json: bool) -> Self {
+        let transcript = Transcript {
+            text: String::new(),
+            messages: Vec::new(),
+            parts: Vec::new(),
+            pieces: Vec::new(),
+            keys: Vec::new(),
+            pictures: Vec::new(),
+            framing,
+        };
+        Builder { transcript, key_ids: HashMap::new(), wants_result_json }
+    }
+
+    fn close_piece(&mut self, kind: PieceKind, start: usize, lossy: bool) -> Result<()> {
+        let span = index_u32(start)?..index_u32(self.transcript.text.len())?;
+        self.transcript.pieces.push(Piece { kind, span });
+        let end = index_u32(self.transcript.pieces.len())?;
+        if let Some(part) = self.transcript.parts.last_mut() {
+            part.pieces.end = end;
+        }
+        self.note_surrogates(lossy);
+        if matches!(kind, PieceKind::Unknown | PieceKind::Encrypted) {
+            self.note_estimated();
+        }
+        Ok(())
+    }
+
+    fn note_estimated(&mut self) {
+        if let Some(message) = self.transcript.messages.last_mut() {
+            message.is_estimated = true;
+        }
+    }
+
+    fn note_surrogates(&mut self, lossy: bool) {
+        if let Some(message) = self.transcript.messages.last_mut() {
+            message.has_lone_surrogates |= lossy;
+        }
+    }
+
+    /// The finished transcript.
+    #[must_use]
+    pub fn finish(self) -> Transcript {
+        self.transcript
+    }
+}
+
+impl<N: Node> Build<N> for Builder {
+    fn begin_message(&mut self, role: Role) -> Result<()> {
+        if self.transcript.messages.len() >= MAX_MESSAGES {
+            return Err(Error::limit("too_many_messages", "", format!("more than {MAX_MESSAGES} messages")));
+        }
+        let at = index_u32(self.transcript.parts.len())?;
+        self.transcript.messages.push(Message {
+            role,
+            parts: at..at,
+            is_bash_execution: false,
+            is_labelled_summary: false,
+            is_estimated: false,
+            has_lone_surrogates: false,
+            binding: Binding::Free,
+        });
+        Ok(())
+    }
+
+    fn mark_bash_execution(&mut self) {
+        if let Some(message) = self.transcript.messages.last_mut() {
+            message.is_bash_execution = true;
+        }
+    }
+
+    fn bind(&mut self, binding: Binding) {
+        if let Some(message) = self.transcript.messages.last_mut() {
+            message.binding = binding;
+        }
+    }
+
+    fn begin_part(&mut self, kind: PartKind) -> Result<&mut Part> {
+        let pieces = index_u32(self.transcript.pieces.len())?;
+        self.transcript.parts.push(Part { pieces: pieces..pieces, ..Part::new(kind) });
+        let end = index_u32(self.transcript.parts.len())?;
+        if let Some(message) = self.transcript.messages.last_mut() {
+            message.parts.end = end;
+            message.is_estimated |= matches!(kind, PartKind::Unknown | PartKind::Image);
+        }
+        self.transcript
+            .parts
+            .last_mut()
+            .ok_or_else(|| Error::internal("no_part", "a part was begun outside a message"))
+    }
+
+    fn push_text(&mut self, kind: PieceKind, node: &N) -> Result<bool> {
+        let start = self.transcript.text.len();
+        let text = &mut self.transcript.text;
+        let read = node.with_text(|piece, lossy| {
+            text.push_str(piece);
+            lossy
+        });
+        match read {
+            Some(lossy) => self.close_piece(kind, start, lossy).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    fn push_known_text(&mut self, kind: PieceKind, text: &str) -> Result<()> {
+        let start = self.transcript.text.len();
+        self.transcript.text.push_str(text);
+        self.close_piece(kind, start, false)
+    }
+
+    fn push_json(&mut self, kind: PieceKind, node: &N) -> Result<()> {
+        let start = self.transcript.text.len();
+        let text = &mut self.transcript.text;
+        let lossy =
+            if kind == PieceKind::Unknown { node.write_outline(text)? } else { node.write_json(text)? };
+        self.close_piece(kind, start, lossy)
+    }
+
+    fn push_picture(&mut self, picture: Picture) -> Result<()> {
+        let Some(at) = self.transcript.parts.len().checked_sub(1) else { return Ok(()) };
+        self.transcript.parts[at].images += 1;
+        if picture != Picture::default() {
+            self.transcript.pictures.push((index_u32(at)?, picture));
+        }
+        self.note_estimated();
+        Ok(())
+    }
+
+    fn mark_estimated(&mut self) {
+        self.note_estimated();
+    }
+
+    fn set_name(&mut self, holder: &N, key: Key, kind: Option<PieceKind>) -> Result<()> {
+        let start = self.transcript.text.len();
+        let text = &mut self.transcript.text;
+        let named = holder.get(key).and_then(|node| {
+            node.with_text(|name, lossy| {
+                text.push_str(name);
+                lossy
+            })
+        });
+        let Some(lossy) = named else { return Ok(()) };
+        let span = index_u32(start)?..index_u32(self.transcript.text.len())?;
+        if let Some(part) = self.transcript.parts.last_mut() {
+            part.name = Some(span);
+        }
+        self.note_surrogates(lossy);
+        match kind {
+            Some(kind) => self.close_piece(kind, start, lossy),
+            None => Ok(()),
+        }
+    }
+
+    fn set_known_name(&mut self, name: &str, kind: Option<PieceKind>) -> Result<()> {
+        let start = self.transcript.text.len();
+        self.transcript.text.push_str(name);
+        let span = index_u32(start)?..index_u32(self.transcript.text.len())?;
+        if let Some(part) = self.transcript.parts.last_mut() {
+            part.name = Some(span);
+        }
+        kind.map_or(Ok(()), |kind| self.close_piece(kind, start, false))
+    }
+
+    fn set_key(&mut self, holder: &N, key: Key) -> Result<()> {
+        let read = holder.get(key).and_then(|node| match node.kind() {
+            // Some services number their calls.
+            Kind::Number => {
+                let mut digits = String::new();
+                node.write_scalar(&mut digits);
+                Some((digits, false))
+            }
+            _ => node.with_text(|id, lossy| (id.to_owned(), lossy)),
+        });
+        let Some((id, lossy)) = read.filter(|(id, _)| !id.is_empty()) else {
+            return Ok(());
+        };
+        self.note_surrogates(lossy);
+        let key = match self.key_ids.get(&id) {
+            Some(&key) => key,
+            None => {
+                let start = index_u32(self.transcript.text.len())?;
+                self.transcript.text.push_str(&id);
+                let key = index_u32(self.transcript.keys.len())?;
+                self.transcript.keys.push(start..index_u32(self.transcript.text.len())?);
+                self.key_ids.insert(id, key);
+                key
+            }
+        };
+        if let Some(part) = self.transcript.parts.last_mut() {
+            part.key = Some(key);
+        }
+        Ok(())
+    }
+
+    fn measure_result(&mut self, content: &N) -> Result<()> {
+        if !self.wants_result_json {
+            return Ok(());
+        }
+        let units = index_u32(usize::try_from(content.json_length(Unit::Utf16)?).unwrap_or(usize::MAX))?;
+        if let Some(part) = self.transcript.parts.last_mut() {
+            part.result_json_units = Some(units);
+        }
+        Ok(())
+    }
+
+    fn end_message(&mut self) -> Result<()> {
+        let Some(message) = self.transcript.messages.last() else { return Ok(()) };
+        let parts = &self.transcript.parts[message.parts.start as usize..];
+        let labelled = message.role == Role::User
+            && parts
+                .iter()
+                .find(|part| part.kind == PartKind::Text)
+                .and_then(|part| self.transcript.pieces_of(part).first())
+                .is_some_and(|piece| self.transcript.str(&piece.span).starts_with(SUMMARY_LABEL));
+        if let Some(message) = self.transcript.messages.last_mut() {
+            message.is_labelled_summary = labelled;
+        }
+        Ok(())
+    }
+}
+
+/// A position as the 32-bit integer that the arrays store.
+fn index_u32(value: usize) -> Result<u32> {
+    u32::try_from(value).map_err(|_| {
+        Error::limit("too_much_text", "", "more than 2^32 bytes, parts or pieces in a transcript")
+    })
+}

@@ -1,0 +1,18 @@
+"""Which writer writes which dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from reference.model import ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES
+
+from .native_transcripts import GeminiWriter, ResponsesWriter
+from .transcripts import AnthropicWriter, OpenAIWriter, Writer
+
+WRITERS: Final[dict[str, Callable[[bool], Writer]]] = {
+    OPENAI_CHAT: OpenAIWriter,
+    OPENAI_RESPONSES: ResponsesWriter,
+    ANTHROPIC: AnthropicWriter,
+    GEMINI: GeminiWriter,
+}

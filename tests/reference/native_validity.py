@@ -1,0 +1,94 @@
+"""What OpenAI Responses and Gemini reject; see `validity`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .model import OPENAI_RESPONSES, RawMessage, read
+from .native import CALLS, KNOWN, OUTPUTS, member
+from .rules import pair
+
+Problem = tuple[int, str]
+
+
+def responses_problems(items: Sequence[RawMessage]) -> list[Problem]:
+    """Calls have outputs and outputs calls, wherever they stand; reasoning stands before what it led to."""
+    problems: list[Problem] = []
+    pairing = pair(read(items, OPENAI_RESPONSES))
+    for index, item in enumerate(items):
+        kind = item.get("type", "message")
+        if kind in CALLS and (index, 0) in pairing.unanswered:
+            problems.append((index, "call_unanswered"))
+        elif kind in (*OUTPUTS, "shell_call_output") and pairing.answers[index, 0] is None:
+            problems.append((index, "result_without_call"))
+        elif kind in (*CALLS, *OUTPUTS) and not item.get("call_id"):
+            problems.append((index, "bad_id"))
+        if kind == "reasoning" and not _is_of_the_model(items[index + 1 : index + 2]):
+            problems.append((index, "reasoning_without_follower"))
+        if kind not in KNOWN:
+            problems.append((index, "unknown_item"))
+        if kind == "message" and item["role"] not in ("user", "assistant", "system", "developer"):
+            problems.append((index, "unknown_role"))
+        if kind == "message" and item.get("content") in (None, []):
+            problems.append((index, "empty_content"))
+    return problems
+
+
+def _is_of_the_model(items: Sequence[RawMessage]) -> bool:
+    """Whether the one item there is was made by the model."""
+    kinds = [item.get("type", "message") for item in items]
+    if kinds == ["message"]:
+        return bool(items[0]["role"] == "assistant")
+    outside = (*OUTPUTS, "shell_call_output", "compaction")
+    return any(kind in KNOWN and kind not in outside for kind in kinds)
+
+
+def gemini_problems(turns: Sequence[RawMessage]) -> list[Problem]:
+    """The user is first, the model never twice in a row, calls are answered in the next turn, turns have parts."""
+    problems: list[Problem] = []
+    first = next((index for index, turn in enumerate(turns) if turn.get("role", "user") != "system"), len(turns))
+    roles = [turn.get("role", "user") for turn in turns]
+    for index in range(first, len(turns)):
+        before = index - 1 if index > first else None
+        if before is None and roles[index] != "user":
+            problems.append((index, "first_not_user"))
+        if roles[index] not in ("user", "model", "function"):
+            problems.append((index, "unknown_role"))
+        if before is not None and roles[index] == roles[before] == "model":
+            problems.append((index, "model_after_model"))
+        if not turns[index]["parts"]:
+            problems.append((index, "empty_content"))
+        after = index + 1 if index + 1 < len(turns) and roles[index + 1] != "model" else None
+        calls = _of(turns[index], "functionCall")
+        if _answered(calls, _of(turns[after], "functionResponse") if after is not None else []) < len(calls):
+            problems.append((index, "call_unanswered"))
+        responses, asked = _of(turns[index], "functionResponse"), []
+        if before is not None and roles[before] == "model" and roles[index] != "model":
+            asked = _of(turns[before], "functionCall")
+        if _answered(asked, responses) < len(responses):
+            problems.append((index, "result_without_call"))
+    return problems
+
+
+def _of(turn: RawMessage, camel: str) -> list[Mapping[str, Any]]:
+    return [found for part in turn["parts"] if (found := member(part, camel)) is not None]
+
+
+def _answered(calls: Sequence[Mapping[str, Any]], responses: Sequence[Mapping[str, Any]]) -> int:
+    """How many calls find a response of their own: by id, else one without an id by name."""
+    left, number = list(responses), 0
+    waiting = []
+    for call in calls:
+        fitting = [each for each in left if call.get("id") and each.get("id") == call["id"]]
+        if fitting:
+            left.remove(fitting[0])
+            number += 1
+        else:
+            waiting.append(call)
+    for call in waiting:
+        fitting = [each for each in left if not each.get("id") and each["name"] == call["name"]]
+        if fitting:
+            left.remove(fitting[0])
+            number += 1
+    return number
