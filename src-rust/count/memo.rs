@@ -24,7 +24,7 @@ const LONGEST: usize = 62;
 /// Longest piece that is remembered.
 const HUGEST: usize = 1024;
 /// How much larger a table becomes when it grows.
-const GROWTH: usize = 4;
+const GROWTH: usize = 2;
 const COUNT_SHIFT: u32 = 56;
 const SEED: u64 = 0x2545_f491_4f6c_dd1d;
 
