@@ -40,13 +40,13 @@ struct Lines {
     /// Entries that may be added before it is asked whether the table should grow.
     room: usize,
     /// Entries after which that is asked.
-    quarter: usize,
+    eighth: usize,
     /// Answers the memo had given when that was asked last.
     given: usize,
 }
 
 impl Lines {
-    /// Lines that grow when a quarter of the entries that fit are there: in fuller ones many sets overflow.
+    /// Lines that grow when an eighth of the entries that fit are there: in fuller ones sets overflow.
     #[allow(clippy::slow_vector_initialization, reason = "slow is meant")]
     fn new(count: usize, entries: usize, given: usize) -> Lines {
         // Written at once: pages that are read before they are written cost two faults, and nearly all are written soon.
@@ -77,15 +77,15 @@ impl Lines {
         1 << (64 - self.shift)
     }
 
-    /// Notes a new entry. Whether the table should grow: when a quarter is new, and answers were given for at least one
+    /// Notes a new entry. Whether the table should grow: when an eighth is new, and answers were given for at least one
     /// entry in four. In text that does not repeat itself a larger table would only take time and memory.
     fn fills(&mut self, most: usize, given: usize) -> bool {
         self.room = self.room.saturating_sub(1);
         if self.room != 0 || self.count() >= most {
             return false;
         }
-        let helped = 4 * (given - self.given) >= self.quarter;
-        (self.room, self.given) = (self.quarter, given);
+        let helped = 4 * (given - self.given) >= self.eighth;
+        (self.room, self.given) = (self.eighth, given);
         helped
     }
 }
