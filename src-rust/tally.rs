@@ -18,7 +18,7 @@ pub enum Read<T> {
     /// Nothing: it was estimated on the way.
     Estimated(Counts, Beside),
     /// Its texts.
-    Texts(Gathered<T>),
+    Texts(Box<Gathered<T>>),
 }
 
 /// Reads an array node of messages for a counter; without a format, in the dialect that its content speaks. O(bytes)
@@ -57,7 +57,7 @@ pub fn read_at<N: Node>(
                 true => read_text_as(messages, format, key, make)?,
                 false => read_as(messages, format, key, make)?,
             };
-            Ok(Read::Texts(texts))
+            Ok(Read::Texts(Box::new(texts)))
         }
     }
 }

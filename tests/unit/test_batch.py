@@ -273,3 +273,39 @@ def test_ctrl_c_ends_every_thread(given: str, call: str) -> None:
         process.kill()
         process.wait()
     assert (out, err, process.returncode) == ("interrupted\n", "", 0)
+
+
+def test_ctrl_c_while_numpy_is_imported() -> None:
+    """numpy is imported when the first array is asked for, and not before; Ctrl-C meanwhile is Ctrl-C."""
+    script = textwrap.dedent(
+        """
+        import sys
+
+        class Finder:
+            is_armed = False
+
+            def find_spec(self, name, path=None, target=None):
+                if name == "numpy" and self.is_armed:
+                    raise KeyboardInterrupt
+
+        finder = Finder()
+        sys.meta_path.insert(0, finder)
+        import foldline as fl
+
+        counter, messages = fl.TokenCounter(), [{"role": "user", "content": "hello world"}]
+        assert counter.count_messages(messages).total == 9 and "numpy" not in sys.modules
+        calls = [
+            lambda: counter.count_messages(messages).per_message,
+            lambda: counter.count_batch(["hello world"]),
+            lambda: counter.count_transcripts([messages]).per_message,
+        ]
+        for finder.is_armed in (True, False):
+            for call in calls:
+                try:
+                    print(call().tolist())
+                except KeyboardInterrupt:
+                    print("interrupted")
+        """
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (done.stdout.split(), done.stderr) == (["interrupted"] * 3 + ["[6]", "[2]", "[6]"], "")
