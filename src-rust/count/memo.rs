@@ -57,8 +57,8 @@ impl Lines {
             bytes,
             skip,
             shift: 64 - count.trailing_zeros(),
-            room: entries / 4,
-            quarter: entries / 4,
+            room: entries / 8,
+            eighth: entries / 8,
             given,
         }
     }
