@@ -30,6 +30,8 @@ pub(crate) const WINDOW: usize = 4 * 1024;
 const MARGIN: usize = 256;
 /// The same for windows of [`SMALL`] bytes.
 const SMALL_MARGIN: usize = 24;
+/// Bytes that are compared at once to find repetition.
+const REPEATED: usize = 64 * 1024;
 /// Joints tried before a pre-token is merged as a whole.
 const ATTEMPTS: usize = 4;
 
@@ -87,9 +89,20 @@ fn count_in_small_windows(vocab: &Vocab, piece: &[u8], go_on: &mut impl FnMut(us
             cuts &= !(1 << cut);
         };
         let (step, next) = joint;
-        let again = repeats(piece, at, step, 2 * SMALL);
-        done += (starts & !(u64::MAX << step)).count_ones() as usize * (1 + again);
-        at += step * (1 + again);
+        let tokens = (starts & !(u64::MAX << step)).count_ones() as usize;
+        let mut again = repeats(piece, at, step, 2 * SMALL);
+        done += tokens;
+        at += step;
+        while again != 0 {
+            let steps = again.min(WINDOW / step.max(1));
+            again -= steps;
+            done += steps * tokens;
+            at += steps * step;
+            asked = at;
+            if !go_on(done) {
+                return Small::Stopped;
+            }
+        }
         starts = next;
     }
     Small::Counted(done + starts.count_ones() as usize)
@@ -100,7 +113,8 @@ fn count_in_small_windows(vocab: &Vocab, piece: &[u8], go_on: &mut impl FnMut(us
 fn repeats(piece: &[u8], at: usize, step: usize, reach: usize) -> usize {
     let (Some(here), Some(there)) = (piece.get(at..), piece.get(at + step..)) else { return 0 };
     let blocks = here.as_chunks::<64>().0.iter().zip(there.as_chunks::<64>().0);
-    let same = 64 * blocks.take_while(|(here, there)| here == there).count();
+    // Bounded, so that the work is asked about in between.
+    let same = 64 * blocks.take(REPEATED / 64).take_while(|(here, there)| here == there).count();
     (step + same).saturating_sub(reach) / step.max(1)
 }
 
@@ -214,7 +228,13 @@ fn count_in_windows(
             Some((cut, mut next)) => {
                 let (from, step) = (ends[0], ends[cut] - ends[0]);
                 let again = repeats(piece, from, step, 2 * window);
-                done += cut * (1 + again);
+                done += cut;
+                for _ in 0..again {
+                    done += cut;
+                    if !go_on(done) {
+                        return None;
+                    }
+                }
                 next.iter_mut().for_each(|end| *end += step * again);
                 ends = next;
             }
