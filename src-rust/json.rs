@@ -227,8 +227,10 @@ pub fn replace_lone_surrogates(bytes: &[u8]) -> Option<Vec<u8>> {
             i += 1;
             continue;
         }
-        match escaped_unit(bytes, i) {
-            Some(0xd800..=0xdbff) if matches!(escaped_unit(bytes, i + 6), Some(0xdc00..=0xdfff)) => i += 12,
+        match scan::escaped_unit(bytes, i) {
+            Some(0xd800..=0xdbff) if matches!(scan::escaped_unit(bytes, i + 6), Some(0xdc00..=0xdfff)) => {
+                i += 12
+            }
             Some(0xd800..=0xdfff) => {
                 out.get_or_insert_with(|| bytes.to_vec())[i + 2..i + 6].copy_from_slice(b"fffd");
                 i += 6;
@@ -237,15 +239,6 @@ pub fn replace_lone_surrogates(bytes: &[u8]) -> Option<Vec<u8>> {
         }
     }
     out
-}
-
-/// The UTF-16 unit of a `\uXXXX` escape at `at`.
-fn escaped_unit(bytes: &[u8], at: usize) -> Option<u16> {
-    let escape = bytes.get(at..at + 6)?;
-    if !escape.starts_with(b"\\u") {
-        return None;
-    }
-    u16::from_str_radix(std::str::from_utf8(&escape[2..]).ok()?, 16).ok()
 }
 
 impl<'d> JsonNode<'d> {

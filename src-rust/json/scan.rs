@@ -322,9 +322,9 @@ impl Escape {
     }
 
     fn read_units(bytes: &[u8], at: usize) -> Option<Self> {
-        let first = unit_at(bytes, at)?;
+        let first = escaped_unit(bytes, at)?;
         if (0xd800..0xdc00).contains(&first)
-            && let Some(second @ 0xdc00..=0xdfff) = unit_at(bytes, at + 6)
+            && let Some(second @ 0xdc00..=0xdfff) = escaped_unit(bytes, at + 6)
         {
             let point = 0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00);
             return Some(Escape { written: 12, stands_for: char::from_u32(point) });
@@ -338,7 +338,7 @@ impl Escape {
 }
 
 /// The UTF-16 unit of a `\uXXXX` escape at `at`.
-fn unit_at(bytes: &[u8], at: usize) -> Option<u32> {
+pub(super) fn escaped_unit(bytes: &[u8], at: usize) -> Option<u32> {
     let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
     digits.iter().try_fold(0, |unit, &digit| Some(unit << 4 | char::from(digit).to_digit(16)?))
 }

@@ -120,8 +120,7 @@ pub(super) fn fit(
         let tokens = costs.tokens[cleared.message];
         let rest = total - u64::from(tokens);
         let room = u32::try_from(limit.saturating_sub(rest)).unwrap_or(u32::MAX);
-        let shrunk =
-            if cleared.tokens <= room { shrinker.shortened(&cleared, room, go_on)? } else { cleared };
+        let shrunk = shrinker.shortened(&cleared, room, go_on)?;
         total = rest + u64::from(shrunk.tokens);
         edits.extend(shrunk.edits);
     }

@@ -70,10 +70,25 @@ pub(super) struct Shrunk {
 }
 
 impl Shrinker<'_> {
-    /// The results of a message that may be changed.
+    /// The results of a message that may be changed, without those that the placeholder would make longer.
     fn parts(&self, message: usize) -> Vec<usize> {
         let range = self.transcript.part_range(message);
-        range.filter(|&part| self.structure.is_clearable(self.transcript, part)).collect()
+        let may_change = |&part: &usize| {
+            self.structure.is_clearable(self.transcript, part) && self.outgrows_placeholder(part)
+        };
+        range.filter(may_change).collect()
+    }
+
+    /// Whether a result holds more than the placeholder would: a longer text, or a picture. O(1) on long texts.
+    fn outgrows_placeholder(&self, part: usize) -> bool {
+        let part = &self.transcript.parts[part];
+        let pieces = self.transcript.pieces_of(part);
+        let texts = pieces.iter().map(|piece| self.transcript.str(&piece.span));
+        // Pieces are joined by newlines.
+        let newlines = pieces.len().saturating_sub(1);
+        let longer =
+            texts.flat_map(str::chars).take(PLACEHOLDER.len() + 1).count() + newlines > PLACEHOLDER.len();
+        part.images > 0 || longer
     }
 
     fn price(&self, message: usize, replaced: &[(usize, String)], go_on: GoOn<'_>) -> Result<u32> {
@@ -97,7 +112,7 @@ impl Shrinker<'_> {
     }
 
     /// The message with its results shortened one after the other, the longest first, until it costs at most `room`;
-    /// the last one keeps as much of its text as fits. `cleared` must cost at most `room`.
+    /// the last one keeps as much of its text as fits. `cleared` as it is where nothing fits.
     pub fn shortened(&self, cleared: &Shrunk, room: u32, go_on: GoOn<'_>) -> Result<Shrunk> {
         let message = cleared.message;
         let mut parts = self.parts(message);

@@ -14,9 +14,8 @@ from typing import Any, Final, Literal
 
 from .counters import Counter, scalars
 from .model import RawMessage, read, with_results
-from .rules import Rules
+from .rules import CLEARED, Rules
 
-CLEARED: Final = "[cleared]"
 MARKER: Final = "\n[... shortened ...]\n"
 
 KeepKind = Literal["keep_tokens", "keep_fraction", "keep_messages", "keep_turns", "keep_iterations", "fit_tokens"]

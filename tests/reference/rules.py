@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from .counters import scalars
 from .model import Call, Message, Result
 
 SUMMARY_LABEL: Final = "<foldline-summary "
 HEAD_ROLES: Final = ("system", "developer")
+CLEARED: Final = "[cleared]"
 
 Place = tuple[int, int]
 """A call or result: index of its message, ordinal among the calls (or results) of that message."""
@@ -143,9 +145,13 @@ class Rules:
         ]
 
     def replaceable_results(self, index: int) -> list[int]:
-        """Ordinals of those that have a place for another text."""
+        """Ordinals of those that have a place for another text, and hold more than the placeholder would."""
         results = self.messages[index].results
-        return [ordinal for ordinal in self.foreign_results(index) if not results[ordinal].is_fixed]
+        return [
+            ordinal
+            for ordinal in self.foreign_results(index)
+            if not results[ordinal].is_fixed and len(scalars("\n".join(results[ordinal].texts))) > len(CLEARED)
+        ]
 
     def is_tool_result(self, index: int) -> bool:
         """Whether the message holds any result of a call not made in itself, orphans included."""
