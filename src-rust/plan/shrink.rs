@@ -55,9 +55,21 @@ pub(crate) fn plan_mismatch() -> Error {
     Error::message("plan_mismatch", "", "the plan names a result that is not there")
 }
 
+/// Where the texts of messages stand, which may be several transcripts.
+pub trait Source: Sync {
+    /// The transcript that holds a message, and its number there.
+    fn at(&self, message: usize) -> (&Transcript, usize);
+}
+
+impl Source for Transcript {
+    fn at(&self, message: usize) -> (&Transcript, usize) {
+        (self, message)
+    }
+}
+
 /// Prices messages with changed results.
 pub(super) struct Shrinker<'a> {
-    pub transcript: &'a Transcript,
+    pub source: &'a dyn Source,
     pub structure: &'a Structure,
     pub counter: &'a dyn Counter,
 }
@@ -70,19 +82,29 @@ pub(super) struct Shrunk {
 }
 
 impl Shrinker<'_> {
-    /// The results of a message that may be changed.
+    /// The results of a message that may be changed, by their numbers in its transcript.
     fn parts(&self, message: usize) -> Vec<usize> {
-        let range = self.transcript.part_range(message);
-        range.filter(|&part| self.structure.is_clearable(self.transcript, part)).collect()
+        let (transcript, index) = self.source.at(message);
+        let range = transcript.part_range(index);
+        // The structure numbers the parts of all messages, the transcript its own.
+        let first = self.structure.first_parts[message] as usize;
+        let number = |part: usize| first + part - range.start;
+        range
+            .clone()
+            .filter(|&part| self.structure.is_clearable(&transcript.parts[part], number(part)))
+            .collect()
     }
 
-    fn price(&self, message: usize, replaced: &[(usize, String)], go_on: GoOn<'_>) -> Result<u32> {
-        let view = MessageView { transcript: self.transcript, index: message, replaced };
+    /// Tokens of a message with changed results.
+    pub fn price(&self, message: usize, replaced: &[(usize, String)], go_on: GoOn<'_>) -> Result<u32> {
+        let (transcript, index) = self.source.at(message);
+        let view = MessageView { transcript, index, replaced };
         self.counter.count_message(&view, go_on).map_err(|error| error.at(message))
     }
 
     fn edit(&self, message: usize, part: usize, kept_chars: Option<(usize, usize)>) -> Edit {
-        Edit { message, part: part - self.transcript.part_range(message).start, kept_chars }
+        let (transcript, index) = self.source.at(message);
+        Edit { message, part: part - transcript.part_range(index).start, kept_chars }
     }
 
     /// The message with all its results at the placeholder; `None` where it has none or would not shrink.
@@ -101,7 +123,7 @@ impl Shrinker<'_> {
     pub fn shortened(&self, cleared: &Shrunk, room: u32, go_on: GoOn<'_>) -> Result<Shrunk> {
         let message = cleared.message;
         let mut parts = self.parts(message);
-        parts.sort_by_key(|&part| (std::cmp::Reverse(self.length(part)), part));
+        parts.sort_by_key(|&part| (std::cmp::Reverse(self.length(message, part)), part));
         let enough = self.fewest_placeholders(message, &parts, room, go_on)?;
         let Some((&last, gone)) = parts[..enough].split_last() else {
             return Ok(Shrunk { message, tokens: cleared.tokens, edits: cleared.edits.clone() });
@@ -119,8 +141,13 @@ impl Shrinker<'_> {
     }
 
     /// Code points of a result's text.
-    fn length(&self, part: usize) -> usize {
-        self.transcript.result_text(&self.transcript.parts[part]).chars().count()
+    fn length(&self, message: usize, part: usize) -> usize {
+        self.text(message, part).chars().count()
+    }
+
+    fn text(&self, message: usize, part: usize) -> String {
+        let (transcript, _) = self.source.at(message);
+        transcript.result_text(&transcript.parts[part])
     }
 
     /// How many of the first `parts` must be at the placeholder for the message to cost at most `room`; 0 where all of
@@ -169,7 +196,7 @@ impl Shrinker<'_> {
         go_on: GoOn<'_>,
     ) -> Result<Option<((usize, usize), u32)>> {
         let Ok(place) = replaced.binary_search_by_key(&last, |(part, _)| *part) else { return Ok(None) };
-        let text = self.transcript.result_text(&self.transcript.parts[last]);
+        let text = self.text(message, last);
         let (mut fits, mut too_long) = (0, text.chars().count());
         let mut best = None;
         while fits + 1 < too_long {
