@@ -4,8 +4,8 @@
 //! survive as they are.
 
 use crate::error::{Error, Result};
-use crate::plan::{Plan, plan_mismatch, replacements};
-use crate::transcript::{Slot, Transcript, Wrapping};
+use crate::plan::{Plan, Source, plan_mismatch, replacements};
+use crate::transcript::{Slot, TextHash, Transcript, Wrapping};
 
 /// One place of the folded list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,9 +55,15 @@ pub fn steps(plan: &Plan) -> Vec<Step> {
 /// # Errors
 /// `plan_mismatch`.
 pub fn check(plan: &Plan, transcript: &Transcript) -> Result<()> {
-    let same = plan.actions.len() == transcript.len()
-        && plan.fingerprint == format!("{:016x}", transcript.fingerprint());
-    if same {
+    check_fingerprint(plan, transcript.len(), transcript.fingerprint())
+}
+
+/// Checks that a plan was made for so many messages with this fingerprint.
+///
+/// # Errors
+/// `plan_mismatch`.
+pub fn check_fingerprint(plan: &Plan, messages: usize, fingerprint: u64) -> Result<()> {
+    if plan.actions.len() == messages && plan.fingerprint == format!("{fingerprint:016x}") {
         Ok(())
     } else {
         Err(Error::message("plan_mismatch", "", "the plan was made for other messages"))
@@ -68,15 +74,27 @@ pub fn check(plan: &Plan, transcript: &Transcript) -> Result<()> {
 ///
 /// # Errors
 /// `plan_mismatch` where an edit names no result.
-pub fn changes(plan: &Plan, transcript: &Transcript) -> Result<Vec<Change>> {
+pub fn changes(plan: &Plan, source: &dyn Source) -> Result<Vec<Change>> {
     let mut changes = Vec::with_capacity(plan.edits.len());
     for edits in plan.edits.chunk_by(|a, b| a.message == b.message) {
         let message = edits[0].message;
-        for (part, content) in replacements(transcript, message, edits)? {
+        let (transcript, index) = source.at(message);
+        for (part, content) in replacements(transcript, index, edits)? {
             let slot = transcript.parts[part].slot.ok_or_else(plan_mismatch)?;
             let wrapping = transcript.parts[part].wrapping;
             changes.push(Change { message, slot, wrapping, content });
         }
     }
     Ok(changes)
+}
+
+/// A hash of the text of some messages.
+#[must_use]
+pub fn text_hash(source: &dyn Source, messages: &[usize]) -> u64 {
+    let mut hash = TextHash::default();
+    for &message in messages {
+        let (transcript, index) = source.at(message);
+        hash.add(transcript, index);
+    }
+    hash.finish()
 }

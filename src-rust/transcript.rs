@@ -228,6 +228,30 @@ pub struct Transcript {
 }
 
 impl Transcript {
+    /// Without messages.
+    #[must_use]
+    pub fn empty(framing: Framing) -> Self {
+        Transcript {
+            text: String::new(),
+            messages: Vec::new(),
+            parts: Vec::new(),
+            pieces: Vec::new(),
+            keys: Vec::new(),
+            pictures: Vec::new(),
+            framing,
+        }
+    }
+
+    /// Gives back the room that it does not fill.
+    pub fn shrink_to_fit(&mut self) {
+        self.text.shrink_to_fit();
+        self.messages.shrink_to_fit();
+        self.parts.shrink_to_fit();
+        self.pieces.shrink_to_fit();
+        self.keys.shrink_to_fit();
+        self.pictures.shrink_to_fit();
+    }
+
     /// Number of messages.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -287,47 +311,80 @@ impl Transcript {
         texts.join("\n")
     }
 
-    /// A hash of the text of some messages.
-    #[must_use]
-    pub fn text_hash(&self, messages: &[usize]) -> u64 {
-        let mut hash = xxhash_rust::xxh3::Xxh3::new();
-        for part in messages.iter().flat_map(|&i| self.parts_of(i)) {
-            for piece in self.pieces_of(part) {
-                hash.update(&(piece.span.end - piece.span.start).to_le_bytes());
-                hash.update(self.str(&piece.span).as_bytes());
-            }
-        }
-        hash.digest()
-    }
-
     /// A hash of everything that counting, rules and planning read, stable across platforms and versions of the
     /// hash. Applying a plan to other messages than it was made for is refused by it. O(bytes of text).
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
-        let mut hash = xxhash_rust::xxh3::Xxh3::new();
-        hash.update(self.text.as_bytes());
-        let mut word = |value: usize| hash.update(&(value as u64).to_le_bytes());
-        for message in &self.messages {
-            word(message.role as usize);
-            word(message.parts.end as usize);
-        }
-        for (i, message) in self.messages.iter().enumerate() {
-            if message.binding != Binding::Free {
-                word(i);
-                word(message.binding as usize);
+        (0..self.len()).fold(0, |chain, i| chained(chain, self.message_hash(i)))
+    }
+
+    /// The same of one message, whatever stands around it. O(bytes of its text).
+    #[must_use]
+    pub fn message_hash(&self, i: usize) -> u64 {
+        let message = &self.messages[i];
+        let flags = [message.is_bash_execution, message.is_estimated, message.has_lone_surrogates];
+        let mut hash = chained(message.role as u64 | (message.binding as u64) << 8, packed(flags));
+        for at in self.part_range(i) {
+            let part = &self.parts[at];
+            let flags = [part.is_unchecked, part.slot.is_some(), part.key.is_some(), part.name.is_some()];
+            hash = chained(hash, part.kind as u64 | packed(flags) << 8 | u64::from(part.images) << 32);
+            hash = part.key.map_or(hash, |key| text_hash(hash, self.key_text(key)));
+            hash = part.name.as_ref().map_or(hash, |name| text_hash(hash, self.str(name)));
+            for piece in self.pieces_of(part) {
+                hash = chained(text_hash(hash, self.str(&piece.span)), piece.kind as u64);
+            }
+            if part.images > 0 {
+                for picture in self.pictures_of(at) {
+                    let (width, height) = picture.size.unwrap_or_default();
+                    hash = chained(hash, u64::from(width) | u64::from(height) << 32);
+                    hash = chained(hash, picture.detail as u64);
+                }
             }
         }
-        for part in &self.parts {
-            word(part.kind as usize);
-            word(part.key.map_or(usize::MAX, |key| key as usize));
-            word(part.pieces.end as usize);
-        }
-        for piece in &self.pieces {
-            word(piece.kind as usize);
-            word(piece.span.end as usize);
-        }
-        hash.digest()
+        hash
     }
+}
+
+/// A hash of the text of some messages.
+#[derive(Default)]
+pub struct TextHash(xxhash_rust::xxh3::Xxh3);
+
+impl TextHash {
+    /// Adds the text of message `i`. O(bytes).
+    pub fn add(&mut self, transcript: &Transcript, i: usize) {
+        for part in transcript.parts_of(i) {
+            for piece in transcript.pieces_of(part) {
+                self.0.update(&(piece.span.end - piece.span.start).to_le_bytes());
+                self.0.update(transcript.str(&piece.span).as_bytes());
+            }
+        }
+    }
+
+    /// The hash of all that was added.
+    #[must_use]
+    pub fn finish(&self) -> u64 {
+        self.0.digest()
+    }
+}
+
+/// The hash of a list of messages with one more, from the hash of the list, 0 for the empty one, and of the message.
+#[must_use]
+pub fn chained(chain: u64, hash: u64) -> u64 {
+    // A bijection in either, which spreads every bit: the finish of SplitMix64 around a sum.
+    let mut mixed = (chain.rotate_left(29) ^ hash).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// A text behind what was hashed before; its length is in the hash.
+fn text_hash(before: u64, text: &str) -> u64 {
+    chained(before, xxhash_rust::xxh3::xxh3_64_with_seed(text.as_bytes(), before))
+}
+
+/// Truth values as bits.
+fn packed<const N: usize>(flags: [bool; N]) -> u64 {
+    flags.iter().fold(0, |bits, &flag| bits << 1 | u64::from(flag))
 }
 
 /// A summary with its provenance: how every foldline summary stands in a list of messages.

@@ -1,5 +1,6 @@
 //! `FitTokens`: at most so many tokens in all, by folding, then clearing, then shortening.
 
+use super::ledger::Ledger;
 use super::record::Edit;
 use super::shrink::{Shrinker, Shrunk};
 use crate::count::counter::GoOn;
@@ -9,8 +10,7 @@ use crate::rules::Structure;
 /// What a request costs at the various stages.
 pub(super) struct Costs<'a> {
     pub tokens: &'a [u32],
-    /// Tokens of counting messages at or after k.
-    pub counting_after: &'a [u64],
+    pub ledger: &'a Ledger,
     /// Everything as it is, with the overhead.
     pub as_is: u64,
     pub summary_tokens: u64,
@@ -39,7 +39,7 @@ pub(super) struct Fitted {
 impl Costs<'_> {
     /// Everything after folding at a cut that folds something.
     fn at(&self, cut: usize) -> u64 {
-        self.as_is - (self.counting_after[0] - self.counting_after[cut]) + self.summary_tokens
+        self.as_is - self.ledger.tokens_before(cut) + self.summary_tokens
     }
 
     fn saving(&self, shrunk: &Shrunk) -> u64 {
@@ -55,11 +55,17 @@ fn limit(structure: &Structure) -> usize {
     }
 }
 
-/// Legal cuts that fold something and spare the newest group, ascending.
-fn folding_cuts(structure: &Structure) -> impl DoubleEndedIterator<Item = usize> + '_ {
-    let first_real = (0..structure.len()).find(|&i| structure.counts(i) && !structure.is_summary[i]);
-    let from = first_real.map_or(usize::MAX, |i| i + 1);
-    (from.min(structure.len() + 1)..=limit(structure)).filter(|&k| structure.is_legal[k])
+/// The last legal cut that folds something and spares the newest group. O(log messages).
+fn last_cut(structure: &Structure, ledger: &Ledger) -> Option<usize> {
+    structure.legal_at_or_before(limit(structure)).filter(|&cut| ledger.folds(cut))
+}
+
+/// The first legal cut that folds something, spares the newest group and costs at most `most`. The later a cut, the less
+/// it costs. O(log messages).
+fn first_cut(structure: &Structure, costs: &Costs<'_>, most: u64) -> Option<usize> {
+    let enough = costs.ledger.earliest_freeing((costs.as_is + costs.summary_tokens).saturating_sub(most))?;
+    let cut = structure.legal_at_or_behind(enough.max(costs.ledger.first_folding()?))?;
+    (cut <= limit(structure)).then_some(cut)
 }
 
 /// Prepares clearing and shortening at the last legal cut. O(results of the tail).
@@ -69,7 +75,7 @@ pub(super) fn last_resort(
     shrinker: &Shrinker<'_>,
     go_on: GoOn<'_>,
 ) -> Result<LastResort> {
-    let cut = folding_cuts(structure).next_back().unwrap_or(0);
+    let cut = last_cut(structure, costs.ledger).unwrap_or(0);
     let total = if cut == 0 { costs.as_is } else { costs.at(cut) };
     let newest = structure.group_of.last().copied();
     let (mut clearable, mut shortenable) = (Vec::new(), Vec::new());
@@ -99,7 +105,7 @@ pub(super) fn fit(
     if costs.as_is <= limit {
         return Ok(Some(Fitted { cut: 0, edits: Vec::new() }));
     }
-    if let Some(cut) = folding_cuts(structure).find(|&cut| costs.at(cut) <= limit) {
+    if let Some(cut) = first_cut(structure, costs, limit) {
         return Ok(Some(Fitted { cut, edits: Vec::new() }));
     }
     if limit < last.floor {

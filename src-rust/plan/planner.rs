@@ -1,11 +1,12 @@
 //! The planner: counts and structure in, a plan out.
 
-use super::cuts::{Suffixes, find_cut};
+use super::cuts::find_cut;
 use super::fit::{Costs, fit, last_resort};
 use super::keep::Keep;
+use super::ledger::Ledger;
 use super::record::{Action, Edit, Infeasible, PLAN_VERSION, Plan, Reason, Warning};
-use super::shrink::{Shrinker, replacements};
-use crate::count::counter::{Counter, Counts, GoOn, MessageView};
+use super::shrink::{Shrinker, Source, replacements};
+use crate::count::counter::{Counter, Counts, GoOn};
 use crate::error::{Error, Result};
 use crate::formats::Format;
 use crate::rules::{Standing, Structure};
@@ -31,6 +32,24 @@ pub enum Outcome {
     Infeasible(Infeasible),
 }
 
+/// What is planned for: messages with all that is known of them.
+pub struct Subject<'a> {
+    /// Where their texts stand.
+    pub source: &'a dyn Source,
+    /// Their dialect.
+    pub format: Format,
+    /// How they hang together.
+    pub structure: &'a Structure,
+    /// What they cost.
+    pub counts: &'a Counts,
+    /// The sums of both.
+    pub ledger: &'a Ledger,
+    /// What counts the results that may change.
+    pub counter: &'a dyn Counter,
+    /// The hash of the messages.
+    pub fingerprint: u64,
+}
+
 /// Plans one transcript. Pure and deterministic. O(messages), and for the results that may be cleared or
 /// shortened O(their bytes).
 ///
@@ -49,14 +68,27 @@ pub fn plan(
     if counts.per_message.len() != structure.len() {
         return Err(Error::internal("counts_mismatch", "counts are of another transcript"));
     }
-    let suffixes = Suffixes::new(structure, &counts.per_message);
+    let ledger = &Ledger::new(structure, &counts.per_message);
+    let fingerprint = transcript.fingerprint();
+    let subject = Subject { source: transcript, format, structure, counts, ledger, counter, fingerprint };
+    plan_subject(&subject, request, go_on)
+}
+
+/// Plans for messages whose sums are known. The decision is O(log messages) and, for the results that may be cleared or
+/// shortened, O(their bytes); to write one action and one reason a message is as quick as to copy them.
+///
+/// # Errors
+/// Those of [`plan`].
+pub fn plan_subject(subject: &Subject<'_>, request: Request, go_on: GoOn<'_>) -> Result<Outcome> {
+    request.keep.check(request.window)?;
+    let Subject { source, structure, counts, ledger, counter, .. } = *subject;
     let costs = Costs {
         tokens: &counts.per_message,
-        counting_after: &suffixes.tokens,
-        as_is: counts.total(),
+        ledger,
+        as_is: ledger.total() + u64::from(counts.overhead),
         summary_tokens: request.summary_tokens,
     };
-    let shrinker = Shrinker { transcript, structure, counter };
+    let shrinker = Shrinker { source, structure, counter };
     let last = last_resort(structure, &costs, &shrinker, go_on)?;
     let floor = last.floor;
     let (cut, edits) = match request.keep {
@@ -64,14 +96,15 @@ pub fn plan(
             Some(fitted) => (fitted.cut, fitted.edits),
             None => return Ok(Outcome::Infeasible(infeasible(structure, floor, limit))),
         },
-        keep => (effective(structure, find_cut(structure, &suffixes, keep)), Vec::new()),
+        // A cut that would fold nothing but earlier summaries folds nothing.
+        keep => (find_cut(structure, ledger, keep).filter(|&cut| ledger.folds(cut)).unwrap_or(0), Vec::new()),
     };
-    let draft = Draft { transcript, structure, counts, cut, edits };
-    let tokens_kept = draft.tokens_kept(counter, go_on)?;
+    let draft = Draft { subject, cut, edits };
+    let tokens_kept = draft.tokens_kept(&shrinker, go_on)?;
     let (actions, reasons) = draft.actions();
     Ok(Outcome::Plan(Box::new(Plan {
         version: PLAN_VERSION,
-        format: format.name().to_owned(),
+        format: subject.format.name().to_owned(),
         head: structure.head,
         cut,
         turn_prefix: draft.turn_prefix(),
@@ -85,14 +118,8 @@ pub fn plan(
         count_kind: counts.kind.name().to_owned(),
         warnings: draft.warnings(),
         edits: draft.edits,
-        fingerprint: format!("{:016x}", transcript.fingerprint()),
+        fingerprint: format!("{:016x}", subject.fingerprint),
     })))
-}
-
-/// The cut, or 0 where it would fold nothing but earlier summaries.
-fn effective(structure: &Structure, cut: Option<usize>) -> usize {
-    let folds = |&k: &usize| (0..k).any(|i| structure.counts(i) && !structure.is_summary[i]);
-    cut.filter(folds).unwrap_or(0)
 }
 
 fn infeasible(structure: &Structure, floor: u64, limit: u64) -> Infeasible {
@@ -111,35 +138,38 @@ fn infeasible(structure: &Structure, floor: u64, limit: u64) -> Infeasible {
 
 /// A decided cut with its edits, on the way to a plan.
 struct Draft<'a> {
-    transcript: &'a Transcript,
-    structure: &'a Structure,
-    counts: &'a Counts,
+    subject: &'a Subject<'a>,
     cut: usize,
     edits: Vec<Edit>,
 }
 
 impl Draft<'_> {
-    fn is_folded(&self, i: usize) -> bool {
-        i < self.cut && self.structure.counts(i)
-    }
-
+    /// Most messages are ordinary, and what becomes of these depends on their side of the cut alone; so the rest is
+    /// written over them.
     fn actions(&self) -> (Vec<Action>, Vec<Reason>) {
-        let plain = |i: usize| match self.structure.standing[i] {
-            Standing::Head => (Action::Keep, Reason::Head),
-            Standing::Pinned => (Action::Pin, Reason::Pinned),
-            Standing::PinnedGroup => (Action::Pin, Reason::PinnedGroup),
-            Standing::Open => (Action::Keep, Reason::OpenCall),
-            Standing::Counting if i >= self.cut && self.cut > 0 => (Action::Keep, Reason::Recent),
-            Standing::Counting if self.cut == 0 => (Action::Keep, Reason::NothingToFold),
-            Standing::Counting if self.structure.is_summary[i] => (Action::Summarize, Reason::EarlierSummary),
-            Standing::Counting => (Action::Summarize, Reason::BeforeCut),
-        };
-        let (mut actions, mut reasons): (Vec<Action>, Vec<Reason>) =
-            (0..self.structure.len()).map(plain).unzip();
-        let newest = self.structure.group_of.last();
+        let (structure, cut) = (self.subject.structure, self.cut);
+        let count = structure.len();
+        let stays = if cut > 0 { Reason::Recent } else { Reason::NothingToFold };
+        let mut actions = vec![Action::Summarize; cut];
+        actions.resize(count, Action::Keep);
+        let mut reasons = vec![Reason::BeforeCut; cut];
+        reasons.resize(count, stays);
+        for i in structure.exceptions.iter().map(|&i| i as usize) {
+            (actions[i], reasons[i]) = match structure.standing[i] {
+                Standing::Head => (Action::Keep, Reason::Head),
+                Standing::Pinned => (Action::Pin, Reason::Pinned),
+                Standing::PinnedGroup => (Action::Pin, Reason::PinnedGroup),
+                Standing::Open => (Action::Keep, Reason::OpenCall),
+                Standing::Counting if i < cut && structure.is_summary[i] => {
+                    (Action::Summarize, Reason::EarlierSummary)
+                }
+                Standing::Counting => continue,
+            };
+        }
+        let newest = structure.group_of.last();
         for edit in &self.edits {
             // Only the newest group is shortened, even where its results go down to the placeholder.
-            let is_newest = Some(&self.structure.group_of[edit.message]) == newest;
+            let is_newest = Some(&structure.group_of[edit.message]) == newest;
             (actions[edit.message], reasons[edit.message]) = if is_newest {
                 (Action::Shorten, Reason::ShortenedToFit)
             } else {
@@ -150,44 +180,38 @@ impl Draft<'_> {
     }
 
     fn turn_prefix(&self) -> Option<(usize, usize)> {
-        if self.cut == 0 || self.cut >= self.structure.len() {
+        let structure = self.subject.structure;
+        if self.cut == 0 || self.cut >= structure.len() {
             return None;
         }
-        let (start, _) = self.structure.turn_of(self.cut);
+        let (start, _) = structure.turn_of(self.cut);
         (start < self.cut).then_some((start, self.cut))
     }
 
-    fn tokens_kept(&self, counter: &dyn Counter, go_on: GoOn<'_>) -> Result<u64> {
-        let kept = (0..self.structure.len()).filter(|&i| !self.is_folded(i));
-        let mut total: u64 = kept.map(|i| u64::from(self.counts.per_message[i])).sum();
+    fn tokens_kept(&self, shrinker: &Shrinker<'_>, go_on: GoOn<'_>) -> Result<u64> {
+        let Subject { source, counts, ledger, .. } = *self.subject;
+        let mut total = ledger.total() - ledger.tokens_before(self.cut);
         for edits in self.edits.chunk_by(|a, b| a.message == b.message) {
             let message = edits[0].message;
-            let replaced = replacements(self.transcript, message, edits)?;
-            let view = MessageView { transcript: self.transcript, index: message, replaced: &replaced };
-            total -= u64::from(self.counts.per_message[message]);
-            total += u64::from(counter.count_message(&view, go_on)?);
+            let (transcript, index) = source.at(message);
+            let replaced = replacements(transcript, index, edits)?;
+            total -= u64::from(counts.per_message[message]);
+            total += u64::from(shrinker.price(message, &replaced, go_on)?);
         }
         Ok(total)
     }
 
     fn warnings(&self) -> Vec<Warning> {
-        let mut warnings = Vec::new();
-        let mut warn = |code: &str, index| {
-            let warning = Warning { code: code.to_owned(), index: Some(index) };
-            if warnings.last() != Some(&warning) {
-                warnings.push(warning);
-            }
-        };
-        self.structure.open_calls(self.transcript).for_each(|(message, _)| warn("open_call", message));
-        self.structure.orphans(self.transcript).for_each(|(message, _)| warn("orphan_result", message));
-        for (index, message) in self.transcript.messages.iter().enumerate() {
-            if self.structure.standing[index] == Standing::PinnedGroup {
-                warn("pin_grown", index);
-            }
-            if message.has_lone_surrogates {
-                warn("lone_surrogates", index);
-            }
-        }
-        warnings
+        let structure = self.subject.structure;
+        let warning = |code: &str, index: u32| Warning { code: code.to_owned(), index: Some(index as usize) };
+        let open = structure.open.keys().map(|&index| warning("open_call", index));
+        let orphans = structure.orphaned.iter().map(|&index| warning("orphan_result", index));
+        let is_grown = |index: &u32| structure.standing[*index as usize] == Standing::PinnedGroup;
+        let grown = structure.exceptions.iter().copied().filter(is_grown);
+        let mut rest: Vec<(u32, &str)> = grown.map(|index| (index, "pin_grown")).collect();
+        rest.extend(structure.lossy.iter().map(|&index| (index, "lone_surrogates")));
+        // Stable: of one message a pin comes before its surrogates.
+        rest.sort_by_key(|(index, _)| *index);
+        open.chain(orphans).chain(rest.into_iter().map(|(index, code)| warning(code, index))).collect()
     }
 }

@@ -4,7 +4,7 @@ use super::record::Edit;
 use crate::count::counter::{Counter, GoOn, MessageView};
 use crate::error::{Error, Result};
 use crate::rules::Structure;
-use crate::transcript::Transcript;
+use crate::transcript::{Part, Transcript};
 
 /// What stands in the place of a cleared result.
 pub const PLACEHOLDER: &str = "[cleared]";
@@ -55,9 +55,21 @@ pub(crate) fn plan_mismatch() -> Error {
     Error::message("plan_mismatch", "", "the plan names a result that is not there")
 }
 
+/// Where the texts of messages stand, which may be several transcripts.
+pub trait Source: Sync {
+    /// The transcript that holds a message, and its number there.
+    fn at(&self, message: usize) -> (&Transcript, usize);
+}
+
+impl Source for Transcript {
+    fn at(&self, message: usize) -> (&Transcript, usize) {
+        (self, message)
+    }
+}
+
 /// Prices messages with changed results.
 pub(super) struct Shrinker<'a> {
-    pub transcript: &'a Transcript,
+    pub source: &'a dyn Source,
     pub structure: &'a Structure,
     pub counter: &'a dyn Counter,
 }
@@ -70,34 +82,31 @@ pub(super) struct Shrunk {
 }
 
 impl Shrinker<'_> {
-    /// The results of a message that may be changed, without those that the placeholder would make longer.
+    /// The results of a message that may be changed, by their numbers in its transcript, without those that the
+    /// placeholder would make longer.
     fn parts(&self, message: usize) -> Vec<usize> {
-        let range = self.transcript.part_range(message);
+        let (transcript, index) = self.source.at(message);
+        let range = transcript.part_range(index);
+        // The structure numbers the parts of all messages, the transcript its own.
+        let first = self.structure.first_parts[message] as usize;
         let may_change = |&part: &usize| {
-            self.structure.is_clearable(self.transcript, part) && self.outgrows_placeholder(part)
+            let number = first + part - range.start;
+            self.structure.is_clearable(&transcript.parts[part], number)
+                && outgrows_placeholder(transcript, &transcript.parts[part])
         };
-        range.filter(may_change).collect()
+        range.clone().filter(may_change).collect()
     }
 
-    /// Whether a result holds more than the placeholder would: a longer text, or a picture. O(1) on long texts.
-    fn outgrows_placeholder(&self, part: usize) -> bool {
-        let part = &self.transcript.parts[part];
-        let pieces = self.transcript.pieces_of(part);
-        let texts = pieces.iter().map(|piece| self.transcript.str(&piece.span));
-        // Pieces are joined by newlines.
-        let newlines = pieces.len().saturating_sub(1);
-        let longer =
-            texts.flat_map(str::chars).take(PLACEHOLDER.len() + 1).count() + newlines > PLACEHOLDER.len();
-        part.images > 0 || longer
-    }
-
-    fn price(&self, message: usize, replaced: &[(usize, String)], go_on: GoOn<'_>) -> Result<u32> {
-        let view = MessageView { transcript: self.transcript, index: message, replaced };
+    /// Tokens of a message with changed results.
+    pub fn price(&self, message: usize, replaced: &[(usize, String)], go_on: GoOn<'_>) -> Result<u32> {
+        let (transcript, index) = self.source.at(message);
+        let view = MessageView { transcript, index, replaced };
         self.counter.count_message(&view, go_on).map_err(|error| error.at(message))
     }
 
     fn edit(&self, message: usize, part: usize, kept_chars: Option<(usize, usize)>) -> Edit {
-        Edit { message, part: part - self.transcript.part_range(message).start, kept_chars }
+        let (transcript, index) = self.source.at(message);
+        Edit { message, part: part - transcript.part_range(index).start, kept_chars }
     }
 
     /// The message with all its results at the placeholder; `None` where it has none or would not shrink.
@@ -116,7 +125,7 @@ impl Shrinker<'_> {
     pub fn shortened(&self, cleared: &Shrunk, room: u32, go_on: GoOn<'_>) -> Result<Shrunk> {
         let message = cleared.message;
         let mut parts = self.parts(message);
-        parts.sort_by_key(|&part| (std::cmp::Reverse(self.length(part)), part));
+        parts.sort_by_key(|&part| (std::cmp::Reverse(self.length(message, part)), part));
         let enough = self.fewest_placeholders(message, &parts, room, go_on)?;
         let Some((&last, gone)) = parts[..enough].split_last() else {
             return Ok(Shrunk { message, tokens: cleared.tokens, edits: cleared.edits.clone() });
@@ -134,8 +143,13 @@ impl Shrinker<'_> {
     }
 
     /// Code points of a result's text.
-    fn length(&self, part: usize) -> usize {
-        self.transcript.result_text(&self.transcript.parts[part]).chars().count()
+    fn length(&self, message: usize, part: usize) -> usize {
+        self.text(message, part).chars().count()
+    }
+
+    fn text(&self, message: usize, part: usize) -> String {
+        let (transcript, _) = self.source.at(message);
+        transcript.result_text(&transcript.parts[part])
     }
 
     /// How many of the first `parts` must be at the placeholder for the message to cost at most `room`; 0 where all of
@@ -184,7 +198,7 @@ impl Shrinker<'_> {
         go_on: GoOn<'_>,
     ) -> Result<Option<((usize, usize), u32)>> {
         let Ok(place) = replaced.binary_search_by_key(&last, |(part, _)| *part) else { return Ok(None) };
-        let text = self.transcript.result_text(&self.transcript.parts[last]);
+        let text = self.text(message, last);
         let (mut fits, mut too_long) = (0, text.chars().count());
         let mut best = None;
         while fits + 1 < too_long {
@@ -200,6 +214,17 @@ impl Shrinker<'_> {
         }
         Ok(best)
     }
+}
+
+/// Whether a result holds more than the placeholder would: a longer text, or a picture. O(1) on long texts.
+fn outgrows_placeholder(transcript: &Transcript, part: &Part) -> bool {
+    let pieces = transcript.pieces_of(part);
+    let texts = pieces.iter().map(|piece| transcript.str(&piece.span));
+    // Pieces are joined by newlines.
+    let newlines = pieces.len().saturating_sub(1);
+    let longer =
+        texts.flat_map(str::chars).take(PLACEHOLDER.len() + 1).count() + newlines > PLACEHOLDER.len();
+    part.images > 0 || longer
 }
 
 /// Parts at the placeholder, ascending.

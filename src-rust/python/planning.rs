@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyList, PyType};
 use super::counting::{Read, TokenCounter, read};
 use super::gate::{exception, guard, run};
 use super::node::{PyNode, Text};
-use crate::apply::{Change, Step, changes, check, steps};
+use crate::apply::{Change, Step, changes, check, steps, text_hash};
 use crate::count::counter::count_transcript;
 use crate::error::{Error, Result};
 use crate::formats::Format;
@@ -21,11 +21,21 @@ use crate::transcript::{Wrapping, labelled_summary};
 #[pyclass(frozen, eq, skip_from_py_object, module = "foldline")]
 #[derive(Clone, PartialEq)]
 pub(super) struct Plan {
-    plan: core::Plan,
+    pub plan: core::Plan,
+}
+
+/// What planning gives: a `Plan`, or `(floor, why)` where a budget cannot be met.
+pub(super) fn answer(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyAny>> {
+    match outcome {
+        Outcome::Plan(plan) => Ok(Bound::new(py, Plan { plan: *plan })?.into_any()),
+        Outcome::Infeasible(infeasible) => {
+            Ok((infeasible.floor, infeasible.why).into_pyobject(py)?.into_any())
+        }
+    }
 }
 
 /// Reads a keep as the Python layer sends it: its kind, its number, and what a fraction is of.
-fn keep(kind: &str, amount: f64, of: &str) -> Result<Keep> {
+pub(super) fn keep(kind: &str, amount: f64, of: &str) -> Result<Keep> {
     let whole = || {
         let fits = amount >= 0.0 && amount.fract() == 0.0 && amount < 2f64.powi(53);
         let error = || Error::config("bad_keep", "keep", "a keep takes a whole number from 0");
@@ -79,12 +89,7 @@ pub(super) fn plan<'py>(
         token_counter.add_tools(&tools, &transcript, &mut counts, go_on)?;
         core::plan(&transcript, format, &structure, &counts, counter, request, go_on)
     })?;
-    match outcome {
-        Outcome::Plan(plan) => Ok(Bound::new(py, Plan { plan: *plan })?.into_any()),
-        Outcome::Infeasible(infeasible) => {
-            Ok((infeasible.floor, infeasible.why).into_pyobject(py)?.into_any())
-        }
-    }
+    answer(py, outcome)
 }
 
 #[pymethods]
@@ -122,22 +127,7 @@ impl Plan {
                 read(messages, &self.plan.format, false).map_err(|error| exception(py, error))?;
             check(&self.plan, &transcript).map_err(|error| exception(py, error))?;
             let changes = changes(&self.plan, &transcript).map_err(|error| exception(py, error))?;
-            let summary = match summary.filter(|text| !text.0.trim_matches(is_blank).is_empty()) {
-                Some(text) => {
-                    let covered: Vec<usize> = self.plan.folded().collect();
-                    labelled_summary(
-                        &text.0,
-                        &covered,
-                        transcript.text_hash(&covered),
-                        model.as_ref().map_or("", |model| &model.0),
-                    )
-                }
-                None if self.plan.folds() => {
-                    let detail = "messages are folded, so there must be a summary to stand for them";
-                    return Err(exception(py, Error::config("missing_summary", "summary", detail)));
-                }
-                None => String::new(),
-            };
+            let summary = summary_text(py, &self.plan, &transcript, summary, model)?;
             build(py, &self.plan, messages, &changes, &summary)
         })
     }
@@ -258,8 +248,30 @@ impl Plan {
     }
 }
 
+/// The text of the summary message; empty where nothing is folded and no summary given.
+pub(super) fn summary_text(
+    py: Python<'_>,
+    plan: &core::Plan,
+    source: &dyn core::Source,
+    summary: Option<Text>,
+    model: Option<Text>,
+) -> PyResult<String> {
+    match summary.filter(|text| !text.0.trim_matches(is_blank).is_empty()) {
+        Some(text) => {
+            let covered: Vec<usize> = plan.folded().collect();
+            let model = model.as_ref().map_or("", |model| &model.0);
+            Ok(labelled_summary(&text.0, &covered, text_hash(source, &covered), model))
+        }
+        None if plan.folds() => {
+            let detail = "messages are folded, so there must be a summary to stand for them";
+            Err(exception(py, Error::config("missing_summary", "summary", detail)))
+        }
+        None => Ok(String::new()),
+    }
+}
+
 /// Puts the new list together from the caller's own objects.
-fn build<'py>(
+pub(super) fn build<'py>(
     py: Python<'py>,
     plan: &core::Plan,
     messages: &Bound<'py, PyAny>,

@@ -1,11 +1,13 @@
 //! What may be done to a transcript, one definition each: who answers whom, what stays together, where a cut is
 //! legal, what providers reject.
 
+mod growing;
 mod pairing;
 mod pins;
 mod structure;
 pub mod validate;
 
+pub use growing::Growing;
 pub use pairing::{Pairing, pair};
-pub use pins::{Pins, collect_pins};
+pub use pins::{PIN_IMPORTANCE, Pins, check_importance, check_index};
 pub use structure::{Group, Standing, Structure, analyze};

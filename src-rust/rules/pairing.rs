@@ -2,14 +2,19 @@
 //!
 //! A result binds to the nearest preceding unanswered call with its id: ids recur in real sessions, so there is no
 //! global map of ids. A result without an id binds by name and order: to the first unanswered id-less call of its
-//! name in the nearest message that holds one. Where ids are optional (Gemini), it may be a call with an id. O(parts).
+//! name in the nearest message that holds one. Where ids are optional (Gemini), it may be a call with an id.
+//!
+//! A result binds when its message is appended, and never again: pairing goes on where it stopped. O(parts).
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 use crate::transcript::{PartKind, Transcript};
 
+/// No call.
+const NONE: u32 = u32::MAX;
+
 /// Calls and results of a transcript, by index of their parts.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pairing {
     /// For each part, the call that it answers (results only).
     pub call_of: Vec<Option<u32>>,
@@ -25,95 +30,174 @@ impl Pairing {
     pub fn is_own_result(&self, part: usize) -> bool {
         self.call_of[part].is_some_and(|call| self.message_of[call as usize] == self.message_of[part])
     }
+
+    pub(super) fn reserve(&mut self, parts: usize) {
+        self.call_of.reserve(parts);
+        self.result_of.reserve(parts);
+        self.message_of.reserve(parts);
+    }
+
+    fn push(&mut self, message: u32) -> u32 {
+        self.call_of.push(None);
+        self.result_of.push(None);
+        self.message_of.push(message);
+        self.message_of.len() as u32 - 1
+    }
+
+    fn is_answered(&self, call: u32) -> bool {
+        self.result_of[call as usize].is_some()
+    }
 }
 
 /// Binds results to calls.
 #[must_use]
 pub fn pair(transcript: &Transcript) -> Pairing {
-    let count = transcript.parts.len();
-    let mut pairing =
-        Pairing { call_of: vec![None; count], result_of: vec![None; count], message_of: vec![0; count] };
-    let mut by_key: Vec<Vec<u32>> = vec![Vec::new(); transcript.keys.len()];
-    let mut anonymous = Anonymous::default();
-    let optional_ids = transcript.framing.has_optional_ids();
+    let mut pairing = Pairing::default();
+    let mut pairer = Pairer::new(transcript.framing.has_optional_ids());
     for message in 0..transcript.len() {
-        for at in transcript.part_range(message) {
-            let part = &transcript.parts[at];
-            pairing.message_of[at] = message as u32;
+        pairer.append(&mut pairing, transcript, message, message, |key| key);
+    }
+    pairing
+}
+
+/// Calls that wait for their results.
+#[derive(Clone, Debug)]
+pub(super) struct Pairer {
+    has_optional_ids: bool,
+    /// For each id, the newest call under it that was not taken from there.
+    newest: Vec<u32>,
+    /// For each part that is a call with an id, the call under its id that is next in turn.
+    next: Vec<u32>,
+    anonymous: Anonymous,
+}
+
+impl Pairer {
+    pub fn new(has_optional_ids: bool) -> Self {
+        let (newest, next) = (Vec::new(), Vec::new());
+        Pairer { has_optional_ids, newest, next, anonymous: Anonymous::default() }
+    }
+
+    /// Appends message `index` of `transcript` as message `number` of the pairing; its parts are numbered on from those
+    /// that are there. `id_of` says which id a key of the transcript stands for: the same text, the same number.
+    pub fn append(
+        &mut self,
+        pairing: &mut Pairing,
+        transcript: &Transcript,
+        index: usize,
+        number: usize,
+        mut id_of: impl FnMut(u32) -> u32,
+    ) {
+        for part in transcript.parts_of(index) {
+            let at = pairing.push(number as u32);
+            self.next.push(NONE);
             let name = part.name.as_ref().map(|span| transcript.str(span));
             match (part.kind, part.key) {
                 (PartKind::ToolCall, Some(key)) => {
-                    by_key[key as usize].push(at as u32);
-                    if optional_ids {
-                        anonymous.call(message, at as u32, name);
+                    self.wait(id_of(key), at);
+                    if self.has_optional_ids {
+                        self.anonymous.call(number as u32, at, name);
                     }
                 }
-                (PartKind::ToolCall, None) => anonymous.call(message, at as u32, name),
+                (PartKind::ToolCall, None) => self.anonymous.call(number as u32, at, name),
                 (PartKind::ToolResult, key) => {
                     let call = match key {
-                        Some(key) => pop_unanswered(&mut by_key[key as usize], &pairing.result_of),
-                        None => anonymous.answer(name, &pairing.result_of),
+                        Some(key) => self.take(id_of(key), pairing),
+                        None => self.anonymous.answer(name, pairing),
                     };
                     if let Some(call) = call {
-                        pairing.call_of[at] = Some(call);
-                        pairing.result_of[call as usize] = Some(at as u32);
+                        pairing.call_of[at as usize] = Some(call);
+                        pairing.result_of[call as usize] = Some(at);
                     }
                 }
                 _ => {}
             }
         }
     }
-    pairing
-}
 
-/// The newest call that was not answered by name either.
-fn pop_unanswered(calls: &mut Vec<u32>, result_of: &[Option<u32>]) -> Option<u32> {
-    while let Some(call) = calls.pop() {
-        if result_of[call as usize].is_none() {
-            return Some(call);
+    fn wait(&mut self, id: u32, call: u32) {
+        let id = id as usize;
+        if id >= self.newest.len() {
+            self.newest.resize(id + 1, NONE);
         }
-    }
-    None
-}
-
-/// Unanswered calls of one name, by message.
-type Waiting = Vec<(usize, VecDeque<u32>)>;
-
-/// Calls without an id. Each stands in two lists; what was answered through one is skipped in the other.
-#[derive(Default)]
-struct Anonymous<'t> {
-    all: Waiting,
-    by_name: HashMap<&'t str, Waiting>,
-}
-
-impl<'t> Anonymous<'t> {
-    fn call(&mut self, message: usize, part: u32, name: Option<&'t str>) {
-        wait(&mut self.all, message, part);
-        if let Some(name) = name {
-            wait(self.by_name.entry(name).or_default(), message, part);
-        }
+        self.next[call as usize] = std::mem::replace(&mut self.newest[id], call);
     }
 
-    fn answer(&mut self, name: Option<&'t str>, result_of: &[Option<u32>]) -> Option<u32> {
-        let waiting = match name {
-            Some(name) => self.by_name.get_mut(name)?,
-            None => &mut self.all,
-        };
-        while let Some((_, calls)) = waiting.last_mut() {
-            while let Some(call) = calls.pop_front() {
-                if result_of[call as usize].is_none() {
-                    return Some(call);
-                }
+    /// The newest call under an id that was not answered by name either.
+    fn take(&mut self, id: u32, pairing: &Pairing) -> Option<u32> {
+        let newest = self.newest.get_mut(id as usize)?;
+        while *newest != NONE {
+            let call = std::mem::replace(newest, self.next[*newest as usize]);
+            if !pairing.is_answered(call) {
+                return Some(call);
             }
-            waiting.pop();
         }
         None
     }
 }
 
-fn wait(waiting: &mut Waiting, message: usize, part: u32) {
-    match waiting.last_mut() {
-        Some((last, calls)) if *last == message => calls.push_back(part),
-        _ => waiting.push((message, VecDeque::from([part]))),
+/// Unanswered calls, by message.
+#[derive(Clone, Debug, Default)]
+struct Waiting {
+    calls: Vec<u32>,
+    messages: Vec<Batch>,
+}
+
+/// The calls of one message: up to those of the next.
+#[derive(Clone, Copy, Debug)]
+struct Batch {
+    message: u32,
+    first: u32,
+    /// The first that was not looked at.
+    next: u32,
+}
+
+impl Waiting {
+    fn push(&mut self, message: u32, call: u32) {
+        if self.messages.last().is_none_or(|last| last.message != message) {
+            let first = self.calls.len() as u32;
+            self.messages.push(Batch { message, first, next: first });
+        }
+        self.calls.push(call);
+    }
+
+    /// The first unanswered call of the nearest message that has one.
+    fn answer(&mut self, pairing: &Pairing) -> Option<u32> {
+        while let Some(batch) = self.messages.last_mut() {
+            while let Some(&call) = self.calls.get(batch.next as usize) {
+                batch.next += 1;
+                if !pairing.is_answered(call) {
+                    return Some(call);
+                }
+            }
+            self.calls.truncate(batch.first as usize);
+            self.messages.pop();
+        }
+        None
+    }
+}
+
+/// Calls that a result without an id may answer. Each stands in two lists; what was answered through one is skipped in
+/// the other.
+#[derive(Clone, Debug, Default)]
+struct Anonymous {
+    all: Waiting,
+    by_name: HashMap<String, Waiting>,
+}
+
+impl Anonymous {
+    fn call(&mut self, message: u32, part: u32, name: Option<&str>) {
+        self.all.push(message, part);
+        let Some(name) = name else { return };
+        match self.by_name.get_mut(name) {
+            Some(waiting) => waiting.push(message, part),
+            None => self.by_name.entry(name.to_owned()).or_default().push(message, part),
+        }
+    }
+
+    fn answer(&mut self, name: Option<&str>, pairing: &Pairing) -> Option<u32> {
+        match name {
+            Some(name) => self.by_name.get_mut(name)?.answer(pairing),
+            None => self.all.answer(pairing),
+        }
     }
 }

@@ -16,27 +16,45 @@ pub struct Pins {
     pub summaries: Vec<usize>,
 }
 
-/// Marks the pinned messages among `count`.
+impl Pins {
+    /// Checks every index against the number of messages, and every importance.
+    ///
+    /// # Errors
+    /// `index_out_of_range` for an index beyond the list, `bad_importance` for one outside [-10, 10].
+    pub fn check(&self, count: usize) -> Result<()> {
+        self.indices.iter().try_for_each(|&index| check_index(index, count, "pins"))?;
+        for &(index, importance) in &self.importance {
+            check_importance(importance)?;
+            check_index(index, count, "importance")?;
+        }
+        self.summaries.iter().try_for_each(|&index| check_index(index, count, "origins"))
+    }
+
+    /// The messages that are pinned, in any order, some perhaps repeatedly.
+    pub fn pinned(&self) -> impl Iterator<Item = usize> + '_ {
+        let important = self.importance.iter().filter(|(_, importance)| *importance >= PIN_IMPORTANCE);
+        self.indices.iter().copied().chain(important.map(|(index, _)| *index))
+    }
+}
+
+/// Checks that there is such a message.
 ///
 /// # Errors
-/// `index_out_of_range` for an index beyond the list, `bad_importance` for one outside [-10, 10].
-pub fn collect_pins(pins: &Pins, count: usize) -> Result<Vec<bool>> {
-    let mut pinned = vec![false; count];
-    let mut mark = |index: usize, pin: bool, field: &str| match pinned.get_mut(index) {
-        Some(slot) => {
-            *slot |= pin;
-            Ok(())
-        }
-        None => Err(Error::config("index_out_of_range", field, format!("no message {index} among {count}"))),
-    };
-    for &index in &pins.indices {
-        mark(index, true, "pins")?;
+/// `index_out_of_range`.
+pub fn check_index(index: usize, count: usize, field: &str) -> Result<()> {
+    if index < count {
+        return Ok(());
     }
-    for &(index, importance) in &pins.importance {
-        if !(-PIN_IMPORTANCE..=PIN_IMPORTANCE).contains(&importance) {
-            return Err(Error::config("bad_importance", "importance", "an importance lies in [-10, 10]"));
-        }
-        mark(index, importance >= PIN_IMPORTANCE, "importance")?;
+    Err(Error::config("index_out_of_range", field, format!("no message {index} among {count}")))
+}
+
+/// Checks an importance.
+///
+/// # Errors
+/// `bad_importance`.
+pub fn check_importance(importance: f64) -> Result<()> {
+    if (-PIN_IMPORTANCE..=PIN_IMPORTANCE).contains(&importance) {
+        return Ok(());
     }
-    Ok(pinned)
+    Err(Error::config("bad_importance", "importance", "an importance lies in [-10, 10]"))
 }

@@ -1,9 +1,12 @@
 //! Groups, head, turns and legal cuts of a transcript: all that a planner needs to know, as flat arrays.
 
-use super::pairing::{Pairing, pair};
-use super::pins::{Pins, collect_pins};
-use crate::error::{Error, Result};
-use crate::transcript::{Binding, PartKind, Role, Transcript};
+use std::collections::BTreeMap;
+
+use super::growing::Growing;
+use super::pairing::Pairing;
+use super::pins::Pins;
+use crate::error::Result;
+use crate::transcript::{Part, PartKind, Transcript};
 
 /// What stays or goes together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +37,7 @@ pub enum Standing {
 }
 
 /// The structure of a transcript under given pins.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Structure {
     /// Who answers whom.
     pub pairing: Pairing,
@@ -54,6 +57,18 @@ pub struct Structure {
     pub turn_starts: Vec<usize>,
     /// For each k in 0..=N, whether the transcript may be cut before message k.
     pub is_legal: Vec<bool>,
+    /// The same as a list: the k before which it may be cut, ascending.
+    pub legal_cuts: Vec<u32>,
+    /// The messages that are not ordinary, ascending: those that do not count, and summaries of earlier folds.
+    pub exceptions: Vec<u32>,
+    /// The first part of each message.
+    pub first_parts: Vec<u32>,
+    /// Messages with calls that nothing answers, and how many.
+    pub open: BTreeMap<u32, u32>,
+    /// Messages with results that answer no call, ascending.
+    pub orphaned: Vec<u32>,
+    /// Messages whose lone surrogates are read as U+FFFD, ascending.
+    pub lossy: Vec<u32>,
 }
 
 impl Structure {
@@ -83,11 +98,25 @@ impl Structure {
         (start, self.turn_starts.get(next).copied().unwrap_or(self.len()))
     }
 
-    /// Whether a result part may be cleared or shortened as far as its own message is concerned.
+    /// Whether a part, of this number in the structure, may be cleared or shortened as far as its own message is
+    /// concerned.
     #[must_use]
-    pub fn is_clearable(&self, transcript: &Transcript, part: usize) -> bool {
-        let found = &transcript.parts[part];
-        found.kind == PartKind::ToolResult && found.slot.is_some() && !self.pairing.is_own_result(part)
+    pub fn is_clearable(&self, part: &Part, number: usize) -> bool {
+        part.kind == PartKind::ToolResult && part.slot.is_some() && !self.pairing.is_own_result(number)
+    }
+
+    /// The latest legal cut at or before `k`. O(log messages).
+    #[must_use]
+    pub fn legal_at_or_before(&self, k: usize) -> Option<usize> {
+        let after = self.legal_cuts.partition_point(|&cut| cut as usize <= k);
+        after.checked_sub(1).map(|at| self.legal_cuts[at] as usize)
+    }
+
+    /// The earliest legal cut at or behind `k`. O(log messages).
+    #[must_use]
+    pub fn legal_at_or_behind(&self, k: usize) -> Option<usize> {
+        let at = self.legal_cuts.partition_point(|&cut| (cut as usize) < k);
+        self.legal_cuts.get(at).map(|&cut| cut as usize)
     }
 
     /// Calls that nothing answers, as (message, part).
@@ -121,148 +150,11 @@ impl Structure {
 /// # Errors
 /// Those of [`collect_pins`].
 pub fn analyze(transcript: &Transcript, pins: &Pins) -> Result<Structure> {
-    let count = transcript.len();
-    let pinned = collect_pins(pins, count)?;
-    let pairing = pair(transcript);
-    let head = head_of(transcript);
-    let is_result = result_messages(transcript, &pairing);
-    let kept = grown_behind(transcript, &pinned);
-    let (group_of, groups) = find_groups(transcript, &pairing, &kept, head);
-    let standing = (0..count)
-        .map(|i| {
-            let group = groups[group_of[i] as usize];
-            match () {
-                () if pinned[i] => Standing::Pinned,
-                () if i < head => Standing::Head,
-                () if group.is_pinned => Standing::PinnedGroup,
-                () if group.is_open => Standing::Open,
-                () => Standing::Counting,
-            }
-        })
-        .collect();
-    let turn_starts = find_turns(transcript, head, &is_result);
-    let is_legal = legal_cuts(transcript, head, &groups, &is_result);
-    let mut is_summary: Vec<bool> =
-        transcript.messages.iter().map(|message| message.is_labelled_summary).collect();
-    for &index in &pins.summaries {
-        *is_summary.get_mut(index).ok_or_else(|| {
-            Error::config("index_out_of_range", "origins", format!("no message {index} among {count}"))
-        })? = true;
+    let mut growing = Growing::new(transcript.framing);
+    growing.reserve(transcript.len(), transcript.parts.len());
+    for index in 0..transcript.len() {
+        growing.append(transcript, index, |key| key);
     }
-    Ok(Structure { pairing, group_of, groups, head, is_result, is_summary, standing, turn_starts, is_legal })
-}
-
-/// Leading instructions, and what a provider compacted: its summary stands for all before it, and ours behind it.
-fn head_of(transcript: &Transcript) -> usize {
-    let is_head =
-        |binding, role| binding == Binding::Compaction || matches!(role, Role::System | Role::Developer);
-    transcript.messages.iter().take_while(|message| is_head(message.binding, message.role)).count()
-}
-
-/// Pins, and what they keep behind them: without the message between two turns of the model, the provider would
-/// reject the list.
-fn grown_behind(transcript: &Transcript, pinned: &[bool]) -> Vec<bool> {
-    let mut kept = pinned.to_vec();
-    for i in 1..kept.len() {
-        kept[i] |= kept[i - 1] && transcript.messages[i - 1].binding == Binding::Turn;
-    }
-    kept
-}
-
-/// Whether message `i` is bound to the one behind it: reasoning to what it led to, a call to the next of its batch.
-fn is_bound(transcript: &Transcript, i: usize) -> bool {
-    let Some(next) = transcript.messages.get(i + 1) else { return false };
-    match transcript.messages[i].binding {
-        Binding::Reasoning => next.role == Role::Assistant && next.binding != Binding::Compaction,
-        Binding::Call => next.binding == Binding::Call,
-        Binding::Free | Binding::Turn | Binding::Compaction => false,
-    }
-}
-
-fn result_messages(transcript: &Transcript, pairing: &Pairing) -> Vec<bool> {
-    let is_foreign_result =
-        |at: usize| transcript.parts[at].kind == PartKind::ToolResult && !pairing.is_own_result(at);
-    (0..transcript.len()).map(|i| transcript.part_range(i).any(is_foreign_result)).collect()
-}
-
-/// Joins messages by pairing and by binding (union-find with path halving) and numbers the groups by first message.
-fn find_groups(
-    transcript: &Transcript,
-    pairing: &Pairing,
-    pinned: &[bool],
-    head: usize,
-) -> (Vec<u32>, Vec<Group>) {
-    let count = transcript.len();
-    let mut parent: Vec<u32> = (0..count as u32).collect();
-    fn root(parent: &mut [u32], mut i: u32) -> u32 {
-        while parent[i as usize] != i {
-            parent[i as usize] = parent[parent[i as usize] as usize];
-            i = parent[i as usize];
-        }
-        i
-    }
-    let mut join = |a: u32, b: u32| {
-        let (a, b) = (root(&mut parent, a), root(&mut parent, b));
-        // The earlier message is the root, so that a root is the group's first message.
-        parent[a.max(b) as usize] = a.min(b);
-    };
-    for (at, call) in pairing.call_of.iter().enumerate() {
-        if let Some(call) = call {
-            join(pairing.message_of[*call as usize], pairing.message_of[at]);
-        }
-    }
-    (0..count).filter(|&i| is_bound(transcript, i)).for_each(|i| join(i as u32, i as u32 + 1));
-    let mut group_of = vec![0; count];
-    let mut groups: Vec<Group> = Vec::new();
-    for i in 0..count {
-        let first = root(&mut parent, i as u32) as usize;
-        if first == i {
-            group_of[i] = groups.len() as u32;
-            groups.push(Group { first, last: i, is_open: false, is_pinned: false });
-        } else {
-            group_of[i] = group_of[first];
-        }
-        let group = &mut groups[group_of[i] as usize];
-        group.last = i;
-        // What is tied to the head stays with it.
-        group.is_pinned |= pinned[i] || (first < head && i >= head);
-        group.is_open |= transcript
-            .part_range(i)
-            .any(|at| transcript.parts[at].kind == PartKind::ToolCall && pairing.result_of[at].is_none());
-    }
-    (group_of, groups)
-}
-
-fn find_turns(transcript: &Transcript, head: usize, is_result: &[bool]) -> Vec<usize> {
-    let begins_turn = |i: &usize| {
-        let message = &transcript.messages[*i];
-        (message.role == Role::User || message.is_bash_execution) && !is_result[*i]
-    };
-    let mut starts: Vec<usize> = (head..transcript.len()).filter(begins_turn).collect();
-    if head < transcript.len() && starts.first() != Some(&head) {
-        starts.insert(0, head);
-    }
-    starts
-}
-
-/// Message k is no tool result, no group but pinned and open ones has members on both sides of k, and no compaction
-/// outside the head lies before k.
-fn legal_cuts(transcript: &Transcript, head: usize, groups: &[Group], is_result: &[bool]) -> Vec<bool> {
-    let count = is_result.len();
-    let mut behind_head = transcript.messages.iter().skip(head);
-    let compaction = behind_head.position(|message| message.binding == Binding::Compaction);
-    let last = compaction.map_or(count, |at| head + at);
-    let mut opening = vec![0i64; count + 2];
-    for group in groups.iter().filter(|group| !group.is_pinned && !group.is_open) {
-        // Cuts in first+1..=last would tear it.
-        opening[group.first + 1] += 1;
-        opening[group.last + 1] -= 1;
-    }
-    let mut torn = 0;
-    (0..=count)
-        .map(|k| {
-            torn += opening[k];
-            torn == 0 && k <= last && (k == count || !is_result[k])
-        })
-        .collect()
+    growing.pin(pins)?;
+    Ok(growing.into_structure())
 }

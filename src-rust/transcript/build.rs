@@ -89,7 +89,7 @@ pub trait Build<N: Node> {
 }
 
 /// Fills a [`Transcript`], message by message and part by part.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Builder {
     transcript: Transcript,
     key_ids: HashMap<String, u32>,
@@ -100,15 +100,7 @@ impl Builder {
     /// An empty builder. `wants_result_json` measures the JSON text of every result, which one heuristic needs.
     #[must_use]
     pub fn new(framing: Framing, wants_result_json: bool) -> Self {
-        let transcript = Transcript {
-            text: String::new(),
-            messages: Vec::new(),
-            parts: Vec::new(),
-            pieces: Vec::new(),
-            keys: Vec::new(),
-            pictures: Vec::new(),
-            framing,
-        };
+        let transcript = Transcript::empty(framing);
         Builder { transcript, key_ids: HashMap::new(), wants_result_json }
     }
 
@@ -142,6 +134,56 @@ impl Builder {
     #[must_use]
     pub fn finish(self) -> Transcript {
         self.transcript
+    }
+
+    /// What it holds so far.
+    #[must_use]
+    pub fn transcript(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    /// The transcript so far, without room to grow; the builder begins another.
+    #[must_use]
+    pub fn take(&mut self) -> Transcript {
+        let next = Transcript::empty(self.transcript.framing);
+        let mut taken = std::mem::replace(&mut self.transcript, next);
+        self.key_ids.clear();
+        taken.shrink_to_fit();
+        taken
+    }
+
+    /// Goes on behind the first `messages` of a transcript.
+    #[must_use]
+    pub fn resume(transcript: Transcript, messages: usize, wants_result_json: bool) -> Self {
+        let keys = transcript.keys.iter().enumerate();
+        let key_ids = keys.map(|(key, span)| (transcript.str(span).to_owned(), key as u32)).collect();
+        let mut builder = Builder { transcript, key_ids, wants_result_json };
+        builder.truncate(messages);
+        builder
+    }
+
+    /// Forgets all messages but the first so many. O(what is forgotten), and the ids of all calls.
+    pub fn truncate(&mut self, messages: usize) {
+        let Some(first) = self.transcript.messages.get(messages) else { return };
+        let parts = first.parts.start as usize;
+        let pieces = self.transcript.parts[..parts].last().map_or(0, |part| part.pieces.end as usize);
+        let kept = &self.transcript.parts[..parts];
+        let keys = kept.iter().filter_map(|part| part.key).max().map_or(0, |key| key as usize + 1);
+        for span in &self.transcript.keys[keys..] {
+            self.key_ids.remove(self.transcript.str(span));
+        }
+        let ends = [
+            self.transcript.pieces[..pieces].last().map(|piece| piece.span.end),
+            self.transcript.keys[..keys].iter().map(|span| span.end).max(),
+            kept.iter().filter_map(|part| part.name.as_ref()).map(|name| name.end).max(),
+        ];
+        let text = ends.into_iter().flatten().max().unwrap_or(0);
+        self.transcript.messages.truncate(messages);
+        self.transcript.parts.truncate(parts);
+        self.transcript.pieces.truncate(pieces);
+        self.transcript.keys.truncate(keys);
+        self.transcript.pictures.retain(|(part, _)| (*part as usize) < parts);
+        self.transcript.text.truncate(text as usize);
     }
 }
 

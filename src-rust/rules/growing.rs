@@ -1,0 +1,366 @@
+//! The structure of a list that grows at its end.
+//!
+//! Appending costs the new message alone. Whom a result answers is settled at once, since it depends on what is before
+//! it; what depends on what is behind (groups and their ends, open calls, standing, legal cuts) is settled later for
+//! many messages at once, from the first message on whose group has changed. In an agent's loop these are the newest
+//! call and its results. A result that comes late costs the way back to its call.
+
+use super::pairing::Pairer;
+use super::pins::Pins;
+use super::structure::{Group, Standing, Structure};
+use crate::error::Result;
+use crate::transcript::{Binding, Framing, Message, PartKind, Role, Transcript};
+
+/// A message whose provider wants another speaker behind it.
+const TURN: u8 = 1;
+/// Pinned by the caller.
+const PINNED: u8 = 1 << 1;
+/// Pinned, or kept behind what is pinned.
+const KEPT: u8 = 1 << 2;
+/// It carries the label of a summary.
+const LABELLED: u8 = 1 << 3;
+/// The caller says that it is a summary.
+const MARKED: u8 = 1 << 4;
+
+/// A structure that grows. Its arrays hold for all messages once they are [settled](Growing::settle).
+#[derive(Clone, Debug)]
+pub struct Growing {
+    structure: Structure,
+    pairer: Pairer,
+    /// What of a message matters to later ones.
+    flags: Vec<u8>,
+    /// Groups as trees: the way to a group's first message.
+    parent: Vec<u32>,
+    /// For each k, the end of the farthest group that begins before k and that no cut may tear.
+    reach: Vec<u32>,
+    /// Role and binding of the last message.
+    last: Option<(Role, Binding)>,
+    /// The first compaction outside the head: no cut lies behind it.
+    compaction: Option<usize>,
+    /// The first message whose group has changed since all was settled.
+    unsettled: usize,
+}
+
+impl Growing {
+    /// Without messages.
+    #[must_use]
+    pub fn new(framing: Framing) -> Self {
+        Growing {
+            structure: Structure { is_legal: vec![true], legal_cuts: vec![0], ..Structure::default() },
+            pairer: Pairer::new(framing.has_optional_ids()),
+            flags: Vec::new(),
+            parent: Vec::new(),
+            reach: vec![0],
+            last: None,
+            compaction: None,
+            unsettled: 0,
+        }
+    }
+
+    /// Makes room for so many more messages and parts.
+    pub fn reserve(&mut self, messages: usize, parts: usize) {
+        let Structure { pairing, group_of, is_result, is_summary, standing, is_legal, first_parts, .. } =
+            &mut self.structure;
+        pairing.reserve(parts);
+        group_of.reserve(messages);
+        is_result.reserve(messages);
+        is_summary.reserve(messages);
+        standing.reserve(messages);
+        is_legal.reserve(messages);
+        first_parts.reserve(messages);
+        self.flags.reserve(messages);
+        self.parent.reserve(messages);
+        self.reach.reserve(messages);
+    }
+
+    /// Number of messages.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.flags.len()
+    }
+
+    /// True without messages.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.flags.is_empty()
+    }
+
+    /// The first message that is not settled.
+    #[must_use]
+    pub fn unsettled(&self) -> usize {
+        self.unsettled
+    }
+
+    /// Appends message `index` of `transcript`. `id_of` says which id a key of the transcript stands for: the same text,
+    /// the same number. O(its parts).
+    pub fn append(&mut self, transcript: &Transcript, index: usize, id_of: impl FnMut(u32) -> u32) {
+        let message = &transcript.messages[index];
+        let number = self.len();
+        self.note_head(message, number);
+        let flag = |is: bool, flag: u8| if is { flag } else { 0 };
+        self.flags
+            .push(flag(message.binding == Binding::Turn, TURN) | flag(message.is_labelled_summary, LABELLED));
+        self.parent.push(number as u32);
+        if message.has_lone_surrogates {
+            self.structure.lossy.push(number as u32);
+        }
+        let first = self.structure.pairing.message_of.len();
+        self.structure.first_parts.push(first as u32);
+        self.pairer.append(&mut self.structure.pairing, transcript, index, number, id_of);
+        let is_result = self.note_parts(transcript, index, number, first);
+        self.structure.is_result.push(is_result);
+        self.note_turn(message, number, is_result);
+        if self.last.is_some_and(|last| is_bound(last, message)) {
+            self.join(number - 1, number);
+        }
+        self.last = Some((message.role, message.binding));
+        self.unsettle(number);
+    }
+
+    /// Leading instructions, and what a provider compacted: its summary stands for all before it, and ours behind it.
+    fn note_head(&mut self, message: &Message, number: usize) {
+        let is_compaction = message.binding == Binding::Compaction;
+        if self.structure.head == number
+            && (is_compaction || matches!(message.role, Role::System | Role::Developer))
+        {
+            self.structure.head += 1;
+        } else if is_compaction && self.compaction.is_none() {
+            self.compaction = Some(number);
+        }
+    }
+
+    /// Open calls, orphans, and whom the results of a message answer. Says whether it holds a result of another
+    /// message's call, or of none.
+    fn note_parts(&mut self, transcript: &Transcript, index: usize, number: usize, first: usize) -> bool {
+        let mut is_result = false;
+        let mut open = 0;
+        for (offset, part) in transcript.parts_of(index).iter().enumerate() {
+            let at = first + offset;
+            let pairing = &self.structure.pairing;
+            match part.kind {
+                PartKind::ToolCall => open += u32::from(pairing.result_of[at].is_none()),
+                PartKind::ToolResult => match pairing.call_of[at] {
+                    Some(call) => {
+                        let asking = pairing.message_of[call as usize] as usize;
+                        if asking != number {
+                            is_result = true;
+                            self.answered(asking);
+                            self.join(asking, number);
+                        }
+                    }
+                    None => {
+                        is_result = true;
+                        if self.structure.orphaned.last() != Some(&(number as u32)) {
+                            self.structure.orphaned.push(number as u32);
+                        }
+                    }
+                },
+                _ => {}
+            }
+        }
+        if open > 0 {
+            self.structure.open.insert(number as u32, open);
+        }
+        is_result
+    }
+
+    /// One open call of a message fewer.
+    fn answered(&mut self, message: usize) {
+        if let Some(open) = self.structure.open.get_mut(&(message as u32)) {
+            *open -= 1;
+            if *open == 0 {
+                self.structure.open.remove(&(message as u32));
+            }
+        }
+    }
+
+    /// A turn begins at a message of the user that is no result, and directly behind the head.
+    fn note_turn(&mut self, message: &Message, number: usize, is_result: bool) {
+        let is_users = message.role == Role::User || message.is_bash_execution;
+        let head = self.structure.head;
+        if number >= head && (number == head || (is_users && !is_result)) {
+            self.structure.turn_starts.push(number);
+        }
+    }
+
+    /// The first message of a message's group.
+    fn root(&mut self, message: usize) -> usize {
+        let mut i = message as u32;
+        while self.parent[i as usize] != i {
+            let above = self.parent[self.parent[i as usize] as usize];
+            self.parent[i as usize] = above;
+            i = above;
+        }
+        i as usize
+    }
+
+    fn join(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.root(a), self.root(b));
+        // The earlier message is the root, so that a root is the group's first message.
+        self.parent[a.max(b)] = a.min(b) as u32;
+        self.unsettled = self.unsettled.min(a.min(b));
+    }
+
+    /// Notes that the group of a message has changed.
+    fn unsettle(&mut self, message: usize) {
+        self.unsettled = self.unsettled.min(self.root(message));
+    }
+
+    /// Pins messages and marks summaries, beside those that are. O(pins).
+    ///
+    /// # Errors
+    /// Those of [`Pins::check`]; then nothing has changed.
+    pub fn pin(&mut self, pins: &Pins) -> Result<()> {
+        pins.check(self.len())?;
+        pins.pinned().for_each(|message| self.set_pinned(message, true));
+        pins.summaries.iter().for_each(|&message| self.set_summary(message, true));
+        Ok(())
+    }
+
+    /// Pins a message, or no longer.
+    pub fn set_pinned(&mut self, message: usize, is_pinned: bool) {
+        if !self.set_flag(message, PINNED, is_pinned) {
+            return;
+        }
+        // What is pinned may keep the message behind it, which may keep the next.
+        let mut at = message;
+        self.unsettle(at);
+        while self.flags[at] & TURN != 0 && at + 1 < self.len() {
+            at += 1;
+            self.unsettle(at);
+        }
+    }
+
+    /// Says that a message is the summary of an earlier fold, or no longer; one with a label is one in any case.
+    pub fn set_summary(&mut self, message: usize, is_summary: bool) {
+        if self.set_flag(message, MARKED, is_summary) {
+            self.unsettle(message);
+        }
+    }
+
+    /// Whether the flag has changed.
+    fn set_flag(&mut self, message: usize, flag: u8, is_set: bool) -> bool {
+        let before = self.flags[message];
+        let after = if is_set { before | flag } else { before & !flag };
+        self.flags[message] = after;
+        before != after
+    }
+
+    /// The structure of all messages. O(messages from the first on whose group has changed); gives that one.
+    pub fn settle(&mut self) -> usize {
+        let count = self.len();
+        let from = std::mem::replace(&mut self.unsettled, count);
+        if from == count {
+            return from;
+        }
+        self.settle_groups(from);
+        self.settle_standing(from);
+        self.settle_cuts(from);
+        from
+    }
+
+    /// Numbers the groups that begin at or behind `from`, and finds what is in them. No other group has changed.
+    fn settle_groups(&mut self, from: usize) {
+        let count = self.len();
+        self.structure.group_of.truncate(from);
+        let before = self.structure.groups.partition_point(|group| group.first < from);
+        self.structure.groups.truncate(before);
+        for i in from..count {
+            self.settle_kept(i);
+            let first = self.root(i);
+            let Structure { groups, group_of, head, open, .. } = &mut self.structure;
+            if first == i {
+                group_of.push(groups.len() as u32);
+                groups.push(Group { first, last: i, is_open: false, is_pinned: false });
+            } else {
+                group_of.push(group_of[first]);
+            }
+            if first >= from {
+                let group = &mut groups[group_of[i] as usize];
+                group.last = i;
+                // What is tied to the head stays with it.
+                group.is_pinned |= self.flags[i] & KEPT != 0 || (first < *head && i >= *head);
+                group.is_open |= !open.is_empty() && open.contains_key(&(i as u32));
+            }
+        }
+    }
+
+    /// Pins, and what they keep behind them: without the message between two turns of the model, the provider would
+    /// reject the list.
+    fn settle_kept(&mut self, i: usize) {
+        let is_behind = i > 0 && self.flags[i - 1] & (KEPT | TURN) == KEPT | TURN;
+        let is_kept = is_behind || self.flags[i] & PINNED != 0;
+        self.flags[i] = if is_kept { self.flags[i] | KEPT } else { self.flags[i] & !KEPT };
+    }
+
+    fn settle_standing(&mut self, from: usize) {
+        let Structure { standing, is_summary, exceptions, groups, group_of, head, .. } = &mut self.structure;
+        standing.truncate(from);
+        is_summary.truncate(from);
+        exceptions.truncate(exceptions.partition_point(|&i| (i as usize) < from));
+        for (i, &flags) in self.flags.iter().enumerate().skip(from) {
+            let group = groups[group_of[i] as usize];
+            let found = match () {
+                () if flags & PINNED != 0 => Standing::Pinned,
+                () if i < *head => Standing::Head,
+                () if group.is_pinned => Standing::PinnedGroup,
+                () if group.is_open => Standing::Open,
+                () => Standing::Counting,
+            };
+            standing.push(found);
+            is_summary.push(flags & (LABELLED | MARKED) != 0);
+            if found != Standing::Counting || is_summary[i] {
+                exceptions.push(i as u32);
+            }
+        }
+    }
+
+    /// Message k is no tool result, no group but pinned and open ones has members on both sides of k, and no compaction
+    /// outside the head lies before k.
+    fn settle_cuts(&mut self, from: usize) {
+        let count = self.len();
+        let last = self.compaction.unwrap_or(count);
+        let Structure { is_legal, legal_cuts, is_result, groups, group_of, .. } = &mut self.structure;
+        is_legal.truncate(from);
+        legal_cuts.truncate(legal_cuts.partition_point(|&k| (k as usize) < from));
+        self.reach.truncate(from + 1);
+        let mut reach = self.reach[from];
+        for k in from..=count {
+            let is_torn = reach as usize > k;
+            let legal = !is_torn && k <= last && (k == count || !is_result[k]);
+            is_legal.push(legal);
+            if legal {
+                legal_cuts.push(k as u32);
+            }
+            if k < count {
+                let group = groups[group_of[k] as usize];
+                if group.first == k && !group.is_pinned && !group.is_open {
+                    reach = reach.max(group.last as u32 + 1);
+                }
+                self.reach.push(reach);
+            }
+        }
+    }
+
+    /// The structure, where all is settled.
+    #[must_use]
+    pub fn structure(&self) -> &Structure {
+        &self.structure
+    }
+
+    /// The structure of all messages, which grows no more.
+    #[must_use]
+    pub fn into_structure(mut self) -> Structure {
+        self.settle();
+        self.structure
+    }
+}
+
+/// Whether a message is bound to the one behind it: reasoning to what it led to, a call to the next of its batch.
+fn is_bound(last: (Role, Binding), next: &Message) -> bool {
+    match last.1 {
+        Binding::Reasoning => next.role == Role::Assistant && next.binding != Binding::Compaction,
+        Binding::Call => next.binding == Binding::Call,
+        Binding::Free | Binding::Turn | Binding::Compaction => false,
+    }
+}
