@@ -117,11 +117,18 @@ soak: develop ## property tests and the oracle with many more cases: hours
 	@HYPOTHESIS_PROFILE=deep FOLDLINE_ORACLE_CASES=$${FOLDLINE_ORACLE_CASES:-50000} \
 	    $(PY) -m pytest -n $(PYTEST_WORKERS) --timeout 0
 	@$(MAKE) exactness
+	@FOLDLINE_PROOF_LENGTH=5 PROPTEST_CASES=100000000 $(MAKE) proof
 
 .PHONY: exactness
 exactness: tools ## counts against tiktoken-rs on 10 million strings an encoding (STRINGS=…): minutes
 	$(call say,counts against tiktoken-rs)
 	@cargo bench --locked --bench exactness -- --strings $${STRINGS:-10000000}
+
+.PHONY: proof
+proof: tools ## every plan of short transcripts, and of 2 million random ones, against brute force: minutes
+	$(call say,plans against brute force)
+	@FOLDLINE_PROOF_LENGTH=$${FOLDLINE_PROOF_LENGTH:-4} PROPTEST_CASES=$${PROPTEST_CASES:-2000000} \
+	    cargo test --locked --test proof
 
 .PHONY: instructions
 instructions: tools ## instructions of fixed work against benches/instructions.json, under valgrind (UPDATE=1 records)

@@ -124,7 +124,7 @@ def test_nothing_is_measured_where_foldline_differs(peers: Any) -> None:
         peers("results").agree({"foldline": lambda: 4}, 3)
 
 
-def test_the_estimators_are_the_formulas(peers: Any) -> None:
+def test_D6_the_estimators_to_compare_with_are_the_formulas(peers: Any) -> None:
     """Else speed would be compared of two different numbers."""
     estimators, texts = peers("estimators"), peers("texts")
     lists = [

@@ -75,11 +75,15 @@ fn lasting_keep() -> impl Strategy<Value = Keep> {
 type Case = (Vec<Message>, bool, u64, Keep);
 
 fn case(keep: impl Strategy<Value = Keep>) -> impl Strategy<Value = Case> {
-    let messages = prop_oneof![
-        3 => prop::collection::vec(message(), 0..9),
-        1 => prop::collection::vec(message(), 9..24),
-    ];
-    (messages, any::<bool>(), select(vec![0u64, 5, 40]), keep)
+    (prop_oneof![3 => short(), 1 => long()], any::<bool>(), select(vec![0u64, 5, 40]), keep)
+}
+
+fn short() -> impl Strategy<Value = Vec<Message>> {
+    prop::collection::vec(message(), 0..9)
+}
+
+fn long() -> impl Strategy<Value = Vec<Message>> {
+    prop::collection::vec(message(), 9..24)
 }
 
 fn plan_of(outcome: Outcome) -> Option<Box<Plan>> {
@@ -101,29 +105,36 @@ fn brings_together(plan: &Plan, messages: &[Message]) -> bool {
     })
 }
 
-fn config() -> ProptestConfig {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+/// That part of the cases.
+fn share(of: u32) -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(10_000);
     // A failing case is told whole; nothing is written beside the sources.
-    ProptestConfig { cases: cases.unwrap_or(10_000), failure_persistence: None, ..ProptestConfig::default() }
+    ProptestConfig { cases: cases / of, failure_persistence: None, ..ProptestConfig::default() }
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(share(2))]
 
     #[test]
-    fn every_plan_is_what_brute_force_finds((messages, takes_names, summary_tokens, keep) in case(keep())) {
+    fn every_plan_of_a_short_list_is_what_brute_force_finds(
+        messages in short(), takes_names: bool, summary_tokens in select(vec![0u64, 5, 40]), keep in keep(),
+    ) {
+        let subject = Subject::new(&messages, takes_names, summary_tokens);
+        compare(&subject, &messages, takes_names, &[keep]).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn every_plan_of_a_long_list_is_what_brute_force_finds(
+        messages in long(), takes_names: bool, summary_tokens in select(vec![0u64, 5, 40]), keep in keep(),
+    ) {
         let subject = Subject::new(&messages, takes_names, summary_tokens);
         compare(&subject, &messages, takes_names, &[keep]).map_err(TestCaseError::fail)?;
     }
 }
 
-/// A share of the cases, for what takes several plans each.
-fn some() -> ProptestConfig {
-    ProptestConfig { cases: config().cases / 20, ..config() }
-}
-
 proptest! {
-    #![proptest_config(some())]
+    // These take several plans each.
+    #![proptest_config(share(20))]
 
     #[test]
     fn i6_a_folded_transcript_needs_no_second_fold((messages, takes_names, _, keep) in case(lasting_keep())) {

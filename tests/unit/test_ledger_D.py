@@ -1,0 +1,52 @@
+"""The design card of the ledger, row by row: what the package is, and what it stands beside."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import numpy as np
+
+import foldline as fl
+from unit.samples import talk
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXTS = ["", "one", "two words", "日本語", "x" * 1000]
+
+
+def test_D1_estimates_and_exact_counts_of_a_batch_come_as_numpy_arrays() -> None:
+    for spec in ("o200k_base", "chars/4", "bytes/4+4", "utf16/4+2", "auto"):
+        counter = fl.TokenCounter(spec)
+        counts = counter.count_batch(TEXTS)
+        assert isinstance(counts, np.ndarray)
+        assert (counts.dtype, counts.shape) == (np.uint32, (len(TEXTS),))
+        assert counts.tolist() == [counter.count(text) for text in TEXTS]
+
+
+def test_D1_counts_of_a_message_array_come_as_a_numpy_array() -> None:
+    messages = talk(5)
+    counts = fl.TokenCounter("o200k_base").count_messages(messages)
+    assert (counts.per_message.dtype, counts.per_message.shape) == (np.uint32, (len(messages),))
+    assert counts.total == int(counts.per_message.sum()) + counts.overhead
+
+
+def test_D4_the_wheel_serves_every_python_from_3_11_and_needs_numpy_alone() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    cargo = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))
+    names = [re.match(r"[\w-]+", line) for line in project["project"]["dependencies"]]
+    assert [name[0] for name in names if name] == ["numpy"]
+    assert project["project"]["requires-python"] == ">=3.11"
+    assert project["build-system"]["build-backend"] == "maturin"
+    assert "abi3-py311" in cargo["dependencies"]["pyo3"]["features"]
+
+
+def test_D7_tools_and_layout_are_those_of_the_card() -> None:
+    for name in ("pyproject.toml", "Cargo.toml", "src-rust", "python", "tests", "benches", "README.md"):
+        assert (ROOT / name).exists(), name
+    cargo = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))
+    assert {"pyo3", "numpy"} <= cargo["dependencies"].keys()
+    assert "tiktoken-rs" in cargo["build-dependencies"]
+    dev = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    assert {"pytest", "pytest-benchmark"} <= {re.split(r"[<>=\[;~ ]", line)[0] for line in dev["test"]}
+    assert "maturin" in {re.split(r"[<>=\[;~ ]", line)[0] for line in dev["dev"]}
