@@ -18,7 +18,9 @@ from foldline.tokenizer_json import tokenizer_json
 if TYPE_CHECKING:
     from foldline import models, summarizers
     from foldline.calibration import Calibration
+    from foldline.batch_plans import BatchPlans, plan_batch
     from foldline.folding import FoldResult, acompact, compact
+    from foldline.live import Transcript, TranscriptSnapshot
     from foldline.planning import (
         FitTokens,
         Infeasible,
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from foldline.usage import ContextUsage, TokenBudget
 
 __all__ = [
+    "BatchPlans",
     "Calibration",
     "ContextUsage",
     "Counts",
@@ -54,7 +57,9 @@ __all__ = [
     "StoredTranscript",
     "TokenBudget",
     "TokenCounter",
+    "Transcript",
     "TranscriptCounts",
+    "TranscriptSnapshot",
     "__version__",
     "acompact",
     "analyze",
@@ -63,6 +68,7 @@ __all__ = [
     "errors",
     "models",
     "plan",
+    "plan_batch",
     "read",
     "summarizers",
     "tokenizer_json",
@@ -71,8 +77,10 @@ __all__ = [
 
 #: Where names are that are imported when they are first asked for: who only counts should not wait for asyncio.
 _LATER = {
+    "batch_plans": ("BatchPlans", "plan_batch"),
     "calibration": ("Calibration",),
     "folding": ("FoldResult", "acompact", "compact"),
+    "live": ("Transcript", "TranscriptSnapshot"),
     "models": (),
     "planning": (
         "FitTokens",

@@ -5,6 +5,7 @@ mod anthropic;
 mod content;
 mod detect;
 mod gemini;
+mod listening;
 mod openai_chat;
 mod openai_responses;
 mod pi;
@@ -14,6 +15,7 @@ pub mod jsonl;
 pub mod sniff;
 
 pub use detect::{detect, detect_at};
+pub use listening::{Heard, Listener};
 
 use self::content::{Envelope, text_part};
 use self::detect::Judge;
