@@ -12,7 +12,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from foldline import errors
-from foldline._core import Counts, Plan, TokenCounter, TranscriptCounts, __version__
+from foldline._core import (
+    Alternative,
+    CacheEffect,
+    Chunk,
+    Counts,
+    Plan,
+    TokenCounter,
+    TranscriptCounts,
+    __version__,
+)
 from foldline.tokenizer_json import tokenizer_json
 
 if TYPE_CHECKING:
@@ -20,6 +29,7 @@ if TYPE_CHECKING:
     from foldline.calibration import Calibration
     from foldline.folding import FoldResult, acompact, compact
     from foldline.planning import (
+        ByMetadata,
         FitTokens,
         Infeasible,
         Keep,
@@ -37,7 +47,11 @@ if TYPE_CHECKING:
     from foldline.usage import ContextUsage, TokenBudget
 
 __all__ = [
+    "Alternative",
+    "ByMetadata",
+    "CacheEffect",
     "Calibration",
+    "Chunk",
     "ContextUsage",
     "Counts",
     "FitTokens",
@@ -75,6 +89,7 @@ _LATER = {
     "folding": ("FoldResult", "acompact", "compact"),
     "models": (),
     "planning": (
+        "ByMetadata",
         "FitTokens",
         "Infeasible",
         "Keep",

@@ -9,6 +9,7 @@ mod evidence;
 mod gate;
 mod models;
 mod node;
+mod plan_values;
 mod planning;
 mod reading;
 mod rules;
@@ -28,6 +29,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<counting::Counts>()?;
     module.add_class::<transcripts::TranscriptCounts>()?;
     module.add_class::<planning::Plan>()?;
+    module.add_class::<plan_values::Alternative>()?;
+    module.add_class::<plan_values::CacheEffect>()?;
+    module.add_class::<plan_values::Chunk>()?;
     module.add_class::<reading::LineScanner>()?;
     module.add_function(wrap_pyfunction!(evidence::extract_evidence, module)?)?;
     module.add_function(wrap_pyfunction!(evidence::extractive_summary, module)?)?;
