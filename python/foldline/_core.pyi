@@ -195,7 +195,7 @@ class Plan:
 
 @final
 class Chunk:
-    __match_args__: tuple[str, str, str, str]
+    __match_args__ = ("start", "stop", "tokens", "is_oversized")
     def __new__(cls, start: int, stop: int, tokens: int, is_oversized: bool) -> Chunk: ...
     @property
     def start(self) -> int: ...

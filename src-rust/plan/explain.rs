@@ -60,7 +60,7 @@ fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3 + 1);
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -230,7 +230,11 @@ fn told_alternative(alternative: &Alternative) -> String {
     };
     let inside = if alternative.is_mid_turn { ", inside a turn" } else { "" };
     let folded = counted(alternative.folded as u64, "message");
-    format!("{}: {why}{inside}; {folded} folded, {} tokens after", alternative.cut, grouped(alternative.tokens_after))
+    format!(
+        "{}: {why}{inside}; {folded} folded, {} tokens after",
+        alternative.cut,
+        grouped(alternative.tokens_after)
+    )
 }
 
 fn line(text: &mut String, depth: usize, words: &str) {

@@ -176,20 +176,13 @@ impl<'a> Draft<'a> {
     }
 
     /// Finds the thinking that stays behind the first change, and strips it where that is asked for.
-    fn treat_thinking(
-        &mut self,
-        rule: ThinkingRule,
-        shrinker: &Shrinker<'_>,
-        go_on: GoOn<'_>,
-    ) -> Result<()> {
+    fn treat_thinking(&mut self, rule: ThinkingRule, shrinker: &Shrinker<'_>, go_on: GoOn<'_>) -> Result<()> {
         let Subject { structure, counts, .. } = *self.subject;
         let edited = self.edits.first().map(|edit| edit.message);
         let changed = if self.cut > 0 { Some(structure.head) } else { edited };
-        let goes = |i: usize| i < self.cut && structure.counts(i);
         // A message of nothing else gets a placeholder, which must not cost more.
-        let may_strip =
-            |i: usize| Ok(shrinker.price_of(i, &[], true, go_on)? <= counts.per_message[i]);
-        self.treated = self.thinking().treat(rule, changed, goes, may_strip)?;
+        let may_strip = |i: usize| Ok(shrinker.price_of(i, &[], true, go_on)? <= counts.per_message[i]);
+        self.treated = self.thinking().treat(rule, changed, self.cut, may_strip)?;
         Ok(())
     }
 
@@ -303,7 +296,8 @@ impl<'a> Draft<'a> {
         for edits in self.edits.chunk_by(|a, b| a.message == b.message) {
             reprice(edits[0].message, edits)?;
         }
-        let is_edited = |message: usize| self.edits.binary_search_by_key(&message, |edit| edit.message).is_ok();
+        let is_edited =
+            |message: usize| self.edits.binary_search_by_key(&message, |edit| edit.message).is_ok();
         for &message in stripped.iter().filter(|&&message| !is_edited(message)) {
             reprice(message, &[])?;
         }

@@ -70,26 +70,36 @@ impl<'a> Thinking<'a> {
         found.ok_or_else(|| self.behind(cut).next().unwrap_or(last))
     }
 
-    /// What is done about thinking behind the first change. `goes` tells whether a message is folded, `may_strip`
-    /// whether it may lose its thinking. O(thinking messages behind the change).
+    /// Thinking that stays at or behind the first change, where `cut` folds what counts before it.
+    fn staying(&self, changed: usize, cut: usize) -> impl Iterator<Item = usize> + '_ {
+        let exceptions = &self.structure.exceptions;
+        let from = exceptions.partition_point(|&i| (i as usize) < changed);
+        let before_cut = exceptions[from..].iter().copied().take_while(move |&i| (i as usize) < cut);
+        let stays = |i: &u32| !self.structure.counts(*i as usize) && self.messages.binary_search(i).is_ok();
+        before_cut.filter(stays).map(|i| i as usize).chain(self.behind(changed.max(cut)))
+    }
+
+    /// What is done about thinking behind the first change. `may_strip` tells whether a message may lose its thinking.
+    /// O(messages that do not count before the cut, and thinking messages behind it where it is stripped).
     pub fn treat(
         &self,
         rule: ThinkingRule,
         first_changed: Option<usize>,
-        goes: impl Fn(usize) -> bool,
+        cut: usize,
         mut may_strip: impl FnMut(usize) -> Result<bool>,
     ) -> Result<Treated> {
         let mut treated = Treated::default();
         let Some(changed) = first_changed else { return Ok(treated) };
-        let in_loop = if rule == ThinkingRule::Strip { self.latest_in_loop() } else { None };
-        for i in self.behind(changed).filter(|&i| !goes(i)) {
-            if rule == ThinkingRule::Strip && in_loop != Some(i) && may_strip(i)? {
+        if rule != ThinkingRule::Strip {
+            treated.bound = self.staying(changed, cut).next();
+            return Ok(treated);
+        }
+        let in_loop = self.latest_in_loop();
+        for i in self.staying(changed, cut) {
+            if in_loop != Some(i) && may_strip(i)? {
                 treated.stripped.push(i);
-                continue;
-            }
-            treated.bound = treated.bound.or(Some(i));
-            if rule != ThinkingRule::Strip {
-                break;
+            } else {
+                treated.bound = treated.bound.or(Some(i));
             }
         }
         Ok(treated)

@@ -616,8 +616,7 @@ fn whole_number(value: &Bound<'_, PyAny>) -> Option<u64> {
 
 /// A price: a number from 0.
 fn price(value: &Bound<'_, PyAny>, path: &str) -> Result<f64> {
-    let found: Option<f64> =
-        if value.is_instance_of::<PyBool>() { None } else { value.extract().ok() };
+    let found: Option<f64> = if value.is_instance_of::<PyBool>() { None } else { value.extract().ok() };
     found
         .filter(|price| price.is_finite() && *price >= 0.0)
         .ok_or_else(|| Error::config("bad_price", path, "must be a number from 0"))

@@ -221,7 +221,9 @@ def test_a_plan_in_words_is_the_same_every_time_and_holds_its_numbers(fl: Any) -
         plan = ask(fl, sample, keep, thinking, gain)
         if is_plan(fl, plan):
             text = plan.explain()
-            assert text == ask(fl, sample, keep, thinking, gain).explain() == fl.Plan.from_json(plan.to_json()).explain()
+            assert (
+                text == ask(fl, sample, keep, thinking, gain).explain() == fl.Plan.from_json(plan.to_json()).explain()
+            )
             assert f"{plan.tokens_before:,} before, {plan.tokens_after:,} after" in text
             assert all(f"({reason})" in text for reason in plan.reasons)
             assert all(code in text for code, _ in plan.warnings)

@@ -57,7 +57,7 @@ def decide(planner: Planner, keep: Keep, thinking: str = "keep", min_gain: int =
             planned = planner.finish(None)
     decided = treated(planner, planned, thinking)
     gain = planner.tokens_before - decided.tokens_after
-    if planned.cut and not is_budget and 0 < min_gain and gain < min_gain:
+    if planned.cut and not is_budget and min_gain > 0 and gain < min_gain:
         decided = treated(planner, planner.finish(None), thinking)
         decided.warnings.append(("gain_too_small", None))
     if blocked is not None:
