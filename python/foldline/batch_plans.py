@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 from foldline import _core
 from foldline._core import Plan, TokenCounter
-from foldline.planning import Infeasible, Keep, _keep_arguments, _whole, as_counter, resolved_keep
+from foldline.planning import Infeasible, Keep, _keep_arguments, _thinking, _whole, as_counter, resolved_keep
 from foldline.typing import ArrowArray, ArrowStream
 
 __all__ = ["BatchPlans", "plan_batch"]
@@ -74,6 +74,8 @@ def plan_batch(
     window: int | None = None,
     reserve: int = 0,
     summary_tokens: int = 0,
+    min_gain_tokens: int = 0,
+    thinking: Literal["keep", "strip", "fold"] = "keep",
     format: str = "auto",
     threads: int | None = 1,
     errors: str = "raise",
@@ -90,11 +92,13 @@ def plan_batch(
         window: As for `plan`.
         reserve: As for `plan`.
         summary_tokens: As for `plan`.
+        min_gain_tokens: As for `plan`.
+        thinking: As for `plan`.
         format: The dialect of all transcripts, or ``"auto"`` to judge each by its content.
         threads: How many may work at once, 1 to 1024; ``None`` for one a processor. JSON is read, counted and planned
             without the GIL; Python messages are read with it.
-        errors: ``"raise"`` ends at the first error, which names its transcript or line; with ``"null"`` a transcript that
-            fails has no plan, and stands in ``errors`` of the result.
+        errors: ``"raise"`` ends at the first error, which names its transcript or line; with ``"null"`` a transcript
+            that fails has no plan, and stands in ``errors`` of the result.
 
     Raises:
         ConfigError: An option is out of range; ``path`` names it.
@@ -119,6 +123,8 @@ def plan_batch(
         of,
         summary_tokens=_whole(summary_tokens, "summary_tokens"),
         window=window,
+        min_gain_tokens=_whole(min_gain_tokens, "min_gain_tokens"),
+        thinking=_thinking(thinking),
         format=format,
         threads=threads,
         errors=errors,

@@ -13,7 +13,7 @@ use pyo3::types::{PyBytes, PyList};
 use super::counting::{TokenCounter, dialect, limit_of, read_all_tools};
 use super::gate::{exception, guard, load_numpy, run};
 use super::node::{PyNode, Text};
-use super::planning::{Plan, answer, build, keep, summary_text};
+use super::planning::{Plan, answer, build, keep, summary_text, thinking_rule};
 use crate::apply::{Step, changes, check_fingerprint, steps};
 use crate::count::counter::Counter;
 use crate::error::{Error, Result};
@@ -302,13 +302,16 @@ impl Wanted {
         of: &str,
         summary_tokens: u64,
         window: Option<u64>,
+        min_gain_tokens: u64,
+        thinking: &str,
         pins: Vec<usize>,
         importance: Vec<(usize, f64)>,
         summaries: Vec<usize>,
     ) -> PyResult<Self> {
         let keep = keep(kind, amount, of).map_err(|error| exception(py, error))?;
+        let thinking = thinking_rule(thinking).map_err(|error| exception(py, error))?;
         let pins = Pins { indices: pins, importance, summaries };
-        Ok(Wanted { pins, request: Request { keep, summary_tokens, window } })
+        Ok(Wanted { pins, request: Request { keep, summary_tokens, window, min_gain_tokens, thinking } })
     }
 }
 
@@ -379,11 +382,25 @@ impl LiveTranscript {
         of: &str,
         summary_tokens: u64,
         window: Option<u64>,
+        min_gain_tokens: u64,
+        thinking: &str,
         pins: Vec<usize>,
         importance: Vec<(usize, f64)>,
         summaries: Vec<usize>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let wanted = Wanted::new(py, kind, amount, of, summary_tokens, window, pins, importance, summaries)?;
+        let wanted = Wanted::new(
+            py,
+            kind,
+            amount,
+            of,
+            summary_tokens,
+            window,
+            min_gain_tokens,
+            thinking,
+            pins,
+            importance,
+            summaries,
+        )?;
         let outcome = self.with(py, |state, counter| {
             let bytes = state.live.newest_bytes();
             run(py, bytes, |go_on| state.live.plan(&wanted.pins, wanted.request, counter, go_on))
@@ -530,11 +547,25 @@ impl LiveSnapshot {
         of: &str,
         summary_tokens: u64,
         window: Option<u64>,
+        min_gain_tokens: u64,
+        thinking: &str,
         pins: Vec<usize>,
         importance: Vec<(usize, f64)>,
         summaries: Vec<usize>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let wanted = Wanted::new(py, kind, amount, of, summary_tokens, window, pins, importance, summaries)?;
+        let wanted = Wanted::new(
+            py,
+            kind,
+            amount,
+            of,
+            summary_tokens,
+            window,
+            min_gain_tokens,
+            thinking,
+            pins,
+            importance,
+            summaries,
+        )?;
         let counter = &*self.counter.get().counter;
         let live = &self.state.live;
         let plan = |go_on: crate::count::counter::GoOn<'_>| {

@@ -6,7 +6,7 @@ use pyo3::types::PyTuple;
 
 use super::counting::TokenCounter;
 use super::gate::{exception, guard, load_numpy};
-use super::planning::{answer, keep};
+use super::planning::{answer, keep, thinking_rule};
 use super::texts::Threads;
 use super::transcripts::{Sink, exceptions, format_of, is_strict, read_only, work_on};
 use crate::batch::plans::Planning;
@@ -94,9 +94,7 @@ impl Plans {
             arrays.heads.push(number(|plan| plan.head as u64));
             arrays.tokens_before.push(number(|plan| plan.tokens_before));
             arrays.tokens_kept.push(number(|plan| plan.tokens_kept));
-            arrays.tokens_after.push(number(|plan| {
-                plan.tokens_kept + plan.overhead + if plan.folds() { plan.summary_tokens } else { 0 }
-            }));
+            arrays.tokens_after.push(number(crate::plan::Plan::tokens_after));
             arrays.floors.push(match outcome {
                 Some(Outcome::Plan(plan)) => signed(plan.floor),
                 Some(Outcome::Infeasible(infeasible)) => signed(infeasible.floor),
@@ -127,7 +125,8 @@ impl Plans {
 
 /// Plans many transcripts. See `foldline.plan_batch`.
 #[pyfunction]
-#[pyo3(signature = (transcripts, counter, keep_kind, amount, of, *, summary_tokens, window, format, threads, errors))]
+#[pyo3(signature = (transcripts, counter, keep_kind, amount, of, *, summary_tokens, window, min_gain_tokens, thinking,
+                    format, threads, errors))]
 #[allow(clippy::too_many_arguments)]
 pub(super) fn plan_batch(
     py: Python<'_>,
@@ -138,6 +137,8 @@ pub(super) fn plan_batch(
     of: &str,
     summary_tokens: u64,
     window: Option<u64>,
+    min_gain_tokens: u64,
+    thinking: &str,
     format: &str,
     threads: Threads,
     errors: &str,
@@ -145,7 +146,8 @@ pub(super) fn plan_batch(
     let keep = keep(keep_kind, amount, of).map_err(|error| exception(py, error))?;
     // Once, rather than for each transcript, of which there may be none.
     keep.check(window).map_err(|error| exception(py, error))?;
-    let request = Request { keep, summary_tokens, window };
+    let thinking = thinking_rule(thinking).map_err(|error| exception(py, error))?;
+    let request = Request { keep, summary_tokens, window, min_gain_tokens, thinking };
     let task = Planning { counter: &*counter.get().counter, request };
     let (format, is_strict) = (format_of(py, format)?, is_strict(py, errors)?);
     let batch = Batch { task: &task, format, is_strict, threads: threads.0 };

@@ -125,7 +125,7 @@ class Growing(RuleBasedStateMachine):
             first = min(len(changed), len(self.messages))
         found = self.live.sync(changed)
         # Two messages may differ in what nothing reads; never the other way round.
-        assert found == first or (found is None or first is not None and found > first)
+        assert found == first or (found is None or (first is not None and found > first))
         kept = len(changed) if found is None else found
         self.messages = changed
         self.pins = {i for i in self.pins if i < kept}

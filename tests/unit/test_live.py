@@ -48,7 +48,9 @@ def loop(steps: int) -> list[Dict]:
     return messages
 
 
-def same(live: fl.Transcript | fl.TranscriptSnapshot, messages: list[Dict], counter: Any = COUNTER, **options: Any) -> None:
+def same(
+    live: fl.Transcript | fl.TranscriptSnapshot, messages: list[Dict], counter: Any = COUNTER, **options: Any
+) -> None:
     """All that a transcript says is what the one-shot functions say of the messages."""
     counts = counter.count_messages(messages, options.get("tools"), format=options.get("format", "auto"))
     assert (len(live), live.total_tokens, live.overhead) == (len(messages), counts.total, counts.overhead)
@@ -409,7 +411,13 @@ def test_what_was_said_of_messages_moves_with_them() -> None:
 
 
 def test_cleared_results_are_marked_as_modified() -> None:
-    messages = [user("Do."), openai_call("a"), openai_result("a", "r" * 400), openai_call("b"), openai_result("b", "s" * 400)]
+    messages = [
+        user("Do."),
+        openai_call("a"),
+        openai_result("a", "r" * 400),
+        openai_call("b"),
+        openai_result("b", "s" * 400),
+    ]
     live = fl.Transcript(messages, counter=COUNTER)
     plan = live.plan(fl.FitTokens(live.plan(fl.FitTokens(10_000)).floor))
     assert "shorten" in plan.actions

@@ -76,7 +76,7 @@ def test_plans_are_those_of_plan(keep: Any, threads: int | None) -> None:
     options: dict[str, Any] = {"counter": COUNTER, "summary_tokens": 25}
     for given in (TALKS, tuple(TALKS), iter(TALKS), lines_of(TALKS), bytearray(lines_of(TALKS))):
         check(fl.plan_batch(given, keep, threads=threads, **options), TALKS, keep, summary_tokens=25)
-    column = [json.dumps(talk) for talk in TALKS]
+    column = [json.dumps(each) for each in TALKS]
     for array in (pa.array(column), pa.chunked_array([column[:3], column[3:]]), pa.array(column).dictionary_encode()):
         check(fl.plan_batch(array, keep, threads=threads, **options), TALKS, keep, summary_tokens=25)
 
@@ -84,7 +84,7 @@ def test_plans_are_those_of_plan(keep: Any, threads: int | None) -> None:
 @pytest.mark.parametrize("spec", ["o200k_base", "utf16/4+2", "auto", len])
 def test_with_every_kind_of_counter(spec: Any) -> None:
     counter = fl.TokenCounter(spec)
-    for given in (TALKS, lines_of(TALKS), [json.dumps(talk).encode() for talk in TALKS]):
+    for given in (TALKS, lines_of(TALKS), [json.dumps(each).encode() for each in TALKS]):
         check(fl.plan_batch(given, fl.KeepTokens(50), counter=counter, threads=2), TALKS, fl.KeepTokens(50), counter)
 
 
@@ -202,6 +202,6 @@ def test_bundled_conversations_in_any_order_and_number_of_threads() -> None:
 
 
 def test_count_transcripts_takes_a_column_too() -> None:
-    column = pa.array([json.dumps(talk) for talk in TALKS])
+    column = pa.array([json.dumps(each) for each in TALKS])
     counted = COUNTER.count_transcripts(column)  # type: ignore[arg-type]
     assert counted.totals.tolist() == COUNTER.count_transcripts(TALKS).totals.tolist()

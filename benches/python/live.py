@@ -1,6 +1,6 @@
 """A turn of a live transcript, cold planning, and a million messages, beside langchain where it is there.
 
-    .venv-bench/bin/python benches/live.py
+    .venv-bench/bin/python benches/python/live.py
 
 Prints a table. A turn is: append a message, ask whether it fits, plan. ``shallow`` cuts near the end, ``deep`` near the
 beginning. The best of several rounds is given, as elsewhere in ``benches``.
@@ -13,12 +13,13 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import foldline as fl
 
 Message = dict[str, Any]
-WORDS = "the quick brown fox jumps over the lazy dog and then writes a small program about it ".split()
+WORDS = ("the", "quick", "brown", "fox", "writes", "a", "small", "program", "about", "it", "and", "tests", "it")
 
 
 def message(i: int) -> Message:
@@ -72,8 +73,8 @@ def turn(count: int, keep: Any, turns: int = 200) -> float:
 
 def resident() -> int:
     """Bytes that the process has in memory."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGESIZE")
 
 
 def langchain(messages: list[Message]) -> float | None:
