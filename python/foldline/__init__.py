@@ -12,7 +12,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from foldline import errors
-from foldline._core import Counts, Plan, TokenCounter, TranscriptCounts, __version__
+from foldline._core import (
+    Alternative,
+    CacheEffect,
+    Chunk,
+    Counts,
+    Plan,
+    TokenCounter,
+    TranscriptCounts,
+    __version__,
+)
 from foldline.tokenizer_json import tokenizer_json
 
 if TYPE_CHECKING:
@@ -22,6 +31,7 @@ if TYPE_CHECKING:
     from foldline.folding import FoldResult, acompact, compact
     from foldline.live import Transcript, TranscriptSnapshot
     from foldline.planning import (
+        ByMetadata,
         FitTokens,
         Infeasible,
         Keep,
@@ -39,8 +49,12 @@ if TYPE_CHECKING:
     from foldline.usage import ContextUsage, TokenBudget
 
 __all__ = [
+    "Alternative",
     "BatchPlans",
+    "ByMetadata",
+    "CacheEffect",
     "Calibration",
+    "Chunk",
     "ContextUsage",
     "Counts",
     "FitTokens",
@@ -83,6 +97,7 @@ _LATER = {
     "live": ("Transcript", "TranscriptSnapshot"),
     "models": (),
     "planning": (
+        "ByMetadata",
         "FitTokens",
         "Infeasible",
         "Keep",

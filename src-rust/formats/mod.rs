@@ -14,6 +14,7 @@ pub mod claude_code;
 pub mod jsonl;
 pub mod sniff;
 
+pub use anthropic::is_thinking_block;
 pub use detect::{detect, detect_at};
 pub use listening::{Heard, Listener};
 

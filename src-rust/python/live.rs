@@ -308,7 +308,7 @@ impl Wanted {
     ) -> PyResult<Self> {
         let keep = keep(kind, amount, of).map_err(|error| exception(py, error))?;
         let pins = Pins { indices: pins, importance, summaries };
-        Ok(Wanted { pins, request: Request { keep, summary_tokens, window } })
+        Ok(Wanted { pins, request: Request { summary_tokens, window, ..Request::new(keep) } })
     }
 }
 

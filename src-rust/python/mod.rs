@@ -10,6 +10,7 @@ mod gate;
 mod live;
 mod models;
 mod node;
+mod plan_values;
 mod planning;
 mod plans;
 mod reading;
@@ -33,6 +34,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<live::LiveSnapshot>()?;
     module.add_class::<planning::Plan>()?;
     module.add_class::<plans::BatchPlans>()?;
+    module.add_class::<plan_values::Alternative>()?;
+    module.add_class::<plan_values::CacheEffect>()?;
+    module.add_class::<plan_values::Chunk>()?;
     module.add_class::<reading::LineScanner>()?;
     module.add_function(wrap_pyfunction!(evidence::extract_evidence, module)?)?;
     module.add_function(wrap_pyfunction!(evidence::extractive_summary, module)?)?;

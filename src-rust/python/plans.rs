@@ -145,7 +145,7 @@ pub(super) fn plan_batch(
     let keep = keep(keep_kind, amount, of).map_err(|error| exception(py, error))?;
     // Once, rather than for each transcript, of which there may be none.
     keep.check(window).map_err(|error| exception(py, error))?;
-    let request = Request { keep, summary_tokens, window };
+    let request = Request { summary_tokens, window, ..Request::new(keep) };
     let task = Planning { counter: &*counter.get().counter, request };
     let (format, is_strict) = (format_of(py, format)?, is_strict(py, errors)?);
     let batch = Batch { task: &task, format, is_strict, threads: threads.0 };
