@@ -49,11 +49,14 @@ impl Plan {
             && self.tokens_are_consistent()
             && self.split_points_are_consistent()
             && self.alternatives_are_consistent()
-            && self.warnings.iter().all(|warning| warning.index.is_none_or(|index| index < count))
+            && self
+                .warnings
+                .iter()
+                .all(|warning| is_code(&warning.code) && warning.index.is_none_or(|i| i < count))
             && ["exact", "calibrated", "estimated"].contains(&self.count_kind.as_str())
             && Format::from_name(&self.format).is_ok()
             && self.fingerprint.len() == 16
-            && self.fingerprint.bytes().all(|byte| byte.is_ascii_hexdigit())
+            && self.fingerprint.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
     }
 
     /// Before the cut only head, pinned and open messages stay; behind it nothing is folded; every reason is one of its
@@ -146,6 +149,11 @@ impl Plan {
             && tokens_kept == kept
             && tokens_after == kept + self.overhead + self.summary_tokens
     }
+}
+
+/// Whether a text is a stable code: letters and underscores.
+fn is_code(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
 
 /// What a text gets that is a plan of another version.

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -113,7 +114,7 @@ def test_thinking_and_gain(fl: Any, case: tuple[Sample, Keep], thinking: str, ga
 
 def test_thinking_and_gain_seeded(fl: Any, oracle_cases: int) -> None:
     seen: Counter[str] = Counter()
-    for sample, keep, thinking, gain, _ in asked(oracle_cases // 5, "thinking"):
+    for sample, keep, thinking, gain, _ in asked(oracle_cases // 20, "thinking"):
         seen.update(decision_is_the_oracles(fl, sample, keep, thinking, gain))
     wanted = {"thinking_bound", "gain_too_small", "thinking_blocks_fold", "stripped", "folded", "infeasible"}
     assert {what for what, times in seen.items() if times > 5} >= wanted, seen
@@ -122,7 +123,7 @@ def test_thinking_and_gain_seeded(fl: Any, oracle_cases: int) -> None:
 def test_alternatives(fl: Any, oracle_cases: int) -> None:
     """At most four, and each is what the planner would get at that cut."""
     seen: Counter[str] = Counter()
-    for sample, keep, thinking, _, _ in asked(oracle_cases // 5, "alternatives"):
+    for sample, keep, thinking, _, _ in asked(oracle_cases // 20, "alternatives"):
         plan = ask(fl, sample, keep, thinking)
         if is_plan(fl, plan):
             found = [tuple(getattr(each, name) for name in ALTERNATIVE) for each in plan.alternatives]
@@ -167,7 +168,7 @@ def chunks_are_the_oracles(fl: Any, sample: Sample, plan: Any, max_tokens: int, 
 
 def test_chunks(fl: Any, oracle_cases: int) -> None:
     seen: Counter[int] = Counter()
-    for sample, keep, _, _, rng in asked(oracle_cases // 10, "chunks"):
+    for sample, keep, _, _, rng in asked(oracle_cases // 20, "chunks"):
         plan = ask(fl, sample, keep)
         if is_plan(fl, plan):
             most = max(1, rng.choice((1, 10, 41, 100, sample.planner.tokens_before)))
@@ -186,7 +187,7 @@ def test_chunks_by_hypothesis(fl: Any, case: tuple[Sample, Keep], max_tokens: in
 def test_the_cached_prefix(fl: Any, oracle_cases: int) -> None:
     """The first change, the tokens on either side of it, and when the fold has paid: from the bills of every turn."""
     seen: Counter[object] = Counter()
-    for sample, keep, thinking, _, rng in asked(oracle_cases // 10, "cache"):
+    for sample, keep, thinking, _, rng in asked(oracle_cases // 20, "cache"):
         plan = ask(fl, sample, keep, thinking)
         if not is_plan(fl, plan):
             continue
@@ -247,3 +248,48 @@ def test_a_planner_of_the_oracle_is_not_changed_by_asking(fl: Any) -> None:
     for sample, keep in seeded(30, "pure"):
         planner = Planner(sample.messages, sample.price, sample.format, sample.pins, sample.summary_tokens)
         assert extras.decide(planner, keep, "fold", 9) == extras.decide(planner, keep, "fold", 9)
+
+
+# --- no check is empty: each fails where one rule of the oracle is broken --------------------------------------
+
+
+def check_decision(fl: Any) -> None:
+    for sample, keep, thinking, gain, _ in asked(100, "broken"):
+        decision_is_the_oracles(fl, sample, keep, thinking, gain)
+
+
+def check_chunks(fl: Any) -> None:
+    for sample, keep, _, _, rng in asked(100, "broken"):
+        plan = ask(fl, sample, keep)
+        if is_plan(fl, plan):
+            chunks_are_the_oracles(fl, sample, plan, 41, rng)
+
+
+def only_plain(message: Any) -> bool:
+    """Redacted thinking is none."""
+    content = message.get("content")
+    return isinstance(content, list) and any(block["type"] == "thinking" for block in content)
+
+
+def cuts_anywhere(planner: Planner, cut: int) -> list[int]:
+    """What is folded may be divided anywhere."""
+    gone = planner.rules.folded(cut)
+    return [*range(gone[0], cut + 1)] if gone else []
+
+
+BROKEN: list[tuple[Any, str, Any]] = [
+    (check_decision, "thinks", only_plain),
+    (check_decision, "in_loop", lambda planner: None),
+    (check_decision, "folding_thinking", lambda planner, cut: [cut]),
+    (check_decision, "folding_thinking", lambda planner, cut: [k for k in planner.legal if k >= cut]),
+    (check_decision, "in_the_way", lambda planner, cut: cut),
+    (check_decision, "bound", lambda planner, planned: []),
+    (check_chunks, "bounds", cuts_anywhere),
+]
+
+
+@pytest.mark.parametrize(("check", "rule", "broken"), BROKEN)
+def test_a_broken_rule_is_noticed(fl: Any, check: Any, rule: str, broken: Any) -> None:
+    check(fl)
+    with patch.object(extras, rule, broken), pytest.raises((AssertionError, ValueError)):
+        check(fl)
