@@ -12,7 +12,7 @@ use crate::transcript::{Slot, TextHash, Transcript, Wrapping};
 pub enum Step {
     /// The caller's message, as it is.
     Keep(usize),
-    /// The caller's message, with changed results.
+    /// The caller's message, with changed results or without its thinking.
     Edit(usize),
     /// The summary.
     Summary,
@@ -38,6 +38,7 @@ pub fn steps(plan: &Plan) -> Vec<Step> {
     plan.folded().for_each(|i| folded[i] = true);
     let mut edited = vec![false; plan.actions.len()];
     plan.edits.iter().for_each(|edit| edited[edit.message] = true);
+    plan.stripped.iter().for_each(|&i| edited[i] = true);
     let mut steps = Vec::with_capacity(plan.actions.len() + 1);
     for i in 0..plan.actions.len() {
         if i == plan.head && plan.folds() {
@@ -55,7 +56,8 @@ pub fn steps(plan: &Plan) -> Vec<Step> {
 /// # Errors
 /// `plan_mismatch`.
 pub fn check(plan: &Plan, transcript: &Transcript) -> Result<()> {
-    check_fingerprint(plan, transcript.len(), transcript.fingerprint())
+    check_fingerprint(plan, transcript.len(), transcript.fingerprint())?;
+    if plan.stripped.iter().all(|&i| transcript.has_thinking(i)) { Ok(()) } else { Err(plan_mismatch()) }
 }
 
 /// Checks that a plan was made for so many messages with this fingerprint.

@@ -283,6 +283,19 @@ impl Transcript {
         &self.parts[self.part_range(i)]
     }
 
+    /// Whether message `i` holds thinking.
+    #[must_use]
+    pub fn has_thinking(&self, i: usize) -> bool {
+        self.parts_of(i).iter().any(|part| part.kind == PartKind::Reasoning)
+    }
+
+    /// Whether message `i` holds thinking and nothing else.
+    #[must_use]
+    pub fn is_all_thinking(&self, i: usize) -> bool {
+        let parts = self.parts_of(i);
+        !parts.is_empty() && parts.iter().all(|part| part.kind == PartKind::Reasoning)
+    }
+
     /// The pieces of a part.
     #[must_use]
     pub fn pieces_of(&self, part: &Part) -> &[Piece] {

@@ -135,7 +135,7 @@ fn planning(keep: Keep) -> Work {
     let transcript = session();
     let counter = ExactCounter::new("o200k_base").unwrap();
     let counts = counted(&counter, &transcript);
-    let request = Request { keep, summary_tokens: 1_000, window: None };
+    let request = Request { summary_tokens: 1_000, ..Request::new(keep) };
     Box::new(move || {
         let structure = analyze(black_box(&transcript), &Pins::default()).unwrap();
         let outcome =

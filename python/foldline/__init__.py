@@ -12,14 +12,26 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from foldline import errors
-from foldline._core import Counts, Plan, TokenCounter, TranscriptCounts, __version__
+from foldline._core import (
+    Alternative,
+    CacheEffect,
+    Chunk,
+    Counts,
+    Plan,
+    TokenCounter,
+    TranscriptCounts,
+    __version__,
+)
 from foldline.tokenizer_json import tokenizer_json
 
 if TYPE_CHECKING:
     from foldline import models, summarizers
+    from foldline.batch_plans import BatchPlans, plan_batch
     from foldline.calibration import Calibration
     from foldline.folding import FoldResult, acompact, compact
+    from foldline.live import Transcript, TranscriptSnapshot
     from foldline.planning import (
+        ByMetadata,
         FitTokens,
         Infeasible,
         Keep,
@@ -37,7 +49,12 @@ if TYPE_CHECKING:
     from foldline.usage import ContextUsage, TokenBudget
 
 __all__ = [
+    "Alternative",
+    "BatchPlans",
+    "ByMetadata",
+    "CacheEffect",
     "Calibration",
+    "Chunk",
     "ContextUsage",
     "Counts",
     "FitTokens",
@@ -54,7 +71,9 @@ __all__ = [
     "StoredTranscript",
     "TokenBudget",
     "TokenCounter",
+    "Transcript",
     "TranscriptCounts",
+    "TranscriptSnapshot",
     "__version__",
     "acompact",
     "analyze",
@@ -63,6 +82,7 @@ __all__ = [
     "errors",
     "models",
     "plan",
+    "plan_batch",
     "read",
     "summarizers",
     "tokenizer_json",
@@ -71,10 +91,13 @@ __all__ = [
 
 #: Where names are that are imported when they are first asked for: who only counts should not wait for asyncio.
 _LATER = {
+    "batch_plans": ("BatchPlans", "plan_batch"),
     "calibration": ("Calibration",),
     "folding": ("FoldResult", "acompact", "compact"),
+    "live": ("Transcript", "TranscriptSnapshot"),
     "models": (),
     "planning": (
+        "ByMetadata",
         "FitTokens",
         "Infeasible",
         "Keep",

@@ -11,12 +11,13 @@ from typing import Any, Literal
 
 from foldline._core import Plan, TokenCounter
 from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, MessageError, SummaryError
-from foldline.planning import FitTokens, Infeasible, Keep, as_counter, plan, resolved_keep
+from foldline.planning import ByMetadata, FitTokens, Infeasible, Keep, as_counter, plan, resolved_keep
 from foldline.summarizers import Extractive, as_summarizer
 from foldline.typing import (
     Completion,
     Message,
     Messages,
+    Metadata,
     Origin,
     Pin,
     Summarizer,
@@ -63,10 +64,13 @@ def compact(
     *,
     summarizer: Summarizer | SummaryFunction | None = None,
     counter: TokenCounter | str | Callable[[str], int] | None = None,
-    pins: Iterable[Pin] | Callable[[Message], bool] = (),
+    pins: Iterable[Pin | ByMetadata] | Callable[[Message], bool] | ByMetadata = (),
     importance: Mapping[int, float] | None = None,
     origins: Mapping[int, Origin] | None = None,
+    metadata: Mapping[int, Metadata] | None = None,
     summary_tokens: int = 1_000,
+    min_gain_tokens: int = 0,
+    thinking: Literal["keep", "strip", "fold"] = "keep",
     window: int | None = None,
     reserve: int = 0,
     tools: Messages | None = None,
@@ -88,7 +92,10 @@ def compact(
         pins: As for `plan`.
         importance: As for `plan`.
         origins: As for `plan`.
+        metadata: As for `plan`.
         summary_tokens: Room for the summary message, its label included.
+        min_gain_tokens: As for `plan`.
+        thinking: As for `plan`.
         window: As for `plan`.
         reserve: As for `plan`.
         tools: As for `plan`.
@@ -127,7 +134,10 @@ def compact(
         pins=pins,
         importance=importance,
         origins=origins,
+        metadata=metadata,
         summary_tokens=summary_tokens,
+        min_gain_tokens=min_gain_tokens,
+        thinking=thinking,
         tools=tools,
         format=format,
     )
@@ -175,7 +185,8 @@ def _fold(
 ) -> FoldResult:
     completion = None
     if planned.cut:
-        folded_tokens = planned.tokens_before - planned.overhead - planned.tokens_kept
+        tokens = planned.message_tokens
+        folded_tokens = sum(tokens[index] for index in planned.folded)
         label = _label_tokens(messages, planned, counter)
         # With its label the summary is to be smaller than what it replaces, unless that is next to nothing.
         worth = folded_tokens - label if folded_tokens > 2 * label else folded_tokens

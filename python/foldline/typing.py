@@ -18,6 +18,7 @@ __all__ = [
     "Conversation",
     "Message",
     "Messages",
+    "Metadata",
     "Origin",
     "Pin",
     "Problem",
@@ -56,6 +57,9 @@ Texts: TypeAlias = "Iterable[str] | NDArray[np.str_] | NDArray[np.object_] | Arr
 
 #: A pinned message: its index, or a predicate over messages.
 Pin: TypeAlias = "int | Callable[[Message], bool]"
+
+#: What is known of a message beside the list: ``pinned``, ``importance``, ``origin``, and whatever the caller likes.
+Metadata: TypeAlias = Mapping[str, Any]
 
 #: Where a message comes from: ``original``, ``compacted_synthetic``, ``compacted_modified``, ``retrieved_history``.
 Origin: TypeAlias = str

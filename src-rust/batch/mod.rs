@@ -2,4 +2,5 @@
 
 pub mod conversations;
 pub mod lines;
+pub mod plans;
 pub mod transcripts;

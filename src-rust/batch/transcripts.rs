@@ -1,4 +1,6 @@
-//! Counts of many transcripts.
+//! Many transcripts at once: what is done with each is a [`Task`], the rest is the same for all.
+
+use std::ops::Deref;
 
 use super::conversations::{Conversation, conversations};
 use super::lines::{Line, scan, without_infinities};
@@ -10,11 +12,89 @@ use crate::json::{Tape, with_document};
 use crate::node::Node;
 use crate::tally;
 
-/// How transcripts are counted.
-#[derive(Clone, Copy)]
-pub struct Counting<'a> {
+/// What is done with each transcript: it is read, and what was read is worked on, perhaps elsewhere.
+pub trait Task: Sync {
+    /// What comes of a transcript.
+    type Outcome: Send;
+    /// A transcript that was read, with texts of some kind.
+    type Read<T: Deref<Target = str> + Send>;
+
     /// What counts.
-    pub counter: &'a dyn Counter,
+    fn counter(&self) -> &dyn Counter;
+
+    /// Reads a list of messages, or the one text that may stand in its place under a key.
+    ///
+    /// # Errors
+    /// Those of [`tally::read_at`].
+    fn read<N: Node>(
+        &self,
+        messages: &N,
+        format: Option<Format>,
+        key: Option<&str>,
+    ) -> Result<Self::Read<N::Text>>;
+
+    /// Bytes that are left to work on.
+    fn bytes<T: Deref<Target = str> + Send>(read: &Self::Read<T>) -> usize;
+
+    /// Works on what was read.
+    ///
+    /// # Errors
+    /// Those of the task.
+    fn finish<T: Deref<Target = str> + Send>(
+        &self,
+        read: &Self::Read<T>,
+        go_on: GoOn<'_>,
+    ) -> Result<Self::Outcome>;
+
+    /// Both, for a list of messages as JSON.
+    ///
+    /// # Errors
+    /// Those of reading JSON and of both.
+    fn json(&self, json: &[u8], format: Option<Format>, go_on: GoOn<'_>) -> Result<Self::Outcome> {
+        match Tape::parse(json, go_on)? {
+            Some(tape) => self.finish(&self.read(&tape.root(), format, None)?, go_on),
+            None => with_document(json, |node| self.finish(&self.read(&node, format, None)?, go_on))?,
+        }
+    }
+}
+
+/// Counts transcripts.
+pub struct Count<'a>(pub &'a dyn Counter);
+
+impl Task for Count<'_> {
+    type Outcome = Counts;
+    type Read<T: Deref<Target = str> + Send> = tally::Read<T>;
+
+    fn counter(&self) -> &dyn Counter {
+        self.0
+    }
+
+    fn read<N: Node>(
+        &self,
+        messages: &N,
+        format: Option<Format>,
+        key: Option<&str>,
+    ) -> Result<tally::Read<N::Text>> {
+        tally::read_at(self.0, messages, format, key)
+    }
+
+    fn bytes<T: Deref<Target = str> + Send>(read: &tally::Read<T>) -> usize {
+        read.bytes()
+    }
+
+    fn finish<T: Deref<Target = str> + Send>(
+        &self,
+        read: &tally::Read<T>,
+        go_on: GoOn<'_>,
+    ) -> Result<Counts> {
+        read.count(self.0, &[], go_on)
+    }
+}
+
+/// A task on many transcripts.
+pub struct Batch<'a, T> {
+    /// What is done with each.
+    pub task: &'a T,
     /// The dialect of all transcripts; `None` where each is judged by itself.
     pub format: Option<Format>,
     /// Whether the first error ends the work; else it stands in the place of its transcript.
@@ -25,39 +105,38 @@ pub struct Counting<'a> {
 
 /// What a line gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Row {
-    /// The counts of a transcript.
-    Counted(Counts),
-    /// Why there are none.
+pub enum Row<O> {
+    /// The outcome for a transcript.
+    Done(O),
+    /// Why there is none.
     Failed(Error),
     /// Something wrong with the line that cost no transcript.
     Remark(Error),
 }
 
-impl Counting<'_> {
-    /// Counts transcripts: `count` counts each, of about `size_bytes` bytes.
+impl<T: Task> Batch<'_, T> {
+    /// Works on transcripts: `work` on each, of about `size_bytes` bytes.
     ///
     /// # Errors
     /// Where strict, that of the first transcript that fails. `interrupted`, and what a caller's own counter raised.
     /// Placed at the transcript.
-    pub fn transcripts<T: Sync>(
+    pub fn transcripts(
         &self,
-        transcripts: &[T],
-        size_bytes: impl Fn(&T) -> usize,
-        count: impl Fn(&T, GoOn<'_>) -> Result<Counts> + Sync,
+        count: usize,
+        size_bytes: impl Fn(usize) -> usize,
+        work: impl Fn(usize, GoOn<'_>) -> Result<T::Outcome> + Sync,
         go_on: GoOn<'_>,
-    ) -> Result<Vec<Result<Counts>>> {
-        let work = |i: usize, go_on: GoOn<'_>| {
-            self.settle(count(&transcripts[i], go_on)).map_err(|error| error.in_transcript(i))
-        };
-        parallel::map(self.threads(), transcripts.len(), |i| size_bytes(&transcripts[i]), work, go_on)
+    ) -> Result<Vec<Result<T::Outcome>>> {
+        let settled =
+            |i: usize, go_on: GoOn<'_>| self.settle(work(i, go_on)).map_err(|error| error.in_transcript(i));
+        parallel::map(self.threads(), count, size_bytes, settled, go_on)
     }
 
-    /// Counts the transcripts of JSON lines.
+    /// Works on the transcripts of JSON lines.
     ///
     /// # Errors
-    /// Those of [`Counting::transcripts`], with the line.
-    pub fn lines(&self, lines: &[Line<'_>], go_on: GoOn<'_>) -> Result<Vec<(u64, Vec<Row>)>> {
+    /// Those of [`Batch::transcripts`], with the line.
+    pub fn lines(&self, lines: &[Line<'_>], go_on: GoOn<'_>) -> Result<Vec<(u64, Vec<Row<T::Outcome>>)>> {
         let size_bytes = |i: usize| lines[i].bytes.map_or(0, <[u8]>::len);
         let work = |i: usize, go_on: GoOn<'_>| {
             let number = lines[i].number;
@@ -67,21 +146,21 @@ impl Counting<'_> {
     }
 
     fn threads(&self) -> usize {
-        if self.counter.is_callers_own() { 1 } else { self.threads }
+        if self.task.counter().is_callers_own() { 1 } else { self.threads }
     }
 
     /// The outcome as it stands in the place of a transcript; the error where it ends the work.
-    fn settle<T>(&self, outcome: Result<T>) -> Result<Result<T>> {
+    fn settle<R>(&self, outcome: Result<R>) -> Result<Result<R>> {
         match outcome {
             Err(error) if self.is_strict || !is_of_the_data(&error) => Err(error),
             outcome => Ok(outcome),
         }
     }
 
-    fn line(&self, line: &Line<'_>, go_on: GoOn<'_>) -> Result<Vec<Row>> {
+    fn line(&self, line: &Line<'_>, go_on: GoOn<'_>) -> Result<Vec<Row<T::Outcome>>> {
         let Some(bytes) = line.bytes else {
             let error = Error::limit("line_too_long", "", "a line of more than 256 MiB");
-            return self.settle(Err(error)).map(|failed: Result<Counts>| vec![row(failed)]);
+            return self.settle(Err(error)).map(|failed: Result<T::Outcome>| vec![row(failed)]);
         };
         // As a rule a line is one value; only where it is none it is looked at closely.
         match self.value(bytes, go_on) {
@@ -91,7 +170,7 @@ impl Counting<'_> {
     }
 
     /// The transcripts of one JSON value. The outer error is that of its JSON.
-    fn value(&self, bytes: &[u8], go_on: GoOn<'_>) -> Result<Result<Vec<Row>>> {
+    fn value(&self, bytes: &[u8], go_on: GoOn<'_>) -> Result<Result<Vec<Row<T::Outcome>>>> {
         match Tape::parse(bytes, go_on) {
             Ok(Some(tape)) => Ok(self.rows(&tape.root(), go_on)),
             Ok(None) => with_document(bytes, |value| self.rows(&value, go_on)),
@@ -99,7 +178,7 @@ impl Counting<'_> {
         }
     }
 
-    fn rows<N: Node>(&self, value: &N, go_on: GoOn<'_>) -> Result<Vec<Row>> {
+    fn rows<N: Node>(&self, value: &N, go_on: GoOn<'_>) -> Result<Vec<Row<T::Outcome>>> {
         let counted = conversations(value).into_iter().map(|found| {
             let counted = found.and_then(|conversation| self.conversation(&conversation, go_on));
             self.settle(counted).map(row)
@@ -107,18 +186,24 @@ impl Counting<'_> {
         counted.collect()
     }
 
-    fn conversation<N: Node>(&self, found: &Conversation<N>, go_on: GoOn<'_>) -> Result<Counts> {
-        let read = tally::read_at(self.counter, &found.messages, self.format.or(found.format), found.key)?;
-        read.count(self.counter, &[], go_on)
+    fn conversation<N: Node>(&self, found: &Conversation<N>, go_on: GoOn<'_>) -> Result<T::Outcome> {
+        let read = self.task.read(&found.messages, self.format.or(found.format), found.key)?;
+        self.task.finish(&read, go_on)
     }
 
     /// The transcripts of a line that is not one JSON value, because of `error`.
-    fn scanned(&self, bytes: &[u8], is_whole: bool, error: Error, go_on: GoOn<'_>) -> Result<Vec<Row>> {
+    fn scanned(
+        &self,
+        bytes: &[u8],
+        is_whole: bool,
+        error: Error,
+        go_on: GoOn<'_>,
+    ) -> Result<Vec<Row<T::Outcome>>> {
         let (values, problems) = scan(bytes, is_whole);
         let mut rows = Vec::new();
         for problem in &problems {
             let found = Error::message(problem.code, "", problem_detail(problem.code));
-            let found = self.settle::<Counts>(Err(found))?;
+            let found = self.settle::<T::Outcome>(Err(found))?;
             // Where nothing could be read the problem stands for the transcript that is missing.
             let is_remark = !values.is_empty() || problem.code == "nul_bytes";
             rows.extend(found.err().map(if is_remark { Row::Remark } else { Row::Failed }));
@@ -135,8 +220,8 @@ impl Counting<'_> {
     }
 }
 
-fn row(outcome: Result<Counts>) -> Row {
-    outcome.map_or_else(Row::Failed, Row::Counted)
+fn row<O>(outcome: Result<O>) -> Row<O> {
+    outcome.map_or_else(Row::Failed, Row::Done)
 }
 
 /// Whether an error is about the messages, rather than about the call.

@@ -99,7 +99,7 @@ impl Heuristic {
         let wants_json = self.wants_result_json();
         match view {
             PartView::Replaced(_, text) if wants_json => self.of_piece(json_string_length(text, self.unit())),
-            PartView::Replaced(_, text) => self.of_piece(self.unit().of(text)),
+            PartView::Replaced(_, text) | PartView::Placeholder(text) => self.of_piece(self.unit().of(text)),
             PartView::Original(part) if wants_json && part.kind == PartKind::ToolResult => {
                 self.of_piece(u64::from(part.result_json_units.unwrap_or(0)))
             }

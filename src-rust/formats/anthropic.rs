@@ -47,6 +47,12 @@ fn known(block_type: &str) -> Known {
     }
 }
 
+/// Whether a block holds thinking, encrypted or not.
+pub fn is_thinking_block<N: Node>(block: &N) -> bool {
+    let block_type = block.get(Key::TYPE).and_then(|kind| kind.with_text(|kind, _| known(kind)));
+    matches!(block_type, Some(Known::Thinking | Known::RedactedThinking))
+}
+
 fn read_block<N: Node>(block: &N, at: u32, builder: &mut impl Build<N>) -> Result<()> {
     let block_type = block.get(Key::TYPE).and_then(|kind| kind.with_text(|kind, _| known(kind)));
     match block_type.unwrap_or(Known::Untyped) {

@@ -5,6 +5,7 @@ mod anthropic;
 mod content;
 mod detect;
 mod gemini;
+mod listening;
 mod openai_chat;
 mod openai_responses;
 mod pi;
@@ -13,7 +14,9 @@ pub mod claude_code;
 pub mod jsonl;
 pub mod sniff;
 
+pub use anthropic::is_thinking_block;
 pub use detect::{detect, detect_at};
+pub use listening::{Heard, Listener};
 
 use self::content::{Envelope, text_part};
 use self::detect::Judge;

@@ -48,7 +48,7 @@ impl Costs<'_> {
 }
 
 /// The first index at which a cut would fold a message of the newest group, which is never folded.
-fn limit(structure: &Structure) -> usize {
+pub(super) fn limit(structure: &Structure) -> usize {
     match structure.group_of.last() {
         Some(&group) if structure.counts(structure.len() - 1) => structure.groups[group as usize].first,
         _ => structure.len(),

@@ -101,6 +101,12 @@ impl Ledger {
         self.tokens[k]
     }
 
+    /// Number of counting messages before `k`.
+    #[must_use]
+    pub fn messages_before(&self, k: usize) -> u32 {
+        self.messages[k]
+    }
+
     /// Tokens of counting messages in a range.
     #[must_use]
     pub fn tokens_in(&self, start: usize, end: usize) -> u64 {
@@ -155,6 +161,13 @@ impl Ledger {
     #[must_use]
     pub fn folds(&self, k: usize) -> bool {
         self.first_real.is_some_and(|first| first < k)
+    }
+
+    /// The first counting message. O(log messages).
+    #[must_use]
+    pub fn first_counting(&self) -> Option<usize> {
+        let k = self.messages.partition_point(|&before| before == 0);
+        (k < self.messages.len()).then(|| k - 1)
     }
 
     /// The smallest k that folds anything but earlier summaries, legal or not.

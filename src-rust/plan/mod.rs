@@ -1,16 +1,27 @@
 //! Planning: what happens to each message, and why. A pure function of a transcript, its counts and a keep.
 
+mod alternatives;
+mod cache;
+mod chunks;
+mod consistency;
 mod cuts;
+mod explain;
 mod fit;
 mod keep;
 mod ledger;
 mod planner;
 mod record;
 mod shrink;
+mod thinking;
 
+pub use cache::{CacheEffect, Prices};
+pub use chunks::Chunk;
 pub use keep::{Keep, Unit};
 pub use ledger::Ledger;
 pub use planner::{Outcome, Request, Subject, plan, plan_subject};
-pub use record::{Action, Edit, Infeasible, Plan, Reason, Warning};
+pub use record::{
+    Action, Alternative, AlternativeKind, Edit, Infeasible, PLAN_VERSION, Plan, Reason, Warning,
+};
 pub(crate) use shrink::plan_mismatch;
 pub use shrink::{PLACEHOLDER, SHORTEN_MARKER, Source, replacements, shortened_text};
+pub use thinking::{THINKING_BOUND, ThinkingRule};

@@ -1,11 +1,13 @@
 //! The planner: counts and structure in, a plan out.
 
+use super::alternatives::Choice;
 use super::cuts::find_cut;
-use super::fit::{Costs, fit, last_resort};
+use super::fit::{Costs, fit, last_resort, limit};
 use super::keep::Keep;
 use super::ledger::Ledger;
 use super::record::{Action, Edit, Infeasible, PLAN_VERSION, Plan, Reason, Warning};
 use super::shrink::{Shrinker, Source, replacements};
+use super::thinking::{Thinking, ThinkingRule, Treated};
 use crate::count::counter::{Counter, Counts, GoOn};
 use crate::error::{Error, Result};
 use crate::formats::Format;
@@ -21,6 +23,18 @@ pub struct Request {
     pub summary_tokens: u64,
     /// The model's context window, to check the keep against.
     pub window: Option<u64>,
+    /// Tokens that folding must save, or nothing is folded; 0 asks for nothing. A budget that is exceeded outranks it.
+    pub min_gain_tokens: u64,
+    /// What becomes of thinking that stays behind a change.
+    pub thinking: ThinkingRule,
+}
+
+impl Request {
+    /// A keep, and nothing beside it.
+    #[must_use]
+    pub fn new(keep: Keep) -> Self {
+        Request { keep, summary_tokens: 0, window: None, min_gain_tokens: 0, thinking: ThinkingRule::Keep }
+    }
 }
 
 /// What planning gives.
@@ -99,27 +113,18 @@ pub fn plan_subject(subject: &Subject<'_>, request: Request, go_on: GoOn<'_>) ->
         // A cut that would fold nothing but earlier summaries folds nothing.
         keep => (find_cut(structure, ledger, keep).filter(|&cut| ledger.folds(cut)).unwrap_or(0), Vec::new()),
     };
-    let draft = Draft { subject, cut, edits };
-    let tokens_kept = draft.tokens_kept(&shrinker, go_on)?;
-    let (actions, reasons) = draft.actions();
-    Ok(Outcome::Plan(Box::new(Plan {
-        version: PLAN_VERSION,
-        format: subject.format.name().to_owned(),
-        head: structure.head,
-        cut,
-        turn_prefix: draft.turn_prefix(),
-        actions,
-        reasons,
-        tokens_before: costs.as_is,
-        tokens_kept,
-        overhead: u64::from(counts.overhead),
-        summary_tokens: request.summary_tokens,
-        floor,
-        count_kind: counts.kind.name().to_owned(),
-        warnings: draft.warnings(),
-        edits: draft.edits,
-        fingerprint: format!("{:016x}", subject.fingerprint),
-    })))
+    let mut draft = Draft::new(subject, cut, edits);
+    draft.fold_thinking(request);
+    draft.treat_thinking(request.thinking, &shrinker, go_on)?;
+    let mut tokens_kept = draft.tokens_kept(&shrinker, go_on)?;
+    let after = tokens_kept + u64::from(counts.overhead) + request.summary_tokens;
+    let is_budget = matches!(request.keep, Keep::Fit(_));
+    let gains_enough = costs.as_is.checked_sub(after).is_some_and(|gain| gain >= request.min_gain_tokens);
+    if draft.cut > 0 && !is_budget && request.min_gain_tokens > 0 && !gains_enough {
+        draft.undo();
+        tokens_kept = ledger.total();
+    }
+    Ok(Outcome::Plan(Box::new(draft.finish(request, floor, tokens_kept))))
 }
 
 fn infeasible(structure: &Structure, floor: u64, limit: u64) -> Infeasible {
@@ -141,15 +146,103 @@ struct Draft<'a> {
     subject: &'a Subject<'a>,
     cut: usize,
     edits: Vec<Edit>,
+    treated: Treated,
+    /// Thinking that stays wherever the cut lies, and so nothing is folded.
+    blocked_by: Option<usize>,
+    /// Folding would save too little, and so nothing is folded.
+    is_gain_too_small: bool,
 }
 
-impl Draft<'_> {
+impl<'a> Draft<'a> {
+    fn new(subject: &'a Subject<'a>, cut: usize, edits: Vec<Edit>) -> Self {
+        let treated = Treated::default();
+        Draft { subject, cut, edits, treated, blocked_by: None, is_gain_too_small: false }
+    }
+
+    fn thinking(&self) -> Thinking<'a> {
+        Thinking::of(self.subject.source, self.subject.structure, self.subject.format)
+    }
+
+    /// Moves the cut to where no thinking stays behind it, where that is asked for. A budget is met in any case.
+    fn fold_thinking(&mut self, request: Request) {
+        if request.thinking != ThinkingRule::Fold || self.cut == 0 || !self.edits.is_empty() {
+            return;
+        }
+        match self.thinking().cut_behind(self.cut, limit(self.subject.structure)) {
+            Ok(cut) => self.cut = cut,
+            Err(_) if matches!(request.keep, Keep::Fit(_)) => {}
+            Err(index) => (self.cut, self.blocked_by) = (0, Some(index)),
+        }
+    }
+
+    /// Finds the thinking that stays behind the first change, and strips it where that is asked for.
+    fn treat_thinking(&mut self, rule: ThinkingRule, shrinker: &Shrinker<'_>, go_on: GoOn<'_>) -> Result<()> {
+        let Subject { structure, counts, .. } = *self.subject;
+        let edited = self.edits.first().map(|edit| edit.message);
+        let changed = if self.cut > 0 { Some(structure.head) } else { edited };
+        // A message of nothing else gets a placeholder, which must not cost more.
+        let may_strip = |i: usize| Ok(shrinker.price_of(i, &[], true, go_on)? <= counts.per_message[i]);
+        self.treated = self.thinking().treat(rule, changed, self.cut, may_strip)?;
+        Ok(())
+    }
+
+    /// Folds nothing after all.
+    fn undo(&mut self) {
+        (self.cut, self.is_gain_too_small) = (0, true);
+        self.edits.clear();
+        self.treated = Treated::default();
+    }
+
+    fn finish(self, request: Request, floor: u64, tokens_kept: u64) -> Plan {
+        let Subject { format, structure, counts, ledger, fingerprint, .. } = *self.subject;
+        let overhead = u64::from(counts.overhead);
+        let summary_tokens = request.summary_tokens;
+        let choice = Choice { structure, ledger, cut: self.cut, overhead, summary_tokens };
+        let (actions, reasons) = self.actions();
+        Plan {
+            version: PLAN_VERSION,
+            format: format.name().to_owned(),
+            head: structure.head,
+            cut: self.cut,
+            turn_prefix: self.turn_prefix(),
+            actions,
+            reasons,
+            tokens_before: ledger.total() + overhead,
+            tokens_kept,
+            overhead,
+            summary_tokens,
+            floor,
+            count_kind: counts.kind.name().to_owned(),
+            message_tokens: counts.per_message.clone(),
+            split_points: self.split_points(),
+            alternatives: choice.alternatives(),
+            warnings: self.warnings(),
+            edits: self.edits,
+            stripped: self.treated.stripped,
+            fingerprint: format!("{fingerprint:016x}"),
+        }
+    }
+
+    /// Legal cuts between the first folded message and the cut.
+    fn split_points(&self) -> Vec<u32> {
+        let Subject { structure, ledger, .. } = *self.subject;
+        let legal = &structure.legal_cuts;
+        let first = ledger.first_counting().unwrap_or(self.cut);
+        let from = legal.partition_point(|&k| k as usize <= first);
+        let to = legal.partition_point(|&k| (k as usize) < self.cut);
+        legal.get(from..to).map_or_else(Vec::new, <[u32]>::to_vec)
+    }
+
     /// Most messages are ordinary, and what becomes of these depends on their side of the cut alone; so the rest is
     /// written over them.
     fn actions(&self) -> (Vec<Action>, Vec<Reason>) {
         let (structure, cut) = (self.subject.structure, self.cut);
         let count = structure.len();
-        let stays = if cut > 0 { Reason::Recent } else { Reason::NothingToFold };
+        let stays = match cut {
+            0 if self.is_gain_too_small => Reason::GainTooSmall,
+            0 => Reason::NothingToFold,
+            _ => Reason::Recent,
+        };
         let mut actions = vec![Action::Summarize; cut];
         actions.resize(count, Action::Keep);
         let mut reasons = vec![Reason::BeforeCut; cut];
@@ -190,13 +283,23 @@ impl Draft<'_> {
 
     fn tokens_kept(&self, shrinker: &Shrinker<'_>, go_on: GoOn<'_>) -> Result<u64> {
         let Subject { source, counts, ledger, .. } = *self.subject;
+        let stripped = &self.treated.stripped;
         let mut total = ledger.total() - ledger.tokens_before(self.cut);
-        for edits in self.edits.chunk_by(|a, b| a.message == b.message) {
-            let message = edits[0].message;
+        let mut reprice = |message: usize, edits: &[Edit]| -> Result<()> {
             let (transcript, index) = source.at(message);
             let replaced = replacements(transcript, index, edits)?;
+            let is_stripped = stripped.binary_search(&message).is_ok();
             total -= u64::from(counts.per_message[message]);
-            total += u64::from(shrinker.price(message, &replaced, go_on)?);
+            total += u64::from(shrinker.price_of(message, &replaced, is_stripped, go_on)?);
+            Ok(())
+        };
+        for edits in self.edits.chunk_by(|a, b| a.message == b.message) {
+            reprice(edits[0].message, edits)?;
+        }
+        let is_edited =
+            |message: usize| self.edits.binary_search_by_key(&message, |edit| edit.message).is_ok();
+        for &message in stripped.iter().filter(|&&message| !is_edited(message)) {
+            reprice(message, &[])?;
         }
         Ok(total)
     }
@@ -212,6 +315,15 @@ impl Draft<'_> {
         rest.extend(structure.lossy.iter().map(|&index| (index, "lone_surrogates")));
         // Stable: of one message a pin comes before its surrogates.
         rest.sort_by_key(|(index, _)| *index);
-        open.chain(orphans).chain(rest.into_iter().map(|(index, code)| warning(code, index))).collect()
+        let rest = rest.into_iter().map(|(index, code)| warning(code, index));
+        open.chain(orphans).chain(rest).chain(self.warnings_of_the_decision()).collect()
+    }
+
+    /// What the caller should know of why the plan is as it is.
+    fn warnings_of_the_decision(&self) -> impl Iterator<Item = Warning> {
+        let warning = |code: &str, index| Warning { code: code.to_owned(), index };
+        let blocked = self.blocked_by.map(|index| warning("thinking_blocks_fold", Some(index)));
+        let too_small = self.is_gain_too_small.then(|| warning("gain_too_small", None));
+        self.treated.warning().into_iter().chain(blocked).chain(too_small)
     }
 }

@@ -2,10 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::formats::Format;
-
-/// Version of the JSON form.
-pub const PLAN_VERSION: u32 = 1;
+/// Version of the JSON form. Its schema is `docs/plan.schema.json`.
+pub const PLAN_VERSION: u32 = 2;
 
 /// What happens to a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +39,8 @@ pub enum Reason {
     Recent,
     /// Nothing is folded.
     NothingToFold,
+    /// Nothing is folded, since it would save less than was asked for.
+    GainTooSmall,
     /// It lies before the cut.
     BeforeCut,
     /// It is an earlier summary, merged into the new one.
@@ -77,6 +77,7 @@ impl Reason {
             Reason::OpenCall => "open_call",
             Reason::Recent => "recent",
             Reason::NothingToFold => "nothing_to_fold",
+            Reason::GainTooSmall => "gain_too_small",
             Reason::BeforeCut => "before_cut",
             Reason::EarlierSummary => "earlier_summary",
             Reason::ClearedToFit => "cleared_to_fit",
@@ -101,10 +102,56 @@ pub struct Edit {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Warning {
-    /// A stable code: `orphan_result`, `open_call`, `pin_grown`, `lone_surrogates`.
+    /// A stable code: `orphan_result`, `open_call`, `pin_grown`, `lone_surrogates`, `gain_too_small`,
+    /// `thinking_bound`, `thinking_blocks_fold`.
     pub code: String,
     /// The message, where one is concerned.
     pub index: Option<usize>,
+}
+
+/// Why another cut is worth a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AlternativeKind {
+    /// The next legal cut that folds less.
+    Shallower,
+    /// The next legal cut that folds more.
+    Deeper,
+    /// The nearest legal start of a turn.
+    TurnStart,
+    /// The last legal cut.
+    Everything,
+}
+
+impl AlternativeKind {
+    /// The public name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            AlternativeKind::Shallower => "shallower",
+            AlternativeKind::Deeper => "deeper",
+            AlternativeKind::TurnStart => "turn_start",
+            AlternativeKind::Everything => "everything",
+        }
+    }
+}
+
+/// Another cut and what it would give, without clearing, shortening or stripping.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Alternative {
+    /// The boundary.
+    pub cut: usize,
+    /// Tokens of what would stay, without overhead and summary.
+    pub tokens_kept: u64,
+    /// Tokens of the folded request, overhead and summary included.
+    pub tokens_after: u64,
+    /// Messages that would go into the summary.
+    pub folded: usize,
+    /// Whether it lies inside a turn.
+    pub is_mid_turn: bool,
+    /// Why it is worth a look.
+    pub why: AlternativeKind,
 }
 
 /// What is done to a transcript.
@@ -139,6 +186,14 @@ pub struct Plan {
     pub count_kind: String,
     /// Results whose content changes.
     pub edits: Vec<Edit>,
+    /// Messages that stay without their thinking, ascending.
+    pub stripped: Vec<usize>,
+    /// Tokens of every message as it is.
+    pub message_tokens: Vec<u32>,
+    /// Legal cuts between the folded messages, ascending: where what is summarised may be divided.
+    pub split_points: Vec<u32>,
+    /// Other cuts, ascending; at most four.
+    pub alternatives: Vec<Alternative>,
     /// What the caller should know.
     pub warnings: Vec<Warning>,
     /// Hash of the messages that the plan was made for, as 16 hexadecimal digits.
@@ -160,50 +215,21 @@ impl Plan {
 
     /// Indices of the messages that go into the summary, ascending.
     pub fn folded(&self) -> impl Iterator<Item = usize> + '_ {
-        let actions = self.actions.iter().enumerate();
-        actions.filter(|(_, action)| matches!(action, Action::Summarize | Action::Drop)).map(|(i, _)| i)
+        (0..self.actions.len()).filter(|&i| self.is_folded(i))
     }
 
-    /// Checks what no plan of ours breaks; for plans that come from outside.
+    /// Tokens of the request after folding, as far as can be told: what stays, the overhead, and the room for the
+    /// summary where there is one.
     #[must_use]
-    pub fn is_consistent(&self) -> bool {
-        let count = self.actions.len();
-        self.version == PLAN_VERSION
-            && self.reasons.len() == count
-            && self.head <= count
-            && self.cut <= count
-            && (self.cut == 0 || self.folded().next().is_some())
-            && (0..count).all(|i| self.is_consistent_at(i))
-            && self.turn_prefix.is_none_or(|(from, to)| from < to && to == self.cut && to < count)
-            && self.edits_are_consistent()
-            && self.tokens_kept <= self.tokens_before
-            && self.warnings.iter().all(|warning| warning.index.is_none_or(|index| index < count))
-            && ["exact", "calibrated", "estimated"].contains(&self.count_kind.as_str())
-            && Format::from_name(&self.format).is_ok()
-            && self.fingerprint.len() == 16
-            && self.fingerprint.bytes().all(|byte| byte.is_ascii_hexdigit())
+    pub fn tokens_after(&self) -> u64 {
+        let summary = if self.folds() { self.summary_tokens } else { 0 };
+        self.tokens_kept.saturating_add(self.overhead).saturating_add(summary)
     }
 
-    /// Before the cut only head, pinned and open messages stay; behind it nothing is folded.
-    fn is_consistent_at(&self, i: usize) -> bool {
-        match self.actions[i] {
-            Action::Summarize | Action::Drop => i >= self.head && i < self.cut,
-            Action::Pin => matches!(self.reasons[i], Reason::Pinned | Reason::PinnedGroup),
-            Action::Keep if i < self.cut => matches!(self.reasons[i], Reason::Head | Reason::OpenCall),
-            Action::Keep => true,
-            Action::Clear | Action::Shorten => i >= self.cut,
-        }
-    }
-
-    /// Edits are in order, and exactly those messages have some that are cleared or shortened.
-    fn edits_are_consistent(&self) -> bool {
-        let in_order = |pair: &[Edit]| (pair[0].message, pair[0].part) < (pair[1].message, pair[1].part);
-        let is_edited = |action: &Action| matches!(action, Action::Clear | Action::Shorten);
-        let mut edited: Vec<usize> = self.edits.iter().map(|edit| edit.message).collect();
-        edited.dedup();
-        let actions = self.actions.iter().enumerate();
-        self.edits.windows(2).all(in_order)
-            && edited.into_iter().eq(actions.filter(|(_, action)| is_edited(action)).map(|(i, _)| i))
+    /// Whether message `i` goes into the summary.
+    #[must_use]
+    pub fn is_folded(&self, i: usize) -> bool {
+        matches!(self.actions[i], Action::Summarize | Action::Drop)
     }
 }
 

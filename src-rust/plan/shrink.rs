@@ -6,8 +6,7 @@ use crate::error::{Error, Result};
 use crate::rules::Structure;
 use crate::transcript::{Part, Transcript};
 
-/// What stands in the place of a cleared result.
-pub const PLACEHOLDER: &str = "[cleared]";
+pub use crate::count::counter::PLACEHOLDER;
 
 /// What stands between the head and the tail of a shortened result.
 pub const SHORTEN_MARKER: &str = "\n[... shortened ...]\n";
@@ -99,8 +98,19 @@ impl Shrinker<'_> {
 
     /// Tokens of a message with changed results.
     pub fn price(&self, message: usize, replaced: &[(usize, String)], go_on: GoOn<'_>) -> Result<u32> {
+        self.price_of(message, replaced, false, go_on)
+    }
+
+    /// The same, with or without its thinking.
+    pub fn price_of(
+        &self,
+        message: usize,
+        replaced: &[(usize, String)],
+        is_stripped: bool,
+        go_on: GoOn<'_>,
+    ) -> Result<u32> {
         let (transcript, index) = self.source.at(message);
-        let view = MessageView { transcript, index, replaced };
+        let view = MessageView { transcript, index, replaced, is_stripped };
         self.counter.count_message(&view, go_on).map_err(|error| error.at(message))
     }
 

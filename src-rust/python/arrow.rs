@@ -191,6 +191,22 @@ impl Column {
         }
     }
 
+    /// Number of rows.
+    pub(super) fn rows(&self) -> usize {
+        match &self.rows {
+            Rows::Plain(starts) => starts.last().copied().unwrap_or(0),
+            Rows::Dictionary(dictionary) => dictionary.rows.len(),
+        }
+    }
+
+    /// Which of the texts a row has; `None` where it has none.
+    pub(super) fn value(&self, row: usize) -> Option<usize> {
+        match &self.rows {
+            Rows::Plain(_) => Some(row),
+            Rows::Dictionary(dictionary) => dictionary.rows[row].map(|value| value as usize),
+        }
+    }
+
     /// What `count` finds for each text of the column, for each row.
     pub(super) fn spread(&self, count: impl FnOnce() -> Result<Vec<u32>>) -> Result<Vec<u32>> {
         let Rows::Dictionary(dictionary) = &self.rows else { return count() };

@@ -9,7 +9,7 @@ use super::gate::{exception, guard, load_numpy, raise_later, run};
 use super::node::{PyNode, Text, text_of};
 use super::texts::{self, Threads};
 use super::transcripts::{self, TranscriptCounts};
-use crate::batch::transcripts::Counting;
+use crate::batch::transcripts::{Batch, Count};
 use crate::count::auto::AutoCounter;
 use crate::count::counter::{self, CountKind, Counter, CustomCounter, GoOn};
 use crate::count::encoding::Encoding;
@@ -64,11 +64,11 @@ fn read_node<N: Node>(messages: &N, format: &str, wants_result_json: bool) -> Re
 }
 
 /// The dialect of that name; `None` for the one that messages speak.
-fn dialect(name: &str) -> Result<Option<Format>> {
+pub(super) fn dialect(name: &str) -> Result<Option<Format>> {
     if name == "auto" { Ok(None) } else { Format::from_name(name).map(Some) }
 }
 
-fn read_all_tools(tools: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Tool>> {
+pub(super) fn read_all_tools(tools: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Tool>> {
     let Some(tools) = tools else { return Ok(Vec::new()) };
     guard(tools.py(), || read_tools(&PyNode(tools.clone())).map_err(|e| exception(tools.py(), e)))
 }
@@ -244,7 +244,7 @@ impl TokenCounter {
         errors: &str,
     ) -> PyResult<TranscriptCounts> {
         let (format, is_strict) = (transcripts::format_of(py, format)?, transcripts::is_strict(py, errors)?);
-        let counting = Counting { counter: &*self.counter, format, is_strict, threads: threads.0 };
+        let counting = Batch { task: &Count(&*self.counter), format, is_strict, threads: threads.0 };
         guard(py, || transcripts::count_transcripts(transcripts, &counting))
     }
 
@@ -328,7 +328,7 @@ impl TokenCounter {
 }
 
 /// A limit in tokens. What no count reaches is as good as no limit.
-fn limit_of(limit: &Bound<'_, PyAny>) -> PyResult<u64> {
+pub(super) fn limit_of(limit: &Bound<'_, PyAny>) -> PyResult<u64> {
     let bad = |code, detail| exception(limit.py(), Error::config(code, "limit", detail));
     if limit.is_instance_of::<PyBool>() {
         return Err(bad("bad_limit", "a limit is a whole number"));

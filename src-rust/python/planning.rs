@@ -3,17 +3,18 @@
 use std::collections::HashMap;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyType};
+use pyo3::types::{PyBool, PyDict, PyList, PyType};
 
 use super::counting::{Read, TokenCounter, read};
 use super::gate::{exception, guard, run};
 use super::node::{PyNode, Text};
+use super::plan_values::{Alternative, CacheEffect, Chunk};
 use crate::apply::{Change, Step, changes, check, steps, text_hash};
 use crate::count::counter::count_transcript;
 use crate::error::{Error, Result};
-use crate::formats::Format;
+use crate::formats::{Format, is_thinking_block};
 use crate::node::{Kind, Node};
-use crate::plan::{self as core, Keep, Outcome, Request, Unit};
+use crate::plan::{self as core, Keep, Outcome, PLACEHOLDER, Request, THINKING_BOUND, ThinkingRule, Unit};
 use crate::rules::{Pins, analyze};
 use crate::transcript::{Wrapping, labelled_summary};
 
@@ -56,10 +57,20 @@ pub(super) fn keep(kind: &str, amount: f64, of: &str) -> Result<Keep> {
     })
 }
 
+/// Reads what becomes of thinking behind a change.
+pub(super) fn thinking_rule(name: &str) -> Result<ThinkingRule> {
+    match name {
+        "keep" => Ok(ThinkingRule::Keep),
+        "strip" => Ok(ThinkingRule::Strip),
+        "fold" => Ok(ThinkingRule::Fold),
+        _ => Err(Error::config("bad_thinking", "thinking", "is one of keep, strip, fold")),
+    }
+}
+
 /// Plans one transcript. Gives a `Plan`, or `(floor, why)` where a budget cannot be met.
 #[pyfunction]
-#[pyo3(signature = (messages, counter, keep_kind, amount, of, *, summary_tokens, window, pins, importance,
-                    summaries, tools, format))]
+#[pyo3(signature = (messages, counter, keep_kind, amount, of, *, summary_tokens, window, min_gain_tokens, thinking,
+                    pins, importance, summaries, tools, format))]
 #[allow(clippy::too_many_arguments)]
 pub(super) fn plan<'py>(
     py: Python<'py>,
@@ -70,6 +81,8 @@ pub(super) fn plan<'py>(
     of: &str,
     summary_tokens: u64,
     window: Option<u64>,
+    min_gain_tokens: u64,
+    thinking: &str,
     pins: Vec<usize>,
     importance: Vec<(usize, f64)>,
     summaries: Vec<usize>,
@@ -79,9 +92,10 @@ pub(super) fn plan<'py>(
     let token_counter = counter.get();
     let counter = &*token_counter.counter;
     let keep = keep(keep_kind, amount, of).map_err(|error| exception(py, error))?;
+    let thinking = thinking_rule(thinking).map_err(|error| exception(py, error))?;
     let (read, tools) = token_counter.read(messages, tools, format)?;
     let pins = Pins { indices: pins, importance, summaries };
-    let request = Request { keep, summary_tokens, window };
+    let request = Request { keep, summary_tokens, window, min_gain_tokens, thinking };
     let Read { transcript, format } = read;
     let outcome = run(py, transcript.text.len(), |go_on| {
         let structure = analyze(&transcript, &pins)?;
@@ -97,20 +111,149 @@ impl Plan {
     /// Reads a plan back from its JSON.
     #[classmethod]
     fn from_json(_class: &Bound<'_, PyType>, py: Python<'_>, text: Text) -> PyResult<Self> {
-        let bad = |detail: String| exception(py, Error::config("bad_plan", "", detail));
-        let plan: core::Plan = serde_json::from_str(&text.0)
-            .map_err(|error| bad(format!("not a plan: line {}, column {}", error.line(), error.column())))?;
-        if plan.is_consistent() {
-            Ok(Plan { plan })
-        } else {
-            Err(bad("the plan contradicts itself or is of another version".to_owned()))
-        }
+        core::Plan::from_json(&text.0).map(|plan| Plan { plan }).map_err(|error| exception(py, error))
+    }
+
+    /// What pickle and copy need.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        let from_json = slf.get_type().getattr("from_json")?;
+        Ok((from_json, (slf.get().to_json(slf.py())?,)))
     }
 
     /// The plan as JSON.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
         serde_json::to_string(&self.plan)
             .map_err(|_| exception(py, Error::internal("plan_to_json", "the plan could not be written")))
+    }
+
+    /// Divides the folded messages at legal cuts into as few stretches as there can be, for a summariser whose window is
+    /// smaller than what is folded.
+    ///
+    /// Args:
+    ///     max_tokens: Most tokens of a stretch, at least 1.
+    ///     size: Tokens of every message as it will be sent, where that is not the message as it was counted.
+    ///
+    /// Returns:
+    ///     `Chunk` objects in order. They cover every folded message once, from the first to the cut; messages among them
+    ///     that stay are not to be sent and cost nothing. What no legal cut divides is a chunk of its own, with
+    ///     `is_oversized` where it is larger.
+    ///
+    /// Raises:
+    ///     ConfigError: `max_tokens` is below 1, or `size` is no list of one whole number a message.
+    ///
+    /// Complexity: O(messages before the cut).
+    ///
+    /// Examples:
+    ///     >>> import foldline as fl
+    ///     >>> messages = [{"role": "user", "content": "word " * 40} for _ in range(5)]
+    ///     >>> plan = fl.plan(messages, fl.KeepMessages(1), counter="chars/4")
+    ///     >>> [(chunk.start, chunk.stop, chunk.tokens) for chunk in plan.chunks(100)]
+    ///     [(0, 2, 100), (2, 4, 100)]
+    #[pyo3(signature = (max_tokens, *, size = None))]
+    fn chunks(
+        &self,
+        py: Python<'_>,
+        max_tokens: &Bound<'_, PyAny>,
+        size: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Vec<Chunk>> {
+        let bad = |path: &str, detail: &str| exception(py, Error::config("bad_number", path, detail));
+        let max_tokens = whole_number(max_tokens).filter(|&n| n > 0);
+        let max_tokens = max_tokens.ok_or_else(|| bad("max_tokens", "must be a whole number from 1"))?;
+        let sizes = match size {
+            None => None,
+            Some(size) => {
+                let wanted = || bad("size", "must be one whole number for each message");
+                let items = size.try_iter().map_err(|_| wanted())?;
+                let sizes: Vec<u64> =
+                    items.map(|item| whole_number(&item?).ok_or_else(wanted)).collect::<PyResult<_>>()?;
+                if sizes.len() != self.plan.actions.len() {
+                    return Err(wanted());
+                }
+                Some(sizes)
+            }
+        };
+        Ok(self.plan.chunks(max_tokens, sizes.as_deref()).into_iter().map(Chunk::from).collect())
+    }
+
+    /// The plan in words, a few lines of text: what stays, what goes and why, tokens, floor, cached prefix, warnings,
+    /// other cuts. It holds no message content, and is the same for the same plan.
+    ///
+    /// Examples:
+    ///     >>> import foldline as fl
+    ///     >>> messages = [{"role": "user", "content": "word " * 40} for _ in range(3)]
+    ///     >>> print(fl.plan(messages, fl.KeepMessages(1), counter="chars/4").explain().splitlines()[1])
+    ///     Folds 2 messages. The cut lies before message 2.
+    fn explain(&self) -> String {
+        self.plan.explain()
+    }
+
+    /// What the plan does to costs, where the provider caches the prefix of a request.
+    ///
+    /// Until something before it changes, a prompt is read from the cache at `cached_per_million`. The request behind a
+    /// fold is billed anew from the first change on (`tokens_rebilled`), at `cache_write_per_million`. From then on every
+    /// request is smaller by `tokens_before - tokens_after`. What was billed anew and the call of the summariser are paid
+    /// once that has been saved::
+    ///
+    ///     rebilling_cost   = tokens_rebilled * (cache_write_per_million - cached_per_million) / 1e6
+    ///     summary_cost     = (tokens of the folded messages * input_per_million
+    ///                         + summary_tokens * output_per_million) / 1e6
+    ///     saving_per_turn  = (tokens_before - tokens_after) * cached_per_million / 1e6
+    ///     break_even_turns = the least n with n * saving_per_turn >= rebilling_cost + summary_cost
+    ///
+    /// Without a cache give one price for all three: then nothing is billed anew. All prices are for a million tokens, in
+    /// one currency of your choice; costs are in that currency.
+    ///
+    /// Args:
+    ///     input_per_million: Input that is not cached.
+    ///     cached_per_million: Input that is read from the cache.
+    ///     cache_write_per_million: Input that is written to the cache; as `input_per_million` if left out.
+    ///     output_per_million: Output of the summariser.
+    ///     summary_cost: What the call of the summariser costs, where you know it; 0 for `Extractive`.
+    ///
+    /// Returns:
+    ///     A `CacheEffect`; its `break_even_turns` is None where folding never pays.
+    ///
+    /// Raises:
+    ///     ConfigError: A price is negative or no number; `path` names it.
+    ///
+    /// Examples:
+    ///     100 tokens fold into a summary of 10, and 50 stay: each request saves the price of 90 cached tokens, and 60
+    ///     tokens are billed anew, once.
+    ///
+    ///     >>> import foldline as fl
+    ///     >>> messages = [{"role": "user", "content": "abcd" * 50} for _ in range(3)]
+    ///     >>> plan = fl.plan(messages, fl.KeepMessages(1), counter="chars/4", summary_tokens=10)
+    ///     >>> plan.tokens_before - plan.tokens_after, plan.tokens_rebilled
+    ///     (90, 60)
+    ///     >>> effect = plan.cache_effect(3.0, 0.3, 3.75, output_per_million=15.0)
+    ///     >>> round(effect.rebilling_cost * 1e6, 6), round(effect.summary_cost * 1e6, 6)
+    ///     (207.0, 450.0)
+    ///     >>> round(effect.saving_per_turn * 1e6, 6), effect.break_even_turns
+    ///     (27.0, 25)
+    #[pyo3(signature = (input_per_million, cached_per_million, cache_write_per_million = None, *,
+                        output_per_million = None, summary_cost = None))]
+    fn cache_effect(
+        &self,
+        py: Python<'_>,
+        input_per_million: &Bound<'_, PyAny>,
+        cached_per_million: &Bound<'_, PyAny>,
+        cache_write_per_million: Option<&Bound<'_, PyAny>>,
+        output_per_million: Option<&Bound<'_, PyAny>>,
+        summary_cost: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<CacheEffect> {
+        let price = |value: &Bound<'_, PyAny>, path: &str| price(value, path).map_err(|e| exception(py, e));
+        let input = price(input_per_million, "input_per_million")?;
+        let or = |value: Option<&Bound<'_, PyAny>>, path: &str, otherwise: f64| {
+            value.map_or(Ok(otherwise), |value| price(value, path))
+        };
+        let prices = core::Prices {
+            input,
+            cached: price(cached_per_million, "cached_per_million")?,
+            cache_write: or(cache_write_per_million, "cache_write_per_million", input)?,
+            output: or(output_per_million, "output_per_million", 0.0)?,
+        };
+        let summary_cost = summary_cost.map(|value| price(value, "summary_cost")).transpose()?;
+        Ok(CacheEffect::of(&self.plan, self.plan.cache_effect(&prices, summary_cost)))
     }
 
     /// The folded list. See `foldline.Plan`.
@@ -204,6 +347,69 @@ impl Plan {
         self.plan.floor
     }
 
+    /// Tokens of the folded request, as far as can be told: what stays, overhead, and the room for the summary.
+    #[getter]
+    fn tokens_after(&self) -> u64 {
+        self.plan.tokens_after()
+    }
+
+    /// Tokens of every message as it is, in the order of the messages.
+    #[getter]
+    fn message_tokens(&self) -> Vec<u32> {
+        self.plan.message_tokens.clone()
+    }
+
+    /// Legal cuts between the folded messages.
+    #[getter]
+    fn split_points(&self) -> Vec<u32> {
+        self.plan.split_points.clone()
+    }
+
+    /// Messages that stay without their thinking.
+    #[getter]
+    fn stripped(&self) -> Vec<usize> {
+        self.plan.stripped.clone()
+    }
+
+    /// Other cuts with what they would give, ascending; at most four.
+    #[getter]
+    fn alternatives(&self) -> Vec<Alternative> {
+        self.plan.alternatives.iter().cloned().map(Alternative::from).collect()
+    }
+
+    /// The first message in whose place something else stands; None where nothing changes.
+    #[getter]
+    fn first_changed_index(&self) -> Option<usize> {
+        self.plan.first_changed_index()
+    }
+
+    /// Tokens before the first change, overhead included: most that a cache of the prefix still serves.
+    #[getter]
+    fn tokens_prefix_kept(&self) -> u64 {
+        self.plan.tokens_prefix_kept()
+    }
+
+    /// Tokens from the first change on, the summary included: what the next request is billed for anew.
+    #[getter]
+    fn tokens_rebilled(&self) -> u64 {
+        self.plan.tokens_rebilled()
+    }
+
+    /// Fields that the next request needs, as the provider names them; empty where it needs none. Where thinking stays
+    /// bound to what has changed: the mode in which Anthropic drops it instead of rejecting the request.
+    #[getter]
+    fn request_fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let fields = PyDict::new(py);
+        if self.plan.warnings.iter().any(|warning| warning.code == THINKING_BOUND) {
+            let behavior = PyDict::new(py);
+            behavior.set_item("prefix_mismatch_behavior", "drop_block")?;
+            let binding = PyDict::new(py);
+            binding.set_item("block_binding", behavior)?;
+            fields.set_item("thinking", binding)?;
+        }
+        Ok(fields)
+    }
+
     /// The kind of these counts.
     #[getter]
     fn kind(&self) -> &str {
@@ -292,7 +498,8 @@ pub(super) fn build<'py>(
             Step::Keep(i) => folded.append(item(messages, i)?)?,
             Step::Edit(i) => {
                 let changes = by_message.get(&i).map_or(&[][..], Vec::as_slice);
-                folded.append(edited(&item(messages, i)?, changes)?)?;
+                let is_stripped = plan.stripped.binary_search(&i).is_ok();
+                folded.append(edited(&item(messages, i)?, changes, is_stripped)?)?;
             }
             Step::Summary => folded.append(summary_message(py, &plan.format, summary)?)?,
         }
@@ -341,7 +548,11 @@ fn is_blank(c: char) -> bool {
 }
 
 /// A copy of a message along the paths that change; everything else is the caller's own object.
-fn edited<'py>(message: &Bound<'py, PyAny>, changes: &[&Change]) -> PyResult<Bound<'py, PyAny>> {
+fn edited<'py>(
+    message: &Bound<'py, PyAny>,
+    changes: &[&Change],
+    is_stripped: bool,
+) -> PyResult<Bound<'py, PyAny>> {
     let copy = message.cast::<PyDict>()?.copy()?;
     // Each list of parts is copied once, whatever the number of changes in it.
     let mut lists: HashMap<&'static str, Bound<'py, PyList>> = HashMap::new();
@@ -369,7 +580,46 @@ fn edited<'py>(message: &Bound<'py, PyAny>, changes: &[&Change]) -> PyResult<Bou
         }
         list.set_item(at as usize, part)?;
     }
+    if is_stripped {
+        strip_thinking(&copy)?;
+    }
     Ok(copy.into_any())
+}
+
+/// Leaves the blocks of thinking out of a copied message; where there is nothing else, a text stands for them.
+fn strip_thinking(message: &Bound<'_, PyDict>) -> PyResult<()> {
+    let Some(blocks) = message.get_item("content")? else { return Ok(()) };
+    if PyNode(blocks.clone()).kind() != Kind::Array {
+        return Ok(());
+    }
+    let count = PyNode(blocks.clone()).len();
+    let kept = PyList::empty(message.py());
+    for i in 0..count {
+        let block = item(&blocks, i)?;
+        if !is_thinking_block(&PyNode(block.clone())) {
+            kept.append(block)?;
+        }
+    }
+    if kept.is_empty() && count > 0 {
+        let block = PyDict::new(message.py());
+        block.set_item("type", "text")?;
+        block.set_item("text", PLACEHOLDER)?;
+        kept.append(block)?;
+    }
+    message.set_item("content", kept)
+}
+
+/// A whole number from 0, as Python has it; nothing for what is none.
+fn whole_number(value: &Bound<'_, PyAny>) -> Option<u64> {
+    if value.is_instance_of::<PyBool>() { None } else { value.extract().ok() }
+}
+
+/// A price: a number from 0.
+fn price(value: &Bound<'_, PyAny>, path: &str) -> Result<f64> {
+    let found: Option<f64> = if value.is_instance_of::<PyBool>() { None } else { value.extract().ok() };
+    found
+        .filter(|price| price.is_finite() && *price >= 0.0)
+        .ok_or_else(|| Error::config("bad_price", path, "must be a number from 0"))
 }
 
 /// Puts a new content, as an object of one text, into an object inside a part.

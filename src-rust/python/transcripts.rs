@@ -1,4 +1,4 @@
-//! `count_transcripts`: many conversations in, flat arrays out.
+//! Many conversations in, flat arrays out: what all that is done with them has in common, and `count_transcripts`.
 
 use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::buffer::PyBuffer;
@@ -8,16 +8,17 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyMemoryView, PyString, PyTuple, PyType};
 
+use super::arrow::{Column, column_of};
 use super::gate::{exception, load_numpy, run};
 use super::node::{PyNode, PyText};
 use crate::batch::conversations::conversations;
 use crate::batch::lines::Splitter;
-use crate::batch::transcripts::{Counting, Row};
+use crate::batch::transcripts::{Batch, Count, Row, Task};
 use crate::count::counter::{Counts, GoOn};
 use crate::count::framing::Trust;
+use crate::count::texts::Texts;
 use crate::error::{Error, ErrorKind, Result};
 use crate::formats::Format;
-use crate::tally::{self, Read};
 
 /// JSON lines are read so many bytes at a time; a longer line makes its window larger.
 const WINDOW_BYTES: usize = 32 << 20;
@@ -41,6 +42,21 @@ pub(super) struct TranscriptCounts {
     trust: Trust,
 }
 
+/// What takes the outcomes, transcript by transcript.
+pub(super) trait Sink<O> {
+    /// How many transcripts there are so far.
+    fn len(&self) -> usize;
+
+    /// The next transcript; an error is placed at it.
+    fn add(&mut self, outcome: Result<O>);
+
+    /// Something wrong that cost no transcript.
+    fn remark(&mut self, error: Error);
+
+    /// The line of all transcripts from the last that has one.
+    fn set_line(&mut self, number: u64);
+}
+
 /// The counts of the transcripts so far, as they will lie in the arrays.
 struct Tally {
     per_message: Vec<u32>,
@@ -53,20 +69,7 @@ struct Tally {
     trust: Trust,
 }
 
-impl Tally {
-    fn new(trust: Trust) -> Self {
-        Tally {
-            per_message: Vec::new(),
-            offsets: vec![0],
-            overhead: Vec::new(),
-            totals: Vec::new(),
-            lines: Vec::new(),
-            errors: Vec::new(),
-            total: 0,
-            trust,
-        }
-    }
-
+impl Sink<Counts> for Tally {
     fn len(&self) -> usize {
         self.totals.len()
     }
@@ -89,21 +92,32 @@ impl Tally {
         self.offsets.push(i64::try_from(self.per_message.len()).unwrap_or(i64::MAX));
     }
 
-    fn add_line(&mut self, number: u64, rows: Vec<Row>) {
-        for row in rows {
-            match row {
-                Row::Remark(error) => self.errors.push(error.on_line(number)),
-                Row::Counted(counts) => self.add(Ok(counts)),
-                Row::Failed(error) => self.add(Err(error.on_line(number))),
-            }
+    fn remark(&mut self, error: Error) {
+        self.errors.push(error);
+    }
+
+    fn set_line(&mut self, number: u64) {
+        self.lines.resize(self.totals.len(), i64::try_from(number).unwrap_or(i64::MAX));
+    }
+}
+
+impl Tally {
+    fn new(trust: Trust) -> Self {
+        Tally {
+            per_message: Vec::new(),
+            offsets: vec![0],
+            overhead: Vec::new(),
+            totals: Vec::new(),
+            lines: Vec::new(),
+            errors: Vec::new(),
+            total: 0,
+            trust,
         }
-        self.lines.resize(self.len(), i64::try_from(number).unwrap_or(i64::MAX));
     }
 
     fn finish(self, py: Python<'_>, has_lines: bool) -> PyResult<TranscriptCounts> {
-        let errors = self.errors.into_iter().map(|error| exception(py, error).into_value(py));
         Ok(TranscriptCounts {
-            errors: PyTuple::new(py, errors.collect::<Vec<_>>())?.unbind(),
+            errors: exceptions(py, self.errors)?,
             per_message: read_only(py, self.per_message),
             offsets: read_only(py, self.offsets),
             overhead: read_only(py, self.overhead),
@@ -115,8 +129,14 @@ impl Tally {
     }
 }
 
+/// Errors as a tuple of exceptions.
+pub(super) fn exceptions(py: Python<'_>, errors: Vec<Error>) -> PyResult<Py<PyTuple>> {
+    let errors = errors.into_iter().map(|error| exception(py, error).into_value(py));
+    Ok(PyTuple::new(py, errors.collect::<Vec<_>>())?.unbind())
+}
+
 /// An array that all who ask for it may share.
-fn read_only<T: Element>(py: Python<'_>, values: Vec<T>) -> Py<PyArray1<T>> {
+pub(super) fn read_only<T: Element>(py: Python<'_>, values: Vec<T>) -> Py<PyArray1<T>> {
     let array = PyArray1::from_vec(py, values);
     array.readwrite().make_nonwriteable();
     array.unbind()
@@ -137,50 +157,98 @@ pub(super) fn is_strict(py: Python<'_>, errors: &str) -> PyResult<bool> {
     }
 }
 
-/// Counts a list of transcripts, or JSON lines.
+/// Counts a list of transcripts, JSON lines, or a column of JSON.
 pub(super) fn count_transcripts(
     transcripts: &Bound<'_, PyAny>,
-    counting: &Counting<'_>,
+    counting: &Batch<'_, Count<'_>>,
 ) -> PyResult<TranscriptCounts> {
     let py = transcripts.py();
     load_numpy(py)?;
-    let mut tally = Tally::new(counting.counter.trust());
+    let mut tally = Tally::new(counting.task.0.trust());
+    let has_lines = work_on(transcripts, counting, &mut tally)?;
+    tally.finish(py, has_lines)
+}
+
+/// Works on a list of transcripts, JSON lines, or a column of JSON; says whether there were lines.
+pub(super) fn work_on<T: Task>(
+    transcripts: &Bound<'_, PyAny>,
+    batch: &Batch<'_, T>,
+    sink: &mut impl Sink<T::Outcome>,
+) -> PyResult<bool>
+where
+    T::Read<PyText>: Send + Sync,
+{
+    let py = transcripts.py();
     if let Ok(bytes) = transcripts.cast::<PyBytes>() {
         let bytes = bytes.as_bytes();
         let mut splitter = Splitter::default();
         let (mut from, mut window_bytes) = (0, WINDOW_BYTES);
         while from < bytes.len() {
             let to = bytes.len().min(from + window_bytes);
-            let taken =
-                count_window(py, counting, &mut splitter, &bytes[from..to], to == bytes.len(), &mut tally)?;
+            let is_last = to == bytes.len();
+            let taken = work_on_window(py, batch, &mut splitter, &bytes[from..to], is_last, sink)?;
             window_bytes = if taken == 0 { 2 * window_bytes } else { WINDOW_BYTES };
             from += taken;
         }
-        return tally.finish(py, true);
+        return Ok(true);
+    }
+    if let Some(column) = column_of(transcripts)? {
+        work_on_column(py, batch, &column, sink)?;
+        return Ok(false);
     }
     if let Some(buffer) = buffer_of(transcripts)? {
-        count_buffer(py, counting, &buffer, &mut tally)?;
-        return tally.finish(py, true);
+        work_on_buffer(py, batch, &buffer, sink)?;
+        return Ok(true);
     }
-    count_objects(transcripts, counting, &mut tally)?;
-    tally.finish(py, false)
+    work_on_objects(transcripts, batch, sink)?;
+    Ok(false)
 }
 
-/// Counts the whole lines of a window; gives how many bytes they were.
-fn count_window(
+/// Works on the whole lines of a window; gives how many bytes they were.
+fn work_on_window<T: Task>(
     py: Python<'_>,
-    counting: &Counting<'_>,
+    batch: &Batch<'_, T>,
     splitter: &mut Splitter,
     window: &[u8],
     is_last: bool,
-    tally: &mut Tally,
+    sink: &mut impl Sink<T::Outcome>,
 ) -> PyResult<usize> {
-    let (rows, taken) = run(py, window.len(), |go_on| {
+    let (lines, taken) = run(py, window.len(), |go_on| {
         let (lines, taken) = splitter.split(window, is_last);
-        Ok((counting.lines(&lines, go_on)?, taken))
+        Ok((batch.lines(&lines, go_on)?, taken))
     })?;
-    rows.into_iter().for_each(|(number, rows)| tally.add_line(number, rows));
+    for (number, rows) in lines {
+        for row in rows {
+            match row {
+                Row::Remark(error) => sink.remark(error.on_line(number)),
+                Row::Done(outcome) => sink.add(Ok(outcome)),
+                Row::Failed(error) => sink.add(Err(error.on_line(number))),
+            }
+        }
+        sink.set_line(number);
+    }
     Ok(taken)
+}
+
+/// Works on the rows of a column, each a list of messages as JSON.
+fn work_on_column<T: Task>(
+    py: Python<'_>,
+    batch: &Batch<'_, T>,
+    column: &Column,
+    sink: &mut impl Sink<T::Outcome>,
+) -> PyResult<()> {
+    let outcomes = run(py, column.total_bytes(), |go_on| {
+        let size_bytes = |row: usize| column.value(row).map_or(0, |value| column.size_bytes(value));
+        let work = |row: usize, go_on: GoOn<'_>| {
+            let missing = || Error::message("missing_transcript", "", "there is no text in this row");
+            let value = column.value(row).ok_or_else(missing)?;
+            let text = column.text(value).map_err(|error| Error { index: None, ..error })?;
+            batch.task.json(text.ok_or_else(missing)?.as_bytes(), batch.format, go_on)
+        };
+        batch.transcripts(column.rows(), size_bytes, work, go_on)
+    })?;
+    outcomes.into_iter().for_each(|outcome| sink.add(outcome));
+    Ok(())
 }
 
 /// The bytes of a `bytearray`, `memoryview`, `mmap` and the like; `None` of what has no buffer.
@@ -194,11 +262,11 @@ fn buffer_of(object: &Bound<'_, PyAny>) -> PyResult<Option<PyBuffer<u8>>> {
 }
 
 /// JSON lines in memory that others may write to: each window is copied, with the GIL held, before it is read.
-fn count_buffer(
+fn work_on_buffer<T: Task>(
     py: Python<'_>,
-    counting: &Counting<'_>,
+    batch: &Batch<'_, T>,
     buffer: &PyBuffer<u8>,
-    tally: &mut Tally,
+    sink: &mut impl Sink<T::Outcome>,
 ) -> PyResult<()> {
     let Some(cells) = buffer.as_slice(py) else { return Ok(()) };
     let mut splitter = Splitter::default();
@@ -209,14 +277,21 @@ fn count_buffer(
         window.extend(cells[from..to].iter().map(|cell| cell.get()));
         from = to;
         let is_last = from == cells.len();
-        let taken = count_window(py, counting, &mut splitter, &window, is_last, tally)?;
+        let taken = work_on_window(py, batch, &mut splitter, &window, is_last, sink)?;
         window.drain(..taken);
     }
     Ok(())
 }
 
 /// Transcripts as Python objects.
-fn count_objects(transcripts: &Bound<'_, PyAny>, counting: &Counting<'_>, tally: &mut Tally) -> PyResult<()> {
+fn work_on_objects<T: Task>(
+    transcripts: &Bound<'_, PyAny>,
+    batch: &Batch<'_, T>,
+    sink: &mut impl Sink<T::Outcome>,
+) -> PyResult<()>
+where
+    T::Read<PyText>: Send + Sync,
+{
     let py = transcripts.py();
     let not_a_list = || {
         let error = Error::message(
@@ -229,90 +304,96 @@ fn count_objects(transcripts: &Bound<'_, PyAny>, counting: &Counting<'_>, tally:
     if transcripts.is_instance_of::<PyString>() || transcripts.is_instance_of::<PyDict>() {
         return Err(not_a_list());
     }
-    let mut waiting = Waiting::default();
+    let mut waiting = Waiting::<T> { read: Vec::new(), order: Vec::new(), bytes: 0 };
     for transcript in transcripts.try_iter().map_err(|_| not_a_list())? {
         let transcript = transcript?;
         py.check_signals()?;
-        match read_object(&transcript, counting)? {
+        match read_object(&transcript, batch)? {
             Ok(transcript) => waiting.push(Ok(transcript)),
             Err(error) if error.kind == ErrorKind::Interrupted => return Err(exception(py, error)),
             Err(error) => {
                 waiting.push(Err(error));
-                if counting.is_strict {
+                if batch.is_strict {
                     // What comes before it may have failed too.
                     break;
                 }
             }
         }
         if waiting.bytes >= READ_AHEAD_BYTES {
-            waiting.count(py, counting, tally)?;
+            waiting.work(py, batch, sink)?;
         }
     }
-    waiting.count(py, counting, tally)
+    waiting.work(py, batch, sink)
 }
 
-/// A transcript that can be counted without the GIL.
-enum Countable {
+/// A transcript that can be worked on without the GIL.
+enum Readable<T: Task> {
     /// What was read of Python objects.
-    Read(Read<PyText>),
+    Read(T::Read<PyText>),
     /// A JSON array, and its dialect where one is named.
     Json(PyBackedBytes, Option<Format>),
 }
 
-impl Countable {
-    /// Bytes that are left to count.
+impl<T: Task> Readable<T> {
+    /// Bytes that are left to work on.
     fn bytes(&self) -> usize {
         match self {
-            Countable::Read(read) => read.bytes(),
-            Countable::Json(json, _) => json.len(),
+            Readable::Read(read) => T::bytes(read),
+            Readable::Json(json, _) => json.len(),
         }
     }
 }
 
-/// Transcripts that were read and not yet counted, and what could not be read.
-#[derive(Default)]
-struct Waiting {
-    read: Vec<Countable>,
+/// Transcripts that were read and not yet worked on, and what could not be read.
+struct Waiting<T: Task> {
+    read: Vec<Readable<T>>,
     /// For each transcript that it is the next of `read`, or why there is none.
     order: Vec<Result<()>>,
     /// About how much memory that is.
     bytes: usize,
 }
 
-impl Waiting {
-    fn push(&mut self, read: Result<Countable>) {
+impl<T: Task> Waiting<T>
+where
+    T::Read<PyText>: Send + Sync,
+{
+    fn push(&mut self, read: Result<Readable<T>>) {
         self.order.push(read.map(|transcript| {
             self.bytes += transcript.bytes() + TRANSCRIPT_BYTES;
             self.read.push(transcript);
         }));
     }
 
-    /// Counts what waits.
-    fn count(&mut self, py: Python<'_>, counting: &Counting<'_>, tally: &mut Tally) -> PyResult<()> {
-        let Waiting { read, order, bytes } = std::mem::take(self);
-        let before = tally.len();
-        let counted = run(py, bytes, |go_on| {
+    /// Works on what waits.
+    fn work(
+        &mut self,
+        py: Python<'_>,
+        batch: &Batch<'_, T>,
+        sink: &mut impl Sink<T::Outcome>,
+    ) -> PyResult<()> {
+        let (read, order) = (std::mem::take(&mut self.read), std::mem::take(&mut self.order));
+        let bytes = std::mem::take(&mut self.bytes);
+        let before = sink.len();
+        let outcomes = run(py, bytes, |go_on| {
             let place = |i: usize| {
                 let mut were_read = order.iter().enumerate().filter(|(_, outcome)| outcome.is_ok());
                 were_read.nth(i).map(|(at, _)| before + at)
             };
             let placed = |error: Error| Error { transcript: error.transcript.and_then(place), ..error };
-            let count = |transcript: &Countable, go_on: GoOn<'_>| match transcript {
-                Countable::Read(read) => read.count(counting.counter, &[], go_on),
-                Countable::Json(json, format) => {
-                    tally::count_json(counting.counter, json, *format, &[], go_on)
-                }
+            let work = |i: usize, go_on: GoOn<'_>| match &read[i] {
+                Readable::Read(read) => batch.task.finish(read, go_on),
+                Readable::Json(json, format) => batch.task.json(json, *format, go_on),
             };
-            counting.transcripts(&read, Countable::bytes, count, go_on).map_err(placed)
+            batch.transcripts(read.len(), |i| read[i].bytes(), work, go_on).map_err(placed)
         })?;
-        let mut counted = counted.into_iter();
+        let mut outcomes = outcomes.into_iter();
         for outcome in order {
             match outcome {
-                Ok(()) => counted.next().into_iter().for_each(|counts| tally.add(counts)),
-                Err(error) if counting.is_strict => {
-                    return Err(exception(py, error.in_transcript(tally.len())));
+                Ok(()) => outcomes.next().into_iter().for_each(|outcome| sink.add(outcome)),
+                Err(error) if batch.is_strict => {
+                    return Err(exception(py, error.in_transcript(sink.len())));
                 }
-                Err(error) => tally.add(Err(error)),
+                Err(error) => sink.add(Err(error)),
             }
         }
         Ok(())
@@ -320,12 +401,12 @@ impl Waiting {
 }
 
 /// Reads one transcript: a list of messages or its JSON bytes, an object that holds one, a stored transcript.
-fn read_object(object: &Bound<'_, PyAny>, counting: &Counting<'_>) -> PyResult<Result<Countable>> {
+fn read_object<T: Task>(object: &Bound<'_, PyAny>, batch: &Batch<'_, T>) -> PyResult<Result<Readable<T>>> {
     let read_as = |messages: &Bound<'_, PyAny>, named: Option<Format>| {
-        let format = counting.format.or(named);
+        let format = batch.format.or(named);
         match messages.cast::<PyBytes>() {
-            Ok(json) => Ok(Countable::Json(PyBackedBytes::from(json.clone()), format)),
-            Err(_) => tally::read(counting.counter, &PyNode(messages.clone()), format).map(Countable::Read),
+            Ok(json) => Ok(Readable::Json(PyBackedBytes::from(json.clone()), format)),
+            Err(_) => batch.task.read(&PyNode(messages.clone()), format, None).map(Readable::Read),
         }
     };
     if object.is_instance_of::<PyDict>() {
@@ -333,8 +414,8 @@ fn read_object(object: &Bound<'_, PyAny>, counting: &Counting<'_>) -> PyResult<R
         let only = if found.len() == 1 { found.pop() } else { None };
         return Ok(match only {
             Some(found) => found.and_then(|found| {
-                let format = counting.format.or(found.format);
-                tally::read_at(counting.counter, &found.messages, format, found.key).map(Countable::Read)
+                let format = batch.format.or(found.format);
+                batch.task.read(&found.messages, format, found.key).map(Readable::Read)
             }),
             None => Err(Error::message("unknown_record", "", "not one conversation")),
         });

@@ -104,6 +104,9 @@ impl Growing {
         if message.has_lone_surrogates {
             self.structure.lossy.push(number as u32);
         }
+        if transcript.has_thinking(index) {
+            self.structure.thinking.push(number as u32);
+        }
         let first = self.structure.pairing.message_of.len();
         self.structure.first_parts.push(first as u32);
         self.pairer.append(&mut self.structure.pairing, transcript, index, number, id_of);

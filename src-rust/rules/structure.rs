@@ -69,6 +69,8 @@ pub struct Structure {
     pub orphaned: Vec<u32>,
     /// Messages whose lone surrogates are read as U+FFFD, ascending.
     pub lossy: Vec<u32>,
+    /// Messages that hold thinking, ascending.
+    pub thinking: Vec<u32>,
 }
 
 impl Structure {

@@ -55,3 +55,24 @@ def test_a_million_messages(fl: Any, turns: int) -> None:
     nothing = fl.plan(messages, fl.FitTokens(9), counter="chars/4")
     assert isinstance(nothing, fl.Infeasible)
     assert nothing.floor == 10
+
+
+def test_a_million_messages_that_came_one_by_one(fl: Any, turns: int, on_reference: bool) -> None:
+    """A transcript that grew plans as the whole list does, near its end and near its beginning."""
+    if on_reference:
+        pytest.skip("the oracle has no transcript that grows")
+    messages, n, total = FIFTH * turns, 5 * turns, 41 * turns
+    live = fl.Transcript(messages[: n // 2], counter="chars/4")
+    live.plan(fl.KeepMessages(1))
+    for message in messages[n // 2 : n // 2 + 1000]:
+        live.append(message)
+    live.extend(messages[n // 2 + 1000 :])
+    assert (len(live), live.total_tokens) == (n, total)
+    for keep in (fl.KeepTokens(42), fl.KeepFraction(0.99), fl.KeepTurns(turns), fl.FitTokens(total - 1)):
+        assert live.plan(keep) == fl.plan(messages, keep, counter="chars/4")
+    live.pin(1)
+    assert live.plan(fl.KeepMessages(2)) == fl.plan(messages, fl.KeepMessages(2), counter="chars/4", pins=[1])
+    assert live.check(messages) is None
+    edited = [*messages[:-1], {"role": "assistant", "content": "other"}]
+    assert live.sync(edited) == n - 1
+    assert len(live.fold(live.plan(fl.KeepMessages(2)), "So far.")) == len(live) == 5

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from . import extras
 from .counters import HEURISTICS, Counter, Pieces, exact
+from .extras import Decided
 from .model import ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, RawMessage, read
 from .planner import Infeasible as NothingFits
 from .planner import Keep, Planned, Planner, applied
@@ -98,11 +100,35 @@ def summary_message(text: str, format: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
+class Chunk:
+    """A stretch of folded messages."""
+
+    start: int
+    stop: int
+    tokens: int
+    is_oversized: bool
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Another cut."""
+
+    cut: int
+    tokens_kept: int
+    tokens_after: int
+    folded: int
+    is_mid_turn: bool
+    why: str
+
+
+@dataclass(frozen=True)
 class OraclePlan:
     """A `Planned` with the attributes of a public plan."""
 
     planned: Planned
     format: str
+    planner: Planner | None = None
+    decided: Decided | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.planned, name)
@@ -116,14 +142,68 @@ class OraclePlan:
         return [REASONS.get(action, "kept") for action in self.planned.actions]
 
     @property
-    def warnings(self) -> list[str]:
-        """None."""
-        return []
+    def tokens_kept(self) -> int:
+        """Tokens of what stays, without the thinking that was stripped."""
+        return self.decided.tokens_kept if self.decided else self.planned.tokens_kept
+
+    @property
+    def tokens_after(self) -> int:
+        """Tokens of the folded request."""
+        assert self.decided
+        return self.decided.tokens_after
+
+    @property
+    def stripped(self) -> list[int]:
+        """Messages that lose their thinking."""
+        return self.decided.stripped if self.decided else []
+
+    @property
+    def warnings(self) -> list[tuple[str, int | None]]:
+        """Open calls, orphan results, what a pin covers beside its own message; then those about the decision."""
+        assert self.planner
+        assert self.decided
+        rules = self.planner.rules
+        grown = rules.pinned - rules.explicit_pins - {*range(rules.head)}
+        found = [("open_call", index) for index in sorted({index for index, _ in rules.pairing.unanswered})]
+        found += [("orphan_result", index) for index in sorted({index for index, _ in rules.orphans()})]
+        return [*found, *(("pin_grown", index) for index in sorted(grown)), *self.decided.warnings]
+
+    @property
+    def alternatives(self) -> list[Alternative]:
+        """Other cuts."""
+        assert self.planner
+        return [Alternative(*row) for row in extras.alternatives(self.planner, self.cut)]
+
+    @property
+    def first_changed_index(self) -> int | None:
+        """The first place that changes."""
+        assert self.planner
+        return extras.first_changed(self.planner, self.planned)
+
+    @property
+    def tokens_prefix_kept(self) -> int:
+        """Tokens before it, overhead included."""
+        assert self.planner
+        return self.planner.overhead + sum(self.planner.tokens[: self.first_changed_index])
+
+    @property
+    def tokens_rebilled(self) -> int:
+        """Tokens behind it, the summary included."""
+        return self.tokens_after - self.tokens_prefix_kept
+
+    def chunks(self, max_tokens: int) -> list[Chunk]:
+        """Stretches of what is folded."""
+        assert self.planner
+        return [Chunk(*row) for row in extras.chunks(self.planner, self.cut, max_tokens)]
 
     def apply(self, messages: Sequence[RawMessage], summary: str) -> list[Any]:
         """The folded messages."""
         labelled = f'{SUMMARY_LABEL}version="1">\n{summary}\n</foldline-summary>'
-        return applied(messages, self.planned, summary_message(labelled, self.format), self.format)
+        bare = [
+            extras.without_thinking(message) if index in self.stripped else message
+            for index, message in enumerate(messages)
+        ]
+        return applied(bare, self.planned, summary_message(labelled, self.format), self.format)
 
     def to_json(self) -> str:
         """The plan as JSON."""
@@ -161,13 +241,17 @@ class Engine:
         counter: Any = "chars/4",
         pins: Iterable[int] = (),
         summary_tokens: int = 0,
+        min_gain_tokens: int = 0,
+        thinking: str = "keep",
         format: str = "auto",
     ) -> OraclePlan | NothingFits:
         """Plans with the planner of this engine."""
         dialect = sniff(messages) if format == "auto" else format
         planner = self.planner(messages, counter_of(counter, dialect), dialect, pins, summary_tokens)
-        planned = planner.plan(keep)
-        return planned if isinstance(planned, NothingFits) else self.plan_type(planned, dialect)
+        decided = extras.decide(planner, keep, thinking, min_gain_tokens)
+        if isinstance(decided, NothingFits):
+            return decided
+        return self.plan_type(decided.planned, dialect, planner, decided)
 
     @staticmethod
     def validate(messages: Sequence[RawMessage], provider: str) -> list[Problem]:

@@ -10,7 +10,7 @@ use foldline::count::heuristics::Heuristic;
 use foldline::formats::{Format, read_messages};
 use foldline::json::{JsonNode, with_document};
 use foldline::node::Node;
-use foldline::plan::{Keep, Outcome, Request, Unit, plan};
+use foldline::plan::{Keep, Outcome, Plan, Request, ThinkingRule, Unit, plan};
 use foldline::rules::validate::{Provider, validate};
 use foldline::rules::{Pins, analyze};
 
@@ -74,8 +74,24 @@ fn keep(spec: &JsonNode<'_>) -> Keep {
     }
 }
 
+fn thinking(rule: &str) -> ThinkingRule {
+    match rule {
+        "keep" => ThinkingRule::Keep,
+        "strip" => ThinkingRule::Strip,
+        "fold" => ThinkingRule::Fold,
+        other => panic!("no rule {other}"),
+    }
+}
+
+/// Chunks as the cases write them.
+fn chunks(plan: &Plan, max_tokens: u64) -> String {
+    let chunks = plan.chunks(max_tokens, None);
+    let rows: Vec<_> = chunks.iter().map(|c| (c.start, c.stop, c.tokens, c.is_oversized)).collect();
+    serde_json::to_string(&rows).unwrap()
+}
+
 /// What a plan says under a name that a case expects.
-fn found(outcome: &Outcome, name: &str) -> String {
+fn found(outcome: &Outcome, name: &str, chunk_tokens: u64) -> String {
     let plan = match outcome {
         Outcome::Infeasible(infeasible) => {
             return match name {
@@ -93,6 +109,24 @@ fn found(outcome: &Outcome, name: &str) -> String {
         "tokens_before" => plan.tokens_before.to_string(),
         "tokens_kept" => plan.tokens_kept.to_string(),
         "floor" => plan.floor.to_string(),
+        "tokens_after" => plan.tokens_after().to_string(),
+        "stripped" => serde_json::to_string(&plan.stripped).unwrap(),
+        "warnings" => {
+            let rows: Vec<_> = plan.warnings.iter().map(|warning| (&warning.code, warning.index)).collect();
+            serde_json::to_string(&rows).unwrap()
+        }
+        "alternatives" => {
+            let rows: Vec<_> = plan
+                .alternatives
+                .iter()
+                .map(|a| (a.cut, a.tokens_kept, a.tokens_after, a.folded, a.is_mid_turn, a.why.name()))
+                .collect();
+            serde_json::to_string(&rows).unwrap()
+        }
+        "chunks" => chunks(plan, chunk_tokens),
+        "first_changed_index" => serde_json::to_string(&plan.first_changed_index()).unwrap(),
+        "tokens_prefix_kept" => plan.tokens_prefix_kept().to_string(),
+        "tokens_rebilled" => plan.tokens_rebilled().to_string(),
         "infeasible" => "false".to_owned(),
         other => panic!("a case expects {other}"),
     }
@@ -109,13 +143,15 @@ fn check_plan(case: &JsonNode<'_>) {
     let structure = analyze(&transcript, &Pins { indices, ..Pins::default() }).unwrap();
     let counts = count_transcript(&*counter, &transcript, &mut || true).unwrap();
     let request = Request {
-        keep: keep(&field(case, "keep").unwrap()),
         summary_tokens: field(case, "summary_tokens").map_or(0, |tokens| number(&tokens)),
-        window: None,
+        min_gain_tokens: field(case, "min_gain_tokens").map_or(0, |tokens| number(&tokens)),
+        thinking: field(case, "thinking").map_or(ThinkingRule::Keep, |rule| thinking(&text(&rule))),
+        ..Request::new(keep(&field(case, "keep").unwrap()))
     };
     let outcome = plan(&transcript, format, &structure, &counts, &*counter, request, &mut || true).unwrap();
     for (key, expected) in field(case, "expect").unwrap().members().unwrap() {
-        assert_eq!(found(&outcome, &key), json(&expected), "{name}: {key}");
+        let chunk_tokens = field(case, "chunk_tokens").map_or(1, |tokens| number(&tokens));
+        assert_eq!(found(&outcome, &key, chunk_tokens), json(&expected), "{name}: {key}");
     }
 }
 

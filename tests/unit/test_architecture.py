@@ -36,8 +36,9 @@ MAY_IMPORT = {
     "tally": BASE | {"formats", "count"},
     "plan": BASE | MIDDLE,
     "apply": BASE | MIDDLE | {"plan"},
+    "live": BASE | MIDDLE | {"plan"},
     "batch": BASE | MIDDLE | {"tally", "plan", "apply"},
-    "python": BASE | MIDDLE | {"tally", "plan", "apply", "batch"},
+    "python": BASE | MIDDLE | {"tally", "plan", "apply", "live", "batch"},
 }
 """What each top-level module of the crate may import, itself aside."""
 

@@ -317,6 +317,25 @@ def test_every_keep_can_be_asked_for(foldline: Foldline, chat: Path, options: li
     assert record["status"] == ("folds" if plan else "unchanged")
 
 
+def test_a_gain_and_a_rule_for_thinking_can_be_asked_for(foldline: Foldline, chat: Path) -> None:
+    plan = fl.plan(CHAT, fl.KeepMessages(2), summary_tokens=0, min_gain_tokens=10**6, thinking="strip")
+    assert isinstance(plan, fl.Plan)
+    options = ("--keep-messages", 2, "--summary-tokens", 0, "--min-gain-tokens", 10**6, "--thinking", "strip")
+    [record] = foldline("plan", chat, "--json", *options).records
+    assert record["plan"] == json.loads(plan.to_json())
+    assert record["status"] == "unchanged"
+    assert "\n  gain_too_small\n" in foldline("plan", chat, *options).out
+    assert foldline("plan", chat, "--thinking", "drop").code == 2
+
+
+def test_plan_explains_in_words(foldline: Foldline, chat: Path) -> None:
+    plan = fl.plan(CHAT, fl.KeepMessages(2), summary_tokens=1_000)
+    assert isinstance(plan, fl.Plan)
+    out = foldline("plan", chat, "--keep-messages", 2, "--explain").out
+    assert "capitals (openai_chat, " in out
+    assert plan.explain() in out
+
+
 def test_plan_shows_runs_of_equal_actions(foldline: Foldline, chat: Path) -> None:
     out = foldline("plan", chat, "--keep-messages", 1, "--pin", 2).out
     assert "capitals (openai_chat, " in out

@@ -319,6 +319,8 @@ def test_the_manifest_and_the_report_say_the_same(foldline: Foldline, sources: P
         "reserve": 0,
         "pins": [0],
         "summary_tokens": 1000,
+        "min_gain_tokens": 0,
+        "thinking": "keep",
         "summarizer": "extractive",
         "strict": False,
     }

@@ -433,12 +433,20 @@ def test_why_it_cannot_be_met_holds_no_content() -> None:
 
 # --- JSON --------------------------------------------------------------------------------------------
 
+
+def thinker() -> dict[str, Any]:
+    """An answer with thinking in front."""
+    block = {"type": "thinking", "thinking": WORDS, "signature": "c2ln"}
+    return assistant([block, {"type": "text", "text": "Done."}])
+
+
 TRANSCRIPTS: dict[str, list[Any]] = {
     "talk": [*HEAD, *talk(6)],
     "calls": [user(), openai_call("a"), openai_result("a"), user(), openai_call("b"), openai_result("b", WORDS * 9)],
     "interleaved": [user(), openai_call("a"), openai_call("b"), openai_result("a", WORDS * 9), openai_result("b", "r")],
     "open and orphan": [user(), openai_result("gone"), openai_call("open"), user(), assistant()],
     "anthropic": [user(), anthropic_call(), anthropic_result(content=WORDS * 9), assistant("Done.")],
+    "thinking": [user(), thinker(), user(), thinker(), user(), thinker()],
     "surrogates": [user("a\ud83d" * 50), assistant(), user()],
     "empty": [],
 }
@@ -448,7 +456,17 @@ ASKED = [fl.KeepMessages(1), fl.KeepTokens(60), fl.KeepFraction(0.3), fl.FitToke
 def plans() -> list[tuple[str, Any]]:
     """Plans of many kinds, with the name of their transcript."""
     made = [
-        (name, fl.plan(messages, keep, counter="chars/4", summary_tokens=5, pins=[1] if len(messages) > 5 else []))
+        (
+            name,
+            fl.plan(
+                messages,
+                keep,
+                counter="chars/4",
+                summary_tokens=5,
+                pins=[1] if len(messages) > 5 else [],
+                thinking="strip" if name == "thinking" else "keep",
+            ),
+        )
         for name, messages in TRANSCRIPTS.items()
         for keep in ASKED
     ]
@@ -487,14 +505,26 @@ def test_the_json_of_a_plan_holds_no_content() -> None:
 
 def test_the_json_of_a_plan_has_a_version() -> None:
     data = json.loads(PLANS[0][1].to_json())
-    assert data["version"] == 1
-    for version in (0, 2, -1, None, "1", 1.5):
+    assert data["version"] == 2
+    for version in (-1, None, "2", 2.5):
         with pytest.raises(ConfigError) as caught:
             fl.Plan.from_json(json.dumps(data | {"version": version}))
         assert caught.value.code == "bad_plan"
 
 
-NO_PLANS = ["", " ", "{}", "[]", "null", "5", '"plan"', "{", "\x00", "NaN", "[" * 100_000, '{"version":1}', CANARY]
+@pytest.mark.parametrize("version", [0, 1, 3, 99])
+def test_a_plan_of_another_version_is_refused_and_both_versions_named(version: int) -> None:
+    data = json.loads(PLANS[0][1].to_json())
+    older = {name: data[name] for name in data if name not in ("message_tokens", "split_points", "alternatives")}
+    for each in (data, older):
+        with pytest.raises(ConfigError) as caught:
+            fl.Plan.from_json(json.dumps(each | {"version": version}))
+        assert (caught.value.code, caught.value.path) == ("plan_version", "version")
+        assert f"version {version}" in str(caught.value)
+        assert "2 is read" in str(caught.value)
+
+
+NO_PLANS = ["", " ", "{}", "[]", "null", "5", '"plan"', "{", "\x00", "NaN", "[" * 100_000, '{"version":2}', CANARY]
 
 
 @pytest.mark.parametrize("text", NO_PLANS, ids=[repr(text[:14]) for text in NO_PLANS])
@@ -522,7 +552,47 @@ def tampered(**changes: Any) -> str:
     """The JSON of a plan of six messages (head, four folded, two kept) with some values changed."""
     data = json.loads(plan([*HEAD, *talk(5)], fl.KeepMessages(1)).to_json())
     assert data["actions"] == ["keep"] + ["summarize"] * 4 + ["keep"]
+    assert data["split_points"] == [2, 3, 4]
     return json.dumps(data | changes)
+
+
+def test_the_plan_that_is_tampered_with_is_one() -> None:
+    assert fl.Plan.from_json(tampered()).split_points == [2, 3, 4]
+    assert fl.Plan.from_json(tampered(stripped=[5], format="anthropic", tokens_kept=0)).stripped == [5]
+
+
+WRONG_ALTERNATIVES: list[tuple[str, dict[str, Any]]] = [
+    ("at the start", {"cut": 0}),
+    ("at the cut of the plan", {"cut": 5}),
+    ("beyond the list", {"cut": 7}),
+    ("of another number of messages", {"folded": 9}),
+    ("of nothing", {"folded": 0}),
+    ("that keeps more", {"tokens_kept": 10**6}),
+    ("that keeps less", {"tokens_kept": 0}),
+    ("with another sum", {"tokens_after": 0}),
+    ("for an unknown reason", {"why": "whim"}),
+    ("without a reason", {"why": None}),
+    ("with more than it has", {"comment": CANARY}),
+]
+
+
+@pytest.mark.parametrize("changes", [case[1] for case in WRONG_ALTERNATIVES], ids=[c[0] for c in WRONG_ALTERNATIVES])
+def test_an_alternative_that_cannot_be_is_a_config_error(changes: dict[str, Any]) -> None:
+    given = json.loads(tampered())["alternatives"]
+    for at in range(len(given)):
+        broken = [each | changes if i == at else each for i, each in enumerate(given)]
+        with pytest.raises(ConfigError) as caught:
+            fl.Plan.from_json(tampered(alternatives=broken))
+        assert caught.value.code == "bad_plan"
+        holds_no_content(caught.value)
+
+
+def test_alternatives_are_few_ascending_and_each_once() -> None:
+    given = json.loads(tampered())["alternatives"]
+    assert len(given) > 1
+    for broken in (given[::-1], given[:1] * 2, given * 3):
+        with pytest.raises(ConfigError):
+            fl.Plan.from_json(tampered(alternatives=broken))
 
 
 EDIT = {"message": 1, "part": 0, "kept_chars": None}
@@ -567,6 +637,30 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any]]] = [
     ("a fingerprint that is none", {"fingerprint": "zz"}),
     ("a fingerprint of another length", {"fingerprint": "0" * 15}),
     ("a format that is no text", {"format": 5}),
+    ("an action and a reason that do not go together", {"reasons": ["head", *["recent"] * 4, "recent"]}),
+    ("the reason of the head behind it", {"reasons": ["head", *["before_cut"] * 4, "head"]}),
+    (
+        "a message behind the cut for which nothing is folded",
+        {"reasons": ["head", *["before_cut"] * 4, "nothing_to_fold"]},
+    ),
+    ("tokens of fewer messages", {"message_tokens": [3] * 5}),
+    ("tokens that do not add up", {"message_tokens": [0] * 6}),
+    ("negative tokens of a message", {"message_tokens": [-1] * 6}),
+    ("tokens of a message beyond 32 bits", {"message_tokens": [2**32] * 6}),
+    ("less kept than stays", {"tokens_kept": 0}),
+    ("a floor above everything", {"floor": 10**6}),
+    ("a summary beyond 64 bits together with the rest", {"summary_tokens": 2**64 - 1}),
+    ("an overhead that does not add up", {"overhead": 2**64 - 1}),
+    ("a split point before what is folded", {"split_points": [1, 3]}),
+    ("a split point at the cut", {"split_points": [3, 5]}),
+    ("split points in disorder", {"split_points": [4, 3]}),
+    ("a split point twice", {"split_points": [3, 3]}),
+    ("a split point beyond 32 bits", {"split_points": [2**32]}),
+    ("thinking stripped from another dialect", {"stripped": [5]}),
+    ("thinking stripped from a folded message", {"stripped": [2], "format": "anthropic"}),
+    ("thinking stripped from the head", {"stripped": [0], "format": "anthropic"}),
+    ("thinking stripped beyond the list", {"stripped": [6], "format": "anthropic"}),
+    ("thinking stripped twice", {"stripped": [5, 5], "format": "anthropic"}),
     ("a fingerprint that is no text", {"fingerprint": 5}),
 ]
 
@@ -612,7 +706,9 @@ def random_value(rng: random.Random) -> Any:
     return rng.choice(
         [
             None, True, -1, 0, 1, 2, 3, 5, 6, 7, 2**31, 2**32, 2**53, 2**63, 2**64 - 1, 2**64, 0.5, "", "keep", "clear",
-            "pi", "anthropic", "0" * 16, "é", [], [0], [0, 1], [1, 0], [2**64 - 1, 2**64 - 1], [[]], {}, {"message": 0},
+            "pi", "anthropic",
+            "0" * 16, "é", "gain_too_small", "head", "before_cut", "deeper", [1, 2], [3, 4],
+            [], [0], [0, 1], [1, 0], [2**64 - 1, 2**64 - 1], [[]], {}, {"message": 0},
             {"message": 1, "part": 2**63, "kept_chars": [2**63, 2**63]}, [{"code": "x", "index": 2**63}],
         ]
     )  # fmt: skip
@@ -645,11 +741,17 @@ def accepted_or_refused(text: str, messages: list[Any]) -> bool:
     try:
         read = fl.Plan.from_json(text)
     except ConfigError as error:
-        assert error.code == "bad_plan"  # noqa: PT017
+        assert error.code in ("bad_plan", "plan_version")  # noqa: PT017
         return False
     assert fl.Plan.from_json(read.to_json()) == read
     assert (len(read.actions), len(read.reasons)) == (len(read), len(read))
     _ = (repr(read), bool(read), hash(read), read.folded, read.warnings, read.turn_prefix, read.kind, read.format)
+    assert read.tokens_prefix_kept + read.tokens_rebilled == read.tokens_after
+    assert read.explain() == read.explain()
+    covered = [i for chunk in read.chunks(7) for i in range(chunk.start, chunk.stop) if i in read.folded]
+    assert covered == read.folded
+    assert read.cache_effect(1, 1).rebilling_cost == 0
+    assert all(other.tokens_kept <= read.tokens_before for other in read.alternatives)
     for summary in ("So far.", None):
         try:
             assert isinstance(read.apply(messages, summary), list)

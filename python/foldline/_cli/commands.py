@@ -209,9 +209,16 @@ def _counted(transcript: StoredTranscript, counter: TokenCounter, format: str) -
 @click.argument("path", type=PATHS)
 @folding_options
 @counter_options
+@click.option("--explain", "in_words", is_flag=True, help="Tell each plan in words: what stays, what goes and why.")
 @json_option
 def plan_command(
-    path: str, encoding: str | None, model: str | None, heuristic: str | None, as_json: bool, **options: Any
+    path: str,
+    encoding: str | None,
+    model: str | None,
+    heuristic: str | None,
+    in_words: bool,
+    as_json: bool,
+    **options: Any,
 ) -> int:
     """Shows what would happen to each message, and changes nothing.
 
@@ -230,6 +237,9 @@ def plan_command(
             record = _plan_record(source, transcript, planned)
             if as_json:
                 write_json(record)
+            elif in_words and isinstance(planned, Plan):
+                _show_name(record)
+                click.echo(planned.explain())
             else:
                 _show_plan(record)
             if isinstance(planned, Infeasible):
@@ -258,8 +268,12 @@ def _plan_record(source: Source, transcript: StoredTranscript, planned: Plan | I
     }
 
 
-def _show_plan(record: dict[str, Any]) -> None:
+def _show_name(record: dict[str, Any]) -> None:
     click.echo(f"{printable(record['id'])} ({record['format']}, {printable(record['path'])})")
+
+
+def _show_plan(record: dict[str, Any]) -> None:
+    _show_name(record)
     plan = record["plan"]
     if plan is None:
         click.echo(f"  {record['messages']} messages; infeasible: {record['why']}\n")
@@ -281,7 +295,8 @@ def _show_plan(record: dict[str, Any]) -> None:
         begun = end
     table.close()
     for warning in plan["warnings"]:
-        click.echo(f"  {warning['code']} (message {warning['index']})")
+        place = "" if warning["index"] is None else f" (message {warning['index']})"
+        click.echo(f"  {warning['code']}{place}")
     click.echo()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import click
 
@@ -96,6 +96,20 @@ folding_options = _all(
             show_default=True,
             help="Room for the summary.",
         ),
+        click.option(
+            "--min-gain-tokens",
+            type=_number,
+            metavar="N",
+            default=0,
+            help="Fold nothing where it would save fewer tokens; a budget is met all the same.",
+        ),
+        click.option(
+            "--thinking",
+            type=click.Choice(["keep", "strip", "fold"]),
+            default="keep",
+            show_default=True,
+            help="What becomes of thinking behind a summary, which Anthropic's newer models reject.",
+        ),
     ]
 )
 
@@ -130,6 +144,8 @@ class Folding:
         reserve: What of it stays free.
         pins: Indices of pinned messages.
         summary_tokens: Room for the summary.
+        min_gain_tokens: What a fold must save.
+        thinking: What becomes of thinking behind a summary.
     """
 
     keep: Keep | None
@@ -138,6 +154,8 @@ class Folding:
     reserve: int
     pins: tuple[int, ...]
     summary_tokens: int
+    min_gain_tokens: int
+    thinking: Literal["keep", "strip", "fold"]
 
     @classmethod
     def of(
@@ -148,6 +166,8 @@ class Folding:
         reserve: int,
         pins: tuple[int, ...],
         summary_tokens: int,
+        min_gain_tokens: int,
+        thinking: Literal["keep", "strip", "fold"],
         **keeps: float | None,
     ) -> Folding:
         """From the options of a command.
@@ -168,7 +188,8 @@ class Folding:
             is_keep = given and error.path in ("n", "f", "keep")
             name = _option(given[0]) if is_keep else _option(error.path)
             raise click.BadParameter(error.detail, param_hint=name) from None
-        return cls(keep, counter, window, reserve, tuple(sorted(set(pins))), summary_tokens)
+        unique = tuple(sorted(set(pins)))
+        return cls(keep, counter, window, reserve, unique, summary_tokens, min_gain_tokens, thinking)
 
     def plan(self, transcript: StoredTranscript) -> Plan | Infeasible:
         """The plan of a transcript."""
@@ -202,6 +223,8 @@ class Folding:
             "pins": [pin for pin in self.pins if pin < count],
             "origins": dict.fromkeys(earlier, "compacted_synthetic"),
             "summary_tokens": self.summary_tokens,
+            "min_gain_tokens": self.min_gain_tokens,
+            "thinking": self.thinking,
             "tools": beside or None,
         }
 
@@ -216,6 +239,8 @@ class Folding:
             "reserve": self.reserve,
             "pins": list(self.pins),
             "summary_tokens": self.summary_tokens,
+            "min_gain_tokens": self.min_gain_tokens,
+            "thinking": self.thinking,
         }
 
 

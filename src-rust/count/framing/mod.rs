@@ -153,8 +153,11 @@ impl Around {
     pub fn of(message: &MessageView<'_>, cost: &FramingCost) -> Self {
         let transcript = message.transcript;
         let mut around = Around::new(transcript.messages[message.index].role);
-        for (at, view) in transcript.part_range(message.index).zip(message.parts()) {
-            let (PartView::Original(part) | PartView::Replaced(part, _)) = view;
+        for (at, view) in message.indexed_parts() {
+            let (PartView::Original(part) | PartView::Replaced(part, _)) = view else {
+                around.add_part(PartKind::Text);
+                continue;
+            };
             around.add_part(part.kind);
             around.encrypted = around.encrypted.saturating_add(encrypted::of_part(transcript, part));
             if let (PartView::Original(part), true) = (view, part.images > 0) {

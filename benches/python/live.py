@@ -1,0 +1,144 @@
+"""A turn of a live transcript, cold planning, and a million messages, beside langchain where it is there.
+
+    .venv-bench/bin/python benches/python/live.py
+
+Prints a table. A turn is: append a message, ask whether it fits, plan. ``shallow`` cuts near the end, ``deep`` near the
+beginning. The best of several rounds is given, as elsewhere in ``benches``.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import foldline as fl
+
+Message = dict[str, Any]
+WORDS = ("the", "quick", "brown", "fox", "writes", "a", "small", "program", "about", "it", "and", "tests", "it")
+
+
+def message(i: int) -> Message:
+    """One message of an agent's loop, of some 200 characters; a call and its result in every five."""
+    text = " ".join(WORDS[(i * 7 + j * 3) % len(WORDS)] for j in range(40)) + f" {i}"
+    match i % 5:
+        case 0:
+            return {"role": "user", "content": text}
+        case 2:
+            function = {"name": "look", "arguments": '{"path": "src/file.py"}'}
+            return {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": f"call_{i}", "type": "function", "function": function}],
+            }
+        case 3:
+            return {"role": "tool", "tool_call_id": f"call_{i - 1}", "content": text}
+        case _:
+            return {"role": "assistant", "content": text}
+
+
+def conversation(count: int) -> list[Message]:
+    """So many messages."""
+    return [message(i) for i in range(count)]
+
+
+def best(work: Callable[[], object], rounds: int) -> float:
+    """Seconds of the quickest of some rounds."""
+    found = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - start)
+    return min(found)
+
+
+def turn(count: int, keep: Any, turns: int = 200) -> float:
+    """Microseconds of a turn behind so many messages: the middle of the quicker half."""
+    live = fl.Transcript(conversation(count), counter="o200k_base")
+    new = [message(i) for i in range(count, count + turns)]
+    live.plan(keep)
+    found = []
+    for each in new:
+        start = time.perf_counter()
+        live.append(each)
+        live.fits(200_000)
+        live.plan(keep)
+        found.append(time.perf_counter() - start)
+    return sorted(found)[turns // 4] * 1e6
+
+
+def resident() -> int:
+    """Bytes that the process has in memory."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGESIZE")
+
+
+def langchain(messages: list[Message]) -> float | None:
+    """Seconds that langchain takes to trim the messages with tiktoken, where both are there."""
+    try:
+        import tiktoken
+        from langchain_core.messages import convert_to_messages, trim_messages
+    except ImportError:
+        return None
+    encoding = tiktoken.get_encoding("o200k_base")
+
+    def count(found: Any) -> int:
+        return sum(len(encoding.encode_ordinary(str(each.content))) + 3 for each in found)
+
+    objects = convert_to_messages(messages)
+    options: dict[str, Any] = {"token_counter": count, "strategy": "last", "start_on": "human"}
+    return best(lambda: trim_messages(objects, max_tokens=20_000, **options), 1)
+
+
+def cold(messages: list[Message]) -> float:
+    """Seconds to count and plan with a counter that has counted nothing."""
+
+    def work() -> object:
+        return fl.plan(messages, fl.KeepTokens(20_000), counter=fl.TokenCounter("o200k_base"))
+
+    work()
+    return best(work, 7)
+
+
+def memory(count: int) -> tuple[float, float, float]:
+    """Bytes a message above its text that a live transcript holds; seconds to make it, and of the first plan."""
+    messages = conversation(count)
+    text = sum(len(each["content"] or "") for each in messages)
+    gc.collect()
+    before = resident()
+    start = time.perf_counter()
+    live = fl.Transcript(messages, counter="chars/4")
+    made = time.perf_counter() - start
+    start = time.perf_counter()
+    plan = live.plan(fl.KeepTokens(20_000))
+    planned = time.perf_counter() - start
+    held = resident() - before
+    assert plan
+    return (held - text) / count, made, planned
+
+
+def main() -> None:
+    """Prints the table."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    print(f"foldline {fl.__version__}, one thread")
+    keeps = {"shallow": fl.KeepTokens(500), "deep": fl.KeepFraction(0.95), "fit": fl.FitTokens(20_000)}
+    for name, keep in keeps.items():
+        small, large = turn(1_000, keep), turn(10_000, keep)
+        print(f"a turn, {name:8} 1,000 messages {small:7.1f} us   10,000 {large:7.1f} us   ratio {large / small:.2f}")
+    messages = conversation(10_000)
+    seconds, peer = cold(messages), langchain(messages)
+    print(f"cold, 10,000 messages: {seconds * 1e3:.1f} ms", end="")
+    print(f"; langchain trim_messages {peer:.2f} s, {peer / seconds:.0f} times" if peer else "; langchain is not here")
+    above, made, planned = memory(count)
+    print(f"{count:,} messages: made in {made:.2f} s, first plan {planned * 1e3:.1f} ms, {above:.0f} bytes a message")
+    large_list = conversation(count)
+    one_shot = best(lambda: fl.plan(large_list, fl.KeepTokens(20_000), counter="chars/4"), 2)
+    print(f"{count:,} messages, plan from dicts with chars/4: {one_shot:.2f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+//! What a caller says of messages, beside the list: pins, importance, origin.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::error::{Error, Result};
+use crate::rules::{PIN_IMPORTANCE, Pins, check_importance, check_index};
+
+/// Where a message comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// The conversation.
+    #[default]
+    Original,
+    /// A fold: the summary of what was folded.
+    CompactedSynthetic,
+    /// A fold: results in it were cleared or shortened.
+    CompactedModified,
+    /// Outside: earlier history that was looked up again.
+    RetrievedHistory,
+}
+
+impl Origin {
+    /// Every origin with its public name.
+    pub const ALL: &'static [(&'static str, Origin)] = &[
+        ("original", Origin::Original),
+        ("compacted_synthetic", Origin::CompactedSynthetic),
+        ("compacted_modified", Origin::CompactedModified),
+        ("retrieved_history", Origin::RetrievedHistory),
+    ];
+
+    /// The public name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, origin)| *origin == self).map_or("", |(name, _)| name)
+    }
+
+    /// The origin of that name.
+    ///
+    /// # Errors
+    /// `bad_origin`.
+    pub fn from_name(name: &str) -> Result<Self> {
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, origin)| *origin).ok_or_else(|| {
+            let known: Vec<&str> = Self::ALL.iter().map(|(name, _)| *name).collect();
+            Error::config("bad_origin", "origins", format!("is one of {}", known.join(", ")))
+        })
+    }
+}
+
+/// Pins, importance and origins by index. What is not said is neutral.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Marks {
+    pinned: BTreeSet<usize>,
+    importance: BTreeMap<usize, f64>,
+    origins: BTreeMap<usize, Origin>,
+}
+
+impl Marks {
+    /// Whether a message is pinned, by itself or by its importance.
+    #[must_use]
+    pub fn is_pinned(&self, message: usize) -> bool {
+        self.pinned.contains(&message) || self.importance(message) >= PIN_IMPORTANCE
+    }
+
+    /// The importance of a message; 0 is neutral.
+    #[must_use]
+    pub fn importance(&self, message: usize) -> f64 {
+        self.importance.get(&message).copied().unwrap_or(0.0)
+    }
+
+    /// Where a message comes from.
+    #[must_use]
+    pub fn origin(&self, message: usize) -> Origin {
+        self.origins.get(&message).copied().unwrap_or_default()
+    }
+
+    /// Pins message `index` of `count`, or no longer.
+    ///
+    /// # Errors
+    /// `index_out_of_range`.
+    pub fn set_pin(&mut self, index: usize, is_pinned: bool, count: usize) -> Result<usize> {
+        check_index(index, count, "pins")?;
+        if is_pinned {
+            self.pinned.insert(index);
+        } else {
+            self.pinned.remove(&index);
+        }
+        Ok(index)
+    }
+
+    /// Says how important message `index` of `count` is.
+    ///
+    /// # Errors
+    /// `index_out_of_range`, `bad_importance`.
+    pub fn set_importance(&mut self, index: usize, importance: f64, count: usize) -> Result<usize> {
+        check_importance(importance)?;
+        check_index(index, count, "importance")?;
+        self.importance.insert(index, importance);
+        Ok(index)
+    }
+
+    /// Says where message `index` of `count` comes from.
+    ///
+    /// # Errors
+    /// `index_out_of_range`.
+    pub fn set_origin(&mut self, index: usize, origin: Origin, count: usize) -> Result<usize> {
+        check_index(index, count, "origins")?;
+        self.origins.insert(index, origin);
+        Ok(index)
+    }
+
+    /// The marks as the rules take them.
+    #[must_use]
+    pub fn pins(&self) -> Pins {
+        let is_summary = |(_, origin): &(&usize, &Origin)| **origin == Origin::CompactedSynthetic;
+        Pins {
+            indices: self.pinned.iter().copied().collect(),
+            importance: self.importance.iter().map(|(&index, &importance)| (index, importance)).collect(),
+            summaries: self.origins.iter().filter(is_summary).map(|(&index, _)| index).collect(),
+        }
+    }
+
+    /// The marks of the first so many messages.
+    #[must_use]
+    pub fn truncated(&self, messages: usize) -> Self {
+        self.moved(|index| (index < messages).then_some(index))
+    }
+
+    /// The marks of messages that now stand elsewhere, or nowhere.
+    #[must_use]
+    pub fn moved(&self, place: impl Fn(usize) -> Option<usize>) -> Self {
+        Marks {
+            pinned: self.pinned.iter().filter_map(|&index| place(index)).collect(),
+            importance: self.importance.iter().filter_map(|(&i, &value)| Some((place(i)?, value))).collect(),
+            origins: self.origins.iter().filter_map(|(&i, &origin)| Some((place(i)?, origin))).collect(),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The texts of a list that grows, in chunks: one that is full never changes, so copies of the list share it.
+
+use std::sync::Arc;
+
+use crate::plan::Source;
+use crate::transcript::{Builder, Framing, Transcript};
+
+/// Messages after which a chunk is full.
+const CHUNK_MESSAGES: usize = 256;
+
+/// Bytes of text after which a chunk is full.
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// Messages in chunks.
+#[derive(Clone, Debug)]
+pub(super) struct Texts {
+    full: Vec<Arc<Transcript>>,
+    /// The first message of each full chunk, and of the last one.
+    starts: Vec<u32>,
+    last: Builder,
+    wants_result_json: bool,
+}
+
+impl Texts {
+    pub fn new(framing: Framing, wants_result_json: bool) -> Self {
+        let last = Builder::new(framing, wants_result_json);
+        Texts { full: Vec::new(), starts: vec![0], last, wants_result_json }
+    }
+
+    /// What builds the last chunk, to which one message more is to be added.
+    pub fn last_mut(&mut self) -> &mut Builder {
+        &mut self.last
+    }
+
+    /// The last chunk.
+    pub fn last(&self) -> &Transcript {
+        self.last.transcript()
+    }
+
+    /// Number of messages.
+    pub fn len(&self) -> usize {
+        self.first_of_last() + self.last().len()
+    }
+
+    /// Whether the last chunk is full.
+    pub fn is_full(&self) -> bool {
+        self.last().len() >= CHUNK_MESSAGES || self.last().text.len() >= CHUNK_BYTES
+    }
+
+    /// Begins another chunk where the last is full.
+    pub fn close(&mut self) {
+        if self.is_full() {
+            let next = self.len();
+            self.full.push(Arc::new(self.last.take()));
+            self.starts.push(next as u32);
+        }
+    }
+
+    fn first_of_last(&self) -> usize {
+        self.starts.last().map_or(0, |&start| start as usize)
+    }
+
+    fn chunk_of(&self, message: usize) -> usize {
+        // Messages at the end are asked for most.
+        if message >= self.first_of_last() {
+            return self.full.len();
+        }
+        self.starts.partition_point(|&start| start as usize <= message) - 1
+    }
+
+    /// Forgets all messages but the first so many.
+    pub fn truncate(&mut self, messages: usize) {
+        let chunk = self.chunk_of(messages);
+        let within = messages - self.starts[chunk] as usize;
+        if let Some(full) = self.full.get(chunk) {
+            self.last = Builder::resume(Transcript::clone(full), within, self.wants_result_json);
+            self.full.truncate(chunk);
+            self.starts.truncate(chunk + 1);
+        } else {
+            self.last.truncate(within);
+        }
+    }
+
+    /// Bytes of text from about this message on.
+    pub fn bytes_from(&self, message: usize) -> usize {
+        let full = self.full.get(self.chunk_of(message)..).unwrap_or_default();
+        full.iter().map(|chunk| chunk.text.len()).sum::<usize>() + self.last().text.len()
+    }
+}
+
+impl Source for Texts {
+    fn at(&self, message: usize) -> (&Transcript, usize) {
+        let chunk = self.chunk_of(message);
+        let transcript = self.full.get(chunk).map_or_else(|| self.last(), Arc::as_ref);
+        (transcript, message - self.starts[chunk] as usize)
+    }
+}

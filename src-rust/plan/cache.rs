@@ -1,0 +1,103 @@
+//! What a plan does to a prefix that a provider has cached, in tokens and in money.
+
+use super::record::Plan;
+
+/// Tokens that a price is for.
+const PRICED_TOKENS: f64 = 1_000_000.0;
+
+/// Prices for a million tokens, in any one currency.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prices {
+    /// Input that is not cached: what the summariser reads.
+    pub input: f64,
+    /// Input that comes from a cache.
+    pub cached: f64,
+    /// Input that is written to a cache.
+    pub cache_write: f64,
+    /// Output: what the summariser writes.
+    pub output: f64,
+}
+
+/// What folding costs at once, and what it saves at every request from then on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CacheEffect {
+    /// What billing anew costs beyond reading from the cache, once.
+    pub rebilling_cost: f64,
+    /// What the call of the summariser costs, once.
+    pub summary_cost: f64,
+    /// What each request costs less from then on; negative where it costs more.
+    pub saving_per_turn: f64,
+    /// Number of requests after which the saving has paid the costs; `None` if never.
+    pub break_even_turns: Option<u64>,
+}
+
+impl Plan {
+    /// The first message in whose place something else stands; `None` where nothing changes. Where messages are folded,
+    /// that is the one directly behind the head, where the summary comes.
+    #[must_use]
+    pub fn first_changed_index(&self) -> Option<usize> {
+        let edited = self.edits.first().map(|edit| edit.message);
+        if self.folds() { Some(self.head) } else { edited }
+    }
+
+    /// Tokens before the first change, overhead included (tool schemas stand in front): most that a cache still serves.
+    #[must_use]
+    pub fn tokens_prefix_kept(&self) -> u64 {
+        match self.first_changed_index() {
+            None => self.tokens_before,
+            Some(changed) => {
+                let before = self.message_tokens.iter().take(changed);
+                before.map(|&tokens| u64::from(tokens)).sum::<u64>().saturating_add(self.overhead)
+            }
+        }
+    }
+
+    /// Tokens from the first change on, the summary included: what the next request is billed for anew.
+    #[must_use]
+    pub fn tokens_rebilled(&self) -> u64 {
+        self.tokens_after().saturating_sub(self.tokens_prefix_kept())
+    }
+
+    /// What the plan does to the costs of this and later requests, all of whose prefix is in the cache.
+    ///
+    /// `summary_cost` is what the summariser's call costs, where it is known; else it reads every folded message as
+    /// uncached input and writes `summary_tokens`.
+    #[must_use]
+    pub fn cache_effect(&self, prices: &Prices, summary_cost: Option<f64>) -> CacheEffect {
+        let cost = |tokens: u64, price: f64| tokens as f64 * price / PRICED_TOKENS;
+        let folded: u64 = self.folded().map(|i| u64::from(self.message_tokens[i])).sum();
+        let called = cost(folded, prices.input) + cost(self.summary_tokens, prices.output);
+        let summary_cost = if self.folds() { summary_cost.unwrap_or(called) } else { 0.0 };
+        let rebilling_cost = cost(self.tokens_rebilled(), prices.cache_write - prices.cached);
+        let (before, after) = (self.tokens_before as f64, self.tokens_after() as f64);
+        let saving_per_turn = (before - after) * prices.cached / PRICED_TOKENS;
+        let break_even_turns = turns_until_paid(rebilling_cost + summary_cost, saving_per_turn);
+        CacheEffect { rebilling_cost, summary_cost, saving_per_turn, break_even_turns }
+    }
+}
+
+/// The least number of turns whose savings reach the cost.
+fn turns_until_paid(cost: f64, saving: f64) -> Option<u64> {
+    if cost <= 0.0 {
+        return Some(0);
+    }
+    let turns = (cost / saving).ceil();
+    // Beyond that, or with nothing saved, it is never.
+    (saving > 0.0 && turns < 2f64.powi(53)).then_some(turns as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::turns_until_paid;
+
+    #[test]
+    fn savings_pay_the_cost_or_never_do() {
+        assert_eq!(turns_until_paid(0.0, 0.0), Some(0));
+        assert_eq!(turns_until_paid(-1.0, -1.0), Some(0));
+        assert_eq!(turns_until_paid(1.0, 0.0), None);
+        assert_eq!(turns_until_paid(1.0, -2.0), None);
+        assert_eq!(turns_until_paid(1.0, 0.25), Some(4));
+        assert_eq!(turns_until_paid(1.0, 0.3), Some(4));
+        assert_eq!(turns_until_paid(1.0, f64::MIN_POSITIVE), None);
+    }
+}

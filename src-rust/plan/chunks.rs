@@ -1,0 +1,50 @@
+//! What is to be summarised, divided for a summariser whose window is smaller.
+
+use super::record::Plan;
+
+/// A stretch of messages for one call of a summariser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Chunk {
+    /// Its first message.
+    pub start: usize,
+    /// The first message behind it.
+    pub stop: usize,
+    /// Tokens of the folded messages in it; what stays verbatim is not sent.
+    pub tokens: u64,
+    /// It is larger than was asked for, since no legal cut divides it.
+    pub is_oversized: bool,
+}
+
+impl Plan {
+    /// Divides the folded messages at legal cuts into as few stretches of at most `max_tokens` as there can be.
+    ///
+    /// They follow each other without a gap from the first folded message to the cut. What no legal cut divides and is
+    /// larger alone is a stretch of its own. `sizes` are the tokens of every message as it will be sent; without them
+    /// those that were counted. O(messages before the cut).
+    #[must_use]
+    pub fn chunks(&self, max_tokens: u64, sizes: Option<&[u64]>) -> Vec<Chunk> {
+        let Some(first) = self.folded().next() else { return Vec::new() };
+        let size = |i: usize| match sizes {
+            _ if !self.is_folded(i) => 0,
+            Some(sizes) => sizes.get(i).copied().unwrap_or(0),
+            None => u64::from(self.message_tokens[i]),
+        };
+        let ends = self.split_points.iter().map(|&at| at as usize).chain([self.cut]);
+        let mut chunks: Vec<Chunk> = Vec::new();
+        let mut start = first;
+        for stop in ends {
+            let tokens = (start..stop).map(size).fold(0, u64::saturating_add);
+            let has_folded = (start..stop).any(|i| self.is_folded(i));
+            match chunks.last_mut() {
+                Some(last) if !has_folded => last.stop = stop,
+                Some(last) if last.tokens.saturating_add(tokens) <= max_tokens => {
+                    last.stop = stop;
+                    last.tokens += tokens;
+                }
+                _ => chunks.push(Chunk { start, stop, tokens, is_oversized: tokens > max_tokens }),
+            }
+            start = stop;
+        }
+        chunks
+    }
+}

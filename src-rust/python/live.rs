@@ -1,0 +1,641 @@
+//! `Transcript` and its snapshots: a list that grows, with what planning for it needs.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use numpy::{PyArray1, PyArrayMethods};
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+use pyo3::types::{PyBytes, PyList};
+
+use super::counting::{TokenCounter, dialect, limit_of, read_all_tools};
+use super::gate::{exception, guard, load_numpy, run};
+use super::node::{PyNode, Text};
+use super::planning::{Plan, answer, build, keep, summary_text, thinking_rule};
+use crate::apply::{Step, changes, check_fingerprint, steps};
+use crate::count::counter::Counter;
+use crate::error::{Error, Result};
+use crate::formats::{Heard, Listener};
+use crate::live::{Live, Marks, Origin};
+use crate::plan::Request;
+use crate::rules::Pins;
+
+/// A transcript that grows. `foldline.Transcript` is made of it.
+#[pyclass(frozen, subclass, module = "foldline._core")]
+pub(super) struct LiveTranscript {
+    counter: Py<TokenCounter>,
+    state: Mutex<State>,
+    /// The thread that uses the state; 0 for none.
+    user: AtomicU64,
+}
+
+/// A transcript as it was at one time. `foldline.TranscriptSnapshot` is made of it.
+#[pyclass(frozen, subclass, module = "foldline._core")]
+pub(super) struct LiveSnapshot {
+    counter: Py<TokenCounter>,
+    state: State,
+}
+
+/// Messages, and what is known of them.
+struct State {
+    live: Live,
+    /// The caller's own objects.
+    messages: Vec<Py<PyAny>>,
+}
+
+/// A number for the current thread, from 1.
+fn thread() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    thread_local! {
+        static NUMBER: Cell<u64> = const { Cell::new(0) };
+    }
+    NUMBER.with(|number| {
+        if number.get() == 0 {
+            number.set(NEXT.fetch_add(1, Ordering::Relaxed));
+        }
+        number.get()
+    })
+}
+
+/// Clears the user of a state, however its use ends.
+struct Using<'a>(&'a AtomicU64);
+
+impl Drop for Using<'_> {
+    fn drop(&mut self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
+impl LiveTranscript {
+    /// Gives the state to `work`, one thread at a time. Code of the caller that runs meanwhile (a counter, a finalizer)
+    /// cannot come back to it.
+    fn with<R>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut State, &dyn Counter) -> PyResult<R>,
+    ) -> PyResult<R> {
+        let me = thread();
+        if self.user.load(Ordering::Relaxed) == me {
+            let detail = "the transcript is in use by the call that called this";
+            return Err(exception(py, Error::config("transcript_in_use", "", detail)));
+        }
+        let mut state = self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
+        self.user.store(me, Ordering::Relaxed);
+        let _using = Using(&self.user);
+        guard(py, || work(&mut state, &*self.counter.get().counter))
+    }
+}
+
+impl State {
+    /// Appends all that `messages` gives, or nothing.
+    fn extend<'py>(
+        &mut self,
+        py: Python<'py>,
+        counter: &dyn Counter,
+        messages: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
+    ) -> PyResult<()> {
+        let (count, listener) = (self.live.len(), self.live.listener());
+        let mut before = None;
+        let outcome = self.try_extend(py, counter, messages, &mut before);
+        if outcome.is_err() {
+            if let Some(before) = before {
+                self.live = before;
+            }
+            // The tools were counted before, so that no code of the caller is called for this.
+            let undone = self.live.truncate(count, listener, counter, &mut || true);
+            undone.map_err(|error| exception(py, error))?;
+            self.messages.truncate(count);
+        }
+        outcome
+    }
+
+    fn try_extend<'py>(
+        &mut self,
+        py: Python<'py>,
+        counter: &dyn Counter,
+        messages: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
+        before: &mut Option<Live>,
+    ) -> PyResult<()> {
+        for message in messages {
+            let message = message?;
+            let node = PyNode(message.clone());
+            match self.live.read(&node).map_err(|error| exception(py, error))? {
+                Heard::Read => self.messages.push(message.unbind()),
+                Heard::Otherwise(listener) => {
+                    self.messages.push(message.unbind());
+                    let again = self.read_again(py, counter, listener)?;
+                    before.get_or_insert(std::mem::replace(&mut self.live, again));
+                }
+            }
+            if self.live.is_full() {
+                py.check_signals()?;
+                take_up(py, &mut self.live, &[], counter)?;
+            }
+        }
+        take_up(py, &mut self.live, &[], counter)
+    }
+
+    /// All messages read again, in another dialect.
+    fn read_again(&self, py: Python<'_>, counter: &dyn Counter, listener: Listener) -> PyResult<Live> {
+        let messages = self.messages.iter().map(|message| message.bind(py));
+        let messages = messages.map(|message| (message.clone(), None));
+        let mut live = reread(py, &self.live, counter, listener, messages)?;
+        live.set_marks(self.live.marks().clone()).map_err(|error| exception(py, error))?;
+        Ok(live)
+    }
+
+    /// Reads the list anew from the first message on that is not the same as here; gives its index, or `None`.
+    fn sync(
+        &mut self,
+        py: Python<'_>,
+        counter: &dyn Counter,
+        messages: &Bound<'_, PyAny>,
+    ) -> PyResult<Option<usize>> {
+        let found = difference(py, &self.live, messages)?;
+        let objects = items(messages)?;
+        let at = found.unwrap_or(objects.len());
+        // What is the same may still be other objects.
+        let mut new = State { live: self.live.clone(), messages: Vec::with_capacity(objects.len()) };
+        let mut listener = self.live.listener().afresh();
+        let hear = |(i, object): (usize, &Bound<'_, PyAny>)| listener.hear(i, &PyNode(object.clone()));
+        objects[..at].iter().enumerate().try_for_each(hear).map_err(|error| exception(py, error))?;
+        let kept = objects[..at].iter().map(|object| object.clone().unbind());
+        new.messages.extend(kept);
+        let truncated = new.live.truncate(at, listener, counter, &mut || true);
+        truncated.map_err(|error| exception(py, error))?;
+        if listener.format() != self.live.format() {
+            new.live = new.read_again(py, counter, listener)?;
+        }
+        new.extend(py, counter, objects[at..].iter().cloned().map(Ok))?;
+        *self = new;
+        Ok(found)
+    }
+
+    /// Folds as a plan says, and goes on behind the fold; gives the new list.
+    fn fold<'py>(
+        &mut self,
+        py: Python<'py>,
+        counter: &dyn Counter,
+        plan: &Plan,
+        summary: Option<Text>,
+        model: Option<Text>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let plan = &plan.plan;
+        check_fingerprint(plan, self.live.len(), self.live.fingerprint())
+            .map_err(|error| exception(py, error))?;
+        let changes = changes(plan, self.live.source()).map_err(|error| exception(py, error))?;
+        let summary = summary_text(py, plan, self.live.source(), summary, model)?;
+        let before = PyList::new(py, &self.messages)?;
+        let folded = build(py, plan, before.as_any(), &changes, &summary)?;
+        let steps = steps(plan);
+        if steps.len() != folded.len() {
+            return Err(exception(py, Error::internal("fold_steps", "the fold is not as the plan says")));
+        }
+        let tokens = &self.live.counts().per_message;
+        let known = |step: &Step| match step {
+            Step::Keep(i) => Some(tokens[*i]),
+            Step::Edit(_) | Step::Summary => None,
+        };
+        let messages = folded.iter().zip(steps.iter().map(known));
+        let mut live = reread(py, &self.live, counter, self.live.listener(), messages)?;
+        let marks = folded_marks(self.live.marks(), &steps, live.len());
+        live.set_marks(marks.map_err(|error| exception(py, error))?).map_err(|error| exception(py, error))?;
+        *self = State { live, messages: folded.iter().map(Bound::unbind).collect() };
+        Ok(folded)
+    }
+
+    fn copy(&mut self, py: Python<'_>) -> State {
+        self.live.settle();
+        let messages = self.messages.iter().map(|message| message.clone_ref(py)).collect();
+        State { live: self.live.clone(), messages }
+    }
+}
+
+/// The marks of the messages that stay, at their new places, and where the others come from.
+fn folded_marks(marks: &Marks, steps: &[Step], count: usize) -> Result<Marks> {
+    let mut places = HashMap::new();
+    for (at, step) in steps.iter().enumerate() {
+        if let Step::Keep(message) | Step::Edit(message) = step {
+            places.insert(*message, at);
+        }
+    }
+    let mut marks = marks.moved(|message| places.get(&message).copied());
+    for (at, step) in steps.iter().enumerate() {
+        match step {
+            Step::Summary => marks.set_origin(at, Origin::CompactedSynthetic, count).map(drop)?,
+            Step::Edit(_) => marks.set_origin(at, Origin::CompactedModified, count).map(drop)?,
+            Step::Keep(_) => {}
+        }
+    }
+    Ok(marks)
+}
+
+/// A list like `live`, of these messages; `Some` are tokens that are known.
+fn reread<'py>(
+    py: Python<'py>,
+    live: &Live,
+    counter: &dyn Counter,
+    listener: Listener,
+    messages: impl Iterator<Item = (Bound<'py, PyAny>, Option<u32>)>,
+) -> PyResult<Live> {
+    let mut new = live.again(listener, counter, &mut || true).map_err(|error| exception(py, error))?;
+    let mut known = Vec::new();
+    for (message, tokens) in messages {
+        new.read_again(&PyNode(message)).map_err(|error| exception(py, error))?;
+        known.push(tokens);
+        if new.is_full() {
+            py.check_signals()?;
+            take_up(py, &mut new, &known, counter)?;
+            known.clear();
+        }
+    }
+    take_up(py, &mut new, &known, counter)?;
+    Ok(new)
+}
+
+/// Counts and appends what was read, without the GIL where it is much.
+fn take_up(py: Python<'_>, live: &mut Live, known: &[Option<u32>], counter: &dyn Counter) -> PyResult<()> {
+    run(py, live.waiting_bytes(), |go_on| live.take_up(known, counter, go_on))
+}
+
+fn difference(py: Python<'_>, live: &Live, messages: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+    let mut raised = None;
+    let found = live.difference(&PyNode(messages.clone()), &mut || match py.check_signals() {
+        Ok(()) => true,
+        Err(signal) => {
+            raised = Some(signal);
+            false
+        }
+    });
+    match raised {
+        Some(signal) => Err(signal),
+        None => found.map_err(|error| exception(py, error)),
+    }
+}
+
+/// The items of a list or tuple.
+fn items<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    use crate::node::{Kind, Node};
+    let node = PyNode(messages.clone());
+    if node.kind() != Kind::Array {
+        let error = Error::message("not_a_list", "", "messages must be a list or tuple of objects");
+        return Err(exception(messages.py(), error));
+    }
+    let changed = || exception(messages.py(), crate::node::changed());
+    (0..node.len()).map(|i| node.item(i).map(|item| item.0).ok_or_else(changed)).collect()
+}
+
+/// What of a plan is asked for.
+struct Wanted {
+    pins: Pins,
+    request: Request,
+}
+
+impl Wanted {
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        py: Python<'_>,
+        kind: &str,
+        amount: f64,
+        of: &str,
+        summary_tokens: u64,
+        window: Option<u64>,
+        min_gain_tokens: u64,
+        thinking: &str,
+        pins: Vec<usize>,
+        importance: Vec<(usize, f64)>,
+        summaries: Vec<usize>,
+    ) -> PyResult<Self> {
+        let keep = keep(kind, amount, of).map_err(|error| exception(py, error))?;
+        let thinking = thinking_rule(thinking).map_err(|error| exception(py, error))?;
+        let pins = Pins { indices: pins, importance, summaries };
+        Ok(Wanted { pins, request: Request { keep, summary_tokens, window, min_gain_tokens, thinking } })
+    }
+}
+
+fn per_message<'py>(py: Python<'py>, live: &Live) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    load_numpy(py)?;
+    let array = PyArray1::from_slice(py, &live.counts().per_message);
+    array.readwrite().make_nonwriteable();
+    Ok(array)
+}
+
+/// The index of a message, which may be counted from the end.
+fn place(py: Python<'_>, index: isize, count: usize) -> PyResult<usize> {
+    let place = if index < 0 { index.checked_add_unsigned(count) } else { Some(index) };
+    let place = place.and_then(|place| usize::try_from(place).ok()).filter(|&place| place < count);
+    place.ok_or_else(|| {
+        let detail = format!("no message {index} among {count}");
+        exception(py, Error::config("index_out_of_range", "index", detail))
+    })
+}
+
+#[pymethods]
+impl LiveTranscript {
+    #[new]
+    #[pyo3(signature = (messages, counter, tools, format))]
+    fn new(
+        py: Python<'_>,
+        messages: &Bound<'_, PyAny>,
+        counter: Bound<'_, TokenCounter>,
+        tools: Option<&Bound<'_, PyAny>>,
+        format: &str,
+    ) -> PyResult<Self> {
+        let dialect = dialect(format).map_err(|error| exception(py, error))?;
+        let tools = Arc::from(read_all_tools(tools)?);
+        let live = guard(py, || {
+            let live = Live::new(dialect, tools, &*counter.get().counter, &mut || true);
+            live.map_err(|error| exception(py, error))
+        })?;
+        let state = Mutex::new(State { live, messages: Vec::new() });
+        let made = LiveTranscript { counter: counter.unbind(), state, user: AtomicU64::new(0) };
+        made.extend(py, messages)?;
+        Ok(made)
+    }
+
+    /// Appends a message.
+    fn append(&self, py: Python<'_>, message: Bound<'_, PyAny>) -> PyResult<()> {
+        self.with(py, |state, counter| state.extend(py, counter, std::iter::once(Ok(message))))
+    }
+
+    /// Appends messages; all or none.
+    fn extend(&self, py: Python<'_>, messages: &Bound<'_, PyAny>) -> PyResult<()> {
+        if messages.is_instance_of::<PyBytes>() {
+            let error =
+                Error::message("not_a_list", "", "messages must be an iterable of objects, not bytes");
+            return Err(exception(py, error));
+        }
+        // Before the state is taken: an iterator runs code of the caller.
+        let messages: Vec<Bound<'_, PyAny>> = messages.try_iter()?.collect::<PyResult<_>>()?;
+        self.with(py, |state, counter| state.extend(py, counter, messages.into_iter().map(Ok)))
+    }
+
+    /// Plans. See `foldline.Transcript`.
+    #[allow(clippy::too_many_arguments)]
+    fn make_plan<'py>(
+        &self,
+        py: Python<'py>,
+        kind: &str,
+        amount: f64,
+        of: &str,
+        summary_tokens: u64,
+        window: Option<u64>,
+        min_gain_tokens: u64,
+        thinking: &str,
+        pins: Vec<usize>,
+        importance: Vec<(usize, f64)>,
+        summaries: Vec<usize>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let wanted = Wanted::new(
+            py,
+            kind,
+            amount,
+            of,
+            summary_tokens,
+            window,
+            min_gain_tokens,
+            thinking,
+            pins,
+            importance,
+            summaries,
+        )?;
+        let outcome = self.with(py, |state, counter| {
+            let bytes = state.live.newest_bytes();
+            run(py, bytes, |go_on| state.live.plan(&wanted.pins, wanted.request, counter, go_on))
+        })?;
+        answer(py, outcome)
+    }
+
+    /// The first message of a list that is not the same here; `None` where all are.
+    fn check(&self, py: Python<'_>, messages: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+        self.with(py, |state, _| difference(py, &state.live, messages))
+    }
+
+    /// Becomes the list; gives the first message that was not the same.
+    fn sync(&self, py: Python<'_>, messages: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+        self.with(py, |state, counter| state.sync(py, counter, messages))
+    }
+
+    /// Folds as a plan says.
+    #[pyo3(signature = (plan, summary = None, *, model = None))]
+    fn fold<'py>(
+        &self,
+        py: Python<'py>,
+        plan: &Bound<'py, Plan>,
+        summary: Option<Text>,
+        model: Option<Text>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        self.with(py, |state, counter| state.fold(py, counter, plan.get(), summary, model))
+    }
+
+    /// Pins a message.
+    fn pin(&self, py: Python<'_>, index: isize) -> PyResult<()> {
+        self.mark(py, index, |marks, i, count| marks.set_pin(i, true, count))
+    }
+
+    /// Takes back `pin`.
+    fn unpin(&self, py: Python<'_>, index: isize) -> PyResult<()> {
+        self.mark(py, index, |marks, i, count| marks.set_pin(i, false, count))
+    }
+
+    /// Whether a message is pinned, by itself or by its importance.
+    fn is_pinned(&self, py: Python<'_>, index: isize) -> PyResult<bool> {
+        self.with(py, |state, _| Ok(state.live.marks().is_pinned(place(py, index, state.live.len())?)))
+    }
+
+    /// Says how important a message is.
+    fn set_importance(&self, py: Python<'_>, index: isize, importance: f64) -> PyResult<()> {
+        self.mark(py, index, |marks, i, count| marks.set_importance(i, importance, count))
+    }
+
+    /// The importance of a message; 0 is neutral.
+    fn importance(&self, py: Python<'_>, index: isize) -> PyResult<f64> {
+        self.with(py, |state, _| Ok(state.live.marks().importance(place(py, index, state.live.len())?)))
+    }
+
+    /// Says where a message comes from.
+    fn set_origin(&self, py: Python<'_>, index: isize, origin: &str) -> PyResult<()> {
+        let origin = Origin::from_name(origin).map_err(|error| exception(py, error))?;
+        self.mark(py, index, |marks, i, count| marks.set_origin(i, origin, count))
+    }
+
+    /// Where a message comes from.
+    fn origin(&self, py: Python<'_>, index: isize) -> PyResult<&'static str> {
+        self.with(py, |state, _| Ok(state.live.marks().origin(place(py, index, state.live.len())?).name()))
+    }
+
+    /// Whether all messages and the overhead have at most so many tokens.
+    fn fits(&self, py: Python<'_>, limit: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let limit = limit_of(limit)?;
+        self.with(py, |state, _| Ok(state.live.total() <= limit))
+    }
+
+    /// The caller's own messages.
+    #[getter]
+    fn messages<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.with(py, |state, _| PyList::new(py, &state.messages))
+    }
+
+    /// The dialect of the messages.
+    #[getter]
+    fn format(&self, py: Python<'_>) -> PyResult<&'static str> {
+        self.with(py, |state, _| Ok(state.live.format().name()))
+    }
+
+    /// All messages and the overhead.
+    #[getter]
+    fn total_tokens(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |state, _| Ok(state.live.total()))
+    }
+
+    /// Tokens that are added once a request.
+    #[getter]
+    fn overhead(&self, py: Python<'_>) -> PyResult<u32> {
+        self.with(py, |state, _| Ok(state.live.counts().overhead))
+    }
+
+    /// How far the counts can be trusted.
+    #[getter]
+    fn kind(&self, py: Python<'_>) -> PyResult<&'static str> {
+        self.with(py, |state, _| Ok(state.live.counts().kind.name()))
+    }
+
+    /// Tokens of each message; uint32 of shape (messages,), read-only.
+    #[getter]
+    fn per_message<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        self.with(py, |state, _| per_message(py, &state.live))
+    }
+
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.with(py, |state, _| Ok(state.live.len()))
+    }
+}
+
+impl LiveTranscript {
+    fn mark(
+        &self,
+        py: Python<'_>,
+        index: isize,
+        change: impl FnOnce(&mut Marks, usize, usize) -> Result<usize>,
+    ) -> PyResult<()> {
+        self.with(py, |state, _| {
+            let at = place(py, index, state.live.len())?;
+            let marked = state.live.mark(|marks, count| change(marks, at, count));
+            marked.map_err(|error| exception(py, error))
+        })
+    }
+}
+
+#[pymethods]
+impl LiveSnapshot {
+    #[new]
+    fn new(py: Python<'_>, transcript: &Bound<'_, LiveTranscript>) -> PyResult<Self> {
+        let transcript = transcript.get();
+        let state = transcript.with(py, |state, _| Ok(state.copy(py)))?;
+        Ok(LiveSnapshot { counter: transcript.counter.clone_ref(py), state })
+    }
+
+    /// Plans. See `foldline.Transcript`.
+    #[allow(clippy::too_many_arguments)]
+    fn make_plan<'py>(
+        &self,
+        py: Python<'py>,
+        kind: &str,
+        amount: f64,
+        of: &str,
+        summary_tokens: u64,
+        window: Option<u64>,
+        min_gain_tokens: u64,
+        thinking: &str,
+        pins: Vec<usize>,
+        importance: Vec<(usize, f64)>,
+        summaries: Vec<usize>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let wanted = Wanted::new(
+            py,
+            kind,
+            amount,
+            of,
+            summary_tokens,
+            window,
+            min_gain_tokens,
+            thinking,
+            pins,
+            importance,
+            summaries,
+        )?;
+        let counter = &*self.counter.get().counter;
+        let live = &self.state.live;
+        let plan = |go_on: crate::count::counter::GoOn<'_>| {
+            live.plan_settled(&wanted.pins, wanted.request, counter, go_on)
+        };
+        answer(py, run(py, live.newest_bytes(), plan)?)
+    }
+
+    /// The first message of a list that is not the same here; `None` where all are.
+    fn check(&self, py: Python<'_>, messages: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+        difference(py, &self.state.live, messages)
+    }
+
+    /// Whether a message is pinned, by itself or by its importance.
+    fn is_pinned(&self, py: Python<'_>, index: isize) -> PyResult<bool> {
+        Ok(self.state.live.marks().is_pinned(place(py, index, self.state.live.len())?))
+    }
+
+    /// The importance of a message; 0 is neutral.
+    fn importance(&self, py: Python<'_>, index: isize) -> PyResult<f64> {
+        Ok(self.state.live.marks().importance(place(py, index, self.state.live.len())?))
+    }
+
+    /// Where a message comes from.
+    fn origin(&self, py: Python<'_>, index: isize) -> PyResult<&'static str> {
+        Ok(self.state.live.marks().origin(place(py, index, self.state.live.len())?).name())
+    }
+
+    /// Whether all messages and the overhead have at most so many tokens.
+    fn fits(&self, limit: &Bound<'_, PyAny>) -> PyResult<bool> {
+        Ok(self.state.live.total() <= limit_of(limit)?)
+    }
+
+    /// The caller's own messages.
+    #[getter]
+    fn messages<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, &self.state.messages)
+    }
+
+    /// The dialect of the messages.
+    #[getter]
+    fn format(&self) -> &'static str {
+        self.state.live.format().name()
+    }
+
+    /// All messages and the overhead.
+    #[getter]
+    fn total_tokens(&self) -> u64 {
+        self.state.live.total()
+    }
+
+    /// Tokens that are added once a request.
+    #[getter]
+    fn overhead(&self) -> u32 {
+        self.state.live.counts().overhead
+    }
+
+    /// How far the counts can be trusted.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.state.live.counts().kind.name()
+    }
+
+    /// Tokens of each message; uint32 of shape (messages,), read-only.
+    #[getter]
+    fn per_message<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u32>>> {
+        per_message(py, &self.state.live)
+    }
+
+    fn __len__(&self) -> usize {
+        self.state.live.len()
+    }
+}
