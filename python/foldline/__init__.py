@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         validate,
     )
     from foldline.reading import read
+    from foldline.repairing import Repair, RepairAction, repair
     from foldline.typing import Problem, StoredTranscript
     from foldline.usage import ContextUsage, TokenBudget
 
@@ -51,6 +52,8 @@ __all__ = [
     "KeepTurns",
     "Plan",
     "Problem",
+    "Repair",
+    "RepairAction",
     "StoredTranscript",
     "TokenBudget",
     "TokenCounter",
@@ -64,6 +67,7 @@ __all__ = [
     "models",
     "plan",
     "read",
+    "repair",
     "summarizers",
     "tokenizer_json",
     "validate",
@@ -88,6 +92,7 @@ _LATER = {
         "validate",
     ),
     "reading": ("read",),
+    "repairing": ("Repair", "RepairAction", "repair"),
     "summarizers": (),
     "typing": ("Problem", "StoredTranscript"),
     "usage": ("ContextUsage", "TokenBudget"),

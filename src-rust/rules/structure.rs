@@ -2,6 +2,7 @@
 
 use super::pairing::{Pairing, pair};
 use super::pins::{Pins, collect_pins};
+use super::roles::is_filler;
 use crate::error::{Error, Result};
 use crate::transcript::{Binding, PartKind, Role, Transcript};
 
@@ -149,7 +150,16 @@ pub fn analyze(transcript: &Transcript, pins: &Pins) -> Result<Structure> {
             Error::config("index_out_of_range", "origins", format!("no message {index} among {count}"))
         })? = true;
     }
+    mark_fillers(transcript, &mut is_summary);
     Ok(Structure { pairing, group_of, groups, head, is_result, is_summary, standing, turn_starts, is_legal })
+}
+
+/// What a fold put between messages goes with its summary: alone it is not worth another fold.
+fn mark_fillers(transcript: &Transcript, is_summary: &mut [bool]) {
+    let first = is_summary.iter().position(|&is_summary| is_summary).unwrap_or(is_summary.len());
+    for (i, is_summary) in is_summary.iter_mut().enumerate().skip(first) {
+        *is_summary |= is_filler(transcript, i);
+    }
 }
 
 /// Leading instructions, and what a provider compacted: its summary stands for all before it, and ours behind it.

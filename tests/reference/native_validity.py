@@ -57,7 +57,7 @@ def gemini_problems(turns: Sequence[RawMessage]) -> list[Problem]:
             problems.append((index, "unknown_role"))
         if before is not None and roles[index] == roles[before] == "model":
             problems.append((index, "model_after_model"))
-        if not turns[index]["parts"]:
+        if not turns[index]["parts"] or {} in turns[index]["parts"]:
             problems.append((index, "empty_content"))
         after = index + 1 if index + 1 < len(turns) and roles[index + 1] != "model" else None
         calls = _of(turns[index], "functionCall")

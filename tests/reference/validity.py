@@ -9,7 +9,7 @@ Validators return `(index, code)` pairs, each at most once, in order.
 | `first_not_user` | Anthropic, Gemini: the first message after a leading system text |
 | `result_after_text` | Anthropic: a user message with a result block behind another block |
 | `empty_content` | Anthropic: no content, or an empty text block; a final assistant message may be empty |
-| `empty_content` | Responses, Gemini: a message without content, a turn without parts |
+| `empty_content` | Responses, Gemini: a message without content, a turn without parts, a part without a member |
 | `bad_id` | Responses: a call or output without an id |
 | `bad_id` | Anthropic: an id of a call or result that is not `[a-zA-Z0-9_-]{1,64}` |
 | `duplicate_id` | Anthropic: two calls of one message with the same id |
@@ -17,6 +17,9 @@ Validators return `(index, code)` pairs, each at most once, in order.
 | `unknown_item` | Responses: an item of a type that is not known |
 | `reasoning_without_follower` | Responses: reasoning with no item of the model directly behind it |
 | `model_after_model` | Gemini: a turn of the model directly behind another |
+| `served_result_misplaced` | Anthropic: the result of a server tool in a message that is not the assistant's |
+| `roles_not_alternating` | with `alternate`: the second of two messages of one side |
+| `system_not_first` | with `single_system`: a system message that is not the first of the list |
 """
 
 from __future__ import annotations
@@ -36,7 +39,9 @@ GOOD_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 Problem = tuple[int, str]
 
 
-def validate(messages: Sequence[RawMessage], provider: str) -> list[Problem]:
+def validate(
+    messages: Sequence[RawMessage], provider: str, *, alternate: bool = False, single_system: bool = False
+) -> list[Problem]:
     """The problems of a list of messages for a provider."""
     find = {
         "openai": openai_problems,
@@ -44,7 +49,42 @@ def validate(messages: Sequence[RawMessage], provider: str) -> list[Problem]:
         "anthropic": anthropic_problems,
         "gemini": gemini_problems,
     }[provider]
-    return sorted(set(find(messages)))
+    problems = find(messages)
+    if alternate:
+        problems += alternation_problems(messages, provider)
+    if single_system:
+        late = [index for index, message in enumerate(messages) if index and _is_system(message)]
+        problems += [(index, "system_not_first") for index in late]
+    return sorted(set(problems))
+
+
+def _is_system(message: RawMessage) -> bool:
+    return message.get("type", "message") == "message" and message.get("role") in ("system", "developer")
+
+
+def alternation_problems(messages: Sequence[RawMessage], provider: str) -> list[Problem]:
+    """The user speaks first, then each side in its turn."""
+    turns = [(index, turn) for index, message in enumerate(messages) if (turn := _turn(message, provider))]
+    problems = [(index, "roles_not_alternating") for (_, a), (index, b) in pairwise(turns) if a == b]
+    if provider in ("openai", "responses") and turns and turns[0][1] == "model":
+        problems.append((turns[0][0], "first_not_user"))
+    return problems
+
+
+def _turn(message: RawMessage, provider: str) -> str | None:
+    """Whose turn a message is; none for instructions, and where results have a role of their own for what is called."""
+    role = message.get("role", "user")
+    if provider == "gemini":
+        return None if role == "system" else "model" if role == "model" else "user"
+    if provider == "anthropic":
+        return None if role in ("system", "developer") else "model" if role == "assistant" else "user"
+    if message.get("type", "message") != "message" or role not in ("user", "assistant"):
+        return None
+    if role == "user":
+        return "user"
+    if provider == "openai":
+        return None if message.get("tool_calls") or message.get("function_call") else "model"
+    return "model" if message.get("content") else None
 
 
 def openai_problems(messages: Sequence[RawMessage]) -> list[Problem]:
@@ -120,6 +160,11 @@ def anthropic_problems(messages: Sequence[RawMessage]) -> list[Problem]:
             problems.append((index, "result_without_call"))
         if message["role"] == "user" and _result_after_other(message):
             problems.append((index, "result_after_text"))
+        kinds = [block["type"] for block in _blocks(message)]
+        if message["role"] != "assistant" and any(
+            kind.endswith("_tool_result") and kind != "tool_result" for kind in kinds
+        ):
+            problems.append((index, "served_result_misplaced"))
     return problems
 
 
