@@ -143,7 +143,7 @@ impl<'py> Making<'_, 'py> {
             }
             _ => true,
         });
-        if self.provider == Provider::OpenAiChat && draft.role.is_none() {
+        if self.provider == Provider::OpenAiChat && draft.base.is_some() {
             if calls.is_empty() {
                 if message.contains(intern!(self.py(), "tool_calls"))? {
                     message.del_item("tool_calls")?;
@@ -152,8 +152,9 @@ impl<'py> Making<'_, 'py> {
                 message.set_item("tool_calls", PyList::new(self.py(), calls)?)?;
             }
             // What it says stays as it is where nothing is added to it.
-            if let (Some(base), Some(Block::Unit(from, 0))) = (draft.base, draft.blocks.first())
+            if let (Some(base), Some((Block::Unit(from, 0), rest))) = (draft.base, draft.blocks.split_first())
                 && base == *from
+                && rest.iter().all(|block| matches!(block, Block::Unit(message, 1..) if *message == base))
             {
                 return Ok(());
             }
@@ -341,6 +342,10 @@ impl<'py> Making<'_, 'py> {
         let call = match self.provider {
             Provider::Gemini => gemini("functionCall", "function_call")?.map(|call| (call, "args")),
             Provider::Anthropic if type_is(found, "tool_use") => Some((found.clone(), "input")),
+            Provider::OpenAiChat => match field(found, "function")? {
+                Some(function) => Some((function, "arguments")),
+                None => field(found, "custom")?.map(|custom| (custom, "input")),
+            },
             _ => None,
         };
         if let Some((call, arguments)) = call {
@@ -352,6 +357,17 @@ impl<'py> Making<'_, 'py> {
             pieces.push(Piece::Text(self.joined(" ", said)?));
             return Ok(());
         }
+        let name = match self.provider {
+            Provider::Gemini => match gemini("functionResponse", "function_response")? {
+                Some(response) => field(&response, "name")?,
+                None => None,
+            },
+            _ => field(found, "name")?,
+        };
+        let note = match name.filter(is_text) {
+            Some(name) => self.joined("", vec![self.text(ORPHAN_NOTE), self.text(" "), name])?,
+            None => self.text(ORPHAN_NOTE),
+        };
         let (content, beside) = match self.provider {
             Provider::Gemini => {
                 let response = gemini("functionResponse", "function_response")?;
@@ -364,7 +380,7 @@ impl<'py> Making<'_, 'py> {
             }
             _ => (field(found, "content")?, None),
         };
-        self.add_result(content, pieces)?;
+        self.add_result(note, content, pieces)?;
         if let Some(media) = beside {
             pieces.extend(items(&media)?.into_iter().map(Piece::Block));
         }
@@ -381,8 +397,12 @@ impl<'py> Making<'_, 'py> {
         }
     }
 
-    fn add_result(&self, content: Option<Bound<'py, PyAny>>, pieces: &mut Vec<Piece<'py>>) -> PyResult<()> {
-        let note = self.text(ORPHAN_NOTE);
+    fn add_result(
+        &self,
+        note: Bound<'py, PyAny>,
+        content: Option<Bound<'py, PyAny>>,
+        pieces: &mut Vec<Piece<'py>>,
+    ) -> PyResult<()> {
         let Some(content) = content else {
             pieces.push(Piece::Text(note));
             return Ok(());

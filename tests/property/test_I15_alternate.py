@@ -75,9 +75,7 @@ def test_I15_alternate_seeded() -> None:
 
 def test_I6_fillers_are_not_folded_again() -> None:
     """A fold of what an alternating fold gave folds nothing but a summary and its filler: so it is not done."""
-    messages = [
-        {"role": ("user", "assistant")[i % 2], "content": f"{i} " + "word " * 40} for i in range(9)
-    ]
+    messages = [{"role": ("user", "assistant")[i % 2], "content": f"{i} " + "word " * 40} for i in range(9)]
     plan = fl.plan(messages, fl.KeepMessages(3), counter="chars/4")
     folded = plan.apply(messages, summary=SUMMARY, alternate=True)
     assert [message["role"] for message in folded] == ["user", "assistant", "user", "assistant", "user"]

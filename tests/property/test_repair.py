@@ -34,14 +34,29 @@ POLICIES: Final[tuple[Options, ...]] = tuple(
 UNREPAIRABLE: Final = {"unknown_item"}
 
 #: Fields whose strings say how messages hang together; everything else is text.
-NAMES: Final = frozenset({"role", "type", "id", "call_id", "tool_call_id", "tool_use_id", "status", "signature"})
+NAMES: Final = frozenset(
+    {"role", "type", "id", "call_id", "tool_call_id", "tool_use_id", "status", "signature", "thoughtSignature"}
+)
 
 #: What a repair removes.
 REMOVED: Final = frozenset(
     {"call_removed", "duplicate_removed", "empty_removed", "orphan_removed", "reasoning_removed"}
 )
 
-BREAKS: Final = ("drop", "swap", "double", "move", "blank", "rename", "unblock", "reblock", "role", "system", "prefix", "hollow")
+BREAKS: Final = (
+    "drop",
+    "swap",
+    "double",
+    "move",
+    "blank",
+    "rename",
+    "unblock",
+    "reblock",
+    "role",
+    "system",
+    "prefix",
+    "hollow",
+)
 
 
 def break_list(messages: list[Any], how: str, a: int, b: int) -> list[Any]:

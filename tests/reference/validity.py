@@ -17,6 +17,7 @@ Validators return `(index, code)` pairs, each at most once, in order.
 | `unknown_item` | Responses: an item of a type that is not known |
 | `reasoning_without_follower` | Responses: reasoning with no item of the model directly behind it |
 | `model_after_model` | Gemini: a turn of the model directly behind another |
+| `call_misplaced` | OpenAI Chat, Anthropic, Gemini: a call in a message that is not the model's |
 | `served_result_misplaced` | Anthropic: the result of a server tool in a message that is not the assistant's |
 | `roles_not_alternating` | with `alternate`: the second of two messages of one side |
 | `system_not_first` | with `single_system`: a system message that is not the first of the list |
@@ -53,13 +54,14 @@ def validate(
     if alternate:
         problems += alternation_problems(messages, provider)
     if single_system:
-        late = [index for index, message in enumerate(messages) if index and _is_system(message)]
+        late = [index for index, message in enumerate(messages) if index and _is_system(message, provider)]
         problems += [(index, "system_not_first") for index in late]
     return sorted(set(problems))
 
 
-def _is_system(message: RawMessage) -> bool:
-    return message.get("type", "message") == "message" and message.get("role") in ("system", "developer")
+def _is_system(message: RawMessage, provider: str) -> bool:
+    names = ("system",) if provider == "gemini" else ("system", "developer")
+    return message.get("type", "message") == "message" and message.get("role") in names
 
 
 def alternation_problems(messages: Sequence[RawMessage], provider: str) -> list[Problem]:
@@ -84,7 +86,7 @@ def _turn(message: RawMessage, provider: str) -> str | None:
         return "user"
     if provider == "openai":
         return None if message.get("tool_calls") or message.get("function_call") else "model"
-    return "model" if message.get("content") else None
+    return None if message.get("content") in (None, []) else "model"
 
 
 def openai_problems(messages: Sequence[RawMessage]) -> list[Problem]:
@@ -98,6 +100,8 @@ def openai_problems(messages: Sequence[RawMessage]) -> list[Problem]:
             problems.append((index, "call_unanswered"))
         if message["role"] not in OPENAI_ROLES:
             problems.append((index, "unknown_role"))
+        if calls and message["role"] != "assistant":
+            problems.append((index, "call_misplaced"))
         if message["role"] == "tool" and not _answers_its_run(messages, index):
             problems.append((index, "result_without_call"))
     return problems
@@ -137,7 +141,8 @@ def _ids(message: RawMessage, kind: str, key: str) -> list[Any]:
 def anthropic_problems(messages: Sequence[RawMessage]) -> list[Problem]:
     """Each call has exactly one result in the next message, results come first, no content is empty."""
     problems: list[Problem] = []
-    first = 1 if messages and messages[0]["role"] == "system" else 0
+    leading = (index for index, each in enumerate(messages) if each["role"] not in ("system", "developer"))
+    first = next(leading, len(messages))
     if len(messages) > first and messages[first]["role"] != "user":
         problems.append((first, "first_not_user"))
     for index in range(first, len(messages)):
@@ -152,6 +157,8 @@ def anthropic_problems(messages: Sequence[RawMessage]) -> list[Problem]:
             problems.append((index, "empty_content"))
         if not all(isinstance(each, str) and GOOD_ID.fullmatch(each) for each in calls + results):
             problems.append((index, "bad_id"))
+        if calls and message["role"] != "assistant":
+            problems.append((index, "call_misplaced"))
         if len(set(calls)) < len(calls):
             problems.append((index, "duplicate_id"))
         if any(call not in _results_of_user(after) for call in calls):

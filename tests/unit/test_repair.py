@@ -150,7 +150,11 @@ def test_an_orphan_becomes_text_in_its_place() -> None:
 
 
 def test_ids_are_rewritten_on_both_sides() -> None:
-    messages = [user("u"), said([use("a b"), use("c"), use("c")]), user([result("a b"), result("c", "1"), result("c", "2")])]
+    messages = [
+        user("u"),
+        said([use("a b"), use("c"), use("c")]),
+        user([result("a b"), result("c", "1"), result("c", "2")]),
+    ]
     new, actions = repair(messages, "anthropic")
     assert [block["id"] for block in new[1]["content"]] == ["a_b", "c", "c_2"]
     assert [block["tool_use_id"] for block in new[2]["content"]] == ["a_b", "c", "c_2"]
@@ -193,7 +197,11 @@ def response(name: str, value: Any, **more: Any) -> dict[str, Any]:
 
 
 def test_as_many_responses_as_calls() -> None:
-    messages = [turn("user", {"text": "u"}), turn("model", call("f"), call("g", id="1")), turn("user", response("f", {}))]
+    messages = [
+        turn("user", {"text": "u"}),
+        turn("model", call("f"), call("g", id="1")),
+        turn("user", response("f", {})),
+    ]
     new, actions = repair(messages, "gemini")
     answer = {"functionResponse": {"id": "1", "name": "g", "response": {"error": INTERRUPTED}}}
     assert new[2] == turn("user", response("f", {}), answer)
@@ -205,7 +213,7 @@ def test_media_of_a_response_stay_beside_its_text() -> None:
     picture = {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}
     messages = [turn("user", response("f", {"result": "lost"}, parts=[picture]), {"text": "and"})]
     new, _ = repair(messages, "gemini")
-    assert new == [turn("user", {"text": f"{ORPHAN}\nlost"}, picture, {"text": "and"})]
+    assert new == [turn("user", {"text": f"{ORPHAN} f\nlost"}, picture, {"text": "and"})]
 
 
 def test_two_turns_of_the_model_become_one() -> None:
@@ -216,7 +224,10 @@ def test_two_turns_of_the_model_become_one() -> None:
 
 
 def test_a_part_without_a_member_goes() -> None:
-    assert repair([turn("user", {"text": "u"}, {})], "gemini") == ([turn("user", {"text": "u"})], [(0, "empty_removed")])
+    assert repair([turn("user", {"text": "u"}, {})], "gemini") == (
+        [turn("user", {"text": "u"})],
+        [(0, "empty_removed")],
+    )
 
 
 # --- Responses --------------------------------------------------------------------------------------------------

@@ -66,15 +66,19 @@ fn set_blocks(task: &Task<'_>, i: usize, role: Role, draft: &mut Draft, sketch: 
         sketch.actions.push(EMPTY_REMOVED.at(i));
         return false;
     }
-    if matches!(task.provider, Provider::OpenAiChat | Provider::OpenAiResponses) {
+    if task.provider == Provider::OpenAiResponses {
         return true;
     }
     let units = units(task.transcript, task.provider, i, task.shapes[i]);
     let before = sketch.actions.len();
     let mut blocks = Vec::with_capacity(parts.len());
+    let is_chat = task.provider == Provider::OpenAiChat;
+    if is_chat {
+        blocks.push(Block::Unit(i, 0));
+    }
     let mut previous = None;
     for (part, &unit) in parts.iter().zip(&units) {
-        if previous.replace(unit) == Some(unit) {
+        if previous.replace(unit) == Some(unit) || (is_chat && unit == 0) {
             continue;
         }
         if is_empty(task.transcript, task.provider, part) {

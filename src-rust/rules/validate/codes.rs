@@ -15,6 +15,7 @@ macro_rules! codes {
 
 codes! {
     BAD_ID = "bad_id",
+    CALL_MISPLACED = "call_misplaced",
     CALL_UNANSWERED = "call_unanswered",
     DUPLICATE_ID = "duplicate_id",
     EMPTY_CONTENT = "empty_content",

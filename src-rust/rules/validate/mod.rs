@@ -15,7 +15,7 @@ pub use codes::CODES;
 pub(super) use gemini::{is_empty as is_empty_gemini_part, matching as gemini_matching};
 
 use crate::error::{Error, Result};
-use crate::transcript::{Framing, Role, Transcript};
+use crate::transcript::{Framing, Part, PartKind, Role, Transcript};
 
 /// A provider's API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,10 +111,23 @@ pub fn validate(transcript: &Transcript, provider: Provider, strict: Strict) -> 
         Provider::Anthropic => anthropic::problems(transcript),
         Provider::Gemini => gemini::problems(transcript),
     };
+    if provider != Provider::OpenAiResponses {
+        problems.extend(misplaced_calls(transcript, head_of(transcript, provider)));
+    }
     if strict.partial && provider == Provider::OpenAiResponses {
         problems.retain(|problem| problem.code != codes::RESULT_WITHOUT_CALL.0);
     }
     strict::problems(transcript, strict, &mut problems);
     problems.sort_by_key(|problem| problem.index);
     problems
+}
+
+/// Calls in messages that are not the model's. In Responses a call is an item of its own.
+fn misplaced_calls(transcript: &Transcript, head: usize) -> impl Iterator<Item = Problem> + '_ {
+    let is_call = |part: &Part| part.kind == PartKind::ToolCall && !part.is_unchecked;
+    let is_misplaced = move |&i: &usize| {
+        transcript.messages[i].role != Role::Assistant && transcript.parts_of(i).iter().any(is_call)
+    };
+    let detail = "a call stands in a message of the model";
+    (head..transcript.len()).filter(is_misplaced).map(move |i| Problem::new(i, codes::CALL_MISPLACED, detail))
 }
