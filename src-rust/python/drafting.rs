@@ -4,10 +4,11 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
+use super::answering::answer;
 use super::gate::exception;
 use super::node::PyNode;
 use crate::node::{Key, Kind, Node, changed};
-use crate::rules::repair::{Block, CALL_NOTE, Draft, INTERRUPTED, ORPHAN_NOTE, Shape};
+use crate::rules::repair::{Block, CALL_NOTE, Draft, ORPHAN_NOTE, Shape};
 use crate::rules::validate::Provider;
 use crate::transcript::Role;
 
@@ -26,7 +27,7 @@ fn content_field(message: &Bound<'_, PyAny>, provider: Provider) -> &'static str
 }
 
 /// A field of a dict; `None` where there is none, or null.
-fn field<'py>(holder: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+pub(super) fn field<'py>(holder: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
     let Ok(dict) = holder.cast::<PyDict>() else { return Ok(None) };
     Ok(dict.get_item(name)?.filter(|value| !value.is_none()))
 }
@@ -35,7 +36,7 @@ fn is_list(value: &Bound<'_, PyAny>) -> bool {
     PyNode(value.clone()).kind() == Kind::Array
 }
 
-fn is_text(value: &Bound<'_, PyAny>) -> bool {
+pub(super) fn is_text(value: &Bound<'_, PyAny>) -> bool {
     value.is_instance_of::<PyString>()
 }
 
@@ -43,7 +44,7 @@ fn items<'py>(list: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     (0..PyNode(list.clone()).len()).map(|i| item(list, i)).collect()
 }
 
-fn type_is(holder: &Bound<'_, PyAny>, name: &str) -> bool {
+pub(super) fn type_is(holder: &Bound<'_, PyAny>, name: &str) -> bool {
     PyNode(holder.clone()).text_is(Key::TYPE, name)
 }
 
@@ -76,11 +77,16 @@ pub(super) fn built<'py>(
     let making = Making { list, provider };
     match (provider, draft.blocks.as_slice()) {
         (Provider::OpenAiChat | Provider::OpenAiResponses, [Block::Answer(message, unit)]) => {
-            making.answer(*message, *unit)
+            answer(&making.block(*message, *unit)?, provider)
         }
         (Provider::OpenAiResponses, [Block::WithId(message, _, id)]) => {
             let copy = making.message(*message)?.cast::<PyDict>()?.copy()?;
             copy.set_item("call_id", id)?;
+            Ok(copy.into_any())
+        }
+        (Provider::OpenAiChat, [Block::WithId(message, _, id)]) => {
+            let copy = making.message(*message)?.cast::<PyDict>()?.copy()?;
+            copy.set_item("tool_call_id", id)?;
             Ok(copy.into_any())
         }
         _ => making.assembled(draft),
@@ -264,7 +270,7 @@ impl<'py> Making<'_, 'py> {
                 self.add_as_text(&found, pieces)
             }
             Block::Answer(i, unit) => {
-                pieces.push(Piece::Block(self.answer(*i, *unit)?));
+                pieces.push(Piece::Block(answer(&self.block(*i, *unit)?, self.provider)?));
                 Ok(())
             }
             Block::Note(text) => {
@@ -454,82 +460,5 @@ impl<'py> Making<'_, 'py> {
         picture.set_item("type", "input_image")?;
         picture.set_item("image_url", url)?;
         Ok(Some(picture.into_any()))
-    }
-
-    /// A result for a call that has none: a message, or a block of one.
-    fn answer(&self, i: usize, unit: usize) -> PyResult<Bound<'py, PyAny>> {
-        let call = self.block(i, unit)?;
-        let answer = PyDict::new(self.py());
-        let copy_text = |from: &Bound<'py, PyAny>, key: &str, to: &str| -> PyResult<bool> {
-            let found = field(from, key)?.filter(is_text);
-            found.map_or(Ok(false), |value| answer.set_item(to, value).map(|()| true))
-        };
-        match self.provider {
-            Provider::OpenAiChat => {
-                answer.set_item("role", "tool")?;
-                if !copy_text(&call, "id", "tool_call_id")?
-                    && let Some(function) = field(&call, "function")?
-                {
-                    copy_text(&function, "name", "name")?;
-                }
-                answer.set_item("content", INTERRUPTED)?;
-            }
-            Provider::Anthropic => {
-                answer.set_item("type", "tool_result")?;
-                copy_text(&call, "id", "tool_use_id")?;
-                answer.set_item("content", INTERRUPTED)?;
-                answer.set_item("is_error", true)?;
-            }
-            Provider::Gemini => {
-                let camel = field(&call, "functionCall")?;
-                let name = if camel.is_some() { "functionResponse" } else { "function_response" };
-                let response = PyDict::new(self.py());
-                response.set_item("error", INTERRUPTED)?;
-                if let Some(call) = camel.or(field(&call, "function_call")?) {
-                    copy_text(&call, "id", "id")?;
-                    copy_text(&call, "name", "name")?;
-                }
-                answer.set_item("response", response)?;
-                let part = PyDict::new(self.py());
-                part.set_item(name, answer)?;
-                return Ok(part.into_any());
-            }
-            Provider::OpenAiResponses => self.fill_output(&call, &answer)?,
-        }
-        Ok(answer.into_any())
-    }
-
-    /// The output of a call that has none, of the type that belongs to the call's.
-    fn fill_output(&self, call: &Bound<'py, PyAny>, answer: &Bound<'py, PyDict>) -> PyResult<()> {
-        let outputs = [
-            ("custom_tool_call", "custom_tool_call_output"),
-            ("local_shell_call", "local_shell_call_output"),
-            ("shell_call", "shell_call_output"),
-            ("apply_patch_call", "apply_patch_call_output"),
-            ("tool_search_call", "tool_search_output"),
-        ];
-        let found = outputs.iter().find(|(name, _)| type_is(call, name));
-        let output = found.map_or("function_call_output", |(_, output)| output);
-        answer.set_item("type", output)?;
-        let id = field(call, "call_id")?;
-        if let Some(id) = if id.is_some() { id } else { field(call, "id")? } {
-            answer.set_item("call_id", id)?;
-        }
-        match output {
-            "shell_call_output" => {
-                let outcome = PyDict::new(self.py());
-                outcome.set_item("type", "exit")?;
-                outcome.set_item("exit_code", 1)?;
-                let chunk = PyDict::new(self.py());
-                chunk.set_item("stdout", "")?;
-                chunk.set_item("stderr", INTERRUPTED)?;
-                chunk.set_item("outcome", outcome)?;
-                return answer.set_item("output", PyList::new(self.py(), [chunk])?);
-            }
-            "tool_search_output" => return answer.set_item("tools", PyList::empty(self.py())),
-            "apply_patch_call_output" => answer.set_item("status", "failed")?,
-            _ => {}
-        }
-        answer.set_item("output", INTERRUPTED)
     }
 }

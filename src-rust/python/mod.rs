@@ -3,6 +3,7 @@
 //! `gate` holds the one way in and out (GIL release, interrupts, errors, panics), `node` lets format readers read
 //! Python objects, and there is one file an operation.
 
+mod answering;
 mod arrow;
 mod counting;
 mod drafting;

@@ -96,6 +96,16 @@ def test_a_late_result_moves_to_its_call() -> None:
     assert actions == [(2, "result_moved")]
 
 
+def test_results_without_ids_get_those_of_the_calls_before_them() -> None:
+    nameless = [{"role": "tool", "content": each} for each in ("1", "2")]
+    messages = [chat_calls("a", "b"), *nameless, chat_calls("c"), *nameless]
+    new, actions = repair(messages, "openai")
+    assert new[:3] == [messages[0], {**nameless[0], "tool_call_id": "a"}, {**nameless[1], "tool_call_id": "b"}]
+    assert new[3:] == [messages[3], tool("c", INTERRUPTED), *(user(f"{ORPHAN}\n{each}") for each in ("1", "2"))]
+    assert actions[:2] == [(1, "id_added"), (2, "id_added")]
+    assert "tool_call_id" not in nameless[0]
+
+
 def test_a_second_result_goes_only_where_it_says_the_same() -> None:
     messages = [chat_calls("a"), tool("a"), tool("a"), tool("a", "43")]
     new, actions = repair(messages, "openai")

@@ -41,6 +41,7 @@ actions! {
     DUPLICATE_REMOVED = "duplicate_removed", "a result that says again what the call's result says was removed";
     EMPTY_REMOVED = "empty_removed", "an empty message or an empty part was removed";
     FIRST_USER_ADDED = "first_user_added", "a message of the user was added in front";
+    ID_ADDED = "id_added", "a result without an id got the id of the call that it stands behind";
     ID_REWRITTEN = "id_rewritten", "a call and its result got another id";
     MERGED = "merged", "the message was joined with its neighbour of the same side";
     ORPHAN_AS_TEXT = "orphan_as_text", "a result without a call became text of the user";

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::actions::{
-    CALL_ANSWERED, CALL_REMOVED, DUPLICATE_REMOVED, ORPHAN_AS_TEXT, ORPHAN_REMOVED, RESULT_MOVED,
+    CALL_ANSWERED, CALL_REMOVED, DUPLICATE_REMOVED, ID_ADDED, ORPHAN_AS_TEXT, ORPHAN_REMOVED, RESULT_MOVED,
 };
 use super::draft::{Block, Draft, Sketch, by_key, checked, repeats, units};
 use super::{OpenCalls, Orphans, Task};
@@ -30,6 +30,8 @@ struct Answers {
     call_of: HashMap<usize, usize>,
     /// Results that do not stand directly behind their calls.
     moved: HashSet<usize>,
+    /// Results without an id that stand where only one call's result can, with the key of that call.
+    named: HashMap<usize, u32>,
     /// Results of calls with that key, ascending.
     answered: HashMap<u32, Vec<usize>>,
 }
@@ -41,6 +43,7 @@ impl Answers {
             result_of: HashMap::new(),
             call_of: HashMap::new(),
             moved: HashSet::new(),
+            named: HashMap::new(),
             answered: HashMap::new(),
         }
     }
@@ -55,19 +58,41 @@ impl Answers {
         let transcript = task.transcript;
         let mut answers = Answers::new(pair(transcript));
         let mut waiting: Vec<usize> = Vec::new();
+        let mut nameless: Vec<usize> = Vec::new();
         for i in 0..transcript.len() {
             if !is_result(task, i) {
+                answers.name(task, &waiting, &mut nameless);
                 waiting = checked(transcript, i, PartKind::ToolCall).collect();
                 continue;
             }
             for result in checked(transcript, i, PartKind::ToolResult) {
                 if let Some(at) = answering(task, &waiting, &transcript.parts[result]) {
                     answers.bind(waiting.remove(at), result);
+                } else if transcript.parts[result].key.is_none() {
+                    nameless.push(result);
                 }
             }
         }
+        answers.name(task, &waiting, &mut nameless);
         answers.bind_the_rest(task);
         answers
+    }
+
+    /// Results without an id behind as many calls that wait are theirs, in order.
+    fn name(&mut self, task: &Task<'_>, waiting: &[usize], nameless: &mut Vec<usize>) {
+        let parts = &task.transcript.parts;
+        let results = std::mem::take(nameless);
+        if results.len() != waiting.len() {
+            return;
+        }
+        let name = |at: usize| parts[at].name.as_ref().map(|span| task.transcript.str(span));
+        for (&call, result) in waiting.iter().zip(results) {
+            let fits = name(result).is_none_or(|own| name(call) == Some(own));
+            if let Some(key) = parts[call].key.filter(|_| fits) {
+                self.bind(call, result);
+                self.named.insert(result, key);
+            }
+        }
     }
 
     fn of_responses(task: &Task<'_>) -> Self {
@@ -145,7 +170,12 @@ fn chat(task: &Task<'_>, answers: &Answers) -> Sketch {
         results.sort_unstable();
         for result in results {
             let message = answers.pairing.message_of[result] as usize;
-            sketch.drafts.push(Draft::whole(message));
+            let mut draft = Draft::whole(message);
+            if let Some(&key) = answers.named.get(&result) {
+                draft.blocks = vec![Block::WithId(message, 0, transcript.key_text(key).to_owned())];
+                sketch.actions.push(ID_ADDED.at(message));
+            }
+            sketch.drafts.push(draft);
             if answers.moved.contains(&result) {
                 sketch.actions.push(RESULT_MOVED.at(message));
             }
