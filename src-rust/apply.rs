@@ -5,6 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::plan::{Plan, Source, plan_mismatch, replacements};
+use crate::rules::roles::{Side, fillers, has_fillers, side};
 use crate::transcript::{Slot, TextHash, Transcript, Wrapping};
 
 /// One place of the folded list.
@@ -16,6 +17,8 @@ pub enum Step {
     Edit(usize),
     /// The summary.
     Summary,
+    /// What this side says between two messages of the other.
+    Filler(Side),
 }
 
 /// A changed result: where it stands in its message and what stands there now.
@@ -31,9 +34,11 @@ pub struct Change {
     pub content: String,
 }
 
-/// The new list, place by place. The summary stands directly behind the head.
+/// The new list, place by place. The summary stands directly behind the head. Where messages become neighbours that
+/// their provider does not take so (with `alternate` two of one side, see [`fillers`]), one of the other side is put
+/// between; a list in which nothing is folded stays as it is.
 #[must_use]
-pub fn steps(plan: &Plan) -> Vec<Step> {
+pub fn steps(plan: &Plan, source: &dyn Source, alternate: bool) -> Vec<Step> {
     let mut folded = vec![false; plan.actions.len()];
     plan.folded().for_each(|i| folded[i] = true);
     let mut edited = vec![false; plan.actions.len()];
@@ -47,6 +52,25 @@ pub fn steps(plan: &Plan) -> Vec<Step> {
         if !folded[i] {
             steps.push(if edited[i] { Step::Edit(i) } else { Step::Keep(i) });
         }
+    }
+    if !plan.folds() || !has_fillers(source.at(0).0.framing, alternate) {
+        return steps;
+    }
+    let side_at = |i| {
+        let (transcript, index) = source.at(i);
+        side(transcript, index)
+    };
+    let sides: Vec<Option<Side>> = (0..plan.actions.len()).map(side_at).collect();
+    let places: Vec<Option<usize>> = steps
+        .iter()
+        .map(|step| match step {
+            Step::Keep(i) | Step::Edit(i) => Some(*i),
+            Step::Summary | Step::Filler(_) => None,
+        })
+        .collect();
+    // From the end, so that places stay what they are.
+    for (at, side) in fillers(&sides, &places, alternate).into_iter().rev() {
+        steps.insert(at, Step::Filler(side));
     }
     steps
 }

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         validate,
     )
     from foldline.reading import read
+    from foldline.repairing import Repair, RepairAction, repair
     from foldline.typing import Problem, StoredTranscript
     from foldline.usage import ContextUsage, TokenBudget
 
@@ -68,6 +69,8 @@ __all__ = [
     "KeepTurns",
     "Plan",
     "Problem",
+    "Repair",
+    "RepairAction",
     "StoredTranscript",
     "TokenBudget",
     "TokenCounter",
@@ -84,6 +87,7 @@ __all__ = [
     "plan",
     "plan_batch",
     "read",
+    "repair",
     "summarizers",
     "tokenizer_json",
     "validate",
@@ -111,6 +115,7 @@ _LATER = {
         "validate",
     ),
     "reading": ("read",),
+    "repairing": ("Repair", "RepairAction", "repair"),
     "summarizers": (),
     "typing": ("Problem", "StoredTranscript"),
     "usage": ("ContextUsage", "TokenBudget"),

@@ -13,6 +13,8 @@ from foldline.typing import Conversation, Texts
 __all__ = [
     "AUTO_ERROR_BOUND",
     "PLACEHOLDER",
+    "PROBLEM_CODES",
+    "REPAIR_CODES",
     "SHORTEN_MARKER",
     "SUMMARY_LABEL",
     "Alternative",
@@ -40,6 +42,7 @@ __all__ = [
     "model_unregister",
     "plan",
     "plan_batch",
+    "repair",
     "validate",
 ]
 
@@ -47,6 +50,8 @@ __version__: str
 AUTO_ERROR_BOUND: float
 SUMMARY_LABEL: str
 PLACEHOLDER: str
+PROBLEM_CODES: list[str]
+REPAIR_CODES: list[str]
 SHORTEN_MARKER: str
 
 @final
@@ -130,7 +135,12 @@ class Plan:
     def from_json(cls, text: str) -> Plan: ...
     def to_json(self) -> str: ...
     def apply(
-        self, messages: Sequence[Mapping[str, Any]], summary: str | None = None, *, model: str | None = None
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        summary: str | None = None,
+        *,
+        model: str | None = None,
+        alternate: bool = False,
     ) -> list[Any]: ...
     def chunks(self, max_tokens: int, *, size: Iterable[int] | None = None) -> list[Chunk]: ...
     def explain(self) -> str: ...
@@ -396,8 +406,25 @@ def plan_batch(
     threads: int | None,
     errors: str,
 ) -> BatchPlans: ...
+def repair(
+    messages: Sequence[Mapping[str, Any]],
+    provider: str,
+    *,
+    open_calls: str,
+    orphans: str,
+    alternate: bool,
+    single_system: bool,
+    partial: bool,
+    format: str,
+) -> tuple[list[Any], list[tuple[int, str, str]], list[tuple[int, str, str]]]: ...
 def validate(
-    messages: Sequence[Mapping[str, Any]] | bytes, provider: str, format: str
+    messages: Sequence[Mapping[str, Any]] | bytes,
+    provider: str,
+    *,
+    alternate: bool,
+    single_system: bool,
+    partial: bool,
+    format: str,
 ) -> list[tuple[int, str, str]]: ...
 def analyze(messages: Sequence[Mapping[str, Any]] | bytes, pins: list[int], format: str) -> dict[str, Any]: ...
 def classify(value: object) -> tuple[str, list[str]]: ...

@@ -74,6 +74,7 @@ def compact(
     window: int | None = None,
     reserve: int = 0,
     tools: Messages | None = None,
+    alternate: bool = False,
     format: str = "auto",
     on_failure: Literal["unchanged", "raise"] = "unchanged",
 ) -> FoldResult:
@@ -99,6 +100,7 @@ def compact(
         window: As for `plan`.
         reserve: As for `plan`.
         tools: As for `plan`.
+        alternate: As for `Plan.apply`: no two messages of one side become neighbours, whatever is folded between them.
         format: As for `plan`.
         on_failure: ``"unchanged"`` gives the messages back with a typed error and a warning; ``"raise"`` raises it.
 
@@ -147,7 +149,7 @@ def compact(
     assert isinstance(planned, Plan)  # noqa: S101 - for the type checker: Infeasible is falsy
     try:
         budget = keep.n if isinstance(keep, FitTokens) else None
-        return _fold(messages, planned, writer, counter, summary_tokens, budget, tools)
+        return _fold(messages, planned, writer, counter, summary_tokens, budget, tools, alternate)
     except FoldlineError as failure:
         if on_failure == "raise" and isinstance(failure, SummaryError):
             raise
@@ -182,6 +184,7 @@ def _fold(
     summary_tokens: int,
     budget: int | None,
     tools: Messages | None,
+    alternate: bool,
 ) -> FoldResult:
     completion = None
     if planned.cut:
@@ -199,6 +202,7 @@ def _fold(
         messages,
         completion.text if completion else None,
         model=str(completion.model or "") if completion else "",
+        alternate=alternate,
     )
     tokens_after = counter.count_messages(folded, tools, format=planned.format).total
     if completion and budget is not None and tokens_after > budget:

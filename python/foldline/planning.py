@@ -333,12 +333,25 @@ def _items(mapping: object, field: str) -> list[tuple[int, object]]:
     return [(_whole(index, field), value) for index, value in mapping.items()]
 
 
-def validate(messages: Messages | bytes, provider: str, *, format: str = "auto") -> list[Problem]:
+def validate(
+    messages: Messages | bytes,
+    provider: str,
+    *,
+    alternate: bool = False,
+    single_system: bool = False,
+    partial: bool = False,
+    format: str = "auto",
+) -> list[Problem]:
     """What a provider's API would reject, in the order of the messages; empty where all is well.
 
     Args:
         messages: The messages.
         provider: ``"openai"``, ``"responses"``, ``"anthropic"`` or ``"gemini"``.
+        alternate: User and assistant take turns, the user first, as chat templates of open models want it. Calls,
+            results with a role of their own, reasoning and system messages are passed over.
+        single_system: There is at most one system message, the first.
+        partial: Responses: earlier items are stored at the provider (``previous_response_id``), so that outputs may
+            answer calls that are not in the list.
         format: The dialect, or ``"auto"``.
 
     Raises:
@@ -350,7 +363,9 @@ def validate(messages: Messages | bytes, provider: str, *, format: str = "auto")
         >>> fl.validate([{"role": "tool", "tool_call_id": "a", "content": "42"}], "openai")[0].code
         'result_without_call'
     """
-    found = _core.validate(messages, provider, format)
+    found = _core.validate(
+        messages, provider, alternate=alternate, single_system=single_system, partial=partial, format=format
+    )
     return [Problem(index, code, detail) for index, code, detail in found]
 
 

@@ -188,15 +188,15 @@ impl State {
         let changes = changes(plan, self.live.source()).map_err(|error| exception(py, error))?;
         let summary = summary_text(py, plan, self.live.source(), summary, model)?;
         let before = PyList::new(py, &self.messages)?;
-        let folded = build(py, plan, before.as_any(), &changes, &summary)?;
-        let steps = steps(plan);
+        let steps = steps(plan, self.live.source(), false);
+        let folded = build(py, plan, before.as_any(), &steps, &changes, &summary)?;
         if steps.len() != folded.len() {
             return Err(exception(py, Error::internal("fold_steps", "the fold is not as the plan says")));
         }
         let tokens = &self.live.counts().per_message;
         let known = |step: &Step| match step {
             Step::Keep(i) => Some(tokens[*i]),
-            Step::Edit(_) | Step::Summary => None,
+            Step::Edit(_) | Step::Summary | Step::Filler(_) => None,
         };
         let messages = folded.iter().zip(steps.iter().map(known));
         let mut live = reread(py, &self.live, counter, self.live.listener(), messages)?;
@@ -224,7 +224,9 @@ fn folded_marks(marks: &Marks, steps: &[Step], count: usize) -> Result<Marks> {
     let mut marks = marks.moved(|message| places.get(&message).copied());
     for (at, step) in steps.iter().enumerate() {
         match step {
-            Step::Summary => marks.set_origin(at, Origin::CompactedSynthetic, count).map(drop)?,
+            Step::Summary | Step::Filler(_) => {
+                marks.set_origin(at, Origin::CompactedSynthetic, count).map(drop)?
+            }
             Step::Edit(_) => marks.set_origin(at, Origin::CompactedModified, count).map(drop)?,
             Step::Keep(_) => {}
         }

@@ -3,8 +3,10 @@
 //! `gate` holds the one way in and out (GIL release, interrupts, errors, panics), `node` lets format readers read
 //! Python objects, and there is one file an operation.
 
+mod answering;
 mod arrow;
 mod counting;
+mod drafting;
 mod evidence;
 mod gate;
 mod live;
@@ -14,6 +16,7 @@ mod plan_values;
 mod planning;
 mod plans;
 mod reading;
+mod repair;
 mod rules;
 mod texts;
 mod transcripts;
@@ -27,6 +30,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("SUMMARY_LABEL", crate::transcript::SUMMARY_LABEL)?;
     module.add("PLACEHOLDER", crate::plan::PLACEHOLDER)?;
     module.add("SHORTEN_MARKER", crate::plan::SHORTEN_MARKER)?;
+    module.add("PROBLEM_CODES", crate::rules::validate::CODES.to_vec())?;
+    module.add("REPAIR_CODES", crate::rules::repair::ACTIONS.to_vec())?;
     module.add_class::<counting::TokenCounter>()?;
     module.add_class::<counting::Counts>()?;
     module.add_class::<transcripts::TranscriptCounts>()?;
@@ -50,6 +55,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(reading::classify, module)?)?;
     module.add_function(wrap_pyfunction!(reading::detect_format, module)?)?;
     module.add_function(wrap_pyfunction!(reading::document_range, module)?)?;
+    module.add_function(wrap_pyfunction!(repair::repair, module)?)?;
     module.add_function(wrap_pyfunction!(rules::analyze, module)?)?;
     module.add_function(wrap_pyfunction!(rules::validate, module)?)?;
     Ok(())

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyType};
 
 use super::counting::{Read, TokenCounter, read};
+use super::drafting::item;
 use super::gate::{exception, guard, run};
 use super::node::{PyNode, Text};
 use super::plan_values::{Alternative, CacheEffect, Chunk};
@@ -15,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::formats::{Format, is_thinking_block};
 use crate::node::{Kind, Node};
 use crate::plan::{self as core, Keep, Outcome, PLACEHOLDER, Request, THINKING_BOUND, ThinkingRule, Unit};
+use crate::rules::roles::Side;
 use crate::rules::{Pins, analyze};
 use crate::transcript::{Wrapping, labelled_summary};
 
@@ -257,13 +259,14 @@ impl Plan {
     }
 
     /// The folded list. See `foldline.Plan`.
-    #[pyo3(signature = (messages, summary = None, *, model = None))]
+    #[pyo3(signature = (messages, summary = None, *, model = None, alternate = false))]
     fn apply<'py>(
         &self,
         py: Python<'py>,
         messages: &Bound<'py, PyAny>,
         summary: Option<Text>,
         model: Option<Text>,
+        alternate: bool,
     ) -> PyResult<Bound<'py, PyList>> {
         guard(py, || {
             let Read { transcript, .. } =
@@ -271,7 +274,8 @@ impl Plan {
             check(&self.plan, &transcript).map_err(|error| exception(py, error))?;
             let changes = changes(&self.plan, &transcript).map_err(|error| exception(py, error))?;
             let summary = summary_text(py, &self.plan, &transcript, summary, model)?;
-            build(py, &self.plan, messages, &changes, &summary)
+            let steps = steps(&self.plan, &transcript, alternate);
+            build(py, &self.plan, messages, &steps, &changes, &summary)
         })
     }
 
@@ -481,6 +485,7 @@ pub(super) fn build<'py>(
     py: Python<'py>,
     plan: &core::Plan,
     messages: &Bound<'py, PyAny>,
+    steps: &[Step],
     changes: &[Change],
     summary: &str,
 ) -> PyResult<Bound<'py, PyList>> {
@@ -493,53 +498,50 @@ pub(super) fn build<'py>(
         by_message.entry(change.message).or_default().push(change);
     }
     let folded = PyList::empty(py);
-    for step in steps(plan) {
-        match step {
+    for step in steps {
+        match *step {
             Step::Keep(i) => folded.append(item(messages, i)?)?,
             Step::Edit(i) => {
                 let changes = by_message.get(&i).map_or(&[][..], Vec::as_slice);
                 let is_stripped = plan.stripped.binary_search(&i).is_ok();
                 folded.append(edited(&item(messages, i)?, changes, is_stripped)?)?;
             }
-            Step::Summary => folded.append(summary_message(py, &plan.format, summary)?)?,
+            Step::Summary => folded.append(text_message(py, &plan.format, Side::User, summary)?)?,
+            Step::Filler(side) => folded.append(text_message(py, &plan.format, side, side.filler())?)?,
         }
     }
     Ok(folded)
 }
 
-/// The summary as a message of the user, in the shape of its dialect.
-fn summary_message<'py>(py: Python<'py>, format: &str, summary: &str) -> PyResult<Bound<'py, PyDict>> {
+/// A text as a message of one side, in the shape of its dialect.
+fn text_message<'py>(py: Python<'py>, format: &str, side: Side, text: &str) -> PyResult<Bound<'py, PyDict>> {
     let message = PyDict::new(py);
+    let role = match side {
+        Side::User => "user",
+        Side::Model => "assistant",
+    };
     match Format::from_name(format) {
         // With its type, so that a list of nothing but text is still known for what it is.
         Ok(Format::OpenAiResponses) => {
             message.set_item("type", "message")?;
-            message.set_item("role", "user")?;
+            message.set_item("role", role)?;
             let part = PyDict::new(py);
-            part.set_item("type", "input_text")?;
-            part.set_item("text", summary)?;
+            part.set_item("type", if side == Side::User { "input_text" } else { "output_text" })?;
+            part.set_item("text", text)?;
             message.set_item("content", PyList::new(py, [part])?)?;
         }
         Ok(Format::Gemini) => {
-            message.set_item("role", "user")?;
+            message.set_item("role", if side == Side::User { "user" } else { "model" })?;
             let part = PyDict::new(py);
-            part.set_item("text", summary)?;
+            part.set_item("text", text)?;
             message.set_item("parts", PyList::new(py, [part])?)?;
         }
         _ => {
-            message.set_item("role", "user")?;
-            message.set_item("content", summary)?;
+            message.set_item("role", role)?;
+            message.set_item("content", text)?;
         }
     }
     Ok(message)
-}
-
-/// An item of a list or tuple, by the container's own slots.
-fn item<'py>(items: &Bound<'py, PyAny>, i: usize) -> PyResult<Bound<'py, PyAny>> {
-    match PyNode(items.clone()).item(i) {
-        Some(found) => Ok(found.0),
-        None => Err(exception(items.py(), crate::node::changed())),
-    }
 }
 
 /// What Python's `str.strip` takes for blank.

@@ -6,15 +6,19 @@ use pyo3::types::PyDict;
 use super::counting::read;
 use super::gate::{exception, guard};
 use crate::formats::Format;
-use crate::rules::validate::{Provider, validate as find_problems};
+use crate::rules::validate::{Provider, Strict, validate as find_problems};
 use crate::rules::{Pins, analyze as find_structure};
 
 /// What a provider would reject, as (index, code, detail).
 #[pyfunction]
+#[pyo3(signature = (messages, provider, *, alternate, single_system, partial, format))]
 pub(super) fn validate(
     py: Python<'_>,
     messages: &Bound<'_, PyAny>,
     provider: &str,
+    alternate: bool,
+    single_system: bool,
+    partial: bool,
     format: &str,
 ) -> PyResult<Vec<(usize, &'static str, String)>> {
     guard(py, || {
@@ -22,7 +26,8 @@ pub(super) fn validate(
         // Messages for a provider are in its dialect.
         let format = if format == "auto" { Format::of(provider.framing()).name() } else { format };
         let read = read(messages, format, false).map_err(|error| exception(py, error))?;
-        let problems = find_problems(&read.transcript, provider);
+        let strict = Strict { alternate, single_system, partial };
+        let problems = find_problems(&read.transcript, provider, strict);
         Ok(problems.into_iter().map(|problem| (problem.index, problem.code, problem.detail)).collect())
     })
 }

@@ -7,6 +7,7 @@
 
 use super::pairing::Pairer;
 use super::pins::Pins;
+use super::roles::is_filler;
 use super::structure::{Group, Standing, Structure};
 use crate::error::Result;
 use crate::transcript::{Binding, Framing, Message, PartKind, Role, Transcript};
@@ -21,6 +22,8 @@ const KEPT: u8 = 1 << 2;
 const LABELLED: u8 = 1 << 3;
 /// The caller says that it is a summary.
 const MARKED: u8 = 1 << 4;
+/// What a fold puts between two messages, or reads like it.
+const FILLER: u8 = 1 << 5;
 
 /// A structure that grows. Its arrays hold for all messages once they are [settled](Growing::settle).
 #[derive(Clone, Debug)]
@@ -37,6 +40,8 @@ pub struct Growing {
     last: Option<(Role, Binding)>,
     /// The first compaction outside the head: no cut lies behind it.
     compaction: Option<usize>,
+    /// The first summary among what is settled.
+    summary: Option<usize>,
     /// The first message whose group has changed since all was settled.
     unsettled: usize,
 }
@@ -53,6 +58,7 @@ impl Growing {
             reach: vec![0],
             last: None,
             compaction: None,
+            summary: None,
             unsettled: 0,
         }
     }
@@ -98,8 +104,11 @@ impl Growing {
         let number = self.len();
         self.note_head(message, number);
         let flag = |is: bool, flag: u8| if is { flag } else { 0 };
-        self.flags
-            .push(flag(message.binding == Binding::Turn, TURN) | flag(message.is_labelled_summary, LABELLED));
+        self.flags.push(
+            flag(message.binding == Binding::Turn, TURN)
+                | flag(message.is_labelled_summary, LABELLED)
+                | flag(is_filler(transcript, index), FILLER),
+        );
         self.parent.push(number as u32);
         if message.has_lone_surrogates {
             self.structure.lossy.push(number as u32);
@@ -301,6 +310,7 @@ impl Growing {
         standing.truncate(from);
         is_summary.truncate(from);
         exceptions.truncate(exceptions.partition_point(|&i| (i as usize) < from));
+        self.summary = self.summary.filter(|&first| first < from);
         for (i, &flags) in self.flags.iter().enumerate().skip(from) {
             let group = groups[group_of[i] as usize];
             let found = match () {
@@ -311,7 +321,12 @@ impl Growing {
                 () => Standing::Counting,
             };
             standing.push(found);
-            is_summary.push(flags & (LABELLED | MARKED) != 0);
+            if flags & (LABELLED | MARKED) != 0 {
+                self.summary.get_or_insert(i);
+            }
+            // What a fold put between messages goes with its summary: alone it is not worth another fold.
+            is_summary
+                .push(flags & (LABELLED | MARKED) != 0 || (self.summary.is_some() && flags & FILLER != 0));
             if found != Standing::Counting || is_summary[i] {
                 exceptions.push(i as u32);
             }

@@ -1,9 +1,11 @@
 //! What may be done to a transcript, one definition each: who answers whom, what stays together, where a cut is
-//! legal, what providers reject.
+//! legal, what providers reject, and how what they reject is repaired.
 
 mod growing;
 mod pairing;
 mod pins;
+pub mod repair;
+pub mod roles;
 mod structure;
 pub mod validate;
 

@@ -57,10 +57,12 @@ def gemini_problems(turns: Sequence[RawMessage]) -> list[Problem]:
             problems.append((index, "unknown_role"))
         if before is not None and roles[index] == roles[before] == "model":
             problems.append((index, "model_after_model"))
-        if not turns[index]["parts"]:
+        if not turns[index]["parts"] or {} in turns[index]["parts"]:
             problems.append((index, "empty_content"))
         after = index + 1 if index + 1 < len(turns) and roles[index + 1] != "model" else None
         calls = _of(turns[index], "functionCall")
+        if calls and roles[index] != "model":
+            problems.append((index, "call_misplaced"))
         if _answered(calls, _of(turns[after], "functionResponse") if after is not None else []) < len(calls):
             problems.append((index, "call_unanswered"))
         responses, asked = _of(turns[index], "functionResponse"), []

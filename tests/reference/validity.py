@@ -9,7 +9,7 @@ Validators return `(index, code)` pairs, each at most once, in order.
 | `first_not_user` | Anthropic, Gemini: the first message after a leading system text |
 | `result_after_text` | Anthropic: a user message with a result block behind another block |
 | `empty_content` | Anthropic: no content, or an empty text block; a final assistant message may be empty |
-| `empty_content` | Responses, Gemini: a message without content, a turn without parts |
+| `empty_content` | Responses, Gemini: a message without content, a turn without parts, a part without a member |
 | `bad_id` | Responses: a call or output without an id |
 | `bad_id` | Anthropic: an id of a call or result that is not `[a-zA-Z0-9_-]{1,64}` |
 | `duplicate_id` | Anthropic: two calls of one message with the same id |
@@ -17,6 +17,10 @@ Validators return `(index, code)` pairs, each at most once, in order.
 | `unknown_item` | Responses: an item of a type that is not known |
 | `reasoning_without_follower` | Responses: reasoning with no item of the model directly behind it |
 | `model_after_model` | Gemini: a turn of the model directly behind another |
+| `call_misplaced` | OpenAI Chat, Anthropic, Gemini: a call in a message that is not the model's |
+| `served_result_misplaced` | Anthropic: the result of a server tool in a message that is not the assistant's |
+| `roles_not_alternating` | with `alternate`: the second of two messages of one side |
+| `system_not_first` | with `single_system`: a system message that is not the first of the list |
 """
 
 from __future__ import annotations
@@ -36,7 +40,9 @@ GOOD_ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 Problem = tuple[int, str]
 
 
-def validate(messages: Sequence[RawMessage], provider: str) -> list[Problem]:
+def validate(
+    messages: Sequence[RawMessage], provider: str, *, alternate: bool = False, single_system: bool = False
+) -> list[Problem]:
     """The problems of a list of messages for a provider."""
     find = {
         "openai": openai_problems,
@@ -44,7 +50,43 @@ def validate(messages: Sequence[RawMessage], provider: str) -> list[Problem]:
         "anthropic": anthropic_problems,
         "gemini": gemini_problems,
     }[provider]
-    return sorted(set(find(messages)))
+    problems = find(messages)
+    if alternate:
+        problems += alternation_problems(messages, provider)
+    if single_system:
+        late = [index for index, message in enumerate(messages) if index and _is_system(message, provider)]
+        problems += [(index, "system_not_first") for index in late]
+    return sorted(set(problems))
+
+
+def _is_system(message: RawMessage, provider: str) -> bool:
+    names = ("system",) if provider == "gemini" else ("system", "developer")
+    return message.get("type", "message") == "message" and message.get("role") in names
+
+
+def alternation_problems(messages: Sequence[RawMessage], provider: str) -> list[Problem]:
+    """The user speaks first, then each side in its turn."""
+    turns = [(index, turn) for index, message in enumerate(messages) if (turn := _turn(message, provider))]
+    problems = [(index, "roles_not_alternating") for (_, a), (index, b) in pairwise(turns) if a == b]
+    if provider in ("openai", "responses") and turns and turns[0][1] == "model":
+        problems.append((turns[0][0], "first_not_user"))
+    return problems
+
+
+def _turn(message: RawMessage, provider: str) -> str | None:
+    """Whose turn a message is; none for instructions, and where results have a role of their own for what is called."""
+    role = message.get("role", "user")
+    if provider == "gemini":
+        return None if role == "system" else "model" if role == "model" else "user"
+    if provider == "anthropic":
+        return None if role in ("system", "developer") else "model" if role == "assistant" else "user"
+    if message.get("type", "message") != "message" or role not in ("user", "assistant"):
+        return None
+    if role == "user":
+        return "user"
+    if provider == "openai":
+        return None if message.get("tool_calls") or message.get("function_call") else "model"
+    return None if message.get("content") in (None, []) else "model"
 
 
 def openai_problems(messages: Sequence[RawMessage]) -> list[Problem]:
@@ -58,6 +100,8 @@ def openai_problems(messages: Sequence[RawMessage]) -> list[Problem]:
             problems.append((index, "call_unanswered"))
         if message["role"] not in OPENAI_ROLES:
             problems.append((index, "unknown_role"))
+        if calls and message["role"] != "assistant":
+            problems.append((index, "call_misplaced"))
         if message["role"] == "tool" and not _answers_its_run(messages, index):
             problems.append((index, "result_without_call"))
     return problems
@@ -97,7 +141,8 @@ def _ids(message: RawMessage, kind: str, key: str) -> list[Any]:
 def anthropic_problems(messages: Sequence[RawMessage]) -> list[Problem]:
     """Each call has exactly one result in the next message, results come first, no content is empty."""
     problems: list[Problem] = []
-    first = 1 if messages and messages[0]["role"] == "system" else 0
+    leading = (index for index, each in enumerate(messages) if each["role"] not in ("system", "developer"))
+    first = next(leading, len(messages))
     if len(messages) > first and messages[first]["role"] != "user":
         problems.append((first, "first_not_user"))
     for index in range(first, len(messages)):
@@ -112,6 +157,8 @@ def anthropic_problems(messages: Sequence[RawMessage]) -> list[Problem]:
             problems.append((index, "empty_content"))
         if not all(isinstance(each, str) and GOOD_ID.fullmatch(each) for each in calls + results):
             problems.append((index, "bad_id"))
+        if calls and message["role"] != "assistant":
+            problems.append((index, "call_misplaced"))
         if len(set(calls)) < len(calls):
             problems.append((index, "duplicate_id"))
         if any(call not in _results_of_user(after) for call in calls):
@@ -120,6 +167,11 @@ def anthropic_problems(messages: Sequence[RawMessage]) -> list[Problem]:
             problems.append((index, "result_without_call"))
         if message["role"] == "user" and _result_after_other(message):
             problems.append((index, "result_after_text"))
+        kinds = [block["type"] for block in _blocks(message)]
+        if message["role"] != "assistant" and any(
+            kind.endswith("_tool_result") and kind != "tool_result" for kind in kinds
+        ):
+            problems.append((index, "served_result_misplaced"))
     return problems
 
 

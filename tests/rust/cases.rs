@@ -11,7 +11,7 @@ use foldline::formats::{Format, read_messages};
 use foldline::json::{JsonNode, with_document};
 use foldline::node::Node;
 use foldline::plan::{Keep, Outcome, Plan, Request, ThinkingRule, Unit, plan};
-use foldline::rules::validate::{Provider, validate};
+use foldline::rules::validate::{Provider, Strict, validate};
 use foldline::rules::{Pins, analyze};
 
 const OTHER: [&str; 3] = ["heuristics.json", "usage.json", "validity.json"];
@@ -175,7 +175,7 @@ fn problems_are_as_worked_out_by_hand() {
         let provider = Provider::from_name(&text(&field(case, "provider").unwrap())).unwrap();
         let messages = field(case, "messages").unwrap();
         let transcript = read_messages(&messages, Format::of(provider.framing()), false).unwrap();
-        let mut found: Vec<String> = validate(&transcript, provider)
+        let mut found: Vec<String> = validate(&transcript, provider, Strict::default())
             .iter()
             .map(|problem| format!("[{},\"{}\"]", problem.index, problem.code))
             .collect();

@@ -383,9 +383,13 @@ def _begin(out: Path, options: Mapping[str, Any]) -> None:
 @_cli.command()
 @_paths_argument
 @click.option("--provider", type=click.Choice(sorted(_PROVIDERS.values())), help="Judge by the rules of this API.")
+@click.option("--alternate", is_flag=True, help="User and assistant must take turns, as some chat templates want it.")
+@click.option("--single-system", is_flag=True, help="There must be one system message at most, the first.")
 @click.option("--strict", is_flag=True, help="Stop at the first problem.")
 @json_option
-def check(paths: tuple[str, ...], provider: str | None, strict: bool, as_json: bool) -> int:
+def check(
+    paths: tuple[str, ...], provider: str | None, alternate: bool, single_system: bool, strict: bool, as_json: bool
+) -> int:
     """Says what is wrong with files, and what a provider would reject in their messages.
 
     Without --provider a transcript is judged by the rules of its own dialect; pi sessions by how calls and results go
@@ -402,7 +406,7 @@ def check(paths: tuple[str, ...], provider: str | None, strict: bool, as_json: b
 
         for source, transcript in _each(paths, reporter, of_file):
             judge = provider or _PROVIDERS.get(transcript.format)
-            problems = _problems(transcript, judge)
+            problems = _problems(transcript, judge, alternate=alternate, single_system=single_system)
             verdict = _verdict(source.path, transcript, judge, problems)
             table.add(verdict if as_json else verdict | {"problems": len(problems)})
             for problem in problems:
@@ -426,10 +430,10 @@ def _verdict(
     }
 
 
-def _problems(transcript: StoredTranscript, provider: str | None) -> list[Problem]:
+def _problems(transcript: StoredTranscript, provider: str | None, **strict: bool) -> list[Problem]:
     try:
         if provider is not None:
-            return validate(transcript.messages, provider, format=transcript.format)
+            return validate(transcript.messages, provider, format=transcript.format, **strict)
         structure = analyze(transcript.messages, format=transcript.format)
     except FoldlineError as error:
         detail = f"{error.detail}, at {error.path}" if error.path else error.detail

@@ -3,25 +3,28 @@
 
 use std::collections::HashSet;
 
-use super::Problem;
+use super::codes::{
+    BAD_ID, CALL_UNANSWERED, DUPLICATE_ID, EMPTY_CONTENT, FIRST_NOT_USER, RESULT_AFTER_TEXT,
+    RESULT_WITHOUT_CALL, SERVED_RESULT_MISPLACED, UNKNOWN_ROLE,
+};
+use super::{Problem, Provider, head_of};
 use crate::transcript::{Part, PartKind, Role, Transcript};
 
 /// Longest id that the API takes.
-const MAX_ID_BYTES: usize = 64;
+pub(in crate::rules) const MAX_ID_BYTES: usize = 64;
 
 pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
     let mut problems = Vec::new();
-    let is_system = |role| matches!(role, Role::System | Role::Developer);
-    let head = transcript.messages.iter().take_while(|message| is_system(message.role)).count();
+    let head = head_of(transcript, Provider::Anthropic);
     if let Some(first) = transcript.messages.get(head)
         && first.role != Role::User
     {
-        problems.push(Problem::new(head, "first_not_user", "the first message must be the user's"));
+        problems.push(Problem::new(head, FIRST_NOT_USER, "the first message must be the user's"));
     }
     for index in head..transcript.len() {
         let role = transcript.messages[index].role;
         if !matches!(role, Role::User | Role::Assistant | Role::System) {
-            problems.push(Problem::new(index, "unknown_role", "roles are user, assistant and system"));
+            problems.push(Problem::new(index, UNKNOWN_ROLE, "roles are user, assistant and system"));
         }
         // A message may be empty only where it is the assistant's and the last one.
         if role != Role::Assistant || index + 1 < transcript.len() {
@@ -30,6 +33,7 @@ pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
         check_ids(transcript, index, &mut problems);
         check_calls(transcript, index, &mut problems);
         check_results(transcript, head, index, &mut problems);
+        check_served(transcript, index, &mut problems);
     }
     problems
 }
@@ -53,7 +57,7 @@ fn check_calls(transcript: &Transcript, index: usize, problems: &mut Vec<Problem
     let open = calls.filter(|key| !answered.contains(key)).count();
     if open > 0 {
         let detail = format!("{open} tool use(s) without a result in the next message");
-        problems.push(Problem::new(index, "call_unanswered", detail));
+        problems.push(Problem::new(index, CALL_UNANSWERED, detail));
     }
 }
 
@@ -71,22 +75,40 @@ fn check_results(transcript: &Transcript, head: usize, index: usize, problems: &
     let strays = results.iter().filter(|key| !calls.remove(key)).count();
     if strays > 0 {
         let detail = format!("{strays} result(s) answer no tool use of the message before");
-        problems.push(Problem::new(index, "result_without_call", detail));
+        problems.push(Problem::new(index, RESULT_WITHOUT_CALL, detail));
     }
     let is_result = |part: &Part| part.kind == PartKind::ToolResult && !part.is_unchecked;
     let mut others_first = transcript.parts_of(index).iter().skip_while(|part| is_result(part));
     if is_user && others_first.any(is_result) {
-        problems.push(Problem::new(index, "result_after_text", "results come before any other block"));
+        problems.push(Problem::new(index, RESULT_AFTER_TEXT, "results come before any other block"));
     }
 }
 
 fn check_empty(transcript: &Transcript, index: usize, problems: &mut Vec<Problem>) {
     let parts = transcript.parts_of(index);
-    let is_empty = |part: &Part| {
-        part.kind == PartKind::Text && transcript.pieces_of(part).iter().all(|piece| piece.span.is_empty())
-    };
-    if parts.is_empty() || parts.iter().any(is_empty) {
-        problems.push(Problem::new(index, "empty_content", "content and text blocks must not be empty"));
+    if parts.is_empty() || parts.iter().any(|part| is_empty_text(transcript, part)) {
+        problems.push(Problem::new(index, EMPTY_CONTENT, "content and text blocks must not be empty"));
+    }
+}
+
+/// Whether a part is a text of no characters.
+pub(in crate::rules) fn is_empty_text(transcript: &Transcript, part: &Part) -> bool {
+    part.kind == PartKind::Text && transcript.pieces_of(part).iter().all(|piece| piece.span.is_empty())
+}
+
+/// Whether the API takes an id.
+pub(in crate::rules) fn is_good_id(id: &str) -> bool {
+    let well_formed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    !id.is_empty() && id.len() <= MAX_ID_BYTES && id.bytes().all(well_formed)
+}
+
+/// What a tool on the server gave stands in a message of the assistant, as it came.
+fn check_served(transcript: &Transcript, index: usize, problems: &mut Vec<Problem>) {
+    let is_served = |part: &Part| part.kind == PartKind::ToolResult && part.is_unchecked;
+    if transcript.messages[index].role != Role::Assistant && transcript.parts_of(index).iter().any(is_served)
+    {
+        let detail = "the result of a server tool stands in a message of the assistant";
+        problems.push(Problem::new(index, SERVED_RESULT_MISPLACED, detail));
     }
 }
 
@@ -97,9 +119,8 @@ fn check_ids(transcript: &Transcript, index: usize, problems: &mut Vec<Problem>)
             continue;
         }
         let id = part.key.map_or("", |key| transcript.key_text(key));
-        let well_formed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-        if id.is_empty() || id.len() > MAX_ID_BYTES || !id.bytes().all(well_formed) {
-            problems.push(Problem::new(index, "bad_id", "an id has 1 to 64 letters, digits, _ or -"));
+        if !is_good_id(id) {
+            problems.push(Problem::new(index, BAD_ID, "an id has 1 to 64 letters, digits, _ or -"));
         }
         if part.kind == PartKind::ToolCall {
             keys.push(part.key);
@@ -107,6 +128,6 @@ fn check_ids(transcript: &Transcript, index: usize, problems: &mut Vec<Problem>)
     }
     keys.sort_unstable();
     if keys.windows(2).any(|pair| pair[0].is_some() && pair[0] == pair[1]) {
-        problems.push(Problem::new(index, "duplicate_id", "two calls of a message share an id"));
+        problems.push(Problem::new(index, DUPLICATE_ID, "two calls of a message share an id"));
     }
 }

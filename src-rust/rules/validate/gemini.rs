@@ -1,37 +1,42 @@
 //! Gemini: the first turn is the user's; behind a turn of the model stands one of another speaker; a turn with calls is
-//! followed by one with as many responses, each for one of them; no turn is without parts.
+//! followed by one with as many responses, each for one of them; no turn is without parts, no part without a member.
 //!
 //! Two turns of the user in a row are taken, and so is an empty text: recorded requests have them (2026-11).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
-use super::Problem;
+use super::codes::{
+    CALL_UNANSWERED, EMPTY_CONTENT, FIRST_NOT_USER, MODEL_AFTER_MODEL, RESULT_WITHOUT_CALL, UNKNOWN_ROLE,
+};
+use super::{Problem, Provider, head_of};
 use crate::transcript::{Part, PartKind, Role, Transcript};
 
 pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
     let mut problems = Vec::new();
-    let head = transcript.messages.iter().take_while(|message| message.role == Role::System).count();
+    let head = head_of(transcript, Provider::Gemini);
     for index in head..transcript.len() {
         let role = transcript.messages[index].role;
         let before = (index > head).then(|| transcript.messages[index - 1].role);
         let mut report = |code, detail: &str| problems.push(Problem::new(index, code, detail));
         if before.is_none() && role != Role::User {
-            report("first_not_user", "the first turn must be the user's");
+            report(FIRST_NOT_USER, "the first turn must be the user's");
         }
         if !matches!(role, Role::User | Role::Assistant | Role::Tool) {
-            report("unknown_role", "roles are user, model and function; a system instruction comes first");
+            report(UNKNOWN_ROLE, "roles are user, model and function; a system instruction comes first");
         }
         if role == Role::Assistant && before == Some(Role::Assistant) {
-            report("model_after_model", "behind a turn of the model stands one of another speaker");
+            report(MODEL_AFTER_MODEL, "behind a turn of the model stands one of another speaker");
         }
         if transcript.parts_of(index).is_empty() {
-            report("empty_content", "a turn has parts");
+            report(EMPTY_CONTENT, "a turn has parts");
+        } else if transcript.parts_of(index).iter().any(|part| is_empty(transcript, part)) {
+            report(EMPTY_CONTENT, "a part has a member");
         }
         let next = (index + 1 < transcript.len()).then_some(index + 1);
         let calls = checked(transcript, index, PartKind::ToolCall);
         let open = unmatched(transcript, &calls, &answers(transcript, next));
         if open > 0 {
-            report("call_unanswered", "a call has no response in the next turn");
+            report(CALL_UNANSWERED, "a call has no response in the next turn");
         }
         let responses = checked(transcript, index, PartKind::ToolResult);
         let asked = match before {
@@ -41,7 +46,7 @@ pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
             _ => Vec::new(),
         };
         if responses.len() > asked.len() - unmatched(transcript, &asked, &responses) {
-            report("result_without_call", "a response answers no call of the turn before");
+            report(RESULT_WITHOUT_CALL, "a response answers no call of the turn before");
         }
     }
     problems
@@ -63,31 +68,37 @@ fn answers(transcript: &Transcript, index: Option<usize>) -> Vec<&Part> {
     }
 }
 
-/// How many calls no response is left for: one with the call's id, or without an id one with its name. O(parts).
+/// How many calls no response is left for. O(parts).
 fn unmatched(transcript: &Transcript, calls: &[&Part], responses: &[&Part]) -> usize {
-    let name = |part: &Part| part.name.as_ref().map(|span| transcript.str(span));
-    let mut by_key: HashMap<u32, usize> = HashMap::new();
-    let mut by_name: HashMap<Option<&str>, usize> = HashMap::new();
-    for response in responses {
-        match response.key {
-            Some(key) => *by_key.entry(key).or_default() += 1,
-            None => *by_name.entry(name(response)).or_default() += 1,
-        }
-    }
-    let is_left = |call: &&&Part| {
-        let by_id = call.key.is_some_and(|key| take(by_key.get_mut(&key)));
-        !by_id && !take(by_name.get_mut(&name(call)))
-    };
-    calls.iter().filter(is_left).count()
+    matching(transcript, calls, responses).iter().filter(|response| response.is_none()).count()
 }
 
-/// Takes one of so many; false where none is left.
-fn take(left: Option<&mut usize>) -> bool {
-    match left {
-        Some(count) if *count > 0 => {
-            *count -= 1;
-            true
+/// For each call the response that answers it, by its place among the responses: one with the call's id, or without
+/// an id one with its name. O(parts).
+pub(in crate::rules) fn matching(
+    transcript: &Transcript,
+    calls: &[&Part],
+    responses: &[&Part],
+) -> Vec<Option<usize>> {
+    let name = |part: &Part| part.name.as_ref().map(|span| transcript.str(span));
+    let mut by_key: HashMap<u32, VecDeque<usize>> = HashMap::new();
+    let mut by_name: HashMap<Option<&str>, VecDeque<usize>> = HashMap::new();
+    for (at, response) in responses.iter().enumerate() {
+        match response.key {
+            Some(key) => by_key.entry(key).or_default().push_back(at),
+            None => by_name.entry(name(response)).or_default().push_back(at),
         }
-        _ => false,
     }
+    let take = |left: Option<&mut VecDeque<usize>>| left.and_then(VecDeque::pop_front);
+    let find = |call: &&Part| {
+        let by_id = call.key.and_then(|key| take(by_key.get_mut(&key)));
+        by_id.or_else(|| take(by_name.get_mut(&name(call))))
+    };
+    calls.iter().map(find).collect()
+}
+
+/// Whether a part of this turn holds nothing: an object without a member.
+pub(in crate::rules) fn is_empty(transcript: &Transcript, part: &Part) -> bool {
+    part.kind == PartKind::Unknown
+        && transcript.pieces_of(part).iter().all(|piece| transcript.str(&piece.span) == "{}")
 }

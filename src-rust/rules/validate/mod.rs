@@ -4,12 +4,18 @@
 //! the order of the messages. An empty answer means that the provider's rules on structure are met.
 
 mod anthropic;
+mod codes;
 mod gemini;
 mod openai_chat;
 mod openai_responses;
+mod strict;
+
+pub(super) use anthropic::{MAX_ID_BYTES, is_empty_text, is_good_id};
+pub use codes::CODES;
+pub(super) use gemini::{is_empty as is_empty_gemini_part, matching as gemini_matching};
 
 use crate::error::{Error, Result};
-use crate::transcript::{Framing, Transcript};
+use crate::transcript::{Framing, Part, PartKind, Role, Transcript};
 
 /// A provider's API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,20 +76,58 @@ pub struct Problem {
 }
 
 impl Problem {
-    fn new(index: usize, code: &'static str, detail: impl Into<String>) -> Self {
-        Problem { index, code, detail: detail.into() }
+    fn new(index: usize, code: codes::Code, detail: impl Into<String>) -> Self {
+        Problem { index, code: code.0, detail: detail.into() }
     }
+}
+
+/// Leading messages that stand outside the turns: instructions, which these APIs take beside the messages.
+pub(super) fn head_of(transcript: &Transcript, provider: Provider) -> usize {
+    let is_head = |role| match provider {
+        Provider::Anthropic => matches!(role, Role::System | Role::Developer),
+        Provider::Gemini => role == Role::System,
+        Provider::OpenAiChat | Provider::OpenAiResponses => false,
+    };
+    transcript.messages.iter().take_while(|message| is_head(message.role)).count()
+}
+
+/// What is asked of a list beyond the rules of an API.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Strict {
+    /// User and assistant take turns, the user first, as chat templates of open models want it.
+    pub alternate: bool,
+    /// There is at most one system message, the first.
+    pub single_system: bool,
+    /// Responses: the history before the list is stored at the provider, so that results may answer calls that are not in the list.
+    pub partial: bool,
 }
 
 /// Everything that `provider` would reject. O(parts).
 #[must_use]
-pub fn validate(transcript: &Transcript, provider: Provider) -> Vec<Problem> {
+pub fn validate(transcript: &Transcript, provider: Provider, strict: Strict) -> Vec<Problem> {
     let mut problems = match provider {
         Provider::OpenAiChat => openai_chat::problems(transcript),
         Provider::OpenAiResponses => openai_responses::problems(transcript),
         Provider::Anthropic => anthropic::problems(transcript),
         Provider::Gemini => gemini::problems(transcript),
     };
+    if provider != Provider::OpenAiResponses {
+        problems.extend(misplaced_calls(transcript, head_of(transcript, provider)));
+    }
+    if strict.partial && provider == Provider::OpenAiResponses {
+        problems.retain(|problem| problem.code != codes::RESULT_WITHOUT_CALL.0);
+    }
+    strict::problems(transcript, strict, &mut problems);
     problems.sort_by_key(|problem| problem.index);
     problems
+}
+
+/// Calls in messages that are not the model's. In Responses a call is an item of its own.
+fn misplaced_calls(transcript: &Transcript, head: usize) -> impl Iterator<Item = Problem> + '_ {
+    let is_call = |part: &Part| part.kind == PartKind::ToolCall && !part.is_unchecked;
+    let is_misplaced = move |&i: &usize| {
+        transcript.messages[i].role != Role::Assistant && transcript.parts_of(i).iter().any(is_call)
+    };
+    let detail = "a call stands in a message of the model";
+    (head..transcript.len()).filter(is_misplaced).map(move |i| Problem::new(i, codes::CALL_MISPLACED, detail))
 }

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use super::Problem;
+use super::codes::{CALL_UNANSWERED, RESULT_WITHOUT_CALL, UNKNOWN_ROLE};
 use crate::transcript::{Part, PartKind, Role, Transcript};
 
 /// The calls of the newest assistant message that wait for their results.
@@ -45,7 +46,7 @@ pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
             for part in transcript.parts_of(index).iter().filter(|part| part.kind == PartKind::ToolResult) {
                 if !waiting.answer(part) {
                     let detail = "answers no call of the assistant message before it";
-                    problems.push(Problem::new(index, "result_without_call", detail));
+                    problems.push(Problem::new(index, RESULT_WITHOUT_CALL, detail));
                 }
             }
             continue;
@@ -60,7 +61,7 @@ pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
             }
         }
         if message.role == Role::Other {
-            problems.push(Problem::new(index, "unknown_role", "a role the API does not know"));
+            problems.push(Problem::new(index, UNKNOWN_ROLE, "a role the API does not know"));
         }
     }
     close(&mut waiting, &mut problems);
@@ -71,7 +72,7 @@ fn close(waiting: &mut Waiting, problems: &mut Vec<Problem>) {
     let calls = waiting.calls();
     if calls > 0 {
         let detail = format!("{calls} call(s) not answered directly behind the message");
-        problems.push(Problem::new(waiting.assistant, "call_unanswered", detail));
+        problems.push(Problem::new(waiting.assistant, CALL_UNANSWERED, detail));
     }
     *waiting = Waiting::default();
 }

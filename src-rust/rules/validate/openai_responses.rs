@@ -2,6 +2,10 @@
 //! they stand; reasoning stands directly before what it led to; messages have content; items are of known types.
 
 use super::Problem;
+use super::codes::{
+    BAD_ID, CALL_UNANSWERED, EMPTY_CONTENT, REASONING_WITHOUT_FOLLOWER, RESULT_WITHOUT_CALL, UNKNOWN_ITEM,
+    UNKNOWN_ROLE,
+};
 use crate::rules::pair;
 use crate::transcript::{Binding, PartKind, Role, Transcript};
 
@@ -15,30 +19,30 @@ pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
             match part.kind {
                 _ if part.is_unchecked => {}
                 PartKind::ToolCall if pairing.result_of[at].is_none() => {
-                    report("call_unanswered", "the call has no output behind it");
+                    report(CALL_UNANSWERED, "the call has no output behind it");
                 }
                 PartKind::ToolResult if pairing.call_of[at].is_none() => {
-                    report("result_without_call", "the output answers no call before it");
+                    report(RESULT_WITHOUT_CALL, "the output answers no call before it");
                 }
                 PartKind::ToolCall | PartKind::ToolResult if part.key.is_none() => {
-                    report("bad_id", "a call and its output have a call_id");
+                    report(BAD_ID, "a call and its output have a call_id");
                 }
                 _ => {}
             }
         }
         if message.binding == Binding::Reasoning && !leads_on(transcript, index) {
-            report("reasoning_without_follower", "behind reasoning stands what it led to");
+            report(REASONING_WITHOUT_FOLLOWER, "behind reasoning stands what it led to");
         }
         if message.role == Role::Other {
             match transcript.parts_of(index) {
                 [part] if part.kind == PartKind::Unknown => {
-                    report("unknown_item", "a type or role that this version does not know");
+                    report(UNKNOWN_ITEM, "a type or role that this version does not know");
                 }
-                _ => report("unknown_role", "roles are user, assistant, system and developer"),
+                _ => report(UNKNOWN_ROLE, "roles are user, assistant, system and developer"),
             }
         }
         if message.parts.is_empty() {
-            report("empty_content", "a message has content");
+            report(EMPTY_CONTENT, "a message has content");
         }
     }
     problems

@@ -194,7 +194,19 @@ impl<'a> Oracle<'a> {
     /// What a cut folds: nothing where that would be earlier summaries alone.
     fn folded(&self, cut: usize) -> Vec<usize> {
         let gone: Vec<usize> = (0..cut).filter(|&i| self.counts(i)).collect();
-        if gone.iter().all(|&i| self.messages[i].is_summary()) { Vec::new() } else { gone }
+        if gone.iter().all(|&i| self.is_summary(i)) { Vec::new() } else { gone }
+    }
+
+    /// An earlier summary, or what a fold put between two messages behind one.
+    fn is_summary(&self, i: usize) -> bool {
+        let filler = |text: &str| Part::Text(text.to_owned());
+        let is_filler = match self.messages[i].who {
+            Who::User => self.messages[i].parts == [filler("Go on.")],
+            Who::Assistant => self.messages[i].parts == [filler("Understood.")],
+            _ => false,
+        };
+        let follows = (0..i).any(|before| self.messages[before].is_summary());
+        self.messages[i].is_summary() || (is_filler && follows)
     }
 
     /// All tokens with this cut, the summary's included.

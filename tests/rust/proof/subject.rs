@@ -6,11 +6,12 @@ use foldline::error::Result as Found;
 use foldline::formats::{Format, read_message};
 use foldline::json::{JsonNode, with_document};
 use foldline::node::Node;
-use foldline::plan::{Action, Keep, Outcome, Plan, Request, plan};
+use foldline::plan::{Action, Keep, Outcome, Plan, Request, ThinkingRule, plan};
+use foldline::rules::roles::Side;
 use foldline::rules::{Pins, Structure, analyze};
 use foldline::transcript::{Builder, Framing, Transcript};
 
-use crate::model::{Message, Part};
+use crate::model::{Bound, Message, Part, Who};
 use crate::oracle::{Act, Answer, Expected, Oracle};
 
 /// One token a code point.
@@ -63,7 +64,13 @@ impl Subject {
     }
 
     pub fn plan(&self, keep: Keep) -> Outcome {
-        let request = Request { keep, summary_tokens: self.summary_tokens, window: None };
+        let request = Request {
+            keep,
+            summary_tokens: self.summary_tokens,
+            window: None,
+            min_gain_tokens: 0,
+            thinking: ThinkingRule::Keep,
+        };
         let Subject { transcript, structure, counts, .. } = self;
         plan(transcript, Format::Pi, structure, counts, &counter(), request, &mut || true).unwrap()
     }
@@ -125,7 +132,7 @@ fn sound(plan: &Plan, subject: &Subject) -> Result<(), String> {
     if !plan.is_consistent() {
         return Err("the plan contradicts itself".to_owned());
     }
-    let steps = steps(plan);
+    let steps = steps(plan, &subject.transcript, false);
     let stays: Vec<usize> = steps.iter().filter_map(|step| place(*step)).collect();
     let folded: Vec<usize> = plan.folded().collect();
     let mut all: Vec<usize> = stays.iter().chain(&folded).copied().collect();
@@ -146,12 +153,12 @@ fn sound(plan: &Plan, subject: &Subject) -> Result<(), String> {
 pub fn place(step: Step) -> Option<usize> {
     match step {
         Step::Keep(i) | Step::Edit(i) => Some(i),
-        Step::Summary => None,
+        Step::Summary | Step::Filler(_) => None,
     }
 }
 
 /// The folded messages, with a summary of so many code points beyond its label.
-pub fn folded(plan: &Plan, messages: &[Message], summary_chars: usize) -> Vec<Message> {
+pub fn folded(plan: &Plan, subject: &Subject, messages: &[Message], summary_chars: usize) -> Vec<Message> {
     let edited = |i: usize| {
         let mut message = messages[i].clone();
         for edit in plan.edits.iter().filter(|edit| edit.message == i) {
@@ -165,8 +172,13 @@ pub fn folded(plan: &Plan, messages: &[Message], summary_chars: usize) -> Vec<Me
         }
         message
     };
-    steps(plan)
-        .into_iter()
-        .map(|step| place(step).map_or_else(|| Message::summary(summary_chars), edited))
-        .collect()
+    let new = |step: Step| match step {
+        Step::Keep(i) | Step::Edit(i) => edited(i),
+        Step::Summary => Message::summary(summary_chars),
+        Step::Filler(side) => {
+            let who = if side == Side::User { Who::User } else { Who::Assistant };
+            Message::new(who, Bound::Free, vec![Part::Text(side.filler().to_owned())])
+        }
+    };
+    steps(plan, &subject.transcript, false).into_iter().map(new).collect()
 }

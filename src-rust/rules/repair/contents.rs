@@ -1,0 +1,112 @@
+//! Roles, empty contents, and blocks that cannot stand in a message of their role.
+
+use super::Task;
+use super::actions::{CALL_AS_TEXT, EMPTY_REMOVED, ROLE_CHANGED, SERVED_RESULT_AS_TEXT};
+use super::draft::{Block, Draft, Sketch, units};
+use crate::rules::validate::{Provider, head_of, is_empty_gemini_part, is_empty_text};
+use crate::transcript::{Part, PartKind, Role, Transcript};
+
+pub(super) fn repair(task: &Task<'_>) -> Sketch {
+    let transcript = task.transcript;
+    let head = head_of(transcript, task.provider);
+    let mut sketch = Sketch::default();
+    // From the end, since a message may be empty that is the last one left.
+    for i in (0..transcript.len()).rev() {
+        let mut draft = Draft::whole(i);
+        if i >= head {
+            draft.role = known_role(task, i);
+            if draft.role.is_some() {
+                sketch.actions.push(ROLE_CHANGED.at(i));
+            }
+            let role = draft.role.unwrap_or(transcript.messages[i].role);
+            let may_be_empty = sketch.drafts.is_empty() && ends_with_nothing(task, i);
+            if !may_be_empty && !set_blocks(task, i, role, &mut draft, &mut sketch) {
+                continue;
+            }
+        }
+        sketch.drafts.push(draft);
+    }
+    sketch.drafts.reverse();
+    sketch.actions.reverse();
+    sketch
+}
+
+/// The role that a message gets, where its own is not known.
+fn known_role(task: &Task<'_>, i: usize) -> Option<Role> {
+    let role = task.transcript.messages[i].role;
+    let is_known = match task.provider {
+        Provider::OpenAiChat => role != Role::Other,
+        // An item of an unknown type stays: nothing is known of it.
+        Provider::OpenAiResponses => {
+            role != Role::Other
+                || matches!(task.transcript.parts_of(i), [part] if part.kind == PartKind::Unknown)
+        }
+        Provider::Anthropic => matches!(role, Role::User | Role::Assistant | Role::System),
+        Provider::Gemini => matches!(role, Role::User | Role::Assistant | Role::Tool),
+    };
+    match (is_known, task.provider, role) {
+        (true, ..) => None,
+        (_, Provider::Anthropic, Role::Developer) => Some(Role::System),
+        _ => Some(Role::User),
+    }
+}
+
+/// Anthropic takes a last message of the assistant that is empty.
+fn ends_with_nothing(task: &Task<'_>, i: usize) -> bool {
+    let is_paired = |part: &Part| matches!(part.kind, PartKind::ToolCall | PartKind::ToolResult);
+    task.provider == Provider::Anthropic
+        && task.transcript.messages[i].role == Role::Assistant
+        && !task.transcript.parts_of(i).iter().any(is_paired)
+}
+
+/// Sets what is left of a message; false where that is nothing.
+fn set_blocks(task: &Task<'_>, i: usize, role: Role, draft: &mut Draft, sketch: &mut Sketch) -> bool {
+    let parts = task.transcript.parts_of(i);
+    if parts.is_empty() && task.provider != Provider::OpenAiChat {
+        sketch.actions.push(EMPTY_REMOVED.at(i));
+        return false;
+    }
+    if task.provider == Provider::OpenAiResponses {
+        return true;
+    }
+    let units = units(task.transcript, task.provider, i, task.shapes[i]);
+    let before = sketch.actions.len();
+    let mut blocks = Vec::with_capacity(parts.len());
+    let is_chat = task.provider == Provider::OpenAiChat;
+    if is_chat {
+        blocks.push(Block::Unit(i, 0));
+    }
+    let mut previous = None;
+    for (part, &unit) in parts.iter().zip(&units) {
+        if previous.replace(unit) == Some(unit) || (is_chat && unit == 0) {
+            continue;
+        }
+        if is_empty(task.transcript, task.provider, part) {
+            sketch.actions.push(EMPTY_REMOVED.at(i));
+        } else if role != Role::Assistant && part.kind == PartKind::ToolCall && !part.is_unchecked {
+            sketch.actions.push(CALL_AS_TEXT.at(i));
+            blocks.push(Block::AsText(i, unit));
+        } else if role != Role::Assistant
+            && task.provider == Provider::Anthropic
+            && part.kind == PartKind::ToolResult
+            && part.is_unchecked
+        {
+            sketch.actions.push(SERVED_RESULT_AS_TEXT.at(i));
+            blocks.push(Block::AsText(i, unit));
+        } else {
+            blocks.push(Block::Unit(i, unit));
+        }
+    }
+    if sketch.actions.len() > before {
+        draft.blocks = blocks;
+    }
+    !draft.blocks.is_empty()
+}
+
+fn is_empty(transcript: &Transcript, provider: Provider, part: &Part) -> bool {
+    match provider {
+        Provider::Anthropic => is_empty_text(transcript, part),
+        Provider::Gemini => is_empty_gemini_part(transcript, part),
+        Provider::OpenAiChat | Provider::OpenAiResponses => false,
+    }
+}

@@ -1,0 +1,158 @@
+//! Out of what the messages of a repaired list are made.
+
+use std::collections::HashMap;
+
+use super::actions::Action;
+use crate::rules::validate::Provider;
+use crate::transcript::{Part, PartKind, Role, Transcript};
+
+/// What the transcript does not tell of a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Items in its list of blocks; `None` where its content is a text or nothing.
+    pub blocks: Option<usize>,
+    /// It has no fields that another message could not take over: it may be joined with one.
+    pub is_plain: bool,
+    /// A result can be made up for its call.
+    pub is_answerable: bool,
+}
+
+/// A piece of a new message.
+///
+/// A unit is what moves as a whole: a block of Anthropic's, a part of Gemini's, an item of Responses. In OpenAI chat
+/// unit 0 is the message without its calls, and unit 1 + n its n-th call.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Block {
+    /// All of a message.
+    All(usize),
+    /// A unit of a message as it stands.
+    Unit(usize, usize),
+    /// The same under another id.
+    WithId(usize, usize, String),
+    /// What a call or a result says, as text.
+    AsText(usize, usize),
+    /// A result for the call that this unit is, which has none.
+    Answer(usize, usize),
+    /// A text of ours.
+    Note(&'static str),
+}
+
+/// A message of the new list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Draft {
+    /// The message that it is about, for who asks where it comes from.
+    pub about: usize,
+    /// The message whose fields it has; `None` where it has none but role and content.
+    pub base: Option<usize>,
+    /// Its role, where it is not that of its base.
+    pub role: Option<Role>,
+    /// Its content.
+    pub blocks: Vec<Block>,
+}
+
+impl Draft {
+    /// A message as it is.
+    pub fn whole(i: usize) -> Self {
+        Draft { about: i, base: Some(i), role: None, blocks: vec![Block::All(i)] }
+    }
+
+    /// A message that was not there.
+    pub fn new(about: usize, role: Role, blocks: Vec<Block>) -> Self {
+        Draft { about, base: None, role: Some(role), blocks }
+    }
+
+    /// The message that it is, unchanged.
+    #[must_use]
+    pub fn unchanged(&self) -> Option<usize> {
+        match (self.base, self.role, self.blocks.as_slice()) {
+            (Some(base), None, [Block::All(all)]) if *all == base => Some(base),
+            _ => None,
+        }
+    }
+}
+
+/// What a pass answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sketch {
+    /// The new list.
+    pub drafts: Vec<Draft>,
+    /// What was done; nothing where the list stays as it is.
+    pub actions: Vec<Action>,
+}
+
+/// For each part of message `i`, the unit that it stands in.
+///
+/// A part is a unit, but for the media in a response of Gemini's, which are parts of their own in a transcript.
+#[must_use]
+pub fn units(transcript: &Transcript, provider: Provider, i: usize, shape: Shape) -> Vec<usize> {
+    let parts = transcript.parts_of(i);
+    match (provider, shape.blocks) {
+        (Provider::OpenAiChat, _) => {
+            let mut calls = 0;
+            let unit = |part: &Part| {
+                let is_call = part.kind == PartKind::ToolCall && !part.is_unchecked;
+                calls += usize::from(is_call);
+                if is_call { calls } else { 0 }
+            };
+            parts.iter().map(unit).collect()
+        }
+        (Provider::OpenAiResponses, _) | (_, None) => vec![0; parts.len()],
+        (_, Some(blocks)) if blocks == parts.len() => (0..blocks).collect(),
+        (_, Some(blocks)) => units_by_slots(parts, blocks),
+    }
+}
+
+/// Units where some results have media beside them: a result says which block it is.
+fn units_by_slots(parts: &[Part], blocks: usize) -> Vec<usize> {
+    let place = |part: &Part| part.slot.and_then(|slot| slot.item).map(|(_, at)| at as usize);
+    let mut units = Vec::with_capacity(parts.len());
+    let (mut at, mut media) = (0, 0);
+    for (p, part) in parts.iter().enumerate() {
+        if let Some(found) = place(part) {
+            let next = parts[p + 1..].iter().position(|part| place(part).is_some());
+            let between = next.unwrap_or(parts.len() - p - 1);
+            let end = next.and_then(|next| place(&parts[p + 1 + next])).unwrap_or(blocks);
+            media = (between + found + 1).saturating_sub(end);
+            at = found;
+        } else if media > 0 {
+            media -= 1;
+            units.push(at.saturating_sub(1));
+            continue;
+        }
+        units.push(at.min(blocks.saturating_sub(1)));
+        at += 1;
+    }
+    units
+}
+
+/// Parts of message `i` that its API pairs, by their index in the transcript.
+pub(super) fn checked(transcript: &Transcript, i: usize, kind: PartKind) -> impl Iterator<Item = usize> + '_ {
+    transcript.part_range(i).filter(move |&at| {
+        let part = &transcript.parts[at];
+        part.kind == kind && !part.is_unchecked
+    })
+}
+
+/// Results by the key of the calls that they answer, ascending.
+pub(super) fn by_key(transcript: &Transcript, result_of: &HashMap<usize, usize>) -> HashMap<u32, Vec<usize>> {
+    let mut found: HashMap<u32, Vec<usize>> = HashMap::new();
+    for (&call, &result) in result_of {
+        if let Some(key) = transcript.parts[call].key {
+            found.entry(key).or_default().push(result);
+        }
+    }
+    found.values_mut().for_each(|results| results.sort_unstable());
+    found
+}
+
+/// Whether an orphan says what the nearest result with its key says: text alone, and the same.
+pub(super) fn repeats(transcript: &Transcript, answered: &HashMap<u32, Vec<usize>>, orphan: usize) -> bool {
+    let parts = &transcript.parts;
+    let Some(results) = parts[orphan].key.and_then(|key| answered.get(&key)) else { return false };
+    let before = results.partition_point(|&result| result < orphan).saturating_sub(1);
+    let (one, other) = (&parts[results[before]], &parts[orphan]);
+    let texts = |part: &Part| -> Vec<String> {
+        transcript.pieces_of(part).iter().map(|piece| transcript.str(&piece.span).to_owned()).collect()
+    };
+    one.images == 0 && other.images == 0 && texts(one) == texts(other)
+}

@@ -1,0 +1,79 @@
+//! What stands where: one system message in front, reasoning before what it led to, the user first.
+
+use super::actions::{FIRST_USER_ADDED, REASONING_REMOVED, SYSTEM_MERGED};
+use super::draft::{Block, Draft, Sketch};
+use super::{OPENING, Task};
+use crate::rules::roles::{Side, side};
+use crate::rules::validate::{Provider, head_of};
+use crate::transcript::{Binding, Role, Transcript};
+
+/// All system messages become one, in front. What the application asks keeps its rank, and loses its place.
+pub(super) fn single_system(task: &Task<'_>) -> Sketch {
+    let messages = &task.transcript.messages;
+    let is_system = |i: usize| matches!(messages[i].role, Role::System | Role::Developer);
+    let mut sketch = Sketch::default();
+    if !task.options.strict.single_system || !(1..messages.len()).any(is_system) {
+        return sketch;
+    }
+    let all: Vec<usize> = (0..messages.len()).filter(|&i| is_system(i)).collect();
+    let moved = if all.first() == Some(&0) { &all[1..] } else { &all[..] };
+    sketch.actions.extend(moved.iter().map(|&i| SYSTEM_MERGED.at(i)));
+    let blocks = all.iter().map(|&i| Block::All(i)).collect();
+    sketch.drafts.push(Draft { blocks, ..Draft::whole(all[0]) });
+    sketch.drafts.extend((0..messages.len()).filter(|&i| !is_system(i)).map(Draft::whole));
+    sketch
+}
+
+/// Reasoning that leads to nothing goes: the API rejects it, and nobody else could read it.
+pub(super) fn reasoning(task: &Task<'_>) -> Sketch {
+    let messages = &task.transcript.messages;
+    let mut sketch = Sketch::default();
+    if task.provider != Provider::OpenAiResponses {
+        return sketch;
+    }
+    for i in (0..messages.len()).rev() {
+        let next = sketch.drafts.last().map(|draft: &Draft| &messages[draft.about]);
+        let leads_on =
+            next.is_some_and(|next| next.role == Role::Assistant && next.binding != Binding::Compaction);
+        if messages[i].binding == Binding::Reasoning && !leads_on {
+            sketch.actions.push(REASONING_REMOVED.at(i));
+        } else {
+            sketch.drafts.push(Draft::whole(i));
+        }
+    }
+    sketch.drafts.reverse();
+    sketch.actions.reverse();
+    sketch
+}
+
+/// A message of the user in front where the API, or alternation, wants one.
+pub(super) fn first_user(task: &Task<'_>) -> Sketch {
+    let transcript = task.transcript;
+    let mut sketch = Sketch::default();
+    let head = match task.provider {
+        Provider::Anthropic | Provider::Gemini => head_of(transcript, task.provider),
+        Provider::OpenAiChat | Provider::OpenAiResponses => leading_instructions(transcript),
+    };
+    let is_missing = match task.provider {
+        Provider::Anthropic | Provider::Gemini => {
+            transcript.messages.get(head).is_some_and(|first| first.role != Role::User)
+        }
+        Provider::OpenAiChat | Provider::OpenAiResponses => {
+            let first = (0..transcript.len()).find_map(|i| side(transcript, i));
+            task.options.strict.alternate && first == Some(Side::Model)
+        }
+    };
+    if is_missing {
+        sketch.actions.push(FIRST_USER_ADDED.at(head));
+        sketch.drafts = (0..transcript.len()).map(Draft::whole).collect();
+        sketch.drafts.insert(head, Draft::new(head, Role::User, vec![Block::Note(OPENING)]));
+    }
+    sketch
+}
+
+/// Leading instructions, and what a provider compacted.
+fn leading_instructions(transcript: &Transcript) -> usize {
+    let leads =
+        |binding, role| binding == Binding::Compaction || matches!(role, Role::System | Role::Developer);
+    transcript.messages.iter().take_while(|message| leads(message.binding, message.role)).count()
+}

@@ -1,0 +1,289 @@
+//! Calls and results where results are blocks of the turn behind their calls: Anthropic and Gemini.
+//!
+//! Results that stand where they belong are bound first, by the provider's own rule; what is left by the rule of
+//! [`pair`]. Then every message of the model with calls is followed by one that holds their results in front.
+
+use std::collections::{HashMap, HashSet};
+
+use super::actions::{
+    CALL_ANSWERED, CALL_REMOVED, DUPLICATE_REMOVED, Kind, ORPHAN_AS_TEXT, ORPHAN_REMOVED, RESULT_MOVED,
+    RESULTS_FIRST,
+};
+use super::draft::{Block, Draft, Sketch, by_key, checked, repeats, units};
+use super::{OpenCalls, Orphans, Task};
+use crate::rules::pair;
+use crate::rules::validate::{Provider, gemini_matching, head_of};
+use crate::transcript::{Part, PartKind, Role};
+
+pub(super) fn repair(task: &Task<'_>) -> Sketch {
+    let mut placing = Placing::of(task);
+    for i in 0..task.transcript.len() {
+        placing.place(i);
+    }
+    placing.sketch
+}
+
+/// Which result answers which call, by parts.
+#[derive(Default)]
+struct Answers {
+    result_of: HashMap<usize, usize>,
+    call_of: HashMap<usize, usize>,
+}
+
+impl Answers {
+    fn bind(&mut self, call: usize, result: usize) {
+        self.result_of.insert(call, result);
+        self.call_of.insert(result, call);
+    }
+}
+
+struct Placing<'a> {
+    task: &'a Task<'a>,
+    head: usize,
+    answers: Answers,
+    /// For each part, its message and its unit.
+    place: Vec<(usize, usize)>,
+    /// Results of calls with that key, ascending.
+    answered: HashMap<u32, Vec<usize>>,
+    /// Messages whose rest was written with the results they hold.
+    written: HashSet<usize>,
+    sketch: Sketch,
+}
+
+impl<'a> Placing<'a> {
+    fn of(task: &'a Task<'a>) -> Self {
+        let transcript = task.transcript;
+        let place = (0..transcript.len())
+            .flat_map(|i| {
+                units(transcript, task.provider, i, task.shapes[i]).into_iter().map(move |u| (i, u))
+            })
+            .collect();
+        let head = head_of(transcript, task.provider);
+        let mut placing = Placing {
+            task,
+            head,
+            answers: Answers::default(),
+            place,
+            answered: HashMap::new(),
+            written: HashSet::new(),
+            sketch: Sketch::default(),
+        };
+        (head..transcript.len()).for_each(|i| placing.bind_neighbours(i));
+        let pairing = pair(transcript);
+        for i in head..transcript.len() {
+            for result in checked(transcript, i, PartKind::ToolResult) {
+                let Some(call) = pairing.call_of[result].map(|call| call as usize) else { continue };
+                let is_free = !placing.answers.result_of.contains_key(&call);
+                if is_free && placing.is_call(call) && !placing.answers.call_of.contains_key(&result) {
+                    placing.answers.bind(call, result);
+                }
+            }
+        }
+        placing.answered = by_key(transcript, &placing.answers.result_of);
+        placing
+    }
+
+    /// Whether a part is a call that the API pairs.
+    fn is_call(&self, part: usize) -> bool {
+        let (message, _) = self.place[part];
+        message >= self.head
+            && self.task.transcript.messages[message].role == Role::Assistant
+            && !self.task.transcript.parts[part].is_unchecked
+    }
+
+    fn calls_of(&self, i: usize) -> Vec<usize> {
+        let is_model = i >= self.head && self.task.transcript.messages[i].role == Role::Assistant;
+        if is_model { checked(self.task.transcript, i, PartKind::ToolCall).collect() } else { Vec::new() }
+    }
+
+    /// Whether message `i` can hold results.
+    fn answers_calls(&self, i: usize) -> bool {
+        let role = self.task.transcript.messages.get(i).map(|message| message.role);
+        role == Some(Role::User) || (role == Some(Role::Tool) && self.task.provider == Provider::Gemini)
+    }
+
+    /// Binds the calls of a message to the results in the next one, as the provider does.
+    fn bind_neighbours(&mut self, i: usize) {
+        let calls = self.calls_of(i);
+        if calls.is_empty() || !self.answers_calls(i + 1) {
+            return;
+        }
+        let transcript = self.task.transcript;
+        let results: Vec<usize> = checked(transcript, i + 1, PartKind::ToolResult).collect();
+        let parts = |at: &[usize]| -> Vec<&Part> { at.iter().map(|&at| &transcript.parts[at]).collect() };
+        if self.task.provider == Provider::Gemini {
+            let found = gemini_matching(transcript, &parts(&calls), &parts(&results));
+            for (&call, at) in calls.iter().zip(found) {
+                at.into_iter().for_each(|at| self.answers.bind(call, results[at]));
+            }
+            return;
+        }
+        let mut waiting: HashMap<Option<u32>, Vec<usize>> = HashMap::new();
+        for &call in calls.iter().rev() {
+            waiting.entry(transcript.parts[call].key).or_default().push(call);
+        }
+        for result in results {
+            if let Some(call) = waiting.get_mut(&transcript.parts[result].key).and_then(Vec::pop) {
+                self.answers.bind(call, result);
+            }
+        }
+    }
+
+    fn place(&mut self, i: usize) {
+        if i < self.head {
+            self.sketch.drafts.push(Draft::whole(i));
+            return;
+        }
+        if self.written.contains(&i) {
+            return;
+        }
+        let calls = self.calls_of(i);
+        let is_open = |call: &&usize| !self.answers.result_of.contains_key(*call);
+        let open: Vec<usize> = calls.iter().filter(is_open).copied().collect();
+        let removes = self.task.options.open_calls == OpenCalls::Remove;
+        let (own, texts) = self.rest_of(i, if removes { &open } else { &[] });
+        let (own, behind) = if self.answers_calls(i) {
+            (in_order(own, texts), Vec::new())
+        } else {
+            (own.into_iter().map(|(_, block)| block).collect(), texts)
+        };
+        let left = if removes { &[][..] } else { &open[..] };
+        open.iter().for_each(|_| self.act(if removes { CALL_REMOVED } else { CALL_ANSWERED }, i));
+        if !self.says_nothing(i, &own, !open.is_empty() && removes) {
+            self.write(i, own, false);
+        }
+        let has_results = calls.iter().any(|call| self.answers.result_of.contains_key(call));
+        if has_results || !left.is_empty() {
+            self.write_results(i, &calls, left, behind);
+        } else if !behind.is_empty() {
+            let blocks = behind.into_iter().map(|(_, block)| block).collect();
+            self.sketch.drafts.push(Draft::new(i, Role::User, blocks));
+        }
+    }
+
+    /// Whether nothing is left of a message that is worth a message: only thoughts where its calls were removed.
+    fn says_nothing(&self, i: usize, own: &[Block], was_reduced: bool) -> bool {
+        let transcript = self.task.transcript;
+        if transcript.part_range(i).is_empty() {
+            return false;
+        }
+        let says = |block: &Block| {
+            let Block::Unit(_, unit) = block else { return true };
+            transcript
+                .part_range(i)
+                .any(|at| self.place[at].1 == *unit && transcript.parts[at].kind != PartKind::Reasoning)
+        };
+        own.is_empty() || (was_reduced && !own.iter().any(says))
+    }
+
+    /// What stays in message `i`, without its results and without `removed`; and its orphans as text, each with its
+    /// place.
+    fn rest_of(&mut self, i: usize, removed: &[usize]) -> (Vec<Placed>, Vec<Placed>) {
+        let transcript = self.task.transcript;
+        let (mut own, mut texts) = (Vec::new(), Vec::new());
+        let mut previous = None;
+        for at in transcript.part_range(i) {
+            let unit = self.place[at].1;
+            if previous.replace(unit) == Some(unit) {
+                continue;
+            }
+            let part = &transcript.parts[at];
+            if part.kind != PartKind::ToolResult || part.is_unchecked {
+                if !removed.contains(&at) {
+                    own.push((unit, Block::Unit(i, unit)));
+                }
+            } else if !self.answers.call_of.contains_key(&at) && self.keeps_orphan(i, at) {
+                texts.push((unit, Block::AsText(i, unit)));
+            }
+        }
+        (own, texts)
+    }
+
+    /// Whether an orphan stays, as text; says what was done.
+    fn keeps_orphan(&mut self, i: usize, at: usize) -> bool {
+        if repeats(self.task.transcript, &self.answered, at) {
+            self.act(DUPLICATE_REMOVED, i);
+            return false;
+        }
+        let keeps = self.task.options.orphans == Orphans::Text;
+        self.act(if keeps { ORPHAN_AS_TEXT } else { ORPHAN_REMOVED }, i);
+        keeps
+    }
+
+    /// Writes the message with the results of the calls of message `i`.
+    fn write_results(&mut self, i: usize, calls: &[usize], open: &[usize], behind: Vec<Placed>) {
+        let mut results: Vec<usize> =
+            calls.iter().filter_map(|call| self.answers.result_of.get(call).copied()).collect();
+        results.sort_unstable();
+        let next = i + 1;
+        let holds = self.answers_calls(next) && results.iter().any(|&at| self.place[at].0 == next);
+        // Those that stand in the right message come first.
+        results.sort_by_key(|&at| !(holds && self.place[at].0 == next));
+        let mut blocks: Vec<Block> =
+            results.iter().map(|&at| Block::Unit(self.place[at].0, self.place[at].1)).collect();
+        let moved: Vec<usize> = results.iter().map(|&at| self.place[at].0).collect();
+        for message in moved.into_iter().filter(|&message| !(holds && message == next)) {
+            self.act(RESULT_MOVED, message);
+        }
+        let base = if holds { Some(next) } else { self.made_of(&blocks) };
+        blocks.extend(open.iter().map(|&at| Block::Answer(self.place[at].0, self.place[at].1)));
+        blocks.extend(behind.into_iter().map(|(_, block)| block));
+        if holds {
+            self.written.insert(next);
+            let in_front: Vec<usize> =
+                results.iter().filter(|&&at| self.place[at].0 == next).copied().collect();
+            let last_unit = in_front.iter().map(|&at| self.place[at].1).max().unwrap_or(0);
+            let (own, texts) = self.rest_of(next, &[]);
+            if own.iter().any(|(unit, _)| *unit < last_unit) {
+                self.act(RESULTS_FIRST, next);
+            }
+            blocks.extend(in_order(own, texts));
+        }
+        match base {
+            Some(base) => self.write(base, blocks, !holds),
+            None => self.sketch.drafts.push(Draft::new(i, Role::User, blocks)),
+        }
+    }
+
+    /// The message that consists of exactly these blocks.
+    fn made_of(&self, blocks: &[Block]) -> Option<usize> {
+        let Some(&Block::Unit(message, _)) = blocks.first() else { return None };
+        let all = self.task.transcript.part_range(message).map(|at| self.place[at].1);
+        let all: HashSet<Block> = all.map(|unit| Block::Unit(message, unit)).collect();
+        let found: HashSet<Block> = blocks.iter().cloned().collect();
+        (self.answers_calls(message) && all == found).then_some(message)
+    }
+
+    /// Writes a message made of message `i`; as it is, where its blocks are its own in their order.
+    fn write(&mut self, i: usize, blocks: Vec<Block>, is_moved: bool) {
+        let mut all: Vec<Block> = Vec::new();
+        for at in self.task.transcript.part_range(i) {
+            let unit = Block::Unit(i, self.place[at].1);
+            if all.last() != Some(&unit) {
+                all.push(unit);
+            }
+        }
+        let has_result = |block: &Block| matches!(block, Block::Unit(..) | Block::Answer(..));
+        let mut draft = Draft::whole(i);
+        if blocks != all && !(is_moved && blocks.len() == all.len()) {
+            let is_tool = self.task.transcript.messages[i].role == Role::Tool;
+            draft.role = (is_tool && !blocks.iter().any(has_result)).then_some(Role::User);
+            draft.blocks = blocks;
+        }
+        self.sketch.drafts.push(draft);
+    }
+
+    fn act(&mut self, kind: Kind, i: usize) {
+        self.sketch.actions.push(kind.at(i));
+    }
+}
+
+/// A block with the place that it has in its message.
+type Placed = (usize, Block);
+
+fn in_order(own: Vec<Placed>, texts: Vec<Placed>) -> Vec<Block> {
+    let mut all = own;
+    all.extend(texts);
+    all.sort_by_key(|(unit, _)| *unit);
+    all.into_iter().map(|(_, block)| block).collect()
+}

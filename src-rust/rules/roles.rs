@@ -1,0 +1,135 @@
+//! Who speaks, as rules on alternation see it, and what is put between two messages of one speaker.
+//!
+//! Where results have a role of their own (OpenAI chat, Responses), results, calls and reasoning are passed over, as
+//! the chat templates of open models do: they belong to the turn of the model. Elsewhere every message is a turn.
+
+use crate::transcript::{Binding, Framing, PartKind, Role, Transcript};
+
+/// What is put between two messages of the user.
+pub const MODEL_FILLER: &str = "Understood.";
+
+/// What is put between two messages of the model.
+pub const USER_FILLER: &str = "Go on.";
+
+/// A side of the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Who asks, and who answers calls where results are blocks of user messages.
+    User,
+    /// Who is asked.
+    Model,
+}
+
+impl Side {
+    /// What this side says where it must say something.
+    #[must_use]
+    pub fn filler(self) -> &'static str {
+        match self {
+            Side::User => USER_FILLER,
+            Side::Model => MODEL_FILLER,
+        }
+    }
+
+    /// Its role.
+    #[must_use]
+    pub fn role(self) -> Role {
+        match self {
+            Side::User => Role::User,
+            Side::Model => Role::Assistant,
+        }
+    }
+
+    /// The side that speaks behind it.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Side::User => Side::Model,
+            Side::Model => Side::User,
+        }
+    }
+}
+
+/// Whether results are blocks of user messages, so that every message is a turn.
+#[must_use]
+pub fn has_results_in_user_turns(framing: Framing) -> bool {
+    matches!(framing, Framing::Anthropic | Framing::Gemini)
+}
+
+/// Whose turn a message is; `None` where alternation passes it over. O(parts of the message).
+#[must_use]
+pub fn side(transcript: &Transcript, i: usize) -> Option<Side> {
+    let message = &transcript.messages[i];
+    let parts = transcript.parts_of(i);
+    let calls = parts.iter().any(|part| part.kind == PartKind::ToolCall);
+    let says = |kind| matches!(kind, PartKind::Text | PartKind::Image);
+    match (message.role, transcript.framing) {
+        (Role::System | Role::Developer, _) => None,
+        (Role::Assistant, Framing::Anthropic | Framing::Gemini) => Some(Side::Model),
+        (_, Framing::Anthropic | Framing::Gemini) => Some(Side::User),
+        (Role::Tool | Role::Other, _) => None,
+        (Role::User, _) => Some(Side::User),
+        (Role::Assistant, Framing::OpenAiResponses) => {
+            let speaks = message.binding == Binding::Free && parts.iter().any(|part| says(part.kind));
+            (speaks && !calls).then_some(Side::Model)
+        }
+        (Role::Assistant, _) => (!calls).then_some(Side::Model),
+    }
+}
+
+/// Whether a message is what [`fillers`] puts between others.
+pub(super) fn is_filler(transcript: &Transcript, i: usize) -> bool {
+    let text = match transcript.messages[i].role {
+        Role::User => USER_FILLER,
+        Role::Assistant => MODEL_FILLER,
+        _ => return false,
+    };
+    match transcript.parts_of(i) {
+        [part] if part.kind == PartKind::Text => match transcript.pieces_of(part) {
+            [piece] => transcript.str(&piece.span) == text,
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// A message of a new list: its place in the old one, or none for a summary.
+pub type Place = Option<usize>;
+
+/// Whether anything may have to stand between the messages of a new list: between two turns of Gemini's model, and
+/// with `alternate`, where no side has two turns in a row.
+#[must_use]
+pub fn has_fillers(framing: Framing, alternate: bool) -> bool {
+    alternate || framing == Framing::Gemini
+}
+
+/// What must stand between the messages of a new list so that it is accepted where the old one was, as (place in the
+/// new list, whose message to put before it). `sides` are those of the old one; a summary is the user's. O(messages).
+///
+/// Neighbours that were neighbours before are left as they are.
+#[must_use]
+pub fn fillers(sides: &[Option<Side>], new: &[Place], alternate: bool) -> Vec<(usize, Side)> {
+    let side_of = |place: Place| place.map_or(Some(Side::User), |i| sides[i]);
+    // For each message, the nearest before it that takes a turn.
+    let mut before = Vec::with_capacity(sides.len());
+    let mut nearest: Option<usize> = None;
+    for (i, side) in sides.iter().enumerate() {
+        before.push(nearest);
+        nearest = side.map_or(nearest, |_| Some(i));
+    }
+    let mut found = Vec::new();
+    let mut last: Option<(usize, Place, Side)> = None;
+    for (at, &place) in new.iter().enumerate() {
+        let Some(now) = side_of(place) else { continue };
+        if let Some((behind, other, side)) = last
+            && side == now
+            && (alternate || side == Side::Model)
+            && !(other.is_some() && place.is_some_and(|i| before[i] == other))
+        {
+            // The user speaks behind what the model said, the model before what the user says: so calls stay with
+            // their results, and reasoning with what it led to.
+            found.push((if side == Side::Model { behind + 1 } else { at }, side.other()));
+        }
+        last = Some((at, place, now));
+    }
+    found
+}

@@ -1,0 +1,32 @@
+//! The codes of problems, spelled once. `docs/validation.md` explains each, and a test holds the two together.
+
+/// The code of a problem; only the constants here can be one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Code(pub(super) &'static str);
+
+macro_rules! codes {
+    ($($name:ident = $text:literal,)*) => {
+        $(pub(super) const $name: Code = Code($text);)*
+
+        /// Every code that a problem can have.
+        pub const CODES: &[&str] = &[$($text),*];
+    };
+}
+
+codes! {
+    BAD_ID = "bad_id",
+    CALL_MISPLACED = "call_misplaced",
+    CALL_UNANSWERED = "call_unanswered",
+    DUPLICATE_ID = "duplicate_id",
+    EMPTY_CONTENT = "empty_content",
+    FIRST_NOT_USER = "first_not_user",
+    MODEL_AFTER_MODEL = "model_after_model",
+    REASONING_WITHOUT_FOLLOWER = "reasoning_without_follower",
+    RESULT_AFTER_TEXT = "result_after_text",
+    RESULT_WITHOUT_CALL = "result_without_call",
+    ROLES_NOT_ALTERNATING = "roles_not_alternating",
+    SERVED_RESULT_MISPLACED = "served_result_misplaced",
+    SYSTEM_NOT_FIRST = "system_not_first",
+    UNKNOWN_ITEM = "unknown_item",
+    UNKNOWN_ROLE = "unknown_role",
+}

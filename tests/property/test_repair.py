@@ -1,0 +1,247 @@
+"""Repair: whatever is broken becomes valid, nothing is lost, nothing is done twice.
+
+Runs on foldline alone: the oracle validates, it does not repair.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import foldline as fl
+from reference.validity import validate
+
+from .strategies import PROVIDERS, Sample, random_sample, samples
+
+Options = dict[str, Any]
+
+STRICT: Final[tuple[Options, ...]] = (
+    {},
+    {"alternate": True},
+    {"single_system": True},
+    {"alternate": True, "single_system": True},
+)
+POLICIES: Final[tuple[Options, ...]] = tuple(
+    {"open_calls": calls, "orphans": orphans} for calls in ("answer", "remove") for orphans in ("text", "remove")
+)
+UNREPAIRABLE: Final = {"unknown_item"}
+
+#: Fields whose strings say how messages hang together; everything else is text.
+NAMES: Final = frozenset(
+    {"role", "type", "id", "call_id", "tool_call_id", "tool_use_id", "status", "signature", "thoughtSignature"}
+)
+
+#: What a repair removes.
+REMOVED: Final = frozenset(
+    {"call_removed", "duplicate_removed", "empty_removed", "orphan_removed", "reasoning_removed"}
+)
+
+BREAKS: Final = (
+    "drop",
+    "swap",
+    "double",
+    "move",
+    "blank",
+    "rename",
+    "unblock",
+    "reblock",
+    "role",
+    "system",
+    "prefix",
+    "hollow",
+)
+
+
+def break_list(messages: list[Any], how: str, a: int, b: int) -> list[Any]:
+    """A list with one thing broken: something that truncating, editing or merging histories does."""
+    if not messages:
+        return messages
+    messages = copy.deepcopy(messages)
+    at, to = a % len(messages), b % len(messages)
+    message = messages[at]
+    key = next((key for key in ("content", "parts", "output") if key in message), "content")
+    blocks = message.get(key)
+    if how == "drop":
+        del messages[at]
+    elif how == "swap":
+        messages[at], messages[to] = messages[to], messages[at]
+    elif how == "double":
+        messages.insert(to, copy.deepcopy(message))
+    elif how == "move":
+        messages.insert(to, messages.pop(at))
+    elif how == "blank":
+        message[key] = ("", [], None)[b % 3] if key == "content" else []
+    elif how == "rename":
+        for holder in _holders(message):
+            for name in ("id", "tool_use_id", "call_id", "tool_call_id"):
+                if name in holder:
+                    holder[name] = ("bad id!", "x" * 65, "é", "call_1")[b % 4]
+    elif how == "unblock" and isinstance(blocks, list) and blocks:
+        del blocks[b % len(blocks)]
+    elif how == "reblock" and isinstance(blocks, list) and blocks:
+        block = blocks.pop(b % len(blocks))
+        other = messages[to].get(key)
+        (other if isinstance(other, list) else blocks).insert(0, block)
+    elif how == "role" and "role" in message:
+        message["role"] = ("critic", "user", "assistant", "model", "system", "developer")[b % 6]
+    elif how == "system":
+        spelled = {"parts": [{"text": "Be brief."}]} if key == "parts" else {"content": "Be brief."}
+        messages.insert(at, {"role": ("system", "developer")[b % 2], **spelled})
+    elif how == "hollow" and key == "parts" and isinstance(blocks, list):
+        blocks.insert(b % (len(blocks) + 1), {})
+    elif how == "prefix":
+        messages = messages[at:]
+    return messages
+
+
+def _holders(value: Any) -> Iterator[dict[str, Any]]:
+    """Every object in a message."""
+    if isinstance(value, dict):
+        yield value
+        for inner in value.values():
+            yield from _holders(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _holders(inner)
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Every string that is no name."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for inner in value:
+            yield from texts(inner)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            if key not in NAMES:
+                yield from texts(inner)
+
+
+def quoted(text: str) -> str:
+    """A text as it stands in JSON."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def is_readable(messages: list[Any], provider: str) -> bool:
+    """Whether the break left messages that can be read at all."""
+    try:
+        fl.validate(messages, provider)
+    except fl.errors.FoldlineError:
+        return False
+    return True
+
+
+def check(messages: list[Any], provider: str, options: Options) -> fl.Repair:
+    """All that is promised of a repair."""
+    strict = {key: options[key] for key in ("alternate", "single_system") if key in options}
+    before = copy.deepcopy(messages)
+    problems = fl.validate(messages, provider, **strict)
+    repaired = fl.repair(messages, provider, **options)
+    assert messages == before, "the input was changed"
+    assert bool(repaired) == bool(repaired.actions)
+    assert fl.validate(repaired.messages, provider, **strict) == repaired.problems
+    assert {problem.code for problem in repaired.problems} <= UNREPAIRABLE
+    if not problems:
+        assert not repaired.actions
+        assert len(repaired.messages) == len(messages)
+        assert all(new is old for new, old in zip(repaired.messages, messages, strict=True))
+    elif {problem.code for problem in problems} - UNREPAIRABLE:
+        assert repaired.actions
+    again = fl.repair(repaired.messages, provider, **options)
+    assert not again.actions
+    assert all(new is old for new, old in zip(again.messages, repaired.messages, strict=True))
+    assert all(0 <= action.index < len(messages) for action in repaired.actions)
+    nothing_lost(messages, repaired)
+    untouched_are_the_same(messages, repaired)
+    return repaired
+
+
+def nothing_lost(messages: list[Any], repaired: fl.Repair) -> None:
+    """Every text is still there, or an action says that what held it was removed."""
+    said = list(texts(repaired.messages))
+    blob = "\n".join([*said, *(quoted(text) for text in said)])
+    removed = {action.index for action in repaired.actions if action.code in REMOVED}
+    for index, message in enumerate(messages):
+        if index not in removed:
+            for text in texts(message):
+                assert text in blob or quoted(text) in blob, (index, text)
+
+
+def untouched_are_the_same(messages: list[Any], repaired: fl.Repair) -> None:
+    """What no action names is the same object."""
+    touched = {action.index for action in repaired.actions}
+    new = {id(message) for message in repaired.messages}
+    # What is joined or gets results from elsewhere is named by the message that came to it.
+    gets_more = {"merged", "result_moved", "system_merged", "call_answered", "id_rewritten", "turn_added"}
+    if {action.code for action in repaired.actions} & gets_more:
+        touched |= {index + 1 for index in touched} | {index - 1 for index in touched}
+    if {action.code for action in repaired.actions} & {"merged", "result_moved", "system_merged", "orphan_as_text"}:
+        return
+    for index, message in enumerate(messages):
+        assert index in touched or id(message) in new, index
+
+
+@st.composite
+def broken(draw: st.DrawFn) -> tuple[list[Any], str]:
+    """A list of any dialect, valid or wild, with up to four things broken in it."""
+    sample: Sample = draw(samples(valid=draw(st.booleans())))
+    breaks = draw(st.lists(st.tuples(st.sampled_from(BREAKS), st.integers(0, 30), st.integers(0, 30)), max_size=4))
+    messages = sample.messages
+    for step in breaks:
+        messages = break_list(messages, *step)
+    return messages, sample.provider
+
+
+@given(case=broken(), strict=st.sampled_from(STRICT), policy=st.sampled_from(POLICIES))
+def test_repair(case: tuple[list[Any], str], strict: Options, policy: Options) -> None:
+    """Drawn by hypothesis, which shrinks what fails."""
+    messages, provider = case
+    if is_readable(messages, provider):
+        check(messages, provider, strict | policy)
+
+
+def seeded_breaks(count: int, seed: str) -> Iterator[tuple[list[Any], str, Options]]:
+    """Many, fast."""
+    for number in range(count):
+        rng = random.Random(f"{seed}-{number}")
+        sample = random_sample(rng, valid=rng.random() < 0.5)
+        messages = sample.messages
+        for _ in range(rng.randrange(5)):
+            messages = break_list(messages, rng.choice(BREAKS), rng.randrange(31), rng.randrange(31))
+        yield messages, sample.provider, rng.choice(STRICT) | rng.choice(POLICIES)
+
+
+def test_repair_seeded() -> None:
+    """Every action is taken by some of them, and most of the lists need some."""
+    taken: set[str] = set()
+    for messages, provider, options in seeded_breaks(3_000, "repair"):
+        if is_readable(messages, provider):
+            taken |= {action.code for action in check(messages, provider, options).actions}
+    from foldline._core import REPAIR_CODES
+
+    assert taken >= set(REPAIR_CODES) - {"served_result_as_text"}
+
+
+@pytest.mark.parametrize("provider", sorted(PROVIDERS.values()))
+def test_both_validators_agree_on_what_is_broken(provider: str) -> None:
+    """The oracle's validator, strict rules included."""
+    compared = 0
+    for messages, found, options in seeded_breaks(1_500, "agree"):
+        if found != provider or not is_readable(messages, provider):
+            continue
+        strict = {key: options[key] for key in ("alternate", "single_system") if key in options}
+        try:
+            expected = set(validate(messages, provider, **strict))
+        except (KeyError, TypeError, ValueError, AttributeError):
+            continue
+        assert {(each.index, each.code) for each in fl.validate(messages, provider, **strict)} == expected
+        compared += bool(expected)
+    assert compared > 100
