@@ -67,11 +67,11 @@ pub(super) fn left_behind<N: Node>(entries: &N) -> Left {
         return left;
     }
     let roots: HashMap<usize, usize> = roots.into_iter().collect();
-    for at in 0..parents.len() {
+    for (at, parent) in parents.iter().enumerate() {
         if let Some(&from) = roots.get(&at) {
             left.branch_of.insert(at, left.froms.len());
             left.froms.push(Some(from));
-        } else if let Some(&branch) = parents[at].and_then(|parent| left.branch_of.get(&parent)) {
+        } else if let Some(&branch) = parent.and_then(|parent| left.branch_of.get(&parent)) {
             left.branch_of.insert(at, branch);
         }
     }
