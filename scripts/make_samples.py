@@ -75,9 +75,11 @@ SAMPLES: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "claude-code-session.jsonl": ("claude-code-entire/34_c37819391d_0_full.jsonl", copy),
     "openai-tools.jsonl": ("openai-tau-airline/gpt-4o-airline.tasks0-24.json", tau_to_jsonl),
     "pi-session.jsonl": ("pi/large-session.jsonl", copy),
+    "gemini-cli-session.json": ("claude-code-entire/ab_2b9748b105_0_full.jsonl", copy),
+    "swe-agent-trajectory.traj": ("swe-agent/trajectories_demonstrations_function_calling_simple.traj", copy),
     "chinese-dialogues.jsonl": ("kdconv-zh/film-dev.json", kdconv_to_jsonl),
 }
-LICENSES = ["entireio-cli.txt", "tau-bench.txt", "pi-mono.txt", "KdConv.txt"]
+LICENSES = ["entireio-cli.txt", "tau-bench.txt", "pi-mono.txt", "SWE-agent.txt", "KdConv.txt"]
 
 
 def build(data: Path) -> dict[str, bytes]:

@@ -1,7 +1,7 @@
 """Files into transcripts: what is in them is judged by content, and what is wrong with them is reported.
 
-A file may hold a JSON array of messages, conversations (one JSON document, or one a line), one message a line, or the
-entries of a Claude Code or pi session; plain or compressed. A bad line never stops the rest.
+A file may hold a JSON array of messages, conversations (JSON documents, or one a line), one message a line, or a
+session of Claude Code, Codex, Gemini CLI, pi or SWE-agent; plain or compressed. A bad line never stops the rest.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from foldline import _core
+from foldline._sessions import DIALECTS, Entry, session_transcripts
 from foldline.errors import FoldlineError, MessageError
 from foldline.typing import Problem, StoredTranscript
 
@@ -37,11 +38,17 @@ logging.getLogger("foldline").addHandler(logging.NullHandler())
 
 _MAX_HELD_PROBLEMS = 10_000
 
+#: What a conversation may have as its own id.
+_ID_KEYS = ("id", "session_id", "conversation_id")
+
 OnProblem = Callable[[Problem], None]
 
 
 def read(path: str | Path, on_problem: OnProblem | None = None, *, strict: bool = False) -> Iterator[StoredTranscript]:
     r"""Reads the transcripts of a file, a folder or standard input (``"-"``).
+
+    Conversations and lists of messages are given with what stood around them; a session of an agent in its provider's
+    messages, with its branches and all of its entries in ``meta`` (see `StoredTranscript`).
 
     Of a folder all files below it are read, by name, but hidden ones.
 
@@ -105,8 +112,7 @@ class _File:
         self.stem = "stdin" if path == "-" else Path(path).name.split(".")[0]
         self.found = 0
         self.messages: list[dict[str, Any]] = []
-        self.claude_entries: list[tuple[int, Any]] = []
-        self.pi_entries: list[tuple[int, Any]] = []
+        self.entries: dict[str, list[Entry]] = {}
 
     def problem(
         self,
@@ -154,7 +160,7 @@ class _File:
     # From bytes to values.
 
     def _values(self, raw: IO[bytes]) -> Iterator[tuple[int, int, bytes]]:
-        """JSON values with line and offset: one a line, or, where the first line is none, one document."""
+        """JSON values with line and offset: one a line, or, where the first line is none, each over many lines."""
         chunks = self._chunks(raw)
         scanner = _core.LineScanner()
         begun: list[bytes] | None = []
@@ -183,7 +189,7 @@ class _File:
         yield from values
 
     def _document(self, begun: list[bytes], chunks: Iterator[bytes]) -> Iterator[tuple[int, int, bytes]]:
-        """The whole file as one document; line by line after all where it is none."""
+        """The whole file as one document, or one behind the other; line by line after all where it begins with none."""
         size = sum(map(len, begun))
         for chunk in chunks:
             begun.append(chunk)
@@ -192,9 +198,20 @@ class _File:
                 break
         else:
             document = b"".join(begun)
-            found = _core.document_range(document)
-            if found is not None:
-                yield document.count(b"\n", 0, found[0]) + 1, found[0], document[found[0] : found[1]]
+            ranges, bad = _core.document_ranges(document)
+            if ranges:
+                places = _Places(document)
+                # As the lines of a file are, so that what is wrong is told in its place.
+                told = iter(bad)
+                wrong = next(told, None)
+                for begin, end in ranges:
+                    while wrong is not None and wrong[0] < begin:
+                        self.problem(wrong[1], places.line(wrong[0]), wrong[0])
+                        wrong = next(told, None)
+                    yield places.line(begin), begin, document[begin:end]
+                while wrong is not None:
+                    self.problem(wrong[1], places.line(wrong[0]), wrong[0])
+                    wrong = next(told, None)
                 return
         scanner = _core.LineScanner()
         for chunk in begun:
@@ -242,6 +259,9 @@ class _File:
         if kind not in ("unknown", "unsupported"):
             self.tell_held()
         match kind:
+            case "message" if "codex" in self.entries:
+                # In the older form of a rollout the items have no envelopes.
+                self.entries["codex"].append((line, offset, value))
             case "message":
                 self.messages.append(value)
             case "message_list":
@@ -251,10 +271,10 @@ class _File:
             case "conversation_list":
                 for item in value:
                     yield from self._sort(item, line, offset)
-            case "claude_code":
-                self.claude_entries.append((line, value))
-            case "pi":
-                self.pi_entries.append((line, value))
+            case "gemini_cli" | "swe_agent" | "swe_agent_steps" | "dialogue":
+                yield from self._session_document(kind, value, path, line, offset)
+            case _ if kind in DIALECTS:
+                self.entries.setdefault(kind, []).append((line, offset, value))
             case "unsupported":
                 self.problem("unsupported_format", line, offset, path[0])
             case _:
@@ -277,7 +297,7 @@ class _File:
     def _conversation(
         self, messages: list[Any], around: dict[str, Any], line: int, offset: int, key: str | None = None
     ) -> Iterator[StoredTranscript]:
-        given = next((around[key] for key in ("id", "session_id", "conversation_id") if key in around), None)
+        given = next((around[key] for key in _ID_KEYS if key in around), None)
         number = self.found
         self.found += 1
         name = str(given) if isinstance(given, (str, int)) else f"{self.stem}:{number}"
@@ -289,63 +309,47 @@ class _File:
             return
         yield StoredTranscript(name, format_, messages, around | {"path": self.path, "line": line})
 
+    def _session_document(
+        self, kind: str, value: dict[str, Any], path: list[str], line: int, offset: int
+    ) -> Iterator[StoredTranscript]:
+        holder = value
+        for key in path[:-1]:
+            holder = holder[key]
+        rest = {key: item for key, item in value.items() if key != path[0]}
+        rest |= {key: item for key, item in holder.items() if key != path[-1]}
+        given = next((rest[key] for key in (*_ID_KEYS, "sessionId") if key in rest), None)
+        name = str(given) if isinstance(given, (str, int)) else f"{self.stem}:{self.found}"
+        entries = [(line, offset, entry) for entry in holder[path[-1]]]
+        yield from self._session(kind, entries, name, rest | {"path": self.path, "line": line})
+
     def _leftovers(self) -> Iterator[StoredTranscript]:
         if self.messages:
             yield from self._conversation(self.messages, {"id": self.stem}, 1, 0)
-        if self.claude_entries:
-            yield from self._claude_code()
-        if self.pi_entries:
-            yield from self._pi()
+        for kind in DIALECTS:
+            if entries := self.entries.get(kind):
+                yield from self._session(kind, entries, self.stem, {"path": self.path, "line": entries[0][0]})
 
-    def _claude_code(self) -> Iterator[StoredTranscript]:
-        lines = [line for line, _ in self.claude_entries]
-        entries = [entry for _, entry in self.claude_entries]
-        session = _core.assemble_claude_code(entries)
-        for index, code in session["problems"]:
-            self.problem(code, lines[index])
-        name = next((str(e["sessionId"]) for e in entries if isinstance(e, dict) and "sessionId" in e), self.stem)
-        for thread, suffix in (("main", ""), ("sidechain", "#sidechain")):
-            found = session[thread]
-            if not found["messages"]:
-                continue
-            self.found += 1
-            meta = {
-                "path": self.path,
-                "line": lines[0],
-                "entry_ids": [_entry_ids(entries, blocks) for _, blocks in found["messages"]],
-                "compact_boundaries": found["compact_boundaries"],
-                "summaries": found["summaries"],
-                "skipped_entries": session["skipped"],
-            }
-            messages = [_anthropic_message(entries, role, blocks) for role, blocks in found["messages"]]
-            yield StoredTranscript(name + suffix, "anthropic", messages, meta)
+    def _session(self, kind: str, entries: list[Entry], name: str, meta: dict[str, Any]) -> Iterator[StoredTranscript]:
+        def report(code: str, line: int, offset: int, index: int | None) -> None:
+            self.problem(code, line, offset, index=index)
 
-    def _pi(self) -> Iterator[StoredTranscript]:
-        messages = []
-        entry_ids = []
-        boundaries = []
-        skipped = 0
-        name = self.stem
-        for _, entry in self.pi_entries:
-            if entry.get("type") == "message":
-                messages.append(entry["message"])
-                entry_ids.append([entry["id"]] if isinstance(entry.get("id"), str) else [])
-                continue
-            skipped += 1
-            if entry.get("type") == "session" and isinstance(entry.get("id"), str):
-                name = entry["id"]
-            elif entry.get("type") == "compaction":
-                boundaries.append(len(messages))
-        if messages:
+        for transcript in session_transcripts(kind, entries, name, meta, report):
             self.found += 1
-            meta = {
-                "path": self.path,
-                "line": self.pi_entries[0][0],
-                "entry_ids": entry_ids,
-                "compact_boundaries": boundaries,
-                "skipped_entries": skipped,
-            }
-            yield StoredTranscript(name, "pi", messages, meta)
+            yield transcript
+
+
+class _Places:
+    """Lines of offsets that are asked for in their order."""
+
+    def __init__(self, document: bytes) -> None:
+        self._document = document
+        self._offset = 0
+        self._line = 1
+
+    def line(self, offset: int) -> int:
+        self._line += self._document.count(b"\n", self._offset, offset)
+        self._offset = offset
+        return self._line
 
 
 def _begins_badly(values: list[tuple[int, int, bytes]], problems: list[tuple[int, int, str]]) -> bool:
@@ -369,23 +373,3 @@ class _Rewound:
             return head + self._rest.read()
         head, self._head = self._head[:size], self._head[size:]
         return head
-
-
-def _entry_ids(entries: list[dict[str, Any]], blocks: list[tuple[int, int | None]]) -> list[str]:
-    ids = [entries[entry].get("uuid") for entry, _ in blocks]
-    return [i for i in dict.fromkeys(ids) if isinstance(i, str)]
-
-
-def _anthropic_message(
-    entries: list[dict[str, Any]], role: str, blocks: list[tuple[int, int | None]]
-) -> dict[str, Any]:
-    """A message out of blocks of entries. A single text stays the string that it was."""
-    if len(blocks) == 1 and blocks[0][1] is None:
-        return {"role": role, "content": entries[blocks[0][0]]["message"].get("content")}
-    content = []
-    for entry, block in blocks:
-        whole = entries[entry]["message"].get("content")
-        if whole is None:
-            continue
-        content.append({"type": "text", "text": whole} if block is None else whole[block])
-    return {"role": role, "content": content}

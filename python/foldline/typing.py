@@ -107,8 +107,11 @@ class StoredTranscript:
         id: The session's or conversation's own id, or one made from the name of the file and its place in it.
         format: The dialect of the messages: ``openai_chat``, ``openai_responses``, ``anthropic``, ``gemini`` or ``pi``.
         messages: The messages in their provider's form.
-        meta: What stood around them: ``path``, ``line``, and by format ``entry_ids``, ``compact_boundaries``,
-            ``summaries``, ``tools``, ``system`` (``instructions`` of Responses, ``systemInstruction`` of Gemini).
+        meta: What stood around them: ``path``, ``line``, and by format ``tools``, ``system`` (``instructions`` of
+            Responses, ``systemInstruction`` of Gemini). Of sessions also ``session_format``, ``entries`` (the entries
+            of the file as they are), ``sources`` (of each message the indices of its entries), ``entry_ids``,
+            ``skipped_entries``, ``compact_boundaries``, ``summaries``, and where there are any ``branches`` (each with
+            ``from_entry``, ``messages``, ``sources``) and ``demonstrations``.
     """
 
     id: str

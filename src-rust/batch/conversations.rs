@@ -4,7 +4,7 @@
 use crate::error::{Error, Result};
 use crate::formats::Format;
 use crate::formats::sniff::{Record, at_path, classify};
-use crate::node::{Kind, Node};
+use crate::node::{Key, Kind, Node};
 
 /// A list of messages, and the dialect that what stands around it names.
 #[derive(Clone, Debug)]
@@ -32,6 +32,8 @@ pub fn conversations<N: Node>(value: &N) -> Vec<Result<Conversation<N>>> {
 fn collect<N: Node>(value: &N, found: &mut Vec<Result<Conversation<N>>>) {
     match classify(value) {
         Record::MessageList => found.push(Ok(list(value))),
+        // Of a trajectory the history is a list of messages.
+        Record::SweAgent(path @ [Key::HISTORY]) => found.push(conversation(value, path)),
         Record::Conversation(path) => found.push(conversation(value, path)),
         Record::ConversationList => {
             value.find_item(|item| {
@@ -48,7 +50,7 @@ fn list<N: Node>(value: &N) -> Conversation<N> {
     Conversation { messages: value.clone(), key: None, format: None }
 }
 
-fn conversation<N: Node>(value: &N, path: &[crate::node::Key]) -> Result<Conversation<N>> {
+fn conversation<N: Node>(value: &N, path: &[Key]) -> Result<Conversation<N>> {
     let unknown = || refusal(Record::Unknown);
     let (key, around) = path.split_last().ok_or_else(unknown)?;
     let holder = at_path(value, around).ok_or_else(unknown)?;
@@ -73,11 +75,14 @@ fn refusal(record: Record) -> Error {
         Record::Message => {
             Error::message("loose_message", "", "a message by itself is no transcript; a list of messages is")
         }
-        Record::ClaudeCode | Record::Pi => Error::message(
+        Record::ClaudeCode | Record::Pi | Record::Codex | Record::GeminiCliLog => Error::message(
             "session_entry",
             "",
             "an entry of a session is no transcript; read the session whole",
         ),
+        Record::GeminiCli | Record::SweAgent(_) | Record::Dialogue(_) => {
+            Error::message("session_entry", "", "a session has no list of messages; read it as a file")
+        }
         Record::Unsupported(name) => Error::message("unsupported_format", "", name),
         _ => Error::message("unknown_record", "", "neither a list of messages nor an object that holds one"),
     }
@@ -100,7 +105,7 @@ mod tests {
     #[test]
     fn every_shape_of_a_stored_conversation_is_one() {
         const USER: &str = r#"{"role":"user","content":"a"}"#;
-        let cases: [(String, Vec<Found>); 15] = [
+        let cases: [(String, Vec<Found>); 18] = [
             (format!("[{USER},{USER}]"), vec![Ok((2, None))]),
             ("[]".into(), vec![Ok((0, None))]),
             ("[3]".into(), vec![Ok((1, None))]),
@@ -120,7 +125,10 @@ mod tests {
             (USER.into(), vec![Err("loose_message")]),
             (r#"{"type":"session","cwd":"/"}"#.into(), vec![Err("session_entry")]),
             (r#"{"body":{"contents":[]}}"#.into(), vec![Ok((0, None))]),
-            (r#"{"type":"session_meta","payload":{}}"#.into(), vec![Err("unsupported_format")]),
+            (r#"{"type":"session_meta","payload":{}}"#.into(), vec![Err("session_entry")]),
+            (r#"{"messages":[{"type":"user","content":"hi"}]}"#.into(), vec![Err("unsupported_format")]),
+            (r#"{"messages":[{"message":"hi"}]}"#.into(), vec![Err("session_entry")]),
+            (format!(r#"{{"history":[{USER}],"trajectory":[]}}"#), vec![Ok((1, None))]),
             ("3".into(), vec![Err("unknown_record")]),
         ];
         for (json, expected) in cases {

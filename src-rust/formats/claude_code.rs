@@ -4,8 +4,12 @@
 //! calls stand on lines of their own, and between them lie entries that never reach a model. What comes out is a
 //! list of references to blocks, so that the caller's own values are used and nothing is copied.
 
+mod branches;
+
 use std::collections::{HashMap, HashSet};
 
+use self::branches::left_behind;
+use super::session::{self, Branch, Made, Message};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
 
@@ -45,6 +49,8 @@ pub struct Session {
     pub main: Thread,
     /// What sub-agents wrote into the same file.
     pub sidechain: Thread,
+    /// What was said and then gone back on, each with the entry behind which it begins.
+    pub branches: Vec<(Option<usize>, Thread)>,
     /// Entries that hold no message.
     pub skipped: usize,
     /// Entries that cannot be read, or stand a second time, with a code.
@@ -60,7 +66,9 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
         return Err(Error::message("not_a_list", "", "entries must be a list"));
     }
     let mut session = Session::default();
+    let left = left_behind(entries);
     let (mut main, mut sidechain) = (Weaver::default(), Weaver::default());
+    let mut branches: Vec<Weaver> = left.froms.iter().map(|_| Weaver::default()).collect();
     let mut seen = HashSet::new();
     for i in 0..entries.len() {
         let Some(entry) = entries.item(i) else { break };
@@ -74,7 +82,11 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
             session.problems.push((i, "repeated_entry"));
             continue;
         }
-        let weaver = if entry.is_true(Key::IS_SIDECHAIN) { &mut sidechain } else { &mut main };
+        let weaver = match left.branch_of.get(&i) {
+            Some(&branch) => &mut branches[branch],
+            None if entry.is_true(Key::IS_SIDECHAIN) => &mut sidechain,
+            None => &mut main,
+        };
         let role = match entry.text_of(Key::TYPE).as_deref() {
             Some("user") => "user",
             Some("assistant") => "assistant",
@@ -89,13 +101,73 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
             }
         };
         match entry.get(Key::MESSAGE).filter(|message| message.kind() == Kind::Object) {
-            Some(message) => weaver.weave(i, role, &entry, &message),
+            Some(message) => {
+                let content = message.get(Key::CONTENT);
+                let is_empty = content.is_some_and(|it| it.kind() == Kind::Array && it.is_empty());
+                session.skipped += usize::from(is_empty);
+                weaver.weave(i, role, &entry, &message);
+            }
             None => session.problems.push((i, "entry_without_message")),
         }
     }
     session.main = main.finish();
     session.sidechain = sidechain.finish();
+    session.branches = left.froms.into_iter().zip(branches.into_iter().map(Weaver::finish)).collect();
     Ok(session)
+}
+
+/// Puts the messages of a session together, as values. O(blocks).
+///
+/// # Errors
+/// Those of [`assemble`].
+pub fn session<N: Node>(entries: &N) -> Result<session::Session<N>> {
+    let Session { main, sidechain, branches, skipped, problems } = assemble(entries)?;
+    let entries = session::items(entries);
+    let mut threads = vec![thread("", main, &entries)];
+    threads[0].branches = branches
+        .into_iter()
+        .map(|(from_entry, left)| Branch { from_entry, messages: thread("", left, &entries).messages })
+        .filter(|branch| !branch.messages.is_empty())
+        .collect();
+    let side = thread("sidechain", sidechain, &entries);
+    threads.extend((!side.messages.is_empty()).then_some(side));
+    let id = entries.iter().find_map(|entry| entry.text_of(Key::SESSION_ID_CAMEL));
+    Ok(session::Session { id, threads, skipped, problems })
+}
+
+fn thread<N: Node>(name: &str, thread: Thread, entries: &[N]) -> session::Thread<N> {
+    session::Thread {
+        name: name.to_owned(),
+        messages: thread.messages.into_iter().map(|message| made(&message, entries)).collect(),
+        compact_boundaries: thread.compact_boundaries,
+        summaries: thread.summaries,
+        ..session::Thread::default()
+    }
+}
+
+/// A message out of its blocks. A single text stays the string that it was.
+fn made<N: Node>(message: &Assembled, entries: &[N]) -> Message<N> {
+    let whole = |at: &BlockRef| entries.get(at.entry)?.get(Key::MESSAGE)?.get(Key::CONTENT);
+    let content = match message.blocks.as_slice() {
+        [only] if only.block.is_none() => whole(only).map_or(Made::Null, Made::Given),
+        blocks => {
+            let each = blocks.iter().filter_map(|at| {
+                let content = whole(at).filter(|content| content.kind() != Kind::Null)?;
+                match at.block {
+                    Some(block) => content.item(block).map(Made::Given),
+                    None => Some(Made::object([
+                        ("type", Some(Made::text("text"))),
+                        ("text", Some(Made::Given(content))),
+                    ])),
+                }
+            });
+            Made::List(each.collect())
+        }
+    };
+    let mut sources: Vec<usize> = message.blocks.iter().map(|at| at.entry).collect();
+    sources.dedup();
+    let members = [("role", Some(Made::text(message.role))), ("content", Some(content))];
+    Message { made: Made::object(members), sources }
 }
 
 /// A message on its way, with the user message that answers it.

@@ -179,6 +179,40 @@ pub fn value_ranges(bytes: &[u8]) -> (Vec<std::ops::Range<usize>>, Option<(usize
     }
 }
 
+/// Where the JSON values of a document lie, one behind the other, each over as many lines as it likes; and where it
+/// holds something else. Behind a value that is torn or bad the next one is looked for at a line that begins with a
+/// bracket, as indented values do only at their beginning. Nothing where the first value is none: then the document
+/// may be lines. O(bytes), times the bad values.
+#[must_use]
+pub fn document_ranges(document: &[u8]) -> (Vec<std::ops::Range<usize>>, Vec<(usize, &'static str)>) {
+    let (mut ranges, mut problems) = (Vec::new(), Vec::new());
+    let mut start = if document.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    if std::str::from_utf8(document).is_err() {
+        return (ranges, problems);
+    }
+    loop {
+        let (found, failure) = lenient_ranges(&document[start..]);
+        ranges.extend(found.iter().map(|range| range.start + start..range.end + start));
+        let Some((at, code)) = failure else { return (ranges, problems) };
+        if ranges.is_empty() || problems.len() >= MAX_BAD_VALUES {
+            return (ranges, problems);
+        }
+        let at = start + at;
+        problems.push((at.min(document.len()), if at >= document.len() { "torn_line" } else { code }));
+        // From where the bad value begins, which may be well before the place where that shows.
+        let begins = start + found.last().map_or(0, |range| range.end);
+        let begins = begins + document[begins..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        let opens = |at: &usize| document[at - 1] == b'\n' && matches!(document[*at], b'{' | b'[');
+        match (begins + 1..document.len()).find(opens) {
+            Some(next) => start = next,
+            None => return (ranges, problems),
+        }
+    }
+}
+
+/// So many bad values of a document are looked behind.
+const MAX_BAD_VALUES: usize = 1_000;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,6 +259,25 @@ mod tests {
                 assert_eq!(values(&found), *expected_values, "{name}, chunks of {chunk}");
                 assert_eq!(problems(&found), *expected_problems, "{name}, chunks of {chunk}");
             }
+        }
+    }
+
+    #[test]
+    fn a_document_may_hold_several_values_and_bad_ones_between() {
+        type Case<'a> = (&'a str, &'a str, &'a [&'a str], &'a [(usize, &'a str)]);
+        let cases: &[Case] = &[
+            ("one", "\u{feff}{\n 1: 2}", &[], &[]),
+            ("one value", "\u{feff}[\n 1]\n", &["[\n 1]"], &[]),
+            ("several", "{\n}\n[\n1]\n{}", &["{\n}", "[\n1]", "{}"], &[]),
+            ("torn", "{\n}\n{\n \"a\":", &["{\n}"], &[(11, "torn_line")]),
+            ("bad between", "{\n}\n{\n x}\n{\n}\n", &["{\n}", "{\n}"], &[(7, "bad_json")]),
+            ("torn between", "{\n}\n{\n \"a\":\n{\n}", &["{\n}", "{\n}"], &[(15, "torn_line")]),
+            ("nothing", "", &[], &[]),
+        ];
+        for (name, text, values, problems) in cases {
+            let (ranges, found) = document_ranges(text.as_bytes());
+            let texts: Vec<&str> = ranges.into_iter().map(|range| &text[range]).collect();
+            assert_eq!((texts.as_slice(), found.as_slice()), (*values, *problems), "{name}");
         }
     }
 

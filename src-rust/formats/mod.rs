@@ -11,8 +11,14 @@ mod openai_responses;
 mod pi;
 
 pub mod claude_code;
+pub mod codex;
+pub mod dialogue;
+pub mod gemini_cli;
 pub mod jsonl;
+pub mod pi_session;
+pub mod session;
 pub mod sniff;
+pub mod swe_agent;
 
 pub use anthropic::is_thinking_block;
 pub use detect::{detect, detect_at};

@@ -1,5 +1,5 @@
 //! Messages of pi sessions: `toolCall` parts in assistant messages, results as messages of role `toolResult`,
-//! and shell commands that the user ran as `bashExecution`.
+//! shell commands that the user ran as `bashExecution`, and summaries of branches and compactions.
 
 use super::content::{
     Envelope, RoleName, call_arguments, keyed_text_part, picture_part, read_content, result_content,
@@ -13,6 +13,11 @@ pub(super) fn read<N: Node>(message: &N, envelope: &Envelope<N>, builder: &mut i
     match envelope.role()? {
         RoleName::ToolResult => read_result(message, envelope, builder),
         RoleName::BashExecution => read_bash_execution(message, envelope, builder),
+        RoleName::Other if envelope.content.is_none() && message.get(Key::SUMMARY).is_some() => {
+            // A summary of its own; it reaches the model as user text.
+            builder.begin_message(Role::User)?;
+            keyed_text_part(message, Key::SUMMARY, (PartKind::Text, PieceKind::Text), builder)
+        }
         role => {
             builder.begin_message(role.common())?;
             read_content(envelope, builder, read_part)

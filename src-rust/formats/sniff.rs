@@ -1,7 +1,8 @@
 //! What a stored JSON value is: a message, a conversation, an entry of a session file. Judged by content, never
 //! by the name of the file.
 
-use super::openai_responses;
+use super::session::array_of;
+use super::{codex, dialogue, gemini_cli, openai_responses, pi_session, swe_agent};
 use crate::node::{Key, Kind, Node};
 
 /// What a value of a file holds.
@@ -19,6 +20,16 @@ pub enum Record {
     ClaudeCode,
     /// An entry of a pi session.
     Pi,
+    /// An entry of a Codex rollout.
+    Codex,
+    /// A line of a Gemini CLI session that is a log.
+    GeminiCliLog,
+    /// A Gemini CLI session, with its records under `messages`.
+    GeminiCli,
+    /// An SWE-agent trajectory, with its messages under `history` or its steps under `trajectory`.
+    SweAgent(&'static [Key]),
+    /// An object with a dialogue of two nameless people under this path.
+    Dialogue(&'static [Key]),
     /// A known shape that this version does not read.
     Unsupported(&'static str),
     /// Anything else.
@@ -35,15 +46,15 @@ const MESSAGE_PATHS: &[&[Key]] = &[
     &[Key::BODY, Key::MESSAGES],
     &[Key::BODY, Key::INPUT],
     &[Key::BODY, Key::CONTENTS],
+    &[Key::ITEMS],
 ];
+
+/// Lists under these keys may hold anything else as well.
+const COMMON_KEYS: &[Key] = &[Key::INPUT, Key::ITEMS];
 
 /// Types that only entries of Claude Code sessions have.
 const CLAUDE_CODE_ONLY: &[&str] =
     &["file-history-snapshot", "queue-operation", "progress", "summary", "pr-link"];
-
-/// Types that only entries of pi sessions have.
-const PI_ONLY: &[&str] =
-    &["session", "model_change", "thinking_level_change", "branch_summary", "session_info", "compaction"];
 
 /// Judges one value.
 pub fn classify<N: Node>(value: &N) -> Record {
@@ -53,7 +64,11 @@ pub fn classify<N: Node>(value: &N) -> Record {
         Kind::Array => {
             let told = value.find_item(|item| match classify(item) {
                 Record::Message => Some(Record::MessageList),
-                Record::Conversation(_) | Record::MessageList => Some(Record::ConversationList),
+                Record::Conversation(_)
+                | Record::MessageList
+                | Record::GeminiCli
+                | Record::SweAgent(_)
+                | Record::Dialogue(_) => Some(Record::ConversationList),
                 Record::Unsupported(name) => Some(Record::Unsupported(name)),
                 _ => None,
             });
@@ -68,6 +83,9 @@ fn classify_object<N: Node>(value: &N) -> Record {
     if value.get(Key::ROLE).is_some() || openai_responses::is_item(value) {
         return Record::Message;
     }
+    if let Some(session) = session_document(value) {
+        return session;
+    }
     for path in MESSAGE_PATHS {
         let Some(messages) = at_path(value, path) else { continue };
         match messages.kind() {
@@ -79,28 +97,45 @@ fn classify_object<N: Node>(value: &N) -> Record {
             _ => continue,
         }
         return match messages.item(0) {
+            None if path.last() == Some(&Key::ITEMS) => continue,
             None => Record::Conversation(path),
+            Some(first) if dialogue::is_turn(&first) => Record::Dialogue(path),
             Some(first) if is_message(&first) => Record::Conversation(path),
-            Some(_) if path.last() == Some(&Key::INPUT) => continue,
+            Some(_) if path.last().is_some_and(|key| COMMON_KEYS.contains(key)) => continue,
             Some(_) => Record::Unsupported("conversation whose messages have no role"),
         };
     }
-    if value.get(Key::PAYLOAD).is_some() && value.get(Key::TYPE).is_some() {
-        return Record::Unsupported("Codex rollout");
+    if is_claude_code(value) {
+        Record::ClaudeCode
+    } else if pi_session::is_entry(value) {
+        Record::Pi
+    } else if codex::is_entry(value) {
+        Record::Codex
+    } else if gemini_cli::is_entry(value) {
+        Record::GeminiCliLog
+    } else {
+        Record::Unknown
     }
-    if let Some(kind) = value.text_of(Key::TYPE) {
-        let is_session_entry = value.get(Key::MESSAGE).is_some_and(|message| message.kind() == Kind::Object);
-        if CLAUDE_CODE_ONLY.contains(&kind.as_str())
-            || (value.get(Key::UUID).is_some()
-                && (is_session_entry || kind == "system" || kind == "attachment"))
-        {
-            return Record::ClaudeCode;
-        }
-        if PI_ONLY.contains(&kind.as_str()) || (kind == "message" && is_session_entry) {
-            return Record::Pi;
-        }
+}
+
+/// A session in one document.
+fn session_document<N: Node>(value: &N) -> Option<Record> {
+    if gemini_cli::is_session(value) {
+        // An empty one may be the first line of a log.
+        let is_whole = array_of(value, Key::MESSAGES).is_some_and(|records| !records.is_empty());
+        return Some(if is_whole { Record::GeminiCli } else { Record::GeminiCliLog });
     }
-    Record::Unknown
+    if swe_agent::has_history(value) {
+        return Some(Record::SweAgent(&[Key::HISTORY]));
+    }
+    swe_agent::has_steps(value).then_some(Record::SweAgent(&[Key::TRAJECTORY]))
+}
+
+fn is_claude_code<N: Node>(value: &N) -> bool {
+    let Some(kind) = value.text_of(Key::TYPE) else { return false };
+    let has_message = value.get(Key::MESSAGE).is_some_and(|message| message.kind() == Kind::Object);
+    CLAUDE_CODE_ONLY.contains(&kind.as_str())
+        || (value.get(Key::UUID).is_some() && (has_message || kind == "system" || kind == "attachment"))
 }
 
 /// Whether a value can be a message of a conversation: a role, or a shape that only messages have.
@@ -143,7 +178,35 @@ mod tests {
             (r#"{"type":"session","messages":[{"role":"user"}]}"#, Record::Conversation(&[Key::MESSAGES])),
             (r#"{"type":"progress","role":"user"}"#, Record::Message),
             (r#"[{"x":1},{"messages":[{"role":"user"}]}]"#, Record::ConversationList),
-            (r#"{"type":"session_meta","payload":{}}"#, Record::Unsupported("Codex rollout")),
+            (r#"{"type":"session_meta","payload":{}}"#, Record::Codex),
+            (r#"{"type":"response_item"}"#, Record::Codex),
+            (r#"{"type":"new","timestamp":"t","payload":{}}"#, Record::Codex),
+            (r#"{"id":"s","timestamp":"t","instructions":null}"#, Record::Codex),
+            (r#"{"record_type":"state"}"#, Record::Codex),
+            (r#"{"type":"new","payload":{}}"#, Record::Unknown),
+            (
+                r#"{"items":[{"type":"function_call_output","call_id":"a"}]}"#,
+                Record::Conversation(&[Key::ITEMS]),
+            ),
+            (r#"{"items":[]}"#, Record::Unknown),
+            (r#"{"items":["a"]}"#, Record::Unknown),
+            (r#"{"sessionId":"s","projectHash":"h","messages":[{"type":"warning"}]}"#, Record::GeminiCli),
+            (r#"{"sessionId":"s","projectHash":"h","messages":[]}"#, Record::GeminiCliLog),
+            (r#"{"id":"1","timestamp":"t","type":"gemini","content":""}"#, Record::GeminiCliLog),
+            (r#"{"id":"1","type":"gemini","content":""}"#, Record::Unknown),
+            (r#"{"$set":{"lastUpdated":"t"}}"#, Record::GeminiCliLog),
+            (r#"{"$rewindTo":"1"}"#, Record::GeminiCliLog),
+            (r#"{"history":[{"role":"user","agent":"main"}]}"#, Record::SweAgent(&[Key::HISTORY])),
+            (r#"{"history":[{"role":"user"}],"trajectory":[]}"#, Record::SweAgent(&[Key::HISTORY])),
+            (r#"{"history":[{"role":"user"}]}"#, Record::Conversation(&[Key::HISTORY])),
+            (r#"{"trajectory":[{"action":"a","observation":""}]}"#, Record::SweAgent(&[Key::TRAJECTORY])),
+            (r#"{"messages":[{"message":"a"}]}"#, Record::Dialogue(&[Key::MESSAGES])),
+            (r#"[{"messages":[{"message":"a"}]}]"#, Record::ConversationList),
+            (
+                r#"{"messages":[{"type":"user","message":"a"}]}"#,
+                Record::Unsupported("conversation whose messages have no role"),
+            ),
+            (r#"{"type":"new","id":"1","parentId":null}"#, Record::Pi),
             (r#"{"body":{"contents":[]}}"#, Record::Conversation(&[Key::BODY, Key::CONTENTS])),
             (r#"{"contents":[{"parts":[]}]}"#, Record::Conversation(&[Key::CONTENTS])),
             (

@@ -51,10 +51,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(models::model_unregister, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan, module)?)?;
     module.add_function(wrap_pyfunction!(plans::plan_batch, module)?)?;
-    module.add_function(wrap_pyfunction!(reading::assemble_claude_code, module)?)?;
+    module.add_function(wrap_pyfunction!(reading::assemble_session, module)?)?;
     module.add_function(wrap_pyfunction!(reading::classify, module)?)?;
     module.add_function(wrap_pyfunction!(reading::detect_format, module)?)?;
-    module.add_function(wrap_pyfunction!(reading::document_range, module)?)?;
+    module.add_function(wrap_pyfunction!(reading::document_ranges, module)?)?;
     module.add_function(wrap_pyfunction!(repair::repair, module)?)?;
     module.add_function(wrap_pyfunction!(rules::analyze, module)?)?;
     module.add_function(wrap_pyfunction!(rules::validate, module)?)?;

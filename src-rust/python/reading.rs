@@ -1,14 +1,15 @@
 //! What the Python file reader asks of the core: values out of a stream, what they are, sessions put together.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyList};
 
 use super::gate::{exception, guard};
 use super::node::PyNode;
-use crate::formats::claude_code::{Session, Thread, assemble};
-use crate::formats::detect_at;
-use crate::formats::jsonl::{Found, MAX_LINE_BYTES, Scanner, lenient_ranges};
+use crate::error::Error;
+use crate::formats::jsonl::{Found, MAX_LINE_BYTES, Scanner, document_ranges as ranges_of};
+use crate::formats::session::{Made, Message, Session, Thread};
 use crate::formats::sniff::{Record, classify as classify_record};
+use crate::formats::{claude_code, codex, detect_at, dialogue, gemini_cli, pi_session, swe_agent};
 use crate::node::Key;
 
 /// Values of a stream with their line and offset, and problems with theirs.
@@ -49,16 +50,16 @@ fn scanned(py: Python<'_>, found: Found) -> Scanned<'_> {
     (values, problems)
 }
 
-/// Where the only JSON value of a whole document lies; `None` where the bytes are not one value.
+/// Where JSON values lie, and where and why they end early.
+type Ranges = (Vec<(usize, usize)>, Vec<(usize, &'static str)>);
+
+/// Where the JSON values of a document over many lines lie, one behind the other, and where there is none. Nothing
+/// where the first is no value.
 #[pyfunction]
-pub(super) fn document_range(py: Python<'_>, document: &[u8]) -> Option<(usize, usize)> {
+pub(super) fn document_ranges(py: Python<'_>, document: &[u8]) -> Ranges {
     py.detach(|| {
-        let start = if document.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-        std::str::from_utf8(document).ok()?;
-        match lenient_ranges(&document[start..]) {
-            (ranges, None) if ranges.len() == 1 => Some((ranges[0].start + start, ranges[0].end + start)),
-            _ => None,
-        }
+        let (ranges, problems) = ranges_of(document);
+        (ranges.into_iter().map(|range| (range.start, range.end)).collect(), problems)
     })
 }
 
@@ -72,16 +73,24 @@ pub(super) fn classify(
         Ok(match classify_record(&PyNode(value)) {
             Record::Message => ("message", vec![]),
             Record::MessageList => ("message_list", vec![]),
-            Record::Conversation(path) => {
-                ("conversation", path.iter().map(|key: &Key| key.as_str()).collect())
-            }
+            Record::Conversation(path) => ("conversation", names(path)),
             Record::ConversationList => ("conversation_list", vec![]),
             Record::ClaudeCode => ("claude_code", vec![]),
             Record::Pi => ("pi", vec![]),
+            Record::Codex => ("codex", vec![]),
+            Record::GeminiCliLog => ("gemini_cli_log", vec![]),
+            Record::GeminiCli => ("gemini_cli", names(&[Key::MESSAGES])),
+            Record::SweAgent(path @ [Key::TRAJECTORY]) => ("swe_agent_steps", names(path)),
+            Record::SweAgent(path) => ("swe_agent", names(path)),
+            Record::Dialogue(path) => ("dialogue", names(path)),
             Record::Unsupported(name) => ("unsupported", vec![name]),
             Record::Unknown => ("unknown", vec![]),
         })
     })
+}
+
+fn names(path: &[Key]) -> Vec<&'static str> {
+    path.iter().map(|key| key.as_str()).collect()
 }
 
 /// The dialect of a list of messages; `key` is the name under which it stood in a request.
@@ -98,36 +107,84 @@ pub(super) fn detect_format(
     })
 }
 
-/// The messages of a Claude Code session as references to blocks of its entries.
+/// A session that a kind of agent wrote, put together of its entries: conversations, what was left behind, problems.
 #[pyfunction]
-pub(super) fn assemble_claude_code<'py>(
+pub(super) fn assemble_session<'py>(
     py: Python<'py>,
+    kind: &str,
     entries: Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyDict>> {
     guard(py, || {
-        let Session { main, sidechain, skipped, problems } =
-            assemble(&PyNode(entries)).map_err(|error| exception(py, error))?;
+        let entries = PyNode(entries);
+        let assembled = match kind {
+            "claude_code" => claude_code::session(&entries),
+            "pi" => pi_session::assemble(&entries),
+            "codex" => codex::assemble(&entries),
+            "gemini_cli" => gemini_cli::assemble(&entries),
+            "gemini_cli_log" => gemini_cli::assemble_log(&entries),
+            "swe_agent" => swe_agent::assemble(&entries),
+            "swe_agent_steps" => swe_agent::assemble_steps(&entries),
+            "dialogue" => dialogue::assemble(&entries),
+            _ => Err(Error::config("unknown_format", "kind", "not a kind of session")),
+        };
+        let Session { id, threads, skipped, problems } = assembled.map_err(|error| exception(py, error))?;
         let answer = PyDict::new(py);
-        answer.set_item("main", thread(py, &main)?)?;
-        answer.set_item("sidechain", thread(py, &sidechain)?)?;
+        answer.set_item("id", id)?;
+        let threads = threads.into_iter().map(|each| thread(py, each)).collect::<PyResult<Vec<_>>>()?;
+        answer.set_item("threads", threads)?;
         answer.set_item("skipped", skipped)?;
         answer.set_item("problems", problems)?;
         Ok(answer)
     })
 }
 
-/// A message as its role and references to blocks of entries.
-type MessageRefs = (&'static str, Vec<(usize, Option<usize>)>);
-
-fn thread<'py>(py: Python<'py>, thread: &Thread) -> PyResult<Bound<'py, PyDict>> {
-    let messages: Vec<MessageRefs> = thread
-        .messages
-        .iter()
-        .map(|message| (message.role, message.blocks.iter().map(|at| (at.entry, at.block)).collect()))
-        .collect();
+fn thread<'py>(py: Python<'py>, thread: Thread<PyNode<'py>>) -> PyResult<Bound<'py, PyDict>> {
     let answer = PyDict::new(py);
-    answer.set_item("messages", messages)?;
-    answer.set_item("compact_boundaries", &thread.compact_boundaries)?;
-    answer.set_item("summaries", &thread.summaries)?;
+    answer.set_item("name", thread.name)?;
+    set_messages(&answer, thread.messages)?;
+    answer.set_item("compact_boundaries", thread.compact_boundaries)?;
+    answer.set_item("summaries", thread.summaries)?;
+    answer.set_item("demonstrations", thread.demonstrations)?;
+    let branches = PyList::empty(py);
+    for branch in thread.branches {
+        let left = PyDict::new(py);
+        left.set_item("from_entry", branch.from_entry)?;
+        set_messages(&left, branch.messages)?;
+        branches.append(left)?;
+    }
+    answer.set_item("branches", branches)?;
     Ok(answer)
+}
+
+fn set_messages<'py>(holder: &Bound<'py, PyDict>, messages: Vec<Message<PyNode<'py>>>) -> PyResult<()> {
+    let (made, sources) = (PyList::empty(holder.py()), PyList::empty(holder.py()));
+    for message in messages {
+        made.append(build(holder.py(), message.made)?)?;
+        sources.append(message.sources)?;
+    }
+    holder.set_item("messages", made)?;
+    holder.set_item("sources", sources)
+}
+
+/// The object that was decided on, with the caller's own objects inside.
+fn build<'py>(py: Python<'py>, made: Made<PyNode<'py>>) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match made {
+        Made::Given(node) => node.0,
+        Made::Text(text) => text.into_pyobject(py)?.into_any(),
+        Made::Null => py.None().into_bound(py),
+        Made::List(items) => {
+            let list = PyList::empty(py);
+            for item in items {
+                list.append(build(py, item)?)?;
+            }
+            list.into_any()
+        }
+        Made::Object(members) => {
+            let dict = PyDict::new(py);
+            for (key, value) in members {
+                dict.set_item(key.as_ref(), build(py, value)?)?;
+            }
+            dict.into_any()
+        }
+    })
 }

@@ -393,7 +393,7 @@ def test_a_file_with_nothing_to_read_does_not_stop_a_folder(reader: Reader, data
 
 
 def test_of_many_problems_the_one_that_tells_most_is_told(reader: Reader) -> None:
-    assert reader.bytes(b'{oops}\n{"type": "session_meta", "payload": {}}\n') == []
+    assert reader.bytes(b'{oops}\n{"messages": [{"type": "user", "content": "hi"}]}\n') == []
     assert [each.code for each in reader.problems] == ["unsupported_format"]
 
 

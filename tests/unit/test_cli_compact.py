@@ -171,11 +171,21 @@ def test_a_failing_summary_leaves_the_messages(
     assert record["plan_fingerprint"]
 
 
-@pytest.mark.parametrize("sample", ["claude-code-session", "pi-session", "openai-tools", "chinese-dialogues"])
+@pytest.mark.parametrize(
+    "sample",
+    [
+        "claude-code-session.jsonl",
+        "pi-session.jsonl",
+        "openai-tools.jsonl",
+        "chinese-dialogues.jsonl",
+        "gemini-cli-session.json",
+        "swe-agent-trajectory.traj",
+    ],
+)
 def test_outputs_are_read_again_with_identical_messages(
     foldline: Foldline, out: Path, tmp_path: Path, sample: str
 ) -> None:
-    source = DATA / f"{sample}.jsonl"
+    source = DATA / sample
     before = hashes(DATA)
     assert foldline("compact", source, "--out", out, "--keep-tokens", 10**9).code == 0
     originals = list(fl.read(source))
@@ -198,6 +208,8 @@ def test_folded_outputs_are_read_again(foldline: Foldline, out: Path, sample: st
     assert (again.id, again.format, again.messages) == (record["id"], record["format"], record["messages"])
     assert again.messages[1] == next(iter(fl.read(source))).messages[0]
     assert record["tokens_after"] < record["tokens_before"]
+    # The entries of the session are in the session, which is still there.
+    assert {"entries", "sources", "branches"}.isdisjoint(record["meta"])
     assert fl.TokenCounter().count_messages(again.messages, format=again.format).total == record["tokens_after"]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,42 +13,12 @@ import pytest
 import foldline as fl
 from foldline.errors import MessageError
 from unit.samples import anthropic_call, anthropic_result, assistant, openai_call, openai_result, user
+from unit.shelf import Shelf, line, lines
 
 DATA = Path(__file__).resolve().parents[2] / "examples" / "data"
 
 OPENAI = [user("Go."), openai_call(), openai_result(content="r"), assistant("Done.")]
 ANTHROPIC = [user("Go."), anthropic_call(), anthropic_result(content="r"), assistant("Done.")]
-
-
-def line(value: Any) -> bytes:
-    """A value as a line of JSON."""
-    return json.dumps(value).encode() + b"\n"
-
-
-def lines(values: Iterable[Any]) -> bytes:
-    """Values, one a line."""
-    return b"".join(map(line, values))
-
-
-class Shelf:
-    """A folder for files, and what reading them gives."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.problems: list[fl.Problem] = []
-
-    def put(self, data: bytes, name: str = "file.jsonl") -> Path:
-        path = self.folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-        return path
-
-    def read(self, data: bytes, name: str = "file.jsonl") -> list[fl.StoredTranscript]:
-        return list(fl.read(self.put(data, name), on_problem=self.problems.append))
-
-    def read_one(self, data: bytes, name: str = "file.jsonl") -> fl.StoredTranscript:
-        (transcript,) = self.read(data, name)
-        return transcript
 
 
 @pytest.fixture
@@ -476,7 +445,6 @@ def test_a_list_of_two_dialects_names_both(shelf: Shelf) -> None:
 # --- What is not read --------------------------------------------------------------------------------
 
 UNSUPPORTED = [
-    ({"type": "session_meta", "payload": {"id": "x"}}, "Codex"),
     ({"messages": [{"type": "user", "content": "hi"}]}, "no role"),
 ]
 
@@ -569,7 +537,7 @@ def test_strict_stops_at_the_first_problem(shelf: Shelf) -> None:
     assert list(reading) == []
 
 
-SAMPLES = sorted(DATA.glob("*.jsonl"))
+SAMPLES = sorted(path for path in DATA.iterdir() if path.suffix in (".jsonl", ".json", ".traj"))
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.name)
@@ -584,7 +552,7 @@ def test_the_samples_read_without_a_problem_and_fold(path: Path, shelf: Shelf) -
         if result.tokens_before > 500:
             assert result.tokens_after < result.tokens_before
         if transcript.format != "pi":
-            provider = {"openai_chat": "openai", "anthropic": "anthropic"}[transcript.format]
+            provider = {"openai_chat": "openai"}.get(transcript.format, transcript.format)
             before = {(each.code) for each in fl.validate(transcript.messages, provider)}
             assert {(each.code) for each in fl.validate(result.messages, provider)} <= before
 

@@ -19,7 +19,7 @@ import click
 from foldline._cli.options import Folding
 from foldline._cli.reporting import Reporter
 from foldline._cli.sources import STDIN, Source, transcripts
-from foldline._core import LineScanner, Plan, __version__, document_range
+from foldline._core import LineScanner, Plan, __version__, document_ranges
 from foldline.errors import FoldlineError, FoldlineWarning, StoreError
 from foldline.folding import FoldResult, compact
 from foldline.output import make_folder, replacing
@@ -60,8 +60,16 @@ _KEYS = (
 
 _SNIFFED_BYTES = 1 << 16
 
-#: What a reader says of single messages, by index.
-_BY_MESSAGE = ("entry_ids", "compact_boundaries", "summaries")
+#: What a reader says of single messages, by index, and what it read them from.
+_BY_MESSAGE = (
+    "entry_ids",
+    "compact_boundaries",
+    "summaries",
+    "demonstrations",
+    "entries",
+    "sources",
+    "branches",
+)
 
 
 # What goes where.
@@ -312,7 +320,8 @@ def _holds_list(stream: IO[bytes]) -> bool:
         found, problems = scanner.feed(chunk)
         if not values and problems and (not found or problems[0][0] <= found[0][0]):
             # The first line is none: a document over many lines, or nothing at all.
-            return document_range(bytes(begun) + stream.read(MAX_DOCUMENT_BYTES)) is not None
+            ranges, bad = document_ranges(bytes(begun) + stream.read(MAX_DOCUMENT_BYTES))
+            return len(ranges) == 1 and not bad
         values += len(found)
         if values > 1 or problems:
             return False

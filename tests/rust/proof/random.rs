@@ -1,6 +1,6 @@
 //! Random transcripts, longer than those that can be tried exhaustively.
 
-use foldline::apply::steps;
+use foldline::apply::{Step, steps};
 use foldline::plan::{Keep, Outcome, Plan, Unit};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -96,9 +96,13 @@ fn plan_of(outcome: Outcome) -> Option<Box<Plan>> {
 }
 
 /// Whether a fold puts a message behind one that binds to the next: reasoning that is pinned though it led to nothing,
-/// a call by itself. They are a group then, and count otherwise.
+/// a call by itself, a turn with what is put behind it. They are a group then, and count otherwise.
 fn brings_together(plan: &Plan, subject: &Subject, messages: &[Message]) -> bool {
-    let stays: Vec<Option<usize>> = steps(plan, &subject.transcript, false).into_iter().map(place).collect();
+    let steps = steps(plan, &subject.transcript, false);
+    if steps.iter().any(|step| matches!(step, Step::Filler(_))) {
+        return true;
+    }
+    let stays: Vec<Option<usize>> = steps.into_iter().map(place).collect();
     stays.windows(2).any(|pair| match pair {
         [Some(one), Some(next)] => {
             one + 1 != *next && matches!(messages[*one].bound, Bound::Reasoning | Bound::Call)

@@ -1,0 +1,202 @@
+//! What session files are put together into, whichever agent wrote them: one module a format decides the structure,
+//! and answers with values that are made of the caller's own.
+
+use std::borrow::Cow;
+
+use crate::error::{Error, Result};
+use crate::node::{Key, Kind, Node};
+
+/// A value that is made of the caller's values; whoever asked builds it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Made<N> {
+    /// A value of the caller's, as it is.
+    Given(N),
+    /// A text.
+    Text(String),
+    /// `null`.
+    Null,
+    /// A list.
+    List(Vec<Made<N>>),
+    /// An object.
+    Object(Vec<(Cow<'static, str>, Made<N>)>),
+}
+
+impl<N: Node> Made<N> {
+    /// A text that is known beforehand.
+    pub fn text(text: &str) -> Self {
+        Made::Text(text.to_owned())
+    }
+
+    /// An object of known keys; those without a value are left out.
+    pub fn object<const K: usize>(members: [(&'static str, Option<Made<N>>); K]) -> Self {
+        let there = members.into_iter().filter_map(|(key, value)| Some((Cow::Borrowed(key), value?)));
+        Made::Object(there.collect())
+    }
+
+    /// The members of an object of the caller's, as they are.
+    ///
+    /// # Errors
+    /// Those of [`Node::members`].
+    pub fn members_of(object: &N) -> Result<Vec<(Cow<'static, str>, Made<N>)>> {
+        let members = object.members()?;
+        Ok(members.into_iter().map(|(key, value)| (Cow::Owned(key), Made::Given(value))).collect())
+    }
+}
+
+/// A message of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message<N> {
+    /// The message in its provider's form.
+    pub made: Made<N>,
+    /// Indices of the entries that it is made of.
+    pub sources: Vec<usize>,
+}
+
+impl<N> Message<N> {
+    /// A message made of one entry.
+    pub fn of(entry: usize, made: Made<N>) -> Self {
+        Message { made, sources: vec![entry] }
+    }
+}
+
+/// Messages that the session left behind: it went on from an earlier place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Branch<N> {
+    /// The entry behind which it begins; `None` where it is the beginning.
+    pub from_entry: Option<usize>,
+    /// Its messages.
+    pub messages: Vec<Message<N>>,
+}
+
+/// One line of conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Thread<N> {
+    /// Whose it is; empty for the main one.
+    pub name: String,
+    /// The messages in order.
+    pub messages: Vec<Message<N>>,
+    /// Message indices before which the session was compacted.
+    pub compact_boundaries: Vec<usize>,
+    /// Messages that are summaries of others, written by the agent itself.
+    pub summaries: Vec<usize>,
+    /// Messages that show how it is done, and did not happen.
+    pub demonstrations: Vec<usize>,
+    /// What was left behind, in the order of its first entries.
+    pub branches: Vec<Branch<N>>,
+}
+
+impl<N> Default for Thread<N> {
+    fn default() -> Self {
+        Thread {
+            name: String::new(),
+            messages: Vec::new(),
+            compact_boundaries: Vec::new(),
+            summaries: Vec::new(),
+            demonstrations: Vec::new(),
+            branches: Vec::new(),
+        }
+    }
+}
+
+impl<N> Thread<N> {
+    /// Takes the messages from `at` on out of the thread and leaves them as a branch.
+    pub fn leave_from(&mut self, at: usize) {
+        if at >= self.messages.len() {
+            return;
+        }
+        let messages = self.messages.split_off(at);
+        let from_entry = self.messages.last().and_then(|message| message.sources.last().copied());
+        self.compact_boundaries.retain(|&boundary| boundary <= at);
+        self.summaries.retain(|&summary| summary < at);
+        self.branches.push(Branch { from_entry, messages });
+    }
+}
+
+/// A whole session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session<N> {
+    /// Its own id, where its entries have one.
+    pub id: Option<String>,
+    /// The main conversation, then those beside it; a conversation without messages is not listed, but the main one.
+    pub threads: Vec<Thread<N>>,
+    /// Entries that hold no message.
+    pub skipped: usize,
+    /// Entries that cannot be read, or stand a second time, with a code.
+    pub problems: Vec<(usize, &'static str)>,
+}
+
+impl<N> Default for Session<N> {
+    fn default() -> Self {
+        Session { id: None, threads: Vec::new(), skipped: 0, problems: Vec::new() }
+    }
+}
+
+/// Calls `read` on every entry of a list that is an object, and reports those that are none.
+///
+/// # Errors
+/// `not_a_list` where `entries` is not an array; those of `read`.
+pub fn each_entry<N: Node>(
+    entries: &N,
+    session: &mut Session<N>,
+    mut read: impl FnMut(usize, &N, &mut Session<N>) -> Result<()>,
+) -> Result<()> {
+    if entries.kind() != Kind::Array {
+        return Err(Error::message("not_a_list", "", "entries must be a list"));
+    }
+    entries.each_item(|i, entry| {
+        if entry.kind() == Kind::Object {
+            return read(i, entry, session);
+        }
+        session.problems.push((i, "not_an_object"));
+        Ok(())
+    })
+}
+
+/// The object under `key`.
+pub fn object_of<N: Node>(node: &N, key: Key) -> Option<N> {
+    node.get(key).filter(|value| value.kind() == Kind::Object)
+}
+
+/// The array under `key`.
+pub fn array_of<N: Node>(node: &N, key: Key) -> Option<N> {
+    node.get(key).filter(|value| value.kind() == Kind::Array)
+}
+
+/// The items of an array node.
+pub fn items<N: Node>(array: &N) -> Vec<N> {
+    let mut items = Vec::with_capacity(array.len());
+    // A list that loses items meanwhile has no more of them.
+    drop(array.each_item(|_, item| {
+        items.push(item.clone());
+        Ok(())
+    }));
+    items
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A made value as JSON text, for comparing.
+    pub fn written<N: Node>(made: &Made<N>) -> String {
+        let mut out = String::new();
+        match made {
+            Made::Given(node) => drop(node.write_json(&mut out).unwrap()),
+            Made::Text(text) => out = format!("{text:?}"),
+            Made::Null => out = "null".to_owned(),
+            Made::List(list) => out = format!("[{}]", list.iter().map(written).collect::<Vec<_>>().join(",")),
+            Made::Object(members) => {
+                let each = members.iter().map(|(key, value)| format!("\"{key}\":{}", written(value)));
+                out = format!("{{{}}}", each.collect::<Vec<_>>().join(","));
+            }
+        }
+        out
+    }
+
+    /// What a test sees of messages: each as JSON with its sources.
+    pub type Seen = Vec<(String, Vec<usize>)>;
+
+    pub fn seen<N: Node>(messages: &[Message<N>]) -> Seen {
+        messages.iter().map(|message| (written(&message.made), message.sources.clone())).collect()
+    }
+}
