@@ -19,6 +19,7 @@ PYTEST_WORKERS ?= 2
 PY := .venv/bin/python
 TOOL := .venv/bin
 BENCH_PY := .venv-bench/bin/python
+CONFORMANCE_PY := .venv-conformance/bin/python
 
 # How maturin tells PyO3 what to build for; cargo gets the same, or the two would rebuild PyO3 in turn.
 export PYO3_PYTHON = $(CURDIR)/.venv/bin/python
@@ -155,10 +156,20 @@ bench-peers: bench-venv ## foldline beside other libraries, on the release wheel
 	@unset TIKTOKEN_CACHE_DIR; $(BENCH_PY) benches/peers $(if $(QUICK),--quick)
 	@$(if $(QUICK),,$(BENCH_PY) docs/make_speed_picture.py out/peers/peers.json)
 
+.PHONY: conformance
+conformance: wheel ## what other libraries make of the same conversations (QUICK=1); out/conformance, docs/conformance.md
+	@'$(PYTHON)' scripts/venv.py .venv-conformance --file benches/conformance/requirements.txt
+	@$(CONFORMANCE_PY) -m pip install --quiet --force-reinstall --no-deps dist/foldline-*.whl
+	@$(CONFORMANCE_PY) scripts/tiktoken_cache.py .venv-conformance/tiktoken-cache
+	$(call say,what libraries make of the same conversations)
+	@unset TIKTOKEN_CACHE_DIR; $(CONFORMANCE_PY) benches/conformance \
+	    $(if $(QUICK),--quick,$(if $(FOLDLINE_SHARED),,--publish))
+
 .PHONY: pins
 pins: tools ## look up the newest versions and write them to constraints.txt
 	@'$(PYTHON)' scripts/venv.py .venv-pins --build --extra dev --repin
 	@'$(PYTHON)' scripts/venv.py .venv-pins --file benches/peers/requirements.txt --repin
+	@'$(PYTHON)' scripts/venv.py .venv-pins --file benches/conformance/requirements.txt --repin
 	@rm -rf .venv-pins
 
 .PHONY: tools
@@ -168,6 +179,6 @@ tools:
 
 .PHONY: clean
 clean: ## remove whatever the commands above made
-	rm -rf .venv .venv-demo .venv-build .venv-bench .venv-pins dist out .hypothesis .benchmarks
+	rm -rf .venv .venv-demo .venv-build .venv-bench .venv-conformance .venv-pins dist out .hypothesis .benchmarks
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache python/foldline/*.so
 	cargo clean

@@ -31,6 +31,8 @@ CONSTRAINTS_HEADER = """\
 # Written by `make pins`. Platform-neutral: no hashes, no markers, no addresses.
 """
 MARK = "made-for.sha256"
+#: Which commands a file of requirements serves, by its folder.
+WHO = {"peers": "`make bench` and `make bench-peers`", "conformance": "`make conformance`"}
 
 
 def requirements_of_extra(project: dict[str, Any], name: str) -> list[str]:
@@ -126,7 +128,7 @@ def main() -> int:
     )
     if args.file:
         batches = [[line] for line in requirements_of_file(args.file)]
-        constraints, who = args.file.parent / "constraints.txt", "`make bench` and `make bench-peers`"
+        constraints, who = args.file.parent / "constraints.txt", WHO.get(args.file.parent.name, str(args.file))
     try:
         if args.repin:
             make(venv, batches, [])
