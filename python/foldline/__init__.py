@@ -26,8 +26,8 @@ from foldline.tokenizer_json import tokenizer_json
 
 if TYPE_CHECKING:
     from foldline import models, summarizers
-    from foldline.calibration import Calibration
     from foldline.batch_plans import BatchPlans, plan_batch
+    from foldline.calibration import Calibration
     from foldline.folding import FoldResult, acompact, compact
     from foldline.live import Transcript, TranscriptSnapshot
     from foldline.planning import (

@@ -94,9 +94,7 @@ impl Plans {
             arrays.heads.push(number(|plan| plan.head as u64));
             arrays.tokens_before.push(number(|plan| plan.tokens_before));
             arrays.tokens_kept.push(number(|plan| plan.tokens_kept));
-            arrays.tokens_after.push(number(|plan| {
-                plan.tokens_kept + plan.overhead + if plan.folds() { plan.summary_tokens } else { 0 }
-            }));
+            arrays.tokens_after.push(number(crate::plan::Plan::tokens_after));
             arrays.floors.push(match outcome {
                 Some(Outcome::Plan(plan)) => signed(plan.floor),
                 Some(Outcome::Infeasible(infeasible)) => signed(infeasible.floor),
