@@ -1,8 +1,9 @@
 //! foldline: counts tokens over message arrays and plans where a conversation may be folded.
 //!
 //! Data flows one way: `formats` read messages into a [`transcript::Transcript`], `count` prices it,
-//! `rules` find groups and legal cuts, `plan` decides, `apply` turns a plan into edits; `live` does all of it for a list that grows. Every stage
-//! turns one immutable value into the next; nothing below `python` knows about Python.
+//! `rules` find groups and legal cuts, `plan` decides, `apply` turns a plan into edits; `live` keeps all
+//! of that for a list that grows. Every stage turns one immutable value into the next; nothing below
+//! `python` knows about Python.
 
 pub mod apply;
 pub mod batch;

@@ -5,7 +5,7 @@ from typing import Any, Literal, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Buffer
+from typing_extensions import Buffer, disjoint_base
 
 from foldline.errors import FoldlineError
 from foldline.typing import Conversation, Texts
@@ -207,6 +207,7 @@ class Plan:
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
 
+@disjoint_base
 class LiveTranscript:
     def __new__(
         cls,
@@ -255,6 +256,7 @@ class LiveTranscript:
     def per_message(self) -> NDArray[np.uint32]: ...
     def __len__(self) -> int: ...
 
+@disjoint_base
 class LiveSnapshot:
     def __new__(cls, transcript: LiveTranscript) -> Self: ...
     def make_plan(
@@ -289,6 +291,7 @@ class LiveSnapshot:
     def per_message(self) -> NDArray[np.uint32]: ...
     def __len__(self) -> int: ...
 
+@final
 class BatchPlans:
     @property
     def cuts(self) -> NDArray[np.int64]: ...

@@ -145,7 +145,7 @@ impl Live {
     #[must_use]
     pub fn newest_bytes(&self) -> usize {
         let structure = self.growing.structure();
-        let newest = structure.group_of.last().map(|&group| structure.groups[group as usize].first);
+        let newest = structure.len().checked_sub(1).map(|last| structure.first_of_group(last));
         newest.map_or(0, |first| self.texts.bytes_from(first))
     }
 
@@ -478,4 +478,112 @@ impl Live {
 
 fn is_call(part: &Part) -> bool {
     matches!(part.kind, PartKind::ToolCall | PartKind::ToolResult)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::count::heuristics::Heuristic;
+    use crate::formats::read_messages;
+    use crate::json::with_document;
+    use crate::plan::{Keep, plan};
+    use crate::rules::analyze;
+
+    const LOOP: &str = r#"[
+        {"role":"system","content":"s"},
+        {"role":"user","content":"uuuuuuuu"},
+        {"role":"assistant","content":null,"tool_calls":[
+            {"id":"a","type":"function","function":{"name":"go","arguments":"{}"}},
+            {"id":"b","type":"function","function":{"name":"go","arguments":"{}"}}]},
+        {"role":"tool","tool_call_id":"b","content":"rrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrr"},
+        {"role":"user","content":"late"},
+        {"role":"tool","tool_call_id":"a","content":"rrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrr"},
+        {"role":"assistant","content":"done"}]"#;
+
+    /// A list of which each message is appended, settled and looked at.
+    #[test]
+    fn structure_and_plans_are_those_of_the_whole_list_at_every_length() {
+        let counter = Heuristic::from_name("chars/4").unwrap();
+        with_document(LOOP.as_bytes(), |list| {
+            let mut live = Live::new(None, Arc::from([]), &counter, &mut || true).unwrap();
+            for i in 0..list.len() {
+                assert!(matches!(live.read(&list.item(i).unwrap()), Ok(Heard::Read)));
+                live.take_up(&[], &counter, &mut || true).unwrap();
+                // A reference to the same list, cut short, is the whole one as far as it was read.
+                let whole = read_messages(&list, Format::OpenAiChat, false).unwrap();
+                let mut builder = Builder::resume(whole, i + 1, false);
+                let transcript = builder.take();
+                let structure = analyze(&transcript, &Pins::default()).unwrap();
+                assert_eq!(*live.structure(), structure);
+                assert_eq!(live.fingerprint(), transcript.fingerprint());
+                for keep in [Keep::Messages(1), Keep::Tokens(9), Keep::Fit(20), Keep::Turns(1)] {
+                    let counts = live.counts().clone();
+                    let request = Request::new(keep);
+                    let once = plan(
+                        &transcript,
+                        Format::OpenAiChat,
+                        &structure,
+                        &counts,
+                        &counter,
+                        request,
+                        &mut || true,
+                    );
+                    let grown = live.plan(&Pins::default(), request, &counter, &mut || true);
+                    assert_eq!(grown.unwrap(), once.unwrap());
+                }
+            }
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_read_or_counted_is_forgotten() {
+        let counter = Heuristic::from_name("chars/4").unwrap();
+        with_document(LOOP.as_bytes(), |list| {
+            let mut live = Live::new(None, Arc::from([]), &counter, &mut || true).unwrap();
+            for i in 0..4 {
+                live.read(&list.item(i).unwrap()).unwrap();
+            }
+            live.take_up(&[], &counter, &mut || true).unwrap();
+            let before = (live.fingerprint(), live.total(), live.structure().clone());
+            let listener = live.listener();
+            for message in [r#"{"content":"no role"}"#, r#"{"role":"user","content":7}"#] {
+                let read =
+                    with_document(message.as_bytes(), |message| live.read(&message).err().map(|e| e.index));
+                assert_eq!(read.unwrap(), Some(Some(4)));
+            }
+            live.read(&list.item(4).unwrap()).unwrap();
+            assert_eq!(live.waiting(), 1);
+            live.truncate(4, listener, &counter, &mut || true).unwrap();
+            assert_eq!((live.fingerprint(), live.total(), live.structure().clone()), before);
+            live.truncate(2, listener, &counter, &mut || true).unwrap();
+            assert_eq!((live.len(), live.structure().len()), (2, 2));
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn copies_share_what_is_full_and_go_their_own_ways() {
+        let counter = Heuristic::from_name("chars/4").unwrap();
+        let json = format!(r#"[{}]"#, [r#"{"role":"user","content":"word"}"#; 600].join(","));
+        with_document(json.as_bytes(), |list| {
+            let mut live = Live::new(None, Arc::from([]), &counter, &mut || true).unwrap();
+            for i in 0..list.len() {
+                live.read(&list.item(i).unwrap()).unwrap();
+                if live.is_full() {
+                    live.take_up(&[], &counter, &mut || true).unwrap();
+                }
+            }
+            live.take_up(&[], &counter, &mut || true).unwrap();
+            live.settle();
+            let copy = live.clone();
+            assert!(std::ptr::eq(live.source().at(5).0, copy.source().at(5).0));
+            assert_eq!(live.difference(&list, &mut || true), Ok(None));
+            let listener = live.listener();
+            live.truncate(300, listener, &counter, &mut || true).unwrap();
+            assert_eq!(live.difference(&list, &mut || true), Ok(Some(300)));
+            assert_eq!((copy.difference(&list, &mut || true), copy.total()), (Ok(None), 600));
+        })
+        .unwrap();
+    }
 }

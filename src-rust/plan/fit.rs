@@ -49,8 +49,8 @@ impl Costs<'_> {
 
 /// The first index at which a cut would fold a message of the newest group, which is never folded.
 pub(super) fn limit(structure: &Structure) -> usize {
-    match structure.group_of.last() {
-        Some(&group) if structure.counts(structure.len() - 1) => structure.groups[group as usize].first,
+    match structure.len().checked_sub(1) {
+        Some(last) if structure.counts(last) => structure.first_of_group(last),
         _ => structure.len(),
     }
 }

@@ -58,7 +58,7 @@ impl Ledger {
             if structure.counts(i) {
                 sum += u64::from(tokens[i]);
                 messages += 1;
-                groups += u32::from(structure.groups[structure.group_of[i] as usize].first == i);
+                groups += u32::from(structure.first_of_group(i) == i);
                 if self.first_real.is_none() && !structure.is_summary[i] {
                     self.first_real = Some(i);
                 }

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::plan::{Action, Outcome, Request};
 
 /// Plans of many transcripts.
-#[pyclass(frozen, subclass, module = "foldline._core")]
+#[pyclass(frozen, module = "foldline._core")]
 pub(super) struct BatchPlans {
     outcomes: Vec<Option<Outcome>>,
     arrays: Arrays<Py<PyArray1<i64>>>,

@@ -275,7 +275,7 @@ impl Growing {
     fn settle_groups(&mut self, from: usize) {
         let count = self.len();
         self.structure.group_of.truncate(from);
-        let before = self.structure.groups.partition_point(|group| group.first < from);
+        let before = self.structure.groups.partition_point(|group| (group.first as usize) < from);
         self.structure.groups.truncate(before);
         for i in from..count {
             self.settle_kept(i);
@@ -283,13 +283,13 @@ impl Growing {
             let Structure { groups, group_of, head, open, .. } = &mut self.structure;
             if first == i {
                 group_of.push(groups.len() as u32);
-                groups.push(Group { first, last: i, is_open: false, is_pinned: false });
+                groups.push(Group { first: i as u32, last: i as u32, is_open: false, is_pinned: false });
             } else {
                 group_of.push(group_of[first]);
             }
             if first >= from {
                 let group = &mut groups[group_of[i] as usize];
-                group.last = i;
+                group.last = i as u32;
                 // What is tied to the head stays with it.
                 group.is_pinned |= self.flags[i] & KEPT != 0 || (first < *head && i >= *head);
                 group.is_open |= !open.is_empty() && open.contains_key(&(i as u32));
@@ -352,8 +352,8 @@ impl Growing {
             }
             if k < count {
                 let group = groups[group_of[k] as usize];
-                if group.first == k && !group.is_pinned && !group.is_open {
-                    reach = reach.max(group.last as u32 + 1);
+                if group.first as usize == k && !group.is_pinned && !group.is_open {
+                    reach = reach.max(group.last + 1);
                 }
                 self.reach.push(reach);
             }

@@ -12,9 +12,9 @@ use crate::transcript::{Part, PartKind, Transcript};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
     /// Its first message.
-    pub first: usize,
+    pub first: u32,
     /// Its last message.
-    pub last: usize,
+    pub last: u32,
     /// It holds a call that nothing answers.
     pub is_open: bool,
     /// It holds a pinned message.
@@ -90,6 +90,12 @@ impl Structure {
     #[must_use]
     pub fn counts(&self, i: usize) -> bool {
         self.standing[i] == Standing::Counting
+    }
+
+    /// The first message of the group of message `i`.
+    #[must_use]
+    pub fn first_of_group(&self, i: usize) -> usize {
+        self.groups[self.group_of[i] as usize].first as usize
     }
 
     /// The turn that holds message `i`, as a half-open range.
