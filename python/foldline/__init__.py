@@ -16,9 +16,10 @@ from foldline._core import Counts, Plan, TokenCounter, TranscriptCounts, __versi
 from foldline.tokenizer_json import tokenizer_json
 
 if TYPE_CHECKING:
-    from foldline import models, summarizers
+    from foldline import models, summarizers, triggers
     from foldline.calibration import Calibration
     from foldline.folding import FoldResult, acompact, compact
+    from foldline.metadata import Metadata
     from foldline.planning import (
         FitTokens,
         Infeasible,
@@ -33,11 +34,13 @@ if TYPE_CHECKING:
         validate,
     )
     from foldline.reading import read
+    from foldline.state import ContextState, Stats
     from foldline.typing import Problem, StoredTranscript
     from foldline.usage import ContextUsage, TokenBudget
 
 __all__ = [
     "Calibration",
+    "ContextState",
     "ContextUsage",
     "Counts",
     "FitTokens",
@@ -49,8 +52,10 @@ __all__ = [
     "KeepMessages",
     "KeepTokens",
     "KeepTurns",
+    "Metadata",
     "Plan",
     "Problem",
+    "Stats",
     "StoredTranscript",
     "TokenBudget",
     "TokenCounter",
@@ -66,6 +71,7 @@ __all__ = [
     "read",
     "summarizers",
     "tokenizer_json",
+    "triggers",
     "validate",
 ]
 
@@ -73,6 +79,7 @@ __all__ = [
 _LATER = {
     "calibration": ("Calibration",),
     "folding": ("FoldResult", "acompact", "compact"),
+    "metadata": ("Metadata",),
     "models": (),
     "planning": (
         "FitTokens",
@@ -88,7 +95,9 @@ _LATER = {
         "validate",
     ),
     "reading": ("read",),
+    "state": ("ContextState", "Stats"),
     "summarizers": (),
+    "triggers": (),
     "typing": ("Problem", "StoredTranscript"),
     "usage": ("ContextUsage", "TokenBudget"),
 }
