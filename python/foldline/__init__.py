@@ -16,8 +16,9 @@ from foldline._core import Counts, Plan, TokenCounter, TranscriptCounts, __versi
 from foldline.tokenizer_json import tokenizer_json
 
 if TYPE_CHECKING:
-    from foldline import models, summarizers, triggers
+    from foldline import events, models, strategies, summarizers, testing, triggers
     from foldline.calibration import Calibration
+    from foldline.compactor import CompactionResult, Compactor, NoProgress
     from foldline.folding import FoldResult, acompact, compact
     from foldline.metadata import Metadata
     from foldline.planning import (
@@ -35,11 +36,14 @@ if TYPE_CHECKING:
     )
     from foldline.reading import read
     from foldline.state import ContextState, Stats
-    from foldline.typing import Problem, StoredTranscript
+    from foldline.typing import CompactionEvent, Problem, StoredTranscript
     from foldline.usage import ContextUsage, TokenBudget
 
 __all__ = [
     "Calibration",
+    "CompactionEvent",
+    "CompactionResult",
+    "Compactor",
     "ContextState",
     "ContextUsage",
     "Counts",
@@ -53,6 +57,7 @@ __all__ = [
     "KeepTokens",
     "KeepTurns",
     "Metadata",
+    "NoProgress",
     "Plan",
     "Problem",
     "Stats",
@@ -66,10 +71,13 @@ __all__ = [
     "compact",
     "count_tokens",
     "errors",
+    "events",
     "models",
     "plan",
     "read",
+    "strategies",
     "summarizers",
+    "testing",
     "tokenizer_json",
     "triggers",
     "validate",
@@ -78,6 +86,8 @@ __all__ = [
 #: Where names are that are imported when they are first asked for: who only counts should not wait for asyncio.
 _LATER = {
     "calibration": ("Calibration",),
+    "compactor": ("CompactionResult", "Compactor", "NoProgress"),
+    "events": (),
     "folding": ("FoldResult", "acompact", "compact"),
     "metadata": ("Metadata",),
     "models": (),
@@ -96,9 +106,11 @@ _LATER = {
     ),
     "reading": ("read",),
     "state": ("ContextState", "Stats"),
+    "strategies": (),
     "summarizers": (),
+    "testing": (),
     "triggers": (),
-    "typing": ("Problem", "StoredTranscript"),
+    "typing": ("CompactionEvent", "Problem", "StoredTranscript"),
     "usage": ("ContextUsage", "TokenBudget"),
 }
 _MODULES = {name: module for module, names in _LATER.items() for name in names}

@@ -10,7 +10,17 @@ Examples:
 
 from __future__ import annotations
 
-from foldline.triggers.base import AllOf, AnyOf, BaseTrigger, Never, Trigger, as_trigger, reason_of, threshold_of
+from foldline.triggers.base import (
+    AllOf,
+    AnyOf,
+    BaseTrigger,
+    Never,
+    Trigger,
+    as_trigger,
+    instructions_of,
+    reason_of,
+    threshold_of,
+)
 from foldline.triggers.manual import Manual
 from foldline.triggers.overflow import Overflow, overflow_kind
 from foldline.triggers.sizes import MessageCount, ReserveTokens, TokenThreshold, Utilization
@@ -31,6 +41,7 @@ __all__ = [
     "Trigger",
     "Utilization",
     "as_trigger",
+    "instructions_of",
     "is_max_tokens_stop",
     "is_window_stop",
     "overflow_kind",

@@ -8,7 +8,17 @@ from typing import Protocol, runtime_checkable
 from foldline.errors import ConfigError
 from foldline.state import ContextState
 
-__all__ = ["AllOf", "AnyOf", "BaseTrigger", "Never", "Trigger", "as_trigger", "reason_of", "threshold_of"]
+__all__ = [
+    "AllOf",
+    "AnyOf",
+    "BaseTrigger",
+    "Never",
+    "Trigger",
+    "as_trigger",
+    "instructions_of",
+    "reason_of",
+    "threshold_of",
+]
 
 
 @runtime_checkable
@@ -85,6 +95,14 @@ def reason_of(trigger: Trigger, state: ContextState) -> str | None:
 def threshold_of(trigger: Trigger, state: ContextState) -> int | None:
     """The most tokens of the whole request at which a trigger does not fire, where it goes by tokens."""
     return trigger.threshold_tokens(state) if isinstance(trigger, BaseTrigger) else None
+
+
+def instructions_of(trigger: Trigger) -> str | None:
+    """What whoever pulled a trigger wants a summary to mind."""
+    if isinstance(trigger, _Combined):
+        return next((told for each in trigger.triggers if (told := instructions_of(each))), None)
+    told = getattr(trigger, "instructions", None)
+    return told if isinstance(told, str) and told else None
 
 
 class _Combined(BaseTrigger):
