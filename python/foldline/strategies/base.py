@@ -14,7 +14,7 @@ from foldline.errors import ConfigError, SummaryError
 from foldline.metadata import Metadata
 from foldline.planning import Infeasible, Keep, plan
 from foldline.state import ContextState
-from foldline.summarizing import aask, ask
+from foldline.summarizing import aask, ask, in_thread
 from foldline.typing import Completion, Messages, Summarizer, SummarizeRequest
 
 __all__ = [
@@ -157,11 +157,10 @@ class Outcome:
 
     @classmethod
     def of_plan(cls, planned: Plan, new: list[Any], **more: Any) -> Outcome:
-        """What applying a plan gave: ``new``, with a summary directly behind the head where something is folded."""
+        """What applying a plan gave: ``new``, with what is new in it directly behind the head."""
         folded = set(planned.folded)
         sources: list[int | None] = [i for i in range(len(planned)) if i not in folded]
-        if folded and len(new) > len(sources):
-            sources.insert(planned.head, None)
+        sources[planned.head : planned.head] = [None] * (len(new) - len(sources))
         actions = planned.actions
         edited = tuple(i for i in range(len(planned)) if actions[i] in ("clear", "shorten"))
         return cls(new, tuple(sources), planned, edited=edited, **more)
@@ -257,6 +256,10 @@ class DirectStrategy(BaseStrategy):
         """Does the work, without a call."""
         yield from ()
         return self.outcome(messages, request)
+
+    async def arun(self, messages: Messages, request: StrategyRequest) -> Outcome:
+        """Does the work in a thread."""
+        return await in_thread(lambda: self.run(messages, request))
 
 
 def _timed(call: Call, request: StrategyRequest) -> SummarizeRequest:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import dataclasses
+from collections.abc import Callable, Generator, Sequence
 from typing import Literal
 
 from foldline._core import Plan
 from foldline.calibration import token_number
-from foldline.errors import ConfigError, SummaryError
+from foldline.errors import CompactionError, ConfigError, SummaryError
 from foldline.planning import FitTokens, Keep, KeepIterations, KeepTokens
 from foldline.strategies.base import BaseStrategy, Call, Outcome, Steps, StrategyRequest, checked_keep, plan_for
 from foldline.strategies.truncating import earlier_summary
 from foldline.summarizers import Extractive, Prompted, as_summarizer
 from foldline.summarizing import refuse_longer, refuse_over_budget, room_for_summary
-from foldline.typing import ChatModel, Completion, Messages, Summarizer, SummarizeRequest, SummaryFunction
+from foldline.typing import ChatModel, Completion, Message, Messages, Summarizer, SummarizeRequest, SummaryFunction
 
 __all__ = ["TURN_HEADING", "Summarize"]
 
@@ -40,6 +41,9 @@ class Summarize(BaseStrategy):
         prompt: What a model is asked; see `summarizers.Prompted`.
         split_turns: Whether the beginning of a split turn is summarised by itself; without it where ``keep`` is
             `KeepTokens`.
+        shape: What stands for the folded messages, from the text of the summary and the request: at least one message;
+            without it a user message with a label by which it is known again.
+        is_summary: Whether a message is the summary of an earlier compaction, for shapes without that label.
 
     Raises:
         ConfigError: An option is out of range, or ``keep`` and ``keep_recent`` are both given.
@@ -64,6 +68,8 @@ class Summarize(BaseStrategy):
         summary_tokens: int = 1_000,
         prompt: str | None = None,
         split_turns: bool | None = None,
+        shape: Callable[[str, StrategyRequest], Sequence[Message]] | None = None,
+        is_summary: Callable[[Message], bool] | None = None,
     ) -> None:
         if keep is not None and keep_recent is not None:
             raise ConfigError("goes with no other keep", code="two_keeps", path="keep_recent")
@@ -73,6 +79,11 @@ class Summarize(BaseStrategy):
         checked_keep(self.keep)
         self.summary_tokens = token_number(summary_tokens, "summary_tokens")
         self.split_turns = isinstance(self.keep, KeepTokens) if split_turns is None else split_turns
+        for name, function in (("shape", shape), ("is_summary", is_summary)):
+            if function is not None and not callable(function):
+                raise ConfigError("must be a function", code="bad_function", path=name)
+        self.shape = shape
+        self.is_summary = is_summary
         if prompt is None:
             self.summarizer = Extractive() if summarizer is None else as_summarizer(summarizer)
         elif isinstance(summarizer, ChatModel) and not isinstance(summarizer, Summarizer):
@@ -85,6 +96,8 @@ class Summarize(BaseStrategy):
 
     def steps(self, messages: Messages, request: StrategyRequest) -> Steps:
         """Plans, asks, applies, and checks what came out."""
+        if self.is_summary is not None:
+            request = _knowing(messages, request, self.is_summary)
         planned = plan_for(messages, self.keep, request, summary_tokens=self.summary_tokens)
         if not isinstance(planned, Plan):
             return Outcome.unchanged(messages, planned, floor=planned.floor + request.around_tokens)
@@ -98,6 +111,11 @@ class Summarize(BaseStrategy):
         text, completions = yield from self._written(messages, planned, request)
         refuse_longer(text, planned, request.counter)
         new = planned.apply(messages, text, model=str(completions[-1].model or "") if completions else "")
+        if self.shape is not None:
+            shaped = list(self.shape(text, request))
+            if not shaped:
+                raise CompactionError("the shape gave no message", code="bad_shape")
+            new[planned.head : planned.head + 1] = shaped
         if isinstance(self.keep, FitTokens):
             after = request.counter.count_messages(new, request.tools, format=planned.format).total
             refuse_over_budget(after, self.keep.n)
@@ -155,3 +173,12 @@ class Summarize(BaseStrategy):
         if not of_history.strip():
             raise SummaryError("the summary is empty", code="empty_summary")
         return f"{of_history}\n\n{TURN_HEADING}\n\n{second.text}", (*written, second)
+
+
+def _knowing(messages: Messages, request: StrategyRequest, is_summary: Callable[[Message], bool]) -> StrategyRequest:
+    """The request, with earlier summaries known for what they are."""
+    metadata = request.metadata.copy()
+    for index, message in enumerate(messages):
+        if is_summary(message):
+            metadata.set_origin(index, "compacted_synthetic")
+    return dataclasses.replace(request, metadata=metadata)

@@ -75,7 +75,10 @@ def _results(message: Mapping[str, Any], format: str) -> Iterator[tuple[int, Map
         for part, each in enumerate(_maps(message.get("parts"))):
             response = each.get("functionResponse") or each.get("function_response")
             if isinstance(response, Mapping):
-                yield part, {"result": response.get("response")}, "", _string(response.get("name"))
+                given = response.get("response")
+                if isinstance(given, Mapping) and len(given) == 1:  # the API's wrapping of a plain text
+                    given = next(iter(given.values()))
+                yield part, {"result": given}, "", _string(response.get("name"))
 
 
 def _maps(value: object) -> list[Mapping[str, Any]]:
