@@ -58,7 +58,7 @@ class CompactionResult:
     evidence: Mapping[str, Any] | None = None
     event: CompactionEvent | None = None
     metadata: Metadata = field(default_factory=Metadata)
-    sources: tuple[int | None, ...] = ()
+    sources: Sequence[int | None] = ()
     dropped: tuple[int, ...] = ()
     completions: tuple[Completion, ...] = ()
     steps: tuple[str, ...] = ()

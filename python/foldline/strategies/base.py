@@ -133,7 +133,7 @@ class Outcome:
     """
 
     messages: list[Any]
-    sources: tuple[int | None, ...]
+    sources: Sequence[int | None]
     plan: Plan | Infeasible | None = None
     summary: str = ""
     summarized: tuple[int, ...] = ()
@@ -146,6 +146,8 @@ class Outcome:
     @property
     def changed(self) -> bool:
         """Whether the list is another one than before."""
+        if isinstance(self.sources, range):  # `unchanged`
+            return False
         return bool(self.summarized or self.dropped or self.edited or None in self.sources)
 
     @classmethod
@@ -153,7 +155,7 @@ class Outcome:
         cls, messages: Messages, planned: Plan | Infeasible | None = None, *, floor: int | None = None
     ) -> Outcome:
         """Nothing was done."""
-        return cls(same(messages), tuple(range(len(messages))), planned, floor=floor)
+        return cls(same(messages), range(len(messages)), planned, floor=floor)
 
     @classmethod
     def of_plan(cls, planned: Plan, new: list[Any], **more: Any) -> Outcome:

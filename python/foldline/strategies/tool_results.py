@@ -61,8 +61,8 @@ def _calls(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _results(message: Mapping[str, Any], format: str) -> Iterator[tuple[int, Mapping[str, Any], str, str]]:
     """Part, what holds the text, id of the call, and name of the tool where the result tells it."""
     role, kind = message.get("role"), message.get("type")
-    if format == "openai_chat" and role == "tool":
-        yield 0, message, _string(message.get("tool_call_id")), ""
+    if format == "openai_chat" and role in ("tool", "function"):
+        yield 0, message, _string(message.get("tool_call_id")), _string(message.get("name"))
     elif format == "pi" and role == "toolResult":
         yield 0, message, _string(message.get("toolCallId")), _string(message.get("toolName"))
     elif format == "openai_responses" and isinstance(kind, str) and kind.endswith("_call_output"):
