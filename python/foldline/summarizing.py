@@ -57,8 +57,10 @@ def refuse_over_budget(tokens_after: int, budget: int | None) -> None:
         raise SummaryError(detail, code="summary_over_budget")
 
 
-def ask(writer: Summarizer, request: SummarizeRequest) -> Completion:
+def ask(writer: Summarizer | AsyncSummarizer, request: SummarizeRequest) -> Completion:
     """Asks for the summary; whatever goes wrong is a `SummaryError`."""
+    if not isinstance(writer, Summarizer):
+        raise SummaryError("the summarizer needs an event loop", code="async_summarizer")
     try:
         completion: object = writer.summarize(request)
     except SummaryError:

@@ -15,7 +15,7 @@ from foldline.metadata import Metadata
 from foldline.planning import Infeasible, Keep, plan
 from foldline.state import ContextState
 from foldline.summarizing import aask, ask, in_thread
-from foldline.typing import Completion, Messages, Summarizer, SummarizeRequest
+from foldline.typing import AsyncSummarizer, Completion, Messages, Summarizer, SummarizeRequest
 
 __all__ = [
     "BaseStrategy",
@@ -181,7 +181,7 @@ class Strategy(Protocol):
 class Call:
     """A summary that a strategy asks for while it runs."""
 
-    writer: Summarizer
+    writer: Summarizer | AsyncSummarizer
     request: SummarizeRequest
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Generator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from foldline._core import Plan
 from foldline.calibration import token_number
@@ -14,7 +14,16 @@ from foldline.strategies.base import BaseStrategy, Call, Outcome, Steps, Strateg
 from foldline.strategies.truncating import earlier_summary
 from foldline.summarizers import Extractive, Prompted, as_summarizer
 from foldline.summarizing import refuse_longer, refuse_over_budget, room_for_summary
-from foldline.typing import ChatModel, Completion, Message, Messages, Summarizer, SummarizeRequest, SummaryFunction
+from foldline.typing import (
+    AsyncSummarizer,
+    ChatModel,
+    Completion,
+    Message,
+    Messages,
+    Summarizer,
+    SummarizeRequest,
+    SummaryFunction,
+)
 
 __all__ = ["TURN_HEADING", "Summarize"]
 
@@ -33,8 +42,8 @@ class Summarize(BaseStrategy):
     trigger's threshold, nobody is asked.
 
     Args:
-        summarizer: A summarizer, a model (asked with `summarizers.Prompted`), or a function from messages to a text;
-            `summarizers.Extractive` without one.
+        summarizer: A summarizer (one with ``asummarize`` alone needs an event loop), a model (asked with
+            `summarizers.Prompted`), or a function from messages to a text; `summarizers.Extractive` without one.
         keep: How much stays; the newest 20,000 tokens without one.
         keep_recent: Instead of ``keep``, how many iterations stay: with 0 everything goes into the summary.
         summary_tokens: Room for the summary message, its label included.
@@ -61,7 +70,7 @@ class Summarize(BaseStrategy):
 
     def __init__(
         self,
-        summarizer: Summarizer | ChatModel | SummaryFunction | None = None,
+        summarizer: Summarizer | AsyncSummarizer | ChatModel | SummaryFunction | None = None,
         keep: Keep | None = None,
         *,
         keep_recent: int | None = None,
@@ -84,8 +93,12 @@ class Summarize(BaseStrategy):
                 raise ConfigError("must be a function", code="bad_function", path=name)
         self.shape = shape
         self.is_summary = is_summary
-        if prompt is None:
-            self.summarizer = Extractive() if summarizer is None else as_summarizer(summarizer)
+        self.summarizer: Summarizer | AsyncSummarizer
+        if prompt is None and isinstance(summarizer, AsyncSummarizer):
+            self.summarizer = summarizer
+        elif prompt is None:
+            given: Any = summarizer
+            self.summarizer = Extractive() if given is None else as_summarizer(given)
         elif isinstance(summarizer, ChatModel) and not isinstance(summarizer, Summarizer):
             self.summarizer = Prompted(summarizer, prompt)
         else:

@@ -45,7 +45,8 @@ class Prompted:
     """Asks a model for the summary, in one message of text.
 
     The model gets the text of the folded messages alone, as data between marks that nobody can guess, ``<``, ``>`` and
-    ``&`` escaped. An earlier summary stands by itself, to be merged.
+    ``&`` escaped. An earlier summary stands by itself, to be merged. On an event loop a model with ``acomplete`` is
+    awaited.
 
     Args:
         model: Who is asked.
@@ -64,14 +65,25 @@ class Prompted:
             raise ConfigError("has no {new_messages}", code="bad_prompt", path="prompt")
         self.model = model
         self.prompt = prompt
+        if callable(getattr(model, "acomplete", None)):
+            self.asummarize = self._asummarize  # what makes it a summarizer for event loops, too
 
     def __repr__(self) -> str:
         return f"Prompted({type(self.model).__name__})"
 
     def summarize(self, request: SummarizeRequest) -> Completion:
         """Asks the model."""
-        messages = [{"role": "user", "content": self.prompt_for(request)}]
-        return self.model.complete(messages, max_tokens=request.max_tokens, timeout_s=request.timeout_s)
+        return self.model.complete(self._messages(request), max_tokens=request.max_tokens, timeout_s=request.timeout_s)
+
+    async def _asummarize(self, request: SummarizeRequest) -> Completion:
+        model: Any = self.model
+        answer: Completion = await model.acomplete(
+            self._messages(request), max_tokens=request.max_tokens, timeout_s=request.timeout_s
+        )
+        return answer
+
+    def _messages(self, request: SummarizeRequest) -> list[dict[str, str]]:
+        return [{"role": "user", "content": self.prompt_for(request)}]
 
     def prompt_for(self, request: SummarizeRequest) -> str:
         """What the model is asked."""

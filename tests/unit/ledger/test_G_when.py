@@ -226,6 +226,7 @@ def test_G6_a_prefix_looks_at_each_key_by_itself() -> None:
     trigger = StatThreshold().on_counter_prefix("input_tokens:", 50_000)
     state = fl.ContextState()
     state.stats.incr("input_tokens", by=90_000)
+    state.stats.incr("spent_input_tokens:large", by=90_000)
     state.stats.incr("input_tokens:small", by=30_000)
     state.stats.incr("input_tokens:large", by=40_000)
     assert not trigger.should_compact(state)

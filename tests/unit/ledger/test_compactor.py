@@ -24,7 +24,7 @@ from foldline.errors import (
 from foldline.events import CompactBoundary, CompactionFailed, Hooks, PreCompact, SessionStart
 from foldline.metadata import ROUND
 from foldline.strategies import NoOp, SlidingWindow, StrategyRequest, Summarize, TruncateOldest
-from foldline.testing import FakeClock, FakeStore, FakeStrategy, FakeSummarizer, FakeTrigger
+from foldline.testing import FakeClock, FakeModel, FakeStore, FakeStrategy, FakeSummarizer, FakeTrigger
 from foldline.triggers import Manual, MessageCount, Never, ReserveTokens, TokenThreshold, Utilization
 from foldline.typing import Completion
 from unit.samples import CANARY, openai_call, openai_result, talk, user
@@ -622,6 +622,33 @@ def test_on_an_event_loop_the_same_comes_out() -> None:
         assert (result.summary, result.tokens_after > 0) == (expected.summary, True)
 
 
+def test_on_an_event_loop_a_model_is_awaited() -> None:
+    model = FakeModel("So far.")
+    model.complete = None  # type: ignore[method-assign,assignment]
+    strategy = Summarize(model, keep_recent=2)
+    calls = []
+
+    async def acomplete(messages: Any, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
+        calls.append(timeout_s)
+        return Completion("So far.")
+
+    strategy.summarizer.model.acomplete = acomplete  # type: ignore[union-attr]
+    result = asyncio.run(compactor(strategy=strategy).acompact(talk(6), timeout_s=50))
+    assert (result.summary, len(calls)) == ("So far.", 1)
+    assert 0 < calls[0] <= 50
+
+
+def test_a_summarizer_that_needs_an_event_loop_says_so() -> None:
+    class Asynchronous:
+        async def asummarize(self, request: Any) -> Completion:
+            return Completion("So far.")
+
+    strategy = Summarize(Asynchronous(), keep_recent=2)
+    with pytest.warns(FoldlineWarning, match="async_summarizer"):
+        assert not compactor(strategy=strategy).compact(talk(6)).compacted
+    assert asyncio.run(compactor(strategy=strategy).acompact(talk(6))).summary == "So far."
+
+
 def test_the_event_loop_runs_while_a_summary_is_written() -> None:
     async def main() -> tuple[int, fl.CompactionResult]:
         hanging = Hanging()
@@ -717,6 +744,13 @@ def test_many_threads_share_a_compactor() -> None:
     [thread.join() for thread in threads]
     assert errors == []
     assert stats.counter("compactions") == 80
+
+
+@pytest.mark.parametrize("messages", [[], [{"role": "system", "content": "s"}], talk(1)])
+def test_what_is_too_short_stays(messages: list[Any]) -> None:
+    for strategy in (SlidingWindow(1), Summarize(keep_recent=1), TruncateOldest(fl.KeepMessages(1)), NoOp()):
+        result = compactor(strategy=strategy, system="s").compact(messages, force=True)
+        assert (result.compacted, result.reason, result.messages) == (False, "nothing_to_fold", messages)
 
 
 # --- Options ---------------------------------------------------------------------------------------------
