@@ -17,7 +17,7 @@ from foldline.calibration import token_number
 from foldline.errors import CompactionError, ConfigError, FoldlineError, FoldlineWarning, StoreError, SummaryError
 from foldline.events import CompactBoundary, CompactionFailed, Event, Hooks, PreCompact, SessionStart, Subscribers
 from foldline.events import TriggerKind as Kind
-from foldline.guarding import LoopGuard, Ticket, bounded
+from foldline.guarding import LoopGuard, Ticket, bounded, checked_seconds
 from foldline.metadata import ROUND, Metadata
 from foldline.outcomes import CompactionResult, NoProgress, event_of, left, metadata_after, no_progress, state_after
 from foldline.planning import KeepTokens, as_counter, pin_indices
@@ -142,7 +142,7 @@ class Compactor:
         self.max_output_tokens = token_number(max_output_tokens, "max_output_tokens")
         if self.context_limit is not None and self.max_output_tokens >= self.context_limit > 0:
             raise ConfigError("must be smaller than the window", code="reserve_over_window", path="max_output_tokens")
-        self.timeout_s = _seconds(timeout_s)
+        self.timeout_s = checked_seconds(timeout_s)
         if not 0 <= checked_number(hysteresis, "hysteresis") < 1:
             raise ConfigError("must lie in [0, 1)", code="bad_share", path="hysteresis")
         self.hysteresis = hysteresis
@@ -285,13 +285,15 @@ class Compactor:
     ) -> _Run | CompactionResult:
         """Everything before the strategy: what is to be done, or why nothing is."""
         started_s = self._clock()
-        timeout_s = self.timeout_s if timeout_s is None else _seconds(timeout_s)
+        timeout_s = self.timeout_s if timeout_s is None else checked_seconds(timeout_s)
         ticket = Ticket(cancel)
         deadline = Deadline(None if timeout_s is None else started_s + timeout_s, self._clock, ticket.is_cancelled)
         if ids is not None and len(ids) != len(messages):
             raise ConfigError("must be as many as the messages", code="bad_ids", path="ids")
         state = self._completed(messages, state)
         metadata = Metadata() if metadata is None else metadata
+        if not isinstance(metadata, Metadata):
+            raise ConfigError("must be Metadata", code="bad_metadata", path="metadata")
         request = StrategyRequest(state, self.counter, metadata=metadata, tools=self.tools, format=self.format)
         tokens = state.tokens or 0
         if ticket.is_cancelled():
@@ -309,6 +311,8 @@ class Compactor:
         instructions = instructions or instructions_of(self.trigger)
         dialect = _core.detect_format(messages) if self.format == "auto" and messages else self.format
         counted = self.counter.count_messages(messages, self.tools, format=dialect).total
+        around = max(0, tokens - counted)
+        before = counted + around
         request = StrategyRequest(
             state,
             self.counter,
@@ -317,13 +321,13 @@ class Compactor:
             instructions=instructions,
             round=self._next_round(metadata),
             limit_tokens=limit,
-            target_tokens=None if limit is None else int(limit * (1 - self.hysteresis)),
-            around_tokens=max(0, tokens - counted),
+            # After an overflow the count was too low, so that the limit alone would say that all is well.
+            target_tokens=None if limit is None else int(min(limit, before) * (1 - self.hysteresis)),
+            around_tokens=around,
             tools=self.tools,
             format=dialect,
             deadline=deadline,
         )
-        before = counted + request.around_tokens
         if not self._told.tell(PreCompact(kind, why or "forced", before, len(messages), instructions)):
             return left(messages, request, before, "vetoed")
         ids = range(len(messages)) if ids is None else ids
@@ -332,6 +336,9 @@ class Compactor:
     def _completed(self, messages: Messages, state: ContextState | None) -> ContextState:
         """The state, with what it leaves open counted."""
         state = ContextState() if state is None else state
+        given: object = state
+        if not isinstance(given, ContextState):
+            raise ConfigError("must be a ContextState", code="bad_state", path="state")
         if state.message_count is None:
             state = dataclasses.replace(state, message_count=len(messages))
         if state.tokens is not None and (state.budget is not None or self.context_limit is None):
@@ -487,12 +494,6 @@ class Compactor:
         except FoldlineError:
             return None
         return self._concluded(pending)
-
-
-def _seconds(value: float | None) -> float | None:
-    if value is not None and checked_number(value, "timeout_s") <= 0:
-        raise ConfigError("must be positive", code="bad_timeout", path="timeout_s")
-    return value
 
 
 def _warn(message: str) -> None:

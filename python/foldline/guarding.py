@@ -7,14 +7,22 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from foldline.errors import SummaryError
+from foldline.errors import ConfigError, SummaryError
+from foldline.state import checked_number
 from foldline.strategies.base import Deadline
 
-__all__ = ["LoopGuard", "Ticket", "bounded"]
+__all__ = ["LoopGuard", "Ticket", "bounded", "checked_seconds"]
 
 T = TypeVar("T")
 
 _POLL_S = 0.02
+
+
+def checked_seconds(value: float | None) -> float | None:
+    """A time limit, or a `ConfigError`."""
+    if value is not None and checked_number(value, "timeout_s") <= 0:
+        raise ConfigError("must be positive", code="bad_timeout", path="timeout_s")
+    return value
 
 
 class LoopGuard:

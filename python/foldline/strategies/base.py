@@ -163,8 +163,8 @@ class Outcome:
         folded = set(planned.folded)
         sources: list[int | None] = [i for i in range(len(planned)) if i not in folded]
         sources[planned.head : planned.head] = [None] * (len(new) - len(sources))
-        actions = planned.actions
-        edited = tuple(i for i in range(len(planned)) if actions[i] in ("clear", "shorten"))
+        shrunk = {i for i, action in enumerate(planned.actions) if action in ("clear", "shorten")}
+        edited = tuple(sorted(shrunk.union(getattr(planned, "stripped", ()))))
         return cls(new, tuple(sources), planned, edited=edited, **more)
 
 

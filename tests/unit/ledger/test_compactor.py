@@ -492,6 +492,14 @@ def test_lighter_steps_go_on_until_there_is_room_below_the_threshold() -> None:
     assert (asked.limit_tokens, asked.target_tokens) == (900, 810)
 
 
+def test_after_an_overflow_lighter_steps_go_below_what_was_counted() -> None:
+    """The provider says that it was too long, so the count was too low."""
+    messages, strategy = talk(4), FakeStrategy(lambda messages, _: messages[1:])
+    state = fl.ContextState(error="prompt is too long: 213462 tokens > 200000 maximum")
+    compactor(fl.triggers.Overflow(), strategy, context_limit=200_000).compact(messages, state)
+    assert strategy.calls[0][1].target_tokens == int(total(messages) * 0.9)
+
+
 # --- The state -------------------------------------------------------------------------------------------
 
 
@@ -783,7 +791,14 @@ def test_a_wrong_option_is_a_config_error(options: Any, path: str) -> None:
 
 @pytest.mark.parametrize(
     ("options", "path"),
-    [({"timeout_s": -1}, "timeout_s"), ({"ids": [1]}, "ids"), ({"pins": 7}, "pins"), ({"pins": [-1]}, "pins")],
+    [
+        ({"timeout_s": -1}, "timeout_s"),
+        ({"ids": [1]}, "ids"),
+        ({"pins": 7}, "pins"),
+        ({"pins": [-1]}, "pins"),
+        ({"state": 7}, "state"),
+        ({"metadata": {}}, "metadata"),
+    ],
 )
 def test_a_wrong_option_of_a_call_is_a_config_error(options: Any, path: str) -> None:
     with pytest.raises(ConfigError) as caught:
