@@ -1,4 +1,4 @@
-"""A2, A3, A5, B5, B7, B10, B11, T5: strategies of the other seeds."""
+"""A2, A3, A5, B5, B7, B8, B10, B11, T5: recent tokens, shares, truncation, clearing, pipelines."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_A5_a_summary_that_metadata_tells_of_is_merged_too() -> None:
 
 
 def test_B5_forty_percent_of_the_messages_stay_and_no_pair_is_split() -> None:
-    """The seed's picture: nine messages are summarised, five stay."""
+    """Fourteen messages: with a share of 0.35 nine are summarised and five stay."""
     messages = [user("Help me refactor"), *step(0), user("Now fix the bug"), *step(1), user("Also add tests")]
     messages += [*step(2), user("Run the tests"), *step(3), user("Now deploy"), assistant("I'll push to git")]
     assert len(messages) == 14
@@ -352,7 +352,7 @@ def test_B11_the_strategy_that_does_nothing() -> None:
 
 
 def test_T5_ten_of_fifty_messages_stay() -> None:
-    """The seed's picture: 0 is the system message, 40 the first that stays."""
+    """0 is the system message, 40 the first that stays."""
     messages = [SYSTEM, user("Build a flashcard app")]
     messages += [each for i in range(19) for each in step(i, 50)]
     messages += [each for i in range(19, 22) for each in step(i, 50)]
@@ -383,7 +383,7 @@ def test_T5_the_summary_of_an_earlier_round_is_found_and_not_counted() -> None:
     assert not nothing_new.changed
 
 
-def test_T5_the_seeds_own_summaries_are_known_where_that_is_asked_for() -> None:
+def test_T5_summaries_without_a_label_are_known_where_that_is_asked_for() -> None:
     def shape(text: str, asked: StrategyRequest) -> list[Any]:
         return [assistant(f"## Session Summary (Round {asked.round})\n{text}")]
 
@@ -447,6 +447,15 @@ def test_a_pipeline_tells_indices_of_the_list_it_was_given() -> None:
     outcome = pipeline.run(messages, request())
     assert sources(outcome) == [2, None, 5, 6, 7, 8]
     assert outcome.dropped == (0, 1, 3, 4)
+
+
+def test_pins_and_metadata_move_from_step_to_step() -> None:
+    metadata = fl.Metadata()
+    metadata.set_importance(4, 10.0)
+    pipeline = Pipeline(fl.strategies.SlidingWindow(4), Summarize(FakeSummarizer("So far."), keep_recent=1))
+    outcome = pipeline.run(talk(9), request(pins=(6,), metadata=metadata))
+    assert sources(outcome) == [None, 4, 6, 8]
+    assert (outcome.dropped, outcome.summarized) == ((0, 1, 2), (3, 5, 7))
 
 
 def test_a_pipeline_without_target_runs_everything() -> None:

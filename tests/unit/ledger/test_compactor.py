@@ -588,6 +588,26 @@ def test_the_time_is_for_all_of_it() -> None:
     assert (result.compacted, slow.timeouts) == (False, [10.0, 4.0])
 
 
+def test_what_comes_too_late_does_not_come_into_force() -> None:
+    """However the strategy ended."""
+    clock, cancel, store = FakeClock(), threading.Event(), FakeStore()
+
+    def late(messages: list[Any], _: StrategyRequest) -> list[Any]:
+        clock.advance(11.0)
+        return messages[-1:]
+
+    def unwanted(messages: list[Any], _: StrategyRequest) -> list[Any]:
+        cancel.set()
+        return messages[-1:]
+
+    with pytest.warns(FoldlineWarning, match="timeout"):
+        assert compactor(strategy=late, clock=clock, store=store).compact(talk(3), timeout_s=10).reason == "failed"
+    assert compactor(strategy=unwanted, store=store).compact(talk(3), cancel=cancel).reason == "cancelled"
+    cancel.clear()
+    result = asyncio.run(compactor(strategy=unwanted, store=store).acompact(talk(3), cancel=cancel))
+    assert (result.reason, store.events) == ("cancelled", [])
+
+
 def test_a_compaction_is_cancelled_from_outside() -> None:
     hanging, cancel, trigger = Hanging(), threading.Event(), FakeTrigger(True, True)
     each = compactor(trigger, Summarize(hanging, keep_recent=2), on_failure="truncate")
