@@ -25,11 +25,13 @@ from foldline._core import (
 from foldline.tokenizer_json import tokenizer_json
 
 if TYPE_CHECKING:
-    from foldline import models, summarizers
+    from foldline import events, models, strategies, summarizers, testing, triggers
     from foldline.batch_plans import BatchPlans, plan_batch
     from foldline.calibration import Calibration
+    from foldline.compactor import CompactionResult, Compactor, NoProgress
     from foldline.folding import FoldResult, acompact, compact
     from foldline.live import Transcript, TranscriptSnapshot
+    from foldline.metadata import Metadata
     from foldline.planning import (
         ByMetadata,
         FitTokens,
@@ -46,7 +48,8 @@ if TYPE_CHECKING:
     )
     from foldline.reading import read
     from foldline.repairing import Repair, RepairAction, repair
-    from foldline.typing import Problem, StoredTranscript
+    from foldline.state import ContextState, Stats
+    from foldline.typing import CompactionEvent, Problem, StoredTranscript
     from foldline.usage import ContextUsage, TokenBudget
 
 __all__ = [
@@ -56,6 +59,10 @@ __all__ = [
     "CacheEffect",
     "Calibration",
     "Chunk",
+    "CompactionEvent",
+    "CompactionResult",
+    "Compactor",
+    "ContextState",
     "ContextUsage",
     "Counts",
     "FitTokens",
@@ -67,10 +74,13 @@ __all__ = [
     "KeepMessages",
     "KeepTokens",
     "KeepTurns",
+    "Metadata",
+    "NoProgress",
     "Plan",
     "Problem",
     "Repair",
     "RepairAction",
+    "Stats",
     "StoredTranscript",
     "TokenBudget",
     "TokenCounter",
@@ -83,13 +93,17 @@ __all__ = [
     "compact",
     "count_tokens",
     "errors",
+    "events",
     "models",
     "plan",
     "plan_batch",
     "read",
     "repair",
+    "strategies",
     "summarizers",
+    "testing",
     "tokenizer_json",
+    "triggers",
     "validate",
 ]
 
@@ -97,8 +111,11 @@ __all__ = [
 _LATER = {
     "batch_plans": ("BatchPlans", "plan_batch"),
     "calibration": ("Calibration",),
+    "compactor": ("CompactionResult", "Compactor", "NoProgress"),
+    "events": (),
     "folding": ("FoldResult", "acompact", "compact"),
     "live": ("Transcript", "TranscriptSnapshot"),
+    "metadata": ("Metadata",),
     "models": (),
     "planning": (
         "ByMetadata",
@@ -116,8 +133,12 @@ _LATER = {
     ),
     "reading": ("read",),
     "repairing": ("Repair", "RepairAction", "repair"),
+    "state": ("ContextState", "Stats"),
+    "strategies": (),
     "summarizers": (),
-    "typing": ("Problem", "StoredTranscript"),
+    "testing": (),
+    "triggers": (),
+    "typing": ("CompactionEvent", "Problem", "StoredTranscript"),
     "usage": ("ContextUsage", "TokenBudget"),
 }
 _MODULES = {name: module for module, names in _LATER.items() for name in names}

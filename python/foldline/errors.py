@@ -7,6 +7,7 @@ option) and why. None holds message content, so they may be logged anywhere. Wha
 from __future__ import annotations
 
 __all__ = [
+    "CompactionError",
     "ConfigError",
     "FoldlineError",
     "FoldlineWarning",
@@ -119,6 +120,12 @@ class SummaryError(FoldlineError):
     """No usable summary came out."""
 
     default_code = "summary_failed"
+
+
+class CompactionError(FoldlineError):
+    """A compaction failed for another reason than its summary."""
+
+    default_code = "compaction_failed"
 
 
 class StoreError(FoldlineError):

@@ -13,6 +13,7 @@ from foldline._core import Plan, TokenCounter
 from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, MessageError, SummaryError
 from foldline.planning import ByMetadata, FitTokens, Infeasible, Keep, as_counter, plan, resolved_keep
 from foldline.summarizers import Extractive, as_summarizer
+from foldline.summarizing import ask, refuse_longer, refuse_over_budget, room_for_summary
 from foldline.typing import (
     Completion,
     Message,
@@ -188,16 +189,10 @@ def _fold(
 ) -> FoldResult:
     completion = None
     if planned.cut:
-        tokens = planned.message_tokens
-        folded_tokens = sum(tokens[index] for index in planned.folded)
-        label = _label_tokens(messages, planned, counter)
-        # With its label the summary is to be smaller than what it replaces, unless that is next to nothing.
-        worth = folded_tokens - label if folded_tokens > 2 * label else folded_tokens
-        max_tokens = max(1, min(summary_tokens - label, worth))
+        max_tokens = room_for_summary(messages, planned, counter, summary_tokens)
         request = SummarizeRequest(messages, planned.folded, max_tokens, counter.count, planned.format)
-        completion = _summarize(writer, request)
-        if counter.count(completion.text) > folded_tokens:
-            raise SummaryError("the summary is larger than what it replaces", code="summary_too_long")
+        completion = ask(writer, request)
+        refuse_longer(completion.text, planned, counter)
     folded = planned.apply(
         messages,
         completion.text if completion else None,
@@ -205,9 +200,8 @@ def _fold(
         alternate=alternate,
     )
     tokens_after = counter.count_messages(folded, tools, format=planned.format).total
-    if completion and budget is not None and tokens_after > budget:
-        detail = f"with the summary it is {tokens_after} tokens, where the budget is {budget}"
-        raise SummaryError(detail, code="summary_over_budget")
+    if completion:
+        refuse_over_budget(tokens_after, budget)
     return FoldResult(
         folded,
         completion.text if completion else "",
@@ -217,28 +211,3 @@ def _fold(
         completion=completion,
         evidence=completion.evidence if completion else None,
     )
-
-
-def _label_tokens(messages: Messages, planned: Plan, counter: TokenCounter) -> int:
-    """Tokens of a summary message that are not the summary: its label and what goes around a message."""
-    probe = planned.apply(messages, "x", model="x" * 16)[planned.head]
-    return int(counter.count_messages([probe], format=planned.format).per_message[0])
-
-
-def _summarize(writer: Summarizer, request: SummarizeRequest) -> Completion:
-    """Asks for the summary; whatever goes wrong is a `SummaryError`."""
-    try:
-        completion: object = writer.summarize(request)
-    except FoldlineError as error:
-        if isinstance(error, SummaryError):
-            raise
-        raise SummaryError(f"the summarizer failed: {error.code}", code="summarizer_failed") from error
-    except Exception as error:
-        raise SummaryError(f"the summarizer raised {type(error).__name__}", code="summarizer_failed") from error
-    if not isinstance(completion, Completion) or not isinstance(getattr(completion, "text", None), str):
-        raise SummaryError("the summarizer gave no text", code="not_a_text")
-    if not completion.text.strip():
-        raise SummaryError("the summary is empty", code="empty_summary")
-    if completion.finish_reason != "stop":
-        raise SummaryError("the summary did not come to its end", code="incomplete_summary")
-    return completion

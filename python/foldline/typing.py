@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,6 +14,10 @@ __all__ = [
     "ORIGINS",
     "ArrowArray",
     "ArrowStream",
+    "AsyncSummarizer",
+    "ChatModel",
+    "CompactionEvent",
+    "CompactionStore",
     "Completion",
     "Conversation",
     "Message",
@@ -155,6 +159,13 @@ class SummarizeRequest:
         max_tokens: Room for the text, by ``count``.
         count: Prices a text with the caller's counter.
         format: The dialect of the messages.
+        previous: Those of ``folded`` that are summaries of earlier compactions.
+        previous_summary: What these say, without their labels: to be merged into the new one, not stacked.
+        instructions: What the caller wants the summary to mind.
+        round: The round of the compaction, from 1.
+        part: What is summarised: the ``"whole"``, or where a turn is split its ``"turn_prefix"`` and the ``"history"``
+            before it, each by itself.
+        timeout_s: What is left of the time for all of it.
     """
 
     messages: Messages
@@ -162,6 +173,12 @@ class SummarizeRequest:
     max_tokens: int
     count: Callable[[str], int]
     format: str
+    previous: Sequence[int] = ()
+    previous_summary: str | None = None
+    instructions: str | None = None
+    round: int = 1
+    part: Literal["whole", "history", "turn_prefix"] = "whole"
+    timeout_s: float | None = None
 
 
 @runtime_checkable
@@ -170,6 +187,78 @@ class Summarizer(Protocol):
 
     def summarize(self, request: SummarizeRequest) -> Completion:
         """Summarises, within ``request.max_tokens``."""
+        ...
+
+
+@runtime_checkable
+class AsyncSummarizer(Protocol):
+    """Writes the summary of folded messages without blocking the event loop."""
+
+    async def asummarize(self, request: SummarizeRequest) -> Completion:
+        """Summarises, within ``request.max_tokens``."""
+        ...
+
+
+@runtime_checkable
+class ChatModel(Protocol):
+    """A model that answers messages of text. It may have a twin ``acomplete``."""
+
+    def complete(self, messages: Messages, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
+        """Answers, in at most ``max_tokens`` tokens and ``timeout_s`` seconds in all."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionEvent:
+    """A compaction that succeeded.
+
+    Attributes:
+        round: Which one of its session, from 1.
+        tokens_before: Tokens of the request before.
+        tokens_after: Tokens of the request after.
+        length_before: Messages before.
+        length_after: Messages after.
+        summary: The text of the summary; empty where there is none.
+        compacted_ids: Ids of the messages that are gone (in the summary, or dropped); their indices where no ids were
+            given.
+        duration_s: How long it took.
+        trigger: ``"auto"``, or ``"manual"`` where somebody asked for it.
+        reason: Why, as the trigger says.
+        first_kept_id: The first message behind those that are gone; None where none is left.
+        model: Who wrote the summary.
+        fallback: What was done instead where the strategy failed.
+    """
+
+    round: int
+    tokens_before: int
+    tokens_after: int
+    length_before: int
+    length_after: int
+    summary: str
+    compacted_ids: tuple[int | str, ...]
+    duration_s: float
+    trigger: str = "auto"
+    reason: str = ""
+    first_kept_id: int | str | None = None
+    model: str = ""
+    fallback: str | None = None
+
+    @property
+    def messages_removed(self) -> int:
+        """Messages that are gone."""
+        return len(self.compacted_ids)
+
+
+@runtime_checkable
+class CompactionStore(Protocol):
+    """Remembers compactions. It may have ``last_round()``, the round of the last one it knows."""
+
+    def save_compaction(self, event: CompactionEvent) -> None:
+        """Remembers one, whole or not at all. Called before anybody is told of it.
+
+        Raises:
+            StoreError: It could not; then nothing is compacted.
+        """
         ...
 
 

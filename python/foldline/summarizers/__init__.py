@@ -1,9 +1,10 @@
-"""Who writes the summary: `Extractive` without any network, or a function of yours."""
+"""Who writes the summary: `Extractive` without any network, a model that is `Prompted`, or a function of yours."""
 
 from __future__ import annotations
 
 from foldline.summarizers.extractive import Extractive
 from foldline.summarizers.function import FromFunction, as_summarizer
+from foldline.summarizers.prompted import Prompted
 from foldline.typing import Completion
 
-__all__ = ["Completion", "Extractive", "FromFunction", "as_summarizer"]
+__all__ = ["Completion", "Extractive", "FromFunction", "Prompted", "as_summarizer"]

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from foldline.errors import ConfigError, SummaryError
-from foldline.typing import Completion, Summarizer, SummarizeRequest, SummaryFunction
+from foldline.summarizers.prompted import Prompted
+from foldline.typing import ChatModel, Completion, Summarizer, SummarizeRequest, SummaryFunction
 
-__all__ = ["FromFunction", "as_summarizer"]
+__all__ = ["FromFunction", "as_summarizer", "copied"]
 
 
 class FromFunction:
@@ -31,7 +32,7 @@ class FromFunction:
     def summarize(self, request: SummarizeRequest) -> Completion:
         """Calls the function."""
         # Copies: what the function does to them is its own affair.
-        answer = self._function([_copied(request.messages[i], {}) for i in request.folded])
+        answer = self._function([copied(request.messages[i]) for i in request.folded])
         if isinstance(answer, Completion):
             return answer
         if inspect.isawaitable(answer):
@@ -43,26 +44,29 @@ class FromFunction:
         return Completion(answer, model=self._name)
 
 
-def _copied(value: Any, known: dict[int, Any]) -> Any:
+def copied(value: Any, known: dict[int, Any] | None = None) -> Any:
     """A copy of dicts and lists, cycles included, without calling a method of what they hold."""
+    known = {} if known is None else known
     if id(value) in known:
         return known[id(value)]
     if isinstance(value, dict):
         known[id(value)] = members = {}
         for key, member in dict.items(value):
-            members[key] = _copied(member, known)
+            members[key] = copied(member, known)
         return members
     if isinstance(value, list):
         known[id(value)] = items = []
-        items += [_copied(item, known) for item in list.__iter__(value)]
+        items += [copied(item, known) for item in list.__iter__(value)]
         return items
     return value
 
 
-def as_summarizer(summarizer: Summarizer | SummaryFunction) -> Summarizer:
+def as_summarizer(summarizer: Summarizer | ChatModel | SummaryFunction) -> Summarizer:
     """A summarizer from what callers may give."""
     if isinstance(summarizer, Summarizer):
         return summarizer
+    if isinstance(summarizer, ChatModel):
+        return Prompted(summarizer)
     if callable(summarizer):
         return FromFunction(summarizer)
     raise ConfigError("neither a summarizer nor a function", code="bad_summarizer", path="summarizer")

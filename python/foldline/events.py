@@ -1,0 +1,185 @@
+"""What a compactor tells: hooks, and events for everybody who has subscribed."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeAlias
+
+from foldline.errors import ConfigError, FoldlineError, FoldlineWarning
+from foldline.typing import CompactionEvent
+
+__all__ = [
+    "CompactBoundary",
+    "CompactionEvent",
+    "CompactionFailed",
+    "Event",
+    "Hooks",
+    "PreCompact",
+    "SessionStart",
+    "Subscribers",
+    "TriggerKind",
+]
+
+TriggerKind: TypeAlias = Literal["auto", "manual"]
+
+
+@dataclass(frozen=True, slots=True)
+class PreCompact:
+    """A compaction is about to begin.
+
+    Attributes:
+        trigger: ``"auto"``, or ``"manual"`` where somebody asked for it.
+        reason: Why, as the trigger says.
+        tokens_before: Tokens of the request.
+        length_before: Messages of the request.
+        instructions: What the summary is to mind.
+    """
+
+    trigger: TriggerKind
+    reason: str
+    tokens_before: int
+    length_before: int
+    instructions: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStart:
+    """The session goes on with another history.
+
+    Attributes:
+        source: Why: ``"compact"``.
+    """
+
+    source: str = "compact"
+
+
+@dataclass(frozen=True, slots=True)
+class CompactBoundary:
+    """The place in a session where it was compacted.
+
+    Attributes:
+        trigger: ``"auto"`` or ``"manual"``.
+        tokens_before: Tokens of the request before.
+    """
+
+    trigger: TriggerKind
+    tokens_before: int
+
+    def as_message(self) -> dict[str, Any]:
+        """The boundary as a message of a session, to be emitted and never sent to a model."""
+        metadata = {"trigger": self.trigger, "pre_tokens": self.tokens_before}
+        return {"type": "system", "subtype": "compact_boundary", "compact_metadata": metadata}
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionFailed:
+    """A compaction failed.
+
+    Attributes:
+        error: With what.
+        fallback: What was done instead; None where the messages stay as they were.
+    """
+
+    error: FoldlineError
+    fallback: str | None = None
+
+
+Event: TypeAlias = PreCompact | CompactionEvent | SessionStart | CompactBoundary | CompactionFailed
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """Functions that are called on the way.
+
+    One that raises is warned of and changes nothing, but for what is no `Exception`.
+
+    Attributes:
+        before: Gets a `PreCompact`; where it returns False, nothing is compacted.
+        after: Gets the `CompactionEvent`.
+        session_start: Gets a `SessionStart`.
+        boundary: Gets a `CompactBoundary`.
+        failed: Gets a `CompactionFailed`.
+    """
+
+    before: Callable[[PreCompact], Any] | None = None
+    after: Callable[[CompactionEvent], Any] | None = None
+    session_start: Callable[[SessionStart], Any] | None = None
+    boundary: Callable[[CompactBoundary], Any] | None = None
+    failed: Callable[[CompactionFailed], Any] | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            hook: object = getattr(self, field.name)
+            if hook is not None and not callable(hook):
+                raise ConfigError("must be a function", code="bad_hook", path=f"hooks.{field.name}")
+
+    @classmethod
+    def of(cls, hooks: Hooks | Mapping[str, Any] | None) -> Hooks:
+        """Hooks from what callers may give: hooks, or functions by their names.
+
+        Raises:
+            ConfigError: There is no such hook, or it is no function.
+        """
+        if hooks is None or isinstance(hooks, Hooks):
+            return hooks or cls()
+        if not isinstance(hooks, Mapping):
+            raise ConfigError("must be hooks or a dict of functions", code="bad_hook", path="hooks")
+        known = {field.name for field in fields(cls)}
+        for name in hooks:
+            if name not in known:
+                raise ConfigError(f"is one of {', '.join(sorted(known))}", code="bad_hook", path="hooks")
+        return cls(**hooks)
+
+
+_HOOKS: dict[type, str] = {
+    PreCompact: "before",
+    CompactionEvent: "after",
+    SessionStart: "session_start",
+    CompactBoundary: "boundary",
+    CompactionFailed: "failed",
+}
+
+
+class Subscribers:
+    """Whoever is told of events: hooks first, then subscribers in their order. Safe to use from many threads."""
+
+    def __init__(self, hooks: Hooks) -> None:
+        self._hooks = hooks
+        self._subscribers: list[Callable[[Event], Any]] = []
+        self._lock = threading.Lock()
+
+    def subscribe(self, subscriber: Callable[[Event], Any]) -> Callable[[], None]:
+        """Tells a function of every event from now on; the function that is returned ends that."""
+        if not callable(subscriber):
+            raise ConfigError("must be a function", code="bad_subscriber", path="subscriber")
+
+        def unsubscribe() -> None:
+            with self._lock:
+                if subscriber in self._subscribers:
+                    self._subscribers.remove(subscriber)
+
+        with self._lock:
+            self._subscribers.append(subscriber)
+        return unsubscribe
+
+    def tell(self, event: Event) -> bool:
+        """Tells everybody; False where the hook said False."""
+        hook: Callable[[Any], Any] | None = getattr(self._hooks, _HOOKS[type(event)])
+        answer = None if hook is None else _called(hook, event)
+        with self._lock:
+            subscribers = list(self._subscribers)
+        for subscriber in subscribers:
+            _called(subscriber, event)
+        return answer is not False
+
+
+def _called(function: Callable[[Any], Any], event: Event) -> Any:
+    try:
+        return function(event)
+    except Exception as error:  # noqa: BLE001 - who listens does not decide
+        name = type(error).__name__
+        warnings.warn(f"a hook of {type(event).__name__} raised {name}", FoldlineWarning, stacklevel=4)
+        return None

@@ -1,0 +1,38 @@
+"""How to compact: each a way from messages to fewer or smaller ones.
+
+Examples:
+    >>> import foldline as fl
+    >>> strategy = fl.strategies.Pipeline(
+    ...     fl.strategies.ClearToolResults(fl.KeepTurns(2), exclude=["todo"], min_gain_tokens=5_000),
+    ...     fl.strategies.Summarize(keep=fl.KeepTokens(20_000)),
+    ... )
+"""
+
+from __future__ import annotations
+
+from foldline.strategies.base import BaseStrategy, Deadline, Outcome, Strategy, StrategyRequest
+from foldline.strategies.clearing import ClearToolResults, prune_tool_results
+from foldline.strategies.function import FromFunction, as_strategy
+from foldline.strategies.noop import NoOp
+from foldline.strategies.pipeline import Pipeline
+from foldline.strategies.summarizing import TURN_HEADING, Summarize
+from foldline.strategies.truncating import TruncateOldest
+from foldline.strategies.window import SlidingWindow
+
+__all__ = [
+    "TURN_HEADING",
+    "BaseStrategy",
+    "ClearToolResults",
+    "Deadline",
+    "FromFunction",
+    "NoOp",
+    "Outcome",
+    "Pipeline",
+    "SlidingWindow",
+    "Strategy",
+    "StrategyRequest",
+    "Summarize",
+    "TruncateOldest",
+    "as_strategy",
+    "prune_tool_results",
+]

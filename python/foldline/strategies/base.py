@@ -1,0 +1,301 @@
+"""What a strategy is: messages and a request in, an outcome out."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from foldline._core import Plan, TokenCounter
+from foldline.errors import ConfigError, SummaryError
+from foldline.metadata import Metadata
+from foldline.planning import Infeasible, Keep, plan
+from foldline.state import ContextState
+from foldline.summarizing import aask, ask, in_thread
+from foldline.typing import AsyncSummarizer, Completion, Messages, Summarizer, SummarizeRequest
+
+__all__ = [
+    "BaseStrategy",
+    "Call",
+    "Deadline",
+    "DirectStrategy",
+    "Outcome",
+    "Steps",
+    "Strategy",
+    "StrategyRequest",
+    "plan_for",
+    "same",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """Until when something must be done, and whether it is still wanted.
+
+    Attributes:
+        at: A reading of ``clock``; None for no limit.
+        clock: Seconds.
+        is_cancelled: Whether nobody waits any more.
+    """
+
+    at: float | None = None
+    clock: Callable[[], float] = time.monotonic
+    is_cancelled: Callable[[], bool] = bool
+
+    def remaining_s(self) -> float | None:
+        """Seconds that are left, not below 0; None where there is no limit."""
+        return None if self.at is None else max(0.0, self.at - self.clock())
+
+    def check(self) -> None:
+        """Does nothing while there is time.
+
+        Raises:
+            SummaryError: It is too late (``timeout``), or nobody waits any more (``cancelled``).
+        """
+        if self.is_cancelled():
+            raise SummaryError("the compaction was cancelled", code="cancelled")
+        if self.at is not None and self.clock() >= self.at:
+            raise SummaryError("the compaction took too long", code="timeout")
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyRequest:
+    """What a strategy gets beside the messages.
+
+    Attributes:
+        state: The next request and the run: the same that the trigger looked at.
+        counter: Who counts.
+        pins: Messages that stay verbatim, with their groups.
+        metadata: What is known of the messages beside them.
+        instructions: What the caller wants a summary to mind.
+        round: The round of the compaction, from 1.
+        limit_tokens: The most tokens of the whole request at which the trigger does not fire, where that is known: a
+            compaction that cannot get there is not worth a model call.
+        target_tokens: Tokens of the whole request at which lighter steps are enough.
+        around_tokens: Tokens of the whole request that counting messages and tools does not see, such as a system
+            prompt that stands outside.
+        tools: Tool schemas that are sent along.
+        format: The dialect of the messages.
+        deadline: Until when.
+    """
+
+    state: ContextState = field(default_factory=ContextState)
+    counter: TokenCounter = field(default_factory=lambda: TokenCounter("o200k_base"))
+    pins: tuple[int, ...] = ()
+    metadata: Metadata = field(default_factory=Metadata)
+    instructions: str | None = None
+    round: int = 1
+    limit_tokens: int | None = None
+    target_tokens: int | None = None
+    around_tokens: int = 0
+    tools: Messages | None = None
+    format: str = "auto"
+    deadline: Deadline = field(default_factory=Deadline)
+
+    def tokens_of(self, messages: Messages) -> int:
+        """Tokens of the whole request with these messages."""
+        counts = self.counter.count_messages(messages, self.tools, format=self.format)
+        return counts.total + self.around_tokens
+
+    def moved(self, sources: Sequence[int | None]) -> StrategyRequest:
+        """The request for a new list, whose messages were the old ones at ``sources``."""
+        places = {old: new for new, old in enumerate(sources) if old is not None}
+        pins = tuple(sorted(places[pin] for pin in self.pins if pin in places))
+        return dataclasses.replace(self, pins=pins, metadata=_marked(self.metadata.moved(sources), sources))
+
+
+def _marked(metadata: Metadata, sources: Sequence[int | None]) -> Metadata:
+    """With the new messages of a list known for what they are."""
+    for new, old in enumerate(sources):
+        if old is None:
+            metadata.set_origin(new, "compacted_synthetic")
+    return metadata
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a strategy made of the messages.
+
+    Attributes:
+        messages: The new list, or the same messages.
+        sources: For every message of it the index in the old list; None for one that is new.
+        plan: The plan behind it, or why there was none.
+        summary: The text that stands for what is gone; empty where there is none.
+        summarized: Indices of the messages that the summary stands for.
+        dropped: Indices of messages that are gone without a summary.
+        edited: Indices of messages whose results were cleared or shortened.
+        completions: What summarizers answered.
+        steps: The strategies that did something.
+        floor: Where it was left undone because it could not have got under the limit: the least it would have reached.
+    """
+
+    messages: list[Any]
+    sources: Sequence[int | None]
+    plan: Plan | Infeasible | None = None
+    summary: str = ""
+    summarized: tuple[int, ...] = ()
+    dropped: tuple[int, ...] = ()
+    edited: tuple[int, ...] = ()
+    completions: tuple[Completion, ...] = ()
+    steps: tuple[str, ...] = ()
+    floor: int | None = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether the list is another one than before."""
+        if isinstance(self.sources, range):  # `unchanged`
+            return False
+        return bool(self.summarized or self.dropped or self.edited or None in self.sources)
+
+    @classmethod
+    def unchanged(
+        cls, messages: Messages, planned: Plan | Infeasible | None = None, *, floor: int | None = None
+    ) -> Outcome:
+        """Nothing was done."""
+        return cls(same(messages), range(len(messages)), planned, floor=floor)
+
+    @classmethod
+    def of_plan(cls, planned: Plan, new: list[Any], **more: Any) -> Outcome:
+        """What applying a plan gave: ``new``, with what is new in it directly behind the head."""
+        folded = set(planned.folded)
+        sources: list[int | None] = [i for i in range(len(planned)) if i not in folded]
+        sources[planned.head : planned.head] = [None] * (len(new) - len(sources))
+        shrunk = {i for i, action in enumerate(planned.actions) if action in ("clear", "shorten")}
+        edited = tuple(sorted(shrunk.union(getattr(planned, "stripped", ()))))
+        return cls(new, tuple(sources), planned, edited=edited, **more)
+
+
+@runtime_checkable
+class Strategy(Protocol):
+    """Says how to compact. Any object with this method is one."""
+
+    def run(self, messages: Messages, request: StrategyRequest) -> Outcome:
+        """Compacts, without changing ``messages`` or what is in it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A summary that a strategy asks for while it runs."""
+
+    writer: Summarizer | AsyncSummarizer
+    request: SummarizeRequest
+
+
+#: A strategy at work: calls come out and completions go in, so that it is the same with and without an event loop.
+Steps: TypeAlias = Generator[Call, Completion, Outcome]
+
+
+class BaseStrategy(ABC):
+    """A strategy that runs with and without an event loop. Subclasses say `steps`."""
+
+    #: How much stays, where the strategy goes by that; what is done instead of it goes by the same.
+    keep: Keep | None = None
+
+    @property
+    def name(self) -> str:
+        """What it is called in outcomes."""
+        return type(self).__name__
+
+    @abstractmethod
+    def steps(self, messages: Messages, request: StrategyRequest) -> Steps:
+        """Does the work; yields what summarizers are to be asked."""
+
+    def run(self, messages: Messages, request: StrategyRequest) -> Outcome:
+        """Does the work."""
+        steps = self.steps(messages, request)
+        try:
+            call = next(steps)
+            while True:
+                request.deadline.check()
+                try:
+                    completion = ask(call.writer, _timed(call, request))
+                except SummaryError as error:
+                    call = steps.throw(error)
+                    continue
+                _count(completion, request)
+                request.deadline.check()
+                call = steps.send(completion)
+        except StopIteration as end:
+            outcome: Outcome = end.value
+            return outcome
+        finally:
+            steps.close()
+
+    async def arun(self, messages: Messages, request: StrategyRequest) -> Outcome:
+        """Does the work without blocking the event loop while summarizers are at theirs."""
+        steps = self.steps(messages, request)
+        try:
+            call = next(steps)
+            while True:
+                request.deadline.check()
+                try:
+                    completion = await aask(call.writer, _timed(call, request))
+                except SummaryError as error:
+                    call = steps.throw(error)
+                    continue
+                _count(completion, request)
+                request.deadline.check()
+                call = steps.send(completion)
+        except StopIteration as end:
+            outcome: Outcome = end.value
+            return outcome
+        finally:
+            steps.close()
+
+
+class DirectStrategy(BaseStrategy):
+    """A strategy that asks nobody. Subclasses say `outcome`."""
+
+    @abstractmethod
+    def outcome(self, messages: Messages, request: StrategyRequest) -> Outcome:
+        """Does the work."""
+
+    def steps(self, messages: Messages, request: StrategyRequest) -> Steps:
+        """Does the work, without a call."""
+        yield from ()
+        return self.outcome(messages, request)
+
+    async def arun(self, messages: Messages, request: StrategyRequest) -> Outcome:
+        """Does the work in a thread."""
+        return await in_thread(lambda: self.run(messages, request))
+
+
+def _timed(call: Call, request: StrategyRequest) -> SummarizeRequest:
+    return dataclasses.replace(call.request, timeout_s=request.deadline.remaining_s())
+
+
+def _count(completion: Completion, request: StrategyRequest) -> None:
+    """What a summary cost is counted with what the run costs, whether it is used or not."""
+    request.state.stats.count_tokens(completion.model, completion.input_tokens, completion.output_tokens)
+
+
+def plan_for(messages: Messages, keep: Keep, request: StrategyRequest, *, summary_tokens: int = 0) -> Plan | Infeasible:
+    """The plan of a request: with its pins, importance, origins, tools and dialect."""
+    count = len(messages)
+    origins = request.metadata.origins(count)
+    return plan(
+        messages,
+        keep,
+        counter=request.counter,
+        pins=request.pins,
+        importance=request.metadata.importances(count),
+        origins=origins,
+        summary_tokens=summary_tokens,
+        tools=request.tools,
+        format=request.format,
+    )
+
+
+def same(messages: Messages) -> list[Any]:
+    """A list of the same objects, made without calling a method of a user's class."""
+    return list.copy(messages) if isinstance(messages, list) else list(tuple.__iter__(messages))  # type: ignore[arg-type]
+
+
+def checked_keep(keep: object, path: str = "keep") -> None:
+    """Nothing for a keep, else a `ConfigError`."""
+    if not isinstance(keep, Keep):
+        raise ConfigError("not a keep", code="bad_keep", path=path)

@@ -1,0 +1,53 @@
+"""Folding without a summary: the messages before a cut go."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from foldline._core import Plan
+from foldline.planning import validate
+from foldline.strategies.base import Outcome
+from foldline.typing import Messages
+
+__all__ = ["PROVIDERS", "dropped", "is_valid_as", "replaced"]
+
+#: Whose rules go with a dialect.
+PROVIDERS = {"openai_chat": "openai", "openai_responses": "responses", "anthropic": "anthropic", "gemini": "gemini"}
+
+
+def is_valid_as(messages: Messages, before: Messages, format: str) -> bool:
+    """Whether a provider would take the messages, wherever it would have taken those before."""
+    provider = PROVIDERS.get(format)
+    if provider is None:
+        return True
+    return not validate(messages, provider, format=format) or bool(validate(before, provider, format=format))
+
+
+def dropped(messages: Messages, planned: Plan, note: str, step: str) -> Outcome:
+    """The messages that a plan folds are gone, and nothing stands for them.
+
+    Where a provider would not take what is left (a list that begins with the model's message), the note stands there
+    instead, as a summary would.
+    """
+    folded = tuple(planned.folded)
+    drop = _as_drops(planned)
+    noted = drop.apply(messages, note, model="dropped")
+    bare = noted[: planned.head] + noted[planned.head + 1 :]
+    if bare and is_valid_as(bare, messages, planned.format):
+        return Outcome.of_plan(drop, bare, dropped=folded, steps=(step,))
+    return Outcome.of_plan(drop, noted, summary=note, dropped=folded, steps=(step,))
+
+
+def replaced(messages: Messages, planned: Plan, text: str, step: str) -> Outcome:
+    """The messages that a plan folds are gone, and a text stands for them."""
+    drop = _as_drops(planned)
+    new = drop.apply(messages, text, model="truncation")
+    return Outcome.of_plan(drop, new, summary=text, dropped=tuple(planned.folded), steps=(step,))
+
+
+def _as_drops(planned: Plan) -> Plan:
+    """The same plan, with what it would summarise dropped."""
+    data: dict[str, Any] = json.loads(planned.to_json())
+    data["actions"] = ["drop" if action == "summarize" else action for action in data["actions"]]
+    return Plan.from_json(json.dumps(data))

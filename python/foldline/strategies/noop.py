@@ -1,0 +1,27 @@
+"""The strategy that does nothing."""
+
+from __future__ import annotations
+
+from foldline.strategies.base import DirectStrategy, Outcome, StrategyRequest
+from foldline.typing import Messages
+
+__all__ = ["NoOp"]
+
+
+class NoOp(DirectStrategy):
+    """Leaves the messages as they are.
+
+    Examples:
+        >>> import foldline as fl
+        >>> messages = [{"role": "user", "content": "Hello."}]
+        >>> NoOp().run(messages, fl.strategies.StrategyRequest()).changed
+        False
+    """
+
+    def __repr__(self) -> str:
+        return "NoOp()"
+
+    def outcome(self, messages: Messages, request: StrategyRequest) -> Outcome:
+        """Does nothing."""
+        del request
+        return Outcome.unchanged(messages)

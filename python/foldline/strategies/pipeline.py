@@ -1,0 +1,92 @@
+"""Strategies one after the other, the lightest first."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+from foldline.calibration import token_number
+from foldline.errors import ConfigError
+from foldline.strategies.base import BaseStrategy, Outcome, Steps, Strategy, StrategyRequest
+from foldline.strategies.function import as_strategy
+from foldline.typing import Messages
+
+__all__ = ["Pipeline"]
+
+
+class Pipeline(BaseStrategy):
+    """Runs strategies in their order, and stops as soon as the request is small enough.
+
+    Small enough is ``target_tokens``, or where that is not given what the compactor asks for. Without either all of
+    them run. Where one fails, everything is as it was.
+
+    Args:
+        *strategies: The strategies, the lightest first.
+        target_tokens: Tokens of the whole request that are small enough.
+
+    Raises:
+        ConfigError: There is none, one of them is no strategy, or the target is negative.
+
+    Examples:
+        >>> import foldline as fl
+        >>> light, heavy = fl.strategies.ClearToolResults(fl.KeepMessages(2)), fl.strategies.Summarize(keep_recent=2)
+        >>> Pipeline(light, heavy, target_tokens=50_000).name
+        'Pipeline'
+    """
+
+    def __init__(self, *strategies: Strategy, target_tokens: int | None = None) -> None:
+        if not strategies:
+            raise ConfigError("at least one strategy is needed", code="bad_strategy", path="strategies")
+        self.strategies = tuple(as_strategy(each) for each in strategies)
+        self.target_tokens = None if target_tokens is None else token_number(target_tokens, "target_tokens")
+        keeps = (getattr(each, "keep", None) for each in reversed(self.strategies))
+        self.keep = next((keep for keep in keeps if keep is not None), None)
+
+    def __repr__(self) -> str:
+        return f"Pipeline({', '.join(map(repr, self.strategies))})"
+
+    def steps(self, messages: Messages, request: StrategyRequest) -> Steps:
+        """Runs one after the other."""
+        target = request.target_tokens if self.target_tokens is None else self.target_tokens
+        done = Outcome.unchanged(messages)
+        for strategy in self.strategies:
+            if done.changed and target is not None and request.tokens_of(done.messages) <= target:
+                break
+            request.deadline.check()
+            moved = request.moved(done.sources) if done.changed else request
+            if isinstance(strategy, BaseStrategy):
+                outcome = yield from strategy.steps(done.messages, moved)
+            else:
+                outcome = strategy.run(done.messages, moved)
+            done = _then(done, outcome)
+        return done
+
+
+def _then(first: Outcome, second: Outcome) -> Outcome:
+    """What two outcomes are together, told in indices of the list before the first."""
+    if not second.changed:
+        floor = first.floor if second.floor is None else second.floor
+        plan = first.plan if first.changed else second.plan
+        return dataclasses.replace(first, floor=floor, plan=plan)
+
+    def back(indices: Iterable[int | None]) -> tuple[int | None, ...]:
+        return tuple(None if i is None else first.sources[i] for i in indices)
+
+    def known(earlier: Sequence[int], later: Sequence[int]) -> tuple[int, ...]:
+        return tuple(sorted({*earlier, *(i for i in back(later) if i is not None)}))
+
+    sources = back(second.sources)
+    kept = {i for i in sources if i is not None}
+    gone = [i for i in first.dropped if i not in kept]
+    return Outcome(
+        second.messages,
+        sources,
+        second.plan,
+        summary=second.summary or first.summary,
+        summarized=known(first.summarized, second.summarized),
+        dropped=known(gone, second.dropped),
+        edited=tuple(i for i in known(first.edited, second.edited) if i in kept),
+        completions=(*first.completions, *second.completions),
+        steps=(*first.steps, *second.steps),
+        floor=None,
+    )

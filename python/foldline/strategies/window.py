@@ -1,0 +1,53 @@
+"""Keeping the newest iterations."""
+
+from __future__ import annotations
+
+from foldline._core import Plan
+from foldline.errors import ConfigError
+from foldline.planning import KeepIterations
+from foldline.strategies.base import DirectStrategy, Outcome, StrategyRequest, plan_for
+from foldline.strategies.dropping import dropped
+from foldline.typing import Messages
+
+__all__ = ["SlidingWindow"]
+
+
+class SlidingWindow(DirectStrategy):
+    """Keeps the last ``n`` iterations and drops what was before them, without a summary.
+
+    An iteration is a group: a message, or a call with its results. Pinned and open groups stay as well and do not
+    count; leading system messages stay; everything keeps its order. Where the provider would not take what is left, a
+    note of what is gone stands in its place.
+
+    Args:
+        n: How many, at least 1.
+
+    Raises:
+        ConfigError: It is less, or not whole.
+
+    Examples:
+        >>> import foldline as fl
+        >>> messages = [{"role": "user", "content": f"Step {i}."} for i in range(5)]
+        >>> outcome = SlidingWindow(2).run(messages, fl.strategies.StrategyRequest(pins=(1,)))
+        >>> [message["content"] for message in outcome.messages], outcome.dropped
+        (['Step 1.', 'Step 3.', 'Step 4.'], (0, 2))
+    """
+
+    keep: KeepIterations
+
+    def __init__(self, n: int) -> None:
+        keep = KeepIterations(n)
+        if keep.n < 1:
+            raise ConfigError("must be at least 1", code="bad_number", path="n")
+        self.keep = keep
+
+    def __repr__(self) -> str:
+        return f"SlidingWindow({self.keep.n})"
+
+    def outcome(self, messages: Messages, request: StrategyRequest) -> Outcome:
+        """Drops what lies before the window."""
+        planned = plan_for(messages, self.keep, request)
+        if not isinstance(planned, Plan) or not planned:
+            return Outcome.unchanged(messages, planned)
+        count = len(planned.folded)
+        return dropped(messages, planned, f"[{count} earlier messages were dropped.]", self.name)

@@ -1,0 +1,131 @@
+"""Asking for a summary, and what of the answers is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from foldline._core import Plan, TokenCounter
+from foldline.errors import FoldlineError, SummaryError
+from foldline.typing import AsyncSummarizer, Completion, Messages, Summarizer, SummarizeRequest
+
+__all__ = ["aask", "ask", "in_thread", "refuse_longer", "refuse_over_budget", "room_for_summary"]
+
+T = TypeVar("T")
+
+
+def _folded_tokens(planned: Plan) -> int:
+    """Tokens of what the summary replaces."""
+    tokens = planned.message_tokens
+    return sum(tokens[index] for index in planned.folded)
+
+
+def _label_tokens(messages: Messages, planned: Plan, counter: TokenCounter) -> int:
+    """Tokens of a summary message that are not the summary: its label and what goes around a message."""
+    probe = planned.apply(messages, "x", model="x" * 16)[planned.head]
+    return int(counter.count_messages([probe], format=planned.format).per_message[0])
+
+
+def room_for_summary(messages: Messages, planned: Plan, counter: TokenCounter, summary_tokens: int) -> int:
+    """Tokens that the text of a summary may have, so that its message takes no more than was set aside."""
+    folded, label = _folded_tokens(planned), _label_tokens(messages, planned, counter)
+    # With its label the summary is to be smaller than what it replaces, unless that is next to nothing.
+    worth = folded - label if folded > 2 * label else folded
+    return max(1, min(summary_tokens - label, worth))
+
+
+def refuse_longer(text: str, planned: Plan, counter: TokenCounter) -> None:
+    """Refuses a summary that is larger than what it replaces.
+
+    Raises:
+        SummaryError: It is (``summary_too_long``).
+    """
+    if counter.count(text) > _folded_tokens(planned):
+        raise SummaryError("the summary is larger than what it replaces", code="summary_too_long")
+
+
+def refuse_over_budget(tokens_after: int, budget: int | None) -> None:
+    """Refuses a summary with which the request does not fit.
+
+    Raises:
+        SummaryError: It is more than the budget (``summary_over_budget``).
+    """
+    if budget is not None and tokens_after > budget:
+        detail = f"with the summary it is {tokens_after} tokens, where the budget is {budget}"
+        raise SummaryError(detail, code="summary_over_budget")
+
+
+def ask(writer: Summarizer | AsyncSummarizer, request: SummarizeRequest) -> Completion:
+    """Asks for the summary; whatever goes wrong is a `SummaryError`."""
+    if not isinstance(writer, Summarizer):
+        raise SummaryError("the summarizer needs an event loop", code="async_summarizer")
+    try:
+        completion: object = writer.summarize(request)
+    except SummaryError:
+        raise
+    except Exception as error:
+        raise _as_summary_error(error) from error
+    return _checked(completion)
+
+
+async def aask(writer: Summarizer | AsyncSummarizer, request: SummarizeRequest) -> Completion:
+    """`ask` without blocking the event loop: by ``asummarize`` where there is one, else in a thread."""
+    try:
+        completion: object
+        if isinstance(writer, AsyncSummarizer):
+            completion = await writer.asummarize(request)
+        else:
+            completion = await in_thread(lambda: writer.summarize(request))
+    except SummaryError:
+        raise
+    except Exception as error:
+        raise _as_summary_error(error) from error
+    return _checked(completion)
+
+
+async def in_thread(function: Callable[[], T]) -> T:
+    """What a function gives that is called in a thread of its own, which nobody waits for where it is given up."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(value: Any, error: BaseException | None) -> None:
+        if future.done():
+            return
+        if error is None:
+            future.set_result(value)
+        else:
+            future.set_exception(error)
+
+    def work() -> None:
+        value, failure = None, None
+        try:
+            value = context.run(function)
+        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+            failure = error
+        try:
+            loop.call_soon_threadsafe(settle, value, failure)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            return
+
+    threading.Thread(target=work, name="foldline", daemon=True).start()
+    return await future
+
+
+def _as_summary_error(error: Exception) -> SummaryError:
+    if isinstance(error, FoldlineError):
+        return SummaryError(f"the summarizer failed: {error.code}", code="summarizer_failed")
+    return SummaryError(f"the summarizer raised {type(error).__name__}", code="summarizer_failed")
+
+
+def _checked(completion: object) -> Completion:
+    if not isinstance(completion, Completion) or not isinstance(getattr(completion, "text", None), str):
+        raise SummaryError("the summarizer gave no text", code="not_a_text")
+    if not completion.text.strip():
+        raise SummaryError("the summary is empty", code="empty_summary")
+    if completion.finish_reason != "stop":
+        raise SummaryError("the summary did not come to its end", code="incomplete_summary")
+    return completion

@@ -1,0 +1,211 @@
+"""Stand-ins for triggers, strategies, summarizers, models, stores and clocks: for your tests, and for foldline's own.
+
+Examples:
+    >>> import foldline as fl
+    >>> from foldline.testing import FakeSummarizer, FakeTrigger
+    >>> trigger, summarizer = FakeTrigger(True, False), FakeSummarizer("So far, so good.")
+    >>> messages = [{"role": "user", "content": f"Step {i}. " + "word " * 60} for i in range(4)]
+    >>> compactor = fl.Compactor(trigger, fl.strategies.Summarize(summarizer, keep_recent=1))
+    >>> result = compactor.compact(messages)
+    >>> result.summary, trigger.notified, [request.folded for request in summarizer.requests]
+    ('So far, so good.', 1, [[0, 1, 2]])
+    >>> compactor.compact(result.messages).compacted
+    False
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from foldline.errors import ConfigError
+from foldline.state import ContextState
+from foldline.strategies.base import Outcome, StrategyRequest
+from foldline.strategies.function import FromFunction
+from foldline.typing import CompactionEvent, Completion, Messages, SummarizeRequest
+
+__all__ = ["FakeClock", "FakeModel", "FakeStore", "FakeStrategy", "FakeSummarizer", "FakeTrigger"]
+
+T = TypeVar("T")
+
+#: What a fake answers: a text, a completion, or an error that it raises.
+Answer: TypeAlias = "str | Completion | BaseException"
+
+
+class _Script(Generic[T]):
+    """Answers in their order. Asked once more than it has, it fails."""
+
+    def __init__(self, owner: object, answers: Sequence[T]) -> None:
+        self._owner = type(owner).__name__
+        self._answers = list(answers)
+        self._lock = threading.Lock()
+
+    def next(self) -> T:
+        """The next answer."""
+        with self._lock:
+            if not self._answers:
+                message = f"{self._owner} has no answer left"
+                raise AssertionError(message)
+            return self._answers.pop(0)
+
+
+def _completion(answer: Answer, model: str) -> Completion:
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer if isinstance(answer, Completion) else Completion(answer, model=model)
+
+
+class FakeTrigger:
+    """Fires as it is told, answer by answer; asked once more than that, it fails.
+
+    Attributes:
+        asked: The states it was asked with.
+        told: The states it was told of after a compaction.
+    """
+
+    def __init__(self, *answers: bool) -> None:
+        self._script = _Script(self, answers)
+        self.asked: list[ContextState] = []
+        self.told: list[ContextState] = []
+
+    @property
+    def notified(self) -> int:
+        """How often it was told of a compaction."""
+        return len(self.told)
+
+    def should_compact(self, state: ContextState) -> bool:
+        """The next answer."""
+        self.asked.append(state)
+        return self._script.next()
+
+    def notify_compacted(self, state: ContextState) -> None:
+        """Remembers it."""
+        self.told.append(state)
+
+
+class FakeStrategy:
+    """Does what it is told: nothing, a function's work, or an error.
+
+    Args:
+        function: Gets a copy of the messages and the request, returns the new list.
+        error: Raised instead.
+
+    Attributes:
+        calls: Messages and request of every run.
+    """
+
+    def __init__(
+        self,
+        function: Callable[[list[Any], StrategyRequest], list[Any]] | None = None,
+        *,
+        error: BaseException | None = None,
+    ) -> None:
+        if function is not None and error is not None:
+            raise ConfigError("goes with no function", code="two_answers", path="error")
+        self._function = function
+        self._error = error
+        self.calls: list[tuple[Messages, StrategyRequest]] = []
+
+    def run(self, messages: Messages, request: StrategyRequest) -> Outcome:
+        """Does it."""
+        self.calls.append((messages, request))
+        if self._error is not None:
+            raise self._error
+        if self._function is None:
+            return Outcome.unchanged(messages)
+        return FromFunction(self._function).run(messages, request)
+
+
+class FakeSummarizer:
+    """Answers as it is told, answer by answer; asked once more than that, it fails. On an event loop as well.
+
+    Attributes:
+        requests: What it was asked.
+    """
+
+    def __init__(self, *answers: Answer, model: str = "fake-model") -> None:
+        self._script = _Script(self, answers)
+        self._model = model
+        self.requests: list[SummarizeRequest] = []
+
+    def summarize(self, request: SummarizeRequest) -> Completion:
+        """The next answer."""
+        self.requests.append(request)
+        return _completion(self._script.next(), self._model)
+
+    async def asummarize(self, request: SummarizeRequest) -> Completion:
+        """The next answer."""
+        return self.summarize(request)
+
+
+class FakeModel:
+    """A model that answers as it is told, answer by answer; asked once more than that, it fails.
+
+    Attributes:
+        calls: What it was asked: ``messages``, ``max_tokens``, ``timeout_s``.
+    """
+
+    def __init__(self, *answers: Answer, model: str = "fake-model") -> None:
+        self._script = _Script(self, answers)
+        self._model = model
+        self.calls: list[dict[str, Any]] = []
+
+    @property
+    def prompts(self) -> list[str]:
+        """The text of the last message of every call."""
+        return [str(call["messages"][-1]["content"]) for call in self.calls]
+
+    def complete(self, messages: Messages, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
+        """The next answer."""
+        self.calls.append({"messages": messages, "max_tokens": max_tokens, "timeout_s": timeout_s})
+        return _completion(self._script.next(), self._model)
+
+    async def acomplete(self, messages: Messages, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
+        """The next answer."""
+        return self.complete(messages, max_tokens=max_tokens, timeout_s=timeout_s)
+
+
+class FakeStore:
+    """Remembers compactions in memory, or fails as it is told.
+
+    Attributes:
+        events: What was saved.
+        error: Raised by every save, while it is set.
+    """
+
+    def __init__(self, *, error: BaseException | None = None) -> None:
+        self.events: list[CompactionEvent] = []
+        self.error = error
+
+    def save_compaction(self, event: CompactionEvent) -> None:
+        """Remembers it."""
+        if self.error is not None:
+            raise self.error
+        self.events.append(event)
+
+    def last_round(self) -> int:
+        """The round of the last one; 0 where there is none."""
+        return self.events[-1].round if self.events else 0
+
+
+class FakeClock:
+    """A clock that stands still until it is moved.
+
+    Examples:
+        >>> clock = FakeClock()
+        >>> clock.advance(2.5)
+        >>> clock()
+        2.5
+    """
+
+    def __init__(self, now_s: float = 0.0) -> None:
+        self.now_s = now_s
+
+    def __call__(self) -> float:
+        """What time it is, in seconds."""
+        return self.now_s
+
+    def advance(self, seconds: float) -> None:
+        """Lets time pass."""
+        self.now_s += seconds

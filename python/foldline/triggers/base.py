@@ -1,0 +1,165 @@
+"""What a trigger is, and how triggers are combined."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Protocol, runtime_checkable
+
+from foldline.errors import ConfigError
+from foldline.state import ContextState
+
+__all__ = [
+    "AllOf",
+    "AnyOf",
+    "BaseTrigger",
+    "Never",
+    "Trigger",
+    "as_trigger",
+    "instructions_of",
+    "reason_of",
+    "threshold_of",
+]
+
+
+@runtime_checkable
+class Trigger(Protocol):
+    """Says when to compact. Any object with these two methods is one."""
+
+    def should_compact(self, state: ContextState) -> bool:
+        """Whether to compact before the next request."""
+        ...
+
+    def notify_compacted(self, state: ContextState) -> None:
+        """Told after a compaction that succeeded, with the state after it."""
+        ...
+
+
+class BaseTrigger(ABC):
+    """A trigger that gives its reason, and that ``|`` and ``&`` combine. Subclasses say `reason`."""
+
+    @abstractmethod
+    def reason(self, state: ContextState) -> str | None:
+        """Why to compact now, as a stable code; None where there is no need."""
+
+    def should_compact(self, state: ContextState) -> bool:
+        """Whether to compact before the next request."""
+        return self.reason(state) is not None
+
+    def notify_compacted(self, state: ContextState) -> None:  # noqa: B027 - most triggers remember nothing
+        """Told after a compaction that succeeded, with the state after it."""
+
+    def threshold_tokens(self, state: ContextState) -> int | None:
+        """The most tokens of the whole request at which it does not fire; None where it goes by something else."""
+        del state
+        return None
+
+    def __or__(self, other: Trigger) -> AnyOf:
+        return AnyOf(self, other)
+
+    def __ror__(self, other: Trigger) -> AnyOf:
+        return AnyOf(other, self)
+
+    def __and__(self, other: Trigger) -> AllOf:
+        return AllOf(self, other)
+
+    def __rand__(self, other: Trigger) -> AllOf:
+        return AllOf(other, self)
+
+
+class Never(BaseTrigger):
+    """Never fires; what is compacted is compacted by ``force=True`` alone."""
+
+    def __repr__(self) -> str:
+        return "Never()"
+
+    def reason(self, state: ContextState) -> str | None:
+        """None."""
+        del state
+        return None
+
+
+def as_trigger(trigger: object, path: str = "trigger") -> Trigger:
+    """A trigger, or a `ConfigError`."""
+    if isinstance(trigger, type) or not isinstance(trigger, Trigger):
+        raise ConfigError("must have should_compact and notify_compacted", code="bad_trigger", path=path)
+    return trigger
+
+
+def reason_of(trigger: Trigger, state: ContextState) -> str | None:
+    """Why a trigger fires; ``"trigger"`` where it does not say; None where it does not fire. Asks it once."""
+    if isinstance(trigger, BaseTrigger):
+        return trigger.reason(state)
+    return "trigger" if trigger.should_compact(state) else None
+
+
+def threshold_of(trigger: Trigger, state: ContextState) -> int | None:
+    """The most tokens of the whole request at which a trigger does not fire, where it goes by tokens."""
+    return trigger.threshold_tokens(state) if isinstance(trigger, BaseTrigger) else None
+
+
+def instructions_of(trigger: Trigger) -> str | None:
+    """What whoever pulled a trigger wants a summary to mind."""
+    if isinstance(trigger, _Combined):
+        return next((told for each in trigger.triggers if (told := instructions_of(each))), None)
+    told = getattr(trigger, "instructions", None)
+    return told if isinstance(told, str) and told else None
+
+
+class _Combined(BaseTrigger):
+    """Several triggers as one. What happened is told to all of them."""
+
+    _sign = ""
+
+    def __init__(self, *triggers: Trigger) -> None:
+        if not triggers:
+            raise ConfigError("at least one trigger is needed", code="bad_trigger", path="triggers")
+        flat: list[Trigger] = []
+        for each in triggers:
+            flat += each.triggers if type(each) is type(self) else [as_trigger(each, "triggers")]
+        self.triggers: tuple[Trigger, ...] = tuple(flat)
+
+    def __repr__(self) -> str:
+        return f"({f' {self._sign} '.join(map(repr, self.triggers))})"
+
+    def notify_compacted(self, state: ContextState) -> None:
+        """Tells all of them."""
+        for each in self.triggers:
+            each.notify_compacted(state)
+
+    def _thresholds(self, state: ContextState) -> list[int]:
+        found = [threshold_of(each, state) for each in self.triggers]
+        return [each for each in found if each is not None]
+
+
+class AnyOf(_Combined):
+    """Fires where any of them does; the reason is that of the first."""
+
+    _sign = "|"
+
+    def reason(self, state: ContextState) -> str | None:
+        """The reason of the first that fires."""
+        return next((why for each in self.triggers if (why := reason_of(each, state)) is not None), None)
+
+    def threshold_tokens(self, state: ContextState) -> int | None:
+        """The least of theirs."""
+        return min(self._thresholds(state), default=None)
+
+
+class AllOf(_Combined):
+    """Fires where all of them do; the reason is all of theirs, joined by ``+``."""
+
+    _sign = "&"
+
+    def reason(self, state: ContextState) -> str | None:
+        """All of their reasons, or None."""
+        reasons: list[str] = []
+        for each in self.triggers:
+            why = reason_of(each, state)
+            if why is None:
+                return None
+            reasons.append(why)
+        return "+".join(reasons)
+
+    def threshold_tokens(self, state: ContextState) -> int | None:
+        """The greatest of theirs: up to it not all of them fire."""
+        return max(self._thresholds(state), default=None)

@@ -1,0 +1,209 @@
+"""Triggers on the size of the next request."""
+
+from __future__ import annotations
+
+import math
+
+from foldline.calibration import token_number
+from foldline.errors import ConfigError
+from foldline.state import ContextState, checked_number
+from foldline.triggers.base import BaseTrigger
+from foldline.triggers.stops import is_max_tokens_stop
+
+__all__ = ["MessageCount", "ReserveTokens", "TokenThreshold", "Utilization"]
+
+
+def _tokens(state: ContextState) -> int:
+    if state.tokens is None:
+        raise ConfigError("the state says nothing of tokens", code="missing_usage", path="state.usage")
+    return state.tokens
+
+
+def _message_tokens(state: ContextState) -> int:
+    return _tokens(state) if state.message_tokens is None else state.message_tokens
+
+
+def _around(state: ContextState) -> int:
+    """Tokens of the request that are not its messages."""
+    return state.budget.system_tokens if state.budget is not None else 0
+
+
+def share(value: object, name: str) -> float:
+    """A share of something, in (0, 1], or a `ConfigError` that names the field."""
+    number = checked_number(value, name)
+    if not 0 < number <= 1:
+        raise ConfigError("must lie in (0, 1]", code="bad_share", path=name)
+    return number
+
+
+class ReserveTokens(BaseTrigger):
+    """Fires when the request leaves less of the window than the reserve: ``tokens > context_window - reserve_tokens``.
+
+    Args:
+        context_window: The model's window; 0 where none is known, and then it never fires.
+        reserve_tokens: What is left for the answer.
+
+    Raises:
+        ConfigError: A number is negative or not whole, or the reserve does not lie within the window.
+
+    Examples:
+        >>> import foldline as fl
+        >>> at = lambda tokens: fl.ContextState(usage=fl.ContextUsage(tokens, tokens, 0))
+        >>> trigger = ReserveTokens(200_000, 16_384)
+        >>> trigger.should_compact(at(183_616)), trigger.should_compact(at(183_617))
+        (False, True)
+    """
+
+    def __init__(self, context_window: int = 200_000, reserve_tokens: int = 16_384) -> None:
+        self.context_window = token_number(context_window, "context_window")
+        self.reserve_tokens = token_number(reserve_tokens, "reserve_tokens")
+        if self.context_window and self.reserve_tokens >= self.context_window:
+            raise ConfigError("must be smaller than the window", code="reserve_over_window", path="reserve_tokens")
+
+    def __repr__(self) -> str:
+        return f"ReserveTokens({self.context_window}, {self.reserve_tokens})"
+
+    def reason(self, state: ContextState) -> str | None:
+        """``"reserve"`` where the reserve is touched."""
+        limit = self.threshold_tokens(state)
+        return "reserve" if limit is not None and _tokens(state) > limit else None
+
+    def threshold_tokens(self, state: ContextState) -> int | None:
+        """Window less reserve."""
+        del state
+        return self.context_window - self.reserve_tokens if self.context_window else None
+
+
+class Utilization(BaseTrigger):
+    """Fires before a request that fills the room for messages above ``threshold``, and after a cut-off answer.
+
+    Where the last response ended because its tokens were used up (``state.stop_reason``), it fires from ``critical``
+    on: with less of the room in use, compacting would not help. Otherwise it fires above ``threshold``.
+
+    Args:
+        threshold: Share of the room for messages (window less system prompt and answer), in (0, 1].
+        critical: The share that counts after a cut-off answer, in (0, 1], at least ``threshold``.
+
+    Raises:
+        ConfigError: A share is out of range. When asked: the state has no budget.
+
+    Examples:
+        >>> import foldline as fl
+        >>> at = lambda tokens, **more: fl.ContextState(budget=fl.TokenBudget(1_000, 0, tokens, 0), **more)
+        >>> trigger = Utilization()
+        >>> trigger.should_compact(at(800)), trigger.should_compact(at(801))
+        (False, True)
+        >>> trigger.reason(at(949, stop_reason="max_tokens")), trigger.reason(at(950, stop_reason="max_tokens"))
+        (None, 'max_tokens_stop')
+    """
+
+    def __init__(self, threshold: float = 0.80, critical: float = 0.95) -> None:
+        self.threshold = share(threshold, "threshold")
+        self.critical = share(critical, "critical")
+        if self.critical < self.threshold:
+            raise ConfigError("must not be below the threshold", code="bad_share", path="critical")
+
+    def __repr__(self) -> str:
+        return f"Utilization({self.threshold}, {self.critical})"
+
+    def reason(self, state: ContextState) -> str | None:
+        """``"utilization"`` or ``"max_tokens_stop"``."""
+        if state.budget is None:
+            raise ConfigError("the state has no budget", code="missing_budget", path="state.budget")
+        if is_max_tokens_stop(state.stop_reason):
+            return "max_tokens_stop" if state.budget.utilization >= self.critical else None
+        return "utilization" if state.budget.utilization > self.threshold else None
+
+    def threshold_tokens(self, state: ContextState) -> int | None:
+        """The tokens at which the room is used up to the threshold."""
+        if state.budget is None:
+            return None
+        return _around(state) + max(0, math.floor(state.budget.room * self.threshold))
+
+
+class TokenThreshold(BaseTrigger):
+    """Fires when the messages have at least ``threshold_of_messages`` tokens (>=), and are more than the kept ones.
+
+    The threshold is ``floor((limit - system_reserve - output_reserve - safety_buffer) * threshold)``. With at most
+    ``keep_messages + 1`` messages there is nothing to fold, and it never fires.
+
+    Args:
+        model_context_limit: The model's window.
+        system_reserve: Set aside for system prompt and tools.
+        output_reserve: Set aside for the answer.
+        safety_buffer: Set aside for the error of an estimate.
+        threshold: Share of what is left, in (0, 1].
+        keep_messages: Messages that stay whatever is folded.
+
+    Raises:
+        ConfigError: A number is out of range, or the reserves leave nothing.
+
+    Examples:
+        >>> TokenThreshold().threshold_of_messages
+        93600
+    """
+
+    def __init__(
+        self,
+        model_context_limit: int = 128_000,
+        *,
+        system_reserve: int = 2_000,
+        output_reserve: int = 4_000,
+        safety_buffer: int = 5_000,
+        threshold: float = 0.80,
+        keep_messages: int = 10,
+    ) -> None:
+        limit = token_number(model_context_limit, "model_context_limit")
+        for name, value in (
+            ("system_reserve", system_reserve),
+            ("output_reserve", output_reserve),
+            ("safety_buffer", safety_buffer),
+        ):
+            limit -= token_number(value, name)
+            if limit <= 0:
+                raise ConfigError("the reserves leave nothing", code="reserve_over_window", path=name)
+        #: The tokens of messages from which on it fires.
+        self.threshold_of_messages = math.floor(limit * share(threshold, "threshold"))
+        self.keep_messages = token_number(keep_messages, "keep_messages")
+
+    @classmethod
+    def at(cls, tokens: int, *, keep_messages: int = 0) -> TokenThreshold:
+        """Fires from so many tokens of messages on."""
+        if token_number(tokens, "tokens") < 1:
+            raise ConfigError("must be at least 1", code="bad_tokens", path="tokens")
+        return cls(
+            tokens, system_reserve=0, output_reserve=0, safety_buffer=0, threshold=1.0, keep_messages=keep_messages
+        )
+
+    def __repr__(self) -> str:
+        return f"TokenThreshold.at({self.threshold_of_messages}, keep_messages={self.keep_messages})"
+
+    def reason(self, state: ContextState) -> str | None:
+        """``"token_threshold"``."""
+        if state.message_count is not None and state.message_count <= self.keep_messages + 1:
+            return None
+        return "token_threshold" if _message_tokens(state) >= self.threshold_of_messages else None
+
+    def threshold_tokens(self, state: ContextState) -> int | None:
+        """One token below the threshold, and what goes around the messages."""
+        return _around(state) + self.threshold_of_messages - 1
+
+
+class MessageCount(BaseTrigger):
+    """Fires when there are more than ``n`` messages.
+
+    Raises:
+        ConfigError: The number is negative or not whole. When asked: the state says nothing of messages.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.n = token_number(n, "n")
+
+    def __repr__(self) -> str:
+        return f"MessageCount({self.n})"
+
+    def reason(self, state: ContextState) -> str | None:
+        """``"message_count"``."""
+        if state.message_count is None:
+            raise ConfigError("the state says nothing of messages", code="missing_count", path="state.message_count")
+        return "message_count" if state.message_count > self.n else None
