@@ -5,7 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::plan::{Plan, plan_mismatch, replacements};
-use crate::transcript::{Slot, Transcript, Wrapping};
+use crate::transcript::{Holder, Slot, Transcript, Wrapping};
 
 /// One place of the folded list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +23,8 @@ pub enum Step {
 pub struct Change {
     /// The message.
     pub message: usize,
+    /// Where in it the place counts from.
+    pub holder: Option<Holder>,
     /// The place in it.
     pub slot: Slot,
     /// What the content is put into there; `None` where it stands by itself.
@@ -73,9 +75,9 @@ pub fn changes(plan: &Plan, transcript: &Transcript) -> Result<Vec<Change>> {
     for edits in plan.edits.chunk_by(|a, b| a.message == b.message) {
         let message = edits[0].message;
         for (part, content) in replacements(transcript, message, edits)? {
-            let slot = transcript.parts[part].slot.ok_or_else(plan_mismatch)?;
-            let wrapping = transcript.parts[part].wrapping;
-            changes.push(Change { message, slot, wrapping, content });
+            let found = &transcript.parts[part];
+            let slot = found.slot.ok_or_else(plan_mismatch)?;
+            changes.push(Change { message, holder: found.holder, slot, wrapping: found.wrapping, content });
         }
     }
     Ok(changes)

@@ -18,6 +18,7 @@ from foldline.tokenizer_json import tokenizer_json
 if TYPE_CHECKING:
     from foldline import models, summarizers
     from foldline.calibration import Calibration
+    from foldline.detection import DetectedFormat, detect_format
     from foldline.folding import FoldResult, acompact, compact
     from foldline.planning import (
         FitTokens,
@@ -40,6 +41,7 @@ __all__ = [
     "Calibration",
     "ContextUsage",
     "Counts",
+    "DetectedFormat",
     "FitTokens",
     "FoldResult",
     "Infeasible",
@@ -60,6 +62,7 @@ __all__ = [
     "analyze",
     "compact",
     "count_tokens",
+    "detect_format",
     "errors",
     "models",
     "plan",
@@ -72,6 +75,7 @@ __all__ = [
 #: Where names are that are imported when they are first asked for: who only counts should not wait for asyncio.
 _LATER = {
     "calibration": ("Calibration",),
+    "detection": ("DetectedFormat", "detect_format"),
     "folding": ("FoldResult", "acompact", "compact"),
     "models": (),
     "planning": (

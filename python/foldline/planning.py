@@ -155,8 +155,8 @@ def plan(
         origins: Origins by index; ``"compacted_synthetic"`` marks the summary of an earlier fold.
         summary_tokens: Tokens set aside for the summary; `FitTokens` counts them.
         tools: Tool schemas that are sent beside the messages; they count as overhead.
-        format: ``"openai_chat"``, ``"openai_responses"``, ``"anthropic"``, ``"gemini"``, ``"pi"``, or ``"auto"`` to
-            judge by content.
+        format: ``"openai_chat"``, ``"openai_responses"``, ``"anthropic"``, ``"gemini"``, ``"pi"``, ``"ai_sdk"``,
+            ``"langchain"``, ``"gent"``, or ``"auto"`` to judge by content (see `detect_format`).
 
     Returns:
         A `Plan`, falsy where nothing is to be done, or `Infeasible`.

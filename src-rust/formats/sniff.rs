@@ -1,7 +1,7 @@
 //! What a stored JSON value is: a message, a conversation, an entry of a session file. Judged by content, never
 //! by the name of the file.
 
-use super::openai_responses;
+use super::{gent, langchain, openai_responses};
 use crate::node::{Key, Kind, Node};
 
 /// What a value of a file holds.
@@ -65,7 +65,7 @@ pub fn classify<N: Node>(value: &N) -> Record {
 
 fn classify_object<N: Node>(value: &N) -> Record {
     // Messages speak for themselves, whatever else stands around them.
-    if value.get(Key::ROLE).is_some() || openai_responses::is_item(value) {
+    if value.get(Key::ROLE).is_some() || is_of_library(value) || openai_responses::is_item(value) {
         return Record::Message;
     }
     for path in MESSAGE_PATHS {
@@ -105,7 +105,18 @@ fn classify_object<N: Node>(value: &N) -> Record {
 
 /// Whether a value can be a message of a conversation: a role, or a shape that only messages have.
 fn is_message<N: Node>(value: &N) -> bool {
-    value.get(Key::ROLE).is_some() || value.get(Key::PARTS).is_some() || openai_responses::is_item(value)
+    value.get(Key::ROLE).is_some()
+        || value.get(Key::PARTS).is_some()
+        || openai_responses::is_item(value)
+        || is_of_library(value)
+        || gent::is_unit(value)
+}
+
+/// Whether a value can only be a message of LangChain, or an iteration under the names that Go gives it.
+fn is_of_library<N: Node>(value: &N) -> bool {
+    let is_type = |kind: N| kind.with_text(|kind, _| langchain::is_type(kind)) == Some(true);
+    let is_langchain = value.get(Key::TYPE).is_some_and(is_type) && langchain::is_message(value);
+    is_langchain || (value.get(Key::MESSAGES_GO).is_some() && gent::is_unit(value))
 }
 
 /// Whether a model is named beside the messages.

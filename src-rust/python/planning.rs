@@ -11,11 +11,12 @@ use super::node::{PyNode, Text};
 use crate::apply::{Change, Step, changes, check, steps};
 use crate::count::counter::count_transcript;
 use crate::error::{Error, Result};
-use crate::formats::Format;
-use crate::node::{Kind, Node};
+use crate::formats::langchain::Form;
+use crate::formats::{Format, gent};
+use crate::node::{Key, Kind, Node};
 use crate::plan::{self as core, Keep, Outcome, Request, Unit};
 use crate::rules::{Pins, analyze};
-use crate::transcript::{Wrapping, labelled_summary};
+use crate::transcript::{Holder, labelled_summary};
 
 /// What happens to each message, and why.
 #[pyclass(frozen, eq, skip_from_py_object, module = "foldline")]
@@ -270,9 +271,9 @@ fn build<'py>(
         let error = Error::message("not_a_list", "", "a plan is applied to a list or tuple of dicts");
         return Err(exception(py, error));
     }
-    let mut by_message: HashMap<usize, Vec<&Change>> = HashMap::new();
+    let mut by_message: HashMap<usize, Vec<(Vec<Place>, &Change)>> = HashMap::new();
     for change in changes {
-        by_message.entry(change.message).or_default().push(change);
+        by_message.entry(change.message).or_default().push((places_of(change), change));
     }
     let folded = PyList::empty(py);
     for step in steps(plan) {
@@ -280,32 +281,65 @@ fn build<'py>(
             Step::Keep(i) => folded.append(item(messages, i)?)?,
             Step::Edit(i) => {
                 let changes = by_message.get(&i).map_or(&[][..], Vec::as_slice);
-                folded.append(edited(&item(messages, i)?, changes)?)?;
+                let changed = edited(&item(messages, i)?, changes, 0)?;
+                if plan.format == Format::Gent.name() {
+                    mark_modified(changed.cast::<PyDict>()?)?;
+                }
+                folded.append(changed)?;
             }
-            Step::Summary => folded.append(summary_message(py, &plan.format, summary)?)?,
+            Step::Summary => folded.append(summary_message(py, &plan.format, messages, summary)?)?,
         }
     }
     Ok(folded)
 }
 
-/// The summary as a message of the user, in the shape of its dialect.
-fn summary_message<'py>(py: Python<'py>, format: &str, summary: &str) -> PyResult<Bound<'py, PyDict>> {
+/// The summary as a message of the user, in the shape of its dialect and, where that has several, of the messages.
+fn summary_message<'py>(
+    py: Python<'py>,
+    format: &str,
+    messages: &Bound<'py, PyAny>,
+    summary: &str,
+) -> PyResult<Bound<'py, PyDict>> {
     let message = PyDict::new(py);
     match Format::from_name(format) {
         // With its type, so that a list of nothing but text is still known for what it is.
         Ok(Format::OpenAiResponses) => {
             message.set_item("type", "message")?;
             message.set_item("role", "user")?;
-            let part = PyDict::new(py);
-            part.set_item("type", "input_text")?;
-            part.set_item("text", summary)?;
-            message.set_item("content", PyList::new(py, [part])?)?;
+            message.set_item("content", PyList::new(py, [text_part(py, Some("input_text"), summary)?])?)?;
         }
         Ok(Format::Gemini) => {
             message.set_item("role", "user")?;
-            let part = PyDict::new(py);
-            part.set_item("text", summary)?;
-            message.set_item("parts", PyList::new(py, [part])?)?;
+            message.set_item("parts", PyList::new(py, [text_part(py, None, summary)?])?)?;
+        }
+        Ok(Format::LangChain) => {
+            let body = PyDict::new(py);
+            body.set_item("content", summary)?;
+            match PyNode(messages.clone()).item(0).map_or(Form::Dict, |first| Form::of(&first)) {
+                Form::Flat => {
+                    message.set_item("type", "human")?;
+                    message.update(body.as_mapping())?;
+                }
+                Form::Dict => {
+                    message.set_item("type", "human")?;
+                    message.set_item("data", body)?;
+                }
+                Form::Constructor => {
+                    message.set_item("lc", 1)?;
+                    message.set_item("type", "constructor")?;
+                    message.set_item("id", ["langchain", "schema", "messages", "HumanMessage"])?;
+                    message.set_item("kwargs", body)?;
+                }
+            }
+        }
+        Ok(Format::Gent) => {
+            let inner = PyDict::new(py);
+            inner.set_item("role", "generic")?;
+            inner.set_item("parts", PyList::new(py, [text_part(py, Some("text"), summary)?])?)?;
+            let first = PyNode(messages.clone()).item(0);
+            let is_go = first.is_some_and(|first| first.get(Key::MESSAGES_GO).is_some());
+            message.set_item(if is_go { "Messages" } else { "messages" }, PyList::new(py, [inner])?)?;
+            message.set_item(if is_go { "Origin" } else { "origin" }, gent::SYNTHETIC)?;
         }
         _ => {
             message.set_item("role", "user")?;
@@ -313,6 +347,29 @@ fn summary_message<'py>(py: Python<'py>, format: &str, summary: &str) -> PyResul
         }
     }
     Ok(message)
+}
+
+fn text_part<'py>(py: Python<'py>, kind: Option<&str>, text: &str) -> PyResult<Bound<'py, PyDict>> {
+    let part = PyDict::new(py);
+    if let Some(kind) = kind {
+        part.set_item("type", kind)?;
+    }
+    part.set_item("text", text)?;
+    Ok(part)
+}
+
+/// Says of an iteration that it is no longer as it was; one of another origin keeps it.
+fn mark_modified(unit: &Bound<'_, PyDict>) -> PyResult<()> {
+    let key = if unit.contains("Origin")? { "Origin" } else { "origin" };
+    let origin = unit.get_item(key)?.map(PyNode);
+    let is_original = |origin: PyNode<'_>| match origin.kind() {
+        Kind::Null => true,
+        _ => origin.with_text(|text, _| matches!(text, "" | "original")) == Some(true),
+    };
+    if origin.is_none_or(is_original) {
+        unit.set_item(key, gent::MODIFIED)?;
+    }
+    Ok(())
 }
 
 /// An item of a list or tuple, by the container's own slots.
@@ -328,44 +385,74 @@ fn is_blank(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
 }
 
-/// A copy of a message along the paths that change; everything else is the caller's own object.
-fn edited<'py>(message: &Bound<'py, PyAny>, changes: &[&Change]) -> PyResult<Bound<'py, PyAny>> {
-    let copy = message.cast::<PyDict>()?.copy()?;
-    // Each list of parts is copied once, whatever the number of changes in it.
-    let mut lists: HashMap<&'static str, Bound<'py, PyList>> = HashMap::new();
-    for change in changes {
-        let Some((field, at)) = change.slot.item else {
-            copy.set_item(change.slot.field, &change.content)?;
-            continue;
-        };
-        let list = match lists.get(field) {
-            Some(list) => list.clone(),
-            None => {
-                let Some(items) = copy.get_item(field)? else { continue };
-                let count = PyNode(items.clone()).len();
-                let items = (0..count).map(|i| item(&items, i)).collect::<PyResult<Vec<_>>>()?;
-                let list = PyList::new(copy.py(), items)?;
-                copy.set_item(field, &list)?;
-                lists.insert(field, list.clone());
-                list
-            }
-        };
-        let part = list.get_item(at as usize)?.cast::<PyDict>()?.copy()?;
-        match change.wrapping {
-            None => part.set_item(change.slot.field, &change.content)?,
-            Some(wrapping) => set_wrapped(&part, wrapping, change)?,
+/// A place on the way from a message to a changed content.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// What stands under a key.
+    Field(&'static str),
+    /// An item of a list.
+    Item(usize),
+}
+
+/// The way from a message to the object whose field changes.
+fn places_of(change: &Change) -> Vec<Place> {
+    let mut places = Vec::new();
+    match change.holder {
+        None => {}
+        Some(Holder::Field(key)) => places.push(Place::Field(key.as_str())),
+        Some(Holder::Item(key, at)) => {
+            places.extend([Place::Field(key.as_str()), Place::Item(at as usize)]);
         }
-        list.set_item(at as usize, part)?;
+    }
+    if let Some((list, at)) = change.slot.item {
+        places.extend([Place::Field(list), Place::Item(at as usize)]);
+    }
+    places.extend(change.wrapping.and_then(|wrapping| wrapping.within).map(Place::Field));
+    places
+}
+
+/// A copy of a container along the places that change, each of them copied once; everything else is the caller's own
+/// object. Changes come in the order of their places.
+fn edited<'py>(
+    container: &Bound<'py, PyAny>,
+    changes: &[(Vec<Place>, &Change)],
+    depth: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let runs = changes.chunk_by(|(a, _), (b, _)| a.get(depth) == b.get(depth));
+    if let Ok(dict) = container.cast::<PyDict>() {
+        let copy = dict.copy()?;
+        for run in runs {
+            match run[0].0.get(depth) {
+                None => run.iter().try_for_each(|(_, change)| set_content(&copy, change))?,
+                Some(Place::Field(field)) => {
+                    if let Some(inner) = copy.get_item(field)? {
+                        copy.set_item(field, edited(&inner, run, depth + 1)?)?;
+                    }
+                }
+                Some(Place::Item(_)) => {}
+            }
+        }
+        return Ok(copy.into_any());
+    }
+    let count = PyNode(container.clone()).len();
+    let items = (0..count).map(|i| item(container, i)).collect::<PyResult<Vec<_>>>()?;
+    let copy = PyList::new(container.py(), items)?;
+    for run in runs {
+        if let Some(Place::Item(at)) = run[0].0.get(depth) {
+            copy.set_item(*at, edited(&copy.get_item(*at)?, run, depth + 1)?)?;
+        }
     }
     Ok(copy.into_any())
 }
 
-/// Puts a new content, as an object of one text, into an object inside a part.
-fn set_wrapped(part: &Bound<'_, PyDict>, wrapping: Wrapping, change: &Change) -> PyResult<()> {
-    let Some(holder) = part.get_item(wrapping.within)? else { return Ok(()) };
-    let holder = holder.cast::<PyDict>()?.copy()?;
-    let content = PyDict::new(part.py());
-    content.set_item(wrapping.key, &change.content)?;
-    holder.set_item(change.slot.field, content)?;
-    part.set_item(wrapping.within, holder)
+/// Puts a new content into the field of an object: a text, or an object around it.
+fn set_content(holder: &Bound<'_, PyDict>, change: &Change) -> PyResult<()> {
+    let wrapping = change.wrapping.unwrap_or_default();
+    let Some(key) = wrapping.key else { return holder.set_item(change.slot.field, &change.content) };
+    let content = PyDict::new(holder.py());
+    if let Some(kind) = wrapping.kind {
+        content.set_item("type", kind)?;
+    }
+    content.set_item(key, &change.content)?;
+    holder.set_item(change.slot.field, content)
 }

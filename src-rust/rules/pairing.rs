@@ -2,11 +2,12 @@
 //!
 //! A result binds to the nearest preceding unanswered call with its id: ids recur in real sessions, so there is no
 //! global map of ids. A result without an id binds by name and order: to the first unanswered id-less call of its
-//! name in the nearest message that holds one. Where ids are optional (Gemini), it may be a call with an id. O(parts).
+//! name in the nearest message that holds one. Where ids are optional (Gemini), it may be a call with an id. In a unit
+//! that holds whole messages, results bind to calls of the same unit only. O(parts).
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::transcript::{PartKind, Transcript};
+use crate::transcript::{Binding, PartKind, Transcript};
 
 /// Calls and results of a transcript, by index of their parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,7 @@ pub fn pair(transcript: &Transcript) -> Pairing {
     let mut anonymous = Anonymous::default();
     let optional_ids = transcript.framing.has_optional_ids();
     for message in 0..transcript.len() {
+        let from = if transcript.messages[message].binding == Binding::Closed { message } else { 0 };
         for at in transcript.part_range(message) {
             let part = &transcript.parts[at];
             pairing.message_of[at] = message as u32;
@@ -51,8 +53,11 @@ pub fn pair(transcript: &Transcript) -> Pairing {
                 (PartKind::ToolCall, None) => anonymous.call(message, at as u32, name),
                 (PartKind::ToolResult, key) => {
                     let call = match key {
-                        Some(key) => pop_unanswered(&mut by_key[key as usize], &pairing.result_of),
-                        None => anonymous.answer(name, &pairing.result_of),
+                        Some(key) => {
+                            let is_near = |call: u32| pairing.message_of[call as usize] as usize >= from;
+                            pop_unanswered(&mut by_key[key as usize], &pairing.result_of, is_near)
+                        }
+                        None => anonymous.answer(name, &pairing.result_of, from),
                     };
                     if let Some(call) = call {
                         pairing.call_of[at] = Some(call);
@@ -66,9 +71,13 @@ pub fn pair(transcript: &Transcript) -> Pairing {
     pairing
 }
 
-/// The newest call that was not answered by name either.
-fn pop_unanswered(calls: &mut Vec<u32>, result_of: &[Option<u32>]) -> Option<u32> {
-    while let Some(call) = calls.pop() {
+/// The newest call that was not answered by name either, if it is near enough.
+fn pop_unanswered(
+    calls: &mut Vec<u32>,
+    result_of: &[Option<u32>],
+    is_near: impl Fn(u32) -> bool,
+) -> Option<u32> {
+    while let Some(call) = calls.pop_if(|call| is_near(*call)) {
         if result_of[call as usize].is_none() {
             return Some(call);
         }
@@ -94,12 +103,13 @@ impl<'t> Anonymous<'t> {
         }
     }
 
-    fn answer(&mut self, name: Option<&'t str>, result_of: &[Option<u32>]) -> Option<u32> {
+    /// The call that a result without an id answers, of a message from `from` on.
+    fn answer(&mut self, name: Option<&'t str>, result_of: &[Option<u32>], from: usize) -> Option<u32> {
         let waiting = match name {
             Some(name) => self.by_name.get_mut(name)?,
             None => &mut self.all,
         };
-        while let Some((_, calls)) = waiting.last_mut() {
+        while let Some((_, calls)) = waiting.last_mut().filter(|(message, _)| *message >= from) {
             while let Some(call) = calls.pop_front() {
                 if result_of[call as usize].is_none() {
                     return Some(call);

@@ -87,7 +87,8 @@ impl Structure {
     #[must_use]
     pub fn is_clearable(&self, transcript: &Transcript, part: usize) -> bool {
         let found = &transcript.parts[part];
-        found.kind == PartKind::ToolResult && found.slot.is_some() && !self.pairing.is_own_result(part)
+        let is_free = self.is_closed(transcript, part) || !self.pairing.is_own_result(part);
+        found.kind == PartKind::ToolResult && found.slot.is_some() && is_free
     }
 
     /// Calls that nothing answers, as (message, part).
@@ -95,6 +96,11 @@ impl Structure {
         self.parts_where(transcript, |at, kind| {
             kind == PartKind::ToolCall && self.pairing.result_of[at].is_none()
         })
+    }
+
+    /// Whether a part is of a unit that keeps its calls and results to itself.
+    fn is_closed(&self, transcript: &Transcript, part: usize) -> bool {
+        transcript.messages[self.pairing.message_of[part] as usize].binding == Binding::Closed
     }
 
     /// Results that answer no call, as (message, part).
@@ -111,7 +117,7 @@ impl Structure {
     ) -> impl Iterator<Item = (usize, usize)> + 'a {
         let parts = transcript.parts.iter().enumerate();
         parts
-            .filter(move |(at, part)| wanted(*at, part.kind))
+            .filter(move |(at, part)| wanted(*at, part.kind) && !self.is_closed(transcript, *at))
             .map(|(at, _)| (self.pairing.message_of[at] as usize, at))
     }
 }
@@ -122,7 +128,8 @@ impl Structure {
 /// Those of [`collect_pins`].
 pub fn analyze(transcript: &Transcript, pins: &Pins) -> Result<Structure> {
     let count = transcript.len();
-    let pinned = collect_pins(pins, count)?;
+    let mut pinned = collect_pins(pins, count)?;
+    pinned.iter_mut().zip(&transcript.messages).for_each(|(kept, message)| *kept |= message.is_pinned);
     let pairing = pair(transcript);
     let head = head_of(transcript);
     let is_result = result_messages(transcript, &pairing);
@@ -175,14 +182,15 @@ fn is_bound(transcript: &Transcript, i: usize) -> bool {
     match transcript.messages[i].binding {
         Binding::Reasoning => next.role == Role::Assistant && next.binding != Binding::Compaction,
         Binding::Call => next.binding == Binding::Call,
-        Binding::Free | Binding::Turn | Binding::Compaction => false,
+        Binding::Free | Binding::Turn | Binding::Compaction | Binding::Closed => false,
     }
 }
 
 fn result_messages(transcript: &Transcript, pairing: &Pairing) -> Vec<bool> {
     let is_foreign_result =
         |at: usize| transcript.parts[at].kind == PartKind::ToolResult && !pairing.is_own_result(at);
-    (0..transcript.len()).map(|i| transcript.part_range(i).any(is_foreign_result)).collect()
+    let is_closed = |i: usize| transcript.messages[i].binding == Binding::Closed;
+    (0..transcript.len()).map(|i| !is_closed(i) && transcript.part_range(i).any(is_foreign_result)).collect()
 }
 
 /// Joins messages by pairing and by binding (union-find with path halving) and numbers the groups by first message.
@@ -226,9 +234,10 @@ fn find_groups(
         group.last = i;
         // What is tied to the head stays with it.
         group.is_pinned |= pinned[i] || (first < head && i >= head);
-        group.is_open |= transcript
-            .part_range(i)
-            .any(|at| transcript.parts[at].kind == PartKind::ToolCall && pairing.result_of[at].is_none());
+        group.is_open |= transcript.messages[i].binding != Binding::Closed
+            && transcript
+                .part_range(i)
+                .any(|at| transcript.parts[at].kind == PartKind::ToolCall && pairing.result_of[at].is_none());
     }
     (group_of, groups)
 }

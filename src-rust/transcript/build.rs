@@ -22,8 +22,17 @@ pub trait Build<N: Node> {
     /// Notes that the current message is a shell command that the user ran.
     fn mark_bash_execution(&mut self) {}
 
+    /// Notes that the current message is a summary of an earlier fold, whatever its text begins with.
+    fn mark_summary(&mut self) {}
+
+    /// Notes that the current message must stay verbatim.
+    fn mark_pinned(&mut self) {}
+
     /// Notes how the current message hangs together with its neighbours.
     fn bind(&mut self, _: Binding) {}
+
+    /// Notes that the current message, which is a unit of several, holds one more beyond the first.
+    fn begin_further(&mut self) {}
 
     /// Begins a part of the current message; pieces that follow belong to it.
     ///
@@ -156,6 +165,8 @@ impl<N: Node> Build<N> for Builder {
             parts: at..at,
             is_bash_execution: false,
             is_labelled_summary: false,
+            is_pinned: false,
+            further: 0,
             is_estimated: false,
             has_lone_surrogates: false,
             binding: Binding::Free,
@@ -166,6 +177,24 @@ impl<N: Node> Build<N> for Builder {
     fn mark_bash_execution(&mut self) {
         if let Some(message) = self.transcript.messages.last_mut() {
             message.is_bash_execution = true;
+        }
+    }
+
+    fn mark_summary(&mut self) {
+        if let Some(message) = self.transcript.messages.last_mut() {
+            message.is_labelled_summary = true;
+        }
+    }
+
+    fn mark_pinned(&mut self) {
+        if let Some(message) = self.transcript.messages.last_mut() {
+            message.is_pinned = true;
+        }
+    }
+
+    fn begin_further(&mut self) {
+        if let Some(message) = self.transcript.messages.last_mut() {
+            message.further = message.further.saturating_add(1);
         }
     }
 
@@ -313,7 +342,7 @@ impl<N: Node> Build<N> for Builder {
                 .and_then(|part| self.transcript.pieces_of(part).first())
                 .is_some_and(|piece| self.transcript.str(&piece.span).starts_with(SUMMARY_LABEL));
         if let Some(message) = self.transcript.messages.last_mut() {
-            message.is_labelled_summary = labelled;
+            message.is_labelled_summary |= labelled;
         }
         Ok(())
     }
