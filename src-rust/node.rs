@@ -180,6 +180,7 @@ keys! {
     TOOL_CALLS_CAMEL = "toolCalls",
     TOOL_CALL_CAMEL = "toolCall",
     TOOL_CALL_ID = "tool_call_id",
+    TOOL_CALL_IDS = "tool_call_ids",
     TOOL_CALL_ID_CAMEL = "toolCallId",
     TOOL_NAME_CAMEL = "toolName",
     TOOL_RESPONSE = "tool_response",

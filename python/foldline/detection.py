@@ -50,5 +50,5 @@ def detect_format(messages: Messages | bytes, *, key: str | None = None) -> Dete
         >>> found.format, found.reason, found.index
         ('ai_sdk', 'content_part', 1)
     """
-    format, reason, index, candidates = _core.detect_format(messages, key)
-    return DetectedFormat(format, reason, index, tuple(candidates))
+    dialect, reason, index, candidates = _core.detect_format(messages, key)
+    return DetectedFormat(dialect, reason, index, tuple(candidates))

@@ -37,7 +37,9 @@ fn messages_of<N: Node>(unit: &N) -> Option<(Key, N)> {
 /// Whether a node can be a unit: a list of messages, and nothing that a message has.
 pub(super) fn is_unit<N: Node>(node: &N) -> bool {
     let is_message = [Key::ROLE, Key::CONTENT, Key::PARTS].into_iter().any(|key| node.get(key).is_some());
-    !is_message && messages_of(node).is_some_and(|(_, messages)| messages.kind() == Kind::Array)
+    // A nil slice of Go is null.
+    let is_list = |key, kind| kind == Kind::Array || (key == Key::MESSAGES_GO && kind == Kind::Null);
+    !is_message && messages_of(node).is_some_and(|(key, messages)| is_list(key, messages.kind()))
 }
 
 /// Whether a unit tells itself from a stored conversation: by Go's names, by its origin, by an importance, or by a role
@@ -57,19 +59,17 @@ pub(super) fn is_told<N: Node>(unit: &N) -> bool {
 pub(super) fn read<N: Node>(unit: &N, builder: &mut impl Build<N>) -> Result<()> {
     let missing = || Error::message("missing_messages", "messages", "the iteration has no messages");
     let (key, messages) = messages_of(unit).ok_or_else(missing)?;
-    // A nil slice of Go.
     let is_nil = messages.kind() == Kind::Null;
     if messages.kind() != Kind::Array && !is_nil {
         return Err(Error::message("bad_messages", key.as_str(), "the messages of an iteration are a list"));
     }
-    let first = messages.item(0).map(|message| speaker_of(&message)).transpose();
+    let first = messages.item(0).map(|message| role_of(&message)).transpose();
     let first = first.map_err(|error| error.under("[0]").under(key.as_str()))?;
-    // No iteration is of the head, whoever speaks first in it.
-    let role = first.map_or(Role::Other, |role| match role {
-        Role::System | Role::Developer => Role::Other,
-        role => role,
-    });
-    builder.begin_message(role)?;
+    builder.begin_message(match first {
+        // No iteration is of the head, whoever speaks first in it.
+        None | Some((Role::System | Role::Developer, _)) => Role::Other,
+        Some((role, _)) => role,
+    })?;
     builder.bind(Binding::Closed);
     let is_synthetic = |key| unit.text_is(key, SYNTHETIC);
     if is_synthetic(Key::ORIGIN) || is_synthetic(Key::ORIGIN_GO) {
@@ -82,7 +82,10 @@ pub(super) fn read<N: Node>(unit: &N, builder: &mut impl Build<N>) -> Result<()>
         if at > 0 {
             builder.begin_further();
         }
-        let mut inside = Inside { builder, speaker: speaker_of(message)?, holder: Holder::Item(key, at) };
+        let (role, is_generic) = role_of(message)?;
+        // What an agent puts together is nobody's words, though it is sent as the user's.
+        let speaker = if is_generic { Role::Other } else { role };
+        let mut inside = Inside { builder, speaker, holder: Holder::Item(key, at) };
         read_message(message, &mut inside)
     })
     .map_err(|error| error.under(key.as_str()))
@@ -97,17 +100,18 @@ fn importance_of<N: Node>(unit: &N) -> Option<f64> {
     digits.parse().ok()
 }
 
-/// Who speaks in a message of a unit.
-fn speaker_of<N: Node>(message: &N) -> Result<Role> {
+/// Who speaks in a message of a unit, and whether that is `generic`.
+fn role_of<N: Node>(message: &N) -> Result<(Role, bool)> {
     if message.kind() != Kind::Object {
         return Err(Error::message("not_an_object", "", "a message must be an object"));
     }
     let role = [Key::ROLE, Key::ROLE_GO].into_iter().find_map(|key| message.get(key));
     let role = role.ok_or_else(|| Error::message("missing_role", "role", "the message has no role"))?;
     role.with_text(|role, _| match role {
-        "human" | "generic" => Role::User,
-        "ai" => Role::Assistant,
-        role => RoleName::of(role).common(),
+        "human" => (Role::User, false),
+        "generic" => (Role::User, true),
+        "ai" => (Role::Assistant, false),
+        role => (RoleName::of(role).common(), false),
     })
     .ok_or_else(|| Error::message("bad_role", "role", "the role is not a string"))
 }
@@ -239,6 +243,10 @@ impl<N: Node, B: Build<N>> Build<N> for Inside<'_, B> {
 
     fn set_key(&mut self, holder: &N, key: Key) -> Result<()> {
         self.builder.set_key(holder, key)
+    }
+
+    fn set_id(&mut self, id: &N) -> Result<()> {
+        self.builder.set_id(id)
     }
 
     fn measure_result(&mut self, content: &N) -> Result<()> {

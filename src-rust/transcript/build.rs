@@ -87,6 +87,14 @@ pub trait Build<N: Node> {
     /// `too_much_text` beyond 4 GiB.
     fn set_key(&mut self, holder: &N, key: Key) -> Result<()>;
 
+    /// The same for an id by itself.
+    ///
+    /// # Errors
+    /// `too_much_text` beyond 4 GiB.
+    fn set_id(&mut self, _: &N) -> Result<()> {
+        Ok(())
+    }
+
     /// Measures the JSON text of a result's content, where the counter asked for it.
     ///
     /// # Errors
@@ -291,15 +299,19 @@ impl<N: Node> Build<N> for Builder {
     }
 
     fn set_key(&mut self, holder: &N, key: Key) -> Result<()> {
-        let read = holder.get(key).and_then(|node| match node.kind() {
+        holder.get(key).map_or(Ok(()), |id| self.set_id(&id))
+    }
+
+    fn set_id(&mut self, id: &N) -> Result<()> {
+        let read = match id.kind() {
             // Some services number their calls.
             Kind::Number => {
                 let mut digits = String::new();
-                node.write_scalar(&mut digits);
+                id.write_scalar(&mut digits);
                 Some((digits, false))
             }
-            _ => node.with_text(|id, lossy| (id.to_owned(), lossy)),
-        });
+            _ => id.with_text(|id, lossy| (id.to_owned(), lossy)),
+        };
         let Some((id, lossy)) = read.filter(|(id, _)| !id.is_empty()) else {
             return Ok(());
         };

@@ -326,7 +326,9 @@ class GentWriter(LibraryWriter):
         tools = [{"role": "tool", "parts": [part]} for part in answers]
         if step.b % 3 == 1 and answers:
             tools = [{"role": "tool", "parts": answers}]
-        self.unit(step, {"role": "ai", "parts": parts}, *tools, origin=("", "original", "compacted_modified")[step.b % 3])
+        self.unit(
+            step, {"role": "ai", "parts": parts}, *tools, origin=("", "original", "compacted_modified")[step.b % 3]
+        )
 
     @staticmethod
     def answer(call: Pending, step: Step, number: int) -> Dict:

@@ -240,4 +240,3 @@ def summary_of(text: str, format: str, first: Mapping[str, Any]) -> dict[str, An
         kind = {"lc": 1, "type": "constructor", "id": path} if key == "kwargs" else {"type": "human"}
         return {**kind, key: {"content": text}}
     return {"role": "user", "content": text}
-
