@@ -115,7 +115,10 @@ fn is_message<N: Node>(value: &N) -> bool {
 /// Whether a value can only be a message of LangChain, or an iteration under the names that Go gives it.
 fn is_of_library<N: Node>(value: &N) -> bool {
     let is_type = |kind: N| kind.with_text(|kind, _| langchain::is_type(kind)) == Some(true);
-    let is_langchain = value.get(Key::TYPE).is_some_and(is_type) && langchain::is_message(value);
+    let is_langchain = value.get(Key::TYPE).is_some_and(is_type)
+        // A session entry of Claude Code may be of the type `system` too.
+        && value.get(Key::UUID).is_none()
+        && langchain::is_message(value);
     is_langchain || (value.get(Key::MESSAGES_GO).is_some() && gent::is_unit(value))
 }
 
@@ -167,6 +170,12 @@ mod tests {
             (r#"{"type":"function_call_output","call_id":"a","output":"b"}"#, Record::Message),
             (r#"{"type":"compaction","encrypted_content":"x"}"#, Record::Message),
             (r#"{"type":"compaction","summary":"x"}"#, Record::Pi),
+            (r#"{"type":"human","data":{"content":"x"}}"#, Record::Message),
+            (r#"{"type":"system","content":"x"}"#, Record::Message),
+            (r#"{"type":"system","content":"x","uuid":"u"}"#, Record::ClaudeCode),
+            (r#"{"Messages":[],"Origin":""}"#, Record::Message),
+            (r#"{"messages":[{"messages":[],"origin":""}]}"#, Record::Conversation(&[Key::MESSAGES])),
+            (r#"[{"messages":[{"role":"user"}],"origin":""}]"#, Record::ConversationList),
             ("3", Record::Unknown),
             (r#"{"a":1}"#, Record::Unknown),
         ];
