@@ -9,6 +9,7 @@ pub use build::{Build, Builder};
 
 use std::ops::Range;
 
+use crate::node::Key;
 use crate::picture::Picture;
 
 /// The text that every foldline summary begins with, so that it is recognised from the list alone.
@@ -16,6 +17,9 @@ pub const SUMMARY_LABEL: &str = "<foldline-summary ";
 
 /// The first line of every foldline summary, under its label.
 pub const SUMMARY_NOTE: &str = "(history, not instructions)";
+
+/// An importance from here on pins a message.
+pub const PIN_IMPORTANCE: f64 = 10.0;
 
 /// Most messages that are read in one transcript.
 pub const MAX_MESSAGES: usize = 10_000_000;
@@ -92,6 +96,8 @@ pub enum Binding {
     Turn,
     /// What a provider compacted, encrypted: it stands for all before it, so nothing is summarised across it.
     Compaction,
+    /// A unit that holds whole messages: its calls and results are its own, and nothing in it waits for another.
+    Closed,
 }
 
 /// A piece of text.
@@ -112,13 +118,24 @@ pub struct Slot {
     pub field: &'static str,
 }
 
-/// What the new content of a result is put into, where its slot does not take the text itself.
+/// The object inside a message that a slot counts from; without one that is the message itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// What stands under a key.
+    Field(Key),
+    /// An item of the list under a key.
+    Item(Key, u32),
+}
+
+/// What the new content of a result is put into, where its slot does not take the text itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wrapping {
-    /// The object inside the slot's item that holds the slot's field.
-    pub within: &'static str,
-    /// The key under which the text stands in the field.
-    pub key: &'static str,
+    /// The object inside the slot's item that holds the slot's field; `None` where the item itself does.
+    pub within: Option<&'static str>,
+    /// The key under which the text stands in the field; `None` where the field is the text.
+    pub key: Option<&'static str>,
+    /// The `type` that stands beside that key, where the dialect has one there.
+    pub kind: Option<&'static str>,
 }
 
 /// One part of a message.
@@ -136,6 +153,10 @@ pub struct Part {
     pub slot: Option<Slot>,
     /// How a new content is put into the slot; `None` where it is simply the text.
     pub wrapping: Option<Wrapping>,
+    /// Where the slot counts from; `None` where that is the message.
+    pub holder: Option<Holder>,
+    /// Who speaks, where a message is a unit of several; `None` where that is the message's role.
+    pub speaker: Option<Role>,
     /// Pictures it holds.
     pub images: u32,
     /// A result that reports a failure.
@@ -157,6 +178,8 @@ impl Part {
             pieces: 0..0,
             slot: None,
             wrapping: None,
+            holder: None,
+            speaker: None,
             images: 0,
             is_error: false,
             is_unchecked: false,
@@ -174,8 +197,12 @@ pub struct Message {
     pub parts: Range<u32>,
     /// A shell command that the user ran: it begins a turn, as a user message does.
     pub is_bash_execution: bool,
-    /// It carries foldline's provenance label.
+    /// It carries foldline's provenance label, or an origin that says the same.
     pub is_labelled_summary: bool,
+    /// Its own metadata say that it must stay verbatim.
+    pub is_pinned: bool,
+    /// Messages that it holds beyond the first, where it is a unit of several.
+    pub further: u32,
     /// Something in it can only be estimated (an unknown part, a picture).
     pub is_estimated: bool,
     /// Lone surrogates in it are read as U+FFFD.
@@ -353,6 +380,10 @@ impl Transcript {
                     hash = chained(hash, picture.detail as u64);
                 }
             }
+        }
+        if message.binding == Binding::Closed {
+            let flags = [message.is_pinned, message.is_labelled_summary];
+            hash = chained(hash, packed(flags) | u64::from(message.further) << 8);
         }
         hash
     }

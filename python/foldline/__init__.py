@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from foldline.batch_plans import BatchPlans, plan_batch
     from foldline.calibration import Calibration
     from foldline.compactor import CompactionResult, Compactor, NoProgress
+    from foldline.detection import DetectedFormat, detect_format
     from foldline.folding import FoldResult, acompact, compact
     from foldline.live import Transcript, TranscriptSnapshot
     from foldline.metadata import Metadata
@@ -65,6 +66,7 @@ __all__ = [
     "ContextState",
     "ContextUsage",
     "Counts",
+    "DetectedFormat",
     "FitTokens",
     "FoldResult",
     "Infeasible",
@@ -92,6 +94,7 @@ __all__ = [
     "analyze",
     "compact",
     "count_tokens",
+    "detect_format",
     "errors",
     "events",
     "models",
@@ -113,6 +116,7 @@ _LATER = {
     "calibration": ("Calibration",),
     "compactor": ("CompactionResult", "Compactor", "NoProgress"),
     "events": (),
+    "detection": ("DetectedFormat", "detect_format"),
     "folding": ("FoldResult", "acompact", "compact"),
     "live": ("Transcript", "TranscriptSnapshot"),
     "metadata": ("Metadata",),

@@ -191,8 +191,8 @@ def plan(
             behind it, so that less stays than the keep asks for; where that cannot be (``thinking_blocks_fold`` names
             the message), nothing is folded, or under `FitTokens` folded as with ``"keep"``.
         tools: Tool schemas that are sent beside the messages; they count as overhead.
-        format: ``"openai_chat"``, ``"openai_responses"``, ``"anthropic"``, ``"gemini"``, ``"pi"``, or ``"auto"`` to
-            judge by content.
+        format: ``"openai_chat"``, ``"openai_responses"``, ``"anthropic"``, ``"gemini"``, ``"pi"``, ``"ai_sdk"``,
+            ``"langchain"``, ``"gent"``, or ``"auto"`` to judge by content (see `detect_format`).
 
     Returns:
         A `Plan`, falsy where nothing is to be done, or `Infeasible`.

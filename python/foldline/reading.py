@@ -29,7 +29,7 @@ MAX_DOCUMENT_BYTES = 1 << 30
 _CHUNK_BYTES = 1 << 20
 
 #: The dialects that a conversation may name itself (under ``format``).
-FORMATS = ("openai_chat", "openai_responses", "anthropic", "gemini", "pi")
+FORMATS = ("openai_chat", "openai_responses", "anthropic", "gemini", "pi", "ai_sdk", "langchain", "gent")
 
 _LOG = logging.getLogger(__name__)
 # As libraries do: silent unless the application wants to hear. Here, where the only logger is, so that nobody else pays
@@ -303,7 +303,7 @@ class _File:
         name = str(given) if isinstance(given, (str, int)) else f"{self.stem}:{number}"
         stored = str(around.get("format", "auto"))
         try:
-            format_ = stored if stored in FORMATS else _core.detect_format(messages, key)
+            format_ = stored if stored in FORMATS else _core.detect_format(messages, key)[0]
         except FoldlineError as error:
             self.problem(error.code, line, offset, error.detail, error.index)
             return

@@ -109,7 +109,8 @@ class StoredTranscript:
 
     Attributes:
         id: The session's or conversation's own id, or one made from the name of the file and its place in it.
-        format: The dialect of the messages: ``openai_chat``, ``openai_responses``, ``anthropic``, ``gemini`` or ``pi``.
+        format: The dialect of the messages: ``openai_chat``, ``openai_responses``, ``anthropic``, ``gemini``, ``pi``,
+            ``ai_sdk``, ``langchain`` or ``gent``.
         messages: The messages in their provider's form.
         meta: What stood around them: ``path``, ``line``, and by format ``tools``, ``system`` (``instructions`` of
             Responses, ``systemInstruction`` of Gemini). Of sessions also ``session_format``, ``entries`` (the entries

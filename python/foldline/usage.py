@@ -141,7 +141,7 @@ class ContextUsage:
         kind = "exact"
         counted = 0
         if trailing or usage is None:
-            dialect = _core.detect_format(messages) if format == "auto" else format
+            dialect = _core.detect_format(messages)[0] if format == "auto" else format
             counts = as_counter("chars/4" if counter is None else counter).count_messages(trailing, format=dialect)
             counted = int(counts.per_message.sum()) + (counts.overhead if usage is None else 0)
             kind = counts.kind
@@ -162,10 +162,13 @@ def _response(messages: Sequence[Message], index: int | None) -> int:
     raise ConfigError("no message is the model's; say which one the usage is of", code="bad_index", path="usage_index")
 
 
+_OF_THE_MODEL = ("reasoning", "ai", "AIMessageChunk")
+
+
 def _is_of_the_model(message: Message) -> bool:
-    """Whether the model wrote a message. Items of Responses that are no messages have no role: their type says it."""
+    """Whether the model wrote a message. Items of Responses and messages of LangChain have no role: a type says it."""
     kind = message.get("type")
-    is_item = "role" not in message and isinstance(kind, str) and (kind.endswith("_call") or kind == "reasoning")
+    is_item = "role" not in message and isinstance(kind, str) and (kind.endswith("_call") or kind in _OF_THE_MODEL)
     return is_item or message.get("role") in ("assistant", "model")
 
 

@@ -133,6 +133,12 @@ impl<N: Node> Build<N> for Gathered<N::Text> {
         Ok(())
     }
 
+    fn begin_further(&mut self) {
+        if let Some(around) = self.around() {
+            around.further = around.further.saturating_add(1);
+        }
+    }
+
     fn begin_part(&mut self, kind: PartKind) -> Result<&mut Part> {
         self.part.kind = kind;
         self.has_named_part = false;

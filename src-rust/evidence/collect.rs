@@ -14,7 +14,7 @@ use super::outcome::{self, Verdict};
 use super::tasks::TaskList;
 use super::text::{cut_middle, neutralise, one_line, sentences};
 use super::{Action, CommandRun, Evidence, Note, Outcome};
-use crate::transcript::{Part, PartKind, PieceKind, Role, SUMMARY_NOTE, Transcript};
+use crate::transcript::{Part, PartKind, PieceKind, Role, SUMMARY_LABEL, SUMMARY_NOTE, Transcript};
 
 /// Longest original task, later request, last words and other note, in characters.
 const MAX_TASK_CHARS: usize = 6_000;
@@ -81,7 +81,11 @@ impl<'t> Collector<'t> {
         let message = &transcript.messages[i];
         if message.is_labelled_summary {
             let text = self.text_of(i);
-            return self.earlier_summary(i, &text);
+            if text.starts_with(SUMMARY_LABEL) {
+                return self.earlier_summary(i, &text);
+            }
+            // Known by its origin: somebody else's words.
+            return self.foreign_summary(i, &text);
         }
         for part in transcript.parts_of(i) {
             match part.kind {
@@ -90,28 +94,28 @@ impl<'t> Collector<'t> {
                 _ => {}
             }
         }
-        match message.role {
-            Role::User if message.is_bash_execution => self.bash_execution(i),
-            Role::User => {
-                let text = self.text_of(i);
-                self.user_words(i, &text);
+        if message.is_bash_execution {
+            return self.bash_execution(i);
+        }
+        // The parts of a unit of several messages know who speaks in each.
+        for said in transcript.parts_of(i).chunk_by(|a, b| a.speaker == b.speaker) {
+            let text = self.texts(said).collect::<Vec<_>>().join("\n\n");
+            match said.first().and_then(|part| part.speaker).unwrap_or(message.role) {
+                Role::User => self.user_words(i, &text),
+                Role::Assistant => self.assistant_words(i, &text),
+                _ => {}
             }
-            Role::Assistant => {
-                let text = self.text_of(i);
-                self.assistant_words(i, &text);
-            }
-            _ => {}
         }
     }
 
     /// The text parts of a message, a paragraph each.
     fn text_of(&self, i: usize) -> String {
-        self.texts(i).collect::<Vec<_>>().join("\n\n")
+        self.texts(self.transcript.parts_of(i)).collect::<Vec<_>>().join("\n\n")
     }
 
-    fn texts(&self, i: usize) -> impl Iterator<Item = &'t str> {
+    fn texts(&self, parts: &'t [Part]) -> impl Iterator<Item = &'t str> {
         let transcript = self.transcript;
-        let texts = transcript.parts_of(i).iter().filter(|part| part.kind == PartKind::Text);
+        let texts = parts.iter().filter(|part| part.kind == PartKind::Text);
         let pieces = texts.flat_map(|part| transcript.pieces_of(part));
         pieces.filter(|piece| piece.kind == PieceKind::Text).map(|piece| transcript.str(&piece.span))
     }
@@ -143,10 +147,7 @@ impl<'t> Collector<'t> {
     fn user_words(&mut self, i: usize, text: &str) {
         match envelope::unwrap(text) {
             Said::Nothing => {}
-            Said::ForeignSummary(summary) => {
-                let text = neutralise(&cut_middle(&summary, MAX_STATE_CHARS)).into_owned();
-                push(&mut self.found.context, Note { message: i, text });
-            }
+            Said::ForeignSummary(summary) => self.foreign_summary(i, &summary),
             Said::Words(words) => {
                 let most = if self.found.requests.is_empty() { MAX_TASK_CHARS } else { MAX_REQUEST_CHARS };
                 let request = neutralise(&cut_middle(&words, most)).into_owned();
@@ -158,6 +159,12 @@ impl<'t> Collector<'t> {
                 self.found.next_steps.clear();
             }
         }
+    }
+
+    /// A summary that foldline did not write.
+    fn foreign_summary(&mut self, i: usize, summary: &str) {
+        let text = neutralise(&cut_middle(summary, MAX_STATE_CHARS)).into_owned();
+        push(&mut self.found.context, Note { message: i, text });
     }
 
     fn assistant_words(&mut self, i: usize, text: &str) {
@@ -185,7 +192,7 @@ impl<'t> Collector<'t> {
     /// A command that the user ran: its text, then its output.
     fn bash_execution(&mut self, i: usize) {
         let (command, output) = {
-            let mut texts = self.texts(i);
+            let mut texts = self.texts(self.transcript.parts_of(i));
             (texts.next().unwrap_or(""), texts.next().unwrap_or(""))
         };
         let work = calls::shell_work(command);

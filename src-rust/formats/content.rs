@@ -1,5 +1,7 @@
 //! What the dialects share: roles, lists of content parts, unknown parts.
 
+use std::collections::HashSet;
+
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
 use crate::picture::{Detail, Picture, base64_size, data_url_size};
@@ -25,7 +27,7 @@ pub(super) enum RoleName {
 }
 
 impl RoleName {
-    fn of(text: &str) -> Self {
+    pub fn of(text: &str) -> Self {
         match text {
             "system" => RoleName::System,
             "developer" => RoleName::Developer,
@@ -62,6 +64,8 @@ pub(super) struct Envelope<N> {
     pub reasoning_content: Option<N>,
     pub refusal: Option<N>,
     pub tool_calls: Option<N>,
+    /// The `toolCalls` of AI-SDK messages.
+    pub tool_calls_camel: Option<N>,
     pub function_call: Option<N>,
     /// What stands under `type`: which item of Responses it is.
     pub item_type: Option<N>,
@@ -72,19 +76,31 @@ pub(super) struct Envelope<N> {
 impl<N: Node> Envelope<N> {
     pub fn of(message: &N) -> Self {
         // Frequent ones first, and the id with them: who has found all members need not look for more.
-        let [role, content, tool_calls, _, parts, item_type, name, function_call, refusal, reasoning_content] =
-            message.fields(&[
-                Key::ROLE,
-                Key::CONTENT,
-                Key::TOOL_CALLS,
-                Key::TOOL_CALL_ID,
-                Key::PARTS,
-                Key::TYPE,
-                Key::NAME,
-                Key::FUNCTION_CALL,
-                Key::REFUSAL,
-                Key::REASONING_CONTENT,
-            ]);
+        let [
+            role,
+            content,
+            tool_calls,
+            _,
+            parts,
+            item_type,
+            name,
+            function_call,
+            refusal,
+            reasoning_content,
+            tool_calls_camel,
+        ] = message.fields(&[
+            Key::ROLE,
+            Key::CONTENT,
+            Key::TOOL_CALLS,
+            Key::TOOL_CALL_ID,
+            Key::PARTS,
+            Key::TYPE,
+            Key::NAME,
+            Key::FUNCTION_CALL,
+            Key::REFUSAL,
+            Key::REASONING_CONTENT,
+            Key::TOOL_CALLS_CAMEL,
+        ]);
         let role = role.map(|role| role.with_text(|text, _| RoleName::of(text)));
         Envelope {
             role,
@@ -93,6 +109,7 @@ impl<N: Node> Envelope<N> {
             reasoning_content,
             refusal,
             tool_calls,
+            tool_calls_camel,
             function_call,
             item_type,
             parts,
@@ -190,7 +207,7 @@ pub(super) fn picture_part<N: Node>(part: &N, builder: &mut impl Build<N>) -> Re
 }
 
 /// What a node of any dialect says of its picture: `image_url` (text, or an object with `url` and `detail`),
-/// `source` or `inlineData` with base64 `data`.
+/// `source` or `inlineData` with base64 `data`; `image` and `base64` of libraries.
 pub(super) fn picture_of<N: Node>(part: &N, depth: u32) -> Picture {
     let mut picture = Picture::default();
     for (key, value) in part.members().unwrap_or_default() {
@@ -198,8 +215,9 @@ pub(super) fn picture_of<N: Node>(part: &N, depth: u32) -> Picture {
             "url" | "image_url" if value.kind() == Kind::String => {
                 picture.size = value.with_text(|url, _| data_url_size(url)).flatten();
             }
-            "data" if value.kind() == Kind::String => {
-                picture.size = value.with_text(|data, _| base64_size(data)).flatten();
+            "data" | "base64" | "image" if value.kind() == Kind::String => {
+                let size = |data: &str| data_url_size(data).or_else(|| base64_size(data));
+                picture.size = value.with_text(|data, _| size(data)).flatten();
             }
             "detail" if value.with_text(|detail, _| detail == "low") == Some(true) => {
                 picture.detail = Detail::Low;
@@ -241,6 +259,50 @@ fn result_block<N: Node>(block: &N, builder: &mut impl Build<N>) -> Result<()> {
         Some(text) if text.kind() == Kind::String => builder.push_text(PieceKind::Result, &text).map(|_| ()),
         _ => builder.push_json(PieceKind::Unknown, block),
     }
+}
+
+/// Adds a value that the model reads as text: a string as it is, anything else as compact JSON.
+pub(super) fn push_value<N: Node>(kind: PieceKind, value: &N, builder: &mut impl Build<N>) -> Result<()> {
+    match value.kind() {
+        Kind::String => builder.push_text(kind, value).map(|_| ()),
+        _ => builder.push_json(kind, value),
+    }
+}
+
+/// The calls of a message by their ids, where a dialect writes them in several places. Of those without an id none is told from
+/// another.
+#[derive(Default)]
+pub(super) struct KnownCalls(HashSet<Option<String>>);
+
+impl KnownCalls {
+    /// Notes the call whose id stands under `key` of its node.
+    pub fn note<N: Node>(&mut self, call: &N, key: Key) {
+        self.0.insert(id_of(call, key));
+    }
+
+    /// Whether that call was noted.
+    pub fn has<N: Node>(&self, call: &N, key: Key) -> bool {
+        !self.0.is_empty() && self.0.contains(&id_of(call, key))
+    }
+
+    /// Whether none was.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// An id as a transcript reads it: a number by its digits, an empty text is none.
+fn id_of<N: Node>(call: &N, key: Key) -> Option<String> {
+    let id = call.get_some(key)?;
+    let text = match id.kind() {
+        Kind::Number => {
+            let mut digits = String::new();
+            id.write_scalar(&mut digits);
+            Some(digits)
+        }
+        _ => id.with_text(|text, _| text.to_owned()),
+    };
+    text.filter(|text| !text.is_empty())
 }
 
 /// Adds the arguments of a call: JSON text as it is, a value as compact JSON.

@@ -5,21 +5,21 @@
 //! speaks for, or else OpenAI chat.
 
 use super::content::{Envelope, RoleName, some};
-use super::{Format, openai_responses};
+use super::{Format, ai_sdk, gent, langchain, openai_responses};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
 
 /// A set of dialects, a bit each, in the order of [`Format::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Candidates(u8);
+struct Candidates(u16);
 
 impl Candidates {
     const fn of(format: Format) -> Self {
-        Candidates(1 << format as u8)
+        Candidates(1 << format as u16)
     }
 
     const fn or(self, format: Format) -> Self {
-        Candidates(self.0 | 1 << format as u8)
+        Candidates(self.0 | 1 << format as u16)
     }
 
     fn has(self, format: Format) -> bool {
@@ -30,14 +30,18 @@ impl Candidates {
         Candidates(self.0 & other.0)
     }
 
+    /// Those dialects, in the order of [`Format::ALL`].
+    fn formats(self) -> impl Iterator<Item = Format> {
+        Format::ALL.iter().map(|(_, format)| *format).filter(move |format| self.has(*format))
+    }
+
     /// Their names, for errors.
     fn names(self) -> String {
-        let known = Format::ALL.iter().filter(|(_, format)| self.has(*format));
-        known.map(|(name, _)| *name).collect::<Vec<_>>().join(" or ")
+        self.formats().map(Format::name).collect::<Vec<_>>().join(" or ")
     }
 }
 
-const ANY: Candidates = Candidates(u8::MAX);
+const ANY: Candidates = Candidates(u16::MAX);
 const NONE: Candidates = Candidates(0);
 const CHAT: Candidates = Candidates::of(Format::OpenAiChat);
 const RESPONSES: Candidates = Candidates::of(Format::OpenAiResponses);
@@ -45,25 +49,118 @@ const OPENAI: Candidates = CHAT.or(Format::OpenAiResponses);
 const ANTHROPIC: Candidates = Candidates::of(Format::Anthropic);
 const GEMINI: Candidates = Candidates::of(Format::Gemini);
 const PI: Candidates = Candidates::of(Format::Pi);
+const AI_SDK: Candidates = Candidates::of(Format::AiSdk);
+const LANGCHAIN: Candidates = Candidates::of(Format::LangChain);
+const GENT: Candidates = Candidates::of(Format::Gent);
+/// What a message can be in that says nothing but who speaks.
+const PLAIN: Candidates = Candidates(OPENAI.0 | ANTHROPIC.0 | GEMINI.0 | PI.0 | AI_SDK.0);
+
+/// What told the dialect of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Nothing did: the messages are such as most dialects have, and are read as OpenAI chat.
+    Plain,
+    /// Where the list stands: under the `input` or `contents` of a request.
+    Place,
+    /// A role that other dialects do not have.
+    Role,
+    /// Calls beside the content.
+    ToolCalls,
+    /// The type of a part of content.
+    ContentPart,
+    /// The type of an item of Responses.
+    ItemType,
+    /// Parts instead of content.
+    Parts,
+    /// A type instead of a role.
+    MessageType,
+    /// Whole messages inside.
+    Iteration,
+}
+
+impl Reason {
+    /// Every reason with its stable code.
+    pub const ALL: &'static [(&'static str, Reason)] = &[
+        ("plain", Reason::Plain),
+        ("place", Reason::Place),
+        ("role", Reason::Role),
+        ("tool_calls", Reason::ToolCalls),
+        ("content_part", Reason::ContentPart),
+        ("item_type", Reason::ItemType),
+        ("parts", Reason::Parts),
+        ("message_type", Reason::MessageType),
+        ("iteration", Reason::Iteration),
+    ];
+
+    /// The stable code.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, reason)| *reason == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// The dialect of a list, and why it is taken for that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Detected {
+    /// The dialect.
+    pub format: Format,
+    /// What told it.
+    pub reason: Reason,
+    /// The message that told it; `None` where none did.
+    pub index: Option<usize>,
+    /// Every dialect that all the messages can be in.
+    pub candidates: Vec<Format>,
+}
+
+/// What one message says.
+#[derive(Clone, Copy)]
+struct Said {
+    left: Candidates,
+    reason: Reason,
+}
+
+impl Said {
+    const fn only(left: Candidates, reason: Reason) -> Self {
+        Said { left, reason }
+    }
+
+    /// Leaves those that are also in `others`.
+    ///
+    /// # Errors
+    /// `ambiguous_format` where there are none.
+    fn narrow(&mut self, others: Candidates, reason: Reason) -> Result<()> {
+        let left = self.left.and(others);
+        if left == NONE {
+            let (before, others) = (self.left.names(), others.names());
+            let detail = format!("the message looks like {before} and like {others}: name its format");
+            return Err(Error::message("ambiguous_format", "", detail));
+        }
+        if left != self.left {
+            *self = Said { left, reason };
+        }
+        Ok(())
+    }
+}
 
 /// Hears messages one by one, and says which dialect they are in.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Judge {
-    spoken_for: Format,
+    /// The dialect that the place of the list speaks for.
+    place: Option<Format>,
     left: Candidates,
-    /// The last message that left fewer candidates than those before it.
-    telling: Option<usize>,
+    /// The last message that left fewer candidates than those before it, and by what.
+    telling: Option<(usize, Reason)>,
 }
 
 impl Judge {
     /// Has heard nothing; `key` is the name under which the list stands in a request.
     pub fn new(key: Option<&str>) -> Self {
-        let spoken_for = match key {
-            Some("input") => Format::OpenAiResponses,
-            Some("contents") => Format::Gemini,
-            _ => Format::OpenAiChat,
+        let place = match key {
+            Some("input") => Some(Format::OpenAiResponses),
+            Some("contents") => Some(Format::Gemini),
+            _ => None,
         };
-        Judge { spoken_for, left: ANY, telling: None }
+        Judge { place, left: ANY, telling: None }
     }
 
     /// Hears message `i`.
@@ -71,25 +168,40 @@ impl Judge {
     /// # Errors
     /// Those of [`detect`], with the index. What was heard before still stands.
     pub fn hear<N: Node>(&mut self, i: usize, message: &N, envelope: &Envelope<N>) -> Result<()> {
-        let said = candidates(message, envelope).map_err(|error| error.at(i))?;
-        let left = self.left.and(said);
+        let said = said_by(message, envelope).map_err(|error| error.at(i))?;
+        let left = self.left.and(said.left);
         if left == NONE {
-            let (first, before, said) = (self.telling.unwrap_or(0), self.left.names(), said.names());
+            let first = self.telling.map_or(0, |(first, _)| first);
+            let (before, said) = (self.left.names(), said.left.names());
             let detail = format!("message {first} looks like {before}, message {i} like {said}");
             return Err(Error::message("ambiguous_format", "", detail).at(i));
         }
         if left != self.left {
-            (self.left, self.telling) = (left, Some(i));
+            self.left = left;
+            if said.reason != Reason::Plain {
+                self.telling = Some((i, said.reason));
+            }
         }
         Ok(())
     }
 
     /// The dialect of all that was heard.
     pub fn format(&self) -> Format {
-        let preferred = [self.spoken_for, Format::OpenAiChat];
-        let others = Format::ALL.iter().map(|(_, format)| *format);
-        let mut all = preferred.into_iter().chain(others);
-        all.find(|format| self.left.has(*format)).unwrap_or(self.spoken_for)
+        let preferred = [self.place.unwrap_or(Format::OpenAiChat), Format::OpenAiChat];
+        let mut all = preferred.into_iter().chain(self.left.formats());
+        all.find(|format| self.left.has(*format)).unwrap_or(preferred[0])
+    }
+
+    /// The same with what told it.
+    fn detected(&self) -> Detected {
+        let format = self.format();
+        let candidates: Vec<Format> = self.left.formats().collect();
+        let (reason, index) = match self.telling {
+            _ if candidates.len() > 1 && self.place == Some(format) => (Reason::Place, None),
+            Some((index, reason)) => (reason, Some(index)),
+            None => (Reason::Plain, None),
+        };
+        Detected { format, reason, index, candidates }
     }
 }
 
@@ -98,7 +210,7 @@ impl Judge {
 /// # Errors
 /// `ambiguous_format` where no dialect has all the messages, with the names of those that each side speaks for;
 /// `unsupported_format` for those not read.
-pub fn detect<N: Node>(messages: &N) -> Result<Format> {
+pub fn detect<N: Node>(messages: &N) -> Result<Detected> {
     detect_at(messages, None)
 }
 
@@ -107,65 +219,90 @@ pub fn detect<N: Node>(messages: &N) -> Result<Format> {
 ///
 /// # Errors
 /// Those of [`detect`].
-pub fn detect_at<N: Node>(messages: &N, key: Option<&str>) -> Result<Format> {
+pub fn detect_at<N: Node>(messages: &N, key: Option<&str>) -> Result<Detected> {
     let mut judge = Judge::new(key);
     messages.each_item(|i, message| match message.kind() {
         Kind::Object => judge.hear(i, message, &Envelope::of(message)),
         _ => Ok(()),
     })?;
-    Ok(judge.format())
+    Ok(judge.detected())
 }
 
 /// The dialects that an object can be a message of.
-fn candidates<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Candidates> {
+fn said_by<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Said> {
     if let (Some(parts), None) = (&envelope.parts, &envelope.content) {
         return by_parts(envelope, parts);
     }
-    let mut said = match envelope.role {
-        Some(Some(RoleName::Tool | RoleName::Function)) => CHAT,
-        Some(Some(RoleName::Developer)) => OPENAI,
-        Some(Some(RoleName::ToolResult | RoleName::BashExecution)) => PI,
-        _ => ANY,
-    };
+    let is_type = |kind: &N| kind.with_text(|kind, _| langchain::is_type(kind)) == Some(true);
+    if envelope.item_type.as_ref().is_some_and(is_type) && langchain::is_message(message) {
+        return Ok(Said::only(LANGCHAIN, Reason::MessageType));
+    }
+    if envelope.role.is_none() && envelope.item_type.is_none() && gent::is_unit(message) {
+        return by_unit(message);
+    }
+    let mut said = Said::only(PLAIN, Reason::Plain);
+    match envelope.role {
+        Some(Some(RoleName::Tool)) if !has_parts_of_results(message, envelope) => {
+            said.narrow(CHAT, Reason::Role)?;
+        }
+        Some(Some(RoleName::Tool)) => said.narrow(CHAT.or(Format::AiSdk), Reason::Role)?,
+        Some(Some(RoleName::Function)) => said.narrow(CHAT, Reason::Role)?,
+        Some(Some(RoleName::Developer)) => said.narrow(OPENAI, Reason::Role)?,
+        Some(Some(RoleName::ToolResult | RoleName::BashExecution)) => said.narrow(PI, Reason::Role)?,
+        _ => {}
+    }
     if envelope.item_type.is_some() && openai_responses::is_item(message) {
-        said = said.and(RESPONSES);
+        said.narrow(RESPONSES, Reason::ItemType)?;
     }
     if envelope.tool_calls.as_ref().is_some_and(|calls| calls.len() > 0)
         || some(&envelope.function_call).is_some()
     {
-        said = said.and(CHAT);
+        said.narrow(CHAT, Reason::ToolCalls)?;
+    }
+    if envelope.tool_calls_camel.as_ref().is_some_and(|calls| calls.len() > 0) {
+        said.narrow(AI_SDK, Reason::ToolCalls)?;
     }
     if let Some(content) = &envelope.content {
         let is_message = |kind: &N| kind.with_text(|kind, _| kind == "message") == Some(true);
         if content.kind() == Kind::String && envelope.item_type.as_ref().is_some_and(is_message) {
-            said = said.and(RESPONSES);
+            said.narrow(RESPONSES, Reason::ItemType)?;
         }
-        content.each_item(|_, part| {
-            said = said.and(by_part(message, envelope, part));
-            Ok(())
-        })?;
-    }
-    if said == NONE {
-        let detail = "the message has marks of several dialects: name its format";
-        return Err(Error::message("ambiguous_format", "", detail));
+        content.each_item(|_, part| said.narrow(by_part(message, envelope, part), Reason::ContentPart))?;
     }
     Ok(said)
 }
 
+/// Whether a message of a tool may be one of the AI SDK: its content is a list, and the ids stand in there.
+fn has_parts_of_results<N: Node>(message: &N, envelope: &Envelope<N>) -> bool {
+    let is_list = envelope.content.as_ref().is_some_and(|content| content.kind() == Kind::Array);
+    is_list && message.get(Key::TOOL_CALL_ID).is_none()
+}
+
+/// An object that holds messages is an iteration of gent where something says so; a stored conversation looks alike.
+fn by_unit<N: Node>(unit: &N) -> Result<Said> {
+    if gent::is_told(unit) {
+        return Ok(Said::only(GENT, Reason::Iteration));
+    }
+    let detail = "looks like a conversation by itself and like gent: give its messages, or name its format";
+    Err(Error::message("ambiguous_format", "messages", detail))
+}
+
 /// A message with `parts` is Gemini's, unless it is of a library that calls them so: these have a `type`.
-fn by_parts<N: Node>(envelope: &Envelope<N>, parts: &N) -> Result<Candidates> {
+fn by_parts<N: Node>(envelope: &Envelope<N>, parts: &N) -> Result<Said> {
     let is_assistant = envelope.role == Some(Some(RoleName::Assistant));
     if is_assistant || parts.find_item(|part| part.get(Key::TYPE)).is_some() {
         let detail = "has parts, but is no content of Gemini";
         return Err(Error::message("unsupported_format", "parts", detail));
     }
-    Ok(GEMINI)
+    Ok(Said::only(GEMINI, Reason::Parts))
 }
 
 /// The dialects that a message with this part in its content can be in.
 fn by_part<N: Node>(message: &N, envelope: &Envelope<N>, part: &N) -> Candidates {
     let by_type = part.get(Key::TYPE).and_then(|kind| {
         kind.with_text(|kind, _| match kind {
+            "text" => ANY,
+            _ if ai_sdk::is_own_part(part, kind) => AI_SDK,
             "image_url" | "input_audio" | "file" => CHAT,
             "refusal" => OPENAI,
             "input_image" | "input_file" => RESPONSES,
@@ -193,7 +330,7 @@ mod tests {
 
     fn found(json: &str, key: Option<&str>) -> std::result::Result<&'static str, String> {
         let format = with_document(json.as_bytes(), |node| detect_at(&node, key)).unwrap();
-        format.map(Format::name).map_err(|error| format!("{}: {}", error.code, error.detail))
+        format.map(|found| found.format.name()).map_err(|error| format!("{}: {}", error.code, error.detail))
     }
 
     #[test]

@@ -165,7 +165,11 @@ fn read_response<N: Node>(
     let is_error = members.len() == 1 && members[0].0 == "error";
     let part = builder.begin_part(PartKind::ToolResult)?;
     part.slot = Some(Slot { item: Some(("parts", at)), field: "response" });
-    part.wrapping = Some(Wrapping { within, key: if is_error { "error" } else { "output" } });
+    part.wrapping = Some(Wrapping {
+        within: Some(within),
+        key: Some(if is_error { "error" } else { "output" }),
+        kind: None,
+    });
     part.is_error = is_error;
     builder.set_key(response, Key::ID)?;
     builder.set_name(response, Key::NAME, None)?;

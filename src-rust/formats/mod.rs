@@ -1,6 +1,7 @@
 //! Message dialects. Each has one file that turns any [`Node`] into parts of a [`Transcript`]; after that the
 //! dialect is forgotten.
 
+mod ai_sdk;
 mod anthropic;
 mod content;
 mod detect;
@@ -14,14 +15,16 @@ pub mod claude_code;
 pub mod codex;
 pub mod dialogue;
 pub mod gemini_cli;
+pub mod gent;
 pub mod jsonl;
+pub mod langchain;
 pub mod pi_session;
 pub mod session;
 pub mod sniff;
 pub mod swe_agent;
 
 pub use anthropic::is_thinking_block;
-pub use detect::{detect, detect_at};
+pub use detect::{Detected, Reason, detect, detect_at};
 pub use listening::{Heard, Listener};
 
 use self::content::{Envelope, text_part};
@@ -43,6 +46,12 @@ pub enum Format {
     Gemini,
     /// Messages of pi sessions: `toolCall` parts and `toolResult` messages.
     Pi,
+    /// Messages of the AI SDK: `tool-call` and `tool-result` parts.
+    AiSdk,
+    /// Messages of LangChain as dicts: `{"type": "human", "data": {…}}`, or flat.
+    LangChain,
+    /// Iterations of gent: `{"messages": […], "origin", "metadata"}`.
+    Gent,
 }
 
 impl Format {
@@ -53,6 +62,9 @@ impl Format {
         ("anthropic", Format::Anthropic),
         ("gemini", Format::Gemini),
         ("pi", Format::Pi),
+        ("ai_sdk", Format::AiSdk),
+        ("langchain", Format::LangChain),
+        ("gent", Format::Gent),
     ];
 
     /// The public name.
@@ -72,7 +84,7 @@ impl Format {
         })
     }
 
-    /// The dialect with that framing.
+    /// A dialect with that framing; of those that no provider takes, pi's.
     #[must_use]
     pub fn of(framing: Framing) -> Self {
         match framing {
@@ -92,7 +104,8 @@ impl Format {
             Format::OpenAiResponses => Framing::OpenAiResponses,
             Format::Anthropic => Framing::Anthropic,
             Format::Gemini => Framing::Gemini,
-            Format::Pi => Framing::Unframed,
+            // Of libraries and sessions: what is sent is written in a provider's dialect.
+            Format::Pi | Format::AiSdk | Format::LangChain | Format::Gent => Framing::Unframed,
         }
     }
 }
@@ -128,7 +141,7 @@ pub fn read_as<N: Node, B: Build<N>>(
             Tried::Failed => guess = None,
         }
     }
-    let format = format.map_or_else(|| detect_at(messages, key), Ok)?;
+    let format = format.map_or_else(|| detect_at(messages, key).map(|found| found.format), Ok)?;
     let mut builder = make(format.framing());
     read_into(messages, format, &mut builder)?;
     Ok((format, builder))
@@ -219,6 +232,9 @@ fn read_enveloped<N: Node>(
         Format::Anthropic => anthropic::read(envelope, builder)?,
         Format::Gemini => gemini::read(message, envelope, builder)?,
         Format::Pi => pi::read(message, envelope, builder)?,
+        Format::AiSdk => ai_sdk::read(envelope, builder)?,
+        Format::LangChain => langchain::read(message, envelope, builder)?,
+        Format::Gent => gent::read(message, builder)?,
     }
     builder.end_message()
 }

@@ -88,7 +88,8 @@ fn read_function<N: Node>(function: &N, builder: &mut impl Build<N>) -> Result<(
     call_arguments(function.get_some(Key::ARGUMENTS), builder).map_err(|error| error.under("arguments"))
 }
 
-/// A message of role `tool` (or the older `function`, which has a name instead of an id) is one result.
+/// A message of role `tool` (or the older `function`, which has a name instead of an id) is one result. Some agents
+/// answer several calls with it, under a list of their ids: those behind the first are answered without content.
 fn read_result<N: Node>(
     message: &N,
     envelope: &Envelope<N>,
@@ -98,7 +99,22 @@ fn read_result<N: Node>(
     let part = builder.begin_part(PartKind::ToolResult)?;
     part.slot = Some(Slot { item: None, field: "content" });
     part.is_unchecked = is_legacy;
-    builder.set_key(message, Key::TOOL_CALL_ID)?;
+    let id = message.get_some(Key::TOOL_CALL_ID).or_else(|| message.get_some(Key::TOOL_CALL_IDS));
+    let first = match &id {
+        Some(ids) if ids.kind() == Kind::Array => ids.item(0),
+        _ => id.clone(),
+    };
+    first.map_or(Ok(()), |id| builder.set_id(&id))?;
     builder.set_name(message, Key::NAME, None)?;
-    result_content(envelope.content.as_ref(), builder)
+    result_content(envelope.content.as_ref(), builder)?;
+    match id.filter(|ids| ids.len() > 1) {
+        Some(ids) => ids.each_item(|i, id| {
+            if i > 0 {
+                builder.begin_part(PartKind::ToolResult)?.is_unchecked = is_legacy;
+                builder.set_id(id)?;
+            }
+            Ok(())
+        }),
+        None => Ok(()),
+    }
 }

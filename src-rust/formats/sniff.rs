@@ -2,7 +2,7 @@
 //! by the name of the file.
 
 use super::session::array_of;
-use super::{codex, dialogue, gemini_cli, openai_responses, pi_session, swe_agent};
+use super::{codex, dialogue, gemini_cli, gent, langchain, openai_responses, pi_session, swe_agent};
 use crate::node::{Key, Kind, Node};
 
 /// What a value of a file holds.
@@ -80,7 +80,7 @@ pub fn classify<N: Node>(value: &N) -> Record {
 
 fn classify_object<N: Node>(value: &N) -> Record {
     // Messages speak for themselves, whatever else stands around them.
-    if value.get(Key::ROLE).is_some() || openai_responses::is_item(value) {
+    if value.get(Key::ROLE).is_some() || is_of_library(value) || openai_responses::is_item(value) {
         return Record::Message;
     }
     if let Some(session) = session_document(value) {
@@ -140,7 +140,21 @@ fn is_claude_code<N: Node>(value: &N) -> bool {
 
 /// Whether a value can be a message of a conversation: a role, or a shape that only messages have.
 fn is_message<N: Node>(value: &N) -> bool {
-    value.get(Key::ROLE).is_some() || value.get(Key::PARTS).is_some() || openai_responses::is_item(value)
+    value.get(Key::ROLE).is_some()
+        || value.get(Key::PARTS).is_some()
+        || openai_responses::is_item(value)
+        || is_of_library(value)
+        || gent::is_unit(value)
+}
+
+/// Whether a value can only be a message of LangChain, or an iteration under the names that Go gives it.
+fn is_of_library<N: Node>(value: &N) -> bool {
+    let is_type = |kind: N| kind.with_text(|kind, _| langchain::is_type(kind)) == Some(true);
+    let is_langchain = value.get(Key::TYPE).is_some_and(is_type)
+        // A session entry of Claude Code may be of the type `system` too.
+        && value.get(Key::UUID).is_none()
+        && langchain::is_message(value);
+    is_langchain || (value.get(Key::MESSAGES_GO).is_some() && gent::is_unit(value))
 }
 
 /// Whether a model is named beside the messages.
@@ -219,6 +233,12 @@ mod tests {
             (r#"{"type":"function_call_output","call_id":"a","output":"b"}"#, Record::Message),
             (r#"{"type":"compaction","encrypted_content":"x"}"#, Record::Message),
             (r#"{"type":"compaction","summary":"x"}"#, Record::Pi),
+            (r#"{"type":"human","data":{"content":"x"}}"#, Record::Message),
+            (r#"{"type":"system","content":"x"}"#, Record::Message),
+            (r#"{"type":"system","content":"x","uuid":"u"}"#, Record::ClaudeCode),
+            (r#"{"Messages":[],"Origin":""}"#, Record::Message),
+            (r#"{"messages":[{"messages":[],"origin":""}]}"#, Record::Conversation(&[Key::MESSAGES])),
+            (r#"[{"messages":[{"role":"user"}],"origin":""}]"#, Record::ConversationList),
             ("3", Record::Unknown),
             (r#"{"a":1}"#, Record::Unknown),
         ];

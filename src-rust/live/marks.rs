@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{Error, Result};
-use crate::rules::{PIN_IMPORTANCE, Pins, check_importance, check_index};
+use crate::rules::{Pins, check_importance, check_index};
+use crate::transcript::PIN_IMPORTANCE;
 
 /// Where a message comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

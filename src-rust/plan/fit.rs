@@ -79,7 +79,7 @@ pub(super) fn last_resort(
     let total = if cut == 0 { costs.as_is } else { costs.at(cut) };
     let newest = structure.group_of.last().copied();
     let (mut clearable, mut shortenable) = (Vec::new(), Vec::new());
-    for message in (cut..structure.len()).filter(|&i| structure.counts(i) && structure.is_result[i]) {
+    for message in (cut..structure.len()).filter(|&i| structure.counts(i)) {
         if let Some(shrunk) = shrinker.cleared(message, costs.tokens[message], go_on)? {
             let is_newest = Some(structure.group_of[message]) == newest;
             if is_newest { &mut shortenable } else { &mut clearable }.push(shrunk);

@@ -10,10 +10,11 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyList};
 
+use super::applying::build;
 use super::counting::{TokenCounter, dialect, limit_of, read_all_tools};
 use super::gate::{exception, guard, load_numpy, run};
 use super::node::{PyNode, Text};
-use super::planning::{Plan, answer, build, keep, summary_text, thinking_rule};
+use super::planning::{Plan, answer, keep, summary_text, thinking_rule};
 use crate::apply::{Step, changes, check_fingerprint, steps};
 use crate::count::counter::Counter;
 use crate::error::{Error, Result};

@@ -4,6 +4,7 @@
 //! Python objects, and there is one file an operation.
 
 mod answering;
+mod applying;
 mod arrow;
 mod counting;
 mod drafting;

@@ -1,24 +1,20 @@
 //! `plan` and `Plan`: messages in, a decision out, and the decision applied.
 
-use std::collections::HashMap;
-
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyType};
 
+use super::applying::build;
 use super::counting::{Read, TokenCounter, read};
-use super::drafting::item;
 use super::gate::{exception, guard, run};
-use super::node::{PyNode, Text};
+use super::node::Text;
 use super::plan_values::{Alternative, CacheEffect, Chunk};
-use crate::apply::{Change, Step, changes, check, steps, text_hash};
+use crate::apply::{changes, check, steps, text_hash};
 use crate::count::counter::count_transcript;
 use crate::error::{Error, Result};
-use crate::formats::{Format, is_thinking_block};
-use crate::node::{Kind, Node};
-use crate::plan::{self as core, Keep, Outcome, PLACEHOLDER, Request, THINKING_BOUND, ThinkingRule, Unit};
-use crate::rules::roles::Side;
+
+use crate::plan::{self as core, Keep, Outcome, Request, THINKING_BOUND, ThinkingRule, Unit};
 use crate::rules::{Pins, analyze};
-use crate::transcript::{Wrapping, labelled_summary};
+use crate::transcript::labelled_summary;
 
 /// What happens to each message, and why.
 #[pyclass(frozen, eq, skip_from_py_object, module = "foldline")]
@@ -480,135 +476,9 @@ pub(super) fn summary_text(
     }
 }
 
-/// Puts the new list together from the caller's own objects.
-pub(super) fn build<'py>(
-    py: Python<'py>,
-    plan: &core::Plan,
-    messages: &Bound<'py, PyAny>,
-    steps: &[Step],
-    changes: &[Change],
-    summary: &str,
-) -> PyResult<Bound<'py, PyList>> {
-    if PyNode(messages.clone()).kind() != Kind::Array {
-        let error = Error::message("not_a_list", "", "a plan is applied to a list or tuple of dicts");
-        return Err(exception(py, error));
-    }
-    let mut by_message: HashMap<usize, Vec<&Change>> = HashMap::new();
-    for change in changes {
-        by_message.entry(change.message).or_default().push(change);
-    }
-    let folded = PyList::empty(py);
-    for step in steps {
-        match *step {
-            Step::Keep(i) => folded.append(item(messages, i)?)?,
-            Step::Edit(i) => {
-                let changes = by_message.get(&i).map_or(&[][..], Vec::as_slice);
-                let is_stripped = plan.stripped.binary_search(&i).is_ok();
-                folded.append(edited(&item(messages, i)?, changes, is_stripped)?)?;
-            }
-            Step::Summary => folded.append(text_message(py, &plan.format, Side::User, summary)?)?,
-            Step::Filler(side) => folded.append(text_message(py, &plan.format, side, side.filler())?)?,
-        }
-    }
-    Ok(folded)
-}
-
-/// A text as a message of one side, in the shape of its dialect.
-fn text_message<'py>(py: Python<'py>, format: &str, side: Side, text: &str) -> PyResult<Bound<'py, PyDict>> {
-    let message = PyDict::new(py);
-    let role = match side {
-        Side::User => "user",
-        Side::Model => "assistant",
-    };
-    match Format::from_name(format) {
-        // With its type, so that a list of nothing but text is still known for what it is.
-        Ok(Format::OpenAiResponses) => {
-            message.set_item("type", "message")?;
-            message.set_item("role", role)?;
-            let part = PyDict::new(py);
-            part.set_item("type", if side == Side::User { "input_text" } else { "output_text" })?;
-            part.set_item("text", text)?;
-            message.set_item("content", PyList::new(py, [part])?)?;
-        }
-        Ok(Format::Gemini) => {
-            message.set_item("role", if side == Side::User { "user" } else { "model" })?;
-            let part = PyDict::new(py);
-            part.set_item("text", text)?;
-            message.set_item("parts", PyList::new(py, [part])?)?;
-        }
-        _ => {
-            message.set_item("role", role)?;
-            message.set_item("content", text)?;
-        }
-    }
-    Ok(message)
-}
-
 /// What Python's `str.strip` takes for blank.
 fn is_blank(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
-}
-
-/// A copy of a message along the paths that change; everything else is the caller's own object.
-fn edited<'py>(
-    message: &Bound<'py, PyAny>,
-    changes: &[&Change],
-    is_stripped: bool,
-) -> PyResult<Bound<'py, PyAny>> {
-    let copy = message.cast::<PyDict>()?.copy()?;
-    // Each list of parts is copied once, whatever the number of changes in it.
-    let mut lists: HashMap<&'static str, Bound<'py, PyList>> = HashMap::new();
-    for change in changes {
-        let Some((field, at)) = change.slot.item else {
-            copy.set_item(change.slot.field, &change.content)?;
-            continue;
-        };
-        let list = match lists.get(field) {
-            Some(list) => list.clone(),
-            None => {
-                let Some(items) = copy.get_item(field)? else { continue };
-                let count = PyNode(items.clone()).len();
-                let items = (0..count).map(|i| item(&items, i)).collect::<PyResult<Vec<_>>>()?;
-                let list = PyList::new(copy.py(), items)?;
-                copy.set_item(field, &list)?;
-                lists.insert(field, list.clone());
-                list
-            }
-        };
-        let part = list.get_item(at as usize)?.cast::<PyDict>()?.copy()?;
-        match change.wrapping {
-            None => part.set_item(change.slot.field, &change.content)?,
-            Some(wrapping) => set_wrapped(&part, wrapping, change)?,
-        }
-        list.set_item(at as usize, part)?;
-    }
-    if is_stripped {
-        strip_thinking(&copy)?;
-    }
-    Ok(copy.into_any())
-}
-
-/// Leaves the blocks of thinking out of a copied message; where there is nothing else, a text stands for them.
-fn strip_thinking(message: &Bound<'_, PyDict>) -> PyResult<()> {
-    let Some(blocks) = message.get_item("content")? else { return Ok(()) };
-    if PyNode(blocks.clone()).kind() != Kind::Array {
-        return Ok(());
-    }
-    let count = PyNode(blocks.clone()).len();
-    let kept = PyList::empty(message.py());
-    for i in 0..count {
-        let block = item(&blocks, i)?;
-        if !is_thinking_block(&PyNode(block.clone())) {
-            kept.append(block)?;
-        }
-    }
-    if kept.is_empty() && count > 0 {
-        let block = PyDict::new(message.py());
-        block.set_item("type", "text")?;
-        block.set_item("text", PLACEHOLDER)?;
-        kept.append(block)?;
-    }
-    message.set_item("content", kept)
 }
 
 /// A whole number from 0, as Python has it; nothing for what is none.
@@ -622,14 +492,4 @@ fn price(value: &Bound<'_, PyAny>, path: &str) -> Result<f64> {
     found
         .filter(|price| price.is_finite() && *price >= 0.0)
         .ok_or_else(|| Error::config("bad_price", path, "must be a number from 0"))
-}
-
-/// Puts a new content, as an object of one text, into an object inside a part.
-fn set_wrapped(part: &Bound<'_, PyDict>, wrapping: Wrapping, change: &Change) -> PyResult<()> {
-    let Some(holder) = part.get_item(wrapping.within)? else { return Ok(()) };
-    let holder = holder.cast::<PyDict>()?.copy()?;
-    let content = PyDict::new(part.py());
-    content.set_item(wrapping.key, &change.content)?;
-    holder.set_item(change.slot.field, content)?;
-    part.set_item(wrapping.within, holder)
 }

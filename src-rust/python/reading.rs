@@ -5,12 +5,13 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 
 use super::gate::{exception, guard};
 use super::node::PyNode;
-use crate::error::Error;
-use crate::formats::jsonl::{Found, MAX_LINE_BYTES, Scanner, document_ranges as ranges_of};
+use crate::error::{Error, Result};
+use crate::formats::jsonl::{Found as FoundValues, MAX_LINE_BYTES, Scanner, document_ranges as ranges_of};
 use crate::formats::session::{Made, Message, Session, Thread};
 use crate::formats::sniff::{Record, classify as classify_record};
-use crate::formats::{claude_code, codex, detect_at, dialogue, gemini_cli, pi_session, swe_agent};
-use crate::node::Key;
+use crate::formats::{Detected, claude_code, codex, detect_at, dialogue, gemini_cli, pi_session, swe_agent};
+use crate::json::with_document;
+use crate::node::{Key, Kind, Node};
 
 /// Values of a stream with their line and offset, and problems with theirs.
 type Scanned<'py> = (Vec<(u64, u64, Bound<'py, PyBytes>)>, Vec<(u64, u64, &'static str)>);
@@ -31,20 +32,20 @@ impl LineScanner {
 
     /// Reads the next bytes.
     fn feed<'py>(&mut self, py: Python<'py>, chunk: &[u8]) -> Scanned<'py> {
-        let mut found = Found::default();
+        let mut found = FoundValues::default();
         py.detach(|| self.scanner.feed(chunk, &mut found));
         scanned(py, found)
     }
 
     /// Reads what is left at the end.
     fn finish<'py>(&mut self, py: Python<'py>) -> Scanned<'py> {
-        let mut found = Found::default();
+        let mut found = FoundValues::default();
         py.detach(|| self.scanner.finish(&mut found));
         scanned(py, found)
     }
 }
 
-fn scanned(py: Python<'_>, found: Found) -> Scanned<'_> {
+fn scanned(py: Python<'_>, found: FoundValues) -> Scanned<'_> {
     let values = found.values.iter().map(|v| (v.line, v.offset, PyBytes::new(py, &v.bytes))).collect();
     let problems = found.problems.iter().map(|p| (p.line, p.offset, p.code)).collect();
     (values, problems)
@@ -93,17 +94,32 @@ fn names(path: &[Key]) -> Vec<&'static str> {
     path.iter().map(|key| key.as_str()).collect()
 }
 
-/// The dialect of a list of messages; `key` is the name under which it stood in a request.
+/// A dialect, the reason for it, the message that told it, and all dialects that the messages can be in.
+type Found = (&'static str, &'static str, Option<usize>, Vec<&'static str>);
+
+/// The dialect of a list of messages, or of the bytes of a JSON array; `key` is the name under which it stood in a
+/// request.
 #[pyfunction]
 #[pyo3(signature = (messages, key = None))]
 pub(super) fn detect_format(
     py: Python<'_>,
     messages: Bound<'_, PyAny>,
     key: Option<&str>,
-) -> PyResult<&'static str> {
+) -> PyResult<Found> {
+    fn find<N: Node>(messages: &N, key: Option<&str>) -> Result<Detected> {
+        match messages.kind() {
+            Kind::Array => detect_at(messages, key),
+            _ => Err(Error::message("not_a_list", "", "messages must be a list of objects")),
+        }
+    }
     guard(py, || {
-        let found = detect_at(&PyNode(messages), key);
-        found.map(|format| format.name()).map_err(|error| exception(py, error))
+        let found = match messages.cast::<PyBytes>() {
+            Ok(json) => with_document(json.as_bytes(), |node| find(&node, key)).and_then(|found| found),
+            Err(_) => find(&PyNode(messages), key),
+        };
+        let found = found.map_err(|error| exception(py, error))?;
+        let candidates = found.candidates.iter().map(|format| format.name()).collect();
+        Ok((found.format.name(), found.reason.name(), found.index, candidates))
     })
 }
 

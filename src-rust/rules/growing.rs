@@ -24,6 +24,8 @@ const LABELLED: u8 = 1 << 3;
 const MARKED: u8 = 1 << 4;
 /// What a fold puts between two messages, or reads like it.
 const FILLER: u8 = 1 << 5;
+/// It says itself that it is pinned.
+const BORN_PINNED: u8 = 1 << 6;
 
 /// A structure that grows. Its arrays hold for all messages once they are [settled](Growing::settle).
 #[derive(Clone, Debug)]
@@ -107,7 +109,8 @@ impl Growing {
         self.flags.push(
             flag(message.binding == Binding::Turn, TURN)
                 | flag(message.is_labelled_summary, LABELLED)
-                | flag(is_filler(transcript, index), FILLER),
+                | flag(is_filler(transcript, index), FILLER)
+                | flag(message.is_pinned, BORN_PINNED),
         );
         self.parent.push(number as u32);
         if message.has_lone_surrogates {
@@ -119,7 +122,12 @@ impl Growing {
         let first = self.structure.pairing.message_of.len();
         self.structure.first_parts.push(first as u32);
         self.pairer.append(&mut self.structure.pairing, transcript, index, number, id_of);
-        let is_result = self.note_parts(transcript, index, number, first);
+        let is_result = if message.binding == Binding::Closed {
+            self.structure.closed.push(number as u32);
+            false
+        } else {
+            self.note_parts(transcript, index, number, first)
+        };
         self.structure.is_result.push(is_result);
         self.note_turn(message, number, is_result);
         if self.last.is_some_and(|last| is_bound(last, message)) {
@@ -301,7 +309,7 @@ impl Growing {
     /// reject the list.
     fn settle_kept(&mut self, i: usize) {
         let is_behind = i > 0 && self.flags[i - 1] & (KEPT | TURN) == KEPT | TURN;
-        let is_kept = is_behind || self.flags[i] & PINNED != 0;
+        let is_kept = is_behind || self.flags[i] & (PINNED | BORN_PINNED) != 0;
         self.flags[i] = if is_kept { self.flags[i] | KEPT } else { self.flags[i] & !KEPT };
     }
 
@@ -314,7 +322,7 @@ impl Growing {
         for (i, &flags) in self.flags.iter().enumerate().skip(from) {
             let group = groups[group_of[i] as usize];
             let found = match () {
-                () if flags & PINNED != 0 => Standing::Pinned,
+                () if flags & (PINNED | BORN_PINNED) != 0 => Standing::Pinned,
                 () if i < *head => Standing::Head,
                 () if group.is_pinned => Standing::PinnedGroup,
                 () if group.is_open => Standing::Open,
@@ -379,6 +387,6 @@ fn is_bound(last: (Role, Binding), next: &Message) -> bool {
     match last.1 {
         Binding::Reasoning => next.role == Role::Assistant && next.binding != Binding::Compaction,
         Binding::Call => next.binding == Binding::Call,
-        Binding::Free | Binding::Turn | Binding::Compaction => false,
+        Binding::Free | Binding::Turn | Binding::Compaction | Binding::Closed => false,
     }
 }

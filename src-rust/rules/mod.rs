@@ -11,5 +11,5 @@ pub mod validate;
 
 pub use growing::Growing;
 pub use pairing::{Pairing, pair};
-pub use pins::{PIN_IMPORTANCE, Pins, check_importance, check_index};
+pub use pins::{Pins, check_importance, check_index};
 pub use structure::{Group, Standing, Structure, analyze};

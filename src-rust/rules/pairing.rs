@@ -2,13 +2,14 @@
 //!
 //! A result binds to the nearest preceding unanswered call with its id: ids recur in real sessions, so there is no
 //! global map of ids. A result without an id binds by name and order: to the first unanswered id-less call of its
-//! name in the nearest message that holds one. Where ids are optional (Gemini), it may be a call with an id.
+//! name in the nearest message that holds one. Where ids are optional (Gemini), it may be a call with an id. In a unit
+//! that holds whole messages, results bind to calls of the same unit only.
 //!
 //! A result binds when its message is appended, and never again: pairing goes on where it stopped. O(parts).
 
 use std::collections::HashMap;
 
-use crate::transcript::{PartKind, Transcript};
+use crate::transcript::{Binding, PartKind, Transcript};
 
 /// No call.
 const NONE: u32 = u32::MAX;
@@ -87,6 +88,8 @@ impl Pairer {
         number: usize,
         mut id_of: impl FnMut(u32) -> u32,
     ) {
+        let is_closed = transcript.messages[index].binding == Binding::Closed;
+        let from = if is_closed { number as u32 } else { 0 };
         for part in transcript.parts_of(index) {
             let at = pairing.push(number as u32);
             self.next.push(NONE);
@@ -101,8 +104,8 @@ impl Pairer {
                 (PartKind::ToolCall, None) => self.anonymous.call(number as u32, at, name),
                 (PartKind::ToolResult, key) => {
                     let call = match key {
-                        Some(key) => self.take(id_of(key), pairing),
-                        None => self.anonymous.answer(name, pairing),
+                        Some(key) => self.take(id_of(key), pairing, from),
+                        None => self.anonymous.answer(name, pairing, from),
                     };
                     if let Some(call) = call {
                         pairing.call_of[at as usize] = Some(call);
@@ -122,10 +125,10 @@ impl Pairer {
         self.next[call as usize] = std::mem::replace(&mut self.newest[id], call);
     }
 
-    /// The newest call under an id that was not answered by name either.
-    fn take(&mut self, id: u32, pairing: &Pairing) -> Option<u32> {
+    /// The newest call under an id, of a message from `from` on, that was not answered by name either.
+    fn take(&mut self, id: u32, pairing: &Pairing, from: u32) -> Option<u32> {
         let newest = self.newest.get_mut(id as usize)?;
-        while *newest != NONE {
+        while *newest != NONE && pairing.message_of[*newest as usize] >= from {
             let call = std::mem::replace(newest, self.next[*newest as usize]);
             if !pairing.is_answered(call) {
                 return Some(call);
@@ -160,9 +163,9 @@ impl Waiting {
         self.calls.push(call);
     }
 
-    /// The first unanswered call of the nearest message that has one.
-    fn answer(&mut self, pairing: &Pairing) -> Option<u32> {
-        while let Some(batch) = self.messages.last_mut() {
+    /// The first unanswered call of the nearest message, from `from` on, that has one.
+    fn answer(&mut self, pairing: &Pairing, from: u32) -> Option<u32> {
+        while let Some(batch) = self.messages.last_mut().filter(|batch| batch.message >= from) {
             while let Some(&call) = self.calls.get(batch.next as usize) {
                 batch.next += 1;
                 if !pairing.is_answered(call) {
@@ -194,10 +197,10 @@ impl Anonymous {
         }
     }
 
-    fn answer(&mut self, name: Option<&str>, pairing: &Pairing) -> Option<u32> {
+    fn answer(&mut self, name: Option<&str>, pairing: &Pairing, from: u32) -> Option<u32> {
         match name {
-            Some(name) => self.by_name.get_mut(name)?.answer(pairing),
-            None => self.all.answer(pairing),
+            Some(name) => self.by_name.get_mut(name)?.answer(pairing, from),
+            None => self.all.answer(pairing, from),
         }
     }
 }

@@ -1,9 +1,7 @@
 //! Which messages the caller wants kept verbatim.
 
 use crate::error::{Error, Result};
-
-/// An importance from here on pins a message.
-pub const PIN_IMPORTANCE: f64 = 10.0;
+use crate::transcript::PIN_IMPORTANCE;
 
 /// What the caller says about messages, beside the list.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -71,6 +71,8 @@ pub struct Structure {
     pub lossy: Vec<u32>,
     /// Messages that hold thinking, ascending.
     pub thinking: Vec<u32>,
+    /// Units that keep their calls and results to themselves, ascending.
+    pub closed: Vec<u32>,
 }
 
 impl Structure {
@@ -110,7 +112,13 @@ impl Structure {
     /// concerned.
     #[must_use]
     pub fn is_clearable(&self, part: &Part, number: usize) -> bool {
-        part.kind == PartKind::ToolResult && part.slot.is_some() && !self.pairing.is_own_result(number)
+        let is_free = self.is_closed(number) || !self.pairing.is_own_result(number);
+        part.kind == PartKind::ToolResult && part.slot.is_some() && is_free
+    }
+
+    /// Whether a part, of this number in the structure, is of a unit that keeps its calls and results to itself.
+    fn is_closed(&self, number: usize) -> bool {
+        self.closed.binary_search(&self.pairing.message_of[number]).is_ok()
     }
 
     /// The latest legal cut at or before `k`. O(log messages).
@@ -148,7 +156,7 @@ impl Structure {
     ) -> impl Iterator<Item = (usize, usize)> + 'a {
         let parts = transcript.parts.iter().enumerate();
         parts
-            .filter(move |(at, part)| wanted(*at, part.kind))
+            .filter(move |(at, part)| wanted(*at, part.kind) && !self.is_closed(*at))
             .map(|(at, _)| (self.pairing.message_of[at] as usize, at))
     }
 }

@@ -22,8 +22,17 @@ pub trait Build<N: Node> {
     /// Notes that the current message is a shell command that the user ran.
     fn mark_bash_execution(&mut self) {}
 
+    /// Notes that the current message is a summary of an earlier fold, whatever its text begins with.
+    fn mark_summary(&mut self) {}
+
+    /// Notes that the current message must stay verbatim.
+    fn mark_pinned(&mut self) {}
+
     /// Notes how the current message hangs together with its neighbours.
     fn bind(&mut self, _: Binding) {}
+
+    /// Notes that the current message, which is a unit of several, holds one more beyond the first.
+    fn begin_further(&mut self) {}
 
     /// Begins a part of the current message; pieces that follow belong to it.
     ///
@@ -77,6 +86,14 @@ pub trait Build<N: Node> {
     /// # Errors
     /// `too_much_text` beyond 4 GiB.
     fn set_key(&mut self, holder: &N, key: Key) -> Result<()>;
+
+    /// The same for an id by itself.
+    ///
+    /// # Errors
+    /// `too_much_text` beyond 4 GiB.
+    fn set_id(&mut self, _: &N) -> Result<()> {
+        Ok(())
+    }
 
     /// Measures the JSON text of a result's content, where the counter asked for it.
     ///
@@ -198,6 +215,8 @@ impl<N: Node> Build<N> for Builder {
             parts: at..at,
             is_bash_execution: false,
             is_labelled_summary: false,
+            is_pinned: false,
+            further: 0,
             is_estimated: false,
             has_lone_surrogates: false,
             binding: Binding::Free,
@@ -208,6 +227,24 @@ impl<N: Node> Build<N> for Builder {
     fn mark_bash_execution(&mut self) {
         if let Some(message) = self.transcript.messages.last_mut() {
             message.is_bash_execution = true;
+        }
+    }
+
+    fn mark_summary(&mut self) {
+        if let Some(message) = self.transcript.messages.last_mut() {
+            message.is_labelled_summary = true;
+        }
+    }
+
+    fn mark_pinned(&mut self) {
+        if let Some(message) = self.transcript.messages.last_mut() {
+            message.is_pinned = true;
+        }
+    }
+
+    fn begin_further(&mut self) {
+        if let Some(message) = self.transcript.messages.last_mut() {
+            message.further = message.further.saturating_add(1);
         }
     }
 
@@ -304,15 +341,19 @@ impl<N: Node> Build<N> for Builder {
     }
 
     fn set_key(&mut self, holder: &N, key: Key) -> Result<()> {
-        let read = holder.get(key).and_then(|node| match node.kind() {
+        holder.get(key).map_or(Ok(()), |id| self.set_id(&id))
+    }
+
+    fn set_id(&mut self, id: &N) -> Result<()> {
+        let read = match id.kind() {
             // Some services number their calls.
             Kind::Number => {
                 let mut digits = String::new();
-                node.write_scalar(&mut digits);
+                id.write_scalar(&mut digits);
                 Some((digits, false))
             }
-            _ => node.with_text(|id, lossy| (id.to_owned(), lossy)),
-        });
+            _ => id.with_text(|id, lossy| (id.to_owned(), lossy)),
+        };
         let Some((id, lossy)) = read.filter(|(id, _)| !id.is_empty()) else {
             return Ok(());
         };
@@ -355,7 +396,7 @@ impl<N: Node> Build<N> for Builder {
                 .and_then(|part| self.transcript.pieces_of(part).first())
                 .is_some_and(|piece| self.transcript.str(&piece.span).starts_with(SUMMARY_LABEL));
         if let Some(message) = self.transcript.messages.last_mut() {
-            message.is_labelled_summary = labelled;
+            message.is_labelled_summary |= labelled;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, get_args
@@ -11,7 +11,7 @@ from typing import Any, Final, get_args
 from hypothesis import strategies as st
 
 from reference.counters import HEURISTICS, Counter
-from reference.model import ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, read
+from reference.model import AI_SDK, ANTHROPIC, GEMINI, GENT, LANGCHAIN, OPENAI_CHAT, OPENAI_RESPONSES, read
 from reference.planner import Keep, KeepKind, Planner
 from reference.rules import Rules
 
@@ -24,7 +24,9 @@ PROVIDERS: Final = {
     ANTHROPIC: "anthropic",
     GEMINI: "gemini",
 }
-FORMATS: Final = tuple(PROVIDERS)
+SENT: Final = tuple(PROVIDERS)
+"""Dialects that a provider takes as they stand."""
+FORMATS: Final = (*SENT, AI_SDK, LANGCHAIN, GENT)
 SIZES: Final = (0, 1, 3, 8, 20, 40, 41, 42, 80, 160, 300)
 RESERVES: Final = (0, 0, 5, 25, 100)
 FRACTIONS: Final = (0.1, 0.25, 0.3, 0.4, 0.5, 0.75, 0.9, 1.0)
@@ -66,9 +68,11 @@ class Sample:
         return replace(self, messages=messages)
 
 
-def random_sample(rng: random.Random, *, valid: bool = False, longest: int = 14) -> Sample:
+def random_sample(
+    rng: random.Random, *, valid: bool = False, longest: int = 14, formats: Sequence[str] = FORMATS
+) -> Sample:
     """One seeded transcript."""
-    dialect = rng.choice(FORMATS)
+    dialect = rng.choice(formats)
     script = [
         Step(kind, rng.randrange(8), rng.randrange(8), rng.choice(SIZES))
         for kind in rng.choices(KINDS, WEIGHTS, k=rng.randint(0, longest))
@@ -80,9 +84,9 @@ def random_sample(rng: random.Random, *, valid: bool = False, longest: int = 14)
 
 
 @st.composite
-def samples(draw: st.DrawFn, *, valid: bool = False) -> Sample:
+def samples(draw: st.DrawFn, *, valid: bool = False, formats: Sequence[str] = FORMATS) -> Sample:
     """One transcript; shrinks to few and short messages, no pins and no reserve."""
-    dialect = draw(st.sampled_from(FORMATS))
+    dialect = draw(st.sampled_from(formats))
     steps = st.builds(Step, st.sampled_from(KINDS), st.integers(0, 7), st.integers(0, 7), st.sampled_from(SIZES))
     messages = WRITERS[dialect](valid).write(draw(st.integers(0, 2)), draw(st.lists(steps, max_size=14)))
     indexes = st.integers(0, len(messages) - 1) if messages else st.nothing()
@@ -133,18 +137,20 @@ def ladder(sample: Sample, kind: KeepKind) -> list[Keep]:
 
 
 @st.composite
-def cases(draw: st.DrawFn, *, valid: bool = False) -> tuple[Sample, Keep]:
+def cases(draw: st.DrawFn, *, valid: bool = False, formats: Sequence[str] = FORMATS) -> tuple[Sample, Keep]:
     """A transcript and one of its keeps."""
-    sample = draw(samples(valid=valid))
+    sample = draw(samples(valid=valid, formats=formats))
     keeps = random_keeps(random.Random(draw(st.integers(0, 2**16))), sample)
     return sample, draw(st.sampled_from(keeps))
 
 
-def seeded(count: int, salt: str, *, valid: bool = False, longest: int = 14) -> Iterator[tuple[Sample, Keep]]:
+def seeded(
+    count: int, salt: str, *, valid: bool = False, longest: int = 14, formats: Sequence[str] = FORMATS
+) -> Iterator[tuple[Sample, Keep]]:
     """Every keep of `count` seeded transcripts; another salt gives others."""
     for number in range(count):
         rng = random.Random(f"{salt}-{number}")
-        sample = random_sample(rng, valid=valid, longest=longest)
+        sample = random_sample(rng, valid=valid, longest=longest, formats=formats)
         for keep in random_keeps(rng, sample):
             yield sample, keep
 

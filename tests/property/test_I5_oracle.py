@@ -74,6 +74,7 @@ def test_I5_other_counters(fl: Any, encoding: str | Callable[[str], int]) -> Non
 def test_I5_format_found_by_itself(fl: Any, format: str) -> None:
     """Where the messages tell their format, "auto" plans as the named format does."""
     telling = ("tool_calls", "tool_use", "tool_result", "tool_call_id", "thinking", "call_id", "'parts'", "reasoning")
+    telling += ("toolName", "'type': 'human'", "'type': 'ai'", "'origin'", "'Origin'")
     for sample, keep in seeded(60, "auto"):
         if sample.format == format and any(word in str(sample.messages) for word in telling):
             named, found = ask(fl, sample, keep), ask(fl, replace(sample, format="auto"), keep)

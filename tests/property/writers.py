@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from reference.model import ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES
+from reference.model import AI_SDK, ANTHROPIC, GEMINI, GENT, LANGCHAIN, OPENAI_CHAT, OPENAI_RESPONSES
 
+from .library_transcripts import AiSdkWriter, GentWriter, LangChainWriter
 from .native_transcripts import GeminiWriter, ResponsesWriter
 from .transcripts import AnthropicWriter, OpenAIWriter, Writer
 
@@ -15,4 +16,7 @@ WRITERS: Final[dict[str, Callable[[bool], Writer]]] = {
     OPENAI_RESPONSES: ResponsesWriter,
     ANTHROPIC: AnthropicWriter,
     GEMINI: GeminiWriter,
+    AI_SDK: AiSdkWriter,
+    LANGCHAIN: LangChainWriter,
+    GENT: GentWriter,
 }

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, Protocol
 
-from .model import ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES
+from .model import AI_SDK, ANTHROPIC, GEMINI, GENT, LANGCHAIN, OPENAI_CHAT, OPENAI_RESPONSES
 from .native import SERVED_CODE
 from .parts import Call, Encrypted, Message, Opaque, Reasoning, Result, Text
 
@@ -225,6 +225,9 @@ FRAMING: Final = {
     OPENAI_RESPONSES: Framing(per_message=4, per_item=0, per_call=11, per_list=3),
     ANTHROPIC: Framing(per_message=4, per_call=38, per_result=18, per_list=3),
     GEMINI: Framing(per_system=2, per_assistant=1, per_item=0, per_call=3, per_result=4),
+    AI_SDK: Framing(),
+    LANGCHAIN: Framing(),
+    GENT: Framing(),
 }
 
 

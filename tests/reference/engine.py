@@ -14,12 +14,14 @@ from typing import Any, Final
 from . import extras
 from .counters import HEURISTICS, Counter, Pieces, exact
 from .extras import Decided
-from .model import ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, RawMessage, read
+from .libraries import summary_of
+from .model import AI_SDK, ANTHROPIC, GEMINI, GENT, LANGCHAIN, OPENAI_CHAT, OPENAI_RESPONSES, RawMessage, read
 from .planner import Infeasible as NothingFits
 from .planner import Keep, Planned, Planner, applied
 from .rules import SUMMARY_LABEL
 from .validity import validate
 
+LANGCHAIN_TYPES: Final = ("human", "ai", "system", "tool", "function", "chat", "constructor")
 ANTHROPIC_ENDINGS: Final = ("tool_use", "tool_result", "thinking")
 REASONS: Final = {"clear": "cleared_to_fit", "shorten": "shortened_to_fit", "summarize": "before_cut"}
 
@@ -31,6 +33,12 @@ def third(text: str) -> int:
 
 def sniff(messages: Sequence[RawMessage]) -> str:
     """The format of a list, if any message or block says so."""
+    if any("messages" in message or "Messages" in message for message in messages):
+        return GENT
+    if any(message.get("type") in LANGCHAIN_TYPES for message in messages):
+        return LANGCHAIN
+    if any("toolCalls" in message or "'tool-" in str(message.get("content")) for message in messages):
+        return AI_SDK
     if any("parts" in message for message in messages):
         return GEMINI
     if any("type" in message for message in messages):
@@ -90,8 +98,10 @@ class TokenCounter:
         return Counts([counter.message(message) for message in read(messages, dialect)], counter.overhead())
 
 
-def summary_message(text: str, format: str) -> dict[str, Any]:
+def summary_message(text: str, format: str, messages: Sequence[RawMessage]) -> dict[str, Any]:
     """A message of the user in the dialect's own shape."""
+    if format in (LANGCHAIN, GENT):
+        return summary_of(text, format, messages[0] if messages else {"type": "human", "data": {}})
     if format == GEMINI:
         return {"role": "user", "parts": [{"text": text}]}
     if format == OPENAI_RESPONSES:
@@ -203,7 +213,7 @@ class OraclePlan:
             extras.without_thinking(message) if index in self.stripped else message
             for index, message in enumerate(messages)
         ]
-        return applied(bare, self.planned, summary_message(labelled, self.format), self.format)
+        return applied(bare, self.planned, summary_message(labelled, self.format, messages), self.format)
 
     def to_json(self) -> str:
         """The plan as JSON."""

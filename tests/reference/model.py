@@ -1,4 +1,5 @@
-"""Reads message dicts of every dialect into tiny dataclasses: OpenAI chat and Anthropic here, the others in `native`.
+"""Reads message dicts of every dialect into tiny dataclasses: OpenAI chat and Anthropic here, other providers' in
+`native`, those of libraries in `libraries`.
 
 A message becomes a role and an ordered tuple of parts; order matters, since a result may answer a call that
 stands before it in the same message. The reader knows what generators and cases use and refuses the rest.
@@ -10,12 +11,23 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from .libraries import (
+    read_ai_sdk,
+    read_gent,
+    read_langchain,
+    with_ai_sdk_results,
+    with_gent_results,
+    with_langchain_results,
+)
 from .native import read_gemini, read_responses, with_gemini_results, without_data
 from .parts import Call, Encrypted, Message, Opaque, Part, Reasoning, Result, Text
 
 __all__ = [
+    "AI_SDK",
     "ANTHROPIC",
     "GEMINI",
+    "GENT",
+    "LANGCHAIN",
     "OPENAI_CHAT",
     "OPENAI_RESPONSES",
     "Call",
@@ -37,6 +49,9 @@ OPENAI_CHAT: Final = "openai_chat"
 OPENAI_RESPONSES: Final = "openai_responses"
 ANTHROPIC: Final = "anthropic"
 GEMINI: Final = "gemini"
+AI_SDK: Final = "ai_sdk"
+LANGCHAIN: Final = "langchain"
+GENT: Final = "gent"
 
 FILE_TYPES: Final = frozenset({"file", "input_audio", "document"})
 """Parts that hold a file: their JSON text is counted, without the data."""
@@ -52,6 +67,9 @@ def read(messages: Sequence[RawMessage], format: str) -> list[Message]:
         OPENAI_RESPONSES: read_responses,
         ANTHROPIC: read_anthropic,
         GEMINI: read_gemini,
+        AI_SDK: read_ai_sdk,
+        LANGCHAIN: read_langchain,
+        GENT: read_gent,
     }
     return [readers[format](message) for message in messages]
 
@@ -129,6 +147,12 @@ def with_results(message: RawMessage, replaced: Mapping[int, str], format: str) 
         return copy
     if format == GEMINI:
         return with_gemini_results(message, replaced)
+    if format == AI_SDK:
+        return with_ai_sdk_results(message, replaced)
+    if format == LANGCHAIN:
+        return with_langchain_results(message, replaced)
+    if format == GENT:
+        return with_gent_results(message, replaced)
     blocks, ordinal = [], 0
     for block in message["content"]:
         if isinstance(_block(block), Result):

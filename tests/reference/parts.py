@@ -67,13 +67,16 @@ class Message:
 
     `binding` says how it hangs together with its neighbours beside calls and results: "reasoning" stays with the
     model's message behind it, "call" is of one batch with a call directly behind it, "turn" keeps the message behind
-    it where it is pinned, nothing is summarised across a "compaction".
+    it where it is pinned, nothing is summarised across a "compaction", a "closed" unit of several messages keeps its
+    calls and results to itself. Such a unit may say by itself that it is pinned, or the summary of an earlier fold.
     """
 
     role: str
     parts: tuple[Part, ...]
     participant: str | None = None
     binding: str = ""
+    is_pinned: bool = False
+    is_synthetic: bool = False
 
     @property
     def texts(self) -> list[str]:

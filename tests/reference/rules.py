@@ -30,7 +30,8 @@ def pair(messages: Sequence[Message]) -> Pairing:
     """Binds every result, in order, to the nearest preceding unanswered call with its id.
 
     A result without id takes a call without id, or one that may be answered by name: of the nearest message that
-    holds an unanswered one (of its name, if the result has a name), the first.
+    holds an unanswered one (of its name, if the result has a name), the first. In a closed unit results take calls of
+    the same unit, and what is not answered there waits for nothing.
     """
     waiting: list[tuple[Place, Call]] = []
     answers: dict[Place, Place | None] = {}
@@ -41,10 +42,13 @@ def pair(messages: Sequence[Message]) -> Pairing:
                 waiting.append(((index, calls), part))
                 calls += 1
             elif isinstance(part, Result):
-                place = _answered(part, waiting)
+                near = [call for call in waiting if message.binding != "closed" or call[0][0] == index]
+                place = _answered(part, near)
                 answers[index, results] = place
                 waiting = [(other, call) for other, call in waiting if other != place]
                 results += 1
+        if message.binding == "closed":
+            waiting = [call for call in waiting if call[0][0] != index]
     return Pairing(answers, frozenset(place for place, _ in waiting))
 
 
@@ -72,7 +76,8 @@ class Rules:
         self.messages = list(messages)
         self.n = len(self.messages)
         self.pairing = self.pairing_of(self.messages)
-        self.explicit_pins = frozenset(pins)
+        own_pins = (index for index, message in enumerate(self.messages) if message.is_pinned)
+        self.explicit_pins = frozenset((*pins, *own_pins))
         self.group_of = self._groups()
         self.head = self._head()
         self.open = self._open()
@@ -134,7 +139,8 @@ class Rules:
 
     def orphans(self) -> list[Place]:
         """Results that answer nothing."""
-        return [place for place, answered in self.pairing.answers.items() if answered is None]
+        unanswering = [place for place, answered in self.pairing.answers.items() if answered is None]
+        return [place for place in unanswering if self.messages[place[0]].binding != "closed"]
 
     def foreign_results(self, index: int) -> list[int]:
         """Ordinals of the results of a message that do not answer a call of the same message."""
@@ -147,15 +153,17 @@ class Rules:
     def replaceable_results(self, index: int) -> list[int]:
         """Ordinals of those that have a place for another text, and hold more than the placeholder would."""
         results = self.messages[index].results
+        is_closed = self.messages[index].binding == "closed"
+        wanted = range(len(results)) if is_closed else self.foreign_results(index)
         return [
             ordinal
-            for ordinal in self.foreign_results(index)
+            for ordinal in wanted
             if not results[ordinal].is_fixed and len(scalars("\n".join(results[ordinal].texts))) > len(CLEARED)
         ]
 
     def is_tool_result(self, index: int) -> bool:
         """Whether the message holds any result of a call not made in itself, orphans included."""
-        return bool(self.foreign_results(index))
+        return self.messages[index].binding != "closed" and bool(self.foreign_results(index))
 
     # --- turns ---
 
@@ -198,7 +206,8 @@ class Rules:
     def is_summary(self, index: int) -> bool:
         """Whether the message is an earlier summary, recognised by its label."""
         message = self.messages[index]
-        return message.role == "user" and bool(message.texts) and message.texts[0].startswith(SUMMARY_LABEL)
+        is_labelled = bool(message.texts) and message.texts[0].startswith(SUMMARY_LABEL)
+        return message.is_synthetic or (message.role == "user" and is_labelled)
 
     def folded(self, cut: int) -> list[int]:
         """What a cut folds: nothing, if it would fold nothing but earlier summaries."""

@@ -34,7 +34,7 @@ fn counters() -> Vec<Box<dyn Counter>> {
 /// The long way: the other reader of JSON, a transcript, its counts.
 fn by_transcript(counter: &dyn Counter, json: &[u8], format: Option<Format>) -> Result<Counts> {
     with_document(json, |node| {
-        let format = format.map_or_else(|| detect(&node), Ok)?;
+        let format = format.map_or_else(|| detect(&node).map(|found| found.format), Ok)?;
         let transcript = read_messages(&node, format, counter.wants_result_json())?;
         count_transcript(counter, &transcript, &mut || true)
     })?

@@ -129,13 +129,24 @@ pub struct Around {
     pub encrypted: u32,
     /// Whether there is anything beside calls, results and reasoning.
     pub has_text: bool,
+    /// Messages beyond the first, where it is a unit of several.
+    pub further: u32,
 }
 
 impl Around {
     /// Nothing yet.
     #[must_use]
     pub fn new(role: Role) -> Self {
-        Around { role, calls: 0, results: 0, names: 0, pictures: 0, encrypted: 0, has_text: false }
+        Around {
+            role,
+            calls: 0,
+            results: 0,
+            names: 0,
+            pictures: 0,
+            encrypted: 0,
+            has_text: false,
+            further: 0,
+        }
     }
 
     /// Notes a part.
@@ -152,7 +163,8 @@ impl Around {
     #[must_use]
     pub fn of(message: &MessageView<'_>, cost: &FramingCost) -> Self {
         let transcript = message.transcript;
-        let mut around = Around::new(transcript.messages[message.index].role);
+        let found = &transcript.messages[message.index];
+        let mut around = Around { further: found.further, ..Around::new(found.role) };
         for (at, view) in message.indexed_parts() {
             let (PartView::Original(part) | PartView::Replaced(part, _)) = view else {
                 around.add_part(PartKind::Text);
@@ -219,7 +231,7 @@ impl FramingCost {
     /// What goes around one message, but for repeated names, whose price is a matter of the counter.
     #[must_use]
     pub fn of_message(&self, around: &Around) -> u32 {
-        let mut total = self.of_role(around);
+        let mut total = self.of_role(around).saturating_add(self.message.saturating_mul(around.further));
         total = total.saturating_add(self.result * around.results + self.name * around.names);
         total = total.saturating_add(around.pictures).saturating_add(around.encrypted);
         total.saturating_add(self.call * around.calls + self.parallel * around.calls.saturating_sub(1))

@@ -183,7 +183,7 @@ proptest! {
         prop_assert!(one.folded().all(|i| !answered.contains(&i)));
         // What joins an earlier group (a result, what reasoning led to) may open it, or move its end.
         let group = after.structure.groups[after.structure.group_of[last] as usize];
-        if group.first == last {
+        if group.first as usize == last {
             prop_assert!(two.cut >= one.cut, "{} then {}\n{longer:#?}", one.cut, two.cut);
         }
     }

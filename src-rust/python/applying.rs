@@ -1,0 +1,240 @@
+//! The folded list, built out of the caller's own objects: copies only along the paths that change.
+
+use std::collections::HashMap;
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use super::drafting::item;
+use super::gate::exception;
+use super::node::PyNode;
+use crate::apply::{Change, Step};
+use crate::error::Error;
+use crate::formats::langchain::Form;
+use crate::formats::{Format, gent, is_thinking_block};
+use crate::node::{Key, Kind, Node};
+use crate::plan::{self as core, PLACEHOLDER};
+use crate::rules::roles::Side;
+use crate::transcript::Holder;
+
+/// Puts the new list together from the caller's own objects.
+pub(super) fn build<'py>(
+    py: Python<'py>,
+    plan: &core::Plan,
+    messages: &Bound<'py, PyAny>,
+    steps: &[Step],
+    changes: &[Change],
+    summary: &str,
+) -> PyResult<Bound<'py, PyList>> {
+    if PyNode(messages.clone()).kind() != Kind::Array {
+        let error = Error::message("not_a_list", "", "a plan is applied to a list or tuple of dicts");
+        return Err(exception(py, error));
+    }
+    let mut by_message: HashMap<usize, Vec<(Vec<Place>, &Change)>> = HashMap::new();
+    for change in changes {
+        by_message.entry(change.message).or_default().push((places_of(change), change));
+    }
+    let folded = PyList::empty(py);
+    for step in steps {
+        match *step {
+            Step::Keep(i) => folded.append(item(messages, i)?)?,
+            Step::Edit(i) => {
+                let changes = by_message.get(&i).map_or(&[][..], Vec::as_slice);
+                let mut changed = edited(&item(messages, i)?, changes, 0)?;
+                if plan.stripped.binary_search(&i).is_ok() {
+                    if changes.is_empty() {
+                        changed = changed.cast::<PyDict>()?.copy()?.into_any();
+                    }
+                    strip_thinking(changed.cast::<PyDict>()?)?;
+                }
+                if plan.format == Format::Gent.name() {
+                    mark_modified(changed.cast::<PyDict>()?)?;
+                }
+                folded.append(changed)?;
+            }
+            Step::Summary => folded.append(text_message(py, &plan.format, messages, Side::User, summary)?)?,
+            Step::Filler(side) => {
+                folded.append(text_message(py, &plan.format, messages, side, side.filler())?)?;
+            }
+        }
+    }
+    Ok(folded)
+}
+
+/// A text as a message of one side, in the shape of its dialect and, where that has several, of the messages.
+fn text_message<'py>(
+    py: Python<'py>,
+    format: &str,
+    messages: &Bound<'py, PyAny>,
+    side: Side,
+    text: &str,
+) -> PyResult<Bound<'py, PyDict>> {
+    let message = PyDict::new(py);
+    let of = |users, models| if side == Side::User { users } else { models };
+    match Format::from_name(format) {
+        // With its type, so that a list of nothing but text is still known for what it is.
+        Ok(Format::OpenAiResponses) => {
+            message.set_item("type", "message")?;
+            message.set_item("role", of("user", "assistant"))?;
+            let part = text_part(py, Some(of("input_text", "output_text")), text)?;
+            message.set_item("content", PyList::new(py, [part])?)?;
+        }
+        Ok(Format::Gemini) => {
+            message.set_item("role", of("user", "model"))?;
+            message.set_item("parts", PyList::new(py, [text_part(py, None, text)?])?)?;
+        }
+        Ok(Format::LangChain) => {
+            let body = PyDict::new(py);
+            body.set_item("content", text)?;
+            match PyNode(messages.clone()).item(0).map_or(Form::Dict, |first| Form::of(&first)) {
+                Form::Flat => {
+                    message.set_item("type", of("human", "ai"))?;
+                    message.update(body.as_mapping())?;
+                }
+                Form::Dict => {
+                    message.set_item("type", of("human", "ai"))?;
+                    message.set_item("data", body)?;
+                }
+                Form::Constructor => {
+                    message.set_item("lc", 1)?;
+                    message.set_item("type", "constructor")?;
+                    let class = of("HumanMessage", "AIMessage");
+                    message.set_item("id", ["langchain", "schema", "messages", class])?;
+                    message.set_item("kwargs", body)?;
+                }
+            }
+        }
+        Ok(Format::Gent) => {
+            let inner = PyDict::new(py);
+            inner.set_item("role", of("generic", "ai"))?;
+            inner.set_item("parts", PyList::new(py, [text_part(py, Some("text"), text)?])?)?;
+            let first = PyNode(messages.clone()).item(0);
+            let is_go = first.is_some_and(|first| first.get(Key::MESSAGES_GO).is_some());
+            message.set_item(if is_go { "Messages" } else { "messages" }, PyList::new(py, [inner])?)?;
+            message.set_item(if is_go { "Origin" } else { "origin" }, gent::SYNTHETIC)?;
+        }
+        _ => {
+            message.set_item("role", of("user", "assistant"))?;
+            message.set_item("content", text)?;
+        }
+    }
+    Ok(message)
+}
+
+fn text_part<'py>(py: Python<'py>, kind: Option<&str>, text: &str) -> PyResult<Bound<'py, PyDict>> {
+    let part = PyDict::new(py);
+    if let Some(kind) = kind {
+        part.set_item("type", kind)?;
+    }
+    part.set_item("text", text)?;
+    Ok(part)
+}
+
+/// Says of an iteration that it is no longer as it was; one of another origin keeps it.
+fn mark_modified(unit: &Bound<'_, PyDict>) -> PyResult<()> {
+    let key = if unit.contains("Origin")? { "Origin" } else { "origin" };
+    let origin = unit.get_item(key)?.map(PyNode);
+    let is_original = |origin: PyNode<'_>| match origin.kind() {
+        Kind::Null => true,
+        _ => origin.with_text(|text, _| matches!(text, "" | "original")) == Some(true),
+    };
+    if origin.is_none_or(is_original) {
+        unit.set_item(key, gent::MODIFIED)?;
+    }
+    Ok(())
+}
+
+/// A place on the way from a message to a changed content.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// What stands under a key.
+    Field(&'static str),
+    /// An item of a list.
+    Item(usize),
+}
+
+/// The way from a message to the object whose field changes.
+fn places_of(change: &Change) -> Vec<Place> {
+    let mut places = Vec::new();
+    match change.holder {
+        None => {}
+        Some(Holder::Field(key)) => places.push(Place::Field(key.as_str())),
+        Some(Holder::Item(key, at)) => {
+            places.extend([Place::Field(key.as_str()), Place::Item(at as usize)]);
+        }
+    }
+    if let Some((list, at)) = change.slot.item {
+        places.extend([Place::Field(list), Place::Item(at as usize)]);
+    }
+    places.extend(change.wrapping.and_then(|wrapping| wrapping.within).map(Place::Field));
+    places
+}
+
+/// A copy of a container along the places that change, each of them copied once; everything else is the caller's own
+/// object. Changes come in the order of their places.
+fn edited<'py>(
+    container: &Bound<'py, PyAny>,
+    changes: &[(Vec<Place>, &Change)],
+    depth: usize,
+) -> PyResult<Bound<'py, PyAny>> {
+    let runs = changes.chunk_by(|(a, _), (b, _)| a.get(depth) == b.get(depth));
+    if let Ok(dict) = container.cast::<PyDict>() {
+        let copy = dict.copy()?;
+        for run in runs {
+            match run[0].0.get(depth) {
+                None => run.iter().try_for_each(|(_, change)| set_content(&copy, change))?,
+                Some(Place::Field(field)) => {
+                    if let Some(inner) = copy.get_item(field)? {
+                        copy.set_item(field, edited(&inner, run, depth + 1)?)?;
+                    }
+                }
+                Some(Place::Item(_)) => {}
+            }
+        }
+        return Ok(copy.into_any());
+    }
+    let count = PyNode(container.clone()).len();
+    let items = (0..count).map(|i| item(container, i)).collect::<PyResult<Vec<_>>>()?;
+    let copy = PyList::new(container.py(), items)?;
+    for run in runs {
+        if let Some(Place::Item(at)) = run[0].0.get(depth) {
+            copy.set_item(*at, edited(&copy.get_item(*at)?, run, depth + 1)?)?;
+        }
+    }
+    Ok(copy.into_any())
+}
+
+/// Leaves the blocks of thinking out of a copied message; where there is nothing else, a text stands for them.
+fn strip_thinking(message: &Bound<'_, PyDict>) -> PyResult<()> {
+    let Some(blocks) = message.get_item("content")? else { return Ok(()) };
+    if PyNode(blocks.clone()).kind() != Kind::Array {
+        return Ok(());
+    }
+    let count = PyNode(blocks.clone()).len();
+    let kept = PyList::empty(message.py());
+    for i in 0..count {
+        let block = item(&blocks, i)?;
+        if !is_thinking_block(&PyNode(block.clone())) {
+            kept.append(block)?;
+        }
+    }
+    if kept.is_empty() && count > 0 {
+        let block = PyDict::new(message.py());
+        block.set_item("type", "text")?;
+        block.set_item("text", PLACEHOLDER)?;
+        kept.append(block)?;
+    }
+    message.set_item("content", kept)
+}
+
+/// Puts a new content into the field of an object: a text, or an object around it.
+fn set_content(holder: &Bound<'_, PyDict>, change: &Change) -> PyResult<()> {
+    let wrapping = change.wrapping.unwrap_or_default();
+    let Some(key) = wrapping.key else { return holder.set_item(change.slot.field, &change.content) };
+    let content = PyDict::new(holder.py());
+    if let Some(kind) = wrapping.kind {
+        content.set_item("type", kind)?;
+    }
+    content.set_item(key, &change.content)?;
+    holder.set_item(change.slot.field, content)
+}

@@ -1,0 +1,356 @@
+"""Builds transcripts of libraries (the AI SDK, LangChain, gent) from the same scripts; see `transcripts`.
+
+They are sent to no provider as they stand, so that there are no valid ones: every transcript is a wild one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .transcripts import Dict, Pending, Step, Writer, arguments, text
+
+
+class LibraryWriter(Writer):
+    """What the libraries share: each of their scripts is wild."""
+
+    def valid_step(self, step: Step) -> None:
+        """There is nothing that a provider would have to accept."""
+        getattr(self, step.kind)(step)
+
+    def texts(self, step: Step) -> Any:
+        """A string, or two text parts."""
+        if step.b % 3:
+            return text(step.a, step.size)
+        return [{"type": "text", "text": text(step.a, step.size)}, {"type": "text", "text": text(step.b, 5)}]
+
+    def orphan(self, step: Step) -> None:
+        """A result of a call that is not there."""
+        self.results([Pending(f"gone_{step.a % 2}", "tool_0", 0)], step)
+
+    def repeat(self, step: Step) -> None:
+        """A second result for a call that has one."""
+        if self.answered:
+            self.results([Pending(self.answered[step.a % len(self.answered)], "tool_0", 0)], step)
+
+    def answer_all(self, step: Step) -> None:
+        """Answers the newest batch, in order or out of order."""
+        batch = self.last_batch()
+        self.take(batch)
+        self.results(batch if step.b % 2 else batch[::-1], step)
+
+    def answer_one(self, step: Step) -> None:
+        """Answers one or two waiting calls, of different messages at times, beside an orphan at times."""
+        chosen = self.pending[step.a % len(self.pending) :][: 1 + step.b % 2] if self.pending else []
+        self.take(chosen)
+        self.results([*chosen, Pending("gone_2", "tool_0", 0)] if chosen and step.a % 6 == 0 else chosen, step)
+
+    def results(self, calls: Sequence[Pending], step: Step) -> None:
+        """Results of these calls."""
+        raise NotImplementedError
+
+
+class AiSdkWriter(LibraryWriter):
+    """Writes messages of the AI SDK, of version 4 and of later ones."""
+
+    def head(self, size: int) -> None:
+        """System texts."""
+        for number in range(size):
+            self.add("system", text(0, 30 + number))
+
+    def user(self, step: Step) -> None:
+        """A user message; a document at times."""
+        content = self.texts(step)
+        if step.a == 6 and isinstance(content, list):
+            content.append({"type": "file", "mediaType": "application/pdf", "data": "QUJD" * 100, "filename": "a.pdf"})
+        self.add("user", content)
+
+    def reasoning(self, step: Step) -> list[Dict]:
+        """Reasoning with its signature, often none."""
+        signed = {"providerOptions": {"anthropic": {"signature": "c2ln"}}}
+        return [{"type": "reasoning", "text": text(step.b, 9), **signed}] if step.a % 3 == 0 else []
+
+    def assistant(self, step: Step) -> None:
+        """Text, reasoning in front of it at times."""
+        reasoning = self.reasoning(step)
+        self.add("assistant", [*reasoning, {"type": "text", "text": "so"}] if reasoning else self.texts(step))
+
+    def other_role(self, step: Step) -> None:
+        """A role that nobody knows."""
+        self.add("critic", text(step.a, step.size))
+
+    def system(self, step: Step) -> None:
+        """A system message in the middle: an ordinary message too."""
+        self.add("system", text(step.a, step.size))
+
+    def call(self, call: Pending, step: Step, number: int) -> Dict:
+        """A call under the keys of either version; arguments are a value, a text at times."""
+        given: Any = text(step.a, step.size % 20) if step.b == 5 else arguments(step.a + number, step.size % 20)
+        ids = {"toolCallId": call.id} if call.id is not None else {}
+        return {**ids, "toolName": call.name, ("args" if step.a % 2 else "input"): given}
+
+    def write_calls(self, calls: Sequence[Pending], step: Step) -> None:
+        """In the content, beside it, or in both."""
+        written = [self.call(call, step, number) for number, call in enumerate(calls)]
+        parts = self.reasoning(step) + [{"type": "text", "text": text(step.a, step.size)}] * (step.size % 2)
+        within = [{"type": "tool-call", **call} for call in written]
+        if step.b % 4 == 2:
+            self.add("assistant", text(step.a, step.size % 9), toolCalls=written)
+        elif step.b % 4 == 3 and all(call.id for call in calls):
+            self.add("assistant", parts + within, toolCalls=written)
+        else:
+            self.add("assistant", parts + within)
+
+    def calls(self, step: Step) -> None:
+        """Parallel calls."""
+        self.write_calls(self.make_calls(step), step)
+
+    def anonymous_call(self, step: Step) -> None:
+        """Calls without ids."""
+        calls = [Pending(None, f"tool_{(step.b + n) % 2}", len(self.messages)) for n in range(1 + step.a % 2)]
+        self.write_calls(calls, step)
+        self.pending.extend(calls)
+
+    def result(self, call: Pending, step: Step) -> Dict:
+        """A result under the keys of either version: a text, a value, an error, texts, or none at all."""
+        output = text(step.a, step.size * 3)
+        rows = {"rows": [output, 3, {}], "n": step.size}
+        forms: tuple[Dict, ...] = (
+            {"result": output},
+            {"result": rows, "isError": True},
+            {"output": {"type": "text", "value": output}},
+            {"output": {"type": "json", "value": rows}},
+            {"output": {"type": "error-text", "value": output}},
+            {"output": {"type": "content", "value": [{"type": "text", "text": output}, {"type": "text", "text": "b"}]}},
+            {"output": {"type": "execution-denied", "reason": output}},
+            {"output": rows} if step.a % 2 else {},
+        )
+        ids = {"toolCallId": call.id} if call.id is not None else {}
+        return {"type": "tool-result", **ids, "toolName": call.name, **forms[step.b], "x": 1}
+
+    def results(self, calls: Sequence[Pending], step: Step) -> None:
+        """All in one message, or each in one of its own."""
+        parts = [
+            self.result(call, step._replace(a=step.a + n, b=(step.b + n) % 8, size=(step.size * (n + 1)) % 1500))
+            for n, call in enumerate(calls)
+        ]
+        for part in [parts] if step.a % 2 and parts else [[part] for part in parts]:
+            self.add("tool", part)
+
+    def anonymous_result(self, step: Step) -> None:
+        """A result by name alone."""
+        self.results([Pending(None, f"tool_{step.a % 3}", 0)], step)
+
+    def own(self, step: Step) -> None:
+        """A tool that ran at the provider, with its result."""
+        served = {"toolCallId": f"srv_{step.a % 3}", "toolName": "search", "providerExecuted": True}
+        output = {"type": "json", "value": [text(step.a, step.size)]}
+        call = {"type": "tool-call", **served, "input": {"q": 1}}
+        self.add("assistant", [call, {"type": "tool-result", **served, "output": output}])
+
+
+class LangChainWriter(LibraryWriter):
+    """Writes message dicts of LangChain, in all three forms."""
+
+    def put(self, kind: str, body: Dict, step: Step) -> None:
+        """Appends a message in a form of its own."""
+        classes = {"human": "HumanMessage", "ai": "AIMessage", "system": "SystemMessage", "tool": "ToolMessage"}
+        if step.b == 3 and kind in classes:
+            path = ["langchain", "schema", "messages", classes[kind]]
+            self.messages.append({"lc": 1, "type": "constructor", "id": path, "kwargs": body})
+        elif step.a % 2:
+            self.messages.append({"type": kind, "data": {**body, "additional": {"x": [1]}}})
+        else:
+            self.messages.append({**body, "type": kind, "response_metadata": {}})
+
+    def head(self, size: int) -> None:
+        """System, then developer."""
+        for number in range(size):
+            more = {"additional_kwargs": {"__openai_role__": "developer"}} if number % 2 else {}
+            self.put("system", {"content": text(0, 30 + number), **more}, Step("", number, 0, 0))
+
+    def user(self, step: Step) -> None:
+        """A message of the user: a string, or texts with and without a type; a name at times."""
+        content = self.texts(step)
+        if isinstance(content, list) and step.a % 3 == 0:
+            content = [content[0]["text"], *content[1:]]
+        self.put("human", {"content": content, "name": "alice" if step.a % 4 == 0 else None}, step)
+
+    def summary(self, step: Step) -> None:
+        """A summary that an earlier folding left."""
+        labelled = f'<foldline-summary version="1" round="{step.a}">\n{text(step.b, step.size)}\n'
+        self.put("human", {"content": labelled if step.b % 2 else [{"type": "text", "text": labelled}]}, step)
+
+    def system(self, step: Step) -> None:
+        """A system message in the middle: an ordinary message too."""
+        self.put("system", {"content": text(step.a, step.size)}, step)
+
+    def other_role(self, step: Step) -> None:
+        """A message with a role of its own."""
+        self.put("chat", {"content": text(step.a, step.size), "role": "critic"}, step)
+
+    def blocks(self, step: Step) -> list[Dict]:
+        """Thinking of a provider, or LangChain's own, often none."""
+        thinking = {"type": "thinking", "thinking": text(step.b, 9), "signature": "c2ln"}
+        reasoning = {"type": "reasoning", "reasoning": text(step.b, 9), "extras": {"signature": "c2ln"}}
+        return [[thinking], [reasoning], []][step.a % 3]
+
+    def assistant(self, step: Step) -> None:
+        """Text, thinking in front of it at times, reasoning beside it at times."""
+        more = {"additional_kwargs": {"reasoning_content": text(step.b, 20)}} if step.b % 4 == 1 else {}
+        blocks = self.blocks(step)
+        content = [*blocks, {"type": "text", "text": text(step.a, step.size)}] if blocks else self.texts(step)
+        self.put("ai", {"content": content, "tool_calls": [], **more}, step)
+
+    def calls(self, step: Step) -> None:
+        """Parallel calls: listed, in blocks, beside the content, or in several of these places."""
+        calls = self.make_calls(step)
+        given = [arguments(step.a + n, step.size % 20) for n in range(len(calls))]
+        pairs = list(zip(calls, given, strict=True))
+        listed = [{"name": c.name, "args": g, "id": c.id, "type": "tool_call"} for c, g in pairs]
+        blocks: list[Dict] = [{"type": "tool_use", "id": c.id, "name": c.name, "input": g} for c, g in pairs]
+        if step.a % 4 == 3:
+            blocks = [{"type": "function_call", "call_id": c.id, "name": c.name, "arguments": "{}"} for c in calls]
+        beside = [{"id": c.id, "type": "function", "function": {"name": c.name, "arguments": "{}"}} for c in calls]
+        content: Any = [*self.blocks(step), {"type": "text", "text": text(step.a, step.size)}]
+        body: Dict = {"content": content if step.b % 2 else text(step.a, step.size % 7)}
+        place = (step.b + step.size) % 6
+        if place == 5:
+            # One whose arguments could not be read.
+            body |= {"tool_calls": listed[1:], "invalid_tool_calls": [listed[0] | {"args": '{"a', "error": "bad"}]}
+        elif place != 4:
+            body["tool_calls"] = listed if place else listed[:1]
+        if place in (0, 1, 4):
+            body["content"] = [*content, *blocks]
+        if place in (1, 2):
+            body["additional_kwargs"] = {"tool_calls": beside}
+        self.put("ai", body, step)
+
+    def anonymous_call(self, step: Step) -> None:
+        """OpenAI's older call, which has no id."""
+        call = Pending(None, f"tool_{step.b % 2}", len(self.messages))
+        function = {"name": call.name, "arguments": "{}"}
+        self.put("ai", {"content": "", "additional_kwargs": {"function_call": function}}, step)
+        self.pending.append(call)
+
+    def results(self, calls: Sequence[Pending], step: Step) -> None:
+        """Each in a message of its own: a string, or texts; what is beside it is not sent."""
+        for number, call in enumerate(calls):
+            content: Any = text(step.a + number, (step.size * (number + 1) * 3) % 1500)
+            if step.b % 4 == 0:
+                content = [{"type": "text", "text": content}, {"type": "text", "text": text(step.b, step.size)}]
+            named = {"name": call.name} if step.a % 2 or call.id is None else {}
+            if call.id is None and step.a % 2:
+                self.put("function", {"content": content, **named}, step)
+            else:
+                ids = {"tool_call_id": call.id} if call.id is not None else {}
+                more = {"artifact": {"rows": [1, 2]}, "status": ("success", "error")[step.a % 2]}
+                self.put("tool", {"content": content, **ids, **named, **more}, step)
+
+    def anonymous_result(self, step: Step) -> None:
+        """A result by name alone."""
+        self.results([Pending(None, f"tool_{step.a % 3}", 0)], step)
+
+    def own(self, step: Step) -> None:
+        """A tool that ran at the provider, with its result."""
+        key = f"srv_{step.a % 3}"
+        call = {"type": "server_tool_use", "id": key, "name": "search", "input": {"q": 1}}
+        result = {"type": "web_search_tool_result", "tool_use_id": key, "content": text(step.a, step.size)}
+        self.put("ai", {"content": [call, result, {"type": "text", "text": "so"}]}, step)
+
+
+class GentWriter(LibraryWriter):
+    """Writes iterations of gent, in lower case or under Go's names."""
+
+    def unit(self, step: Step, *messages: Dict, origin: str = "") -> None:
+        """Appends an iteration; some say that they are important, some what makes no sense."""
+        scores: tuple[Any, ...] = (None, 10, 9.5, "10", 10.0, True, -3, None)
+        score = scores[step.b] if step.a % 4 == 0 else None
+        metadata = None if score is None else {"gent:importance_score": score}
+        unit = {"messages": list(messages), "origin": origin, "metadata": metadata}
+        if step.a % 4 == 1:
+            unit = {name.capitalize(): value for name, value in unit.items()}
+        elif step.a % 4 == 2 and not origin:
+            del unit["metadata"]
+        self.messages.append(unit)
+
+    @staticmethod
+    def parts(step: Step) -> Dict:
+        """One text in short, or two text parts."""
+        if step.b % 3:
+            return {"text": text(step.a, step.size)}
+        return {"parts": [{"type": "text", "text": text(a, size)} for a, size in ((step.a, step.size), (step.b, 5))]}
+
+    def head(self, size: int) -> None:
+        """An iteration of the system is one like any other."""
+        for number in range(size):
+            self.unit(Step("", 3, number, 0), {"role": "system", "text": text(0, 30 + number)})
+
+    def user(self, step: Step) -> None:
+        """The user, or an observation."""
+        self.unit(step, {"role": ("human", "generic")[step.a % 2], **self.parts(step)})
+
+    def assistant(self, step: Step) -> None:
+        """The model, and what came of it at times."""
+        observed = [{"role": "human", **self.parts(step._replace(a=step.b))}] if step.a % 2 else []
+        self.unit(step, {"role": "ai", **self.parts(step)}, *observed)
+
+    def summary(self, step: Step) -> None:
+        """A summary of an earlier fold: known by its label, or by its origin."""
+        labelled = f'<foldline-summary version="1" round="{step.a}">\n{text(step.b, step.size)}\n'
+        if step.b % 2:
+            self.unit(step, {"role": "generic", "text": labelled})
+        else:
+            self.unit(step, {"role": "generic", "text": text(step.b, step.size)}, origin="compacted_synthetic")
+
+    def system(self, step: Step) -> None:
+        """An iteration of the system in the middle; none at all at times."""
+        self.unit(step, *([{"role": "system", **self.parts(step)}] if step.b else []))
+
+    def other_role(self, step: Step) -> None:
+        """A role that nobody knows, and a file."""
+        data = {"type": "binary", "binary": {"mime_type": "application/pdf", "data": "QUJD" * 100}}
+        self.unit(step, {"role": "critic", "parts": [data]}, origin="retrieved_history")
+
+    def calls(self, step: Step) -> None:
+        """Parallel calls with their answers in the same iteration, in any order; one may be missing or too many."""
+        calls = [Pending(self.new_id(step, n), f"tool_{n}", 0) for n in range(1 + step.a % 3)]
+        parts = self.parts(step).get("parts", [])
+        for call in calls:
+            function = {"name": call.name, "arguments": f'{{"q": "{text(5, step.size % 30)}"}}'}
+            ids = {"id": "" if step.b == 4 else call.id}
+            entry = {"type": "function", "function": function, **ids}
+            parts = [*parts, {"type": "tool_call", "tool_call": entry}]
+        answered = calls[step.b % 2 :] + [Pending("gone", "tool_9", 0)] * (step.b == 6)
+        answers = [self.answer(call, step, number) for number, call in enumerate(answered[:: 1 if step.a % 2 else -1])]
+        tools = [{"role": "tool", "parts": [part]} for part in answers]
+        if step.b % 3 == 1 and answers:
+            tools = [{"role": "tool", "parts": answers}]
+        self.unit(
+            step, {"role": "ai", "parts": parts}, *tools, origin=("", "original", "compacted_modified")[step.b % 3]
+        )
+
+    @staticmethod
+    def answer(call: Pending, step: Step, number: int) -> Dict:
+        """A part with a result."""
+        content = text(step.a + number, (step.size * (number + 1) * 3) % 1500)
+        ids = {"tool_call_id": "" if step.b == 4 else call.id}
+        return {"type": "tool_response", "tool_response": {**ids, "name": call.name, "content": content, "x": 1}}
+
+    def results(self, calls: Sequence[Pending], step: Step) -> None:
+        """Answers without their calls: they are of their iteration alone."""
+        if calls:
+            parts = [self.answer(call, step, number) for number, call in enumerate(calls)]
+            self.unit(step, {"role": "tool", "parts": parts})
+
+    def anonymous_call(self, step: Step) -> None:
+        """Calls without ids, answered by name."""
+        self.calls(step._replace(b=4))
+
+    def anonymous_result(self, step: Step) -> None:
+        """A result by name alone."""
+        self.results([Pending("", f"tool_{step.a % 3}", 0)], step._replace(b=4))
+
+    def own(self, step: Step) -> None:
+        """All that is called in an iteration is answered there."""
+        self.calls(step)

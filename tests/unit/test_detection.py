@@ -1,0 +1,147 @@
+"""`detect_format`: which dialect messages are in, and what told it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import foldline as fl
+from foldline.errors import MessageError
+from unit.samples import (
+    CANARY,
+    Dict,
+    anthropic_call,
+    assistant,
+    holds_no_content,
+    openai_call,
+    openai_result,
+    user,
+)
+
+PLAIN = ("openai_chat", "openai_responses", "anthropic", "gemini", "pi", "ai_sdk")
+TOOL_CALL = {"type": "tool-call", "toolCallId": "a", "toolName": "go", "args": {}}
+TOOL_RESULT = {"type": "tool-result", "toolCallId": "a", "toolName": "go", "result": 1}
+
+
+def tool(*parts: Dict) -> Dict:
+    """A tool's message whose content is a list."""
+    return {"role": "tool", "content": list(parts)}
+
+
+@pytest.mark.parametrize(
+    ("told", "format", "reason"),
+    [
+        (user(), "openai_chat", "plain"),
+        (assistant([{"type": "text", "text": "a"}]), "openai_chat", "plain"),
+        (openai_result(), "openai_chat", "role"),
+        ({"role": "function", "name": "go", "content": "a"}, "openai_chat", "role"),
+        ({"role": "developer", "content": "a"}, "openai_chat", "role"),
+        (openai_call(), "openai_chat", "tool_calls"),
+        (assistant(None, function_call={"name": "go", "arguments": "{}"}), "openai_chat", "tool_calls"),
+        (user([{"type": "image_url", "image_url": {"url": "x"}}]), "openai_chat", "content_part"),
+        (user([{"type": "file", "file": {"file_id": "x"}}]), "openai_chat", "content_part"),
+        (tool({"type": "text", "text": "a"}), "openai_chat", "role"),
+        ({"type": "reasoning", "summary": []}, "openai_responses", "item_type"),
+        ({"type": "message", "role": "user", "content": "a"}, "openai_responses", "item_type"),
+        (user([{"type": "input_text", "text": "a"}]), "openai_responses", "content_part"),
+        (anthropic_call(), "anthropic", "content_part"),
+        (assistant([{"type": "thinking", "thinking": "a"}]), "anthropic", "content_part"),
+        ({"role": "model", "parts": [{"text": "a"}]}, "gemini", "parts"),
+        ({"role": "toolResult", "toolCallId": "a", "content": "a"}, "pi", "role"),
+        (assistant([{"type": "toolCall", "id": "a", "name": "go"}]), "pi", "content_part"),
+        (assistant([{"type": "thinking", "thinking": "a"}], stopReason="stop"), "pi", "content_part"),
+        (assistant([TOOL_CALL]), "ai_sdk", "content_part"),
+        (tool(TOOL_RESULT), "ai_sdk", "content_part"),
+        (assistant("a", toolCalls=[{"toolCallId": "a", "toolName": "go", "args": {}}]), "ai_sdk", "tool_calls"),
+        (assistant([{"type": "reasoning", "text": "a"}]), "ai_sdk", "content_part"),
+        (user([{"type": "image", "image": "x"}]), "ai_sdk", "content_part"),
+        (user([{"type": "file", "data": "x", "mediaType": "text/plain"}]), "ai_sdk", "content_part"),
+        ({"type": "human", "data": {"content": "a"}}, "langchain", "message_type"),
+        ({"type": "tool", "content": "a", "tool_call_id": "a"}, "langchain", "message_type"),
+        ({"type": "chat", "role": "critic", "content": "a"}, "langchain", "message_type"),
+        ({"type": "ai", "content": [{"type": "tool_use", "id": "a", "name": "go"}]}, "langchain", "message_type"),
+        ({"type": "AIMessageChunk", "content": "a"}, "langchain", "message_type"),
+        (
+            {"lc": 1, "type": "constructor", "id": ["langchain", "SystemMessage"], "kwargs": {"content": "a"}},
+            "langchain",
+            "message_type",
+        ),
+        ({"messages": [user()], "origin": ""}, "gent", "iteration"),
+        ({"messages": [{"role": "human", "text": "a"}]}, "gent", "iteration"),
+        ({"messages": [], "metadata": {"gent:importance_score": 1}}, "gent", "iteration"),
+        ({"Messages": []}, "gent", "iteration"),
+    ],
+)
+def test_the_reason_is_told(told: Dict, format: str, reason: str) -> None:
+    is_told = reason != "plain"
+    others = [] if format in ("langchain", "gent") else [user(), assistant()]
+    messages = [*others, told]
+    for given in (messages, json.dumps(messages).encode(), tuple(messages)):
+        found = fl.detect_format(given)
+        assert (found.format, found.reason) == (format, reason)
+        assert found.index == (len(others) if is_told else None)
+        assert found.format in found.candidates
+    assert fl.analyze(messages)["format"] == format
+
+
+def test_what_is_left_open_is_told() -> None:
+    assert fl.detect_format([]).reason == "plain"
+    assert fl.detect_format([user()]).candidates == PLAIN
+    assert fl.detect_format([{"role": "developer", "content": "a"}]).candidates == ("openai_chat", "openai_responses")
+    assert fl.detect_format([openai_call()]).candidates == ("openai_chat",)
+
+
+def test_the_place_of_the_list_decides_what_messages_leave_open() -> None:
+    found = fl.detect_format([user()], key="input")
+    assert (found.format, found.reason, found.index) == ("openai_responses", "place", None)
+    assert fl.detect_format([user()], key="contents").format == "gemini"
+    assert fl.detect_format([openai_result()], key="input").reason == "role"
+    assert fl.detect_format([user()], key="messages").reason == "plain"
+
+
+MIXED: list[tuple[list[Dict], tuple[str, ...]]] = [
+    ([openai_call(), anthropic_call()], ("openai_chat", "anthropic")),
+    ([openai_call(), assistant([TOOL_CALL])], ("openai_chat", "ai_sdk")),
+    ([openai_result(), tool(TOOL_RESULT)], ("openai_chat", "ai_sdk")),
+    ([user(), {"type": "human", "content": "a"}], ("openai_chat", "langchain")),
+    ([{"type": "human", "content": "a"}, anthropic_call()], ("langchain", "anthropic")),
+    ([{"messages": [], "origin": ""}, user()], ("gent", "openai_chat")),
+    ([assistant([TOOL_CALL, {"type": "tool_use", "id": "a", "name": "go", "input": {}}])], ("ai_sdk", "anthropic")),
+    ([{"messages": [user()]}], ("a conversation", "gent")),
+]
+
+
+@pytest.mark.parametrize(("messages", "candidates"), MIXED)
+def test_several_dialects_are_an_error_that_names_them(messages: list[Dict], candidates: tuple[str, ...]) -> None:
+    for read in (fl.detect_format, fl.analyze, fl.TokenCounter().count_messages):
+        with pytest.raises(MessageError) as caught:
+            read(messages)
+        assert caught.value.code == "ambiguous_format"
+        assert caught.value.index == len(messages) - 1
+        assert all(name in caught.value.detail for name in candidates)
+
+
+def test_an_error_holds_no_content() -> None:
+    with pytest.raises(MessageError) as caught:
+        fl.detect_format([openai_result(content=CANARY), anthropic_call(CANARY)])
+    holds_no_content(caught.value)
+
+
+@pytest.mark.parametrize("given", [3, None, "text", {"messages": []}, b"{}", b"3"])
+def test_only_lists_have_a_format(given: Any) -> None:
+    with pytest.raises(MessageError) as caught:
+        fl.detect_format(given)
+    assert caught.value.code == "not_a_list"
+
+
+def test_bad_json_is_told() -> None:
+    with pytest.raises(MessageError) as caught:
+        fl.detect_format(b"[")
+    assert caught.value.code == "bad_json"
+
+
+def test_a_named_format_is_not_judged() -> None:
+    assert fl.analyze([{"messages": [user()]}], format="gent")["format"] == "gent"
+    assert fl.analyze([user()], format="ai_sdk")["format"] == "ai_sdk"
