@@ -170,6 +170,30 @@ fn items() -> impl Strategy<Value = String> {
     })
 }
 
+/// A message of a library: the AI SDK, LangChain in its three forms, gent under both names.
+fn library_messages() -> impl Strategy<Value = String> {
+    (0..18, values(), values()).prop_map(|(shape, a, b)| match shape {
+        0 => format!(r#"{{"role":"assistant","content":[{{"type":"tool-call","toolCallId":"a","toolName":{b},"args":{a}}}]}}"#),
+        1 => format!(r#"{{"role":"tool","content":[{{"type":"tool-result","toolCallId":"a","toolName":"go","result":{a}}}]}}"#),
+        2 => format!(r#"{{"role":"tool","content":[{{"type":"tool-result","output":{{"type":"json","value":{a}}}}}]}}"#),
+        3 => format!(r#"{{"role":"tool","content":[{{"type":"tool-result","output":{{"type":"content","value":{a}}}}}]}}"#),
+        4 => format!(r#"{{"role":"assistant","content":{b},"toolCalls":[{{"toolCallId":"a","toolName":"go","args":{a}}}]}}"#),
+        5 => format!(r#"{{"role":"user","content":[{{"type":"image","image":{a}}},{{"type":"file","data":{b},"mediaType":"image/png"}}]}}"#),
+        6 => format!(r#"{{"role":"assistant","content":[{{"type":"reasoning","text":{a}}},{{"type":"tool-approval-request","approvalId":{b}}}]}}"#),
+        7 => format!(r#"{{"type":"human","data":{{"content":{a},"name":{b}}}}}"#),
+        8 => format!(r#"{{"type":"ai","content":[{a},{{"type":"tool_use","id":"a","name":"go","input":{b}}}],"tool_calls":[{{"id":"a","name":"go","args":{b}}}]}}"#),
+        9 => format!(r#"{{"type":"ai","data":{{"content":{a},"additional_kwargs":{{"tool_calls":{b},"reasoning_content":{b}}}}}}}"#),
+        10 => format!(r#"{{"type":"ai","data":{{"content":"","tool_calls":{a},"invalid_tool_calls":{b}}}}}"#),
+        11 => format!(r#"{{"lc":1,"type":"constructor","id":["langchain","ToolMessage"],"kwargs":{{"content":{a},"tool_call_id":{b}}}}}"#),
+        12 => format!(r#"{{"type":"ai","content":[{{"type":"reasoning","summary":[{{"text":{a}}},{b}]}},{{"type":"reasoning","reasoning":{a}}}]}}"#),
+        13 => format!(r#"{{"messages":[{{"role":"human","text":{a}}},{{"role":"ai","parts":[{{"type":"text","text":{b}}}]}}],"origin":""}}"#),
+        14 => format!(r#"{{"Messages":[{{"Role":"ai","Parts":[{{"type":"tool_call","tool_call":{{"id":"a","function":{{"name":"go","arguments":{a}}}}}}}]}}]}}"#),
+        15 => format!(r#"{{"messages":[{{"role":"tool","parts":[{{"type":"tool_response","tool_response":{{"name":"go","content":{a}}}}}]}}],"origin":{b}}}"#),
+        16 => format!(r#"{{"messages":[{{"role":"user","content":{a}}},{{"role":"assistant","content":[{b}]}}],"origin":""}}"#),
+        _ => format!(r#"{{"messages":{a},"metadata":{{"gent:importance_score":{b}}}}}"#),
+    })
+}
+
 fn messages() -> impl Strategy<Value = String> {
     let content = prop_oneof![
         values(),
@@ -191,7 +215,7 @@ fn messages() -> impl Strategy<Value = String> {
     let role = prop::sample::select(&["user", "model", "function", "system", "assistant"][..]);
     let turn = (role, prop::collection::vec(gemini_parts(), 0..4))
         .prop_map(|(role, parts)| format!(r#"{{"role":"{role}","parts":[{}]}}"#, parts.join(",")));
-    prop_oneof![3 => one, 1 => turn, 1 => items()]
+    prop_oneof![3 => one, 1 => turn, 1 => items(), 1 => library_messages()]
 }
 
 /// Messages of every dialect, and such as are in one of the younger.
@@ -203,7 +227,8 @@ fn lists_of_messages() -> impl Strategy<Value = Vec<String>> {
     prop_oneof![
         2 => prop::collection::vec(messages(), 0..5),
         1 => prop::collection::vec(turn, 0..5),
-        1 => prop::collection::vec(prop_oneof![3 => items(), 1 => plain], 0..5),
+        1 => prop::collection::vec(prop_oneof![3 => items(), 1 => plain.clone()], 0..5),
+        2 => prop::collection::vec(prop_oneof![5 => library_messages(), 1 => plain], 0..3),
     ]
 }
 
@@ -234,6 +259,10 @@ fn plain_messages_are_counted_and_not_refused() {
             {"type":"function_call_output","call_id":"a","output":"done"}]"#,
         r#"[{"role":"user","parts":[{"text":"hi"}]},{"role":"model","parts":[{"functionCall":{"name":"go","args":{}}}]},
             {"role":"user","parts":[{"functionResponse":{"name":"go","response":{"a":[1,"b"]}}}]}]"#,
+        r#"[{"role":"assistant","content":[{"type":"tool-call","toolCallId":"a","toolName":"go","args":{"x":[1,"é"]}}]},
+            {"role":"tool","content":[{"type":"tool-result","toolCallId":"a","toolName":"go","result":{"y":null}}]}]"#,
+        r#"[{"type":"human","data":{"content":"hi"}},{"type":"ai","content":"","tool_calls":[{"name":"go","args":{}}]}]"#,
+        r#"[{"messages":[{"role":"human","text":"hi"},{"role":"ai","parts":[{"type":"text","text":"é"}]}],"origin":""}]"#,
         r#"[{"role":"user","content":"hi"},{"role":"developer","content":"s"},{"type":"item_reference","id":"a"}]"#,
     ];
     for document in documents {
