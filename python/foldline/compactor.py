@@ -309,7 +309,7 @@ class Compactor:
                 return no_progress(as_it_was, None, limit, self._guard.tries)
         kind: Kind = "manual" if force or why == "manual" else "auto"
         instructions = instructions or instructions_of(self.trigger)
-        dialect = _core.detect_format(messages) if self.format == "auto" and messages else self.format
+        dialect = _core.detect_format(messages)[0] if self.format == "auto" and messages else self.format
         counted = self.counter.count_messages(messages, self.tools, format=dialect).total
         around = max(0, tokens - counted)
         before = counted + around

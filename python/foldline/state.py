@@ -258,7 +258,7 @@ class ContextState:
         """
         counter = as_counter(counter)
         lead: list[Any] = [{"role": "system", "content": system}] if system else []
-        dialect = _core.detect_format(messages) if lead and messages and format == "auto" else format
+        dialect = _core.detect_format(messages)[0] if lead and messages and format == "auto" else format
         # Counted in one list: what tools cost depends on whether there is a system prompt.
         counts = counter.count_messages([*lead, *messages] if lead else messages, tools, format=dialect)
         listed = int(counts.per_message[len(lead) :].sum())
