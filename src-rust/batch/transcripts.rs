@@ -114,6 +114,9 @@ pub enum Row<O> {
     Remark(Error),
 }
 
+/// The number of a line, and what it gave.
+pub type LineRows<O> = (u64, Vec<Row<O>>);
+
 impl<T: Task> Batch<'_, T> {
     /// Works on transcripts: `work` on each, of about `size_bytes` bytes.
     ///
@@ -136,7 +139,7 @@ impl<T: Task> Batch<'_, T> {
     ///
     /// # Errors
     /// Those of [`Batch::transcripts`], with the line.
-    pub fn lines(&self, lines: &[Line<'_>], go_on: GoOn<'_>) -> Result<Vec<(u64, Vec<Row<T::Outcome>>)>> {
+    pub fn lines(&self, lines: &[Line<'_>], go_on: GoOn<'_>) -> Result<Vec<LineRows<T::Outcome>>> {
         let size_bytes = |i: usize| lines[i].bytes.map_or(0, <[u8]>::len);
         let work = |i: usize, go_on: GoOn<'_>| {
             let number = lines[i].number;

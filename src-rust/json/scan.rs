@@ -358,15 +358,19 @@ impl Escapes {
 pub(super) fn decode(raw: &str) -> (String, bool) {
     let mut out = String::with_capacity(raw.len());
     let mut is_lossy = false;
-    let mut rest = raw;
-    while let Some(at) = rest.find('\\') {
-        let Some(escape) = Escape::read(rest.as_bytes(), at) else { break };
-        out.push_str(rest.get(..at).unwrap_or(""));
+    let mut from = 0;
+    for at in memchr::memchr_iter(b'\\', raw.as_bytes()) {
+        // The second half of an escape that was read, a backslash or a surrogate.
+        if at < from {
+            continue;
+        }
+        let Some(escape) = Escape::read(raw.as_bytes(), at) else { break };
+        out.push_str(raw.get(from..at).unwrap_or(""));
         out.push(escape.text());
         is_lossy |= escape.stands_for.is_none();
-        rest = rest.get(at + escape.written..).unwrap_or("");
+        from = at + escape.written;
     }
-    out.push_str(rest);
+    out.push_str(raw.get(from..).unwrap_or(""));
     (out, is_lossy)
 }
 

@@ -36,8 +36,8 @@ impl Ledger {
     /// The sums of a structure whose messages have these tokens. O(messages).
     #[must_use]
     pub fn new(structure: &Structure, tokens: &[u32]) -> Self {
-        let mut ledger = Ledger::default();
-        ledger.total = tokens.iter().map(|&tokens| u64::from(tokens)).sum();
+        let total = tokens.iter().map(|&tokens| u64::from(tokens)).sum();
+        let mut ledger = Ledger { total, ..Ledger::default() };
         ledger.update(structure, tokens, 0);
         ledger
     }
@@ -54,9 +54,9 @@ impl Ledger {
         self.groups.reserve(count - from);
         self.first_real = self.first_real.filter(|&first| first < from);
         let (mut sum, mut messages, mut groups) = (self.tokens[from], self.messages[from], self.groups[from]);
-        for i in from..count {
+        for (i, &tokens) in tokens.iter().enumerate().take(count).skip(from) {
             if structure.counts(i) {
-                sum += u64::from(tokens[i]);
+                sum += u64::from(tokens);
                 messages += 1;
                 groups += u32::from(structure.first_of_group(i) == i);
                 if self.first_real.is_none() && !structure.is_summary[i] {
