@@ -16,10 +16,11 @@ from foldline._core import Counts, Plan, TokenCounter, TranscriptCounts, __versi
 from foldline.tokenizer_json import tokenizer_json
 
 if TYPE_CHECKING:
-    from foldline import events, models, strategies, summarizers, testing, triggers
+    from foldline import config, events, models, presets, stores, strategies, summarizers, testing, triggers
     from foldline.calibration import Calibration
     from foldline.compactor import CompactionResult, Compactor, NoProgress
     from foldline.folding import FoldResult, acompact, compact
+    from foldline.loop import AgentLoop, LoopResult
     from foldline.metadata import Metadata
     from foldline.planning import (
         FitTokens,
@@ -36,10 +37,12 @@ if TYPE_CHECKING:
     )
     from foldline.reading import read
     from foldline.state import ContextState, Stats
+    from foldline.stepping import Response, StepHooks
     from foldline.typing import CompactionEvent, Problem, StoredTranscript
     from foldline.usage import ContextUsage, TokenBudget
 
 __all__ = [
+    "AgentLoop",
     "Calibration",
     "CompactionEvent",
     "CompactionResult",
@@ -56,11 +59,14 @@ __all__ = [
     "KeepMessages",
     "KeepTokens",
     "KeepTurns",
+    "LoopResult",
     "Metadata",
     "NoProgress",
     "Plan",
     "Problem",
+    "Response",
     "Stats",
+    "StepHooks",
     "StoredTranscript",
     "TokenBudget",
     "TokenCounter",
@@ -69,12 +75,15 @@ __all__ = [
     "acompact",
     "analyze",
     "compact",
+    "config",
     "count_tokens",
     "errors",
     "events",
     "models",
     "plan",
+    "presets",
     "read",
+    "stores",
     "strategies",
     "summarizers",
     "testing",
@@ -87,8 +96,10 @@ __all__ = [
 _LATER = {
     "calibration": ("Calibration",),
     "compactor": ("CompactionResult", "Compactor", "NoProgress"),
+    "config": (),
     "events": (),
     "folding": ("FoldResult", "acompact", "compact"),
+    "loop": ("AgentLoop", "LoopResult"),
     "metadata": ("Metadata",),
     "models": (),
     "planning": (
@@ -104,8 +115,11 @@ _LATER = {
         "plan",
         "validate",
     ),
+    "presets": (),
     "reading": ("read",),
     "state": ("ContextState", "Stats"),
+    "stepping": ("Response", "StepHooks"),
+    "stores": (),
     "strategies": (),
     "summarizers": (),
     "testing": (),

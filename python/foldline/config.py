@@ -177,8 +177,8 @@ def _window(
     data: Mapping[str, Any], section: Mapping[str, Any], preset: _Preset, model: str | None
 ) -> tuple[int, Window]:
     """The window and who says so: the section, the top level, the registry, 0."""
-    own = {"context_window", preset.window} & section.keys()
-    if len(own) > 1:
+    own = [key for key in ("context_window", preset.window) if key is not None and key in section]
+    if len(set(own)) > 1:
         raise ConfigError(
             "goes with no other name of the window", code="two_windows", path=f"{_SECTION}.{preset.window}"
         )
@@ -223,7 +223,12 @@ def _refuse_unknown(table: Mapping[str, Any], known: frozenset[str], prefix: str
 
 def _read(path: Path) -> object:
     """What a file says. No error holds anything of it."""
-    readers = {".yaml": _yaml, ".yml": _yaml, ".toml": tomllib.loads, ".json": json.loads}
+    readers: dict[str, Callable[[str], object]] = {
+        ".yaml": _yaml,
+        ".yml": _yaml,
+        ".toml": tomllib.loads,
+        ".json": json.loads,
+    }
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise ConfigError("must end in .yaml, .yml, .toml or .json", code="unknown_suffix", path="source")

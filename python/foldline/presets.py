@@ -37,6 +37,7 @@ from foldline.summarizers.rendering import text_of
 from foldline.summarizing import aask, ask
 from foldline.triggers import Never, ReserveTokens, StatThreshold, TokenThreshold, Trigger, Utilization
 from foldline.typing import (
+    AsyncSummarizer,
     ChatModel,
     CompactionStore,
     Completion,
@@ -67,7 +68,7 @@ UNDERSTOOD = "Understood."
 SESSION_SUMMARY = "## Session Summary"
 
 #: Who may write the summaries of a preset.
-Writer: TypeAlias = "Summarizer | ChatModel | SummaryFunction | None"
+Writer: TypeAlias = "Summarizer | AsyncSummarizer | ChatModel | SummaryFunction | None"
 
 _MOST_SUMMARY_TOKENS = 4_000
 #: Results longer than this are cut to the second number before `layer` gives them to its summarizer, in characters.
@@ -338,7 +339,7 @@ def _behind(mark: str, text: str) -> str | None:
 class _Trimmed:
     """A summarizer that is spared huge results of tools."""
 
-    def __init__(self, summarizer: Summarizer) -> None:
+    def __init__(self, summarizer: Summarizer | AsyncSummarizer) -> None:
         self.summarizer = summarizer
         self._clear = ClearToolResults(KeepMessages(0), min_chars=_HUGE_CHARS + 1, shorten_to_chars=_LEFT_OF_HUGE_CHARS)
 
