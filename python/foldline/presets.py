@@ -293,7 +293,8 @@ class _CompactSummary:
     """A message of the user with a mark, and one of the model that says it has understood."""
 
     def messages(self, text: str, request: StrategyRequest, following: Message | None) -> Sequence[Message]:
-        told = message_of("user", f"{COMPACT_SUMMARY}\n{text}", request.format)
+        body = text.strip().removeprefix(COMPACT_SUMMARY).strip()
+        told = message_of("user", f"{COMPACT_SUMMARY}\n{body}", request.format)
         answer = message_of("assistant", UNDERSTOOD, request.format)
         alternates = request.format == "gemini" and following is not None and following.get("role") == "model"
         return [told] if alternates else [told, answer]
