@@ -20,7 +20,7 @@ import pytest
 MUTANTS = [
     ("G1", "foldline.outcomes", "metadata_after", '"compacted_modified"', '"original"'),
     ("G2", "foldline.metadata", "Metadata.is_pinned", ">= PINNED_FROM", "> PINNED_FROM"),
-    ("G2", "foldline.metadata", "Metadata.importance", "score is None", "score is None or score < 0"),
+    ("G2", "foldline.metadata", "Metadata.importance", "return 0.0", "return 10.0"),
     ("G3", "foldline.compactor", "Compactor._concluded", "self.trigger.notify_compacted(state)", "pass"),
     ("G4", "foldline.compactor", "Compactor._failed", 'self.on_failure == "raise"', "False"),
     ("G4", "foldline.loop", "AgentLoop._steps", "(iteration {session.iteration})", ""),
