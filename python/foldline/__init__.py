@@ -25,13 +25,14 @@ from foldline._core import (
 from foldline.tokenizer_json import tokenizer_json
 
 if TYPE_CHECKING:
-    from foldline import events, models, strategies, summarizers, testing, triggers
+    from foldline import config, events, models, presets, stores, strategies, summarizers, testing, triggers
     from foldline.batch_plans import BatchPlans, plan_batch
     from foldline.calibration import Calibration
     from foldline.compactor import CompactionResult, Compactor, NoProgress
     from foldline.detection import DetectedFormat, detect_format
     from foldline.folding import FoldResult, acompact, compact
     from foldline.live import Transcript, TranscriptSnapshot
+    from foldline.loop import AgentLoop, LoopResult
     from foldline.metadata import Metadata
     from foldline.planning import (
         ByMetadata,
@@ -50,10 +51,12 @@ if TYPE_CHECKING:
     from foldline.reading import read
     from foldline.repairing import Repair, RepairAction, repair
     from foldline.state import ContextState, Stats
+    from foldline.stepping import Response, StepHooks
     from foldline.typing import CompactionEvent, Problem, StoredTranscript
     from foldline.usage import ContextUsage, TokenBudget
 
 __all__ = [
+    "AgentLoop",
     "Alternative",
     "BatchPlans",
     "ByMetadata",
@@ -76,13 +79,16 @@ __all__ = [
     "KeepMessages",
     "KeepTokens",
     "KeepTurns",
+    "LoopResult",
     "Metadata",
     "NoProgress",
     "Plan",
     "Problem",
     "Repair",
     "RepairAction",
+    "Response",
     "Stats",
+    "StepHooks",
     "StoredTranscript",
     "TokenBudget",
     "TokenCounter",
@@ -93,6 +99,7 @@ __all__ = [
     "acompact",
     "analyze",
     "compact",
+    "config",
     "count_tokens",
     "detect_format",
     "errors",
@@ -100,8 +107,10 @@ __all__ = [
     "models",
     "plan",
     "plan_batch",
+    "presets",
     "read",
     "repair",
+    "stores",
     "strategies",
     "summarizers",
     "testing",
@@ -115,10 +124,12 @@ _LATER = {
     "batch_plans": ("BatchPlans", "plan_batch"),
     "calibration": ("Calibration",),
     "compactor": ("CompactionResult", "Compactor", "NoProgress"),
+    "config": (),
     "events": (),
     "detection": ("DetectedFormat", "detect_format"),
     "folding": ("FoldResult", "acompact", "compact"),
     "live": ("Transcript", "TranscriptSnapshot"),
+    "loop": ("AgentLoop", "LoopResult"),
     "metadata": ("Metadata",),
     "models": (),
     "planning": (
@@ -135,9 +146,12 @@ _LATER = {
         "plan",
         "validate",
     ),
+    "presets": (),
     "reading": ("read",),
     "repairing": ("Repair", "RepairAction", "repair"),
     "state": ("ContextState", "Stats"),
+    "stepping": ("Response", "StepHooks"),
+    "stores": (),
     "strategies": (),
     "summarizers": (),
     "testing": (),

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from foldline import _core
 from foldline._core import TokenCounter
 from foldline.calibration import token_number
-from foldline.errors import CompactionError, ConfigError, FoldlineError, FoldlineWarning, StoreError, SummaryError
+from foldline.errors import CompactionError, ConfigError, FoldlineError, FoldlineWarning, SummaryError
 from foldline.events import CompactBoundary, CompactionFailed, Event, Hooks, PreCompact, SessionStart, Subscribers
 from foldline.events import TriggerKind as Kind
 from foldline.guarding import LoopGuard, Ticket, bounded, checked_seconds
@@ -22,11 +22,13 @@ from foldline.metadata import ROUND, Metadata
 from foldline.outcomes import CompactionResult, NoProgress, event_of, left, metadata_after, no_progress, state_after
 from foldline.planning import KeepTokens, as_counter, pin_indices
 from foldline.state import COMPACTIONS, ContextState, checked_number
+from foldline.storing import checked_store, saved
 from foldline.strategies import (
     BaseStrategy,
     ClearToolResults,
     Deadline,
     Outcome,
+    Shaped,
     Strategy,
     StrategyRequest,
     TruncateOldest,
@@ -35,7 +37,7 @@ from foldline.strategies import (
 from foldline.strategies.dropping import is_valid_as
 from foldline.summarizing import in_thread
 from foldline.triggers import Trigger, as_trigger, instructions_of, reason_of, threshold_of
-from foldline.typing import CompactionEvent, CompactionStore, Message, Messages, Pin
+from foldline.typing import CompactionEvent, CompactionStore, Message, Messages, Pin, SessionStore
 
 __all__ = ["CompactionResult", "Compactor", "NoProgress"]
 
@@ -77,7 +79,7 @@ class Compactor:
         trigger: When.
         strategy: How; a function gets messages and a `strategies.StrategyRequest` and returns a list.
         counter: Who counts; o200k_base without one.
-        store: Who remembers compactions.
+        store: Who remembers compactions; one that holds the messages too wants their ``ids`` with every call.
         on_failure: ``"unchanged"`` gives the messages back with a typed error and a warning; ``"raise"`` raises it;
             ``"truncate"`` drops the oldest messages instead, ``"clear"`` clears results of tools, both with the error
             in the result and a warning.
@@ -115,7 +117,7 @@ class Compactor:
         strategy: Strategy | Callable[[list[Any], StrategyRequest], list[Any]],
         *,
         counter: TokenCounter | str | Callable[[str], int] | None = None,
-        store: CompactionStore | None = None,
+        store: CompactionStore | SessionStore | None = None,
         on_failure: Literal["unchanged", "raise", "truncate", "clear"] = "unchanged",
         hooks: Hooks | Mapping[str, Any] | None = None,
         system: str | None = None,
@@ -130,9 +132,7 @@ class Compactor:
         self.trigger = as_trigger(trigger)
         self.strategy = as_strategy(strategy)
         self.counter = as_counter(counter)
-        if store is not None and not isinstance(store, CompactionStore):
-            raise ConfigError("must have save_compaction", code="bad_store", path="store")
-        self.store = store
+        self.store = checked_store(store)
         if on_failure not in _POLICIES:
             raise ConfigError(f"must be one of {', '.join(_POLICIES)}", code="bad_policy", path="on_failure")
         self.on_failure = on_failure
@@ -400,14 +400,8 @@ class Compactor:
     def _save(self, pending: _Pending) -> None:
         """From here on it is in force: the store knows it, or nobody does."""
         pending.run.ticket.commit(pending.run.request.deadline)
-        if self.store is None:
-            return
-        try:
-            self.store.save_compaction(pending.event)
-        except StoreError:
-            raise
-        except Exception as error:
-            raise StoreError(f"the store raised {type(error).__name__}") from error
+        if self.store is not None:
+            saved(self.store, pending.event, pending.outcome, pending.run.ids)
 
     def _concluded(self, pending: _Pending) -> CompactionResult:
         """Counts it, and tells everybody."""
@@ -484,6 +478,8 @@ class Compactor:
             fallback = TruncateOldest(keep)
         else:
             fallback = ClearToolResults(KeepTokens(20_000) if keep is None else keep)
+        if isinstance(self.strategy, Shaped):
+            fallback = self.strategy.reshaped(fallback)
         # It asks nobody and is quick: that the time is up is why it runs.
         run = dataclasses.replace(run, request=dataclasses.replace(run.request, deadline=Deadline()), ticket=Ticket())
         try:

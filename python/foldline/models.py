@@ -15,12 +15,19 @@ Examples:
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from foldline._core import model_all, model_lookup, model_register, model_unregister
 from foldline.errors import ConfigError, UnknownModelError
 
-__all__ = ["Model", "known", "lookup", "register", "unregister"]
+__all__ = ["LONG_CONTEXT_BETA", "Model", "context_limit", "known", "lookup", "register", "unregister"]
+
+#: What a beta flag begins with that widens the window of Sonnet models to a million tokens (Anthropic, 2025-08).
+LONG_CONTEXT_BETA = "context-1m-"
+_LONG_CONTEXT = 1_000_000
+#: Sonnet models that were there before that flag, and that it does nothing for.
+_WITHOUT_LONG_CONTEXT = ("claude-3", "claude-sonnet-3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +81,41 @@ def lookup(model: str, *, encoding: str | None = None, context_window: int | Non
     if context_window is not None:
         fields.update(context_window=context_window)
     return Model(**fields)
+
+
+def context_limit(model: str, *, betas: Iterable[str] = (), default: int | None = None) -> int:
+    """The context window of a model, with the beta flags of a request.
+
+    Args:
+        model: Its name, as for `lookup`.
+        betas: Flags that are sent along; ``context-1m-…`` gives Sonnet models from 4 on a million tokens.
+        default: The window where nothing is known of the model or of its window; there is no silent one.
+
+    Raises:
+        ConfigError: The default is no window, or the flags are no list of names.
+        UnknownModelError: Nothing is known, and there is no default.
+
+    Examples:
+        >>> context_limit("claude-sonnet-4-5"), context_limit("claude-sonnet-4-5", betas=["context-1m-2025-08-07"])
+        (200000, 1000000)
+        >>> context_limit("no-such-model", default=128_000)
+        128000
+    """
+    default = _tokens(default, "default")
+    flags = [betas] if isinstance(betas, str) else list(betas)
+    if isinstance(betas, str) or not all(isinstance(flag, str) for flag in flags):
+        raise ConfigError("must be a list of names", code="bad_beta", path="betas")
+    fields = model_lookup(model)
+    if fields is None or fields["context_window"] is None:
+        if default is None:
+            raise UnknownModelError("nothing is known of this model's context window; give a default")
+        return default
+    window = int(fields["context_window"])
+    name = str(fields["name"])
+    widens = "sonnet" in name and not name.startswith(_WITHOUT_LONG_CONTEXT)
+    if widens and any(flag.startswith(LONG_CONTEXT_BETA) for flag in flags):
+        return max(window, _LONG_CONTEXT)
+    return window
 
 
 def register(

@@ -19,6 +19,7 @@ __all__ = [
     "CompactionEvent",
     "CompactionStore",
     "Completion",
+    "ContextEntry",
     "Conversation",
     "Message",
     "Messages",
@@ -26,6 +27,8 @@ __all__ = [
     "Origin",
     "Pin",
     "Problem",
+    "SessionStore",
+    "StoredMessage",
     "StoredTranscript",
     "SummarizeRequest",
     "Summarizer",
@@ -260,6 +263,58 @@ class CompactionStore(Protocol):
         Raises:
             StoreError: It could not; then nothing is compacted.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ContextEntry:
+    """A message of the context after a compaction.
+
+    Attributes:
+        id: Its id, where it was there before; None for a new one.
+        message: The message, where it is new or its results were cleared or shortened; None where it is as it was.
+    """
+
+    id: int | str | None
+    message: Message | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """A message that a store holds, with its id."""
+
+    id: int | str
+    message: Message
+
+
+@runtime_checkable
+class SessionStore(Protocol):
+    """Holds the messages of a session, and what compactions made of them. Nothing is ever deleted from it."""
+
+    def append(self, message: Message) -> int | str:
+        """Adds a message behind the others; its id comes back.
+
+        Raises:
+            StoreError: It could not.
+        """
+        ...
+
+    def active(self) -> Sequence[StoredMessage]:
+        """The context: what the next request is made of."""
+        ...
+
+    def save_context(self, event: CompactionEvent, context: Sequence[ContextEntry]) -> None:
+        """Remembers a compaction, and what the context is from now on: both in one step, or neither.
+
+        What the context does not name is marked as compacted; what was appended meanwhile stays behind it.
+
+        Raises:
+            StoreError: It could not; then nothing is compacted.
+        """
+        ...
+
+    def last_round(self) -> int:
+        """The round of the last compaction; 0 before the first."""
         ...
 
 

@@ -14,7 +14,7 @@ from foldline.errors import ConfigError
 from foldline.planning import as_counter
 from foldline.typing import Message, Messages
 
-__all__ = ["Calibration", "ContextUsage", "TokenBudget", "reported_tokens"]
+__all__ = ["Calibration", "ContextUsage", "TokenBudget", "read_and_written", "reported_tokens"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +180,13 @@ _PARTS = (
     ("prompt_token_count", "tool_use_prompt_token_count", "candidates_token_count", "thoughts_token_count"),
     ("input", "cacheRead", "cacheWrite", "output"),
 )
+#: Those of them that the model wrote.
+_WRITTEN = frozenset(
+    (
+        *("completion_tokens", "output_tokens", "output", "candidatesTokenCount", "thoughtsTokenCount"),
+        *("candidates_token_count", "thoughts_token_count"),
+    )
+)
 _TOTALS = ("total_tokens", "totalTokenCount", "total_token_count", "totalTokens")
 
 
@@ -205,3 +212,19 @@ def reported_tokens(usage: int | Mapping[str, Any]) -> int:
         if usage.get(names[0]) is not None:
             return sum(token_number(usage[name], f"usage.{name}") for name in names if usage.get(name) is not None)
     raise ConfigError("no usage of a known provider", code="bad_usage", path="usage")
+
+
+def read_and_written(usage: int | Mapping[str, Any] | None) -> tuple[int | None, int | None]:
+    """Tokens that the model read and that it wrote; None where the usage does not tell them apart.
+
+    Examples:
+        >>> read_and_written({"input_tokens": 9, "cache_read_input_tokens": 1_000, "output_tokens": 50})
+        (1009, 50)
+    """
+    if isinstance(usage, Mapping):
+        for names in _PARTS:
+            if usage.get(names[0]) is not None:
+                found = {n: token_number(usage[n], f"usage.{n}") for n in names if usage.get(n) is not None}
+                written = sum(count for name, count in found.items() if name in _WRITTEN)
+                return sum(found.values()) - written, written
+    return None, None

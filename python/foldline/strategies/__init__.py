@@ -15,6 +15,7 @@ from foldline.strategies.clearing import ClearToolResults, prune_tool_results
 from foldline.strategies.function import FromFunction, as_strategy
 from foldline.strategies.noop import NoOp
 from foldline.strategies.pipeline import Pipeline
+from foldline.strategies.shaped import Shape, Shaped, message_of
 from foldline.strategies.summarizing import TURN_HEADING, Summarize
 from foldline.strategies.truncating import TruncateOldest
 from foldline.strategies.window import SlidingWindow
@@ -28,11 +29,14 @@ __all__ = [
     "NoOp",
     "Outcome",
     "Pipeline",
+    "Shape",
+    "Shaped",
     "SlidingWindow",
     "Strategy",
     "StrategyRequest",
     "Summarize",
     "TruncateOldest",
     "as_strategy",
+    "message_of",
     "prune_tool_results",
 ]

@@ -1,0 +1,154 @@
+"""The four presets over one real session, through five rounds of growth and compaction: ``python examples/presets.py``.
+
+A session is replayed message by message into a store. Whenever a preset's trigger fires, it compacts; the summaries are
+`Extractive`, so no network and no model is needed. Windows are scaled to the session, so that each preset has five
+rounds to do. Other sessions: ``python examples/presets.py FILE…``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import foldline as fl
+
+SESSION = Path(__file__).resolve().parent / "data" / "claude-code-session.jsonl"
+PRESETS = ("gent", "reserve", "budgeted", "layer")
+PROVIDERS = {"openai_chat": "openai", "openai_responses": "responses", "anthropic": "anthropic", "gemini": "gemini"}
+ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one compaction did."""
+
+    preset: str
+    number: int
+    reason: str
+    tokens: tuple[int, int]
+    messages: tuple[int, int]
+    kept: int
+    is_valid: bool
+    result: fl.CompactionResult
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A session, replayed with a preset."""
+
+    preset: str
+    rounds: list[Round]
+    messages: list[Any]
+    metadata: fl.Metadata
+    store: fl.stores.MemoryStore
+    appended: list[Any]
+
+
+def preset(name: str, tokens: int, length: int, **options: Any) -> fl.Compactor:
+    """A preset scaled to a session of so many tokens and messages."""
+    window = max(4_000, tokens // 5)
+    make: dict[str, Callable[[], fl.Compactor]] = {
+        "gent": lambda: fl.presets.gent(
+            keep_recent=max(1, length // 40),
+            trigger=fl.triggers.StatThreshold().on_counter("iterations", max(2, length // 14)),
+            **options,
+        ),
+        "reserve": lambda: fl.presets.reserve(None, window, window // 10, window // 5, **options),
+        "budgeted": lambda: fl.presets.budgeted(None, window, preserve=0.30, max_output_tokens=window // 10, **options),
+        "layer": lambda: fl.presets.layer(
+            None,
+            window,
+            system_reserve=window // 60,
+            output_reserve=window // 30,
+            safety_buffer=window // 25,
+            keep_messages=10,
+            **options,
+        ),
+    }
+    return make[name]()
+
+
+def replay(session: fl.StoredTranscript, name: str) -> Replay:
+    """Replays a session until the preset has compacted it five times, or the session ends."""
+    tokens = fl.TokenCounter("chars/4").count_messages(session.messages, format=session.format).total
+    store, stats, metadata = fl.stores.MemoryStore(), fl.Stats(), fl.Metadata()
+    compactor = preset(name, tokens, len(session.messages), store=store, format=session.format)
+    metadata.set_importance(0, 10)  # what it is all about
+    provider = PROVIDERS.get(session.format)
+    messages: list[Any] = []
+    rounds: list[Round] = []
+    appended: list[Any] = []
+    for message in session.messages:
+        if len(rounds) == ROUNDS:
+            break
+        if message.get("role") in ("assistant", "model") and messages:
+            # This is what the model answered: before it was asked is when to compact.
+            for done in compacted(compactor, name, messages, stats, metadata, store, provider):
+                rounds.append(done)
+                messages, metadata = list(done.result.messages), done.result.metadata
+            stats.incr("iterations")
+        store.append(message)
+        messages.append(message)
+        appended.append(message)
+    return Replay(name, rounds, messages, metadata, store, appended)
+
+
+def compacted(
+    compactor: fl.Compactor,
+    name: str,
+    messages: list[Any],
+    stats: fl.Stats,
+    metadata: fl.Metadata,
+    store: fl.stores.MemoryStore,
+    provider: str | None,
+) -> Iterator[Round]:
+    """The round, where the trigger fires."""
+    state = fl.ContextState.of(
+        messages,
+        counter=compactor.counter,
+        stats=stats,
+        context_limit=compactor.context_limit,
+        max_output_tokens=compactor.max_output_tokens,
+        format=compactor.format,
+    )
+    result = compactor.compact(messages, state, metadata=metadata, ids=store.ids())
+    if result.compacted and result.event is not None:
+        yield Round(
+            name,
+            result.event.round,
+            result.reason,
+            (result.tokens_before, result.tokens_after),
+            (len(messages), len(result.messages)),
+            sum(source is not None for source in result.sources),
+            _is_valid(result.messages, messages, provider, compactor.format),
+            result,
+        )
+
+
+def _is_valid(messages: list[Any], before: list[Any], provider: str | None, format: str) -> bool:
+    """Whether the provider would take the messages, wherever it would have taken those before."""
+    if provider is None:
+        return True
+    return not fl.validate(messages, provider, format=format) or bool(fl.validate(before, provider, format=format))
+
+
+def main(paths: list[str]) -> int:
+    """Prints the table."""
+    print(f"{'preset':10}{'round':>5}  {'tokens':>18}  {'messages':>12}  {'kept':>5}  valid  why")
+    for path in paths or [str(SESSION)]:
+        for session in fl.read(path):
+            for name in PRESETS:
+                for each in replay(session, name).rounds:
+                    tokens = f"{each.tokens[0]:,} > {each.tokens[1]:,}"
+                    lengths = f"{each.messages[0]} > {each.messages[1]}"
+                    valid = "yes" if each.is_valid else "NO"
+                    row = f"{name:10}{each.number:5}  {tokens:>18}  {lengths:>12}  {each.kept:5}"
+                    print(f"{row}  {valid:5}  {each.reason}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,161 @@
+"""A session in memory: a journal that only grows, and the context that follows from it."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from foldline.errors import StoreError
+from foldline.typing import CompactionEvent, ContextEntry, Message, StoredMessage
+
+__all__ = ["MemoryStore", "StoreEntry"]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreEntry:
+    """An entry of the journal. Never changed, never deleted.
+
+    Attributes:
+        id: Its id.
+        kind: ``"message"`` or ``"compaction"``.
+        message: What was appended.
+        event: The compaction: its summary, its first kept id, tokens before and after.
+        context: What the context was from then on: ids, and messages that were new or edited. New ones have an id here.
+    """
+
+    id: str
+    kind: Literal["message", "compaction"]
+    message: Message | None = None
+    event: CompactionEvent | None = None
+    context: tuple[StoredMessage, ...] = ()
+
+
+class MemoryStore:
+    """Holds a session: every message that was ever appended, every compaction, and the context that they make.
+
+    The context is the messages of the last compaction and what was appended since. A compaction and its marks are one
+    entry, so there is never one without the other. Safe to use from many threads.
+
+    Args:
+        entries: The journal of an earlier store: a session goes on from it as after a restart.
+
+    Raises:
+        StoreError: The journal is none (``bad_entry``).
+
+    Examples:
+        >>> import foldline as fl
+        >>> store = fl.stores.MemoryStore()
+        >>> messages = [{"role": "user", "content": f"Step {i}. " + "word " * 60} for i in range(6)]
+        >>> ids = store.extend(messages)
+        >>> strategy = fl.strategies.Summarize(lambda messages: "Four steps.", keep_recent=2)
+        >>> compactor = fl.Compactor(fl.triggers.MessageCount(5), strategy, store=store)
+        >>> result = compactor.compact(store.messages(), ids=ids)
+        >>> store.messages() == result.messages, len(store.entries), sorted(store.compacted_ids())
+        (True, 7, ['e1', 'e2', 'e3', 'e4'])
+        >>> fl.stores.MemoryStore(store.entries).messages() == result.messages
+        True
+    """
+
+    def __init__(self, entries: Iterable[StoreEntry] = ()) -> None:
+        self._lock = threading.Lock()
+        self._entries: list[StoreEntry] = []
+        self._active: list[StoredMessage] = []
+        self._round = 0
+        for entry in entries:
+            self._replay(entry)
+
+    def __repr__(self) -> str:
+        return f"MemoryStore(entries={len(self._entries)}, active={len(self._active)})"
+
+    @property
+    def entries(self) -> tuple[StoreEntry, ...]:
+        """The journal, from its beginning."""
+        with self._lock:
+            return tuple(self._entries)
+
+    def append(self, message: Message) -> str:
+        """Adds a copy of a message; its id comes back. O(size of the message)."""
+        held = copy.deepcopy(message)
+        with self._lock:
+            entry = StoreEntry(self._next_id(), "message", message=held)
+            self._entries.append(entry)
+            self._active.append(StoredMessage(entry.id, held))
+        return entry.id
+
+    def extend(self, messages: Iterable[Message]) -> list[str]:
+        """Adds messages, one after the other; their ids come back."""
+        return [self.append(message) for message in messages]
+
+    def active(self) -> tuple[StoredMessage, ...]:
+        """The context with its ids."""
+        with self._lock:
+            return tuple(self._active)
+
+    def messages(self) -> list[Message]:
+        """The context: what the next request is made of. The messages are the store's own: not to be changed."""
+        return [each.message for each in self.active()]
+
+    def ids(self) -> list[int | str]:
+        """The ids of the context."""
+        return [each.id for each in self.active()]
+
+    def compacted_ids(self) -> frozenset[int | str]:
+        """Ids of everything that is marked as compacted: once in a context, and no longer."""
+        with self._lock:
+            entries, active = list(self._entries), {each.id for each in self._active}
+        seen = {entry.id for entry in entries if entry.kind == "message"}
+        return frozenset(seen.union(each.id for entry in entries for each in entry.context) - active)
+
+    def last_round(self) -> int:
+        """The round of the last compaction; 0 before the first."""
+        return self._round
+
+    def save_context(self, event: CompactionEvent, context: Sequence[ContextEntry]) -> None:
+        """Remembers a compaction and the context from then on, in one step.
+
+        Raises:
+            StoreError: The context names what is not in the current one (``unknown_entry``): its ids were not given to
+                the compactor, or somebody else has compacted meanwhile. Or an earlier round (``stale_round``).
+        """
+        with self._lock:
+            if event.round <= self._round:
+                raise StoreError("a compaction of this round is stored already", code="stale_round")
+            own_id = self._next_id()
+            was = {each.id: each.message for each in self._active}
+            unknown = [i for i in (*event.compacted_ids, *_named(context)) if i not in was]
+            if unknown:
+                raise StoreError("an id that is not in the context", code="unknown_entry", path="ids")
+            now = []
+            for number, entry in enumerate(context):
+                message = was[entry.id] if entry.message is None else copy.deepcopy(entry.message)  # type: ignore[index]
+                now.append(StoredMessage(f"{own_id}.{number}" if entry.id is None else entry.id, message))
+            behind = len(now)
+            known = {*event.compacted_ids, *_named(context)}
+            now += [each for each in self._active if each.id not in known]  # appended meanwhile
+            compaction = StoreEntry(own_id, "compaction", event=event, context=tuple(now[:behind]))
+            self._entries.append(compaction)
+            self._active, self._round = now, event.round
+
+    def _next_id(self) -> str:
+        return f"e{len(self._entries) + 1}"
+
+    def _replay(self, entry: StoreEntry) -> None:
+        """Takes an entry over, as it was when it was written."""
+        if entry.id != self._next_id():
+            raise StoreError("an entry is missing, or not in its place", code="bad_entry")
+        if entry.kind == "message" and entry.message is not None:
+            self._active.append(StoredMessage(entry.id, entry.message))
+        elif entry.event is not None:
+            known = {*entry.event.compacted_ids, *(each.id for each in entry.context)}
+            self._active = [*entry.context, *(each for each in self._active if each.id not in known)]
+            self._round = entry.event.round
+        else:
+            raise StoreError("neither a message nor a compaction", code="bad_entry")
+        self._entries.append(entry)
+
+
+def _named(context: Sequence[ContextEntry]) -> list[int | str]:
+    return [entry.id for entry in context if entry.id is not None]

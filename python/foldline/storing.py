@@ -1,0 +1,51 @@
+"""How a compaction gets into a store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from foldline.errors import ConfigError, FoldlineError, StoreError
+from foldline.strategies.base import Outcome
+from foldline.typing import CompactionEvent, CompactionStore, ContextEntry, SessionStore
+
+__all__ = ["checked_store", "context_of", "saved"]
+
+
+def checked_store(store: object) -> CompactionStore | SessionStore | None:
+    """A store, None, or a `ConfigError`."""
+    if store is None or isinstance(store, (CompactionStore, SessionStore)):
+        return store
+    raise ConfigError("must have save_compaction, or all of SessionStore", code="bad_store", path="store")
+
+
+def context_of(outcome: Outcome, ids: Sequence[int | str]) -> list[ContextEntry]:
+    """The new context in terms of the old one's ids."""
+    edited = set(outcome.edited)
+    entries = []
+    for message, source in zip(outcome.messages, outcome.sources):
+        if source is None:
+            entries.append(ContextEntry(None, message))
+        else:
+            entries.append(ContextEntry(ids[source], message if source in edited else None))
+    return entries
+
+
+def saved(
+    store: CompactionStore | SessionStore, event: CompactionEvent, outcome: Outcome, ids: Sequence[int | str]
+) -> None:
+    """Saves a compaction, with the new context where the store holds messages.
+
+    Raises:
+        StoreError: It could not be saved.
+    """
+    try:
+        if isinstance(store, SessionStore):
+            store.save_context(event, context_of(outcome, ids))
+        else:
+            store.save_compaction(event)
+    except StoreError:
+        raise
+    except FoldlineError as error:
+        raise StoreError(f"the store failed: {error.code}") from error
+    except Exception as error:
+        raise StoreError(f"the store raised {type(error).__name__}") from error

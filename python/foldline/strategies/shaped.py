@@ -1,0 +1,149 @@
+"""Summaries in another shape than foldline's own, such as one that a system had before."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from foldline._core import Plan
+from foldline.errors import CompactionError
+from foldline.planning import Keep, KeepMessages, plan
+from foldline.strategies.base import BaseStrategy, Outcome, Steps, StrategyRequest
+from foldline.strategies.function import as_strategy
+from foldline.summarizers.rendering import text_of
+from foldline.typing import Message, Messages
+
+__all__ = ["Shape", "Shaped", "message_of"]
+
+_MODEL_ROLES = {"gemini": "model"}
+
+
+def message_of(role: str, text: str, format: str) -> dict[str, Any]:
+    """A message of text in a dialect.
+
+    Args:
+        role: ``"user"`` or ``"assistant"``.
+        text: What it says.
+        format: The dialect.
+
+    Examples:
+        >>> message_of("assistant", "Understood.", "gemini")
+        {'role': 'model', 'parts': [{'text': 'Understood.'}]}
+    """
+    if format == "gemini":
+        return {"role": _MODEL_ROLES["gemini"] if role == "assistant" else role, "parts": [{"text": text}]}
+    if format == "openai_responses":
+        kind = "output_text" if role == "assistant" else "input_text"
+        return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+    if format == "pi" and role == "assistant":
+        return {"role": role, "content": [{"type": "text", "text": text}]}
+    return {"role": role, "content": text}
+
+
+class Shape(Protocol):
+    """How a summary stands in a list of messages, and how it is known again."""
+
+    def messages(self, text: str, request: StrategyRequest, following: Message | None) -> Sequence[Message]:
+        """What stands for the folded messages: at least one message.
+
+        Args:
+            text: The summary.
+            request: What the strategy got.
+            following: The message behind them, where there is one.
+        """
+        ...
+
+    def text(self, message: Message) -> str | None:
+        """What a message says that is the first of these, without its marks; None where it is none."""
+        ...
+
+    def is_rest(self, message: Message) -> bool:
+        """Whether a message behind that one belongs to it."""
+        ...
+
+
+class Shaped(BaseStrategy):
+    """A strategy whose summaries have a shape of their own, and that knows them again directly behind the head.
+
+    The strategy itself sees foldline's own shape: an earlier summary is merged as any other, whoever writes the next.
+    Nowhere else in the list is a message taken for a summary, whatever it begins with.
+
+    Args:
+        strategy: The strategy.
+        shape: The shape.
+
+    Raises:
+        ConfigError: The strategy is none.
+    """
+
+    keep: Keep | None
+
+    def __init__(self, strategy: object, shape: Shape) -> None:
+        self.strategy = as_strategy(strategy)
+        self.shape = shape
+        self.keep = getattr(self.strategy, "keep", None)
+
+    def __repr__(self) -> str:
+        return f"Shaped({self.strategy!r}, {type(self.shape).__name__})"
+
+    @property
+    def name(self) -> str:
+        """The strategy's name."""
+        return str(getattr(self.strategy, "name", type(self.strategy).__name__))
+
+    def reshaped(self, strategy: BaseStrategy) -> Shaped:
+        """What is done instead of the strategy, in the same shape."""
+        return Shaped(strategy, self.shape)
+
+    def steps(self, messages: Messages, request: StrategyRequest) -> Steps:
+        """Does the strategy's work."""
+        plain, known = self._plain(messages, request)
+        if isinstance(self.strategy, BaseStrategy):
+            outcome = yield from self.strategy.steps(plain, known)
+        else:
+            outcome = self.strategy.run(plain, known)
+        if not outcome.changed:
+            return dataclasses.replace(outcome, messages=list(messages))
+        return self._shaped(messages, outcome, request)
+
+    def _plain(self, messages: Messages, request: StrategyRequest) -> tuple[list[Any], StrategyRequest]:
+        """The messages with an earlier summary in foldline's own shape, and a request that knows it."""
+        plain, metadata = list(messages), request.metadata.copy()
+        at = 0
+        while at < len(plain) and plain[at].get("role") in ("system", "developer"):
+            at += 1
+        text = self.shape.text(plain[at]) if at < len(plain) else None
+        while text is not None:
+            plain[at] = message_of("user", _labelled(text), request.format)
+            metadata.set_origin(at, "compacted_synthetic")
+            at += 1
+            text = "" if at < len(plain) and self.shape.is_rest(plain[at]) else None
+        return plain, dataclasses.replace(request, metadata=metadata)
+
+    def _shaped(self, messages: Messages, outcome: Outcome, request: StrategyRequest) -> Outcome:
+        """The outcome with what is new in it in the shape, and everything else the caller's own."""
+        new: list[Any] = []
+        sources: list[int | None] = []
+        edited = set(outcome.edited)
+        for place, source in enumerate(outcome.sources):
+            if source is not None:
+                new.append(outcome.messages[place] if source in edited else messages[source])
+                sources.append(source)
+                continue
+            behind = outcome.messages[place + 1] if place + 1 < len(outcome.messages) else None
+            stands = list(self.shape.messages(outcome.summary, request, behind))
+            if not stands:
+                raise CompactionError("the shape gave no message", code="bad_shape")
+            new += stands
+            sources += [None] * len(stands)
+        return dataclasses.replace(outcome, messages=new, sources=tuple(sources))
+
+
+def _labelled(text: str) -> str:
+    """A text as a foldline summary says it: what makes one is known in one place, `Plan.apply`."""
+    stand_in = [{"role": "user", "content": "x"}]
+    planned = plan(stand_in, KeepMessages(0), counter="chars/4", format="openai_chat")
+    assert isinstance(planned, Plan)  # noqa: S101 - for the type checker: nothing else comes of KeepMessages
+    labelled = text_of(planned.apply(stand_in, text.strip() or "-")[0])
+    return labelled if text.strip() else labelled.replace("\n-\n", "\n")

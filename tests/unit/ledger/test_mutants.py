@@ -1,0 +1,166 @@
+"""No test of a row is empty: with the behaviour broken, at least one test of that row fails.
+
+Each mutant changes one constant or comparison of the library while it runs the tests that are named after the row.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import itertools
+import textwrap
+import warnings
+from collections.abc import Callable, Iterator
+from types import FunctionType, ModuleType
+from typing import Any
+
+import pytest
+
+#: Row, what is broken (module, and the function or constant in it), how it is written, and what is written instead.
+MUTANTS = [
+    ("G1", "foldline.outcomes", "metadata_after", '"compacted_modified"', '"original"'),
+    ("G2", "foldline.metadata", "Metadata.is_pinned", ">= PINNED_FROM", "> PINNED_FROM"),
+    ("G2", "foldline.metadata", "Metadata.importance", "return 0.0", "return 10.0"),
+    ("G3", "foldline.compactor", "Compactor._concluded", "self.trigger.notify_compacted(state)", "pass"),
+    ("G4", "foldline.compactor", "Compactor._failed", 'self.on_failure == "raise"', "False"),
+    ("G4", "foldline.loop", "AgentLoop._steps", "(iteration {session.iteration})", ""),
+    ("G5", "foldline.loop", "AgentLoop._steps", "session.iteration or self.compact_first", "True"),
+    ("G5", "foldline.stepping", "Session.begin", "self.stats.clear_gauge(gauge)", "pass"),
+    ("G6", "foldline.triggers.stats", "StatThreshold.reason", "count - self._snapshot.get(key, 0) >=", "count >="),
+    ("G6", "foldline.triggers.stats", "StatThreshold.reason", "get(key, 0) >= counted", "get(key, 0) > counted"),
+    ("G6", "foldline.triggers.stats", "StatThreshold.reason", "level >= gauged", "level > gauged"),
+    ("G7", "foldline.strategies.window", "SlidingWindow.__init__", "keep.n < 1", "False"),
+    ("G8", "foldline.strategies.summarizing", "Summarize._written", '== "earlier_summary"', '== "none"'),
+    ("G9", "foldline.strategies.base", "_count", "request.state.stats.count_tokens", "(lambda *_: None)"),
+    ("G9", "foldline.state", "Stats.incr", "None if local else run.parent", "None"),
+    ("G10", "foldline.testing", "_Script.next", "if not self._answers:", "if False:"),
+    ("A1", "foldline.triggers.sizes", "ReserveTokens.reason", "_tokens(state) > limit", "_tokens(state) >= limit"),
+    ("A2", "foldline.presets", "reserve", "KeepTokens(keep)", "KeepTokens(0)"),
+    ("A3", "foldline.strategies.summarizing", "Summarize.__init__", "isinstance(self.keep, KeepTokens)", "False"),
+    ("A5", "foldline.strategies.summarizing", "Summarize._written", "(messages, previous) or", "(messages, ()) or"),
+    ("A6", "foldline.stores.memory", "MemoryStore.save_context", "self._entries.append(compaction)", "pass"),
+    ("A7", "foldline.config", "_window", "found = found or (told, ", "found = (told, "),
+    ("A7", "foldline.config", "CompactionConfig.build", "not self.enabled or", "False or"),
+    ("A8", "foldline.events", "Subscribers.tell", "_called(subscriber, event)", "pass"),
+    ("A9", "foldline.usage", "ContextUsage.from_messages", "reported + counted, reported", "counted, reported"),
+    ("B1", "foldline.usage", "TokenBudget.available", "self.room - self.message_tokens", "self.room"),
+    ("B2", "foldline.triggers.sizes", "Utilization.reason", ">= self.critical", "> self.critical"),
+    ("B2", "foldline.triggers.sizes", "Utilization.reason", "> self.threshold", ">= self.threshold"),
+    ("B2", "foldline.loop", "AgentLoop._iteration", '"max_tokens"', "None"),
+    ("B3", "foldline.models", "context_limit", 'startswith(_WITHOUT_LONG_CONTEXT)', 'startswith("x")'),
+    ("B4", "foldline.presets", "budgeted", '"bytes/4+4"', '"chars/4"'),
+    ("B5", "foldline.presets", "budgeted", "KeepFraction(preserve, of)", "KeepFraction(preserve / 2, of)"),
+    ("B7", "foldline.strategies.truncating", "_line", "count += int(line[1])", "pass"),
+    ("B7", "foldline.strategies.shaped", "Shaped.reshaped", "Shaped(strategy, self.shape)", "strategy"),
+    ("B8", "foldline.presets", "_CompactSummary.messages", "[told, answer]", "[told]"),
+    ("B8", "foldline.strategies.shaped", "Shaped._plain", "at = 0", "at = 1"),
+    ("B9", "foldline.compactor", "Compactor._concluded", "SessionStart(), ", ""),
+    ("B10", "foldline.strategies.clearing", "prune_tool_results", "KeepMessages(preserve_recent)", "KeepMessages(0)"),
+    ("B11", "foldline.compactor", "Compactor._concluded", "max(self._round, event.round)", "0"),
+    ("T1", "foldline.presets", "layer", '"utf16/4+2"', '"chars/4"'),
+    ("T2", "foldline.triggers.sizes", "TokenThreshold.reason", ">= self.threshold_of", "> self.threshold_of"),
+    ("T3", "foldline.models", "context_limit", "default is None", "False"),
+    ("T4", "foldline.triggers.sizes", "TokenThreshold.reason", "self.keep_messages + 1", "self.keep_messages"),
+    ("T5", "foldline.presets", "layer", "KeepMessages(keep_messages)", "KeepMessages(keep_messages + 1)"),
+    ("T8", "foldline.outcomes", "event_of", "tuple(ids[index] for index in gone)", "tuple(gone)"),
+    ("T9", "foldline.storing", "saved", "store.save_context(event, context_of(outcome, ids))", "pass"),
+    ("T9", "foldline.stores.memory", "MemoryStore.save_context", "if unknown:", "if False:"),
+    ("T10", "foldline.presets", "_SessionSummary.messages", "{request.round}", "1"),
+    ("T11", "foldline.presets", "_Trimmed._trimmed", "self._clear.run(request.messages, asked)", "request"),
+    ("T11", "foldline.triggers.sizes", "TokenThreshold.reason", "self.keep_messages + 1", "0"),
+]  # fmt: skip
+
+MODULES = (
+    *("unit.ledger.test_G_when", "unit.ledger.test_G_how", "unit.ledger.test_G_loop", "unit.ledger.test_ABT_when"),
+    *(
+        "unit.ledger.test_ABT_how",
+        "unit.ledger.test_compactor",
+        "unit.ledger.test_presets",
+        "unit.ledger.test_A_config",
+    ),
+    "unit.test_usage",
+)
+
+
+def mutate(module: ModuleType, name: str, old: str, new: str) -> Callable[[], None]:
+    """Breaks a function in its place; what is returned mends it."""
+    owner: Any = module
+    *path, last = name.split(".")
+    for part in path:
+        owner = getattr(owner, part)
+    member = vars(owner)[last]
+    function = member.fget if isinstance(member, property) else inspect.unwrap(member)
+    source = textwrap.dedent(inspect.getsource(function))
+    assert old in source, f"{name} no longer says {old}"
+    lines = [line for line in source.splitlines() if not line.startswith("@")]
+    space: dict[str, Any] = {}
+    code = "from __future__ import annotations\n" + "\n".join(lines).replace(old, new)
+    exec(compile(code, module.__file__ or "", "exec"), vars(module), space)
+    broken: FunctionType = space[function.__name__]
+    # In its own body, so that whoever has imported it gets the broken one.
+    whole, defaults, keywords = function.__code__, function.__defaults__, function.__kwdefaults__
+    if broken.__code__.co_freevars != whole.co_freevars:
+        pytest.fail(f"{name} closes over something")
+    function.__code__ = broken.__code__
+
+    def mend() -> None:
+        function.__code__, function.__defaults__, function.__kwdefaults__ = whole, defaults, keywords
+
+    return mend
+
+
+def row_of(value: Any, names: int) -> Any:
+    """The values of one case."""
+    if isinstance(value, type(pytest.param())):
+        return value.values
+    return (value,) if names == 1 else value
+
+
+def cases(function: Any) -> Iterator[dict[str, Any]]:
+    """The arguments of a test, a dict a case; at most some forty cases."""
+    marks = [mark for mark in getattr(function, "pytestmark", ()) if mark.name == "parametrize"]
+    axes = []
+    for mark in marks:
+        names = [n.strip() for n in mark.args[0].split(",")] if isinstance(mark.args[0], str) else list(mark.args[0])
+        axes.append([dict(zip(names, row_of(value, len(names)))) for value in mark.args[1]])
+    for combination in itertools.islice(itertools.product(*axes), 40):
+        yield {name: value for part in combination for name, value in part.items()}
+
+
+def named_after(row: str) -> Iterator[tuple[Any, dict[str, Any]]]:
+    for name in MODULES:
+        for test, function in list(vars(importlib.import_module(name)).items()):
+            if test.startswith(f"test_{row}_"):
+                for arguments in cases(function):
+                    if set(inspect.signature(function).parameters) <= set(arguments):
+                        yield function, arguments
+
+
+def failing(row: str) -> str | None:
+    """The first test of a row that fails; None where all pass."""
+    for function, arguments in named_after(row):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                function(**arguments)
+            except (Exception, pytest.fail.Exception) as error:
+                return f"{function.__name__}: {type(error).__name__}"
+    return None
+
+
+@pytest.mark.parametrize("row", sorted({mutant[0] for mutant in MUTANTS}))
+def test_what_is_named_after_a_row_passes_as_it_is(row: str) -> None:
+    assert next(named_after(row), None) is not None
+    assert failing(row) is None
+
+
+@pytest.mark.parametrize(
+    ("row", "module", "name", "old", "new"), MUTANTS, ids=[f"{m[0]}-{m[2]}-{i}" for i, m in enumerate(MUTANTS)]
+)
+def test_with_a_behaviour_broken_a_test_of_its_row_fails(row: str, module: str, name: str, old: str, new: str) -> None:
+    mend = mutate(importlib.import_module(module), name, old, new)
+    try:
+        found = failing(row)
+    finally:
+        mend()
+    assert found is not None, "no test noticed"
