@@ -99,7 +99,7 @@ class Session:
     def format(self) -> str:
         """The dialect of the messages."""
         given = self.compactor.format
-        return _core.detect_format(self.messages) if given == "auto" and self.messages else given
+        return _core.detect_format(self.messages)[0] if given == "auto" and self.messages else given
 
     def begin(self) -> None:
         """An iteration begins: what was said of the last one is forgotten."""

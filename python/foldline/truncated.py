@@ -35,7 +35,7 @@ def discard_truncated_calls(answer: Message | Messages, *, format: str = "auto")
         [{'role': 'assistant', 'content': 'I look.'}]
     """
     messages = [answer] if isinstance(answer, Mapping) else list(answer)
-    dialect = _core.detect_format(messages) if format == "auto" and messages else format
+    dialect = _core.detect_format(messages)[0] if format == "auto" and messages else format
     if dialect == "openai_responses":
         return _items(messages)
     kept = []

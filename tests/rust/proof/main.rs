@@ -64,7 +64,7 @@ fn every_short_transcript_is_planned_as_the_design_says() {
                 loop {
                     let messages: Vec<Message> = numbers.iter().map(|&i| forms[i].clone()).collect();
                     let turn = tried.fetch_add(1, Ordering::Relaxed);
-                    let spoken = numbers.iter().map(|&i| (written[i].0, nodes[i].clone()));
+                    let spoken = numbers.iter().map(|&i| (written[i].0, nodes[i]));
                     // What is set aside for the summary and whether names answer calls depend on the transcript alone.
                     let (takes_names, summary_tokens) =
                         (numbers.iter().sum::<usize>() % 2 == 1, [0, 4, 25][turn % 3]);

@@ -15,6 +15,9 @@ pub enum Act {
     Shorten,
 }
 
+/// Message, part, and the code points kept of its head and tail; none where it is at the placeholder.
+pub type Edit = (usize, usize, Option<(usize, usize)>);
+
 /// What a plan must say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
@@ -22,8 +25,7 @@ pub struct Expected {
     pub turn_prefix: Option<(usize, usize)>,
     pub actions: Vec<Act>,
     pub tokens_kept: u64,
-    /// Message, part, and the code points kept of its head and tail; none where it is at the placeholder.
-    pub edits: Vec<(usize, usize, Option<(usize, usize)>)>,
+    pub edits: Vec<Edit>,
 }
 
 /// What planning must say: a plan, or the floor of a budget that cannot be met.
@@ -319,7 +321,7 @@ impl<'a> Oracle<'a> {
         (1..length).rev().find(|kept| kept + chars(SHORTEN_MARKER) <= room)
     }
 
-    fn finish(&self, cut: usize, edits: Vec<(usize, usize, Option<(usize, usize)>)>) -> Expected {
+    fn finish(&self, cut: usize, edits: Vec<Edit>) -> Expected {
         let gone = self.folded(cut);
         let cut = if gone.is_empty() { 0 } else { cut };
         let newest = self.newest();
