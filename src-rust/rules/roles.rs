@@ -98,8 +98,8 @@ pub type Place = Option<usize>;
 /// What must stand between the messages of a new list so that it is accepted where the old one was, as (place in the
 /// new list, whose message to put before it). A summary is the user's. O(parts).
 ///
-/// Neighbours that were neighbours before are left as they are. Between two turns of Gemini's model stands one of
-/// the user; with `alternate` no side has two turns in a row.
+/// Neighbours that were neighbours before are left as they are. Behind a turn of Gemini's model that calls nothing
+/// stands one of the user; with `alternate` no side has two turns in a row.
 #[must_use]
 pub fn fillers(transcript: &Transcript, new: &[Place], alternate: bool) -> Vec<(usize, Side)> {
     if !alternate && transcript.framing != Framing::Gemini {
@@ -120,7 +120,7 @@ pub fn fillers(transcript: &Transcript, new: &[Place], alternate: bool) -> Vec<(
         let Some(now) = side_of(place) else { continue };
         if let Some((behind, other, side)) = last
             && side == now
-            && (alternate || side == Side::Model)
+            && (alternate || other.is_some_and(|i| transcript.messages[i].binding == Binding::Turn))
             && !(other.is_some() && place.is_some_and(|i| before[i] == other))
         {
             // The user speaks behind what the model said, the model before what the user says: so calls stay with
