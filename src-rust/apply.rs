@@ -6,7 +6,7 @@
 use crate::error::{Error, Result};
 use crate::plan::{Plan, Source, plan_mismatch, replacements};
 use crate::rules::roles::{Side, fillers, has_fillers, side};
-use crate::transcript::{Holder, Slot, TextHash, Transcript, Wrapping};
+use crate::transcript::{Binding, Holder, Slot, TextHash, Transcript, Wrapping};
 
 /// One place of the folded list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +62,10 @@ pub fn steps(plan: &Plan, source: &dyn Source, alternate: bool) -> Vec<Step> {
         let (transcript, index) = source.at(i);
         side(transcript, index)
     };
+    let is_turn = |i| {
+        let (transcript, index) = source.at(i);
+        transcript.messages[index].binding == Binding::Turn
+    };
     let sides: Vec<Option<Side>> = (0..plan.actions.len()).map(side_at).collect();
     let places: Vec<Option<usize>> = steps
         .iter()
@@ -71,7 +75,7 @@ pub fn steps(plan: &Plan, source: &dyn Source, alternate: bool) -> Vec<Step> {
         })
         .collect();
     // From the end, so that places stay what they are.
-    for (at, side) in fillers(&sides, &places, alternate).into_iter().rev() {
+    for (at, side) in fillers(&sides, is_turn, &places, alternate).into_iter().rev() {
         steps.insert(at, Step::Filler(side));
     }
     steps

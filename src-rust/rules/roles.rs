@@ -95,19 +95,25 @@ pub(super) fn is_filler(transcript: &Transcript, i: usize) -> bool {
 /// A message of a new list: its place in the old one, or none for a summary.
 pub type Place = Option<usize>;
 
-/// Whether anything may have to stand between the messages of a new list: between two turns of Gemini's model, and
-/// with `alternate`, where no side has two turns in a row.
+/// Whether anything may have to stand between the messages of a new list: behind a turn of Gemini's model that calls
+/// nothing, and with `alternate`, where no side has two turns in a row.
 #[must_use]
 pub fn has_fillers(framing: Framing, alternate: bool) -> bool {
     alternate || framing == Framing::Gemini
 }
 
 /// What must stand between the messages of a new list so that it is accepted where the old one was, as (place in the
-/// new list, whose message to put before it). `sides` are those of the old one; a summary is the user's. O(messages).
+/// new list, whose message to put before it). `sides` are those of the old one, `is_turn` says which of its messages are
+/// turns of Gemini's model that call nothing; a summary is the user's. O(messages).
 ///
 /// Neighbours that were neighbours before are left as they are.
 #[must_use]
-pub fn fillers(sides: &[Option<Side>], new: &[Place], alternate: bool) -> Vec<(usize, Side)> {
+pub fn fillers(
+    sides: &[Option<Side>],
+    is_turn: impl Fn(usize) -> bool,
+    new: &[Place],
+    alternate: bool,
+) -> Vec<(usize, Side)> {
     let side_of = |place: Place| place.map_or(Some(Side::User), |i| sides[i]);
     // For each message, the nearest before it that takes a turn.
     let mut before = Vec::with_capacity(sides.len());
@@ -122,7 +128,7 @@ pub fn fillers(sides: &[Option<Side>], new: &[Place], alternate: bool) -> Vec<(u
         let Some(now) = side_of(place) else { continue };
         if let Some((behind, other, side)) = last
             && side == now
-            && (alternate || side == Side::Model)
+            && (alternate || other.is_some_and(&is_turn))
             && !(other.is_some() && place.is_some_and(|i| before[i] == other))
         {
             // The user speaks behind what the model said, the model before what the user says: so calls stay with

@@ -1,0 +1,65 @@
+"""What `Plan.apply` puts between messages that a fold made neighbours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import foldline as fl
+
+
+def turn(role: str, *parts: dict[str, Any]) -> dict[str, Any]:
+    return {"role": role, "parts": list(parts)}
+
+
+def text(words: str) -> dict[str, Any]:
+    return {"text": words}
+
+
+def test_two_turns_of_geminis_model_are_kept_apart() -> None:
+    """A tool on the server that is still at work keeps its turn; the user's behind it is folded."""
+    code = turn("model", {"executableCode": {"language": "PYTHON", "code": "print(1)"}})
+    messages = [turn("user", text("a")), code, turn("user", text("b " * 99)), turn("model", text("c"))]
+    assert fl.validate(messages, "gemini") == []
+    plan = fl.plan(messages, fl.KeepMessages(1), counter="chars/4")
+    assert plan.actions == ["summarize", "keep", "summarize", "keep"]
+    folded = plan.apply(messages, "So far.")
+    assert fl.validate(folded, "gemini") == []
+    assert folded[1] is code
+    assert folded[2:] == [turn("user", text("Go on.")), messages[3]]
+
+
+def test_a_list_in_which_nothing_is_folded_stays_as_it_is() -> None:
+    messages = [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]
+    plan = fl.plan(messages, fl.KeepMessages(2), counter="chars/4")
+    assert plan.apply(messages, alternate=True) == messages
+
+
+def test_neighbours_that_were_neighbours_are_left() -> None:
+    """What the caller had in a row stays in a row: only what the fold did is made good."""
+    words = "word " * 40
+    messages = [{"role": role, "content": words} for role in ("user", "assistant", "user", "user", "assistant")]
+    plan = fl.plan(messages, fl.KeepMessages(3), counter="chars/4")
+    folded = plan.apply(messages, "So far.", alternate=True)
+    assert [message["role"] for message in folded] == ["user", "assistant", "user", "user", "assistant"]
+    assert folded[1]["content"] == "Understood."
+    assert all(new is old for new, old in zip(folded[2:], messages[2:], strict=True))
+
+
+def test_compact_takes_the_option() -> None:
+    messages = [{"role": ("user", "assistant")[i % 2], "content": f"{i} " + "word " * 99} for i in range(9)]
+    result = fl.compact(messages, fl.KeepMessages(3), counter="chars/4", summary_tokens=200, alternate=True)
+    assert result.error is None
+    assert fl.validate(result.messages, "openai", alternate=True) == []
+    assert fl.validate(messages, "openai", alternate=True) == []
+
+
+def test_check_takes_the_strict_rules(tmp_path: Any, capsys: Any) -> None:
+    import json
+
+    from foldline.cli import main
+
+    path = tmp_path / "chat.json"
+    path.write_text(json.dumps([{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]))
+    assert main(["check", str(path), "--provider", "openai"]) == 0
+    assert main(["check", str(path), "--provider", "openai", "--alternate", "--single-system"]) == 1
+    assert "roles_not_alternating" in capsys.readouterr().err
