@@ -88,7 +88,7 @@ FILES = {
         ["b"],
     ),
     "a dialect that is not read": Bad(
-        b'{"type": "session_meta", "payload": {"id": "x"}}\n', ["unsupported_format"], []
+        b'{"messages": [{"type": "user", "content": "x"}]}\n', ["unsupported_format"], []
     ),
 }
 
