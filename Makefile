@@ -163,7 +163,7 @@ conformance: wheel ## what other libraries make of the same conversations (QUICK
 	@$(CONFORMANCE_PY) scripts/tiktoken_cache.py .venv-conformance/tiktoken-cache
 	$(call say,what libraries make of the same conversations)
 	@unset TIKTOKEN_CACHE_DIR; $(CONFORMANCE_PY) benches/conformance \
-	    $(if $(QUICK),--quick,$(if $(FOLDLINE_SHARED),,--publish))
+	    --command 'make conformance$(if $(QUICK), QUICK=1)' $(if $(QUICK),--quick,$(if $(FOLDLINE_SHARED),,--publish))
 
 .PHONY: pins
 pins: tools ## look up the newest versions and write them to constraints.txt

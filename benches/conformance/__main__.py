@@ -36,6 +36,7 @@ def main() -> int:
     parser.add_argument("--only", help="contenders whose names begin so, separated by commas")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "conformance", help="folder of the results")
     parser.add_argument("--publish", action="store_true", help="write docs/conformance.md too")
+    parser.add_argument("--command", help="what the table says it was written by, where that is not this command")
     args = parser.parse_args()
     if args.publish and (args.quick or args.only):
         parser.error("what is published is the whole table")
@@ -86,7 +87,7 @@ def main() -> int:
         late_rows.append(late_row)
         print(f"{contender.name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
     versions["tiktoken"] = tiktoken.__version__
-    command = "make conformance" + (" QUICK=1" if args.quick else "")
+    command = args.command or " ".join(["benches/conformance", *sys.argv[1:]])
     if "FOLDLINE_SHARED" in os.environ:
         command = f"FOLDLINE_SHARED=… {command}"
     options = {each.name: each.options for each in chosen}
