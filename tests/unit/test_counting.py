@@ -785,12 +785,14 @@ def test_every_error_is_a_foldline_error() -> None:
             raise error_type("x")
 
 
-@pytest.mark.parametrize("name", ["TokenCounter", "Counts", "Plan"])
+@pytest.mark.parametrize("name", ["TokenCounter", "Counts", "Transcript", "TranscriptSnapshot", "BatchPlans"])
 def test_the_compiled_classes_refuse_to_be_pickled_rather_than_lose_something(name: str) -> None:
     objects = {
         "TokenCounter": fl.TokenCounter(),
         "Counts": fl.TokenCounter().count_messages([]),
-        "Plan": fl.plan([], fl.KeepMessages(0)),
+        "Transcript": fl.Transcript(),
+        "TranscriptSnapshot": fl.Transcript().snapshot(),
+        "BatchPlans": fl.plan_batch([], fl.KeepMessages(0)),
     }
     with pytest.raises(TypeError, match="pickle"):
         pickle.dumps(objects[name])
