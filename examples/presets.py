@@ -71,6 +71,13 @@ def preset(name: str, tokens: int, length: int, **options: Any) -> fl.Compactor:
     return make[name]()
 
 
+def is_models(message: dict[str, Any]) -> bool:
+    """Whether the model wrote a message; an item of Responses without a role is the model's, but for outputs."""
+    if "role" in message:
+        return message["role"] in ("assistant", "model")
+    return not str(message.get("type", "")).endswith("_output")
+
+
 def replay(session: fl.StoredTranscript, name: str) -> Replay:
     """Replays a session until the preset has compacted it five times, or the session ends."""
     tokens = fl.TokenCounter("chars/4").count_messages(session.messages, format=session.format).total
@@ -84,7 +91,7 @@ def replay(session: fl.StoredTranscript, name: str) -> Replay:
     for message in session.messages:
         if len(rounds) == ROUNDS:
             break
-        if message.get("role") in ("assistant", "model") and messages:
+        if is_models(message) and appended and not is_models(appended[-1]):
             # This is what the model answered: before it was asked is when to compact.
             for done in compacted(compactor, name, messages, stats, metadata, store, provider):
                 rounds.append(done)
