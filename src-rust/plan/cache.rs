@@ -64,15 +64,20 @@ impl Plan {
     /// uncached input and writes `summary_tokens`.
     #[must_use]
     pub fn cache_effect(&self, prices: &Prices, summary_cost: Option<f64>) -> CacheEffect {
-        let cost = |tokens: u64, price: f64| tokens as f64 * price / PRICED_TOKENS;
+        // In millionths until the end: divided earlier, a sum that is whole might not stay so.
+        let cost = |tokens: u64, price: f64| tokens as f64 * price;
         let folded: u64 = self.folded().map(|i| u64::from(self.message_tokens[i])).sum();
         let called = cost(folded, prices.input) + cost(self.summary_tokens, prices.output);
-        let summary_cost = if self.folds() { summary_cost.unwrap_or(called) } else { 0.0 };
-        let rebilling_cost = cost(self.tokens_rebilled(), prices.cache_write - prices.cached);
-        let (before, after) = (self.tokens_before as f64, self.tokens_after() as f64);
-        let saving_per_turn = (before - after) * prices.cached / PRICED_TOKENS;
-        let break_even_turns = turns_until_paid(rebilling_cost + summary_cost, saving_per_turn);
-        CacheEffect { rebilling_cost, summary_cost, saving_per_turn, break_even_turns }
+        let summarising = summary_cost.map_or(called, |given| given * PRICED_TOKENS);
+        let summarising = if self.folds() { summarising } else { 0.0 };
+        let rebilling = cost(self.tokens_rebilled(), prices.cache_write - prices.cached);
+        let saving = (self.tokens_before as f64 - self.tokens_after() as f64) * prices.cached;
+        CacheEffect {
+            rebilling_cost: rebilling / PRICED_TOKENS,
+            summary_cost: summarising / PRICED_TOKENS,
+            saving_per_turn: saving / PRICED_TOKENS,
+            break_even_turns: turns_until_paid(rebilling + summarising, saving),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ import foldline as fl
 from reference.planner import Keep
 
 from .invariants import SUMMARY, ask, is_plan
-from .strategies import Sample, random_keeps, random_sample, samples
+from .strategies import SENT, Sample, random_keeps, random_sample, samples
 
 FILLERS = ("Understood.", "Go on.")
 
@@ -53,7 +53,7 @@ def text_of(message: dict[str, Any]) -> Any:
     return content
 
 
-@given(sample=samples(valid=True), data=st.data())
+@given(sample=samples(valid=True, formats=SENT), data=st.data())
 def test_I15_alternate(sample: Sample, data: st.DataObject) -> None:
     """Drawn by hypothesis."""
     sample = alternating(sample)
@@ -66,7 +66,7 @@ def test_I15_alternate_seeded() -> None:
     filled: dict[str, int] = {}
     for number in range(600):
         rng = random.Random(f"alternate-{number}")
-        sample = alternating(random_sample(rng, valid=True))
+        sample = alternating(random_sample(rng, valid=True, formats=SENT))
         for keep in random_keeps(rng, sample):
             filled[sample.provider] = filled.get(sample.provider, 0) + still_alternates(sample, keep)
     assert set(filled) == {"openai", "responses", "anthropic", "gemini"}

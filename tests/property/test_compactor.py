@@ -15,7 +15,7 @@ import foldline as fl
 from foldline.strategies import ClearToolResults, Pipeline, SlidingWindow, Summarize, TruncateOldest
 from reference.model import read
 
-from .strategies import Sample, random_sample, samples
+from .strategies import SENT, Sample, random_sample, samples
 
 
 def strategies(n: int) -> dict[str, Any]:
@@ -75,7 +75,7 @@ def keeps_its_word(sample: Sample, name: str, n: int) -> bool:
         return False
     count = fl.TokenCounter(sample.counter).count_messages
     assert result.tokens_after == count(result.messages, format=sample.format).total < result.tokens_before
-    if not fl.validate(messages, sample.provider, format=sample.format):
+    if sample.format in SENT and not fl.validate(messages, sample.provider, format=sample.format):
         assert fl.validate(result.messages, sample.provider, format=sample.format) == []
     return True
 
@@ -117,7 +117,7 @@ def test_a_fallback_keeps_its_word_too(sample: Sample, n: int) -> None:
         result = compactor.compact(messages, pins=sample.pins)
     assert messages == before
     assert (result.fallback == "truncate") is result.compacted
-    if not fl.validate(messages, sample.provider, format=sample.format):
+    if sample.format in SENT and not fl.validate(messages, sample.provider, format=sample.format):
         assert fl.validate(result.messages, sample.provider, format=sample.format) == []
 
 
@@ -126,7 +126,7 @@ def test_clearing_finds_every_result_that_the_oracle_sees() -> None:
     strategy = ClearToolResults(fl.KeepMessages(0))
     found = 0
     for number in range(400):
-        sample = random_sample(random.Random(f"clear-{number}"), valid=number % 2 == 0, longest=20)
+        sample = random_sample(random.Random(f"clear-{number}"), valid=number % 2 == 0, longest=20, formats=SENT)
         request = fl.strategies.StrategyRequest(
             counter=fl.TokenCounter("chars/4"), pins=sample.pins, format=sample.format
         )

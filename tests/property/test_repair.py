@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import foldline as fl
 from reference.validity import validate
 
-from .strategies import PROVIDERS, Sample, random_sample, samples
+from .strategies import PROVIDERS, SENT, Sample, random_sample, samples
 
 Options = dict[str, Any]
 
@@ -192,7 +192,7 @@ def untouched_are_the_same(messages: list[Any], repaired: fl.Repair) -> None:
 @st.composite
 def broken(draw: st.DrawFn) -> tuple[list[Any], str]:
     """A list of any dialect, valid or wild, with up to four things broken in it."""
-    sample: Sample = draw(samples(valid=draw(st.booleans())))
+    sample: Sample = draw(samples(valid=draw(st.booleans()), formats=SENT))
     breaks = draw(st.lists(st.tuples(st.sampled_from(BREAKS), st.integers(0, 30), st.integers(0, 30)), max_size=4))
     messages = sample.messages
     for step in breaks:
@@ -212,7 +212,7 @@ def seeded_breaks(count: int, seed: str) -> Iterator[tuple[list[Any], str, Optio
     """Many, fast."""
     for number in range(count):
         rng = random.Random(f"{seed}-{number}")
-        sample = random_sample(rng, valid=rng.random() < 0.5)
+        sample = random_sample(rng, valid=rng.random() < 0.5, formats=SENT)
         messages = sample.messages
         for _ in range(rng.randrange(5)):
             messages = break_list(messages, rng.choice(BREAKS), rng.randrange(31), rng.randrange(31))
