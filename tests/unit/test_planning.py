@@ -986,6 +986,21 @@ def test_shortening_keeps_head_and_tail_within_the_budget(
     assert all(folded[-1][key] is messages[-1][key] for key in messages[-1] if key != "content")
 
 
+def test_the_placeholder_never_stands_for_less_than_itself() -> None:
+    """Of a message with several results those stay that are no longer than the placeholder."""
+    calls = [{"type": "tool_use", "id": name, "name": "t", "input": {}} for name in "abc"]
+    contents = {"a": "", "b": "x" * len(PLACEHOLDER), "c": "word " * 40}
+    results = [
+        {"type": "tool_result", "tool_use_id": name, "content": content} for name, content in contents.items()
+    ]
+    messages = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": calls}]
+    messages.append({"role": "user", "content": results})
+    floor = fl.plan(messages, fl.FitTokens(0), counter=len).floor
+    plan = fl.plan(messages, fl.FitTokens(floor), counter=len)
+    kept = plan.apply(messages, "Nothing.")[-1]["content"] if plan.cut else plan.apply(messages)[-1]["content"]
+    assert [result["content"] for result in kept] == ["", contents["b"], PLACEHOLDER]
+
+
 def test_a_shortened_text_is_cut_between_characters() -> None:
     messages = [user(), openai_call(), openai_result("a", "對話🙂é" * 2_000)]
     for budget in range(30, 60):
