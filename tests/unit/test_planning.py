@@ -990,9 +990,7 @@ def test_the_placeholder_never_stands_for_less_than_itself() -> None:
     """Of a message with several results those stay that are no longer than the placeholder."""
     calls = [{"type": "tool_use", "id": name, "name": "t", "input": {}} for name in "abc"]
     contents = {"a": "", "b": "x" * len(PLACEHOLDER), "c": "word " * 40}
-    results = [
-        {"type": "tool_result", "tool_use_id": name, "content": content} for name, content in contents.items()
-    ]
+    results = [{"type": "tool_result", "tool_use_id": name, "content": content} for name, content in contents.items()]
     messages = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": calls}]
     messages.append({"role": "user", "content": results})
     floor = fl.plan(messages, fl.FitTokens(0), counter=len).floor
