@@ -118,7 +118,7 @@ soak: develop ## property tests and the oracle with many more cases: hours
 	@HYPOTHESIS_PROFILE=deep FOLDLINE_ORACLE_CASES=$${FOLDLINE_ORACLE_CASES:-50000} \
 	    $(PY) -m pytest -n $(PYTEST_WORKERS) --timeout 0
 	@$(MAKE) exactness
-	@FOLDLINE_PROOF_LENGTH=5 PROPTEST_CASES=100000000 $(MAKE) proof
+	@FOLDLINE_PROOF_LENGTH=5 FOLDLINE_PROOF_CASES=100000000 $(MAKE) proof
 
 .PHONY: exactness
 exactness: tools ## counts against tiktoken-rs on 10 million strings an encoding (STRINGS=…): minutes
@@ -128,7 +128,7 @@ exactness: tools ## counts against tiktoken-rs on 10 million strings an encoding
 .PHONY: proof
 proof: tools ## every plan of short transcripts, and of 2 million random ones, against brute force: minutes
 	$(call say,plans against brute force)
-	@FOLDLINE_PROOF_LENGTH=$${FOLDLINE_PROOF_LENGTH:-4} PROPTEST_CASES=$${PROPTEST_CASES:-2000000} \
+	@FOLDLINE_PROOF_LENGTH=$${FOLDLINE_PROOF_LENGTH:-4} FOLDLINE_PROOF_CASES=$${FOLDLINE_PROOF_CASES:-2000000} \
 	    cargo test --locked --test proof
 
 .PHONY: instructions

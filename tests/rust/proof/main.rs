@@ -1,11 +1,12 @@
 //! Proof by exhaustion and by chance that the planner does what the design says: every keep against brute force over
 //! all cuts, on every transcript of a few messages and on millions of longer ones.
 //!
-//! `FOLDLINE_PROOF_LENGTH` messages are tried exhaustively (3; `make proof` 4, `make soak` 5), `PROPTEST_CASES` random
-//! transcripts (10,000; `make proof` 2 million).
+//! `FOLDLINE_PROOF_LENGTH` messages are tried exhaustively (3; `make proof` 4, `make soak` 5), and as many random
+//! transcripts as `FOLDLINE_PROOF_CASES` says (10,000; `make proof` 2 million, `make soak` 100 million).
 
 #![allow(clippy::unwrap_used, clippy::panic)] // What does not read or plan is a failing test.
 
+mod drawn;
 mod model;
 mod oracle;
 mod random;
