@@ -6,7 +6,7 @@
 use crate::error::{Error, Result};
 use crate::plan::{Plan, Source, plan_mismatch, replacements};
 use crate::rules::roles::{Side, fillers, has_fillers, side};
-use crate::transcript::{Binding, Holder, Slot, TextHash, Transcript, Wrapping};
+use crate::transcript::{Binding, Holder, Slot, TextHash, Transcript};
 
 /// One place of the folded list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,11 +27,9 @@ pub struct Change {
     /// The message.
     pub message: usize,
     /// Where in it the place counts from.
-    pub holder: Option<Holder>,
+    pub holder: Holder,
     /// The place in it.
     pub slot: Slot,
-    /// What the content is put into there; `None` where it stands by itself.
-    pub wrapping: Option<Wrapping>,
     /// The new content.
     pub content: String,
 }
@@ -112,9 +110,8 @@ pub fn changes(plan: &Plan, source: &dyn Source) -> Result<Vec<Change>> {
         let message = edits[0].message;
         let (transcript, index) = source.at(message);
         for (part, content) in replacements(transcript, index, edits)? {
-            let found = &transcript.parts[part];
-            let slot = found.slot.ok_or_else(plan_mismatch)?;
-            changes.push(Change { message, holder: found.holder, slot, wrapping: found.wrapping, content });
+            let slot = transcript.parts[part].slot.ok_or_else(plan_mismatch)?;
+            changes.push(Change { message, holder: transcript.holder_of(index, part), slot, content });
         }
     }
     Ok(changes)

@@ -75,16 +75,17 @@ macro_rules! keys {
     ($($name:ident = $text:literal),* $(,)?) => {
         /// A name that a format reader looks up.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct Key(u8);
+        pub struct Key(Index);
 
         #[allow(missing_docs)]
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         enum Index { $($name),* }
 
         impl Key {
             $(
                 #[doc = concat!("`", $text, "`")]
-                pub const $name: Key = Key(Index::$name as u8);
+                pub const $name: Key = Key(Index::$name);
             )*
             /// Every key, in the order of [`Key::ordinal`].
             pub const ALL: &'static [&'static str] = &[$($text),*];
@@ -225,7 +226,7 @@ impl Key {
     /// Position in [`Key::ALL`].
     #[must_use]
     pub fn ordinal(self) -> usize {
-        usize::from(self.0)
+        self.0 as usize
     }
 }
 

@@ -7,6 +7,7 @@ mod build;
 
 pub use build::{Build, Builder};
 
+use std::num::NonZeroU32;
 use std::ops::Range;
 
 use crate::node::Key;
@@ -109,33 +110,89 @@ pub struct Piece {
     pub span: Span,
 }
 
+/// A call id: equal ones of a transcript are the same text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyId(NonZeroU32);
+
+impl KeyId {
+    /// The id at an index of [`Transcript::keys`]. (A text of 4 GiB has less than 2^32 - 1 ids, since none is empty.)
+    #[must_use]
+    pub fn new(index: u32) -> Self {
+        KeyId(NonZeroU32::MIN.saturating_add(index))
+    }
+
+    /// Its index.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
+
 /// Where the content of a tool result stands in its message, so that it can be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// The list that holds the part and the part's index in it; `None` where the message itself is the part.
-    pub item: Option<(&'static str, u32)>,
+    /// The list that holds the part and the part's index in it; `None` where the part's holder itself is the part.
+    pub item: Option<(Key, u32)>,
+    /// The object inside the part that holds the field; `None` where the part itself does.
+    pub within: Option<Key>,
     /// The field that holds the content.
-    pub field: &'static str,
+    pub field: Key,
+    /// How the content stands in the field.
+    pub wrapping: Wrapping,
 }
 
-/// The object inside a message that a slot counts from; without one that is the message itself.
+impl Slot {
+    /// The content stands in a field of the part's holder.
+    #[must_use]
+    pub fn field(field: Key) -> Self {
+        Slot { item: None, within: None, field, wrapping: Wrapping::Bare }
+    }
+
+    /// The content stands in a field of an item of a list of the holder's.
+    #[must_use]
+    pub fn in_list(list: Key, at: u32, field: Key) -> Self {
+        Slot { item: Some((list, at)), ..Slot::field(field) }
+    }
+}
+
+/// What holds some parts of a message, where that is not the message itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inner {
+    /// The message.
+    pub message: u32,
+    /// The first of its parts that are held; those behind it are, too, up to the next of these.
+    pub first_part: u32,
+    /// What holds them.
+    pub holder: Holder,
+    /// Who speaks in them; `None` where that is the message's role.
+    pub speaker: Option<Role>,
+}
+
+/// The object that a slot counts from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
-    /// What stands under a key.
+    /// The message.
+    Message,
+    /// What stands in it under a key.
     Field(Key),
     /// An item of the list under a key.
     Item(Key, u32),
 }
 
-/// What the new content of a result is put into, where its slot does not take the text itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wrapping {
-    /// The object inside the slot's item that holds the slot's field; `None` where the item itself does.
-    pub within: Option<&'static str>,
-    /// The key under which the text stands in the field; `None` where the field is the text.
-    pub key: Option<&'static str>,
-    /// The `type` that stands beside that key, where the dialect has one there.
-    pub kind: Option<&'static str>,
+/// What the new content of a result is put into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrapping {
+    /// Nothing: the field is the text.
+    Bare,
+    /// An object with the text under a key.
+    Under(Key),
+    /// An object with the text under a key and beside it the `type` of a text, or of the text of an error.
+    Typed {
+        /// The key of the text.
+        key: Key,
+        /// Whether it is that of an error.
+        is_error: bool,
+    },
 }
 
 /// One part of a message.
@@ -143,20 +200,14 @@ pub struct Wrapping {
 pub struct Part {
     /// What it is.
     pub kind: PartKind,
-    /// The call id, as an index into [`Transcript::key_text`]; `None` where there is none.
-    pub key: Option<u32>,
+    /// The call id; `None` where there is none.
+    pub key: Option<KeyId>,
     /// The tool's name.
     pub name: Option<Span>,
     /// Its pieces, as a range of [`Transcript::pieces`].
     pub pieces: Range<u32>,
-    /// Where its content stands (tool results only).
+    /// Where its content stands, counted from its [holder](Transcript::holder_of) (tool results only).
     pub slot: Option<Slot>,
-    /// How a new content is put into the slot; `None` where it is simply the text.
-    pub wrapping: Option<Wrapping>,
-    /// Where the slot counts from; `None` where that is the message.
-    pub holder: Option<Holder>,
-    /// Who speaks, where a message is a unit of several; `None` where that is the message's role.
-    pub speaker: Option<Role>,
     /// Pictures it holds.
     pub images: u32,
     /// A result that reports a failure.
@@ -164,7 +215,7 @@ pub struct Part {
     /// A call or result that the API does not check: OpenAI's older function call, a tool that runs on the server.
     pub is_unchecked: bool,
     /// UTF-16 length of the result's content as JSON, where the counter asked for it.
-    pub result_json_units: Option<u32>,
+    pub result_json_units: Option<NonZeroU32>,
 }
 
 impl Part {
@@ -177,9 +228,6 @@ impl Part {
             name: None,
             pieces: 0..0,
             slot: None,
-            wrapping: None,
-            holder: None,
-            speaker: None,
             images: 0,
             is_error: false,
             is_unchecked: false,
@@ -250,6 +298,8 @@ pub struct Transcript {
     /// What is known of pictures, with the part that holds them, ascending. Pictures of which nothing is known
     /// are only in [`Part::images`].
     pub pictures: Vec<(u32, Picture)>,
+    /// What holds parts that stand deeper in their message, in order.
+    pub inner: Vec<Inner>,
     /// What a provider adds around these messages.
     pub framing: Framing,
 }
@@ -265,6 +315,7 @@ impl Transcript {
             pieces: Vec::new(),
             keys: Vec::new(),
             pictures: Vec::new(),
+            inner: Vec::new(),
             framing,
         }
     }
@@ -277,6 +328,7 @@ impl Transcript {
         self.pieces.shrink_to_fit();
         self.keys.shrink_to_fit();
         self.pictures.shrink_to_fit();
+        self.inner.shrink_to_fit();
     }
 
     /// Number of messages.
@@ -338,10 +390,28 @@ impl Transcript {
             .map(|(_, picture)| *picture)
     }
 
+    /// What holds a part of message `i`, by the part's index in [`Transcript::parts`]. O(log of those that are held).
+    fn inner_of(&self, i: usize, part: usize) -> Option<&Inner> {
+        let behind = self.inner.partition_point(|inner| inner.first_part as usize <= part);
+        self.inner[..behind].last().filter(|inner| inner.message as usize == i)
+    }
+
+    /// What the slot of a part of message `i` counts from.
+    #[must_use]
+    pub fn holder_of(&self, i: usize, part: usize) -> Holder {
+        self.inner_of(i, part).map_or(Holder::Message, |inner| inner.holder)
+    }
+
+    /// Who speaks in a part of message `i`.
+    #[must_use]
+    pub fn speaker_of(&self, i: usize, part: usize) -> Role {
+        self.inner_of(i, part).and_then(|inner| inner.speaker).unwrap_or(self.messages[i].role)
+    }
+
     /// The id of a call as text.
     #[must_use]
-    pub fn key_text(&self, key: u32) -> &str {
-        self.str(&self.keys[key as usize])
+    pub fn key_text(&self, key: KeyId) -> &str {
+        self.str(&self.keys[key.index()])
     }
 
     /// The text of a tool result: its pieces, joined by newlines.

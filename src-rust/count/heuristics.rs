@@ -101,7 +101,7 @@ impl Heuristic {
             PartView::Replaced(_, text) if wants_json => self.of_piece(json_string_length(text, self.unit())),
             PartView::Replaced(_, text) | PartView::Placeholder(text) => self.of_piece(self.unit().of(text)),
             PartView::Original(part) if wants_json && part.kind == PartKind::ToolResult => {
-                self.of_piece(u64::from(part.result_json_units.unwrap_or(0)))
+                self.of_piece(part.result_json_units.map_or(0, |units| u64::from(units.get())))
             }
             PartView::Original(part) => {
                 let pieces = transcript.pieces_of(part).iter();

@@ -14,7 +14,7 @@ use super::outcome::{self, Verdict};
 use super::tasks::TaskList;
 use super::text::{cut_middle, neutralise, one_line, sentences};
 use super::{Action, CommandRun, Evidence, Note, Outcome};
-use crate::transcript::{Part, PartKind, PieceKind, Role, SUMMARY_LABEL, SUMMARY_NOTE, Transcript};
+use crate::transcript::{KeyId, Part, PartKind, PieceKind, Role, SUMMARY_LABEL, SUMMARY_NOTE, Transcript};
 
 /// Longest original task, later request, last words and other note, in characters.
 const MAX_TASK_CHARS: usize = 6_000;
@@ -54,7 +54,7 @@ struct Collector<'t> {
     found: Evidence,
     calls: Vec<Call<'t>>,
     /// Calls not yet answered: of an id the newest is answered first, without one the oldest of that tool.
-    open_by_key: HashMap<u32, Vec<usize>>,
+    open_by_key: HashMap<KeyId, Vec<usize>>,
     open_by_name: HashMap<&'t str, VecDeque<usize>>,
     /// Files, commands and errors of earlier summaries.
     earlier: Evidence,
@@ -98,9 +98,12 @@ impl<'t> Collector<'t> {
             return self.bash_execution(i);
         }
         // The parts of a unit of several messages know who speaks in each.
-        for said in transcript.parts_of(i).chunk_by(|a, b| a.speaker == b.speaker) {
-            let text = self.texts(said).collect::<Vec<_>>().join("\n\n");
-            match said.first().and_then(|part| part.speaker).unwrap_or(message.role) {
+        let parts: Vec<usize> = transcript.part_range(i).collect();
+        let speaker = |part: usize| transcript.speaker_of(i, part);
+        for said in parts.chunk_by(|&a, &b| speaker(a) == speaker(b)) {
+            let parts = &transcript.parts[said[0]..said[0] + said.len()];
+            let text = self.texts(parts).collect::<Vec<_>>().join("\n\n");
+            match speaker(said[0]) {
                 Role::User => self.user_words(i, &text),
                 Role::Assistant => self.assistant_words(i, &text),
                 _ => {}

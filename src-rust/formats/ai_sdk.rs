@@ -153,16 +153,16 @@ fn read_result<N: Node>(part: &N, at: u32, builder: &mut impl Build<N>) -> Resul
     let found = builder.begin_part(PartKind::ToolResult)?;
     found.is_error =
         part.is_true(Key::IS_ERROR_CAMEL) || matches!(output, Some(Output::Error | Output::Denied));
-    let field = if old.is_some() { "result" } else { "output" };
+    let field = if old.is_some() { Key::RESULT } else { Key::OUTPUT };
+    let wrapping = output.map_or(Wrapping::Bare, |output| Wrapping::Typed {
+        key: Key::VALUE,
+        is_error: output == Output::Error,
+    });
     found.slot = match output {
         Some(Output::Denied) => None,
-        _ => (old.is_some() || new.is_some()).then_some(Slot { item: Some(("content", at)), field }),
+        _ => (old.is_some() || new.is_some())
+            .then_some(Slot { wrapping, ..Slot::in_list(Key::CONTENT, at, field) }),
     };
-    found.wrapping = output.map(|output| Wrapping {
-        within: None,
-        key: Some("value"),
-        kind: Some(if output == Output::Error { "error-text" } else { "text" }),
-    });
     builder.set_key(part, Key::TOOL_CALL_ID_CAMEL)?;
     builder.set_name(part, Key::TOOL_NAME_CAMEL, None)?;
     let Some(content) = old.or(new) else { return Ok(()) };
@@ -180,7 +180,7 @@ fn read_result<N: Node>(part: &N, at: u32, builder: &mut impl Build<N>) -> Resul
             content.get_some(Key::REASON).map_or(Ok(()), |reason| value_of_result(&reason, builder))
         }
     }
-    .map_err(|error| error.under(field))
+    .map_err(|error| error.under(field.as_str()))
 }
 
 /// What an `output` holds where it says so; any other is a value by itself.

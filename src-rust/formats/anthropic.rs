@@ -88,7 +88,7 @@ fn read_call<N: Node>(block: &N, on_server: bool, builder: &mut impl Build<N>) -
 fn read_result<N: Node>(block: &N, at: u32, on_server: bool, builder: &mut impl Build<N>) -> Result<()> {
     let part = builder.begin_part(PartKind::ToolResult)?;
     // What a server wrote goes back as it came, or not at all.
-    part.slot = (!on_server).then_some(Slot { item: Some(("content", at)), field: "content" });
+    part.slot = (!on_server).then_some(Slot::in_list(Key::CONTENT, at, Key::CONTENT));
     part.is_unchecked = on_server;
     part.is_error = block.is_true(Key::IS_ERROR);
     builder.set_key(block, Key::TOOL_USE_ID)?;

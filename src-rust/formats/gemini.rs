@@ -60,24 +60,24 @@ enum Member {
 }
 
 /// Members in the order in which they are looked for, under both spellings.
-const MEMBERS: &[(Key, &str, Member)] = &[
-    (Key::TEXT, "text", Member::Text),
-    (Key::FUNCTION_CALL_CAMEL, "functionCall", Member::Call),
-    (Key::FUNCTION_CALL, "function_call", Member::Call),
-    (Key::FUNCTION_RESPONSE_CAMEL, "functionResponse", Member::Response),
-    (Key::FUNCTION_RESPONSE, "function_response", Member::Response),
-    (Key::INLINE_DATA_CAMEL, "inlineData", Member::Media),
-    (Key::INLINE_DATA, "inline_data", Member::Media),
-    (Key::FILE_DATA_CAMEL, "fileData", Member::Media),
-    (Key::FILE_DATA, "file_data", Member::Media),
-    (Key::EXECUTABLE_CODE_CAMEL, "executableCode", Member::Code),
-    (Key::EXECUTABLE_CODE, "executable_code", Member::Code),
-    (Key::CODE_EXECUTION_RESULT_CAMEL, "codeExecutionResult", Member::CodeResult),
-    (Key::CODE_EXECUTION_RESULT, "code_execution_result", Member::CodeResult),
-    (Key::TOOL_CALL_CAMEL, "toolCall", Member::ServedCall),
-    (Key::TOOL_CALL, "tool_call", Member::ServedCall),
-    (Key::TOOL_RESPONSE_CAMEL, "toolResponse", Member::ServedResponse),
-    (Key::TOOL_RESPONSE, "tool_response", Member::ServedResponse),
+const MEMBERS: &[(Key, Member)] = &[
+    (Key::TEXT, Member::Text),
+    (Key::FUNCTION_CALL_CAMEL, Member::Call),
+    (Key::FUNCTION_CALL, Member::Call),
+    (Key::FUNCTION_RESPONSE_CAMEL, Member::Response),
+    (Key::FUNCTION_RESPONSE, Member::Response),
+    (Key::INLINE_DATA_CAMEL, Member::Media),
+    (Key::INLINE_DATA, Member::Media),
+    (Key::FILE_DATA_CAMEL, Member::Media),
+    (Key::FILE_DATA, Member::Media),
+    (Key::EXECUTABLE_CODE_CAMEL, Member::Code),
+    (Key::EXECUTABLE_CODE, Member::Code),
+    (Key::CODE_EXECUTION_RESULT_CAMEL, Member::CodeResult),
+    (Key::CODE_EXECUTION_RESULT, Member::CodeResult),
+    (Key::TOOL_CALL_CAMEL, Member::ServedCall),
+    (Key::TOOL_CALL, Member::ServedCall),
+    (Key::TOOL_RESPONSE_CAMEL, Member::ServedResponse),
+    (Key::TOOL_RESPONSE, Member::ServedResponse),
 ];
 
 /// Reads a part; true where it is a call that the caller answers.
@@ -86,10 +86,11 @@ fn read_part<N: Node>(part: &N, at: u32, builder: &mut impl Build<N>) -> Result<
         // It brings thoughts back: they are charged, but not to be had.
         builder.mark_estimated();
     }
-    let found = MEMBERS.iter().find_map(|(key, name, member)| Some((*name, *member, part.get_some(*key)?)));
-    let Some((name, member, value)) = found else {
+    let found = MEMBERS.iter().find_map(|&(key, member)| Some((key, member, part.get_some(key)?)));
+    let Some((key, member, value)) = found else {
         return unknown_part(part, builder).map(|()| false);
     };
+    let name = key.as_str();
     if !matches!(member, Member::Text) && value.kind() != Kind::Object {
         return Err(Error::message("bad_part", name, "this member of a part must be an object"));
     }
@@ -102,7 +103,7 @@ fn read_part<N: Node>(part: &N, at: u32, builder: &mut impl Build<N>) -> Result<
             let arguments = call_arguments(value.get_some(Key::ARGS), builder);
             arguments.map_err(|error| error.under("args").under(name))?;
         }
-        Member::Response => read_response(&value, at, name, builder).map_err(|error| error.under(name))?,
+        Member::Response => read_response(&value, at, key, builder).map_err(|error| error.under(name))?,
         Member::Media => media_part(part, builder)?,
         Member::Code => {
             builder.begin_part(PartKind::ToolCall)?.is_unchecked = true;
@@ -154,21 +155,15 @@ fn media_part<N: Node>(part: &N, builder: &mut impl Build<N>) -> Result<()> {
 }
 
 /// A response: an object, of which the texts count. One that holds a single text is that text.
-fn read_response<N: Node>(
-    response: &N,
-    at: u32,
-    within: &'static str,
-    builder: &mut impl Build<N>,
-) -> Result<()> {
+fn read_response<N: Node>(response: &N, at: u32, within: Key, builder: &mut impl Build<N>) -> Result<()> {
     let content = response.get_some(Key::RESPONSE);
     let members = content.as_ref().map_or(Ok(Vec::new()), Node::members)?;
     let is_error = members.len() == 1 && members[0].0 == "error";
     let part = builder.begin_part(PartKind::ToolResult)?;
-    part.slot = Some(Slot { item: Some(("parts", at)), field: "response" });
-    part.wrapping = Some(Wrapping {
+    part.slot = Some(Slot {
         within: Some(within),
-        key: Some(if is_error { "error" } else { "output" }),
-        kind: None,
+        wrapping: Wrapping::Under(if is_error { Key::ERROR } else { Key::OUTPUT }),
+        ..Slot::in_list(Key::PARTS, at, Key::RESPONSE)
     });
     part.is_error = is_error;
     builder.set_key(response, Key::ID)?;

@@ -19,9 +19,7 @@ use super::{ai_sdk, anthropic, openai_chat};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
 use crate::picture::Picture;
-use crate::transcript::{
-    Binding, Build, Holder, PIN_IMPORTANCE, Part, PartKind, PieceKind, Role, Slot, Wrapping,
-};
+use crate::transcript::{Binding, Build, Holder, PIN_IMPORTANCE, Part, PartKind, PieceKind, Role, Slot};
 
 /// The origin of a summary.
 pub const SYNTHETIC: &str = "compacted_synthetic";
@@ -85,8 +83,8 @@ pub(super) fn read<N: Node>(unit: &N, builder: &mut impl Build<N>) -> Result<()>
         let (role, is_generic) = role_of(message)?;
         // What an agent puts together is nobody's words, though it is sent as the user's.
         let speaker = if is_generic { Role::Other } else { role };
-        let mut inside = Inside { builder, speaker, holder: Holder::Item(key, at) };
-        read_message(message, &mut inside)
+        builder.begin_inner(Holder::Item(key, at), Some(speaker))?;
+        read_message(message, &mut Inside(builder))
     })
     .map_err(|error| error.under(key.as_str()))
 }
@@ -122,7 +120,7 @@ fn read_message<N: Node, B: Build<N>>(message: &N, inside: &mut Inside<'_, B>) -
     match own {
         Some((key, text)) if text.kind() == Kind::String && key == Key::TEXT => text_part(&text, inside),
         Some((key, parts)) if parts.kind() == Kind::Array && key != Key::TEXT => {
-            each_item(&parts, |part, at| read_part(part, (key.as_str(), at), inside))
+            each_item(&parts, |part, at| read_part(part, (key, at), inside))
                 .map_err(|error| error.under(key.as_str()))
         }
         Some((_, nil)) if nil.kind() == Kind::Null => Ok(()),
@@ -150,11 +148,7 @@ fn read_foreign<N: Node, B: Build<N>>(message: &N, inside: &mut Inside<'_, B>) -
     }
 }
 
-fn read_part<N: Node, B: Build<N>>(
-    part: &N,
-    place: (&'static str, u32),
-    inside: &mut Inside<'_, B>,
-) -> Result<()> {
+fn read_part<N: Node, B: Build<N>>(part: &N, place: (Key, u32), inside: &mut Inside<'_, B>) -> Result<()> {
     if part.kind() != Kind::Object {
         return Err(Error::message("bad_part", "", "a part must be an object"));
     }
@@ -170,8 +164,9 @@ fn read_part<N: Node, B: Build<N>>(
         ("tool_call", Some(call), _) => read_call(&call, inside).map_err(|error| error.under("tool_call")),
         ("tool_response", _, Some(response)) => {
             let found = inside.begin_part(PartKind::ToolResult)?;
-            found.slot = Some(Slot { item: Some(place), field: "content" });
-            found.wrapping = Some(Wrapping { within: Some("tool_response"), ..Wrapping::default() });
+            let (list, at) = place;
+            let slot = Slot::in_list(list, at, Key::CONTENT);
+            found.slot = Some(Slot { within: Some(Key::TOOL_RESPONSE), ..slot });
             inside.set_key(&response, Key::TOOL_CALL_ID)?;
             inside.set_name(&response, Key::NAME, None)?;
             result_content(response.get(Key::CONTENT).as_ref(), inside)
@@ -194,12 +189,8 @@ fn read_call<N: Node>(call: &N, builder: &mut impl Build<N>) -> Result<()> {
         .map_err(|error| error.under("arguments").under("function"))
 }
 
-/// Hands on what is read of a message inside a unit: its parts are the unit's, and know whose they are.
-struct Inside<'b, B> {
-    builder: &'b mut B,
-    speaker: Role,
-    holder: Holder,
-}
+/// Hands on what is read of a message inside a unit: its parts are the unit's.
+struct Inside<'b, B>(&'b mut B);
 
 impl<N: Node, B: Build<N>> Build<N> for Inside<'_, B> {
     /// The unit has begun already.
@@ -208,49 +199,47 @@ impl<N: Node, B: Build<N>> Build<N> for Inside<'_, B> {
     }
 
     fn begin_part(&mut self, kind: PartKind) -> Result<&mut Part> {
-        let part = self.builder.begin_part(kind)?;
-        (part.speaker, part.holder) = (Some(self.speaker), Some(self.holder));
-        Ok(part)
+        self.0.begin_part(kind)
     }
 
     fn push_text(&mut self, kind: PieceKind, node: &N) -> Result<bool> {
-        self.builder.push_text(kind, node)
+        self.0.push_text(kind, node)
     }
 
     fn push_known_text(&mut self, kind: PieceKind, text: &str) -> Result<()> {
-        self.builder.push_known_text(kind, text)
+        self.0.push_known_text(kind, text)
     }
 
     fn push_json(&mut self, kind: PieceKind, node: &N) -> Result<()> {
-        self.builder.push_json(kind, node)
+        self.0.push_json(kind, node)
     }
 
     fn push_picture(&mut self, picture: Picture) -> Result<()> {
-        self.builder.push_picture(picture)
+        self.0.push_picture(picture)
     }
 
     fn mark_estimated(&mut self) {
-        self.builder.mark_estimated();
+        self.0.mark_estimated();
     }
 
     fn set_name(&mut self, holder: &N, key: Key, kind: Option<PieceKind>) -> Result<()> {
-        self.builder.set_name(holder, key, kind)
+        self.0.set_name(holder, key, kind)
     }
 
     fn set_known_name(&mut self, name: &str, kind: Option<PieceKind>) -> Result<()> {
-        self.builder.set_known_name(name, kind)
+        self.0.set_known_name(name, kind)
     }
 
     fn set_key(&mut self, holder: &N, key: Key) -> Result<()> {
-        self.builder.set_key(holder, key)
+        self.0.set_key(holder, key)
     }
 
     fn set_id(&mut self, id: &N) -> Result<()> {
-        self.builder.set_id(id)
+        self.0.set_id(id)
     }
 
     fn measure_result(&mut self, content: &N) -> Result<()> {
-        self.builder.measure_result(content)
+        self.0.measure_result(content)
     }
 
     fn end_message(&mut self) -> Result<()> {

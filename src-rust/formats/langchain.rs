@@ -112,9 +112,11 @@ pub(super) fn read<N: Node>(message: &N, envelope: &Envelope<N>, builder: &mut i
     let form = Form::of(message);
     let speaker = speaker_of(message, form);
     let speaker = speaker.ok_or_else(|| Error::message("missing_type", "type", "the message has no type"))?;
-    let Some(key) = form.key() else { return read_body(message, envelope, speaker, None, builder) };
+    let Some(key) = form.key() else {
+        return read_body(message, envelope, speaker, Holder::Message, builder);
+    };
     let body = message.get(key).ok_or_else(crate::node::changed)?;
-    read_body(&body, &Envelope::of(&body), speaker, Some(Holder::Field(key)), builder)
+    read_body(&body, &Envelope::of(&body), speaker, Holder::Field(key), builder)
         .map_err(|error| error.under(key.as_str()))
 }
 
@@ -122,7 +124,7 @@ fn read_body<N: Node>(
     body: &N,
     envelope: &Envelope<N>,
     speaker: Speaker,
-    holder: Option<Holder>,
+    holder: Holder,
     builder: &mut impl Build<N>,
 ) -> Result<()> {
     builder.begin_message(match speaker {
@@ -141,8 +143,11 @@ fn read_body<N: Node>(
             return Err(Error::message("remove_message", "type", detail));
         }
     })?;
+    if holder != Holder::Message {
+        builder.begin_inner(holder, None)?;
+    }
     if matches!(speaker, Speaker::Tool | Speaker::Function) {
-        return read_result(body, envelope, speaker, holder, builder);
+        return read_result(body, envelope, speaker, builder);
     }
     if let Some(name) = string(&envelope.name) {
         builder.begin_part(PartKind::Text)?;
@@ -161,8 +166,7 @@ fn read_body<N: Node>(
             Ok(())
         })?;
     }
-    let mut blocks =
-        Blocks { holder, listed: listed_calls, own: KnownCalls::default(), has_reasoning: false };
+    let mut blocks = Blocks { listed: listed_calls, own: KnownCalls::default(), has_reasoning: false };
     read_content(envelope, builder, |block, at, builder| blocks.read(block, at, builder))?;
     for (calls, name) in &listed {
         let Some(calls) = calls else { continue };
@@ -182,8 +186,6 @@ fn is_developer<N: Node>(body: &N) -> bool {
 
 /// The blocks of one message.
 struct Blocks {
-    /// Where its fields stand.
-    holder: Option<Holder>,
     /// The calls that it lists.
     listed: KnownCalls,
     /// Those that only its blocks have.
@@ -266,8 +268,7 @@ impl Blocks {
             }
             Known::Result => {
                 let part = builder.begin_part(PartKind::ToolResult)?;
-                part.slot = Some(Slot { item: Some(("content", at)), field: "content" });
-                part.holder = self.holder;
+                part.slot = Some(Slot::in_list(Key::CONTENT, at, Key::CONTENT));
                 part.is_error = block.is_true(Key::IS_ERROR);
                 builder.set_key(block, Key::TOOL_USE_ID)?;
                 result_content(block.get(Key::CONTENT).as_ref(), builder)
@@ -369,12 +370,10 @@ fn read_result<N: Node>(
     body: &N,
     envelope: &Envelope<N>,
     speaker: Speaker,
-    holder: Option<Holder>,
     builder: &mut impl Build<N>,
 ) -> Result<()> {
     let part = builder.begin_part(PartKind::ToolResult)?;
-    part.slot = Some(Slot { item: None, field: "content" });
-    part.holder = holder;
+    part.slot = Some(Slot::field(Key::CONTENT));
     part.is_unchecked = speaker == Speaker::Function;
     part.is_error = body.text_is(Key::STATUS, "error");
     builder.set_key(body, Key::TOOL_CALL_ID)?;

@@ -97,7 +97,7 @@ fn read_result<N: Node>(
     builder: &mut impl Build<N>,
 ) -> Result<()> {
     let part = builder.begin_part(PartKind::ToolResult)?;
-    part.slot = Some(Slot { item: None, field: "content" });
+    part.slot = Some(Slot::field(Key::CONTENT));
     part.is_unchecked = is_legacy;
     let id = message.get_some(Key::TOOL_CALL_ID).or_else(|| message.get_some(Key::TOOL_CALL_IDS));
     let first = match &id {

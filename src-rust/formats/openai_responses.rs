@@ -225,7 +225,7 @@ fn set_name<N: Node>(
 fn read_output<N: Node>(item: &N, output: Output, builder: &mut impl Build<N>) -> Result<()> {
     builder.begin_message(Role::Tool)?;
     let part = builder.begin_part(PartKind::ToolResult)?;
-    part.slot = (output == Output::Text).then_some(Slot { item: None, field: "output" });
+    part.slot = (output == Output::Text).then_some(Slot::field(Key::OUTPUT));
     part.is_unchecked = item.text_is(Key::EXECUTION, "server");
     part.is_error = item.text_is(Key::STATUS, "failed");
     builder.set_key(item, id_key(item))?;

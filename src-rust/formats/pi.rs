@@ -64,7 +64,7 @@ fn read_part<N: Node>(part: &N, _: u32, builder: &mut impl Build<N>) -> Result<(
 fn read_result<N: Node>(message: &N, envelope: &Envelope<N>, builder: &mut impl Build<N>) -> Result<()> {
     builder.begin_message(Role::Tool)?;
     let part = builder.begin_part(PartKind::ToolResult)?;
-    part.slot = Some(Slot { item: None, field: "content" });
+    part.slot = Some(Slot::field(Key::CONTENT));
     part.is_error = message.is_true(Key::IS_ERROR_CAMEL);
     builder.set_key(message, Key::TOOL_CALL_ID_CAMEL)?;
     builder.set_name(message, Key::TOOL_NAME_CAMEL, None)?;

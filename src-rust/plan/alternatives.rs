@@ -73,7 +73,7 @@ impl Choice<'_> {
             cut,
             tokens_kept,
             tokens_after: tokens_kept + self.overhead + self.summary_tokens,
-            folded: self.ledger.messages_before(cut) as usize,
+            folded: self.ledger.messages_before(cut),
             is_mid_turn: cut < self.structure.len() && self.structure.turn_of(cut).0 < cut,
             why,
         }

@@ -7,9 +7,9 @@ use crate::rules::Structure;
 pub struct Ledger {
     /// For each k in 0..=N, tokens of counting messages before k.
     tokens: Vec<u64>,
-    /// The same of counting messages.
-    messages: Vec<u32>,
-    /// The same of counting groups, by where they begin.
+    /// The messages that do not count, ascending: as a rule few, so that the others are counted past them.
+    others: Vec<u32>,
+    /// The first messages of the groups that count, ascending.
     groups: Vec<u32>,
     /// First messages of the turns that hold a counting message, ascending.
     turns: Vec<u32>,
@@ -23,8 +23,8 @@ impl Default for Ledger {
     fn default() -> Self {
         Ledger {
             tokens: vec![0],
-            messages: vec![0],
-            groups: vec![0],
+            others: Vec::new(),
+            groups: Vec::new(),
             turns: Vec::new(),
             first_real: None,
             total: 0,
@@ -47,25 +47,24 @@ impl Ledger {
     pub fn update(&mut self, structure: &Structure, tokens: &[u32], from: usize) {
         let count = structure.len();
         self.tokens.truncate(from + 1);
-        self.messages.truncate(from + 1);
-        self.groups.truncate(from + 1);
         self.tokens.reserve(count - from);
-        self.messages.reserve(count - from);
-        self.groups.reserve(count - from);
+        self.others.truncate(before(&self.others, from));
+        self.groups.truncate(before(&self.groups, from));
         self.first_real = self.first_real.filter(|&first| first < from);
-        let (mut sum, mut messages, mut groups) = (self.tokens[from], self.messages[from], self.groups[from]);
+        let mut sum = self.tokens[from];
         for (i, &tokens) in tokens.iter().enumerate().take(count).skip(from) {
             if structure.counts(i) {
                 sum += u64::from(tokens);
-                messages += 1;
-                groups += u32::from(structure.first_of_group(i) == i);
+                if structure.first_of_group(i) == i {
+                    self.groups.push(i as u32);
+                }
                 if self.first_real.is_none() && !structure.is_summary[i] {
                     self.first_real = Some(i);
                 }
+            } else {
+                self.others.push(i as u32);
             }
             self.tokens.push(sum);
-            self.messages.push(messages);
-            self.groups.push(groups);
         }
         self.update_turns(structure, from);
     }
@@ -83,7 +82,7 @@ impl Ledger {
         self.turns.truncate(self.turns.partition_point(|&turn| (turn as usize) < start));
         for (at, &start) in starts.iter().enumerate().skip(first) {
             let end = starts.get(at + 1).copied().unwrap_or(structure.len());
-            if self.messages[end] > self.messages[start] {
+            if self.messages_before(end) > self.messages_before(start) {
                 self.turns.push(start as u32);
             }
         }
@@ -101,10 +100,10 @@ impl Ledger {
         self.tokens[k]
     }
 
-    /// Number of counting messages before `k`.
+    /// Number of counting messages before `k`. O(log messages that do not count).
     #[must_use]
-    pub fn messages_before(&self, k: usize) -> u32 {
-        self.messages[k]
+    pub fn messages_before(&self, k: usize) -> usize {
+        k - before(&self.others, k)
     }
 
     /// Tokens of counting messages in a range.
@@ -122,25 +121,28 @@ impl Ledger {
     /// Number of counting messages.
     #[must_use]
     pub fn counting_messages(&self) -> u64 {
-        self.messages.last().copied().unwrap_or(0).into()
+        self.messages_before(self.len()) as u64
     }
 
     /// The largest k with at least `wanted` tokens of counting messages at or behind it. O(log messages).
     #[must_use]
     pub fn latest_leaving_tokens(&self, wanted: u64) -> Option<usize> {
-        latest(&self.tokens, self.counting_tokens(), wanted)
+        let most = self.counting_tokens().checked_sub(wanted)?;
+        self.tokens.partition_point(|&before| before <= most).checked_sub(1)
     }
 
     /// The largest k with at least `wanted` counting messages at or behind it. O(log messages).
     #[must_use]
     pub fn latest_leaving_messages(&self, wanted: u64) -> Option<usize> {
-        latest(&self.messages, self.counting_messages(), wanted)
+        let most = self.counting_messages().checked_sub(wanted)?;
+        Some(self.counting_message(usize::try_from(most).ok()?))
     }
 
     /// The largest k with at least `wanted` counting groups that begin at or behind it. O(log messages).
     #[must_use]
     pub fn latest_leaving_groups(&self, wanted: u64) -> Option<usize> {
-        latest(&self.groups, self.groups.last().copied().unwrap_or(0).into(), wanted)
+        let most = self.groups.len().checked_sub(usize::try_from(wanted).ok()?)?;
+        Some(self.groups.get(most).map_or(self.len(), |&first| first as usize))
     }
 
     /// The smallest k with at least so many tokens of counting messages before it. O(log messages).
@@ -166,8 +168,28 @@ impl Ledger {
     /// The first counting message. O(log messages).
     #[must_use]
     pub fn first_counting(&self) -> Option<usize> {
-        let k = self.messages.partition_point(|&before| before == 0);
-        (k < self.messages.len()).then(|| k - 1)
+        Some(self.counting_message(0)).filter(|&first| first < self.len())
+    }
+
+    /// Number of messages.
+    fn len(&self) -> usize {
+        self.tokens.len() - 1
+    }
+
+    /// The counting message with `n` of them before it; behind the last message where there are no more.
+    /// O(log messages that do not count).
+    fn counting_message(&self, n: usize) -> usize {
+        // Of the messages that do not count, those before it: each has at most n before it that count.
+        let (mut low, mut high) = (0, self.others.len());
+        while low < high {
+            let middle = (low + high) / 2;
+            if self.others[middle] as usize - middle <= n {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        (n + low).min(self.len())
     }
 
     /// The smallest k that folds anything but earlier summaries, legal or not.
@@ -177,8 +199,7 @@ impl Ledger {
     }
 }
 
-/// The largest k for which what is not before it reaches `wanted`.
-fn latest<T: Copy + Into<u64>>(before: &[T], all: u64, wanted: u64) -> Option<usize> {
-    let most = all.checked_sub(wanted)?;
-    before.partition_point(|&before| before.into() <= most).checked_sub(1)
+/// How many of ascending indices are below `k`.
+fn before(indices: &[u32], k: usize) -> usize {
+    indices.partition_point(|&i| (i as usize) < k)
 }

@@ -15,7 +15,7 @@ use crate::formats::{Format, gent, is_thinking_block};
 use crate::node::{Key, Kind, Node};
 use crate::plan::{self as core, PLACEHOLDER};
 use crate::rules::roles::Side;
-use crate::transcript::Holder;
+use crate::transcript::{Holder, Wrapping};
 
 /// Puts the new list together from the caller's own objects.
 pub(super) fn build<'py>(
@@ -157,16 +157,16 @@ enum Place {
 fn places_of(change: &Change) -> Vec<Place> {
     let mut places = Vec::new();
     match change.holder {
-        None => {}
-        Some(Holder::Field(key)) => places.push(Place::Field(key.as_str())),
-        Some(Holder::Item(key, at)) => {
+        Holder::Message => {}
+        Holder::Field(key) => places.push(Place::Field(key.as_str())),
+        Holder::Item(key, at) => {
             places.extend([Place::Field(key.as_str()), Place::Item(at as usize)]);
         }
     }
     if let Some((list, at)) = change.slot.item {
-        places.extend([Place::Field(list), Place::Item(at as usize)]);
+        places.extend([Place::Field(list.as_str()), Place::Item(at as usize)]);
     }
-    places.extend(change.wrapping.and_then(|wrapping| wrapping.within).map(Place::Field));
+    places.extend(change.slot.within.map(|key| Place::Field(key.as_str())));
     places
 }
 
@@ -229,12 +229,15 @@ fn strip_thinking(message: &Bound<'_, PyDict>) -> PyResult<()> {
 
 /// Puts a new content into the field of an object: a text, or an object around it.
 fn set_content(holder: &Bound<'_, PyDict>, change: &Change) -> PyResult<()> {
-    let wrapping = change.wrapping.unwrap_or_default();
-    let Some(key) = wrapping.key else { return holder.set_item(change.slot.field, &change.content) };
-    let content = PyDict::new(holder.py());
-    if let Some(kind) = wrapping.kind {
-        content.set_item("type", kind)?;
+    let field = change.slot.field.as_str();
+    let object = PyDict::new(holder.py());
+    match change.slot.wrapping {
+        Wrapping::Bare => return holder.set_item(field, &change.content),
+        Wrapping::Under(key) => object.set_item(key.as_str(), &change.content)?,
+        Wrapping::Typed { key, is_error } => {
+            object.set_item("type", if is_error { "error-text" } else { "text" })?;
+            object.set_item(key.as_str(), &change.content)?;
+        }
     }
-    content.set_item(key, &change.content)?;
-    holder.set_item(change.slot.field, content)
+    holder.set_item(field, object)
 }

@@ -10,7 +10,7 @@ use super::pins::Pins;
 use super::roles::is_filler;
 use super::structure::{Group, Standing, Structure};
 use crate::error::Result;
-use crate::transcript::{Binding, Framing, Message, PartKind, Role, Transcript};
+use crate::transcript::{Binding, Framing, KeyId, Message, PartKind, Role, Transcript};
 
 /// A message whose provider wants another speaker behind it.
 const TURN: u8 = 1;
@@ -101,7 +101,7 @@ impl Growing {
 
     /// Appends message `index` of `transcript`. `id_of` says which id a key of the transcript stands for: the same text,
     /// the same number. O(its parts).
-    pub fn append(&mut self, transcript: &Transcript, index: usize, id_of: impl FnMut(u32) -> u32) {
+    pub fn append(&mut self, transcript: &Transcript, index: usize, id_of: impl FnMut(KeyId) -> u32) {
         let message = &transcript.messages[index];
         let number = self.len();
         self.note_head(message, number);
@@ -158,8 +158,8 @@ impl Growing {
             let at = first + offset;
             let pairing = &self.structure.pairing;
             match part.kind {
-                PartKind::ToolCall => open += u32::from(pairing.result_of[at].is_none()),
-                PartKind::ToolResult => match pairing.call_of[at] {
+                PartKind::ToolCall => open += u32::from(pairing.result_of(at).is_none()),
+                PartKind::ToolResult => match pairing.call_of(at) {
                     Some(call) => {
                         let asking = pairing.message_of[call as usize] as usize;
                         if asking != number {

@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 
-use crate::transcript::{Binding, PartKind, Transcript};
+use crate::transcript::{Binding, KeyId, PartKind, Transcript};
 
 /// No call.
 const NONE: u32 = u32::MAX;
@@ -17,36 +17,44 @@ const NONE: u32 = u32::MAX;
 /// Calls and results of a transcript, by index of their parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pairing {
-    /// For each part, the call that it answers (results only).
-    pub call_of: Vec<Option<u32>>,
-    /// For each part, the result that answers it (calls only).
-    pub result_of: Vec<Option<u32>>,
+    /// For each part, the other one of its pair: of a result its call, which lies before it, of a call its result.
+    partner: Vec<u32>,
     /// For each part, its message.
     pub message_of: Vec<u32>,
 }
 
 impl Pairing {
+    /// The call that a part answers.
+    #[must_use]
+    pub fn call_of(&self, part: usize) -> Option<u32> {
+        Some(self.partner[part]).filter(|&call| (call as usize) < part)
+    }
+
+    /// The result that answers a part.
+    #[must_use]
+    pub fn result_of(&self, part: usize) -> Option<u32> {
+        Some(self.partner[part]).filter(|&result| result != NONE && result as usize > part)
+    }
+
     /// Whether a result part answers a call of its own message (tools that run on the server).
     #[must_use]
     pub fn is_own_result(&self, part: usize) -> bool {
-        self.call_of[part].is_some_and(|call| self.message_of[call as usize] == self.message_of[part])
+        self.call_of(part).is_some_and(|call| self.message_of[call as usize] == self.message_of[part])
     }
 
     pub(super) fn reserve(&mut self, parts: usize) {
-        self.call_of.reserve(parts);
-        self.result_of.reserve(parts);
+        self.partner.reserve(parts);
         self.message_of.reserve(parts);
     }
 
     fn push(&mut self, message: u32) -> u32 {
-        self.call_of.push(None);
-        self.result_of.push(None);
+        self.partner.push(NONE);
         self.message_of.push(message);
         self.message_of.len() as u32 - 1
     }
 
     fn is_answered(&self, call: u32) -> bool {
-        self.result_of[call as usize].is_some()
+        self.partner[call as usize] != NONE
     }
 }
 
@@ -56,7 +64,7 @@ pub fn pair(transcript: &Transcript) -> Pairing {
     let mut pairing = Pairing::default();
     let mut pairer = Pairer::new(transcript.framing.has_optional_ids());
     for message in 0..transcript.len() {
-        pairer.append(&mut pairing, transcript, message, message, |key| key);
+        pairer.append(&mut pairing, transcript, message, message, |key| key.index() as u32);
     }
     pairing
 }
@@ -86,7 +94,7 @@ impl Pairer {
         transcript: &Transcript,
         index: usize,
         number: usize,
-        mut id_of: impl FnMut(u32) -> u32,
+        mut id_of: impl FnMut(KeyId) -> u32,
     ) {
         let is_closed = transcript.messages[index].binding == Binding::Closed;
         let from = if is_closed { number as u32 } else { 0 };
@@ -108,8 +116,8 @@ impl Pairer {
                         None => self.anonymous.answer(name, pairing, from),
                     };
                     if let Some(call) = call {
-                        pairing.call_of[at as usize] = Some(call);
-                        pairing.result_of[call as usize] = Some(at);
+                        pairing.partner[at as usize] = call;
+                        pairing.partner[call as usize] = at;
                     }
                 }
                 _ => {}

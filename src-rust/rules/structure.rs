@@ -138,14 +138,14 @@ impl Structure {
     /// Calls that nothing answers, as (message, part).
     pub fn open_calls<'a>(&'a self, transcript: &'a Transcript) -> impl Iterator<Item = (usize, usize)> + 'a {
         self.parts_where(transcript, |at, kind| {
-            kind == PartKind::ToolCall && self.pairing.result_of[at].is_none()
+            kind == PartKind::ToolCall && self.pairing.result_of(at).is_none()
         })
     }
 
     /// Results that answer no call, as (message, part).
     pub fn orphans<'a>(&'a self, transcript: &'a Transcript) -> impl Iterator<Item = (usize, usize)> + 'a {
         self.parts_where(transcript, |at, kind| {
-            kind == PartKind::ToolResult && self.pairing.call_of[at].is_none()
+            kind == PartKind::ToolResult && self.pairing.call_of(at).is_none()
         })
     }
 
@@ -169,7 +169,7 @@ pub fn analyze(transcript: &Transcript, pins: &Pins) -> Result<Structure> {
     let mut growing = Growing::new(transcript.framing);
     growing.reserve(transcript.len(), transcript.parts.len());
     for index in 0..transcript.len() {
-        growing.append(transcript, index, |key| key);
+        growing.append(transcript, index, |key| key.index() as u32);
     }
     growing.pin(pins)?;
     Ok(growing.into_structure())

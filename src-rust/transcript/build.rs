@@ -1,10 +1,11 @@
 //! How readers hand on what they read: the trait [`Build`], and the [`Builder`] that makes a transcript of it.
 
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 
 use super::{
-    Binding, Framing, MAX_MESSAGES, Message, Part, PartKind, Piece, PieceKind, Role, SUMMARY_LABEL,
-    Transcript,
+    Binding, Framing, Holder, Inner, KeyId, MAX_MESSAGES, Message, Part, PartKind, Piece, PieceKind, Role,
+    SUMMARY_LABEL, Transcript,
 };
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node, Unit};
@@ -33,6 +34,15 @@ pub trait Build<N: Node> {
 
     /// Notes that the current message, which is a unit of several, holds one more beyond the first.
     fn begin_further(&mut self) {}
+
+    /// Notes what holds the parts of the current message that follow, and who speaks in them, where it is somebody
+    /// else than the message's role says.
+    ///
+    /// # Errors
+    /// `too_many_parts` beyond 2^32.
+    fn begin_inner(&mut self, _: Holder, _: Option<Role>) -> Result<()> {
+        Ok(())
+    }
 
     /// Begins a part of the current message; pieces that follow belong to it.
     ///
@@ -109,7 +119,7 @@ pub trait Build<N: Node> {
 #[derive(Clone, Debug)]
 pub struct Builder {
     transcript: Transcript,
-    key_ids: HashMap<String, u32>,
+    key_ids: HashMap<String, KeyId>,
     wants_result_json: bool,
 }
 
@@ -173,7 +183,8 @@ impl Builder {
     #[must_use]
     pub fn resume(transcript: Transcript, messages: usize, wants_result_json: bool) -> Self {
         let keys = transcript.keys.iter().enumerate();
-        let key_ids = keys.map(|(key, span)| (transcript.str(span).to_owned(), key as u32)).collect();
+        let key_ids =
+            keys.map(|(key, span)| (transcript.str(span).to_owned(), KeyId::new(key as u32))).collect();
         let mut builder = Builder { transcript, key_ids, wants_result_json };
         builder.truncate(messages);
         builder
@@ -185,7 +196,7 @@ impl Builder {
         let parts = first.parts.start as usize;
         let pieces = self.transcript.parts[..parts].last().map_or(0, |part| part.pieces.end as usize);
         let kept = &self.transcript.parts[..parts];
-        let keys = kept.iter().filter_map(|part| part.key).max().map_or(0, |key| key as usize + 1);
+        let keys = kept.iter().filter_map(|part| part.key).max().map_or(0, |key| key.index() + 1);
         for span in &self.transcript.keys[keys..] {
             self.key_ids.remove(self.transcript.str(span));
         }
@@ -200,6 +211,7 @@ impl Builder {
         self.transcript.pieces.truncate(pieces);
         self.transcript.keys.truncate(keys);
         self.transcript.pictures.retain(|(part, _)| (*part as usize) < parts);
+        self.transcript.inner.retain(|inner| (inner.message as usize) < messages);
         self.transcript.text.truncate(text as usize);
     }
 }
@@ -252,6 +264,13 @@ impl<N: Node> Build<N> for Builder {
         if let Some(message) = self.transcript.messages.last_mut() {
             message.binding = binding;
         }
+    }
+
+    fn begin_inner(&mut self, holder: Holder, speaker: Option<Role>) -> Result<()> {
+        let message = index_u32(self.transcript.messages.len().saturating_sub(1))?;
+        let first_part = index_u32(self.transcript.parts.len())?;
+        self.transcript.inner.push(Inner { message, first_part, holder, speaker });
+        Ok(())
     }
 
     fn begin_part(&mut self, kind: PartKind) -> Result<&mut Part> {
@@ -363,7 +382,7 @@ impl<N: Node> Build<N> for Builder {
             None => {
                 let start = index_u32(self.transcript.text.len())?;
                 self.transcript.text.push_str(&id);
-                let key = index_u32(self.transcript.keys.len())?;
+                let key = KeyId::new(index_u32(self.transcript.keys.len())?);
                 self.transcript.keys.push(start..index_u32(self.transcript.text.len())?);
                 self.key_ids.insert(id, key);
                 key
@@ -381,7 +400,7 @@ impl<N: Node> Build<N> for Builder {
         }
         let units = index_u32(usize::try_from(content.json_length(Unit::Utf16)?).unwrap_or(usize::MAX))?;
         if let Some(part) = self.transcript.parts.last_mut() {
-            part.result_json_units = Some(units);
+            part.result_json_units = NonZeroU32::new(units);
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::actions::Action;
 use crate::rules::validate::Provider;
-use crate::transcript::{Part, PartKind, Role, Transcript};
+use crate::transcript::{KeyId, Part, PartKind, Role, Transcript};
 
 /// What the transcript does not tell of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -134,8 +134,11 @@ pub(super) fn checked(transcript: &Transcript, i: usize, kind: PartKind) -> impl
 }
 
 /// Results by the key of the calls that they answer, ascending.
-pub(super) fn by_key(transcript: &Transcript, result_of: &HashMap<usize, usize>) -> HashMap<u32, Vec<usize>> {
-    let mut found: HashMap<u32, Vec<usize>> = HashMap::new();
+pub(super) fn by_key(
+    transcript: &Transcript,
+    result_of: &HashMap<usize, usize>,
+) -> HashMap<KeyId, Vec<usize>> {
+    let mut found: HashMap<KeyId, Vec<usize>> = HashMap::new();
     for (&call, &result) in result_of {
         if let Some(key) = transcript.parts[call].key {
             found.entry(key).or_default().push(result);
@@ -146,7 +149,7 @@ pub(super) fn by_key(transcript: &Transcript, result_of: &HashMap<usize, usize>)
 }
 
 /// Whether an orphan says what the nearest result with its key says: text alone, and the same.
-pub(super) fn repeats(transcript: &Transcript, answered: &HashMap<u32, Vec<usize>>, orphan: usize) -> bool {
+pub(super) fn repeats(transcript: &Transcript, answered: &HashMap<KeyId, Vec<usize>>, orphan: usize) -> bool {
     let parts = &transcript.parts;
     let Some(results) = parts[orphan].key.and_then(|key| answered.get(&key)) else { return false };
     let before = results.partition_point(|&result| result < orphan).saturating_sub(1);

@@ -72,7 +72,7 @@ fn responses(task: &Task<'_>, names: &mut Names, renamed: &mut HashMap<usize, St
     let pairing = pair(transcript);
     for i in 0..transcript.len() {
         for call in checked(transcript, i, PartKind::ToolCall) {
-            let result = pairing.result_of[call].map(|result| result as usize);
+            let result = pairing.result_of(call).map(|result| result as usize);
             let lacks = |part: usize| transcript.parts[part].key.is_none();
             if lacks(call) || result.is_some_and(lacks) {
                 let id = names.new_for("");
@@ -89,7 +89,7 @@ struct Names(HashSet<String>);
 
 impl Names {
     fn of(transcript: &Transcript) -> Self {
-        Names((0..transcript.keys.len()).map(|key| transcript.key_text(key as u32).to_owned()).collect())
+        Names(transcript.keys.iter().map(|span| transcript.str(span).to_owned()).collect())
     }
 
     /// An id that is good and new, and as near to the old one as that allows.

@@ -10,7 +10,7 @@ use super::draft::{Block, Draft, Sketch, by_key, checked, repeats, units};
 use super::{OpenCalls, Orphans, Task};
 use crate::rules::validate::Provider;
 use crate::rules::{Pairing, pair};
-use crate::transcript::{Binding, Part, PartKind, Role};
+use crate::transcript::{Binding, KeyId, Part, PartKind, Role};
 
 pub(super) fn repair(task: &Task<'_>) -> Sketch {
     let answers = match task.provider {
@@ -31,9 +31,9 @@ struct Answers {
     /// Results that do not stand directly behind their calls.
     moved: HashSet<usize>,
     /// Results without an id that stand where only one call's result can, with the key of that call.
-    named: HashMap<usize, u32>,
+    named: HashMap<usize, KeyId>,
     /// Results of calls with that key, ascending.
-    answered: HashMap<u32, Vec<usize>>,
+    answered: HashMap<KeyId, Vec<usize>>,
 }
 
 impl Answers {
@@ -105,7 +105,7 @@ impl Answers {
         let transcript = task.transcript;
         for i in 0..transcript.len() {
             for result in checked(transcript, i, PartKind::ToolResult) {
-                let Some(call) = self.pairing.call_of[result].map(|call| call as usize) else { continue };
+                let Some(call) = self.pairing.call_of(result).map(|call| call as usize) else { continue };
                 let is_free = !self.result_of.contains_key(&call) && !self.call_of.contains_key(&result);
                 if is_free && !transcript.parts[call].is_unchecked {
                     self.bind(call, result);
@@ -119,7 +119,7 @@ impl Answers {
     fn open_of(&self, task: &Task<'_>, i: usize) -> Vec<usize> {
         let calls = checked(task.transcript, i, PartKind::ToolCall);
         let is_open = |call: &usize| {
-            let other = self.pairing.result_of[*call];
+            let other = self.pairing.result_of(*call);
             // In Responses a result that the API does not check is a result too.
             let is_answered = task.provider == Provider::OpenAiResponses && other.is_some();
             !self.result_of.contains_key(call) && !is_answered
@@ -240,7 +240,7 @@ fn responses(task: &Task<'_>, answers: &Answers) -> Sketch {
     let mut batch: Vec<usize> = Vec::new();
     for i in 0..transcript.len() {
         let open = answers.open_of(task, i);
-        let is_orphan = |at: &usize| answers.pairing.call_of[*at].is_none();
+        let is_orphan = |at: &usize| answers.pairing.call_of(*at).is_none();
         let orphaned = checked(transcript, i, PartKind::ToolResult).find(is_orphan);
         if let Some(result) = orphaned.filter(|_| !task.options.strict.partial) {
             orphan(task, answers, i, result, &mut sketch);

@@ -13,7 +13,7 @@ use super::draft::{Block, Draft, Sketch, by_key, checked, repeats, units};
 use super::{OpenCalls, Orphans, Task};
 use crate::rules::pair;
 use crate::rules::validate::{Provider, gemini_matching, head_of};
-use crate::transcript::{Part, PartKind, Role};
+use crate::transcript::{KeyId, Part, PartKind, Role};
 
 pub(super) fn repair(task: &Task<'_>) -> Sketch {
     let mut placing = Placing::of(task);
@@ -44,7 +44,7 @@ struct Placing<'a> {
     /// For each part, its message and its unit.
     place: Vec<(usize, usize)>,
     /// Results of calls with that key, ascending.
-    answered: HashMap<u32, Vec<usize>>,
+    answered: HashMap<KeyId, Vec<usize>>,
     /// Messages whose rest was written with the results they hold.
     written: HashSet<usize>,
     sketch: Sketch,
@@ -72,7 +72,7 @@ impl<'a> Placing<'a> {
         let pairing = pair(transcript);
         for i in head..transcript.len() {
             for result in checked(transcript, i, PartKind::ToolResult) {
-                let Some(call) = pairing.call_of[result].map(|call| call as usize) else { continue };
+                let Some(call) = pairing.call_of(result).map(|call| call as usize) else { continue };
                 let is_free = !placing.answers.result_of.contains_key(&call);
                 if is_free && placing.is_call(call) && !placing.answers.call_of.contains_key(&result) {
                     placing.answers.bind(call, result);
@@ -118,7 +118,7 @@ impl<'a> Placing<'a> {
             }
             return;
         }
-        let mut waiting: HashMap<Option<u32>, Vec<usize>> = HashMap::new();
+        let mut waiting: HashMap<Option<KeyId>, Vec<usize>> = HashMap::new();
         for &call in calls.iter().rev() {
             waiting.entry(transcript.parts[call].key).or_default().push(call);
         }

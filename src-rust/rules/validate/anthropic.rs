@@ -8,7 +8,7 @@ use super::codes::{
     RESULT_WITHOUT_CALL, SERVED_RESULT_MISPLACED, UNKNOWN_ROLE,
 };
 use super::{Problem, Provider, head_of};
-use crate::transcript::{Part, PartKind, Role, Transcript};
+use crate::transcript::{KeyId, Part, PartKind, Role, Transcript};
 
 /// Longest id that the API takes.
 pub(in crate::rules) const MAX_ID_BYTES: usize = 64;
@@ -39,7 +39,7 @@ pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
 }
 
 /// Keys of the calls or of the results of a message that the API pairs.
-fn keys(transcript: &Transcript, index: usize, kind: PartKind) -> impl Iterator<Item = Option<u32>> {
+fn keys(transcript: &Transcript, index: usize, kind: PartKind) -> impl Iterator<Item = Option<KeyId>> {
     let parts = transcript.parts_of(index).iter();
     parts.filter(move |part| part.kind == kind && !part.is_unchecked).map(|part| part.key)
 }
@@ -50,7 +50,7 @@ fn check_calls(transcript: &Transcript, index: usize, problems: &mut Vec<Problem
     if calls.peek().is_none() {
         return;
     }
-    let answered: HashSet<Option<u32>> = match transcript.messages.get(index + 1) {
+    let answered: HashSet<Option<KeyId>> = match transcript.messages.get(index + 1) {
         Some(next) if next.role == Role::User => keys(transcript, index + 1, PartKind::ToolResult).collect(),
         _ => HashSet::new(),
     };
@@ -63,14 +63,14 @@ fn check_calls(transcript: &Transcript, index: usize, problems: &mut Vec<Problem
 
 /// Results stand in a user message, before any other block, each for one tool use of the assistant message before.
 fn check_results(transcript: &Transcript, head: usize, index: usize, problems: &mut Vec<Problem>) {
-    let results: Vec<Option<u32>> = keys(transcript, index, PartKind::ToolResult).collect();
+    let results: Vec<Option<KeyId>> = keys(transcript, index, PartKind::ToolResult).collect();
     if results.is_empty() {
         return;
     }
     let is_user = transcript.messages[index].role == Role::User;
     let before = index.checked_sub(1).filter(|&before| before >= head && is_user);
     let before = before.filter(|&before| transcript.messages[before].role == Role::Assistant);
-    let mut calls: HashSet<Option<u32>> =
+    let mut calls: HashSet<Option<KeyId>> =
         before.map_or_else(HashSet::new, |before| keys(transcript, before, PartKind::ToolCall).collect());
     let strays = results.iter().filter(|key| !calls.remove(key)).count();
     if strays > 0 {

@@ -9,7 +9,7 @@ use super::codes::{
     CALL_UNANSWERED, EMPTY_CONTENT, FIRST_NOT_USER, MODEL_AFTER_MODEL, RESULT_WITHOUT_CALL, UNKNOWN_ROLE,
 };
 use super::{Problem, Provider, head_of};
-use crate::transcript::{Part, PartKind, Role, Transcript};
+use crate::transcript::{KeyId, Part, PartKind, Role, Transcript};
 
 pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -81,7 +81,7 @@ pub(in crate::rules) fn matching(
     responses: &[&Part],
 ) -> Vec<Option<usize>> {
     let name = |part: &Part| part.name.as_ref().map(|span| transcript.str(span));
-    let mut by_key: HashMap<u32, VecDeque<usize>> = HashMap::new();
+    let mut by_key: HashMap<KeyId, VecDeque<usize>> = HashMap::new();
     let mut by_name: HashMap<Option<&str>, VecDeque<usize>> = HashMap::new();
     for (at, response) in responses.iter().enumerate() {
         match response.key {

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 
 use super::Problem;
 use super::codes::{CALL_UNANSWERED, RESULT_WITHOUT_CALL, UNKNOWN_ROLE};
-use crate::transcript::{Part, PartKind, Role, Transcript};
+use crate::transcript::{KeyId, Part, PartKind, Role, Transcript};
 
 /// The calls of the newest assistant message that wait for their results.
 #[derive(Default)]
 struct Waiting {
     assistant: usize,
-    by_key: HashMap<u32, u32>,
+    by_key: HashMap<KeyId, u32>,
     without_key: u32,
 }
 

@@ -18,10 +18,10 @@ pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
             let part = &transcript.parts[at];
             match part.kind {
                 _ if part.is_unchecked => {}
-                PartKind::ToolCall if pairing.result_of[at].is_none() => {
+                PartKind::ToolCall if pairing.result_of(at).is_none() => {
                     report(CALL_UNANSWERED, "the call has no output behind it");
                 }
-                PartKind::ToolResult if pairing.call_of[at].is_none() => {
+                PartKind::ToolResult if pairing.call_of(at).is_none() => {
                     report(RESULT_WITHOUT_CALL, "the output answers no call before it");
                 }
                 PartKind::ToolCall | PartKind::ToolResult if part.key.is_none() => {

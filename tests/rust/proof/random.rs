@@ -96,7 +96,7 @@ proptest! {
         let after = Subject::new(&longer, takes_names, summary_tokens);
         let (Some(one), Some(two)) = (plan_of(before.plan(keep)), plan_of(after.plan(keep))) else { return Ok(()) };
         let last = messages.len();
-        let calls = after.transcript.part_range(last).filter_map(|part| after.structure.pairing.call_of[part]);
+        let calls = after.transcript.part_range(last).filter_map(|part| after.structure.pairing.call_of(part));
         let answered: Vec<usize> =
             calls.map(|call| after.structure.pairing.message_of[call as usize] as usize).collect();
         // Nothing already summarised is answered by what comes later: it would be an orphan.
