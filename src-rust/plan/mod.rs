@@ -13,6 +13,7 @@ mod planner;
 mod record;
 mod shrink;
 mod thinking;
+mod variants;
 
 pub use cache::{CacheEffect, Prices};
 pub use chunks::Chunk;

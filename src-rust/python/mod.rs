@@ -58,6 +58,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(reading::document_ranges, module)?)?;
     module.add_function(wrap_pyfunction!(repair::repair, module)?)?;
     module.add_function(wrap_pyfunction!(rules::analyze, module)?)?;
+    module.add_function(wrap_pyfunction!(rules::tool_results, module)?)?;
     module.add_function(wrap_pyfunction!(rules::validate, module)?)?;
     Ok(())
 }

@@ -124,6 +124,31 @@ impl Plan {
             .map_err(|_| exception(py, Error::internal("plan_to_json", "the plan could not be written")))
     }
 
+    /// The same plan, where what would be summarised is dropped.
+    fn dropping(&self) -> Self {
+        Plan { plan: self.plan.dropping() }
+    }
+
+    /// The same plan, where chosen results are cleared or shortened.
+    ///
+    /// Args:
+    ///     edits: For each result its message, its part, and the code points that stay at its head and tail, or None for
+    ///         the placeholder; in order.
+    ///     tokens_kept: Tokens of what stays verbatim then.
+    ///
+    /// Raises:
+    ///     ConfigError: One is of a message that must stay as it is (`bad_edits`), or they are not in order.
+    fn with_edits(
+        &self,
+        py: Python<'_>,
+        edits: Vec<(usize, usize, Option<(usize, usize)>)>,
+        tokens_kept: u64,
+    ) -> PyResult<Self> {
+        let edit = |(message, part, kept_chars)| core::Edit { message, part, kept_chars };
+        let plan = self.plan.with_edits(edits.into_iter().map(edit).collect(), tokens_kept);
+        plan.map(|plan| Plan { plan }).map_err(|error| exception(py, error))
+    }
+
     /// Divides the folded messages at legal cuts into as few stretches as there can be, for a summariser whose window is
     /// smaller than what is folded.
     ///

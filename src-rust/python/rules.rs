@@ -7,7 +7,7 @@ use super::counting::read;
 use super::gate::{exception, guard};
 use crate::formats::Format;
 use crate::rules::validate::{Provider, Strict, validate as find_problems};
-use crate::rules::{Pins, analyze as find_structure};
+use crate::rules::{Pins, analyze as find_structure, results};
 
 /// What a provider would reject, as (index, code, detail).
 #[pyfunction]
@@ -65,6 +65,24 @@ pub(super) fn analyze<'py>(
         answer.set_item("legal_cuts", indices(&structure.is_legal))?;
         answer.set_item("lone_surrogates", lone.map(|(i, _)| i).collect::<Vec<_>>())?;
         Ok(answer)
+    })
+}
+
+/// The results of tools that can be replaced, as (message, part, tool, code points), in order.
+#[pyfunction]
+pub(super) fn tool_results(
+    py: Python<'_>,
+    messages: &Bound<'_, PyAny>,
+    format: &str,
+) -> PyResult<Vec<(usize, usize, String, usize)>> {
+    guard(py, || {
+        let read = read(messages, format, false).map_err(|error| exception(py, error))?;
+        let structure =
+            find_structure(&read.transcript, &Pins::default()).map_err(|error| exception(py, error))?;
+        let found = results(&read.transcript, &structure);
+        Ok(found
+            .map(|found| (found.message, found.part, found.tool.unwrap_or_default().to_owned(), found.chars))
+            .collect())
     })
 }
 

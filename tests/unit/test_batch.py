@@ -247,8 +247,8 @@ def test_ctrl_c_ends_every_thread(given: str, call: str) -> None:
         import sys, numpy, foldline as fl
         counter = fl.TokenCounter()
         given = {given}
-        # The first call imports what it needs, and CPython ends by the signal where one came while a dataclass was being
-        # made (`exec` of a text notes it as unhandled), even if it was caught. The call under test imports nothing.
+        # The first call imports what it needs, and CPython ends by the signal where one came while a dataclass was
+        # being made (`exec` notes it as unhandled), even if it was caught. The call under test imports nothing.
         counter.count_transcripts([[]])
         sys.stdin.readline()
         print("counting", flush=True)

@@ -676,7 +676,7 @@ def test_ctrl_c_ends_a_long_count(text: str, call: str) -> None:
         counter, text = fl.TokenCounter(), {HOSTILE[text]}
         message = {{"role": "user", "content": text}}
         # The first calls import what they need, and CPython ends by the signal where one came while a dataclass was
-        # being made (`exec` of a text notes it as unhandled), even if it was caught. The call under test imports nothing.
+        # being made (`exec` notes it as unhandled), even if it was caught. The call under test imports nothing.
         fl.plan([{{"role": "user", "content": "a"}}], fl.KeepMessages(1), counter=counter)
         counter.count_messages([{{"role": "user", "content": "a"}}])
         sys.stdin.readline()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -100,17 +99,11 @@ class ClearToolResults(DirectStrategy):
 
     def _edited(self, as_it_is: Plan, chosen: list[ToolResult], tokens_kept: int) -> Plan:
         """The plan that keeps everything, with these results cleared or shortened."""
-        data: dict[str, Any] = json.loads(as_it_is.to_json())
-        kept, action, reason = None, "clear", "cleared_to_fit"
+        kept = None
         if self.shorten_to_chars is not None:
             room = self.shorten_to_chars - len(SHORTEN_MARKER)
-            kept, action, reason = [room - room // 2, room // 2], "shorten", "shortened_to_fit"
-        for result in chosen:
-            data["actions"][result.message] = action
-            data["reasons"][result.message] = reason
-        data["edits"] = [{"message": r.message, "part": r.part, "kept_chars": kept} for r in chosen]
-        data["tokens_kept"] = tokens_kept
-        return Plan.from_json(json.dumps(data))
+            kept = (room - room // 2, room // 2)
+        return as_it_is.with_edits([(result.message, result.part, kept) for result in chosen], tokens_kept)
 
 
 def prune_tool_results(

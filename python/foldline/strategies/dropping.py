@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 from foldline._core import Plan
 from foldline.planning import validate
 from foldline.strategies.base import Outcome
@@ -31,7 +28,7 @@ def dropped(messages: Messages, planned: Plan, note: str, step: str) -> Outcome:
     instead, as a summary would.
     """
     folded = tuple(planned.folded)
-    drop = _as_drops(planned)
+    drop = planned.dropping()
     noted = drop.apply(messages, note, model="dropped")
     bare = noted[: planned.head] + noted[planned.head + 1 :]
     if bare and is_valid_as(bare, messages, planned.format):
@@ -41,13 +38,6 @@ def dropped(messages: Messages, planned: Plan, note: str, step: str) -> Outcome:
 
 def replaced(messages: Messages, planned: Plan, text: str, step: str) -> Outcome:
     """The messages that a plan folds are gone, and a text stands for them."""
-    drop = _as_drops(planned)
+    drop = planned.dropping()
     new = drop.apply(messages, text, model="truncation")
     return Outcome.of_plan(drop, new, summary=text, dropped=tuple(planned.folded), steps=(step,))
-
-
-def _as_drops(planned: Plan) -> Plan:
-    """The same plan, with what it would summarise dropped."""
-    data: dict[str, Any] = json.loads(planned.to_json())
-    data["actions"] = ["drop" if action == "summarize" else action for action in data["actions"]]
-    return Plan.from_json(json.dumps(data))

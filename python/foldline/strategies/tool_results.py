@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
-from foldline.summarizers.rendering import text_of
+from foldline import _core
 from foldline.typing import Messages
 
 __all__ = ["ToolResult", "tool_results"]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(NamedTuple):
     """A result that can be replaced.
 
     Attributes:
         message: Its message.
         part: Which part of it, as plans count them.
-        tool: The tool's name; empty where the call is not there.
+        tool: The tool's name; empty where neither the result nor its call tells it.
         chars: Length of its text in code points.
     """
 
@@ -34,62 +31,15 @@ def tool_results(messages: Messages, format: str) -> list[ToolResult]:
 
     Args:
         messages: The messages.
-        format: Their dialect; of one that is not known here there are none.
+        format: Their dialect.
+
+    Raises:
+        MessageError: A message cannot be read.
+
+    Examples:
+        >>> call = {"id": "c", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}
+        >>> answer = {"role": "tool", "tool_call_id": "c", "content": "text"}
+        >>> tool_results([{"role": "assistant", "content": None, "tool_calls": [call]}, answer], "openai_chat")
+        [ToolResult(message=1, part=0, tool='read_file', chars=4)]
     """
-    names: dict[str, str] = {}
-    found = []
-    for index, message in enumerate(messages):
-        names.update(_calls(message))
-        for part, holder, call_id, tool in _results(message, format):
-            name = tool or names.get(call_id, "")
-            found.append(ToolResult(index, part, name, len(_text(holder))))
-    return found
-
-
-def _calls(message: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Ids of the calls in a message, with the names of their tools. An id that recurs is that of the newest call."""
-    for call in [*_maps(message.get("tool_calls")), *_maps(message.get("content")), message]:
-        function = call.get("function")
-        name = call.get("name") or (function.get("name") if isinstance(function, Mapping) else None)
-        for key in ("call_id", "id"):
-            call_id = call.get(key)
-            if isinstance(call_id, str) and isinstance(name, str):
-                yield call_id, name
-                break
-
-
-def _results(message: Mapping[str, Any], format: str) -> Iterator[tuple[int, Mapping[str, Any], str, str]]:
-    """Part, what holds the text, id of the call, and name of the tool where the result tells it."""
-    role, kind = message.get("role"), message.get("type")
-    if format == "openai_chat" and role in ("tool", "function"):
-        yield 0, message, _string(message.get("tool_call_id")), _string(message.get("name"))
-    elif format == "pi" and role == "toolResult":
-        yield 0, message, _string(message.get("toolCallId")), _string(message.get("toolName"))
-    elif format == "openai_responses" and isinstance(kind, str) and kind.endswith("_call_output"):
-        yield 0, message, _string(message.get("call_id")), ""
-    elif format == "anthropic":
-        for part, block in enumerate(_maps(message.get("content"))):
-            if block.get("type") == "tool_result":
-                yield part, block, _string(block.get("tool_use_id")), ""
-    elif format == "gemini":
-        for part, each in enumerate(_maps(message.get("parts"))):
-            response = each.get("functionResponse") or each.get("function_response")
-            if isinstance(response, Mapping):
-                given = response.get("response")
-                if isinstance(given, Mapping) and len(given) == 1:  # the API's wrapping of a plain text
-                    given = next(iter(given.values()))
-                yield part, {"result": given}, "", _string(response.get("name"))
-
-
-def _maps(value: object) -> list[Mapping[str, Any]]:
-    """The parts of a list; what is no object keeps its place."""
-    items = value if isinstance(value, (list, tuple)) else ()
-    return [item if isinstance(item, Mapping) else {} for item in items]
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _text(holder: Mapping[str, Any]) -> str:
-    return text_of({key: holder[key] for key in ("content", "output", "result") if key in holder})
+    return [ToolResult(*found) for found in _core.tool_results(messages, format)]
