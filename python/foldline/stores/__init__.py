@@ -1,7 +1,9 @@
-"""Where sessions are kept: `MemoryStore`, for tests and for sessions that end with their process."""
+"""Where sessions are kept: in memory, in a file of JSON lines."""
 
 from __future__ import annotations
 
+from foldline.stores._tree import SessionEntry
+from foldline.stores.jsonl import JsonlSession
 from foldline.stores.memory import MemoryStore, StoreEntry
 
-__all__ = ["MemoryStore", "StoreEntry"]
+__all__ = ["JsonlSession", "MemoryStore", "SessionEntry", "StoreEntry"]
