@@ -9,7 +9,7 @@ from foldline import _core
 from foldline.errors import FoldlineError
 from foldline.typing import StoredTranscript
 
-__all__ = ["DIALECTS", "FORMATS", "Entry", "session_transcripts"]
+__all__ = ["DIALECTS", "FORMATS", "Entry", "dialect_of", "session_transcripts"]
 
 #: An entry with its line and its offset in the file.
 Entry = tuple[int, int, Any]
@@ -91,11 +91,11 @@ def session_transcripts(
         if thread["demonstrations"]:
             around["demonstrations"] = thread["demonstrations"]
         suffix = f"#{thread['name']}" if thread["name"] else ""
-        dialect = DIALECTS[kind] if kind != "pi" else _dialect_of(values, thread["messages"])
+        dialect = DIALECTS[kind] if kind != "pi" else dialect_of(values, thread["messages"])
         yield StoredTranscript(name + suffix, dialect, thread["messages"], around)
 
 
-def _dialect_of(entries: list[Any], messages: list[Any]) -> str:
+def dialect_of(entries: list[Any], messages: list[Any]) -> str:
     """The dialect of a session in pi's format: pi's own, or where foldline wrote it that of who used foldline."""
     header = next((each for each in entries if isinstance(each, dict) and each.get("type") == "session"), {})
     ours = header.get("foldline")

@@ -236,11 +236,12 @@ def test_errors_hold_no_content_and_leave_everything_as_it_was(store: SqlStore) 
         assert (store.messages(), store.last_round(), store.events()) == (talk(3), 0, ())
         assert rows(store, "SELECT * FROM foldline_contexts WHERE session_id = :s") == []
     finally:
-        mend = (
-            "DROP TRIGGER refuse" if name == "foldline_marks" else f"ALTER TABLE foldline_marks DROP CONSTRAINT {name}"
-        )
+        mend = {
+            "sqlite": "DROP TRIGGER refuse",
+            "postgresql": f"ALTER TABLE foldline_marks DROP CONSTRAINT {name}",
+        }
         with store._database.writing() as connection:
-            connection.execute(sa.text(mend))
+            connection.execute(sa.text(mend[store._database.kind]))
     store.save_context(event, context)
     assert store.messages() == [user(CANARY), *talk(3)[1:]]
 
