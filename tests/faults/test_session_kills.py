@@ -1,0 +1,38 @@
+"""I13: what was acknowledged is there after kill -9, whole and in order; at most one torn record a kill.
+
+`FOLDLINE_KILLS=5000` kills that often; the seed is `FOLDLINE_SEED`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from unit.services import LASTING, postgres_url
+
+KILLS = int(os.environ.get("FOLDLINE_KILLS", "100"))
+SEED = os.environ.get("FOLDLINE_SEED", "1")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.timeout(max(300, KILLS * 3))
+@pytest.mark.parametrize("kind", LASTING)
+def test_I13_what_was_acknowledged_outlives_kill_9(kind: str, tmp_path: Path) -> None:
+    if kind == "postgresql":
+        postgres_url()
+    command = [sys.executable, str(Path(__file__).parent / "killing.py"), kind, str(tmp_path), str(KILLS), SEED]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    counted = json.loads(done.stdout)
+    print(kind, counted)
+    assert counted["kills"] == KILLS
+    assert counted["acknowledged"] > KILLS
+    assert counted["compactions"] > 0
+    if kind != "jsonl":
+        assert counted["torn"] == 0
