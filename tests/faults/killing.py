@@ -45,7 +45,7 @@ def write(store: Any, pipe: int, random_: random.Random, life: int) -> None:
     step = 0
     while True:
         step += 1
-        size = random_.choice((40, 400, 4000, 200_000)) if isinstance(store, JsonlSession) else 400
+        size = random_.choice((40, 400, 4000, 40_000, 400_000)) if isinstance(store, JsonlSession) else 400
         content = f"{life}:{step} " + "x" * size
         os.write(pipe, f"try {life}:{step}\n".encode())
         store.append({"role": "user", "content": content})
@@ -68,8 +68,11 @@ def killed(kind: str, folder: Path, number: int, random_: random.Random, life: i
         finally:
             os._exit(9)  # it was not killed: it failed
     os.close(writing)
-    told = os.read(reading, 1)  # it has begun
-    time.sleep(random_.uniform(0, random_.choice((0.002, 0.01, 0.06))))
+    told = b""
+    lines = random_.choice((1, 2, 3, 4, 8, 16, 24))
+    while told.count(b"\n") < lines and (chunk := os.read(reading, 1 << 16)):
+        told += chunk
+    time.sleep(random_.uniform(0, random_.choice((0.0005, 0.002, 0.01))))
     os.kill(child, signal.SIGKILL)
     while chunk := os.read(reading, 1 << 16):
         told += chunk
