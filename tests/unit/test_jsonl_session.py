@@ -14,7 +14,7 @@ import pytest
 
 import foldline as fl
 from foldline.errors import ConfigError, FoldlineError, LimitExceeded, StoreError
-from foldline.stores import JsonlSession
+from foldline.stores import JsonlSession, _locks
 from foldline.stores._records import MAX_DEPTH
 from foldline.typing import ContextEntry
 from unit.samples import CANARY, assistant, nested, openai_call, openai_result, talk, user
@@ -296,6 +296,24 @@ def test_a_file_that_was_replaced_is_read_anew(path: Path, tmp_path: Path) -> No
     assert JsonlSession(path).messages() == [user("new"), user("more")]
     path.unlink()
     assert code_of(lambda: store.append(user("gone"))) == "no_file"
+
+
+def test_a_file_that_is_replaced_while_somebody_waits_for_the_lock_is_not_written_to(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = JsonlSession(path)
+    store.append(user("old"))
+    JsonlSession(tmp_path / "new.jsonl").append(user("new"))
+    take = _locks.lock
+
+    def late(descriptor: int, **options: Any) -> bool:
+        if (tmp_path / "new.jsonl").exists():
+            (tmp_path / "new.jsonl").replace(path)
+        return take(descriptor, **options)
+
+    monkeypatch.setattr(_locks, "lock", late)
+    store.append(user("mine"))
+    assert JsonlSession(path).messages() == [user("new"), user("mine")]
 
 
 # --- Branches -----------------------------------------------------------------------------------------------

@@ -59,23 +59,36 @@ class AppendFile:
         """
         if mode != "read" and self.failed is not None:
             raise StoreError("an earlier write failed; open the session anew", code="needs_reopen")
+        while True:
+            with self._locked(mode) as handle:
+                # Who replaced the file while we waited for the lock has left us with one that nobody will read.
+                if mode == "read" or handle.is_at(self.path):
+                    yield handle
+                    return
+
+    @contextlib.contextmanager
+    def _locked(self, mode: Literal["read", "append", "create"]) -> Iterator[Handle]:
         descriptor, made = self._open(mode)
         try:
             try:
+                if not stat.S_ISREG(_locks.uninterrupted(lambda: os.fstat(descriptor)).st_mode):
+                    raise StoreError("no regular file", code="not_a_file")
                 if not _locks.lock(descriptor, shared=mode == "read", timeout_s=self.lock_timeout_s):
                     raise StoreError("others hold the lock", code="busy")
+                handle = Handle(self, descriptor, made=made)
             except OSError as error:
-                raise store_error(error, "locking") from error
+                raise store_error(error, "opening") from error
             try:
-                yield Handle(self, descriptor, made=made)
+                yield handle
             finally:
                 with contextlib.suppress(OSError):
                     _locks.unlock(descriptor)
         finally:
-            os.close(descriptor)
+            with contextlib.suppress(OSError):  # what was acknowledged is on the disk already
+                os.close(descriptor)
 
     def _open(self, mode: Literal["read", "append", "create"]) -> tuple[int, bool]:
-        """A descriptor of a regular file, and whether it is a new one."""
+        """A descriptor of the file, and whether it is a new one."""
         flags = os.O_RDONLY if mode == "read" else os.O_RDWR | os.O_APPEND
         # A pipe in the file's place must not keep us waiting for a writer.
         for name in ("O_NOFOLLOW", "O_BINARY", "O_NONBLOCK", "O_NOCTTY"):
@@ -85,17 +98,14 @@ class AppendFile:
                 raise OSError(errno.ELOOP, "a link")
             made = False
             try:
-                descriptor = os.open(self.path, flags, 0o600)
+                descriptor = _locks.uninterrupted(lambda: os.open(self.path, flags, 0o600))
             except FileNotFoundError:
                 if mode != "create":
                     raise
-                descriptor = os.open(self.path, flags | os.O_CREAT, 0o600)
+                descriptor = _locks.uninterrupted(lambda: os.open(self.path, flags | os.O_CREAT, 0o600))
                 made = True
         except OSError as error:
             raise store_error(error, "opening") from error
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            os.close(descriptor)
-            raise StoreError("no regular file", code="not_a_file")
         return descriptor, made
 
 
@@ -112,9 +122,21 @@ class Handle:
         self._file = file
         self._descriptor = descriptor
         self.made = made
-        status = os.fstat(descriptor)
+        status = _locks.uninterrupted(lambda: os.fstat(descriptor))
         self.size = status.st_size
         self.identity = (status.st_dev, status.st_ino)
+
+    def is_at(self, path: str) -> bool:
+        """Whether the file is still the one that lies there.
+
+        Raises:
+            StoreError: None does.
+        """
+        try:
+            status = os.stat(path, follow_symlinks=False)  # noqa: PTH116 - as it was given
+        except OSError as error:
+            raise store_error(error, "looking") from error
+        return (status.st_dev, status.st_ino) == self.identity
 
     def read(self, offset: int, chunk_bytes: int = 1 << 20) -> Iterator[bytes]:
         """What stands from an offset to the end.
@@ -124,16 +146,17 @@ class Handle:
         """
         while offset < self.size:
             try:
-                os.lseek(self._descriptor, offset, os.SEEK_SET)
-                chunk = os.read(self._descriptor, min(chunk_bytes, self.size - offset))
-            except InterruptedError:
-                continue
+                chunk = _locks.uninterrupted(lambda: self._read_at(offset, chunk_bytes))  # noqa: B023 - it runs now
             except OSError as error:
                 raise store_error(error, "reading") from error
             if not chunk:
                 return
             offset += len(chunk)
             yield chunk
+
+    def _read_at(self, offset: int, chunk_bytes: int) -> bytes:
+        os.lseek(self._descriptor, offset, os.SEEK_SET)
+        return os.read(self._descriptor, min(chunk_bytes, self.size - offset))
 
     def append(self, data: bytes) -> None:
         """Appends all of the data, or nothing.
@@ -157,7 +180,7 @@ class Handle:
                     rest = rest[written:]
             if self._file.durable:
                 syncing = True
-                self._sync()
+                _locks.sync(self._descriptor)
         except OSError as error:
             if syncing:
                 self._file.failed = "sync_failed"
@@ -179,33 +202,20 @@ class Handle:
         if not self._file.durable:
             return
         try:
-            self._sync()
+            _locks.sync(self._descriptor)
             _locks.folder_synced(os.path.dirname(os.path.abspath(self._file.path)))  # noqa: PTH100, PTH120 - as given
         except OSError as error:
             raise StoreError("the new file may not be on the disk", code="sync_failed") from error
-
-    def _sync(self) -> None:
-        while True:
-            try:
-                _locks.sync(self._descriptor)
-            except InterruptedError:
-                continue
-            return
 
     def _cut_back(self, appended: int) -> None:
         """Makes the file what it was before an append that failed."""
         try:
             # More than that is of somebody who takes no lock: it is not ours to remove.
-            if os.fstat(self._descriptor).st_size > self.size + appended:
+            if _locks.uninterrupted(lambda: os.fstat(self._descriptor)).st_size > self.size + appended:
                 self._file.failed = self._file.failed or "not_cut_back"
                 return
-            while True:
-                try:
-                    os.ftruncate(self._descriptor, self.size)
-                except InterruptedError:
-                    continue
-                break
+            _locks.uninterrupted(lambda: os.ftruncate(self._descriptor, self.size))
             if self._file.durable and self._file.failed is None:
-                self._sync()
+                _locks.sync(self._descriptor)
         except OSError:
             self._file.failed = self._file.failed or "not_cut_back"

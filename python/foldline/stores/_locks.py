@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import random
 import sys
 import time
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
-__all__ = ["folder_synced", "lock", "sync", "unlock"]
+__all__ = ["folder_synced", "lock", "sync", "uninterrupted", "unlock"]
+
+T = TypeVar("T")
 
 #: Errors that say that somebody else holds the lock.
 _HELD: Final = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
@@ -62,9 +66,7 @@ def lock(descriptor: int, *, shared: bool, timeout_s: float) -> bool:
     pause_s = 0.0001
     while True:
         try:
-            _try_lock(descriptor, shared=shared)
-        except InterruptedError:
-            continue
+            uninterrupted(lambda: _try_lock(descriptor, shared=shared))
         except OSError as error:
             if error.errno not in _HELD:
                 raise
@@ -84,11 +86,12 @@ def sync(descriptor: int) -> None:
         OSError: It could not be written; what of it is on the disk, nobody knows.
     """
     if sys.platform == "darwin":
-        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # fsync leaves it in the drive's own cache
+        # fsync leaves it in the drive's own cache.
+        uninterrupted(lambda: fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC))
     elif hasattr(os, "fdatasync"):
-        os.fdatasync(descriptor)
+        uninterrupted(lambda: os.fdatasync(descriptor))
     else:
-        os.fsync(descriptor)
+        uninterrupted(lambda: os.fsync(descriptor))
 
 
 def folder_synced(path: str) -> None:
@@ -99,11 +102,19 @@ def folder_synced(path: str) -> None:
     """
     if not hasattr(os, "O_DIRECTORY"):
         return
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = uninterrupted(lambda: os.open(path, os.O_RDONLY | os.O_DIRECTORY))
     try:
-        os.fsync(descriptor)
+        uninterrupted(lambda: os.fsync(descriptor))
     except OSError as error:
         if error.errno not in _CANNOT:
             raise
     finally:
-        os.close(descriptor)
+        with contextlib.suppress(OSError):
+            os.close(descriptor)
+
+
+def uninterrupted(call: Callable[[], T]) -> T:
+    """A call of the system, made again where a signal came in its way."""
+    while True:
+        with contextlib.suppress(InterruptedError):
+            return call()
