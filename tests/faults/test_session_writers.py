@@ -20,7 +20,7 @@ from unit.samples import user
 from unit.services import LASTING, database_url
 
 WRITERS = 8
-APPENDS = int(os.environ.get("FOLDLINE_APPENDS", "1600"))
+APPENDS = int(os.environ.get("FOLDLINE_APPENDS", "800"))
 
 
 @pytest.mark.slow

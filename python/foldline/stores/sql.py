@@ -238,6 +238,15 @@ class SqlStore:
             found = connection.execute(row).one()
         return int(found[0]), int(found[1])
 
+    def _reserved(self, connection: sa.Connection, count: int) -> int:
+        """The first of so many numbers; the row of the session is ours until the transaction ends. One statement."""
+        following = SESSIONS.c.next_seq + count
+        row = SESSIONS.update().where(SESSIONS.c.id == self._session).values(next_seq=following)
+        found = connection.execute(row.returning(SESSIONS.c.next_seq)).scalar_one_or_none()
+        if found is None:
+            raise StoreError("the session is gone", code="no_session", path="session")
+        return int(found) - count
+
     def _leaf(self, connection: sa.Connection) -> str | None:
         queries = (
             sa.select(MESSAGES.c.seq, MESSAGES.c.id).where(self._is(MESSAGES)).order_by(MESSAGES.c.seq.desc()).limit(1),
@@ -285,7 +294,7 @@ class SqlStore:
         if not texts:
             return []
         with self._database.writing() as connection:
-            first, _ = self._locked(connection)
+            first = self._reserved(connection, len(texts))
             if id is not None:
                 query = sa.select(MESSAGES.c.message).where(self._is(MESSAGES), MESSAGES.c.id == id)
                 there = connection.execute(query).scalar_one_or_none()
@@ -304,7 +313,6 @@ class SqlStore:
                     for i, (name, text) in enumerate(zip(ids, texts))
                 ),
             )
-            self._count(connection, first + len(texts))
         return ids
 
     def _save(
@@ -353,7 +361,8 @@ class SqlStore:
                 rows.append({"position": position, "message_id": each.id, "message": text})
             self._insert_all(connection, CONTEXTS, ({"compaction_seq": seq} | row for row in rows))
             self._mark(connection, seq, active, made.messages)
-            self._count(connection, seq + 1, event.round)
+            row = SESSIONS.update().where(SESSIONS.c.id == self._session)
+            connection.execute(row.values(next_seq=seq + 1, round=event.round))
 
     def _mark(
         self, connection: sa.Connection, seq: int, was: Sequence[StoredMessage], now: Sequence[StoredMessage]
@@ -371,10 +380,6 @@ class SqlStore:
         listed = [{"session_id": self._session, **row} for row in rows]
         for at in range(0, len(listed), _BATCH_ROWS):
             connection.execute(table.insert(), listed[at : at + _BATCH_ROWS])
-
-    def _count(self, connection: sa.Connection, next_seq: int, round: int | None = None) -> None:
-        values = {"next_seq": next_seq} | ({} if round is None else {"round": round})
-        connection.execute(SESSIONS.update().where(SESSIONS.c.id == self._session).values(values))
 
 
 def _insert(connection: sa.Connection, table: sa.Table) -> Any:
