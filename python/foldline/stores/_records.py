@@ -160,13 +160,11 @@ class NewContext:
     Attributes:
         entries: The new context: id, and the message where it is new or edited.
         messages: The same, with every message.
-        gone: Ids that were in the context and are no longer.
         covered: The range that the compaction covers (gone, or edited), with its number of messages and their hash.
     """
 
     entries: list[tuple[str, Message | None]]
     messages: list[StoredMessage]
-    gone: list[str]
     covered: dict[str, Any]
 
 
@@ -213,8 +211,7 @@ def new_context(
         "count": len(touched),
         "sha256": hash_of((each.message for each in touched), salt),
     }
-    remaining = {each for each, _ in entries}
-    return NewContext(entries, messages, [str(each.id) for each in was if each.id not in remaining], covered)
+    return NewContext(entries, messages, covered)
 
 
 def hash_of(messages: Iterable[Message], salt: str = "") -> str:

@@ -122,6 +122,18 @@ def test_A6_a_session_is_compacted_anew_from_its_originals(open_store: Any) -> N
     assert again.last_round() == 2
 
 
+def test_A6_what_was_cleared_is_whole_again_where_the_originals_are_compacted(open_store: Any) -> None:
+    store = open_store()
+    ids = store.extend([user("go " * 200), openai_call("a"), openai_result("a", "r" * 900), *talk(5)])
+    clear = fl.strategies.ClearToolResults(fl.KeepMessages(1))
+    fl.Compactor(fl.triggers.MessageCount(1), clear, store=store).compact(store.messages(), ids=ids)
+    assert store.messages()[2]["content"] == "[cleared]"
+    originals = store.originals()
+    result = summarizing(originals).compact([each.message for each in originals.active()], ids=ids, pins=[2])
+    assert openai_result("a", "r" * 900) in result.messages
+    assert open_store().messages() == result.messages
+
+
 # --- T9 ---------------------------------------------------------------------------------------------------
 
 
