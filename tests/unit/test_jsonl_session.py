@@ -289,11 +289,11 @@ def test_a_file_that_was_replaced_is_read_anew(path: Path, tmp_path: Path) -> No
     store = JsonlSession(path)
     store.extend(talk(3))
     other = JsonlSession(tmp_path / "other.jsonl")
-    other.append(user("new"))
+    other.extend([user("new"), *talk(9)])  # a longer one than before
     (tmp_path / "other.jsonl").replace(path)
-    assert store.messages() == [user("new")]
+    assert store.messages() == [user("new"), *talk(9)]
     store.append(user("more"))
-    assert JsonlSession(path).messages() == [user("new"), user("more")]
+    assert JsonlSession(path).messages() == [user("new"), *talk(9), user("more")]
     path.unlink()
     assert code_of(lambda: store.append(user("gone"))) == "no_file"
 
