@@ -75,9 +75,13 @@ class SqlStore:
         if isinstance(lock_timeout_s, bool) or not 0 <= lock_timeout_s <= 1e6:
             raise ConfigError("must lie between 0 and 1,000,000", path="lock_timeout_s")
         self._begin(Database(url, lock_timeout_s), checked_id(session, "session"), clock)
-        with self._database.writing() as connection:
-            prepare(connection)
-            self._locked(connection)
+        try:
+            with self._database.writing() as connection:
+                prepare(connection)
+                self._locked(connection)
+        except BaseException:
+            self._database.close()
+            raise
 
     def _begin(self, database: Database, session: str, clock: Callable[[], float]) -> None:
         self._database = database
