@@ -144,8 +144,10 @@ def test_an_append_with_an_expected_leaf_is_refused_where_somebody_wrote_meanwhi
 def test_a_repeated_append_with_an_id_writes_nothing(store: SqlStore) -> None:
     store.append(user("a"), id="mine", expected_leaf=None)
     store.append(user("b"))
+    before = rows(store, "SELECT * FROM foldline_sessions WHERE id = :s")
     assert store.append(user("a"), id="mine", expected_leaf=None) == "mine"
     assert code_of(lambda: store.append(user(CANARY), id="mine")) == "id_in_use"
+    assert rows(store, "SELECT * FROM foldline_sessions WHERE id = :s") == before
     for taken in ("m3", "c3", "c3.0", "", "a\n"):
         assert code_of(lambda taken=taken: store.append(user("c"), id=taken)) == "bad_id"
     assert store.messages() == [user("a"), user("b")]

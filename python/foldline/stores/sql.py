@@ -298,14 +298,15 @@ class SqlStore:
         if not texts:
             return []
         with self._database.writing() as connection:
-            first = self._reserved(connection, len(texts))
             if id is not None:
+                self._locked(connection)
                 query = sa.select(MESSAGES.c.message).where(self._is(MESSAGES), MESSAGES.c.id == id)
                 there = connection.execute(query).scalar_one_or_none()
                 if there is not None:
                     if json.loads(there) != json.loads(texts[0]):
                         raise StoreError("another message has this id", code="id_in_use", path="id")
                     return [id]
+            first = self._reserved(connection, len(texts))
             self._check_leaf(connection, expected_leaf)
             ids = [f"m{first + i}" for i in range(len(texts))] if id is None else [id]
             now = timestamp(self._clock())
