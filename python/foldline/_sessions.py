@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from foldline import _core
+from foldline.errors import FoldlineError
 from foldline.typing import StoredTranscript
 
-__all__ = ["DIALECTS", "Entry", "session_transcripts"]
+__all__ = ["DIALECTS", "FORMATS", "Entry", "dialect_of", "session_transcripts"]
 
 #: An entry with its line and its offset in the file.
 Entry = tuple[int, int, Any]
@@ -24,6 +25,9 @@ DIALECTS = {
     "swe_agent_steps": "openai_chat",
     "dialogue": "openai_chat",
 }
+
+#: The dialects that a conversation, or the header of a session, may name itself (under ``format``).
+FORMATS = ("openai_chat", "openai_responses", "anthropic", "gemini", "pi", "ai_sdk", "langchain", "gent")
 
 #: What a kind is called in ``meta``, where two kinds are one to the reader.
 _NAMES = {"gemini_cli_log": "gemini_cli", "swe_agent_steps": "swe_agent"}
@@ -87,7 +91,22 @@ def session_transcripts(
         if thread["demonstrations"]:
             around["demonstrations"] = thread["demonstrations"]
         suffix = f"#{thread['name']}" if thread["name"] else ""
-        yield StoredTranscript(name + suffix, DIALECTS[kind], thread["messages"], around)
+        dialect = DIALECTS[kind] if kind != "pi" else dialect_of(values, thread["messages"])
+        yield StoredTranscript(name + suffix, dialect, thread["messages"], around)
+
+
+def dialect_of(entries: list[Any], messages: list[Any]) -> str:
+    """The dialect of a session in pi's format: pi's own, or where foldline wrote it that of who used foldline."""
+    header = next((each for each in entries if isinstance(each, dict) and each.get("type") == "session"), {})
+    ours = header.get("foldline")
+    if not isinstance(ours, dict):
+        return DIALECTS["pi"]
+    if ours.get("format") in FORMATS:
+        return str(ours["format"])
+    try:
+        return _core.detect_format(messages)[0]
+    except FoldlineError:
+        return DIALECTS["pi"]
 
 
 def _entry_ids(entries: list[Any], sources: list[int], key: str | None) -> list[str]:

@@ -127,8 +127,23 @@ def event_of(
         compacted_ids=tuple(ids[index] for index in gone),
         first_kept_id=None if first_kept is None else ids[first_kept],
         model=outcome.completions[-1].model if outcome.completions else "",
+        strategy=", ".join(outcome.steps),
+        read_files=_files(outcome, changed=False),
+        modified_files=_files(outcome, changed=True),
         **more,
     )
+
+
+def _files(outcome: Outcome, *, changed: bool) -> tuple[str, ...]:
+    """Paths that the evidence names: those that were changed, or those that were only read."""
+    found: dict[str, None] = {}
+    for completion in outcome.completions:
+        listed = completion.evidence.get("files", ()) if completion.evidence is not None else ()
+        for file in listed if isinstance(listed, (list, tuple)) else ():
+            path = file.get("path") if isinstance(file, Mapping) else None
+            if isinstance(path, str) and changed == any(each != "read" for each in file.get("actions", ())):
+                found[path] = None
+    return tuple(found)
 
 
 def state_after(state: ContextState, event: CompactionEvent) -> ContextState:

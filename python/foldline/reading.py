@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from foldline import _core
-from foldline._sessions import DIALECTS, Entry, session_transcripts
+from foldline._sessions import DIALECTS, FORMATS, Entry, session_transcripts
 from foldline.errors import FoldlineError, MessageError
 from foldline.typing import Problem, StoredTranscript
 
@@ -27,9 +27,6 @@ __all__ = ["FORMATS", "MAX_DOCUMENT_BYTES", "read"]
 MAX_DOCUMENT_BYTES = 1 << 30
 
 _CHUNK_BYTES = 1 << 20
-
-#: The dialects that a conversation may name itself (under ``format``).
-FORMATS = ("openai_chat", "openai_responses", "anthropic", "gemini", "pi", "ai_sdk", "langchain", "gent")
 
 _LOG = logging.getLogger(__name__)
 # As libraries do: silent unless the application wants to hear. Here, where the only logger is, so that nobody else pays

@@ -231,6 +231,9 @@ class CompactionEvent:
         first_kept_id: The first message behind those that are gone; None where none is left.
         model: Who wrote the summary.
         fallback: What was done instead where the strategy failed.
+        strategy: Which strategies did something.
+        read_files: Files that were read in what is gone, where the summarizer collected them.
+        modified_files: Files that were changed in it.
     """
 
     round: int
@@ -246,6 +249,9 @@ class CompactionEvent:
     first_kept_id: int | str | None = None
     model: str = ""
     fallback: str | None = None
+    strategy: str = ""
+    read_files: tuple[str, ...] = ()
+    modified_files: tuple[str, ...] = ()
 
     @property
     def messages_removed(self) -> int:

@@ -77,7 +77,7 @@ def test_commands_print_what_they_say(
 def test_options_are_those_of_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     from foldline.cli import main
 
-    for command in ("count", "plan", "compact", "check"):
+    for command in ("count", "plan", "compact", "check", "restore"):
         main([command, "--help"])
     helped = capsys.readouterr().out
     section = TEXTS["README.md"].partition("## On the command line")[2].partition("\n## ")[0]

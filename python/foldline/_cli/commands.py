@@ -18,6 +18,7 @@ import click
 from foldline._cli.compacting import COUNTS, FileReport, compact_file, output_names, totals, write_manifest
 from foldline._cli.options import PATHS, Folding, counter_options, folding_options, json_option, make_counter
 from foldline._cli.reporting import Column, Reporter, Stop, Table, printable, write_json
+from foldline._cli.restoring import restore
 from foldline._cli.sources import (
     STDIN,
     OnProblem,
@@ -108,6 +109,9 @@ def _cli() -> None:
     Exit codes: 0 fine; 1 there are problems in the data: they are listed, and everything that could be done was done;
     2 wrong usage.
     """
+
+
+_cli.add_command(restore)
 
 
 def _paths(context: click.Context, parameter: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,7 +1,25 @@
-"""Where sessions are kept: `MemoryStore`, for tests and for sessions that end with their process."""
+"""Where sessions are kept: in memory, in a file of JSON lines, in a database (extra ``sql``)."""
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from foldline.stores._tree import SessionEntry
+from foldline.stores.jsonl import JsonlSession
 from foldline.stores.memory import MemoryStore, StoreEntry
 
-__all__ = ["MemoryStore", "StoreEntry"]
+if TYPE_CHECKING:
+    from foldline.stores.sql import SqlStore
+    from foldline.stores.sql_async import AsyncSqlStore
+
+__all__ = ["AsyncSqlStore", "JsonlSession", "MemoryStore", "SessionEntry", "SqlStore", "StoreEntry"]
+
+#: What needs an optional package, and where it lies.
+_LATER = {"AsyncSqlStore": "foldline.stores.sql_async", "SqlStore": "foldline.stores.sql"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        return getattr(importlib.import_module(_LATER[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

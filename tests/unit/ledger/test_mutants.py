@@ -5,16 +5,21 @@ Each mutant changes one constant or comparison of the library while it runs the 
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import itertools
+import tempfile
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
 import pytest
+
+from unit.services import reopening
 
 #: Row, what is broken (module, and the function or constant in it), how it is written, and what is written instead.
 MUTANTS = [
@@ -66,6 +71,21 @@ MUTANTS = [
     ("T9", "foldline.storing", "saved", "store.save_context(event, context_of(outcome, ids))", "pass"),
     ("T9", "foldline.stores.memory", "MemoryStore.save_context", "if unknown:", "if False:"),
     ("T10", "foldline.presets", "_SessionSummary.messages", "{request.round}", "1"),
+    ("A6", "foldline.stores._tree", "SessionTree._fold", "list(self._named(entry, listed, rest))", "context.messages"),
+    ("A6", "foldline.stores._tree", "SessionTree._fold", '== "originals"', '== "no"'),
+    ("A6", "foldline.stores._records", "new_context", "if message is None else message) for", "if True else 0) for"),
+    ("A6", "foldline.stores.sql", "SqlStore._mark", "sorted(after - before)", "[]"),
+    ("A6", "foldline.stores.sql", "SqlStore._save", "appended.get(each.id) == each.message", "each.id in appended"),
+    ("T9", "foldline.stores._records", "new_context", "any(each not in held for each in known)", "False"),
+    ("T9", "foldline.stores._records", "new_context", "if each.id not in known]", "if False]"),
+    ("T9", "foldline.stores.jsonl", "JsonlSession._save", "if event.round <= main.round:", "if False:"),
+    ("T9", "foldline.stores.jsonl", "JsonlSession._save", '.value.get("round") == event.round', ".id == event.round"),
+    ("T9", "foldline.stores.sql", "SqlStore._save", "if event.round <= last_round:", "if False:"),
+    ("T9", "foldline.stores.sql", "SqlStore._save", "if stored is not None and", "if False and"),
+    ("T9", "foldline.stores.sql", "SqlStore._mark", "if str(each.id) not in after", "if False"),
+    ("T9", "foldline.stores.sql", "SqlStore._active", "MESSAGES.c.seq > last", "MESSAGES.c.seq > last + 1"),
+    ("T10", "foldline.stores._tree", "SessionTree._fold", "context.round = told if", "context.round = 0 if"),
+    ("T10", "foldline.stores.sql", "SqlStore._save", "round=event.round))", "round=1))"),
     ("T11", "foldline.presets", "_Trimmed._trimmed", "self._clear.run(request.messages, asked)", "request"),
     ("T11", "foldline.triggers.sizes", "TokenThreshold.reason", "self.keep_messages + 1", "0"),
 ]  # fmt: skip
@@ -77,6 +97,7 @@ MODULES = (
         "unit.ledger.test_compactor",
         "unit.ledger.test_presets",
         "unit.ledger.test_A_config",
+        "unit.ledger.test_stores",
     ),
     "unit.test_usage",
 )
@@ -132,8 +153,28 @@ def named_after(row: str) -> Iterator[tuple[Any, dict[str, Any]]]:
         for test, function in list(vars(importlib.import_module(name)).items()):
             if test.startswith(f"test_{row}_"):
                 for arguments in cases(function):
-                    if set(inspect.signature(function).parameters) <= set(arguments):
+                    wanted = set(inspect.signature(function).parameters) - set(arguments)
+                    if not wanted:
                         yield function, arguments
+                    elif wanted == {"open_store"}:
+                        yield from ((function, arguments | {"open_store": kind}) for kind in ("jsonl", "sqlite"))
+
+
+def call(function: Any, arguments: dict[str, Any]) -> None:
+    """Calls a test; one that wants a store gets a new one."""
+    kind = arguments.get("open_store")
+    if kind is None:
+        function(**arguments)
+        return
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        open_one = reopening(kind, Path(folder))
+
+        def open_store() -> Any:
+            store = open_one()
+            stack.callback(getattr(store, "close", lambda: None))
+            return store
+
+        function(**arguments | {"open_store": open_store})
 
 
 def failing(row: str) -> str | None:
@@ -142,7 +183,7 @@ def failing(row: str) -> str | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                function(**arguments)
+                call(function, arguments)
             except (Exception, pytest.fail.Exception) as error:
                 return f"{function.__name__}: {type(error).__name__}"
     return None

@@ -1,0 +1,216 @@
+"""Connections to SQLite and PostgreSQL that keep what they acknowledge, and their errors as ours."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy import event, exc
+
+from foldline.errors import ConfigError, StoreError
+
+__all__ = ["Database"]
+
+_WRITES: Final = "foldline_writes"
+
+_SQLITE_CODES: Final = {
+    "SQLITE_BUSY": "busy",
+    "SQLITE_LOCKED": "busy",
+    "SQLITE_FULL": "store_full",
+    "SQLITE_READONLY": "not_writable",
+    "SQLITE_PERM": "not_writable",
+    "SQLITE_CANTOPEN": "no_file",
+    "SQLITE_IOERR": "io_error",
+    "SQLITE_CORRUPT": "damaged",
+    "SQLITE_NOTADB": "damaged",
+}
+
+#: The beginnings of PostgreSQL's codes, the longest first.
+_POSTGRES_CODES: Final = {
+    "55P03": "busy",
+    "57014": "busy",
+    "53100": "store_full",
+    "53": "unreachable",
+    "25006": "not_writable",
+    "42501": "not_writable",
+    "40": "conflict",
+    "08": "unreachable",
+    "28": "unreachable",
+    "3D": "unreachable",
+    "57P": "unreachable",
+    "58": "io_error",
+    "XX001": "damaged",
+    "XX002": "damaged",
+}
+
+
+class Database:
+    """An engine, and transactions on it. Safe to use from many threads, and after a fork.
+
+    Args:
+        url: ``sqlite:///path`` or ``postgresql://…``.
+        lock_timeout_s: How long a step waits for others.
+
+    Raises:
+        ConfigError: The address is none that is known.
+        StoreError: The file is a link, or cannot be made.
+    """
+
+    def __init__(self, url: str, lock_timeout_s: float) -> None:
+        try:
+            parsed = sa.make_url(url)
+        except exc.ArgumentError:
+            raise ConfigError("is no address of a database", code="bad_url", path="url") from None
+        kind = parsed.get_backend_name()
+        options: dict[str, Any] = {}
+        if kind in ("postgres", "postgresql"):
+            kind = "postgresql"
+            # psycopg 3 is what the extra installs.
+            parsed = parsed.set(drivername="postgresql+psycopg")
+            options = {"pool_pre_ping": True, "connect_args": {"connect_timeout": max(2, int(lock_timeout_s))}}
+        elif kind != "sqlite":
+            raise ConfigError("must be sqlite or postgresql", code="unsupported_database", path="url")
+        elif not parsed.database or parsed.database == ":memory:" or "mode=memory" in url:
+            raise ConfigError("must be a file; MemoryStore is in memory", code="memory_database", path="url")
+        else:
+            _make_private(parsed.database)
+            options = {"connect_args": {"timeout": lock_timeout_s}}
+        self.kind = kind
+        self._lock_timeout_ms = int(lock_timeout_s * 1000)
+        self._process = os.getpid()
+        # `hide_parameters`: what an error or a log shows holds no content.
+        self._engine = sa.create_engine(parsed, hide_parameters=True, **options)
+        event.listen(self._engine, "connect", self._connected)
+        event.listen(self._engine, "begin", self._begun)
+
+    def __repr__(self) -> str:
+        return f"Database({self.kind})"
+
+    def _connected(self, connection: Any, _: object) -> None:
+        """What every connection is set to."""
+        if self.kind == "sqlite":
+            connection.isolation_level = None  # transactions begin where we say so
+            # Readers and writers at once; and a commit is on the disk when it returns, which WAL alone does not say.
+            for setting in (f"busy_timeout={self._lock_timeout_ms}", "journal_mode=WAL", "synchronous=FULL"):
+                connection.execute(f"PRAGMA {setting}").close()
+            return
+        settings = (
+            ("lock_timeout", f"{self._lock_timeout_ms}ms"),
+            ("synchronous_commit", "on"),  # only where the server acknowledges what is not on the disk
+        )
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            for name, value in settings:
+                cursor.execute(
+                    "SELECT set_config(%s, %s, false) WHERE %s <> 'synchronous_commit'"
+                    " OR current_setting('synchronous_commit') = 'off'",
+                    (name, value, name),
+                )
+        connection.autocommit = False
+
+    def _begun(self, connection: sa.Connection) -> None:
+        if self.kind == "sqlite":
+            writes = connection.get_execution_options().get(_WRITES, False)
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """A transaction that sees one state throughout.
+
+        Raises:
+            StoreError: What the database said.
+        """
+        options = {"isolation_level": "REPEATABLE READ"} if self.kind == "postgresql" else {}
+        with self._translated(), self._connection(**options) as connection, connection.begin():
+            yield connection
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """A transaction: what is written in it is there, and on the disk, when the block ends well; else nothing is.
+
+        Raises:
+            StoreError: What the database said. ``commit_unknown``: the connection broke while the end of the
+                transaction was on its way, so that it may be there.
+        """
+        with self._translated(), self._connection(**{_WRITES: True}) as connection:
+            transaction = connection.begin()
+            try:
+                yield connection
+            except BaseException:
+                with contextlib.suppress(exc.SQLAlchemyError):
+                    transaction.rollback()
+                raise
+            try:
+                transaction.commit()
+            except exc.DBAPIError as error:
+                translated = _store_error(error)
+                with contextlib.suppress(exc.SQLAlchemyError):
+                    transaction.rollback()
+                if self.kind == "postgresql" and translated.code in ("unreachable", "store_failed"):
+                    raise StoreError(translated.detail, code="commit_unknown") from None
+                raise translated from None
+
+    @contextlib.contextmanager
+    def _connection(self, **options: Any) -> Iterator[sa.Connection]:
+        if self._process != os.getpid():
+            # A forked child must not talk on its parent's connections, nor close them.
+            self._engine.dispose(close=False)
+            self._process = os.getpid()
+        with self._engine.connect() as connection:
+            yield connection.execution_options(**options)
+
+    @contextlib.contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except exc.SQLAlchemyError as error:
+            # Not chained: what the database says of a row may hold the row.
+            raise _store_error(error) from None
+
+    def close(self) -> None:
+        """Closes the connections. What is used again opens new ones."""
+        self._engine.dispose()
+
+
+def _store_error(error: exc.SQLAlchemyError) -> StoreError:
+    """What a database said, without what it said it of."""
+    original = getattr(error, "orig", None)
+    name = getattr(original, "sqlite_errorname", None)
+    if isinstance(name, str):
+        found = next((code for begin, code in _SQLITE_CODES.items() if name.startswith(begin)), "store_failed")
+        return StoreError(f"SQLite: {name}", code=found)
+    state = getattr(original, "sqlstate", None)
+    if isinstance(state, str):
+        found = next((code for begin, code in _POSTGRES_CODES.items() if state.startswith(begin)), "store_failed")
+        return StoreError(f"PostgreSQL: {state}", code=found)
+    if getattr(error, "connection_invalidated", False) or type(original).__name__ in (
+        "OperationalError",
+        "InterfaceError",
+        "ConnectionTimeout",
+    ):
+        return StoreError("the database cannot be reached", code="unreachable")
+    return StoreError(f"the database failed: {type(original or error).__name__}")
+
+
+def _make_private(path: str) -> None:
+    """Makes the file of a SQLite database, for its owner alone; SQLite's own files beside it get its mode.
+
+    Raises:
+        StoreError: It is a link or no file, or cannot be made.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        os.close(os.open(path, flags, 0o600))
+    except FileExistsError:
+        mode = os.lstat(path).st_mode
+        if stat.S_ISLNK(mode):
+            raise StoreError("a link stands where the database should be", code="linked_file") from None
+        if not stat.S_ISREG(mode):
+            raise StoreError("no regular file", code="not_a_file") from None
+    except OSError as error:
+        code = "no_file" if isinstance(error, (FileNotFoundError, NotADirectoryError)) else "not_writable"
+        raise StoreError(f"the database cannot be made: {type(error).__name__}", code=code) from error

@@ -1,0 +1,137 @@
+"""The tables of a database that holds sessions, their versions, and the way from one to the next."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+import sqlalchemy as sa
+
+from foldline.errors import StoreError
+
+__all__ = ["COMPACTIONS", "CONTEXTS", "MARKS", "MESSAGES", "SESSIONS", "VERSION", "prepare"]
+
+#: The version of the tables that this version of foldline reads and writes.
+VERSION: Final = 2
+
+#: Any number: who prepares the tables of a PostgreSQL database holds this lock.
+_PREPARING: Final = 0x666F6C64
+
+_METADATA: Final = sa.MetaData()
+_ID: Final = sa.String(255)
+
+
+def _table(name: str, *columns: sa.schema.SchemaItem) -> sa.Table:
+    return sa.Table(f"foldline_{name}", _METADATA, *columns)
+
+
+SCHEMA: Final = _table("schema", sa.Column("version", sa.Integer, primary_key=True, autoincrement=False))
+
+#: One row a session. Whoever writes to a session locks its row first.
+SESSIONS: Final = _table(
+    "sessions",
+    sa.Column("id", _ID, primary_key=True),
+    sa.Column("created_at", sa.String(32), nullable=False),
+    sa.Column("next_seq", sa.BigInteger, nullable=False),
+    sa.Column("round", sa.Integer, nullable=False),
+)
+
+#: Every message that was ever appended. Rows are added, never changed.
+MESSAGES: Final = _table(
+    "messages",
+    sa.Column("session_id", _ID, primary_key=True),
+    sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("id", _ID, nullable=False),
+    sa.Column("message", sa.Text, nullable=False),
+    sa.Column("created_at", sa.String(32), nullable=False),
+    sa.UniqueConstraint("session_id", "id", name="foldline_messages_id"),
+)
+
+#: Every compaction. Rows are added, never changed; one input is compacted once.
+COMPACTIONS: Final = _table(
+    "compactions",
+    sa.Column("session_id", _ID, primary_key=True),
+    sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("round", sa.Integer, nullable=False),
+    sa.Column("base", sa.String(16), nullable=False, server_default="context"),
+    sa.Column("covered_from", _ID, nullable=False),
+    sa.Column("covered_to", _ID, nullable=False),
+    sa.Column("covered_count", sa.BigInteger, nullable=False),
+    sa.Column("input_sha256", sa.String(64), nullable=False),
+    sa.Column("tokens_before", sa.BigInteger, nullable=False),
+    sa.Column("tokens_after", sa.BigInteger, nullable=False),
+    sa.Column("event", sa.Text, nullable=False),
+    sa.Column("created_at", sa.String(32), nullable=False),
+    sa.UniqueConstraint("session_id", "round", name="foldline_compactions_round"),
+    sa.UniqueConstraint(
+        "session_id", "covered_from", "covered_to", "input_sha256", name="foldline_compactions_input"
+    ),
+)  # fmt: skip
+
+#: What each compaction made of the context: the messages that are not as they were appended stand here whole.
+CONTEXTS: Final = _table(
+    "contexts",
+    sa.Column("session_id", _ID, primary_key=True),
+    sa.Column("compaction_seq", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("position", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("message_id", _ID, nullable=False),
+    sa.Column("message", sa.Text),
+)
+
+#: Who is compacted now, and by which compaction: all that was once in the context and is no longer.
+MARKS: Final = _table(
+    "marks",
+    sa.Column("session_id", _ID, primary_key=True),
+    sa.Column("message_id", _ID, primary_key=True),
+    sa.Column("compaction_seq", sa.BigInteger, nullable=False),
+)
+
+
+def prepare(connection: sa.Connection) -> None:
+    """Makes the tables, or brings older ones up to date, within the transaction of the connection.
+
+    Raises:
+        StoreError: A newer foldline has made them (``newer_schema``).
+    """
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_PREPARING)))
+    if not sa.inspect(connection).has_table(SCHEMA.name):
+        _METADATA.create_all(connection)
+        connection.execute(SCHEMA.insert().values(version=VERSION))
+        return
+    version = connection.execute(sa.select(SCHEMA.c.version)).scalar_one()
+    if version > VERSION:
+        raise StoreError(f"the tables have version {version}, and {VERSION} is known", code="newer_schema")
+    for step in _STEPS[version - 1 :]:
+        step(connection)
+    if version < VERSION:
+        connection.execute(SCHEMA.update().values(version=VERSION))
+
+
+def _to_2(connection: sa.Connection) -> None:
+    """Marks get a table, and compactions say what they are made of."""
+    connection.execute(
+        sa.text("ALTER TABLE foldline_compactions ADD COLUMN base VARCHAR(16) DEFAULT 'context' NOT NULL")
+    )
+    MARKS.create(connection)
+    marks: dict[tuple[str, str], int] = {}
+    before: dict[str, list[str]] = {}
+    query = sa.select(COMPACTIONS.c.session_id, COMPACTIONS.c.seq, COMPACTIONS.c.event).order_by(
+        COMPACTIONS.c.session_id, COMPACTIONS.c.seq
+    )
+    for session, seq, event in connection.execute(query).all():
+        rows = connection.execute(
+            sa.select(CONTEXTS.c.message_id)
+            .where(CONTEXTS.c.session_id == session, CONTEXTS.c.compaction_seq == seq)
+            .order_by(CONTEXTS.c.position)
+        )
+        now = list(rows.scalars())
+        gone = [*before.get(session, ()), *map(str, json.loads(event)["compactedIds"])]
+        marks |= {(session, each): seq for each in gone if each not in set(now) and (session, each) not in marks}
+        before[session] = now
+    for (session, message), seq in marks.items():
+        connection.execute(MARKS.insert().values(session_id=session, message_id=message, compaction_seq=seq))
+
+
+#: From version 1 to 2, from 2 to 3, …
+_STEPS: Final = (_to_2,)

@@ -1,0 +1,126 @@
+"""A session in a database, for code that runs on an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Sequence
+from types import EllipsisType, TracebackType
+from typing import Self, TypeVar
+
+from foldline.stores.sql import SqlStore
+from foldline.typing import CompactionEvent, ContextEntry, Message, StoredMessage
+
+__all__ = ["AsyncSqlStore"]
+
+T = TypeVar("T")
+
+
+class AsyncSqlStore:
+    """`SqlStore` without blocking the event loop: its methods as coroutines, which run in threads.
+
+    A task that is cancelled while something is written ends when it is written, or not: so that nobody has to guess.
+    `Compactor.acompact` takes the store itself (`sync`): it runs stores in threads by itself.
+
+    Examples:
+        >>> import asyncio, tempfile, pathlib, foldline as fl
+        >>> async def talk():
+        ...     url = f"sqlite:///{pathlib.Path(tempfile.mkdtemp()) / 'sessions.db'}"
+        ...     async with await fl.stores.AsyncSqlStore.open(url, session="a") as store:
+        ...         await store.append({"role": "user", "content": "hi"})
+        ...         return await store.messages()
+        >>> asyncio.run(talk())
+        [{'role': 'user', 'content': 'hi'}]
+    """
+
+    def __init__(self, store: SqlStore) -> None:
+        self.sync = store
+
+    @classmethod
+    async def open(
+        cls, url: str, *, session: str, lock_timeout_s: float = 60.0, clock: Callable[[], float] = time.time
+    ) -> AsyncSqlStore:
+        """Opens a session, as `SqlStore` does and with its errors."""
+        return cls(await _apart(lambda: SqlStore(url, session=session, lock_timeout_s=lock_timeout_s, clock=clock)))
+
+    def __repr__(self) -> str:
+        return f"Async{self.sync!r}"
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def of(self, session: str) -> AsyncSqlStore:
+        """Another session of the same database."""
+        return AsyncSqlStore(await _apart(lambda: self.sync.of(session)))
+
+    async def close(self) -> None:
+        """Closes the connections."""
+        await _apart(self.sync.close)
+
+    async def append(
+        self, message: Message, *, id: str | None = None, expected_leaf: str | EllipsisType | None = ...
+    ) -> str:
+        """As `SqlStore.append`."""
+        return await _apart(lambda: self.sync.append(message, id=id, expected_leaf=expected_leaf))
+
+    async def extend(self, messages: Iterable[Message], *, expected_leaf: str | EllipsisType | None = ...) -> list[str]:
+        """As `SqlStore.extend`."""
+        listed = list(messages)
+        return await _apart(lambda: self.sync.extend(listed, expected_leaf=expected_leaf))
+
+    async def save_context(
+        self,
+        event: CompactionEvent,
+        context: Sequence[ContextEntry],
+        *,
+        expected_leaf: str | EllipsisType | None = ...,
+    ) -> None:
+        """As `SqlStore.save_context`."""
+        await _apart(lambda: self.sync.save_context(event, context, expected_leaf=expected_leaf))
+
+    async def active(self) -> tuple[StoredMessage, ...]:
+        """The context with its ids."""
+        return await _apart(self.sync.active)
+
+    async def messages(self) -> list[Message]:
+        """The context: what the next request is made of."""
+        return await _apart(self.sync.messages)
+
+    async def ids(self) -> list[int | str]:
+        """The ids of the context."""
+        return await _apart(self.sync.ids)
+
+    async def history(self) -> tuple[StoredMessage, ...]:
+        """Every message that was ever appended, with its id."""
+        return await _apart(self.sync.history)
+
+    async def restore(self) -> list[Message]:
+        """The original messages."""
+        return await _apart(self.sync.restore)
+
+    async def events(self) -> tuple[CompactionEvent, ...]:
+        """Every compaction, from the first."""
+        return await _apart(self.sync.events)
+
+    async def compacted_ids(self) -> frozenset[int | str]:
+        """Ids of everything that is marked as compacted."""
+        return await _apart(self.sync.compacted_ids)
+
+    async def last_round(self) -> int:
+        """The round of the last compaction; 0 before the first."""
+        return await _apart(self.sync.last_round)
+
+
+async def _apart(work: Callable[[], T]) -> T:
+    """Work in a thread; a task that is cancelled waits for its end first."""
+    running = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait([running])
+        raise
