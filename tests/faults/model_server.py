@@ -96,12 +96,14 @@ class ModelServer:
 
     Attributes:
         requests: What came, in its order.
+        came: Counts requests.
         gone: Counts clients that closed a connection on which the server hung or dripped.
     """
 
     def __init__(self, *script: Behaviour) -> None:
         self.script = script
         self.requests: list[Request] = []
+        self.came = threading.Semaphore(0)
         self.gone = threading.Semaphore(0)
         self.ending = threading.Event()
         self._lock = threading.Lock()
@@ -160,6 +162,7 @@ class ModelServer:
         with self._lock:
             behaviour = self.script[min(len(self.requests), len(self.script) - 1)]
             self.requests.append(request)
+        self.came.release()
         behaviour(Line(connection, request, self))
 
 

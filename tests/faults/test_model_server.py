@@ -8,7 +8,7 @@ import json
 import socket
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from email.utils import formatdate
 from typing import Any
@@ -64,20 +64,6 @@ WAYS = [Way(asynchronous, stream) for asynchronous in (False, True) for stream i
 def way(request: pytest.FixtureRequest) -> Way:
     way: Way = request.param
     return way
-
-
-@pytest.fixture
-def serve() -> Iterator[Callable[..., ModelServer]]:
-    """Starts servers, and ends them."""
-    servers: list[ModelServer] = []
-
-    def start(*script: Behaviour) -> ModelServer:
-        servers.append(ModelServer(*script).__enter__())
-        return servers[-1]
-
-    yield start
-    for each in servers:
-        each.__exit__()
 
 
 def model_at(address: str, way: Way, **options: Any) -> fl.summarizers.OpenAICompatible:

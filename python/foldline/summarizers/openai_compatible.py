@@ -225,10 +225,13 @@ async def _error_body(response: httpx2.Response) -> object:
 
 
 def _checked_url(url: object) -> str:
-    parts = urlsplit(url) if isinstance(url, str) else None
+    parts = None
+    with suppress(ValueError):
+        parts = urlsplit(str(url))
+        _ = parts.port  # raises where it is none
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError("must be an address with http or https", code="bad_url", path="base_url")
-    if parts.username is not None or parts.query or parts.fragment:
+    if "@" in parts.netloc or parts.query or parts.fragment:
         # They would be shown in reprs and logs.
         raise ConfigError("must hold no user, query or fragment", code="bad_url", path="base_url")
     return str(url).rstrip("/")
