@@ -386,6 +386,15 @@ def endless(line: Line) -> None:
             line.send(b": keep alive\n" * 5000)
 
 
+def flooding(line: Line) -> None:
+    """Good events, and no end of them, as fast as it goes."""
+    line.head(content_type="text/event-stream")
+    piece = next(each for each in events(line.request.dialect) if b"build " in each)
+    with contextlib.suppress(OSError):
+        while not line.server.ending.is_set():
+            line.send(piece * 100)
+
+
 def redirecting(to: str) -> Behaviour:
     """Sends the client elsewhere."""
     return failing(307, location=to)

@@ -11,12 +11,33 @@ from foldline.summarizers.prompted import Prompted
 from foldline.typing import Completion
 
 if TYPE_CHECKING:
+    from foldline.summarizers.anthropic_sdk import AnthropicSDK
+    from foldline.summarizers.google_genai import GoogleGenAI
+    from foldline.summarizers.langchain import LangChainModel
     from foldline.summarizers.openai_compatible import OpenAICompatible
+    from foldline.summarizers.openai_sdk import OpenAISDK
 
-__all__ = ["Completion", "Extractive", "FromFunction", "OpenAICompatible", "Prompted", "as_summarizer"]
+__all__ = [
+    "AnthropicSDK",
+    "Completion",
+    "Extractive",
+    "FromFunction",
+    "GoogleGenAI",
+    "LangChainModel",
+    "OpenAICompatible",
+    "OpenAISDK",
+    "Prompted",
+    "as_summarizer",
+]
 
 #: Where models are that are imported when they are first asked for.
-_LATER = {"OpenAICompatible": "openai_compatible"}
+_LATER = {
+    "AnthropicSDK": "anthropic_sdk",
+    "GoogleGenAI": "google_genai",
+    "LangChainModel": "langchain",
+    "OpenAICompatible": "openai_compatible",
+    "OpenAISDK": "openai_sdk",
+}
 
 
 def __getattr__(name: str) -> Any:

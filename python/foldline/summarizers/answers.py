@@ -33,6 +33,7 @@ class Answer:
         refused: Whether the model said no where providers have a field for that.
         called_tool: Whether it called a tool.
         end: Why it ended, as the provider says; None while it goes on.
+        size: Characters of text, where somebody counts them.
     """
 
     def __init__(self, model: str) -> None:
@@ -43,6 +44,7 @@ class Answer:
         self.end: str | None = None
         self.input_tokens: int | None = None
         self.output_tokens: int | None = None
+        self.size = 0
 
     def add_text(self, text: object) -> None:
         """A piece of the text: a string, or parts of which those with text count."""

@@ -13,7 +13,7 @@ from foldline.errors import ConfigError, SummaryError
 from foldline.summarizers.answers import ChatAnswer
 from foldline.summarizers.bodies import bounding, tls
 from foldline.summarizers.failures import Failure, of_answered_error, of_connection, of_status
-from foldline.summarizers.remote import RemoteModel, checked_count, extra_package
+from foldline.summarizers.remote import RemoteModel, extra_package
 from foldline.typing import Completion, Messages
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ class OpenAICompatible(RemoteModel):
             temperature=temperature,
             requests_per_minute=requests_per_minute,
             max_concurrency=max_concurrency,
+            thinking_tokens=thinking_tokens,
         )
         self.base_url = _checked_url(base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI)
         self.stream = bool(stream)
@@ -102,7 +103,6 @@ class OpenAICompatible(RemoteModel):
         self.max_tokens_field = max_tokens_field or ("max_completion_tokens" if is_openais else "max_tokens")
         if self.max_tokens_field not in ("max_tokens", "max_completion_tokens"):
             raise ConfigError("must be max_tokens or max_completion_tokens", code="bad_field", path="max_tokens_field")
-        self.thinking_tokens = checked_count(thinking_tokens, "thinking_tokens", least=0)
         self._api_key = None if api_key is None else _checked_key(api_key)
         self._headers = _checked_headers(headers or {})
         self._extra_body = dict(extra_body or {})

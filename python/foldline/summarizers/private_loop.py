@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from foldline.errors import SummaryError
 
-__all__ = ["arun", "in_thread", "let_go", "on_exit", "run", "submit"]
+__all__ = ["arun", "in_thread", "is_here", "let_go", "on_exit", "run", "submit"]
 
 T = TypeVar("T")
 
@@ -92,6 +92,12 @@ _HERE = _Here()
 atexit.register(_HERE.at_exit)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_HERE.after_fork)
+
+
+def is_here() -> bool:
+    """Whether the running event loop is the private one."""
+    private = _HERE.private
+    return private is not None and private.loop is asyncio.get_running_loop()
 
 
 def submit(coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:

@@ -70,6 +70,7 @@ class RemoteModel(ABC):
         requests_per_minute: float | None = None,
         max_concurrency: int | None = None,
         temperature: float | None = None,
+        thinking_tokens: int = 0,
     ) -> None:
         if not _is_name(model):
             raise ConfigError("must be the name of a model", code="bad_model", path="model")
@@ -84,6 +85,7 @@ class RemoteModel(ABC):
         if temperature is not None and not (_is_number(temperature) and 0 <= temperature <= 2):
             raise ConfigError("must be from 0 to 2", code="bad_temperature", path="temperature")
         self.temperature = temperature
+        self.thinking_tokens = checked_count(thinking_tokens, "thinking_tokens", least=0)
         for package, extra in self.needs:
             extra_package(package, extra)
         self._begin()
