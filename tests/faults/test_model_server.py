@@ -251,11 +251,6 @@ def test_the_deadline_holds_where_there_is_always_more_to_read(way: Way, serve: 
     assert failed(way, served.base_url, timeout_s=0.7, max_bytes=2**40).code == "timeout"
 
 
-def test_the_deadline_holds_where_there_is_always_more_to_read(way: Way, serve: Callable[..., ModelServer]) -> None:
-    served = serve(server.flooding if way.stream else server.endless)
-    assert failed(way, served.base_url, timeout_s=0.7, max_bytes=2**40).code == "timeout"
-
-
 def test_the_deadline_counts_what_was_tried_before(way: Way, serve: Callable[..., ModelServer]) -> None:
     served = serve(server.failing(503, retry_after="0.1"), server.silent)
     assert failed(way, served.base_url, timeout_s=0.7).code == "timeout"

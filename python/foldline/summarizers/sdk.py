@@ -17,7 +17,7 @@ from foldline.summarizers.private_loop import in_thread
 from foldline.summarizers.remote import RemoteModel, extra_package
 from foldline.typing import Completion, Messages
 
-__all__ = ["SdkModel", "bounded_client", "dumped", "nothing", "split_system"]
+__all__ = ["SdkModel", "bounded_client", "dumped", "failure_of", "nothing", "split_system"]
 
 _DEPTH = 8
 
@@ -115,7 +115,7 @@ class SdkModel(RemoteModel):
         except SummaryError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever an SDK raises is judged by what it says
-            failure = _failure_of(error, answered=bool(answer.texts))
+            failure = failure_of(error, answered=bool(answer.texts))
         if failure is not None:
             raise failure
         return answer.completion()
@@ -185,7 +185,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _failure_of(error: Exception, *, answered: bool) -> Failure:
+def failure_of(error: Exception, *, answered: bool) -> Failure:
     """What an error of an SDK means: by its status, by what it was raised from, by its name."""
     for each in _chain(error):
         if isinstance(each, SummaryError):
@@ -209,6 +209,6 @@ def _failure_of(error: Exception, *, answered: bool) -> Failure:
             return of_connection(each, answered=answered or isinstance(each, httpx2.ReadError))
     if body is not None or isinstance(status, int):
         return Failure(of_answered_error(body, code="stream_error"))
-    if any(isinstance(each, ValueError) for each in _chain(error)):
+    if names & {"JSONDecodeError", "UnknownApiResponseError", "APIResponseValidationError"}:
         return Failure(SummaryError("what was answered is no JSON", code="not_json"))
     return Failure(SummaryError(f"the client raised {type(error).__name__}", code="client_failed"))
