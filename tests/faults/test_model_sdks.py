@@ -176,7 +176,7 @@ ROWS = {
     "a tool call": Row(server.answering(None, end="tool_call"), "tool_call"),
     "cut off": Row(server.answering(end="length"), "incomplete_summary"),
     "no reason why it ended": Row(server.answering(end=None), "incomplete_stream"),
-    "longer than what it replaces": Row(server.answering("and so on " * 3_000), "summary_too_long"),
+    "longer than what it replaces": Row(server.answering("and so on " * 600), "summary_too_long"),
 }
 
 
@@ -221,8 +221,8 @@ def test_a_stream_without_end_is_given_up_and_closed(way: Way, serve: Serve) -> 
 
 
 def test_text_beyond_the_cap(way: Way, serve: Serve) -> None:
-    served = serve(server.answering("and so on " * 3_000))
-    assert way.failed(served, max_bytes=5_000) == "response_too_large"
+    served = serve(server.answering("and so on " * 600))
+    assert way.failed(served, max_bytes=2_000) == "response_too_large"
 
 
 @pytest.mark.parametrize("way", OWN, ids=str)
