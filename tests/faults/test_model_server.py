@@ -159,6 +159,8 @@ def test_a_connection_that_is_hung_up_before_the_answer_is_tried_again(
 # --- what fails -------------------------------------------------------------------------------------
 
 STREAM_ERROR = server.event({"error": {"message": f"no {SECRET}", "type": "overloaded_error", "code": KEY}})
+CALL = server.whole("openai", end="tool_call")
+CALL["choices"][0]["finish_reason"] = "stop"
 CHUNK = list(server.events("openai"))[1]
 ROWS: dict[str, tuple[Behaviour, str, int]] = {
     # statuses: at most three tries, or one
@@ -204,6 +206,7 @@ ROWS: dict[str, tuple[Behaviour, str, int]] = {
     "refused": (server.answering(end="refusal"), "refused", 1),
     "a tool call": (server.answering(None, end="tool_call"), "tool_call", 1),
     "a tool call beside a text": (server.answering(end="tool_call"), "tool_call", 1),
+    "a tool call, said to be the end": (server.saying(json.dumps(CALL).encode()), "tool_call", 1),
     "cut off": (server.answering(end="length"), "incomplete_summary", 1),
     "filtered": (server.answering(end="filter"), "content_filter", 1),
     "ended for some reason": (server.answering(end="because"), "unknown_end", 1),

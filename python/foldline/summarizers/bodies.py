@@ -50,7 +50,7 @@ def bounding(max_bytes: int) -> Callable[[Any], Awaitable[None]]:
                 if self._is_answer and not _decodes(utf8, piece):
                     raise SummaryError("the answer is not in UTF-8", code="bad_utf8")
                 yield piece
-                # Where there is always more to read nothing else would have its turn, deadlines included.
+                # A small packed piece may hold a lot: deadlines and other calls have their turn in between.
                 await asyncio.sleep(0)
             if self._is_answer and not _decodes(utf8, b"", final=True):
                 raise SummaryError("the answer is not in UTF-8", code="bad_utf8")
