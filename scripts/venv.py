@@ -8,8 +8,8 @@
 project itself is never installed here. Nothing is done while Python, this folder, the requirements and
 constraints.txt are what they were: otherwise DIR is made anew. `--repin` takes the newest versions instead
 and writes them to constraints.txt. With `--file` the requirements are those of a file, one a line, and the versions
-are in constraints.txt beside it; each is installed for itself, and one that cannot be installed is named and left
-out. Standard library only, and any pip will do.
+are in constraints.txt beside it; each is installed for itself, with options of pip in front of it where it needs any,
+and one that cannot be installed is named and left out. Standard library only, and any pip will do.
 """
 
 from __future__ import annotations
@@ -32,7 +32,11 @@ CONSTRAINTS_HEADER = """\
 """
 MARK = "made-for.sha256"
 #: Which commands a file of requirements serves, by its folder.
-WHO = {"peers": "`make bench` and `make bench-peers`", "conformance": "`make conformance`"}
+WHO = {
+    "peers": "`make bench` and `make bench-peers`",
+    "conformance": "`make conformance`",
+    "llm": "`make test-llm`",
+}
 
 
 def requirements_of_extra(project: dict[str, Any], name: str) -> list[str]:
@@ -127,7 +131,7 @@ def main() -> int:
         "`make test` and `make demo`",
     )
     if args.file:
-        batches = [[line] for line in requirements_of_file(args.file)]
+        batches = [line.split() for line in requirements_of_file(args.file)]
         constraints, who = args.file.parent / "constraints.txt", WHO.get(args.file.parent.name, str(args.file))
     try:
         if args.repin:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import functools
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -13,8 +14,10 @@ from foldline._core import Plan, TokenCounter
 from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, MessageError, SummaryError
 from foldline.planning import ByMetadata, FitTokens, Infeasible, Keep, as_counter, plan, resolved_keep
 from foldline.summarizers import Extractive, as_summarizer
-from foldline.summarizing import ask, refuse_longer, refuse_over_budget, room_for_summary
+from foldline.summarizing import aask, ask, refuse_longer, refuse_over_budget, room_for_summary
 from foldline.typing import (
+    AsyncSummarizer,
+    ChatModel,
     Completion,
     Message,
     Messages,
@@ -63,7 +66,7 @@ def compact(
     messages: Messages,
     keep: Keep | None = None,
     *,
-    summarizer: Summarizer | SummaryFunction | None = None,
+    summarizer: Summarizer | ChatModel | SummaryFunction | None = None,
     counter: TokenCounter | str | Callable[[str], int] | None = None,
     pins: Iterable[Pin | ByMetadata] | Callable[[Message], bool] | ByMetadata = (),
     importance: Mapping[int, float] | None = None,
@@ -88,8 +91,8 @@ def compact(
     Args:
         messages: The messages in their provider's form.
         keep: How much stays; without it, what fits into ``window - reserve``.
-        summarizer: Who writes the summary: `summarizers.Extractive` by default (no network, deterministic), or a
-            function that gets the folded messages and returns a text.
+        summarizer: Who writes the summary: `summarizers.Extractive` by default (no network, deterministic), a model
+            such as `summarizers.OpenAICompatible`, or a function that gets the folded messages and returns a text.
         counter: As for `plan`.
         pins: As for `plan`.
         importance: As for `plan`.
@@ -163,8 +166,43 @@ def compact(
 
 
 async def acompact(messages: Messages, keep: Keep | None = None, **options: Any) -> FoldResult:
-    """`compact` off the event loop, with the same arguments."""
-    return await asyncio.to_thread(functools.partial(compact, messages, keep, **options))
+    """`compact` off the event loop, with the same arguments.
+
+    A summarizer with ``asummarize``, or a model with ``acomplete``, is awaited on the event loop, and cancelled with
+    the call.
+    """
+    summarizer = options.get("summarizer")
+    if summarizer is not None and not isinstance(summarizer, AsyncSummarizer):
+        summarizer = as_summarizer(summarizer)
+    if not isinstance(summarizer, AsyncSummarizer):
+        return await asyncio.to_thread(functools.partial(compact, messages, keep, **options))
+    awaited = _Awaited(summarizer, asyncio.get_running_loop())
+    try:
+        return await asyncio.to_thread(functools.partial(compact, messages, keep, **{**options, "summarizer": awaited}))
+    finally:
+        awaited.give_up()
+
+
+class _Awaited:
+    """A summarizer for a thread that is awaited on an event loop."""
+
+    def __init__(self, writer: AsyncSummarizer, loop: asyncio.AbstractEventLoop) -> None:
+        self._writer = writer
+        self._loop = loop
+        self._future: concurrent.futures.Future[Completion] | None = None
+
+    def summarize(self, request: SummarizeRequest) -> Completion:
+        """Waits for it."""
+        self._future = asyncio.run_coroutine_threadsafe(aask(self._writer, request), self._loop)
+        try:
+            return self._future.result()
+        except concurrent.futures.CancelledError:
+            raise SummaryError("the call was cancelled", code="cancelled") from None
+
+    def give_up(self) -> None:
+        """Nobody waits any more."""
+        if self._future is not None:
+            self._future.cancel()
 
 
 def _as_summary_error(failure: FoldlineError) -> SummaryError:

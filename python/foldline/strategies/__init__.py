@@ -13,6 +13,7 @@ from __future__ import annotations
 from foldline.strategies.base import BaseStrategy, Deadline, Outcome, Strategy, StrategyRequest
 from foldline.strategies.clearing import ClearToolResults, prune_tool_results
 from foldline.strategies.function import FromFunction, as_strategy
+from foldline.strategies.model_fold import ModelFold
 from foldline.strategies.noop import NoOp
 from foldline.strategies.pipeline import Pipeline
 from foldline.strategies.shaped import Shape, Shaped, message_of
@@ -26,6 +27,7 @@ __all__ = [
     "ClearToolResults",
     "Deadline",
     "FromFunction",
+    "ModelFold",
     "NoOp",
     "Outcome",
     "Pipeline",

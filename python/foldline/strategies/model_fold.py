@@ -1,0 +1,285 @@
+"""Compaction by the provider itself, where its API offers it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
+
+from foldline.calibration import token_number
+from foldline.errors import ConfigError, SummaryError
+from foldline.planning import analyze
+from foldline.strategies.base import DirectStrategy, Outcome, StrategyRequest
+from foldline.typing import Completion, Message, Messages
+
+__all__ = ["ModelFold", "native_compactions"]
+
+#: Types of edits and betas of Anthropic's Messages API, as its SDK 2.12 names them.
+_COMPACT, _COMPACT_BETA = "compact_20260112", "compact-2026-01-12"
+_CLEAR, _CLEAR_BETA = "clear_tool_uses_20250919", "context-management-2025-06-27"
+#: Types of the items of Responses that only their maker can read, as the readers know them.
+_ITEMS = frozenset(("compaction", "compaction_summary", "context_compaction"))
+
+
+class ModelFold(DirectStrategy):
+    """Lets the provider compact: with fields in every request, or at OpenAI by a call of its own.
+
+    What the provider gives for the messages (a block, an item) is opaque. It is kept as it is, and sent back.
+
+    As part of requests: `request_fields` says what to add to them. The provider compacts when its threshold is passed,
+    and the strategy itself leaves the messages as they are. Append what it answers, compaction included.
+
+    With ``compact``, such as the SDK's ``client.responses.compact``, the strategy sends the items to it and puts what
+    comes back in their place. System and developer messages, pinned groups, and everything from the first call on that
+    is not answered, stay out of it and where they are.
+
+    Args:
+        provider: ``"anthropic"`` (Messages) or ``"openai"`` (Responses).
+        compact_at_tokens: The threshold of tokens of the input at which the provider compacts; None where it is not to.
+        clear_tool_uses_at_tokens: Anthropic: that at which it clears results of tools, oldest first.
+        keep_tool_uses: Anthropic: how many newest uses of tools it leaves then; its own default if None.
+        clear_at_least_tokens: Anthropic: the least that must be cleared, or nothing is.
+        exclude_tools: Anthropic: tools whose results it leaves.
+        instructions: What its summary is to mind. Anthropic's take the place of its own prompt's. For ``compact`` the
+            caller's own are added.
+        pause_after_compaction: Anthropic: whether it answers with the compaction alone, and waits.
+        compact: OpenAI: called with ``model``, ``input`` and where there are any ``instructions`` and ``timeout``;
+            returns an object or a dict with ``output`` and ``usage``. In `Compactor.acompact` it runs in a thread.
+        model: OpenAI: the model for ``compact``.
+
+    Raises:
+        ConfigError: An option is out of range, or belongs to the other provider.
+
+    Examples:
+        >>> strategy = ModelFold("anthropic", compact_at_tokens=150_000, clear_tool_uses_at_tokens=100_000)
+        >>> strategy.request_fields()["betas"]
+        ['context-management-2025-06-27', 'compact-2026-01-12']
+        >>> ModelFold("openai", compact_at_tokens=200_000).request_fields()
+        {'context_management': [{'type': 'compaction', 'compact_threshold': 200000}]}
+    """
+
+    def __init__(
+        self,
+        provider: Literal["anthropic", "openai"],
+        *,
+        compact_at_tokens: int | None = None,
+        clear_tool_uses_at_tokens: int | None = None,
+        keep_tool_uses: int | None = None,
+        clear_at_least_tokens: int | None = None,
+        exclude_tools: Iterable[str] = (),
+        instructions: str | None = None,
+        pause_after_compaction: bool = False,
+        compact: Callable[..., Any] | None = None,
+        model: str | None = None,
+    ) -> None:
+        if provider not in ("anthropic", "openai"):
+            raise ConfigError("must be anthropic or openai", code="bad_provider", path="provider")
+        self.provider = provider
+        self.compact_at_tokens = _at_least_one(compact_at_tokens, "compact_at_tokens")
+        self.clear_tool_uses_at_tokens = _at_least_one(clear_tool_uses_at_tokens, "clear_tool_uses_at_tokens")
+        self.keep_tool_uses = None if keep_tool_uses is None else token_number(keep_tool_uses, "keep_tool_uses")
+        self.clear_at_least_tokens = _at_least_one(clear_at_least_tokens, "clear_at_least_tokens")
+        self.exclude_tools = _names(exclude_tools)
+        self.instructions = instructions
+        self.pause_after_compaction = bool(pause_after_compaction)
+        self.compact = compact
+        self.model = model
+        of_clearing = ("keep_tool_uses", "clear_at_least_tokens", "exclude_tools")
+        if provider == "openai":
+            self._without("clear_tool_uses_at_tokens", *of_clearing, "pause_after_compaction")
+        else:
+            self._without("compact", "model")
+            if clear_tool_uses_at_tokens is None:
+                self._without(*of_clearing, why="goes with clear_tool_uses_at_tokens")
+        if compact is not None and not model:
+            raise ConfigError("goes with compact", code="missing_option", path="model")
+        if compact is None and compact_at_tokens is None and clear_tool_uses_at_tokens is None:
+            raise ConfigError("nothing is asked for", code="missing_option", path="compact_at_tokens")
+
+    def __repr__(self) -> str:
+        return f"ModelFold({self.provider!r})"
+
+    def _without(self, *names: str, why: str = "is no option of this provider") -> None:
+        for name in names:
+            if getattr(self, name):
+                raise ConfigError(why, code="bad_option", path=name)
+
+    def request_fields(self) -> dict[str, Any]:
+        """What to add to every request.
+
+        Returns:
+            For Anthropic ``context_management`` and ``betas``, arguments of ``client.beta.messages.create``; for OpenAI
+            ``context_management``, an argument of ``client.responses.create``. Empty where only ``compact`` is called.
+        """
+        if self.provider == "openai":
+            if self.compact_at_tokens is None:
+                return {}
+            return {"context_management": [{"type": "compaction", "compact_threshold": self.compact_at_tokens}]}
+        edits: list[dict[str, Any]] = []
+        betas = []
+        if self.clear_tool_uses_at_tokens is not None:
+            edit: dict[str, Any] = {"type": _CLEAR, "trigger": _tokens(self.clear_tool_uses_at_tokens)}
+            if self.keep_tool_uses is not None:
+                edit["keep"] = {"type": "tool_uses", "value": self.keep_tool_uses}
+            if self.clear_at_least_tokens is not None:
+                edit["clear_at_least"] = _tokens(self.clear_at_least_tokens)
+            if self.exclude_tools:
+                edit["exclude_tools"] = list(self.exclude_tools)
+            edits.append(edit)
+            betas.append(_CLEAR_BETA)
+        if self.compact_at_tokens is not None:
+            edit = {"type": _COMPACT, "trigger": _tokens(self.compact_at_tokens)}
+            if self.instructions is not None:
+                edit["instructions"] = self.instructions
+            if self.pause_after_compaction:
+                edit["pause_after_compaction"] = True
+            edits.append(edit)
+            betas.append(_COMPACT_BETA)
+        return {"context_management": {"edits": edits}, "betas": betas}
+
+    def outcome(self, messages: Messages, request: StrategyRequest) -> Outcome:
+        """With ``compact`` calls it; else leaves the messages to the provider."""
+        if self.compact is None:
+            return Outcome.unchanged(messages)
+        analysis = analyze(messages, format=request.format)
+        if analysis["format"] != "openai_responses":
+            raise SummaryError("the messages are no items of Responses", code="wrong_format")
+        sent = _compactable(messages, analysis, request)
+        if len(sent) < 2:
+            return Outcome.unchanged(messages)
+        items, completion = self._called([messages[index] for index in sent], request)
+        request.state.stats.count_tokens(completion.model, completion.input_tokens, completion.output_tokens)
+        request.deadline.check()
+        return _placed(messages, sent, items, completion, self.name)
+
+    def _called(self, items: list[Message], request: StrategyRequest) -> tuple[list[Any], Completion]:
+        assert self.compact is not None  # noqa: S101 - for the type checker
+        body: dict[str, Any] = {"model": self.model, "input": items}
+        told = "\n\n".join(each for each in (self.instructions, request.instructions) if each)
+        if told:
+            body["instructions"] = told
+        request.deadline.check()
+        left_s = request.deadline.remaining_s()
+        if left_s is not None:
+            body["timeout"] = left_s
+        failure: SummaryError
+        try:
+            answer = _dumped(self.compact(**body))
+        except Exception as error:  # noqa: BLE001 - whatever an SDK raises is judged by what it says
+            from foldline.summarizers.sdk import failure_of
+
+            failure = failure_of(error, answered=False).error
+        else:
+            return _read(answer, str(self.model))
+        raise failure
+
+
+def native_compactions(messages: Messages) -> list[int]:
+    """Indices of the messages that hold what a provider compacted by itself: items of Responses, Anthropic's blocks.
+
+    A block of Anthropic without content is a compaction that failed; it stands for nothing.
+
+    Examples:
+        >>> block = {"type": "compaction", "content": "They renamed it."}
+        >>> native_compactions([{"role": "user", "content": "Go on."}, {"role": "assistant", "content": [block]}])
+        [1]
+        >>> native_compactions([{"type": "compaction", "encrypted_content": "gAAA"}])
+        [0]
+    """
+    return [index for index, message in enumerate(messages) if _is_compaction(message)]
+
+
+def _is_compaction(message: Message) -> bool:
+    if message.get("type") in _ITEMS:
+        return isinstance(message.get("encrypted_content"), str)
+    content = message.get("content")
+    return isinstance(content, (list, tuple)) and any(
+        isinstance(part, Mapping)
+        and part.get("type") == "compaction"
+        and (part.get("content") is not None or part.get("encrypted_content") is not None)
+        for part in content
+    )
+
+
+def _compactable(messages: Messages, analysis: Mapping[str, Any], request: StrategyRequest) -> list[int]:
+    """Indices of the items that may be compacted together."""
+    groups = [tuple(group) for group in analysis["groups"]]
+    kept = {index for group in groups if not set(group).isdisjoint(request.pins) for index in group}
+    end = min(analysis["open_calls"], default=len(messages))
+    # A group that would be cut stays as a whole; that may cut another one.
+    while straddling := [group for group in groups if min(group) < end <= max(group)]:
+        end = min(map(min, straddling))
+    is_head = [message.get("role") in ("system", "developer") for message in messages[:end]]
+    return [index for index in range(end) if index not in kept and not is_head[index]]
+
+
+def _placed(messages: Messages, sent: list[int], items: list[Any], completion: Completion, name: str) -> Outcome:
+    """What was not sent where it was, with what came back behind what stood before the end of what was sent."""
+    gone = set(sent)
+    before = [index for index in range(sent[-1] + 1) if index not in gone]
+    after = range(sent[-1] + 1, len(messages))
+    found = _found([(index, messages[index]) for index in sent], items)
+    sources = [*before, *found, *after]
+    came = [item if index is None else messages[index] for item, index in zip(items, found)]
+    new = [*(messages[index] for index in before), *came, *(messages[index] for index in after)]
+    summarized = tuple(index for index in sent if index not in set(found))
+    return Outcome(new, tuple(sources), summarized=summarized, completions=(completion,), steps=(name,))
+
+
+def _found(sent: list[tuple[int, Message]], items: list[Any]) -> list[int | None]:
+    """For each item the message that it is still: one that came back as it was sent, in order."""
+    places: dict[str, list[int]] = {}
+    for index, message in reversed(sent):
+        places.setdefault(_key(message), []).append(index)
+    found: list[int | None] = []
+    last = -1
+    for item in items:
+        rest = places.get(_key(item), [])
+        while rest and rest[-1] <= last:
+            rest.pop()
+        found.append(rest.pop() if rest else None)
+        last = found[-1] if found[-1] is not None else last
+    return found
+
+
+def _key(item: object) -> str:
+    return json.dumps(item, sort_keys=True, default=lambda _: None)
+
+
+def _read(answer: Mapping[str, Any], model: str) -> tuple[list[Any], Completion]:
+    output = answer.get("output")
+    items = [_dumped(item) for item in output] if isinstance(output, (list, tuple)) else []
+    if not native_compactions(items):
+        raise SummaryError("the provider answered without a compaction", code="no_compaction")
+    usage = answer.get("usage")
+    usage = usage if isinstance(usage, Mapping) else {}
+    read, written = usage.get("input_tokens"), usage.get("output_tokens")
+    return items, Completion(
+        "", model, read if isinstance(read, int) else None, written if isinstance(written, int) else None
+    )
+
+
+def _dumped(value: Any) -> dict[str, Any]:
+    """An object of an SDK as JSON has it, with the fields that came and no others."""
+    dump = getattr(value, "model_dump", None)
+    dumped = dump(mode="json", exclude_unset=True, warnings=False) if callable(dump) else value
+    if not isinstance(dumped, dict):
+        raise SummaryError("the provider answered with something else", code="no_compaction")
+    return dumped
+
+
+def _tokens(value: int) -> dict[str, Any]:
+    return {"type": "input_tokens", "value": value}
+
+
+def _at_least_one(value: int | None, path: str) -> int | None:
+    if value is not None and token_number(value, path) < 1:
+        raise ConfigError("must be at least 1", code="bad_number", path=path)
+    return value
+
+
+def _names(names: Iterable[str]) -> tuple[str, ...]:
+    given = () if isinstance(names, str) else tuple(names)
+    if isinstance(names, str) or not all(isinstance(name, str) for name in given):
+        raise ConfigError("must be names of tools", code="bad_tool", path="exclude_tools")
+    return given

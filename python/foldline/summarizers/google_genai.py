@@ -1,0 +1,96 @@
+"""Google's SDK for Gemini."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, ClassVar
+
+from foldline.summarizers.answers import Answer
+from foldline.summarizers.remote import extra_package
+from foldline.summarizers.sdk import SdkModel, bounded_client, split_system
+from foldline.typing import Messages
+
+__all__ = ["GoogleGenAI"]
+
+
+class GoogleGenAI(SdkModel):
+    """Asks a model through a client of the package `google-genai`: of the Gemini API, or of Vertex.
+
+    Args:
+        model: The name of the model.
+        client: A ``google.genai.Client``, of which the synchronous half is used (see `SdkModel`); without it one of its
+            own, which takes the key from the environment as the SDK does.
+        client_options: Arguments for a client of its own, such as ``api_key``, ``vertexai``, and ``http_options`` as a
+            dict; shown nowhere.
+        request_options: Fields of the ``config`` that are sent along.
+        options: As for `OpenAICompatible`: ``timeout_s``, ``max_attempts``, ``max_bytes``, ``temperature``,
+            ``requests_per_minute``, ``max_concurrency``, ``thinking_tokens``.
+
+    Raises:
+        ConfigError: An option is out of range, or the extra ``google`` or ``llm`` is missing.
+
+    Examples:
+        >>> import foldline as fl
+        >>> fl.summarizers.GoogleGenAI("gemini-2.5-flash", client_options={"api_key": "secret"}, thinking_tokens=1_000)
+        GoogleGenAI('gemini-2.5-flash')
+    """
+
+    needs: ClassVar = (("google.genai", "google"), ("httpx2", "llm"), ("stamina", "llm"))
+
+    def _new_client(self) -> tuple[Any, Callable[[], Awaitable[object]]]:
+        http = bounded_client(self.max_bytes)
+        options = dict(self._client_options)
+        # Saying how often it tries takes the retries away that it makes by itself.
+        own = {"httpx_async_client": http, "retry_options": {"attempts": 1}}
+        options["http_options"] = {**own, **dict(options.get("http_options") or {})}
+        client = extra_package("google.genai", "google").Client(**options)
+
+        async def close() -> None:
+            await client.aio.aclose()
+            client.close()
+            await http.aclose()
+
+        return client.aio, close
+
+    def _limited(self, client: Any, left_s: float) -> Any:  # noqa: ARG002 - it has limits for each call
+        return client
+
+    def _is_async(self, client: Any) -> bool:
+        return not hasattr(client, "aio")
+
+    def _answer(self) -> Answer:
+        return Answer(self.model)
+
+    def _start(self, client: Any, messages: Messages, max_tokens: int) -> Any:
+        system, others = split_system(messages)
+        config: dict[str, Any] = {"max_output_tokens": max_tokens, "temperature": self.temperature}
+        config |= {"system_instruction": system or None, "http_options": self._call_options(client)}
+        roles = {"assistant": "model"}
+        contents = [
+            {"role": roles.get(each["role"], "user"), "parts": [{"text": str(each["content"])}]} for each in others
+        ]
+        config = {name: value for name, value in {**config, **self._request_options}.items() if value is not None}
+        return client.models.generate_content_stream(model=self.model, contents=contents, config=config)
+
+    def _call_options(self, client: Any) -> dict[str, Any] | None:
+        """Of a given client: without retries of its own, and limited a read."""
+        if self._is_async(client):
+            return None
+        return {"timeout": int(self.timeout_s * 1_000), "retry_options": {"attempts": 1}}
+
+    def _take(self, answer: Answer, piece: Any) -> None:
+        answer.model = str(getattr(piece, "model_version", None) or answer.model)
+        usage = getattr(piece, "usage_metadata", None)
+        if usage is not None:
+            written = [usage.candidates_token_count, getattr(usage, "thoughts_token_count", None)]
+            known = [count for count in written if count is not None]
+            answer.add_usage(usage.prompt_token_count, sum(known) if known else None)
+        if getattr(getattr(piece, "prompt_feedback", None), "block_reason", None):
+            answer.end_with("prohibited_content")
+        for candidate in (getattr(piece, "candidates", None) or ())[:1]:
+            for part in getattr(candidate.content, "parts", None) or ():
+                answer.called_tool = answer.called_tool or part.function_call is not None
+                if not part.thought:
+                    answer.add_text(part.text)
+            reason = candidate.finish_reason
+            answer.end_with(getattr(reason, "value", reason))

@@ -1,0 +1,56 @@
+"""OpenAI's SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, ClassVar
+
+from foldline.summarizers.answers import Answer, ChatAnswer
+from foldline.summarizers.remote import extra_package
+from foldline.summarizers.sdk import SdkModel, bounded_client, dumped
+from foldline.typing import Messages
+
+__all__ = ["OpenAISDK"]
+
+
+class OpenAISDK(SdkModel):
+    """Asks a model through a client of the package `openai`: its own, Azure's, or one that was derived from them.
+
+    Args:
+        model: The name of the model.
+        client: An ``openai.OpenAI`` or ``openai.AsyncOpenAI`` (see `SdkModel` for what differs); without it one of its
+            own, which takes key and address from the environment as the SDK does.
+        client_options: Arguments for a client of its own, such as ``base_url`` and ``api_key``; shown nowhere.
+        request_options: Arguments for ``chat.completions.create`` that are sent along.
+        options: As for `OpenAICompatible`: ``timeout_s``, ``max_attempts``, ``max_bytes``, ``temperature``,
+            ``requests_per_minute``, ``max_concurrency``, ``thinking_tokens``.
+
+    Raises:
+        ConfigError: An option is out of range, or the extra ``openai`` or ``llm`` is missing.
+
+    Examples:
+        >>> import foldline as fl
+        >>> fl.summarizers.OpenAISDK("gpt-5-mini", client_options={"api_key": "secret"}, timeout_s=30)
+        OpenAISDK('gpt-5-mini')
+    """
+
+    needs: ClassVar = (("openai", "openai"), ("httpx2", "llm"), ("stamina", "llm"))
+
+    def _new_client(self) -> tuple[Any, Callable[[], Awaitable[object]]]:
+        options = {"http_client": bounded_client(self.max_bytes), "max_retries": 0, **self._client_options}
+        client = extra_package("openai", "openai").AsyncOpenAI(**options)
+        return client, client.close
+
+    def _answer(self) -> Answer:
+        return ChatAnswer(self.model)
+
+    def _start(self, client: Any, messages: Messages, max_tokens: int) -> Any:
+        is_openais = str(getattr(client, "base_url", "")).startswith("https://api.openai.com/")
+        fields: dict[str, Any] = {"max_completion_tokens" if is_openais else "max_tokens": max_tokens}
+        if self.temperature is not None:
+            fields["temperature"] = self.temperature
+        fields |= {"stream": True, "stream_options": {"include_usage": True}, **self._request_options}
+        return client.chat.completions.create(model=self.model, messages=list(messages), **fields)
+
+    def _take(self, answer: ChatAnswer, piece: Any) -> None:
+        answer.add(dumped(piece))

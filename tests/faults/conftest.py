@@ -1,0 +1,23 @@
+"""What tests of faults share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from faults.model_server import Behaviour, ModelServer
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., ModelServer]]:
+    """Starts servers, and ends them."""
+    servers: list[ModelServer] = []
+
+    def start(*script: Behaviour) -> ModelServer:
+        servers.append(ModelServer(*script).__enter__())
+        return servers[-1]
+
+    yield start
+    for each in servers:
+        each.__exit__()

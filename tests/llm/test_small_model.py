@@ -1,0 +1,143 @@
+"""A real model, small enough to be bad at it, writes summaries over HTTP: `make test-llm`.
+
+SmolLM2-135M-Instruct runs on loopback (`serve.py`). What it writes differs from machine to machine; what is checked
+here must hold whatever it writes. Without the server these tests are skipped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import os
+import subprocess
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import foldline as fl
+
+PYTHON = os.environ.get("FOLDLINE_LLM_PYTHON")
+ROOT = Path(__file__).resolve().parents[2]
+DATA = ROOT / "examples" / "data"
+pytestmark = pytest.mark.skipif(not PYTHON, reason="make test-llm runs them, with a model")
+
+TIMEOUT_S = 240.0
+SESSIONS = ["openai-tools.jsonl", "pi-session.jsonl", "chinese-dialogues.jsonl"]
+#: The model reads 4,096 tokens of its own, which are smaller than those counted here.
+MOST_TOKENS = 700
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """The address of the server."""
+    command = [str(PYTHON), str(Path(__file__).with_name("serve.py"))]
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, text=True, **pipes) as server:
+        assert server.stdout is not None
+        line = server.stdout.readline().strip()
+        assert line.startswith("http://127.0.0.1:"), "the server did not start"
+        yield line + "/v1"
+        server.communicate("")
+
+
+def session(name: str) -> list[dict[str, Any]]:
+    """The beginning of a session, as long as the model can read."""
+    messages = next(fl.read(DATA / name)).messages
+    counter = fl.TokenCounter("o200k_base")
+    end = len(messages)
+    while end > 3 and counter.count_messages(messages[:end]).total > MOST_TOKENS:
+        end -= 1
+    return messages[:end]
+
+
+def model_at(address: str, **options: Any) -> fl.summarizers.OpenAICompatible:
+    return fl.summarizers.OpenAICompatible("smollm2", address, "none", TIMEOUT_S, **{"temperature": 0, **options})
+
+
+def folded(messages: list[dict[str, Any]], model: Any, *, asynchronous: bool = False, **options: Any) -> fl.FoldResult:
+    """Folds; the messages are compared before and after."""
+    before = copy.deepcopy(messages)
+    options = {"summary_tokens": 250, **options}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fl.errors.FoldlineWarning)
+        if asynchronous:
+            result = asyncio.run(fl.acompact(messages, fl.KeepMessages(1), summarizer=model, **options))
+        else:
+            result = fl.compact(messages, fl.KeepMessages(1), summarizer=model, **options)
+    assert messages == before
+    return result
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_it_answers(address: str, *, asynchronous: bool, stream: bool) -> None:
+    asked = [{"role": "user", "content": "Write one short sentence about the sea."}]
+    with model_at(address, stream=stream) as model:
+        if asynchronous:
+            completion = asyncio.run(model.acomplete(asked, max_tokens=200))
+        else:
+            completion = model.complete(asked, max_tokens=200)
+    assert completion.text.strip()
+    assert completion.finish_reason == "stop"
+    assert completion.input_tokens is not None
+    assert completion.output_tokens is not None
+    assert completion.input_tokens > 0
+    assert 0 < completion.output_tokens < 200
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_a_session_is_folded_or_left_as_it_was(address: str, name: str) -> None:
+    messages = session(name)
+    with model_at(address) as model:
+        result = folded(messages, model)
+    if result.error is None:
+        assert result.changed
+        assert result.summary.strip()
+        assert result.tokens_after < result.tokens_before
+        assert [problem.code for problem in fl.validate(result.messages, "openai")] == [
+            problem.code for problem in fl.validate(messages, "openai")
+        ]
+    else:
+        assert isinstance(result.error, fl.errors.SummaryError)
+        assert result.messages == messages
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_a_prompt_that_is_too_long_says_so(address: str, *, asynchronous: bool, stream: bool) -> None:
+    messages = [{"role": ("user", "assistant")[i % 2], "content": f"{i} " + "word " * 1_000} for i in range(8)]
+    with model_at(address, stream=stream) as model:
+        result = folded(messages, model, asynchronous=asynchronous)
+    assert result.error is not None
+    assert result.error.code == "context_overflow"
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_an_answer_that_is_cut_off_is_refused(address: str, *, stream: bool) -> None:
+    with model_at(address, stream=stream, extra_body={"max_tokens": 5}) as model:
+        result = folded(session("openai-tools.jsonl"), model)
+    assert result.error is not None
+    assert result.error.code == "incomplete_summary"
+
+
+def test_a_deadline_ends_a_model_that_is_at_work(address: str) -> None:
+    asked = [{"role": "user", "content": "Count to a thousand, in words."}]
+    with model_at(address) as model, pytest.raises(fl.errors.SummaryError, match=r"^timeout"):
+        model.complete(asked, max_tokens=3_000, timeout_s=1.0)
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_the_weighty_evidence_survives_a_bad_summary(address: str, name: str) -> None:
+    with model_at(address) as model:
+        result = folded(session(name), model, summary_tokens=350)
+    if result.error is not None:
+        pytest.skip(f"no summary to mend: {result.error.code}")
+    evidence = result.evidence or {}
+    if not {"kept", "mended"} <= evidence.keys():
+        pytest.skip("summaries of models are not held against the evidence")
+    assert evidence["kept"] or evidence["mended"]
+    for item in evidence["mended"]:
+        assert item["text"] in result.summary
