@@ -17,11 +17,15 @@ mod collect;
 mod cues;
 mod document;
 mod envelope;
+mod facts;
 mod files;
 mod ledger;
 mod lookups;
+mod mend;
+mod normal;
 mod outcome;
 mod patch;
+mod presence;
 mod ranking;
 mod render;
 mod shell;
@@ -33,6 +37,8 @@ use serde::Serialize;
 
 pub use collect::extract;
 pub use document::parse;
+pub use facts::{FactItem, FactKind};
+pub use mend::{Mended, hold, list, mend};
 pub use render::render;
 
 /// What was done to a file.

@@ -141,7 +141,7 @@ fn later_requests(evidence: &Evidence) -> Vec<Candidate> {
 }
 
 /// "yes", "go on", "好的": an answer that says little without its question.
-fn is_nod(text: &str) -> bool {
+pub(super) fn is_nod(text: &str) -> bool {
     const NODS: [&str; 38] = [
         "yes", "no", "ok", "okay", "sure", "please", "continue", "go", "on", "ahead", "proceed", "do", "it",
         "that", "thanks", "thank", "you", "yeah", "yep", "y", "n", "next", "good", "great", "nice",
@@ -196,7 +196,7 @@ fn errors(evidence: &Evidence, is_wanted: impl Fn(&ErrorSeen) -> bool) -> Vec<Ca
 }
 
 /// A file that was looked for and is not there: agents try names.
-fn is_exploration(error: &ErrorSeen) -> bool {
+pub(super) fn is_exploration(error: &ErrorSeen) -> bool {
     let tool = error.subject.split(' ').next().unwrap_or("");
     file_action(tool).is_some_and(|action| !action.is_change())
 }

@@ -3,6 +3,8 @@
 // Clippy knows test functions, not their helpers.
 #![allow(clippy::unwrap_used)]
 
+#[path = "evidence/mending.rs"]
+mod mending;
 #[path = "evidence/sessions.rs"]
 mod sessions;
 
