@@ -2,14 +2,18 @@
 
 use serde::Serialize;
 
-use super::document::{LAST_STATE, Section, command_text, error_text};
+use super::document::{
+    ASKED, ASKS, CORRECTION, IDENTIFIER, LAST_STATE, NUMBER, STATEMENT, Section, command_text, error_text,
+};
 use super::files::is_scratch;
+use super::named::spellings;
 use super::normal::normal;
 use super::presence::Key;
 use super::ranking::{is_exploration, is_nod};
 use super::text::cut_middle;
 use super::{
-    Action, CommandKind, CommandRun, ErrorSeen, Evidence, FileTouched, Note, Outcome, TaskStatus, shell,
+    Action, CommandKind, CommandRun, ErrorSeen, Evidence, FileTouched, NameKind, Named, Note, Outcome,
+    TaskStatus, shell,
 };
 
 /// Longest text of a fact, in characters: a fact is what stays of a long request.
@@ -27,6 +31,10 @@ pub enum FactKind {
     Request,
     /// The user demands, forbids or prefers.
     Constraint,
+    /// The user set something right.
+    Correction,
+    /// The user put it under a label.
+    Statement,
     /// Something that was achieved.
     Done,
     /// A task that is not completed.
@@ -41,6 +49,10 @@ pub enum FactKind {
     Question,
     /// Where the work stood.
     State,
+    /// A name with a digit, or one that the user quoted.
+    Identifier,
+    /// A number with a unit.
+    Number,
     /// A file that was only read.
     ReadFile,
     /// A file that was changed.
@@ -54,6 +66,8 @@ impl FactKind {
             FactKind::Task => "task",
             FactKind::Request => "request",
             FactKind::Constraint => "constraint",
+            FactKind::Correction => "correction",
+            FactKind::Statement => "stated",
             FactKind::Done => "done",
             FactKind::OpenTask => "open task",
             FactKind::Decision => "decision",
@@ -61,6 +75,8 @@ impl FactKind {
             FactKind::Command => "command",
             FactKind::Question => "question",
             FactKind::State => "state",
+            FactKind::Identifier => "identifier",
+            FactKind::Number => "value",
             FactKind::ReadFile => "read",
             FactKind::ModifiedFile => "modified",
         }
@@ -120,10 +136,13 @@ pub(super) fn facts(evidence: &Evidence) -> Vec<Fact> {
         for note in notes {
             let text = short(&note.text);
             let key = Key::together(&text, percent);
-            add(kind, section, text, note.message, worth, key);
+            add(kind, section, format!("{}{text}", label_in_document(kind, &text)), note.message, worth, key);
         }
     };
     notes(&evidence.constraints, FactKind::Constraint, Section::Constraints, 840, 75);
+    notes(&evidence.corrections, FactKind::Correction, Section::Constraints, 850, 75);
+    notes(&evidence.statements, FactKind::Statement, Section::Context, 760, 75);
+    notes(&evidence.questions, FactKind::Question, Section::NextSteps, 700, 65);
     notes(&evidence.decisions, FactKind::Decision, Section::Decisions, 560, 65);
     notes(&evidence.done, FactKind::Done, Section::Done, 320, 65);
     notes(&evidence.next_steps, FactKind::Question, Section::NextSteps, 600, 65);
@@ -176,6 +195,25 @@ pub(super) fn facts(evidence: &Evidence) -> Vec<Fact> {
         let key = Key::anywhere(&text, 60);
         add(FactKind::State, Section::Context, format!("{LAST_STATE}{text}"), state.message, 560, key);
     }
+    let names = evidence.identifiers.iter().map(|name| (FactKind::Identifier, IDENTIFIER, name));
+    for (kind, label, name) in
+        names.chain(evidence.numbers.iter().map(|name| (FactKind::Number, NUMBER, name)))
+    {
+        let key = match kind {
+            FactKind::Number => {
+                Key::Any(spellings(&name.text).iter().map(|text| Key::phrase(text)).collect())
+            }
+            _ => Key::phrase(&name.text),
+        };
+        add(
+            kind,
+            Section::Context,
+            format!("{label}{}", name.phrase),
+            name.last_message,
+            name_worth(name),
+            key,
+        );
+    }
     for file in &evidence.files {
         let (kind, section) = match file.is_modified() {
             true => (FactKind::ModifiedFile, Section::ModifiedFiles),
@@ -185,6 +223,22 @@ pub(super) fn facts(evidence: &Evidence) -> Vec<Fact> {
         add(kind, section, file.path.clone(), file.last_message, worth, Key::Path(normal(&file.path)));
     }
     all
+}
+
+/// What stands in front of the text in a document.
+fn label_in_document(kind: FactKind, text: &str) -> &'static str {
+    match kind {
+        FactKind::Correction => CORRECTION,
+        FactKind::Statement => STATEMENT,
+        FactKind::Question if !text.starts_with(ASKED) => ASKS,
+        _ => "",
+    }
+}
+
+/// Who named it counts, and how often; what the model named once is not missed.
+fn name_worth(name: &Named) -> u32 {
+    let by = if name.by_user { 460 } else { 220 };
+    by + name.times.saturating_sub(1).min(4) * 40 + u32::from(name.kind != NameKind::Quoted) * 40
 }
 
 fn newest_message(evidence: &Evidence) -> usize {

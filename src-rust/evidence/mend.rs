@@ -3,8 +3,10 @@
 //! [`mend`] looks up every fact that weighs enough, and appends what is missing in a section that a later fold reads back.
 //! What does not fit is named. [`list`] writes the weightiest facts as bullets, for a prompt.
 
+use std::collections::HashMap;
+
 use super::Evidence;
-use super::document::{ROOT, Section};
+use super::document::{ASKS, CORRECTION, IDENTIFIER, LAST_STATE, NUMBER, ROOT, STATEMENT, Section};
 use super::facts::{Fact, FactItem, FactKind, facts};
 use super::presence::{Index, Key, Names};
 use super::ranking::PathStyle;
@@ -242,7 +244,15 @@ fn section(taken: &[Priced], style: &PathStyle) -> String {
 /// Those of `price`.
 pub fn list(evidence: &Evidence, price: &dyn Fn(&str) -> Result<usize>, max_tokens: usize) -> Result<String> {
     let all = weightiest(facts(evidence), 0);
-    let line = |fact: &Fact| format!("- [{}] {}\n", fact.kind.label(), one_paragraph(&fact.text));
+    let files: HashMap<&str, &[(u32, u32)]> =
+        evidence.files.iter().map(|file| (file.path.as_str(), file.lines.as_slice())).collect();
+    let line = |fact: &Fact| {
+        let text = without_label(&fact.text);
+        let lines = path_of(fact)
+            .and_then(|_| files.get(fact.text.as_str()))
+            .map_or(String::new(), |lines| ranges(lines));
+        format!("- [{}] {}{lines}\n", fact.kind.label(), one_paragraph(text))
+    };
     let mut priced = Vec::with_capacity(all.len());
     for fact in all {
         let tokens = price(&line(&fact))?;
@@ -274,6 +284,21 @@ fn select_plain(mut facts: Vec<Priced>, room: usize) -> (Vec<Priced>, Vec<Priced
         left -= if fits { priced.tokens } else { 0 };
         fits
     })
+}
+
+/// Bullets name the kind themselves.
+fn without_label(text: &str) -> &str {
+    [CORRECTION, STATEMENT, ASKS, IDENTIFIER, NUMBER, LAST_STATE]
+        .iter()
+        .find_map(|label| text.strip_prefix(label))
+        .unwrap_or(text)
+}
+
+/// ` (lines 1-20, 40-60)`, up to four ranges.
+fn ranges(lines: &[(u32, u32)]) -> String {
+    let shown: Vec<String> = lines.iter().take(4).map(|(first, last)| format!("{first}-{last}")).collect();
+    let more = if lines.len() > shown.len() { ", …" } else { "" };
+    if shown.is_empty() { String::new() } else { format!(" (lines {}{more})", shown.join(", ")) }
 }
 
 fn one_paragraph(text: &str) -> String {

@@ -29,6 +29,8 @@ pub(super) enum Key {
     Anywhere { words: Telling, percent: usize },
     /// Each of them.
     All(Vec<Key>),
+    /// One of them: spellings of the same.
+    Any(Vec<Key>),
 }
 
 /// Telling words, with what turns their meaning around.
@@ -178,6 +180,7 @@ impl Index {
                     || self.holds_phrase(&words.phrase)
             }
             Key::All(keys) => keys.iter().all(|key| self.holds(key, names)),
+            Key::Any(keys) => keys.iter().any(|key| self.holds(key, names)),
         }
     }
 
@@ -187,10 +190,16 @@ impl Index {
             let (before, after) = (self.before(start), self.after(start + phrase.len()));
             let first_joins = phrase.chars().next().is_some_and(is_wordy) && before.is_some_and(is_wordy);
             let last_joins = phrase.chars().next_back().is_some_and(is_wordy) && after.is_some_and(is_wordy);
+            // `1.2` is not named by `1.2.3`.
+            let goes_on = ends_with_digit(phrase)
+                && after == Some('.')
+                && starts_with_digit(&self.text[start + phrase.len() + 1..]);
+            let goes_before =
+                starts_with_digit(phrase) && before == Some('.') && ends_with_digit(&self.text[..start - 1]);
             // "make" is a command only where it is quoted or prompted.
             let is_marked =
                 !is_word || (before == Some('`') && after == Some('`')) || self.text[..start].ends_with("$ ");
-            !first_joins && !last_joins && is_marked
+            !first_joins && !last_joins && !goes_on && !goes_before && is_marked
         })
     }
 
@@ -308,6 +317,14 @@ impl Index {
             || (before.is_none_or(|c| c == '\n') || self.text[..start].ends_with("- "))
                 && after.is_none_or(|c| c == '\n')
     }
+}
+
+fn starts_with_digit(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit())
+}
+
+fn ends_with_digit(text: &str) -> bool {
+    text.ends_with(|c: char| c.is_ascii_digit())
 }
 
 /// `/a.rs` where the path is in the root folder.

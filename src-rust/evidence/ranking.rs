@@ -7,10 +7,15 @@
 use std::collections::HashSet;
 
 use super::calls::file_action;
-use super::document::{LAST_REPORT, LAST_STATE, Section, command_text, error_text};
+use super::document::{
+    ASKS, CORRECTION, IDENTIFIER, LAST_REPORT, LAST_STATE, NUMBER, STATEMENT, Section, command_text,
+    error_text,
+};
 use super::files::{common_root, is_scratch};
 use super::text::one_line;
-use super::{Action, CommandKind, CommandRun, ErrorSeen, Evidence, FileTouched, Note, Outcome, TaskStatus};
+use super::{
+    Action, CommandKind, CommandRun, ErrorSeen, Evidence, FileTouched, Named, Note, Outcome, TaskStatus,
+};
 
 /// An item that may enter the document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +26,8 @@ pub(super) struct Candidate {
     pub text: String,
     /// The largest share of the budget that it may take, in percent.
     pub share: usize,
+    /// Not needed where another item holds this text.
+    pub unless: Option<String>,
 }
 
 /// How file paths are written.
@@ -78,7 +85,7 @@ struct Lane {
 
 fn original_task(evidence: &Evidence) -> Option<Candidate> {
     let text = evidence.requests.first()?.text.clone();
-    Some(Candidate { section: Section::Goal, place: 0, text, share: 25 })
+    Some(Candidate { section: Section::Goal, place: 0, text, share: 25, unless: None })
 }
 
 fn lanes(evidence: &Evidence, style: &PathStyle) -> Vec<Lane> {
@@ -105,7 +112,10 @@ fn lanes(evidence: &Evidence, style: &PathStyle) -> Vec<Lane> {
         lane(30, later_requests(evidence)),
         lane(30, tasks(Section::NextSteps, TaskStatus::Pending).into_iter().chain(questions).collect()),
         lane(16, files(evidence, style, false)),
-        lane(14, in_order(Section::Constraints, &evidence.constraints).rev().collect()),
+        lane(40, in_order(Section::Constraints, &evidence.constraints).rev().collect()),
+        lane(40, with_label(CORRECTION, Section::Constraints, &evidence.corrections, 5_000)),
+        lane(30, with_label(STATEMENT, Section::Context, &evidence.statements, 3_000)),
+        lane(30, with_label(ASKS, Section::NextSteps, &evidence.questions, 999)),
         lane(12, errors(evidence, |error| !error.is_resolved && !is_exploration(error))),
         lane(10, in_order(Section::Decisions, &evidence.decisions).rev().collect()),
         lane(10, done(evidence)),
@@ -117,22 +127,47 @@ fn lanes(evidence: &Evidence, style: &PathStyle) -> Vec<Lane> {
                 .map(|c| Candidate { share: 12, ..c })
                 .collect(),
         ),
+        lane(8, names(IDENTIFIER, &evidence.identifiers, 4_000)),
+        lane(6, names(NUMBER, &evidence.numbers, 5_000)),
         lane(4, errors(evidence, |error| error.is_resolved || is_exploration(error))),
         lane(4, commands(evidence, |run| matches!(run.kind, CommandKind::Change | CommandKind::Check))),
     ]
 }
 
 fn candidate(section: Section, place: usize, text: String, share: usize) -> Candidate {
-    Candidate { section, place, text, share }
+    Candidate { section, place, text, share, unless: None }
 }
 
 fn in_order(section: Section, notes: &[Note]) -> impl DoubleEndedIterator<Item = Candidate> {
     notes.iter().enumerate().map(move |(place, note)| candidate(section, place, note.text.clone(), 8))
 }
 
+/// Notes under a label, the newest first, from a place in the section on.
+fn with_label(label: &str, section: Section, notes: &[Note], first: usize) -> Vec<Candidate> {
+    let labelled = in_order(section, notes).map(|c| Candidate {
+        place: first + c.place,
+        text: format!("{label}{}", c.text),
+        ..c
+    });
+    labelled.rev().collect()
+}
+
+/// Names, those of the user first, then by how often and how late they were named; once named by the model is not enough.
+fn names(label: &str, names: &[Named], first: usize) -> Vec<Candidate> {
+    let mut known: Vec<(usize, &Named)> =
+        names.iter().enumerate().filter(|(_, name)| name.by_user || name.times > 1).collect();
+    known.sort_by_key(|(_, name)| std::cmp::Reverse((name.by_user, name.times.min(4), name.last_message)));
+    let candidates = known.into_iter().map(|(place, name)| Candidate {
+        unless: Some(name.text.clone()),
+        ..candidate(Section::Context, first + place, format!("{label}{}", name.phrase), 6)
+    });
+    candidates.collect()
+}
+
 /// Requests after the original task, the newest first, mere nods last. One that stands as a constraint is not repeated.
 fn later_requests(evidence: &Evidence) -> Vec<Candidate> {
-    let constraints: HashSet<&str> = evidence.constraints.iter().map(|note| note.text.as_str()).collect();
+    let said = [&evidence.constraints, &evidence.corrections, &evidence.statements];
+    let constraints: HashSet<&str> = said.into_iter().flatten().map(|note| note.text.as_str()).collect();
     let all = in_order(Section::Goal, &evidence.requests).skip(1).collect::<Vec<_>>();
     let wanted =
         all.into_iter().rev().filter(|c| !constraints.contains(one_line(&c.text, c.text.len()).as_str()));

@@ -84,6 +84,10 @@ fn take(
     let (mut left, mut misfits, mut opened) = (max_tokens, 0, Vec::new());
     for candidate in ranked {
         let section = candidate.section;
+        let is_held = |text: &str| taken.iter().any(|item| item.candidate.text.contains(text));
+        if candidate.unless.as_deref().is_some_and(is_held) {
+            continue;
+        }
         let mut overhead = 0;
         if !opened.contains(&section) {
             overhead = count(&frame(section, style))?;

@@ -1,11 +1,21 @@
 //! Evidence and the extractive document.
 
 use pyo3::prelude::*;
+use serde::Serialize;
 
 use super::counting::read;
 use super::gate::{exception, guard, raise_later};
 use crate::error::{Error, Result};
-use crate::evidence::{self, Evidence, extract, render};
+use crate::evidence::{self, Evidence, Mended, extract, render};
+
+/// Evidence, and what a text holds of it.
+#[derive(Serialize)]
+struct Report<'e> {
+    #[serde(flatten)]
+    evidence: &'e Evidence,
+    #[serde(flatten)]
+    held: &'e Mended,
+}
 
 /// Reads messages and extracts the evidence of some of them.
 fn collect(messages: &Bound<'_, PyAny>, indices: &[usize], format: &str) -> Result<Evidence> {
@@ -32,7 +42,8 @@ pub(super) fn extract_evidence(
     })
 }
 
-/// The extractive summary of the messages at `indices`, and the evidence behind it as JSON text.
+/// The extractive summary of the messages at `indices`, and as JSON text the evidence behind it with what the summary
+/// holds of it (`kept`) and what it does not (`dropped`).
 #[pyfunction]
 pub(super) fn extractive_summary(
     py: Python<'_>,
@@ -46,7 +57,9 @@ pub(super) fn extractive_summary(
         let price = |text: &str| price(count, text);
         let write = || -> Result<(String, String)> {
             let evidence = collect(messages, &indices, format)?;
-            Ok((render(&evidence, &price, max_tokens)?, to_json(&evidence)?))
+            let text = render(&evidence, &price, max_tokens)?;
+            let held = evidence::hold(&evidence, &text, &price)?;
+            Ok((text, to_json(&Report { evidence: &evidence, held: &held })?))
         };
         write().map_err(|error| exception(py, error))
     })
@@ -100,7 +113,7 @@ fn price(count: &Bound<'_, PyAny>, text: &str) -> Result<usize> {
     })
 }
 
-fn to_json(value: &impl serde::Serialize) -> Result<String> {
+fn to_json(value: &impl Serialize) -> Result<String> {
     serde_json::to_string(value)
         .map_err(|_| Error::internal("evidence_to_json", "the evidence could not be written"))
 }
