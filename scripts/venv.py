@@ -32,7 +32,11 @@ CONSTRAINTS_HEADER = """\
 """
 MARK = "made-for.sha256"
 #: Which commands a file of requirements serves, by its folder.
-WHO = {"peers": "`make bench` and `make bench-peers`", "conformance": "`make conformance`", "quality": "`make bench-quality`"}
+WHO = {
+    "peers": "`make bench` and `make bench-peers`",
+    "conformance": "`make conformance`",
+    "quality": "`make bench-quality`",
+}
 
 
 def requirements_of_extra(project: dict[str, Any], name: str) -> list[str]:

@@ -1,9 +1,9 @@
 """COMPINT's side constraints (conpact) in real conversations: are they still there after half of the tokens are gone?
 
-The instances are built by conpact's own `build_instances`, over conversations of the shared data instead of the
-histories that it would download. No model judges: a constraint is kept when its words stand in the messages that are
-left. Three ways to halve a conversation run side by side: its newer half, foldline with an extractive summary, and the
-same with the message of the constraint pinned.
+The instances are built by conpact's own `build_instances`, over conversations of the shared data (Claude Code sessions,
+airline dialogues) instead of the histories that it would download. No model judges: a constraint is kept when its words
+stand in the messages that are left. Three ways to halve a conversation run side by side: its newer half, foldline with
+an extractive summary, and the same with the message of the constraint pinned.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from conpact.generate import build_instances
-
-import foldline as fl
 from judging import holds_verbatim
 
-__all__ = ["POSITIONS", "Row", "measure", "version"]
+import foldline as fl
+
+__all__ = ["POSITIONS", "WAYS", "Row", "measure", "version"]
 
 POSITIONS = ("top", "middle", "bottom")
+WAYS = ("newer half", "foldline", "foldline, pinned")
 SUMMARY_TOKENS = 1_000
 
 
@@ -30,6 +31,8 @@ SUMMARY_TOKENS = 1_000
 class Row:
     """One way at one position, over all instances."""
 
+    source: str
+    length: int
     way: str
     position: str
     conversations: int
@@ -48,38 +51,45 @@ def version() -> str:
     return importlib.metadata.version("conpact")
 
 
-def measure(shared: Path, length: int, which: Iterable[int] | None = None) -> list[Row]:
+def measure(shared: Path, source: str, length: int, *, direct: bool = True) -> list[Row]:
     """Rows of all ways and positions, over conversations of at least ``length`` tokens.
 
     Args:
         shared: The folder of the shared data.
+        source: ``"sessions"`` or ``"dialogues"``.
         length: Tokens that a conversation is cut to, by o200k_base.
-        which: Ids of the constraints; all fifteen without it.
+        direct: The constraint names its scope ("For the rest of this session."), as in the paper.
     """
     counter = fl.TokenCounter("o200k_base")
-    haystacks = [stack for stack in _haystacks(shared, counter) if stack["token_length"] >= length]
-    wanted = set(which) if which is not None else None
+    stacks = _sessions(shared, counter) if source == "sessions" else _dialogues(shared, counter)
+    haystacks = [stack for stack in stacks if stack["token_length"] >= length]
     rows = []
     for position in POSITIONS:
-        instances = build_instances(haystacks, length=length, position=position, direct=True, seed=42)
-        instances = [each for each in instances if wanted is None or each.sc_id in wanted]
-        kept = dict.fromkeys(("newer half", "foldline", "foldline, pinned"), 0)
+        instances = build_instances(haystacks, length=length, position=position, direct=direct, seed=42)
+        kept = dict.fromkeys(WAYS, 0)
         unchanged = dict.fromkeys(kept, 0)
         for instance in instances:
             for way, messages in _ways(instance, counter).items():
                 unchanged[way] += messages is None
-                kept[way] += messages is not None and any(holds_verbatim(text, instance.sc_text) for text in _texts(messages))
+                kept[way] += messages is not None and any(
+                    holds_verbatim(text, instance.sc_text) for text in _texts(messages)
+                )
         rows += [
-            Row(way, position, len(haystacks), len(instances), kept[way], unchanged[way]) for way in kept
+            Row(source, length, way, position, len(haystacks), len(instances), kept[way], unchanged[way])
+            for way in kept
         ]
     return rows
 
 
 def _ways(instance: Any, counter: fl.TokenCounter) -> dict[str, list[dict[str, Any]] | None]:
     messages = instance.messages
-    total = fl.plan(messages, fl.KeepAll(), counter=counter).tokens_before
+    total = fl.plan(messages, fl.KeepMessages(len(messages)), counter=counter).tokens_before
     keep = fl.FitTokens(total // 2)
-    options: dict[str, Any] = {"summarizer": fl.summarizers.Extractive(), "counter": counter, "summary_tokens": SUMMARY_TOKENS}
+    options: dict[str, Any] = {
+        "summarizer": fl.summarizers.Extractive(),
+        "counter": counter,
+        "summary_tokens": SUMMARY_TOKENS,
+    }
     pins = list(instance.sc_message_indices)
     return {
         "newer half": _newer_half(messages, counter, total // 2),
@@ -109,13 +119,24 @@ def _texts(messages: Iterable[dict[str, Any]]) -> list[str]:
     return texts
 
 
-def _haystacks(shared: Path, counter: fl.TokenCounter) -> list[dict[str, Any]]:
+def _sessions(shared: Path, counter: fl.TokenCounter) -> list[dict[str, Any]]:
     stacks = []
     for path in sorted((shared / "data" / "claude-code-entire").glob("*.jsonl")):
         for transcript in fl.read(path):
             if transcript.format == "anthropic":
-                stacks.append(_haystack(path.stem, [part for message in transcript.messages for part in _openai(message)], counter))
-    return [stack for stack in stacks if sum(message["role"] == "user" for message in stack["messages"]) >= 3]
+                messages = [part for message in transcript.messages for part in _openai(message)]
+                stacks.append(_haystack(path.stem, messages, counter))
+    return [stack for stack in stacks if _user_turns(stack) >= 3]
+
+
+def _dialogues(shared: Path, counter: fl.TokenCounter) -> list[dict[str, Any]]:
+    path = shared / "data" / "openai-tau-airline" / "gpt-4o-airline.tasks0-24.json"
+    stacks = [_haystack(transcript.id, transcript.messages, counter) for transcript in fl.read(path)]
+    return [stack for stack in stacks if _user_turns(stack) >= 3]
+
+
+def _user_turns(stack: dict[str, Any]) -> int:
+    return sum(message["role"] == "user" for message in stack["messages"])
 
 
 def _haystack(name: str, messages: list[dict[str, Any]], counter: fl.TokenCounter) -> dict[str, Any]:
@@ -125,7 +146,7 @@ def _haystack(name: str, messages: list[dict[str, Any]], counter: fl.TokenCounte
         "message_tokens": tokens,
         "token_length": sum(tokens),
         "haystack_id": name,
-        "source": "claude-code",
+        "source": "foldline",
         "system_prompt": "",
         "source_conversation_count": 1,
     }
@@ -147,7 +168,11 @@ def _openai(message: dict[str, Any]) -> list[dict[str, Any]]:
             for block in content
             if block.get("type") == "tool_use"
         ]
-        return [{"role": "assistant", "content": text or None} | ({"tool_calls": calls} if calls else {})] if text or calls else []
+        return (
+            [{"role": "assistant", "content": text or None} | ({"tool_calls": calls} if calls else {})]
+            if text or calls
+            else []
+        )
     results = [
         {"role": "tool", "tool_call_id": block["tool_use_id"], "content": _result_text(block)}
         for block in content

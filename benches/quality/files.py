@@ -1,8 +1,8 @@
 """Files that a summary names, of real Claude Code sessions that hold a compaction.
 
-What was touched is read from the calls of the session's own file tools (Read, Write, Edit, MultiEdit, NotebookEdit) that
-lie before the compaction and that did not fail. Beside foldline's extractive summary stand Claude Code's own summary of
-that session, and the last messages as text, all at the same number of tokens.
+What was touched is read from the calls of the session's own file tools (Read, Write, Edit, MultiEdit, NotebookEdit)
+that lie before the compaction and that did not fail. Beside foldline's extractive summary stand Claude Code's own
+summary of that session, and the last messages as text, all at the same number of tokens.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import foldline as fl
 from judging import Names
+
+import foldline as fl
 
 __all__ = ["Row", "measure"]
 
@@ -81,7 +82,9 @@ def _row(path: Path, transcript: Any) -> Row | None:
 
 
 def _is_their_summary(message: dict[str, Any]) -> bool:
-    return message.get("role") == "user" and _text_of(message).startswith("This session is being continued from a previous")
+    return message.get("role") == "user" and _text_of(message).startswith(
+        "This session is being continued from a previous"
+    )
 
 
 def _text_of(message: dict[str, Any]) -> str:
@@ -116,7 +119,9 @@ def _touched(messages: list[dict[str, Any]]) -> set[str]:
         for block in content if isinstance(content, list) else []:
             if block.get("type") == "tool_use" and block.get("name") in TOOLS:
                 arguments = block.get("input") or {}
-                calls |= {block["id"]: arguments[key] for key in PATHS if isinstance(arguments.get(key), str)}
+                path = next((arguments[key] for key in PATHS if isinstance(arguments.get(key), str)), None)
+                if path is not None:
+                    calls[block["id"]] = path
             elif block.get("type") == "tool_result" and block.get("is_error"):
                 failed.add(block["tool_use_id"])
     return {path for call, path in calls.items() if call not in failed}

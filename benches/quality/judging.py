@@ -13,8 +13,8 @@ class Names:
     """Which of some files a text names.
 
     A file is named by the shortest end of its path that no other file of the set has, whole words, case as it is:
-    ``cli.rs`` where there is one such file, ``src/mod.rs`` and ``tests/mod.rs`` where there are two. A longer end or the
-    whole path names it too.
+    ``cli.rs`` where there is one such file, ``src/mod.rs`` and ``tests/mod.rs`` where there are two. A longer end or
+    the whole path names it too.
     """
 
     def __init__(self, paths: Iterable[str]) -> None:

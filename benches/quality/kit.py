@@ -39,7 +39,10 @@ class Extractive:
 
 def _message(turn: Any, round_num: int) -> dict[str, str]:
     if round_num > 1:
-        return {"role": "user", "content": f'<foldline-summary v="1" covers="{round_num}">\n{turn.text}</foldline-summary>'}
+        return {
+            "role": "user",
+            "content": f'<foldline-summary v="1" covers="{round_num}">\n{turn.text}</foldline-summary>',
+        }
     return {"role": turn.role, "content": turn.text}
 
 
@@ -70,7 +73,10 @@ def measure(seeds: Iterable[int], budgets_percent: Iterable[int] = (10, 20, 30),
     seeds = list(seeds)
     rows = []
     for budget in budgets_percent:
-        at_budget = [_row(name, kind, budget, seeds, rounds) for name, kind in {**COMPACTORS, Extractive.name: Extractive}.items()]
+        at_budget = [
+            _row(name, kind, budget, seeds, rounds)
+            for name, kind in {**COMPACTORS, Extractive.name: Extractive}.items()
+        ]
         rows += sorted(at_budget, key=lambda row: -row.percent)
     return rows
 

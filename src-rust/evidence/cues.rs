@@ -3,7 +3,10 @@
 //! Cues are few and strong: a missed sentence is still in the request or the report it stands in, but a wrong
 //! one would present an aside as an order.
 
+use std::sync::LazyLock;
+
 use super::languages;
+use super::matcher::Matcher;
 use super::text::{has_word, head_bytes, sentences, without_marker};
 
 /// Sentences longer than this are paragraphs, and say too much to be one constraint or decision.
@@ -112,7 +115,40 @@ pub(super) fn is_short(sentence: &str) -> bool {
 
 /// Lower case with typographic apostrophes made plain.
 pub(super) fn folded(sentence: &str) -> String {
+    if sentence.is_ascii() {
+        return sentence.to_ascii_lowercase();
+    }
     sentence.to_lowercase().replace('’', "'")
+}
+
+/// Groups of cues: each a bit of what a sentence holds.
+const DEMAND: u32 = 1;
+const REFUSAL: u32 = 1 << 1;
+const ONLY: u32 = 1 << 2;
+const USE: u32 = 1 << 3;
+const INSTEAD: u32 = 1 << 4;
+/// "Must have": it supposes.
+const SUPPOSED: u32 = 1 << 5;
+/// What makes an order of a question.
+const ORDER: u32 = 1 << 6;
+const CORRECTED: u32 = 1 << 7;
+
+fn cues_in(lower: &str) -> u32 {
+    static MATCHER: LazyLock<Matcher> = LazyLock::new(|| {
+        Matcher::default()
+            .with(DEMAND, &DEMANDS)
+            .with(DEMAND, &STANDING)
+            .with(DEMAND, &languages::CONSTRAINTS)
+            .with(REFUSAL, &REFUSALS)
+            .with(ONLY, &["only"])
+            .with(USE, &["use"])
+            .with(INSTEAD, &["instead"])
+            .with(SUPPOSED, &["must have"])
+            .with(ORDER, &["must", "never", "always", "please"])
+            .with(CORRECTED, &CORRECTIONS_INSIDE)
+            .with(CORRECTED, &languages::CORRECTIONS)
+    });
+    MATCHER.groups_in(lower)
 }
 
 /// Whether a user's sentence demands, forbids or prefers something.
@@ -120,30 +156,28 @@ pub(super) fn is_constraint(sentence: &str) -> bool {
     if !is_short(sentence) || sentence.ends_with(':') {
         return false;
     }
-    // "I must have left it" supposes.
-    let lower = folded(sentence).replace("must have", "");
+    let mut lower = folded(sentence);
+    let mut cues = cues_in(&lower);
+    if cues & SUPPOSED != 0 {
+        lower = lower.replace("must have", "");
+        cues = cues_in(&lower);
+    }
     // A question asks; but "can you never do that again?" orders.
-    let is_question = sentence.ends_with(['?', '？']);
-    if is_question && !["must", "never", "always", "please"].iter().any(|word| has_word(&lower, word)) {
+    if sentence.ends_with(['?', '？']) && cues & ORDER == 0 {
         return false;
     }
-    DEMANDS.iter().any(|cue| has_word(&lower, cue))
-        || refuses(&lower)
-        || says_only(&lower)
-        || (has_word(&lower, "use") && has_word(&lower, "instead"))
+    cues & DEMAND != 0
+        || (cues & REFUSAL != 0 && refuses(&lower))
+        || (cues & ONLY != 0 && says_only(&lower))
+        || (cues & USE != 0 && cues & INSTEAD != 0)
         || is_standing_order(&lower)
         || is_constraint_zh(sentence)
-        || languages::constrains(&lower)
 }
 
-/// What holds from now on: "in every reply", "before you push, ask", "rule: tabs".
+/// "When you are done, tell me": an order for each time that something happens. "Answer in French".
 fn is_standing_order(lower: &str) -> bool {
-    let holds_on = STANDING.iter().any(|cue| has_word(lower, cue));
-    // "When you are done, tell me": an order for each time that something happens.
-    let is_conditional =
-        || CONDITIONS.iter().any(|cue| lower.starts_with(cue)) && lower.contains([',', '，']);
-    let shapes_answers = || ANSWERING.iter().any(|cue| lower.starts_with(cue));
-    holds_on || is_conditional() || shapes_answers()
+    let opens = |openings: &[&str]| openings.iter().any(|opening| lower.starts_with(opening));
+    (opens(&CONDITIONS) && lower.contains([',', '，'])) || opens(&ANSWERING)
 }
 
 fn refuses(lower: &str) -> bool {
@@ -156,7 +190,8 @@ fn says_only(lower: &str) -> bool {
 }
 
 fn is_constraint_zh(sentence: &str) -> bool {
-    if !sentence.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c))
+    if sentence.is_ascii()
+        || !sentence.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c))
         || sentence.ends_with(['?', '？', '吗', '呢'])
     {
         return false;
@@ -237,11 +272,10 @@ pub(super) fn is_correction(sentence: &str) -> bool {
         return false;
     }
     CORRECTIONS.iter().any(|cue| lower.starts_with(cue))
-        || CORRECTIONS_INSIDE.iter().any(|cue| has_word(&lower, cue))
+        || cues_in(&lower) & CORRECTED != 0
         || (lower.starts_with("not ") && lower.contains(','))
         || (lower.starts_with("不是") && lower.contains(['，', ',']))
-        || CORRECTIONS_ZH.iter().any(|cue| lower.contains(cue))
-        || languages::corrects(&lower)
+        || (!lower.is_ascii() && CORRECTIONS_ZH.iter().any(|cue| lower.contains(cue)))
 }
 
 /// The sentences of a user's text that set something right; a bare "No." with the sentence after it.

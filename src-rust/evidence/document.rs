@@ -126,7 +126,6 @@ pub(super) const ROOT: &str = "Listed paths are relative to ";
 pub(super) const ASKED: &str = "The user was asked: ";
 pub(super) const ASKS: &str = "The user asks: ";
 pub(super) const CORRECTION: &str = "Correction: ";
-pub(super) const STATEMENT: &str = "Stated: ";
 pub(super) const IDENTIFIER: &str = "Identifier: ";
 pub(super) const NUMBER: &str = "Value: ";
 
@@ -260,9 +259,6 @@ fn from_items(items: Vec<(Section, String)>, message: usize) -> Evidence {
             Section::Context if text.starts_with(ROOT) => root = text[ROOT.len()..].to_owned(),
             Section::Constraints if text.starts_with(CORRECTION) => {
                 found.corrections.push(Note { message, text: text[CORRECTION.len()..].to_owned() });
-            }
-            Section::Context if text.starts_with(STATEMENT) => {
-                found.statements.push(Note { message, text: text[STATEMENT.len()..].to_owned() });
             }
             Section::Context if text.starts_with(IDENTIFIER) => {
                 let phrase = &text[IDENTIFIER.len()..];

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::document::{
-    ASKED, ASKS, CORRECTION, IDENTIFIER, LAST_STATE, NUMBER, STATEMENT, Section, command_text, error_text,
+    ASKED, ASKS, CORRECTION, IDENTIFIER, LAST_STATE, NUMBER, Section, command_text, error_text,
 };
 use super::files::is_scratch;
 use super::named::spellings;
@@ -141,7 +141,7 @@ pub(super) fn facts(evidence: &Evidence) -> Vec<Fact> {
     };
     notes(&evidence.constraints, FactKind::Constraint, Section::Constraints, 840, 75);
     notes(&evidence.corrections, FactKind::Correction, Section::Constraints, 850, 75);
-    notes(&evidence.statements, FactKind::Statement, Section::Context, 760, 75);
+    notes(&evidence.statements, FactKind::Statement, Section::Constraints, 760, 75);
     notes(&evidence.questions, FactKind::Question, Section::NextSteps, 700, 65);
     notes(&evidence.decisions, FactKind::Decision, Section::Decisions, 560, 65);
     notes(&evidence.done, FactKind::Done, Section::Done, 320, 65);
@@ -229,7 +229,6 @@ pub(super) fn facts(evidence: &Evidence) -> Vec<Fact> {
 fn label_in_document(kind: FactKind, text: &str) -> &'static str {
     match kind {
         FactKind::Correction => CORRECTION,
-        FactKind::Statement => STATEMENT,
         FactKind::Question if !text.starts_with(ASKED) => ASKS,
         _ => "",
     }

@@ -1,10 +1,9 @@
 //! Cues in other languages of the data than English and Chinese: few, strong and cheap.
 //!
-//! A cue that begins or ends with a letter is looked for as whole words; signs of unspaced scripts anywhere.
+//! In lower case. Those of ASCII are looked for as whole words, the others anywhere.
 
-use super::text::has_word;
-
-const CONSTRAINTS: [&str; 62] = [
+/// What must, may not or should always be.
+pub(super) const CONSTRAINTS: [&str; 62] = [
     // Spanish
     "debes",
     "nunca",
@@ -76,7 +75,8 @@ const CONSTRAINTS: [&str; 62] = [
     "해야 합니다",
     "사용하지",
 ];
-const CORRECTIONS: [&str; 16] = [
+/// What sets something right.
+pub(super) const CORRECTIONS: [&str; 16] = [
     "quise decir",
     "en realidad",
     "eso no es",
@@ -94,7 +94,8 @@ const CORRECTIONS: [&str; 16] = [
     "не так",
     "я имел в виду",
 ];
-const DECISIONS: [&str; 14] = [
+/// What the model decided or found to be the cause.
+pub(super) const DECISIONS: [&str; 14] = [
     "he decidido",
     "usaré",
     "ich verwende",
@@ -110,7 +111,8 @@ const DECISIONS: [&str; 14] = [
     "решил",
     "причина в",
 ];
-const OUTCOMES: [&str; 14] = [
+/// What is done.
+pub(super) const OUTCOMES: [&str; 14] = [
     "las pruebas pasan",
     "he corregido",
     "está listo",
@@ -127,33 +129,14 @@ const OUTCOMES: [&str; 14] = [
     "исправлено",
 ];
 
-/// Whether a sentence, already in lower case, holds one of the cues.
-fn any(lower: &str, cues: &[&str]) -> bool {
-    cues.iter().any(|cue| match cue.is_ascii() {
-        true => has_word(lower, cue),
-        false => lower.contains(cue),
-    })
-}
-
-pub(super) fn constrains(lower: &str) -> bool {
-    any(lower, &CONSTRAINTS)
-}
-
-pub(super) fn corrects(lower: &str) -> bool {
-    any(lower, &CORRECTIONS)
-}
-
-pub(super) fn decides(lower: &str) -> bool {
-    any(lower, &DECISIONS)
-}
-
-pub(super) fn reports(lower: &str) -> bool {
-    any(lower, &OUTCOMES)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::matcher::Matcher;
     use super::*;
+
+    fn holds(lower: &str, cues: &[&'static str]) -> bool {
+        Matcher::default().with(1, cues).groups_in(lower) == 1
+    }
 
     #[test]
     fn demands_are_recognised_and_talk_is_not() {
@@ -166,7 +149,7 @@ mod tests {
             "テストを変更しないでください",
             "테스트를 삭제하지 마세요",
         ] {
-            assert!(constrains(sentence), "{sentence}");
+            assert!(holds(sentence, &CONSTRAINTS), "{sentence}");
         }
         for sentence in [
             "hola, ¿qué tal?",
@@ -176,13 +159,18 @@ mod tests {
             "мне нравится фильм",
             "the email is maintained",
         ] {
-            assert!(!constrains(sentence), "{sentence}");
+            assert!(!holds(sentence, &CONSTRAINTS), "{sentence}");
         }
     }
 
     #[test]
     fn corrections_decisions_and_outcomes() {
-        assert!(corrects("nein, ich meinte den anderen") && corrects("赤ではなく青です"));
-        assert!(decides("ich verwende eine hashtabelle") && reports("los tests: las pruebas pasan"));
+        assert!(
+            holds("nein, ich meinte den anderen", &CORRECTIONS) && holds("赤ではなく青です", &CORRECTIONS)
+        );
+        assert!(
+            holds("ich verwende eine hashtabelle", &DECISIONS)
+                && holds("los tests: las pruebas pasan", &OUTCOMES)
+        );
     }
 }

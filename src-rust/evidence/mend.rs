@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::Evidence;
-use super::document::{ASKS, CORRECTION, IDENTIFIER, LAST_STATE, NUMBER, ROOT, STATEMENT, Section};
+use super::document::{ASKS, CORRECTION, IDENTIFIER, LAST_STATE, NUMBER, ROOT, Section};
 use super::facts::{Fact, FactItem, FactKind, facts};
 use super::presence::{Index, Key, Names};
 use super::ranking::PathStyle;
@@ -288,7 +288,7 @@ fn select_plain(mut facts: Vec<Priced>, room: usize) -> (Vec<Priced>, Vec<Priced
 
 /// Bullets name the kind themselves.
 fn without_label(text: &str) -> &str {
-    [CORRECTION, STATEMENT, ASKS, IDENTIFIER, NUMBER, LAST_STATE]
+    [CORRECTION, ASKS, IDENTIFIER, NUMBER, LAST_STATE]
         .iter()
         .find_map(|label| text.strip_prefix(label))
         .unwrap_or(text)

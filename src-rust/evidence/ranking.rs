@@ -7,11 +7,9 @@
 use std::collections::HashSet;
 
 use super::calls::file_action;
-use super::document::{
-    ASKS, CORRECTION, IDENTIFIER, LAST_REPORT, LAST_STATE, NUMBER, STATEMENT, Section, command_text,
-    error_text,
-};
+use super::document::{ASKS, IDENTIFIER, LAST_REPORT, LAST_STATE, NUMBER, Section, command_text, error_text};
 use super::files::{common_root, is_scratch};
+use super::standing::standing;
 use super::text::one_line;
 use super::{
     Action, CommandKind, CommandRun, ErrorSeen, Evidence, FileTouched, Named, Note, Outcome, TaskStatus,
@@ -28,6 +26,8 @@ pub(super) struct Candidate {
     pub share: usize,
     /// Not needed where another item holds this text.
     pub unless: Option<String>,
+    /// It is whole or not there.
+    pub is_whole: bool,
 }
 
 /// How file paths are written.
@@ -58,9 +58,9 @@ impl PathStyle {
 }
 
 /// All candidates, the most valuable first.
-pub(super) fn candidates(evidence: &Evidence, style: &PathStyle) -> Vec<Candidate> {
+pub(super) fn candidates(evidence: &Evidence, style: &PathStyle, max_tokens: usize) -> Vec<Candidate> {
     let mut ranked: Vec<(u64, usize, Candidate)> = Vec::new();
-    for (lane, Lane { weight, items }) in lanes(evidence, style).into_iter().enumerate() {
+    for (lane, Lane { weight, items }) in lanes(evidence, style, max_tokens).into_iter().enumerate() {
         let mut served = 0;
         for item in items {
             // Long items are cut when the budget is small, so they do not wait for their whole length.
@@ -85,10 +85,10 @@ struct Lane {
 
 fn original_task(evidence: &Evidence) -> Option<Candidate> {
     let text = evidence.requests.first()?.text.clone();
-    Some(Candidate { section: Section::Goal, place: 0, text, share: 25, unless: None })
+    Some(Candidate { section: Section::Goal, place: 0, text, share: 25, unless: None, is_whole: false })
 }
 
-fn lanes(evidence: &Evidence, style: &PathStyle) -> Vec<Lane> {
+fn lanes(evidence: &Evidence, style: &PathStyle, max_tokens: usize) -> Vec<Lane> {
     let lane = |weight, items| Lane { weight, items };
     let tasks = |section: Section, status: TaskStatus| {
         let of_status = evidence.tasks.iter().enumerate().filter(move |(_, task)| task.status == status);
@@ -96,6 +96,10 @@ fn lanes(evidence: &Evidence, style: &PathStyle) -> Vec<Lane> {
             .map(move |(place, task)| candidate(section, place, task.text.clone(), 6))
             .collect::<Vec<_>>()
     };
+    let (standing, more_standing) = standing(evidence, max_tokens);
+    let mut newest_request = later_requests(evidence);
+    // What was asked before has been worked on.
+    let older_requests = newest_request.split_off(newest_request.len().min(1));
     let questions =
         in_order(Section::NextSteps, &evidence.next_steps).map(|c| Candidate { place: 1_000, ..c });
     vec![
@@ -108,13 +112,13 @@ fn lanes(evidence: &Evidence, style: &PathStyle) -> Vec<Lane> {
             .concat(),
         ),
         lane(50, files(evidence, style, true)),
-        lane(30, last_words(evidence)),
-        lane(30, later_requests(evidence)),
+        lane(if says_little(evidence) { 3 } else { 30 }, last_words(evidence)),
+        lane(16, newest_request),
+        lane(10, older_requests),
         lane(30, tasks(Section::NextSteps, TaskStatus::Pending).into_iter().chain(questions).collect()),
         lane(16, files(evidence, style, false)),
-        lane(40, in_order(Section::Constraints, &evidence.constraints).rev().collect()),
-        lane(40, with_label(CORRECTION, Section::Constraints, &evidence.corrections, 5_000)),
-        lane(30, with_label(STATEMENT, Section::Context, &evidence.statements, 3_000)),
+        lane(400, standing),
+        lane(14, more_standing),
         lane(30, with_label(ASKS, Section::NextSteps, &evidence.questions, 999)),
         lane(12, errors(evidence, |error| !error.is_resolved && !is_exploration(error))),
         lane(10, in_order(Section::Decisions, &evidence.decisions).rev().collect()),
@@ -135,7 +139,7 @@ fn lanes(evidence: &Evidence, style: &PathStyle) -> Vec<Lane> {
 }
 
 fn candidate(section: Section, place: usize, text: String, share: usize) -> Candidate {
-    Candidate { section, place, text, share, unless: None }
+    Candidate { section, place, text, share, unless: None, is_whole: section.closing().is_some() }
 }
 
 fn in_order(section: Section, notes: &[Note]) -> impl DoubleEndedIterator<Item = Candidate> {
@@ -159,6 +163,7 @@ fn names(label: &str, names: &[Named], first: usize) -> Vec<Candidate> {
     known.sort_by_key(|(_, name)| std::cmp::Reverse((name.by_user, name.times.min(4), name.last_message)));
     let candidates = known.into_iter().map(|(place, name)| Candidate {
         unless: Some(name.text.clone()),
+        is_whole: true,
         ..candidate(Section::Context, first + place, format!("{label}{}", name.phrase), 6)
     });
     candidates.collect()
@@ -184,6 +189,14 @@ pub(super) fn is_nod(text: &str) -> bool {
     ];
     let mut words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     text.len() <= 40 && words.all(|word| NODS.contains(&word.to_lowercase().as_str()))
+}
+
+/// "Done. Going on.": the last words of the model are a nod, which tells nothing that must be known.
+fn says_little(evidence: &Evidence) -> bool {
+    const MIN_CHARS: usize = 60;
+    let is_short =
+        |note: &Note| note.text.chars().count() < MIN_CHARS && !note.text.bytes().any(|b| b.is_ascii_digit());
+    evidence.last_report.is_none() && evidence.last_state.as_ref().is_none_or(is_short)
 }
 
 fn last_words(evidence: &Evidence) -> Vec<Candidate> {
@@ -254,7 +267,7 @@ mod tests {
     fn the_original_task_comes_first_and_nods_last() {
         let evidence =
             Evidence { requests: notes(&["task", "old wish", "yes", "newest wish"]), ..Evidence::default() };
-        let ranked = candidates(&evidence, &PathStyle::default());
+        let ranked = candidates(&evidence, &PathStyle::default(), 10_000);
         let texts: Vec<&str> = ranked.iter().map(|c| c.text.as_str()).collect();
         assert_eq!(texts, ["task", "newest wish", "old wish", "yes"]);
     }
@@ -265,7 +278,7 @@ mod tests {
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         let evidence =
             Evidence { requests: notes(&many), decisions: notes(&["I'll use Rust"]), ..Evidence::default() };
-        let ranked = candidates(&evidence, &PathStyle::default());
+        let ranked = candidates(&evidence, &PathStyle::default(), 10_000);
         let at = ranked.iter().position(|c| c.section == Section::Decisions);
         assert!(at.is_some_and(|at| at < 10), "{at:?}");
     }

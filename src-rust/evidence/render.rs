@@ -36,7 +36,7 @@ pub fn render(
     max_tokens: usize,
 ) -> Result<String> {
     let style = path_style(evidence, count, max_tokens)?;
-    let ranked = candidates(evidence, &style);
+    let ranked = candidates(evidence, &style, max_tokens);
     let Some(first) = ranked.first().cloned() else { return Ok(String::new()) };
     let mut taken = take(ranked, &style, count, max_tokens)?;
     let mut drops = 1;
@@ -133,12 +133,11 @@ fn fitted(
     count: &dyn Fn(&str) -> Result<usize>,
     room: usize,
 ) -> Result<Option<Taken>> {
-    let is_path = candidate.section.closing().is_some();
     let mut tokens = count(&candidate.section.item(&candidate.text))?;
     let mut tries = 0;
     while tokens > room {
         tries += 1;
-        if is_path || room < MIN_ITEM_TOKENS || tries > MAX_CUTS {
+        if candidate.is_whole || room < MIN_ITEM_TOKENS || tries > MAX_CUTS {
             return Ok(None);
         }
         let chars = candidate.text.chars().count();

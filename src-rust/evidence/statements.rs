@@ -1,8 +1,11 @@
 //! Sentences of the model that state a decision or an outcome.
 
+use std::sync::LazyLock;
+
 use super::cues::{folded, is_short};
 use super::languages;
-use super::text::{has_word, sentences};
+use super::matcher::Matcher;
+use super::text::sentences;
 
 const DECISIONS: [&str; 22] = [
     "i'll use",
@@ -94,24 +97,42 @@ pub(super) fn statements(text: &str, most: usize) -> Vec<(Statement, &str)> {
 
 fn statement(sentence: &str) -> Option<Statement> {
     let is_bare = sentence.len() < 12 || !is_short(sentence) || sentence.ends_with([':', '?', '：', '？']);
-    let lower = folded(sentence);
-    // What is announced or supposed is neither decided nor done.
-    let is_tentative = ["let me", "if", "would", "could", "might", "should i", "not yet"]
-        .iter()
-        .any(|w| has_word(&lower, w));
-    if is_bare || is_tentative {
+    if is_bare {
         return None;
     }
-    let any = |cues: &[&str]| cues.iter().any(|cue| lower.contains(cue));
-    if (any(&DECISIONS) || any(&DECISIONS_ZH) || languages::decides(&lower))
-        && sentence.len() >= MIN_DECISION_BYTES
-    {
+    let lower = folded(sentence);
+    let cues = cues_in(&lower);
+    // What is announced or supposed is neither decided nor done.
+    if cues & TENTATIVE != 0 {
+        return None;
+    }
+    let is_chinese = |cues: &[&str]| !lower.is_ascii() && cues.iter().any(|cue| lower.contains(cue));
+    if (cues & DECIDED != 0 || is_chinese(&DECISIONS_ZH)) && sentence.len() >= MIN_DECISION_BYTES {
         Some(Statement::Decision)
-    } else if any(&OUTCOMES) || was_done(&lower) || any(&OUTCOMES_ZH) || languages::reports(&lower) {
+    } else if cues & DONE != 0 || (cues & WAS_DONE != 0 && was_done(&lower)) || is_chinese(&OUTCOMES_ZH) {
         Some(Statement::Outcome)
     } else {
         None
     }
+}
+
+/// Groups of cues: each a bit of what a sentence holds.
+const TENTATIVE: u32 = 1;
+const DECIDED: u32 = 1 << 1;
+const DONE: u32 = 1 << 2;
+const WAS_DONE: u32 = 1 << 3;
+
+fn cues_in(lower: &str) -> u32 {
+    static MATCHER: LazyLock<Matcher> = LazyLock::new(|| {
+        Matcher::default()
+            .with(TENTATIVE, &["let me", "if", "would", "could", "might", "should i", "not yet"])
+            .with(DECIDED, &DECISIONS)
+            .with(DECIDED, &languages::DECISIONS)
+            .with(DONE, &OUTCOMES)
+            .with(DONE, &languages::OUTCOMES)
+            .with(WAS_DONE, &["has been", "have been"])
+    });
+    MATCHER.groups_in(lower)
 }
 
 /// "The flag has been removed": done, where "it has been slow" is not.
