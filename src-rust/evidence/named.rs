@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::text::{neutralise, one_line};
+use super::text::{head_bytes, neutralise, one_line, tail_bytes};
 use super::{NameKind, Named};
 
 /// Most names that one text gives, and most that are remembered: of more the newest stay.
@@ -16,6 +16,8 @@ const MAX_BYTES: usize = 200;
 /// How much stands in front of a name to tell what it is.
 const MAX_LEAD_WORDS: usize = 5;
 const MAX_LEAD_CHARS: usize = 48;
+/// The longest unit, with what shows that it ends.
+const MAX_UNIT_BYTES: usize = 24;
 /// Longer lines are data, not prose.
 const MAX_LINE_BYTES: usize = 2_000;
 
@@ -215,7 +217,7 @@ fn kind_of(token: &str, line: &str, start: usize) -> Option<(usize, NameKind)> {
     {
         return whole(NameKind::Port);
     }
-    let before = line[..start].trim_end().to_ascii_lowercase();
+    let before = tail_bytes(&line[..start], 16).trim_end().to_ascii_lowercase();
     if letters == 0
         && digits == token.len()
         && (before.ends_with("port") || before.ends_with("端口") || before.ends_with("端口是"))
@@ -266,20 +268,20 @@ fn number_with_unit(token: &str, line: &str, start: usize) -> Option<usize> {
         return Some(token.len());
     }
     let after = &line[end..];
-    let spaced = after.strip_prefix([' ', '-']).unwrap_or(after);
+    let spaced = head_bytes(after.strip_prefix([' ', '-']).unwrap_or(after), MAX_UNIT_BYTES);
+    let space = usize::from(after.starts_with([' ', '-']));
     let unit_end =
         spaced.find(|c: char| !(c.is_ascii_alphabetic() || matches!(c, '%' | '/'))).unwrap_or(spaced.len());
     let unit = spaced[..unit_end].trim_end_matches('/').to_lowercase();
     if unit.is_empty() {
         let group = UNITS.iter().flat_map(|group| group.iter()).filter(|unit| !unit.is_ascii());
         let unit = group.filter(|unit| spaced.starts_with(**unit)).max_by_key(|unit| unit.len())?;
-        return Some(currency + number.len() + (after.len() - spaced.len()) + unit.len());
+        return Some(currency + number.len() + space + unit.len());
     }
     let is_unit = UNITS.iter().any(|group| group.contains(&unit.as_str()));
     // A lone letter counts only where it is attached: "3 s" is rare, "30s" is not.
-    let is_attached = after.len() == spaced.len();
-    (is_unit && (unit.len() > 1 || is_attached))
-        .then_some(currency + number.len() + (after.len() - spaced.len()) + unit.len())
+    let is_attached = space == 0;
+    (is_unit && (unit.len() > 1 || is_attached)).then_some(currency + number.len() + space + unit.len())
 }
 
 fn is_date(token: &str) -> bool {
@@ -310,11 +312,17 @@ fn quoted(line: &str, found: &mut Vec<(usize, usize, NameKind)>) {
     const PAIRS: [(char, char); 6] =
         [('`', '`'), ('"', '"'), ('“', '”'), ('「', '」'), ('『', '』'), ('《', '》')];
     let mut at = 0;
+    // A sign whose partner is missing is looked for once.
+    let mut alone: Vec<char> = Vec::new();
     while let Some(open) = line[at..].find(|c| PAIRS.iter().any(|(opening, _)| *opening == c)) {
         let sign = line[at + open..].chars().next().unwrap_or('`');
         let start = at + open + sign.len_utf8();
         let closing = PAIRS.iter().find(|(opening, _)| *opening == sign).map_or('`', |(_, closing)| *closing);
-        let Some(len) = line[start..].find(closing) else {
+        let partner = if alone.contains(&sign) { None } else { line[start..].find(closing) };
+        let Some(len) = partner else {
+            if !alone.contains(&sign) {
+                alone.push(sign);
+            }
             at = start;
             continue;
         };

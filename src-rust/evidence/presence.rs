@@ -10,9 +10,13 @@ use rustc_hash::FxHashMap;
 
 use super::document::ROOT;
 use super::normal::{is_filler, is_unspaced, is_wordy, normal, stem, words};
+use super::text::{head_bytes, tail_bytes};
 
 /// A word that stands in more places is not looked up at all of them.
 const MAX_PLACES: usize = 256;
+/// Longest stretch in which a negation is looked for, and longest name of a folder.
+const MAX_WINDOW_BYTES: usize = 4_000;
+const MAX_FOLDER_BYTES: usize = 256;
 /// Most telling words of a key.
 const MAX_WORDS: usize = 60;
 
@@ -51,8 +55,13 @@ impl Key {
         Key::Together { words: Telling::of(text), percent }
     }
 
+    /// A long text is found by words anywhere; a short one says too little for that.
     pub(super) fn anywhere(text: &str, percent: usize) -> Key {
-        Key::Anywhere { words: Telling::of(text), percent }
+        let words = Telling::of(text);
+        match words.words.len() {
+            0..=6 => Key::Together { words, percent: percent.max(75) },
+            _ => Key::Anywhere { words, percent },
+        }
     }
 }
 
@@ -247,7 +256,7 @@ impl Index {
     fn window(&self, first: usize) -> &str {
         let start = self.starts.get(first).map_or(0, |start| *start as usize);
         let end = self.starts.get(first + 2).map_or(self.text.len(), |end| *end as usize);
-        &self.text[start..end]
+        head_bytes(&self.text[start..end], MAX_WINDOW_BYTES)
     }
 
     fn holds_path(&self, path: &str, names: &Names<'_>) -> bool {
@@ -275,9 +284,11 @@ impl Index {
         let mut is_dotted = false;
         while self.text[..matched].ends_with('/') {
             let left = &self.text[..matched - 1];
-            let from = left
-                .rfind(is_no_path)
-                .map_or(0, |at| at + left[at..].chars().next().map_or(1, char::len_utf8));
+            let near = tail_bytes(left, MAX_FOLDER_BYTES);
+            let from = left.len() - near.len()
+                + near
+                    .rfind(is_no_path)
+                    .map_or(0, |at| at + near[at..].chars().next().map_or(1, char::len_utf8));
             let folder = &left[from..];
             let own = rest.rsplit('/').next().unwrap_or("");
             if matches!(folder, "." | ".." | "~" | "..." | "…") {

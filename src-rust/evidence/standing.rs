@@ -73,11 +73,17 @@ fn superseded(notes: &[(usize, &Note)]) -> Vec<bool> {
         .collect()
 }
 
-/// The telling words without numbers and without the label: what a sentence is about.
+/// What a sentence is about: its telling words without numbers, and without the label where the rest says enough.
 fn subject_of(text: &str) -> HashSet<String> {
-    let body =
-        text.split_once([':', '：']).map_or(text, |(label, body)| if label.len() < 40 { body } else { text });
-    let normal = normal(body);
+    let body = text
+        .split_once([':', '：'])
+        .filter(|(label, _)| label.len() < 40)
+        .map(|(_, body)| telling_words(body));
+    body.filter(|words| words.len() >= 2).unwrap_or_else(|| telling_words(text))
+}
+
+fn telling_words(text: &str) -> HashSet<String> {
+    let normal = normal(text);
     let found = words(&normal).filter(|(_, word)| {
         let is_value = word.bytes().any(|b| b.is_ascii_digit());
         !is_value && word.len() > 1 && !is_filler(&stem(word))
