@@ -20,6 +20,7 @@ PY := .venv/bin/python
 TOOL := .venv/bin
 BENCH_PY := .venv-bench/bin/python
 CONFORMANCE_PY := .venv-conformance/bin/python
+QUALITY_PY := .venv-quality/bin/python
 
 # How maturin tells PyO3 what to build for; cargo gets the same, or the two would rebuild PyO3 in turn.
 export PYO3_PYTHON = $(CURDIR)/.venv/bin/python
@@ -35,7 +36,7 @@ say = @printf '\n== %s\n' '$(1)'
 
 .PHONY: help
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: wheel ## build the release wheel, install it into .venv-demo and run examples/demo.py
@@ -152,7 +153,7 @@ bench-venv: wheel
 .PHONY: bench
 bench: bench-venv ## the benchmarks of foldline, on the release build
 	$(call say,benchmarks: Rust)
-	@cargo bench --locked --bench count --bench throughput
+	@cargo bench --locked --bench count --bench throughput --bench evidence
 	$(call say,benchmarks: Python)
 	@$(BENCH_PY) -m pytest benches/python \
 	    --benchmark-enable --benchmark-only -o python_files='bench_*.py'
@@ -172,12 +173,20 @@ conformance: wheel ## what other libraries make of the same conversations (QUICK
 	@unset TIKTOKEN_CACHE_DIR; $(CONFORMANCE_PY) benches/conformance \
 	    --command 'make conformance$(if $(QUICK), QUICK=1)' $(if $(QUICK),--quick,$(if $(FOLDLINE_SHARED),,--publish))
 
+.PHONY: bench-quality
+bench-quality: wheel ## what summaries keep: files, planted statements, constraints; out/quality
+	@'$(PYTHON)' scripts/venv.py .venv-quality --file benches/quality/requirements.txt
+	@$(QUALITY_PY) -m pip install --quiet --force-reinstall --no-deps dist/foldline-*.whl
+	$(call say,what summaries keep)
+	@$(QUALITY_PY) benches/quality
+
 .PHONY: pins
 pins: tools ## look up the newest versions and write them to constraints.txt
 	@'$(PYTHON)' scripts/venv.py .venv-pins --build --extra dev --repin
 	@'$(PYTHON)' scripts/venv.py .venv-pins --file benches/peers/requirements.txt --repin
 	@'$(PYTHON)' scripts/venv.py .venv-pins --file benches/conformance/requirements.txt --repin
 	@'$(PYTHON)' scripts/venv.py .venv-pins --file tests/llm/requirements.txt --repin
+	@'$(PYTHON)' scripts/venv.py .venv-pins --file benches/quality/requirements.txt --repin
 	@rm -rf .venv-pins
 
 .PHONY: tools
@@ -187,6 +196,7 @@ tools:
 
 .PHONY: clean
 clean: ## remove whatever the commands above made
-	rm -rf .venv .venv-demo .venv-build .venv-bench .venv-conformance .venv-llm .venv-pins dist out .hypothesis .benchmarks
+	rm -rf .venv .venv-demo .venv-build .venv-bench .venv-conformance .venv-llm .venv-quality .venv-pins
+	rm -rf dist out .hypothesis .benchmarks
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache python/foldline/*.so
 	cargo clean

@@ -36,6 +36,7 @@ WHO = {
     "peers": "`make bench` and `make bench-peers`",
     "conformance": "`make conformance`",
     "llm": "`make test-llm`",
+    "quality": "`make bench-quality`",
 }
 
 

@@ -34,8 +34,10 @@ __all__ = [
     "classify",
     "detect_format",
     "document_ranges",
+    "evidence_list",
     "extract_evidence",
     "extractive_summary",
+    "mend_summary",
     "model_all",
     "model_lookup",
     "model_register",
@@ -448,6 +450,21 @@ def extractive_summary(
     max_tokens: int,
     count: Callable[[str], int],
 ) -> tuple[str, str]: ...
+def mend_summary(
+    messages: Sequence[Mapping[str, Any]] | bytes,
+    indices: list[int],
+    format: str,
+    text: str,
+    max_tokens: int,
+    count: Callable[[str], int],
+) -> tuple[str, str]: ...
+def evidence_list(
+    messages: Sequence[Mapping[str, Any]] | bytes,
+    indices: list[int],
+    format: str,
+    max_tokens: int,
+    count: Callable[[str], int],
+) -> str: ...
 def model_lookup(model: str) -> dict[str, Any] | None: ...
 def model_all() -> list[dict[str, Any]]: ...
 def model_register(

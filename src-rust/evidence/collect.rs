@@ -4,13 +4,16 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::calls::{self, Work};
-use super::cues::{self, Statement};
+use super::cues;
 use super::document::{self, ASKED};
 use super::envelope::{self, Said};
 use super::files::Files;
 use super::ledger::{Call, Commands, Errors};
+use super::lines;
 use super::lookups::Lookups;
+use super::named::{self, Names};
 use super::outcome::{self, Verdict};
+use super::statements::{self, Statement};
 use super::tasks::TaskList;
 use super::text::{cut_middle, neutralise, one_line, sentences};
 use super::{Action, CommandRun, Evidence, Note, Outcome};
@@ -60,6 +63,7 @@ struct Collector<'t> {
     earlier: Evidence,
     tasks: TaskList,
     lookups: Lookups<'t>,
+    names: Names,
 }
 
 impl<'t> Collector<'t> {
@@ -73,6 +77,7 @@ impl<'t> Collector<'t> {
             earlier: Evidence::default(),
             tasks: TaskList::default(),
             lookups: Lookups::default(),
+            names: Names::default(),
         }
     }
 
@@ -131,6 +136,10 @@ impl<'t> Collector<'t> {
         let parsed = document::parse(document, i);
         self.found.requests.extend(parsed.requests);
         self.found.constraints.extend(parsed.constraints);
+        self.found.corrections.extend(parsed.corrections);
+        self.found.statements.extend(parsed.statements);
+        self.found.questions = parsed.questions;
+        parsed.identifiers.into_iter().chain(parsed.numbers).for_each(|name| self.names.add(name));
         self.found.decisions.extend(parsed.decisions);
         self.found.done.extend(parsed.done);
         self.found.context.extend(parsed.context);
@@ -155,12 +164,35 @@ impl<'t> Collector<'t> {
                 let most = if self.found.requests.is_empty() { MAX_TASK_CHARS } else { MAX_REQUEST_CHARS };
                 let request = neutralise(&cut_middle(&words, most)).into_owned();
                 push(&mut self.found.requests, Note { message: i, text: request });
-                for sentence in cues::constraints(&words, MAX_PER_MESSAGE) {
-                    push(&mut self.found.constraints, note(i, sentence));
-                }
+                self.demands(i, &words);
+                self.names.read(i, &words, true);
                 // Whatever was asked has its answer now.
                 self.found.next_steps.clear();
+                let questions = sentences(&words).filter(|sentence| is_question(sentence));
+                self.found.questions = questions.take(MAX_PER_MESSAGE).map(|words| note(i, words)).collect();
             }
+        }
+    }
+
+    /// What the user demands, sets right, and puts under a label. A labelled line is one item.
+    fn demands(&mut self, i: usize, words: &str) {
+        let labelled = cues::labelled(words, 2 * MAX_PER_MESSAGE);
+        let is_apart = |sentence: &&str| !labelled.iter().any(|line| line.contains(sentence));
+        for line in &labelled {
+            let is_constraint = cues::is_constraint(line) || sentences(line).any(cues::is_constraint);
+            let list = if is_constraint { &mut self.found.constraints } else { &mut self.found.statements };
+            push(list, note(i, line));
+        }
+        // The first request cannot correct anything.
+        let is_first = self.found.requests.len() <= 1;
+        let corrections = if is_first { Vec::new() } else { cues::corrections(words, MAX_PER_MESSAGE) };
+        for sentence in corrections.iter().filter(|sentence| is_apart(sentence)) {
+            push(&mut self.found.corrections, note(i, sentence));
+        }
+        let is_new =
+            |sentence: &&str| is_apart(sentence) && !corrections.iter().any(|known| known.contains(sentence));
+        for sentence in cues::constraints(words, MAX_PER_MESSAGE).iter().filter(|sentence| is_new(sentence)) {
+            push(&mut self.found.constraints, note(i, sentence));
         }
     }
 
@@ -175,7 +207,7 @@ impl<'t> Collector<'t> {
         if text.is_empty() {
             return;
         }
-        for (statement, sentence) in cues::statements(text, MAX_PER_MESSAGE) {
+        for (statement, sentence) in statements::statements(text, MAX_PER_MESSAGE) {
             let list = match statement {
                 Statement::Decision => &mut self.found.decisions,
                 Statement::Outcome => &mut self.found.done,
@@ -187,7 +219,9 @@ impl<'t> Collector<'t> {
             self.found.last_report = Some(state.clone());
         }
         self.found.last_state = Some(state);
-        let question = sentences(text).last().filter(|sentence| sentence.ends_with(['?', '？']));
+        self.found.questions.clear();
+        self.names.read(i, text, false);
+        let question = sentences(text).last().filter(|sentence| is_question(sentence));
         self.found.next_steps =
             question.map(|words| note(i, &format!("{ASKED}{words}"))).into_iter().collect();
     }
@@ -201,7 +235,7 @@ impl<'t> Collector<'t> {
         let work = calls::shell_work(command);
         let Work::Shell { about, .. } = &work else { return };
         let verdict = outcome::of_command(about.kind, output, false);
-        self.calls.push(Call { message: i, tool: "bash", work, verdict, answered_in: i });
+        self.calls.push(Call { message: i, tool: "bash", work, verdict, answered_in: i, lines: None });
     }
 
     fn call(&mut self, i: usize, part: &Part) {
@@ -209,7 +243,9 @@ impl<'t> Collector<'t> {
         let tool = part.name.as_ref().map_or("", |name| transcript.str(name));
         let mut pieces = transcript.pieces_of(part).iter();
         let arguments = pieces.rfind(|piece| piece.kind == PieceKind::CallArguments);
-        let work = calls::read(tool, arguments.map_or("", |piece| transcript.str(&piece.span)));
+        let text = arguments.map_or("", |piece| transcript.str(&piece.span));
+        let work = calls::read(tool, text);
+        let lines = if matches!(work, Work::Files(_)) { lines::of_call(text) } else { None };
         match part.key {
             Some(key) => self.open_by_key.entry(key).or_default().push(self.calls.len()),
             None => self.open_by_name.entry(tool).or_default().push_back(self.calls.len()),
@@ -218,13 +254,14 @@ impl<'t> Collector<'t> {
         match &work {
             Work::TaskList(list) => self.tasks.replace(i, list.clone()),
             Work::TaskUpdate { number, status } => self.tasks.update(i, number, status),
+            Work::Other(line) => self.names.read(i, line, false),
             Work::Lookup => {
                 let arguments = arguments.map_or("", |piece| transcript.str(&piece.span));
                 self.lookups.call(i, tool, arguments);
             }
             _ => {}
         }
-        self.calls.push(Call { message: i, tool, work, verdict, answered_in: i });
+        self.calls.push(Call { message: i, tool, work, verdict, answered_in: i, lines });
     }
 
     fn result(&mut self, i: usize, part: &Part) {
@@ -245,6 +282,12 @@ impl<'t> Collector<'t> {
         };
         if let Some(detail) = &mut call.verdict.detail {
             *detail = neutralise(detail).into_owned();
+        }
+        if let Work::Shell { command, .. } = &call.work
+            && command.contains("git commit")
+            && let Some(commit) = named::commit_of(i, &text)
+        {
+            self.names.add(commit);
         }
         match &mut call.work {
             Work::Lookup => self.lookups.answer(call.tool, &text),
@@ -278,6 +321,9 @@ impl<'t> Collector<'t> {
                 Work::Files(touched) => {
                     if matches!(outcome, Outcome::Succeeded | Outcome::Unknown) {
                         touched.iter().for_each(|(action, path)| files.touch(call.message, *action, path));
+                        if let ([(Action::Read, path)], Some(lines)) = (touched.as_slice(), call.lines) {
+                            files.read_lines(path, lines);
+                        }
                     }
                 }
                 Work::Shell { command, about } => {
@@ -288,6 +334,9 @@ impl<'t> Collector<'t> {
                         .iter()
                         .filter(|(action, _)| has_run && (action.is_change() || !outcome.is_failure()));
                     touched.for_each(|(action, path)| files.touch(call.message, *action, path));
+                    if has_run && !outcome.is_failure() {
+                        about.lines.iter().for_each(|(path, lines)| files.read_lines(path, *lines));
+                    }
                     commands.add(CommandRun {
                         message: call.message,
                         command: command.clone(),
@@ -305,6 +354,7 @@ impl<'t> Collector<'t> {
             errors.follow(call);
         }
         let mut found = self.found;
+        (found.identifiers, found.numbers) = self.names.finish();
         found.context.extend(self.lookups.notes());
         let (tasks, completed) = self.tasks.finish();
         found.tasks = tasks;
@@ -316,6 +366,8 @@ impl<'t> Collector<'t> {
         for notes in [
             &mut found.requests,
             &mut found.constraints,
+            &mut found.corrections,
+            &mut found.statements,
             &mut found.decisions,
             &mut found.done,
             &mut found.context,
@@ -339,6 +391,10 @@ fn push(notes: &mut Vec<Note>, note: Note) {
 
 fn note(message: usize, text: &str) -> Note {
     Note { message, text: one_line(&neutralise(text), MAX_NOTE_CHARS) }
+}
+
+fn is_question(sentence: &str) -> bool {
+    sentence.ends_with(['?', '？', '吗', '呢']) || sentence.ends_with("か。")
 }
 
 fn says_created(text: &str) -> bool {

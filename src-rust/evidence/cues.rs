@@ -1,9 +1,13 @@
-//! Words that mark a sentence as a constraint, a decision or an outcome, in English and Chinese.
+//! Words that mark a sentence of the user as a constraint or a correction, in English and Chinese; `languages` has others.
 //!
 //! Cues are few and strong: a missed sentence is still in the request or the report it stands in, but a wrong
 //! one would present an aside as an order.
 
-use super::text::{has_word, sentences};
+use std::sync::LazyLock;
+
+use super::languages;
+use super::matcher::Matcher;
+use super::text::{has_word, head_bytes, sentences, without_marker};
 
 /// Sentences longer than this are paragraphs, and say too much to be one constraint or decision.
 const MAX_SENTENCE_CHARS: usize = 300;
@@ -30,6 +34,47 @@ const DEMANDS: [&str; 17] = [
 /// "Don't", unless someone tells of himself: "I don't think so".
 const REFUSALS: [&str; 3] = ["don't", "dont", "do not"];
 const TELLERS: [&str; 8] = ["i", "they", "who", "why", "that", "which", "users", "if you"];
+/// What is said of all time to come, of every answer, or under the name of a rule.
+const STANDING: [&str; 34] = [
+    "from now on",
+    "for the rest of",
+    "going forward",
+    "at all times",
+    "under no circumstances",
+    "as a rule",
+    "no more than",
+    "no longer than",
+    "no fewer than",
+    "no less than",
+    "not exceed",
+    "every time",
+    "each time",
+    "every reply",
+    "every answer",
+    "every response",
+    "every message",
+    "each reply",
+    "each answer",
+    "each response",
+    "your replies",
+    "your answers",
+    "your responses",
+    "i want you to always",
+    "i'd rather",
+    "i would rather",
+    "i prefer",
+    "off limits",
+    "is capped",
+    "wait for my",
+    "ask me before",
+    "ask me first",
+    "on my behalf",
+    "nobody else",
+];
+const CONDITIONS: [&str; 6] =
+    ["when you ", "whenever ", "before you ", "after you ", "each time ", "every time "];
+const ANSWERING: [&str; 6] =
+    ["reply in ", "reply with ", "respond in ", "respond with ", "answer in ", "answer with "];
 /// "Only" counts before a verb: "the only place" describes.
 const ONLY_VERBS: [&str; 14] = [
     "use", "do", "if", "in", "for", "change", "edit", "touch", "add", "run", "work", "allow", "accept",
@@ -64,66 +109,46 @@ const DEMANDS_ZH: [&str; 24] = [
 /// Chinese cues that mean something else inside a sentence (`特别`, `一只`, `请问`).
 const OPENING_DEMANDS_ZH: [&str; 3] = ["请", "别", "只"];
 
-const DECISIONS: [&str; 22] = [
-    "i'll use",
-    "i will use",
-    "i decided",
-    "i've decided",
-    "we decided",
-    "decided to",
-    "decision:",
-    "i chose",
-    "we chose",
-    "going with",
-    "i'll go with",
-    "let's go with",
-    "the root cause",
-    "root cause:",
-    "the problem is",
-    "the problem was",
-    "the issue is",
-    "the issue was",
-    "the fix is to",
-    "the reason is",
-    "turns out",
-    "design choice",
-];
-const DECISIONS_ZH: [&str; 8] =
-    ["决定", "改用", "采用", "选择了", "根本原因", "问题在于", "原因是", "结论是"];
-
-const OUTCOMES: [&str; 20] = [
-    "tests pass",
-    "tests passed",
-    "tests are passing",
-    "all passing",
-    "is complete",
-    "are complete",
-    "is done",
-    "is fixed",
-    "are fixed",
-    "i've added",
-    "i've implemented",
-    "i've updated",
-    "i've fixed",
-    "i've created",
-    "i've removed",
-    "successfully",
-    "is clean",
-    "compiles clean",
-    "builds clean",
-    "fixed!",
-];
-/// A decision is a whole thought; "The problem is clear." is none.
-const MIN_DECISION_BYTES: usize = 30;
-const OUTCOMES_ZH: [&str; 7] = ["已完成", "已修复", "已添加", "已更新", "全部通过", "测试通过", "成功"];
-
-fn is_short(sentence: &str) -> bool {
+pub(super) fn is_short(sentence: &str) -> bool {
     sentence.len() <= MAX_SENTENCE_CHARS || sentence.chars().count() <= MAX_SENTENCE_CHARS
 }
 
 /// Lower case with typographic apostrophes made plain.
-fn folded(sentence: &str) -> String {
+pub(super) fn folded(sentence: &str) -> String {
+    if sentence.is_ascii() {
+        return sentence.to_ascii_lowercase();
+    }
     sentence.to_lowercase().replace('’', "'")
+}
+
+/// Groups of cues: each a bit of what a sentence holds.
+const DEMAND: u32 = 1;
+const REFUSAL: u32 = 1 << 1;
+const ONLY: u32 = 1 << 2;
+const USE: u32 = 1 << 3;
+const INSTEAD: u32 = 1 << 4;
+/// "Must have": it supposes.
+const SUPPOSED: u32 = 1 << 5;
+/// What makes an order of a question.
+const ORDER: u32 = 1 << 6;
+const CORRECTED: u32 = 1 << 7;
+
+fn cues_in(lower: &str) -> u32 {
+    static MATCHER: LazyLock<Matcher> = LazyLock::new(|| {
+        Matcher::default()
+            .with(DEMAND, &DEMANDS)
+            .with(DEMAND, &STANDING)
+            .with(DEMAND, &languages::CONSTRAINTS)
+            .with(REFUSAL, &REFUSALS)
+            .with(ONLY, &["only"])
+            .with(USE, &["use"])
+            .with(INSTEAD, &["instead"])
+            .with(SUPPOSED, &["must have"])
+            .with(ORDER, &["must", "never", "always", "please"])
+            .with(CORRECTED, &CORRECTIONS_INSIDE)
+            .with(CORRECTED, &languages::CORRECTIONS)
+    });
+    MATCHER.groups_in(lower)
 }
 
 /// Whether a user's sentence demands, forbids or prefers something.
@@ -131,18 +156,28 @@ pub(super) fn is_constraint(sentence: &str) -> bool {
     if !is_short(sentence) || sentence.ends_with(':') {
         return false;
     }
-    // "I must have left it" supposes.
-    let lower = folded(sentence).replace("must have", "");
+    let mut lower = folded(sentence);
+    let mut cues = cues_in(&lower);
+    if cues & SUPPOSED != 0 {
+        lower = lower.replace("must have", "");
+        cues = cues_in(&lower);
+    }
     // A question asks; but "can you never do that again?" orders.
-    let is_question = sentence.ends_with(['?', '？']);
-    if is_question && !["must", "never", "always", "please"].iter().any(|word| has_word(&lower, word)) {
+    if sentence.ends_with(['?', '？']) && cues & ORDER == 0 {
         return false;
     }
-    DEMANDS.iter().any(|cue| has_word(&lower, cue))
-        || refuses(&lower)
-        || says_only(&lower)
-        || (has_word(&lower, "use") && has_word(&lower, "instead"))
+    cues & DEMAND != 0
+        || (cues & REFUSAL != 0 && refuses(&lower))
+        || (cues & ONLY != 0 && says_only(&lower))
+        || (cues & USE != 0 && cues & INSTEAD != 0)
+        || is_standing_order(&lower)
         || is_constraint_zh(sentence)
+}
+
+/// "When you are done, tell me": an order for each time that something happens. "Answer in French".
+fn is_standing_order(lower: &str) -> bool {
+    let opens = |openings: &[&str]| openings.iter().any(|opening| lower.starts_with(opening));
+    (opens(&CONDITIONS) && lower.contains([',', '，'])) || opens(&ANSWERING)
 }
 
 fn refuses(lower: &str) -> bool {
@@ -155,7 +190,8 @@ fn says_only(lower: &str) -> bool {
 }
 
 fn is_constraint_zh(sentence: &str) -> bool {
-    if !sentence.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c))
+    if sentence.is_ascii()
+        || !sentence.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c))
         || sentence.ends_with(['?', '？', '吗', '呢'])
     {
         return false;
@@ -180,46 +216,142 @@ pub(super) fn constraints(text: &str, most: usize) -> Vec<&str> {
     sentences(text).filter(|sentence| is_constraint(sentence)).take(most).collect()
 }
 
-/// What a sentence of the model states.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Statement {
-    Decision,
-    Outcome,
-}
+/// Openings of a sentence that sets something right.
+const CORRECTIONS: [&str; 18] = [
+    "no, ",
+    "no. ",
+    "no: ",
+    "no - ",
+    "nope",
+    "wrong",
+    "that's wrong",
+    "that is wrong",
+    "that's not ",
+    "that is not ",
+    "not that",
+    "actually, ",
+    "correction:",
+    "scratch that",
+    "i meant",
+    "i said",
+    "sorry, i meant",
+    "no no",
+];
+const CORRECTIONS_INSIDE: [&str; 6] =
+    ["i meant", "i did not mean", "i didn't mean", "as i said", "i told you", "not what i"];
+const CORRECTIONS_ZH: [&str; 14] = [
+    "不对",
+    "错了",
+    "搞错",
+    "弄错",
+    "说错",
+    "而不是",
+    "我是说",
+    "我说的是",
+    "我的意思是",
+    "应该是",
+    "更正",
+    "纠正",
+    "改成",
+    "换成",
+];
+/// A refusal alone, which the next sentence explains.
+const BARE: [&str; 9] = ["no", "nope", "wrong", "no no", "nein", "non", "不", "不对", "错了"];
 
-/// The sentences of a model's text that state a decision or an outcome.
-pub(super) fn statements(text: &str, most: usize) -> Vec<(Statement, &str)> {
-    sentences(text).filter_map(|s| statement(s).map(|kind| (kind, s))).take(most).collect()
-}
-
-fn statement(sentence: &str) -> Option<Statement> {
-    let is_bare = sentence.len() < 12 || !is_short(sentence) || sentence.ends_with([':', '?', '：', '？']);
+/// Whether a user's sentence sets right what was said or done before.
+pub(super) fn is_correction(sentence: &str) -> bool {
+    if !is_short(sentence) || sentence.ends_with(['?', '？', '吗', ':']) {
+        return false;
+    }
     let lower = folded(sentence);
-    // What is announced or supposed is neither decided nor done.
-    let is_tentative = ["let me", "if", "would", "could", "might", "should i", "not yet"]
+    // "No, thanks" and "no problem" set nothing right.
+    if ["no, thank", "no thank", "no, that's fine", "no problem", "no worries"]
         .iter()
-        .any(|w| has_word(&lower, w));
-    if is_bare || is_tentative {
-        return None;
+        .any(|cue| lower.starts_with(cue))
+    {
+        return false;
     }
-    let any = |cues: &[&str]| cues.iter().any(|cue| lower.contains(cue));
-    if (any(&DECISIONS) || any(&DECISIONS_ZH)) && sentence.len() >= MIN_DECISION_BYTES {
-        Some(Statement::Decision)
-    } else if any(&OUTCOMES) || was_done(&lower) || any(&OUTCOMES_ZH) {
-        Some(Statement::Outcome)
-    } else {
-        None
-    }
+    CORRECTIONS.iter().any(|cue| lower.starts_with(cue))
+        || cues_in(&lower) & CORRECTED != 0
+        || (lower.starts_with("not ") && lower.contains(','))
+        || (lower.starts_with("不是") && lower.contains(['，', ',']))
+        || (!lower.is_ascii() && CORRECTIONS_ZH.iter().any(|cue| lower.contains(cue)))
 }
 
-/// "The flag has been removed": done, where "it has been slow" is not.
-fn was_done(lower: &str) -> bool {
-    ["has been ", "have been "].iter().filter_map(|cue| lower.split_once(cue)).any(|(_, after)| {
-        let mut words = after.split_whitespace().map(|word| word.trim_end_matches(['.', ',', '!']));
-        words
-            .find(|word| !matches!(*word, "successfully" | "all" | "now"))
-            .is_some_and(|word| word.ends_with("ed"))
-    })
+/// The sentences of a user's text that set something right; a bare "No." with the sentence after it.
+pub(super) fn corrections(text: &str, most: usize) -> Vec<&str> {
+    let mut found: Vec<&str> = Vec::new();
+    let mut bare: Option<usize> = None;
+    for sentence in sentences(text) {
+        let start = sentence.as_ptr() as usize - text.as_ptr() as usize;
+        let words = sentence.trim_end_matches(['.', '!', '。', '！', ',', '，']).to_lowercase();
+        if let Some(refusal) = bare.take() {
+            let both = &text[refusal..start + sentence.len()];
+            if is_short(both) && !both.contains('\n') {
+                found.push(both);
+                continue;
+            }
+        }
+        if BARE.contains(&words.as_str()) {
+            bare = Some(start);
+        } else if is_correction(sentence) {
+            found.push(sentence);
+        }
+        if found.len() >= most {
+            break;
+        }
+    }
+    found
+}
+
+/// Words that announce what must not be forgotten.
+const LABELS: [&str; 30] = [
+    "note",
+    "important",
+    "rule",
+    "constraint",
+    "requirement",
+    "preference",
+    "remember",
+    "reminder",
+    "warning",
+    "attention",
+    "fact",
+    "deadline",
+    "limit",
+    "policy",
+    "convention",
+    "hinweis",
+    "wichtig",
+    "importante",
+    "nota",
+    "注意",
+    "重要",
+    "要求",
+    "规则",
+    "约束",
+    "记住",
+    "提醒",
+    "偏好",
+    "背景",
+    "截止日期",
+    "限制",
+];
+
+/// The lines of a user's text that he put under a label: `NOTE: …`, `HARD RULE: …`, `注意：…`.
+pub(super) fn labelled(text: &str, most: usize) -> Vec<&str> {
+    text.lines().map(without_marker).filter(|line| is_labelled(line)).take(most).collect()
+}
+
+fn is_labelled(line: &str) -> bool {
+    let head = head_bytes(line, 48);
+    let Some((label, _)) = head.split_once([':', '：']) else { return false };
+    let label = label.trim_matches(['*', '_', ' ']);
+    let says_something = line.len() > label.len() + 8 && is_short(line);
+    let is_capitals = label.len() >= 4
+        && label.bytes().all(|b| b.is_ascii_uppercase() || matches!(b, b' ' | b'_' | b'-' | b'&'))
+        && !label.contains("HTTP");
+    says_something && (is_capitals || LABELS.contains(&label.to_lowercase().as_str()))
 }
 
 #[cfg(test)]
@@ -273,23 +405,45 @@ mod tests {
     }
 
     #[test]
-    fn statements_are_decisions_or_outcomes() {
-        let cases = [
-            ("I'll use a hash map for the lookups.", Some(Statement::Decision)),
-            ("The root cause is a stale cache.", Some(Statement::Decision)),
-            ("我决定改用哈希表实现。", Some(Statement::Decision)),
-            ("All tests pass and lint is clean.", Some(Statement::Outcome)),
-            ("登录错误已修复，可以发布。", Some(Statement::Outcome)),
-            ("Let me see whether the issue is there.", None),
-            ("Would it help if the tests pass?", None),
-            ("Now run the tests:", None),
-            ("Reading the file.", None),
-            ("The recent work has been around caches.", None),
-            ("The old flag has been removed.", Some(Statement::Outcome)),
-            ("The problem is clear.", None),
-        ];
-        for (sentence, expected) in cases {
-            assert_eq!(statement(sentence), expected, "{sentence}");
+    fn standing_orders_are_constraints() {
+        for sentence in [
+            "From now on sign your commits.",
+            "whenever a test fails, stop and tell me",
+            "Before you push, run the linter.",
+            "answer in French",
+            "Keep functions no longer than 40 lines.",
+            "In every reply, name the file.",
+            "nunca borres los datos",
+        ] {
+            assert!(is_constraint(sentence), "{sentence}");
         }
+        for sentence in ["when you said that i laughed", "write a function that adds", "after lunch we go on"]
+        {
+            assert!(!is_constraint(sentence), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn corrections_are_told_from_refusals() {
+        for (text, expected) in [
+            ("No, not X, use Y.", "No, not X, use Y."),
+            ("no. Use the other file. Thanks", "no. Use the other file."),
+            ("Fine. I meant the second one!", "I meant the second one!"),
+            ("不对，应该是第二个文件。", "不对，应该是第二个文件。"),
+            ("把颜色改成红色", "把颜色改成红色"),
+            ("nein, ich meinte blau", "nein, ich meinte blau"),
+        ] {
+            assert_eq!(corrections(text, 8), [expected], "{text}");
+        }
+        for text in ["No problem.", "no, thanks", "yes, go on", "Is that wrong?", "there is no way", "No."] {
+            assert!(corrections(text, 8).is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn labelled_lines_are_kept_whole() {
+        let text =
+            "- NOTE: The build takes long. Be patient.\nHello: you\n重要：数据库在东京。\nHTTP 200: fine";
+        assert_eq!(labelled(text, 8), ["NOTE: The build takes long. Be patient.", "重要：数据库在东京。"]);
     }
 }

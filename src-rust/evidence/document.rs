@@ -8,7 +8,9 @@
 use super::shell;
 use super::tasks::status_of;
 use super::text::neutralise;
-use super::{Action, CommandRun, ErrorSeen, Evidence, FileTouched, Note, Outcome, Task, TaskStatus};
+use super::{
+    Action, CommandRun, ErrorSeen, Evidence, FileTouched, NameKind, Note, Outcome, Task, TaskStatus, named,
+};
 
 /// A section of the document, in the order of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -122,6 +124,10 @@ pub(super) const LAST_STATE: &str = "Last state: ";
 pub(super) const LAST_REPORT: &str = "Last report: ";
 pub(super) const ROOT: &str = "Listed paths are relative to ";
 pub(super) const ASKED: &str = "The user was asked: ";
+pub(super) const ASKS: &str = "The user asks: ";
+pub(super) const CORRECTION: &str = "Correction: ";
+pub(super) const IDENTIFIER: &str = "Identifier: ";
+pub(super) const NUMBER: &str = "Value: ";
 
 /// A command as the text of an item.
 pub(super) fn command_text(run: &CommandRun) -> String {
@@ -239,6 +245,9 @@ fn from_items(items: Vec<(Section, String)>, message: usize) -> Evidence {
         match section {
             Section::InProgress => found.tasks.push(task(status_of("in_progress"))),
             Section::Blocked => found.tasks.push(task(TaskStatus::Blocked)),
+            Section::NextSteps if text.starts_with(ASKS) => {
+                found.questions.push(Note { message, text: text[ASKS.len()..].to_owned() });
+            }
             Section::NextSteps if !text.starts_with(ASKED) => found.tasks.push(task(TaskStatus::Pending)),
             Section::Errors => found.errors.push(error_of(message, &text)),
             Section::Commands => match command_of(message, &text) {
@@ -248,6 +257,16 @@ fn from_items(items: Vec<(Section, String)>, message: usize) -> Evidence {
             Section::ReadFiles => found.files.push(file(message, &root, &text, Action::Read)),
             Section::ModifiedFiles => found.files.push(file(message, &root, &text, Action::Edited)),
             Section::Context if text.starts_with(ROOT) => root = text[ROOT.len()..].to_owned(),
+            Section::Constraints if text.starts_with(CORRECTION) => {
+                found.corrections.push(Note { message, text: text[CORRECTION.len()..].to_owned() });
+            }
+            Section::Context if text.starts_with(IDENTIFIER) => {
+                let phrase = &text[IDENTIFIER.len()..];
+                found.identifiers.push(named::from_phrase(message, phrase, NameKind::Id));
+            }
+            Section::Context if text.starts_with(NUMBER) => {
+                found.numbers.push(named::from_phrase(message, &text[NUMBER.len()..], NameKind::Number));
+            }
             Section::Context if text.starts_with(LAST_STATE) => {
                 found.last_state = Some(Note { message, text: text[LAST_STATE.len()..].to_owned() });
             }
@@ -277,7 +296,7 @@ fn file(message: usize, root: &str, listed: &str, action: Action) -> FileTouched
         None if listed.starts_with(['/', '~']) => listed.to_owned(),
         None => format!("{root}{listed}"),
     };
-    FileTouched { message, last_message: message, path, actions: vec![action], times: 1 }
+    FileTouched { message, last_message: message, path, actions: vec![action], times: 1, lines: Vec::new() }
 }
 
 #[cfg(test)]

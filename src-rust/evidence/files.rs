@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::text::neutralise;
-use super::{Action, FileTouched};
+use super::{Action, FileTouched, lines};
 
 /// Most files that are remembered; agents touch hundreds, floods come from generated lists.
 const MAX_FILES: usize = 5_000;
@@ -36,6 +36,7 @@ impl Files {
                     path: path.clone(),
                     actions: vec![],
                     times: 0,
+                    lines: Vec::new(),
                 };
                 self.files.push(file);
                 self.by_path.insert(path, self.files.len() - 1);
@@ -47,6 +48,13 @@ impl Files {
         file.times += 1;
         if !file.actions.contains(&action) {
             file.actions.push(action);
+        }
+    }
+
+    /// Notes that lines of a known file were read.
+    pub(super) fn read_lines(&mut self, path: &str, range: (u32, u32)) {
+        if let Some(&at) = normal_path(path).and_then(|path| self.by_path.get(&path)) {
+            lines::add(&mut self.files[at].lines, range);
         }
     }
 
@@ -70,6 +78,7 @@ impl Files {
             into.message = into.message.min(file.message);
             into.last_message = into.last_message.max(file.last_message);
             into.times += file.times;
+            file.lines.iter().for_each(|range| lines::add(&mut into.lines, *range));
             for action in &file.actions {
                 if !into.actions.contains(action) {
                     into.actions.push(*action);

@@ -18,6 +18,8 @@ pub(super) struct Call<'t> {
     pub verdict: Verdict,
     /// The message of its result.
     pub answered_in: usize,
+    /// The lines of the file that it reads, where it names them.
+    pub lines: Option<(u32, u32)>,
 }
 
 /// Commands, each once.

@@ -17,15 +17,25 @@ mod collect;
 mod cues;
 mod document;
 mod envelope;
+mod facts;
 mod files;
+mod languages;
 mod ledger;
+mod lines;
 mod lookups;
+mod matcher;
+mod mend;
+mod named;
+mod normal;
 mod outcome;
 mod patch;
+mod presence;
 mod ranking;
 mod render;
 mod shell;
 mod shell_lexer;
+mod standing;
+mod statements;
 mod tasks;
 mod text;
 
@@ -33,6 +43,8 @@ use serde::Serialize;
 
 pub use collect::extract;
 pub use document::parse;
+pub use facts::{FactItem, FactKind};
+pub use mend::{Mended, hold, list, mend};
 pub use render::render;
 
 /// What was done to a file.
@@ -85,6 +97,8 @@ pub struct FileTouched {
     pub actions: Vec<Action>,
     /// How often it was touched.
     pub times: u32,
+    /// The lines that were read, first and last, where calls name them; ascending, apart, at most 32.
+    pub lines: Vec<(u32, u32)>,
 }
 
 impl FileTouched {
@@ -163,6 +177,47 @@ pub struct ErrorSeen {
     pub times: u32,
 }
 
+/// What sort of name it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NameKind {
+    /// An address.
+    Url,
+    /// A version.
+    Version,
+    /// A commit, a digest, a UUID.
+    Hash,
+    /// A ticket, a reservation, a region: letters with digits.
+    Id,
+    /// A port, with its host where it has one.
+    Port,
+    /// A date.
+    Date,
+    /// A name that the user quoted.
+    Quoted,
+    /// A number with a unit or a currency.
+    Number,
+}
+
+/// An identifier, or a number with its unit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Named {
+    /// Index of the message that names it first.
+    pub message: usize,
+    /// Index of the message that names it last.
+    pub last_message: usize,
+    /// What sort of name it is.
+    pub kind: NameKind,
+    /// The name.
+    pub text: String,
+    /// The name with the words in front of it.
+    pub phrase: String,
+    /// How often it was named.
+    pub times: u32,
+    /// The user named it.
+    pub by_user: bool,
+}
+
 /// How far a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -195,6 +250,10 @@ pub struct Evidence {
     pub requests: Vec<Note>,
     /// Sentences of the user that demand, forbid or prefer.
     pub constraints: Vec<Note>,
+    /// Sentences of the user that set right what was said or done.
+    pub corrections: Vec<Note>,
+    /// Lines that the user put under a label, such as `NOTE:`.
+    pub statements: Vec<Note>,
     /// Files in the order of their first touch.
     pub files: Vec<FileTouched>,
     /// Commands in the order of their last run.
@@ -209,6 +268,12 @@ pub struct Evidence {
     pub tasks: Vec<Task>,
     /// What comes next, where no task says so: the question that the model asked last.
     pub next_steps: Vec<Note>,
+    /// What the user asked last, where the model has not spoken since.
+    pub questions: Vec<Note>,
+    /// Identifiers in the order of their first appearance.
+    pub identifiers: Vec<Named>,
+    /// Numbers with units, in the same order.
+    pub numbers: Vec<Named>,
     /// Look-ups by tool, summaries of other programs, and what an earlier summary says beyond its known sections.
     pub context: Vec<Note>,
     /// What was folded in numbers: it stands where there is nothing else to say.

@@ -79,7 +79,10 @@ fn is_rejection(text: &str) -> bool {
 
 /// What the user said when rejecting a call.
 pub(super) fn words_of_rejection(text: &str) -> Option<&str> {
-    let (_, words) = text.split_once("the user said:").filter(|_| is_rejection(text))?;
+    if !is_rejection(text) {
+        return None;
+    }
+    let (_, words) = text.split_once("the user said:")?;
     Some(words.trim()).filter(|words| !words.is_empty())
 }
 

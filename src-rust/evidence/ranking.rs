@@ -7,10 +7,13 @@
 use std::collections::HashSet;
 
 use super::calls::file_action;
-use super::document::{LAST_REPORT, LAST_STATE, Section, command_text, error_text};
+use super::document::{ASKS, IDENTIFIER, LAST_REPORT, LAST_STATE, NUMBER, Section, command_text, error_text};
 use super::files::{common_root, is_scratch};
+use super::standing::standing;
 use super::text::one_line;
-use super::{Action, CommandKind, CommandRun, ErrorSeen, Evidence, FileTouched, Note, Outcome, TaskStatus};
+use super::{
+    Action, CommandKind, CommandRun, ErrorSeen, Evidence, FileTouched, Named, Note, Outcome, TaskStatus,
+};
 
 /// An item that may enter the document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +24,10 @@ pub(super) struct Candidate {
     pub text: String,
     /// The largest share of the budget that it may take, in percent.
     pub share: usize,
+    /// Not needed where another item holds this text.
+    pub unless: Option<String>,
+    /// It is whole or not there.
+    pub is_whole: bool,
 }
 
 /// How file paths are written.
@@ -51,9 +58,9 @@ impl PathStyle {
 }
 
 /// All candidates, the most valuable first.
-pub(super) fn candidates(evidence: &Evidence, style: &PathStyle) -> Vec<Candidate> {
+pub(super) fn candidates(evidence: &Evidence, style: &PathStyle, max_tokens: usize) -> Vec<Candidate> {
     let mut ranked: Vec<(u64, usize, Candidate)> = Vec::new();
-    for (lane, Lane { weight, items }) in lanes(evidence, style).into_iter().enumerate() {
+    for (lane, Lane { weight, items }) in lanes(evidence, style, max_tokens).into_iter().enumerate() {
         let mut served = 0;
         for item in items {
             // Long items are cut when the budget is small, so they do not wait for their whole length.
@@ -78,10 +85,10 @@ struct Lane {
 
 fn original_task(evidence: &Evidence) -> Option<Candidate> {
     let text = evidence.requests.first()?.text.clone();
-    Some(Candidate { section: Section::Goal, place: 0, text, share: 25 })
+    Some(Candidate { section: Section::Goal, place: 0, text, share: 25, unless: None, is_whole: false })
 }
 
-fn lanes(evidence: &Evidence, style: &PathStyle) -> Vec<Lane> {
+fn lanes(evidence: &Evidence, style: &PathStyle, max_tokens: usize) -> Vec<Lane> {
     let lane = |weight, items| Lane { weight, items };
     let tasks = |section: Section, status: TaskStatus| {
         let of_status = evidence.tasks.iter().enumerate().filter(move |(_, task)| task.status == status);
@@ -89,6 +96,10 @@ fn lanes(evidence: &Evidence, style: &PathStyle) -> Vec<Lane> {
             .map(move |(place, task)| candidate(section, place, task.text.clone(), 6))
             .collect::<Vec<_>>()
     };
+    let (standing, more_standing) = standing(evidence, max_tokens);
+    let mut newest_request = later_requests(evidence);
+    // What was asked before has been worked on.
+    let older_requests = newest_request.split_off(newest_request.len().min(1));
     let questions =
         in_order(Section::NextSteps, &evidence.next_steps).map(|c| Candidate { place: 1_000, ..c });
     vec![
@@ -101,11 +112,14 @@ fn lanes(evidence: &Evidence, style: &PathStyle) -> Vec<Lane> {
             .concat(),
         ),
         lane(50, files(evidence, style, true)),
-        lane(30, last_words(evidence)),
-        lane(30, later_requests(evidence)),
+        lane(if says_little(evidence) { 3 } else { 30 }, last_words(evidence)),
+        lane(16, newest_request),
+        lane(10, older_requests),
         lane(30, tasks(Section::NextSteps, TaskStatus::Pending).into_iter().chain(questions).collect()),
         lane(16, files(evidence, style, false)),
-        lane(14, in_order(Section::Constraints, &evidence.constraints).rev().collect()),
+        lane(400, standing),
+        lane(14, more_standing),
+        lane(30, with_label(ASKS, Section::NextSteps, &evidence.questions, 999)),
         lane(12, errors(evidence, |error| !error.is_resolved && !is_exploration(error))),
         lane(10, in_order(Section::Decisions, &evidence.decisions).rev().collect()),
         lane(10, done(evidence)),
@@ -117,22 +131,48 @@ fn lanes(evidence: &Evidence, style: &PathStyle) -> Vec<Lane> {
                 .map(|c| Candidate { share: 12, ..c })
                 .collect(),
         ),
+        lane(8, names(IDENTIFIER, &evidence.identifiers, 4_000)),
+        lane(6, names(NUMBER, &evidence.numbers, 5_000)),
         lane(4, errors(evidence, |error| error.is_resolved || is_exploration(error))),
         lane(4, commands(evidence, |run| matches!(run.kind, CommandKind::Change | CommandKind::Check))),
     ]
 }
 
 fn candidate(section: Section, place: usize, text: String, share: usize) -> Candidate {
-    Candidate { section, place, text, share }
+    Candidate { section, place, text, share, unless: None, is_whole: section.closing().is_some() }
 }
 
 fn in_order(section: Section, notes: &[Note]) -> impl DoubleEndedIterator<Item = Candidate> {
     notes.iter().enumerate().map(move |(place, note)| candidate(section, place, note.text.clone(), 8))
 }
 
+/// Notes under a label, the newest first, from a place in the section on.
+fn with_label(label: &str, section: Section, notes: &[Note], first: usize) -> Vec<Candidate> {
+    let labelled = in_order(section, notes).map(|c| Candidate {
+        place: first + c.place,
+        text: format!("{label}{}", c.text),
+        ..c
+    });
+    labelled.rev().collect()
+}
+
+/// Names, those of the user first, then by how often and how late they were named; once named by the model is not enough.
+fn names(label: &str, names: &[Named], first: usize) -> Vec<Candidate> {
+    let mut known: Vec<(usize, &Named)> =
+        names.iter().enumerate().filter(|(_, name)| name.by_user || name.times > 1).collect();
+    known.sort_by_key(|(_, name)| std::cmp::Reverse((name.by_user, name.times.min(4), name.last_message)));
+    let candidates = known.into_iter().map(|(place, name)| Candidate {
+        unless: Some(name.text.clone()),
+        is_whole: true,
+        ..candidate(Section::Context, first + place, format!("{label}{}", name.phrase), 6)
+    });
+    candidates.collect()
+}
+
 /// Requests after the original task, the newest first, mere nods last. One that stands as a constraint is not repeated.
 fn later_requests(evidence: &Evidence) -> Vec<Candidate> {
-    let constraints: HashSet<&str> = evidence.constraints.iter().map(|note| note.text.as_str()).collect();
+    let said = [&evidence.constraints, &evidence.corrections, &evidence.statements];
+    let constraints: HashSet<&str> = said.into_iter().flatten().map(|note| note.text.as_str()).collect();
     let all = in_order(Section::Goal, &evidence.requests).skip(1).collect::<Vec<_>>();
     let wanted =
         all.into_iter().rev().filter(|c| !constraints.contains(one_line(&c.text, c.text.len()).as_str()));
@@ -141,7 +181,7 @@ fn later_requests(evidence: &Evidence) -> Vec<Candidate> {
 }
 
 /// "yes", "go on", "好的": an answer that says little without its question.
-fn is_nod(text: &str) -> bool {
+pub(super) fn is_nod(text: &str) -> bool {
     const NODS: [&str; 38] = [
         "yes", "no", "ok", "okay", "sure", "please", "continue", "go", "on", "ahead", "proceed", "do", "it",
         "that", "thanks", "thank", "you", "yeah", "yep", "y", "n", "next", "good", "great", "nice",
@@ -149,6 +189,14 @@ fn is_nod(text: &str) -> bool {
     ];
     let mut words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     text.len() <= 40 && words.all(|word| NODS.contains(&word.to_lowercase().as_str()))
+}
+
+/// "Done. Going on.": the last words of the model are a nod, which tells nothing that must be known.
+fn says_little(evidence: &Evidence) -> bool {
+    const MIN_CHARS: usize = 60;
+    let is_short =
+        |note: &Note| note.text.chars().count() < MIN_CHARS && !note.text.bytes().any(|b| b.is_ascii_digit());
+    evidence.last_report.is_none() && evidence.last_state.as_ref().is_none_or(is_short)
 }
 
 fn last_words(evidence: &Evidence) -> Vec<Candidate> {
@@ -196,7 +244,7 @@ fn errors(evidence: &Evidence, is_wanted: impl Fn(&ErrorSeen) -> bool) -> Vec<Ca
 }
 
 /// A file that was looked for and is not there: agents try names.
-fn is_exploration(error: &ErrorSeen) -> bool {
+pub(super) fn is_exploration(error: &ErrorSeen) -> bool {
     let tool = error.subject.split(' ').next().unwrap_or("");
     file_action(tool).is_some_and(|action| !action.is_change())
 }
@@ -219,7 +267,7 @@ mod tests {
     fn the_original_task_comes_first_and_nods_last() {
         let evidence =
             Evidence { requests: notes(&["task", "old wish", "yes", "newest wish"]), ..Evidence::default() };
-        let ranked = candidates(&evidence, &PathStyle::default());
+        let ranked = candidates(&evidence, &PathStyle::default(), 10_000);
         let texts: Vec<&str> = ranked.iter().map(|c| c.text.as_str()).collect();
         assert_eq!(texts, ["task", "newest wish", "old wish", "yes"]);
     }
@@ -230,7 +278,7 @@ mod tests {
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         let evidence =
             Evidence { requests: notes(&many), decisions: notes(&["I'll use Rust"]), ..Evidence::default() };
-        let ranked = candidates(&evidence, &PathStyle::default());
+        let ranked = candidates(&evidence, &PathStyle::default(), 10_000);
         let at = ranked.iter().position(|c| c.section == Section::Decisions);
         assert!(at.is_some_and(|at| at < 10), "{at:?}");
     }

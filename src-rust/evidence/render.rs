@@ -36,7 +36,7 @@ pub fn render(
     max_tokens: usize,
 ) -> Result<String> {
     let style = path_style(evidence, count, max_tokens)?;
-    let ranked = candidates(evidence, &style);
+    let ranked = candidates(evidence, &style, max_tokens);
     let Some(first) = ranked.first().cloned() else { return Ok(String::new()) };
     let mut taken = take(ranked, &style, count, max_tokens)?;
     let mut drops = 1;
@@ -84,6 +84,10 @@ fn take(
     let (mut left, mut misfits, mut opened) = (max_tokens, 0, Vec::new());
     for candidate in ranked {
         let section = candidate.section;
+        let is_held = |text: &str| taken.iter().any(|item| item.candidate.text.contains(text));
+        if candidate.unless.as_deref().is_some_and(is_held) {
+            continue;
+        }
         let mut overhead = 0;
         if !opened.contains(&section) {
             overhead = count(&frame(section, style))?;
@@ -129,12 +133,11 @@ fn fitted(
     count: &dyn Fn(&str) -> Result<usize>,
     room: usize,
 ) -> Result<Option<Taken>> {
-    let is_path = candidate.section.closing().is_some();
     let mut tokens = count(&candidate.section.item(&candidate.text))?;
     let mut tries = 0;
     while tokens > room {
         tries += 1;
-        if is_path || room < MIN_ITEM_TOKENS || tries > MAX_CUTS {
+        if candidate.is_whole || room < MIN_ITEM_TOKENS || tries > MAX_CUTS {
             return Ok(None);
         }
         let chars = candidate.text.chars().count();

@@ -2,7 +2,7 @@
 
 use super::shell_lexer::{Redirect, Word, simple_commands};
 use super::text::head_bytes;
-use super::{Action, CommandKind, patch};
+use super::{Action, CommandKind, lines, patch};
 
 /// Longest part of a command that is analysed; the rest is the body of a here-document in practice.
 const MAX_COMMAND_BYTES: usize = 256 << 10;
@@ -14,11 +14,14 @@ pub(super) struct ShellCommand {
     /// Program and subcommand of the part that matters: two runs with the same stem try the same thing.
     pub stem: String,
     pub effects: Vec<(Action, String)>,
+    /// Lines that it shows of a file.
+    pub lines: Vec<(String, (u32, u32))>,
 }
 
 /// Analyses a command line. O(bytes).
 pub(super) fn analyse(line: &str) -> ShellCommand {
     let mut effects = if patch::is_patch(line) { patch::files_of(line) } else { Vec::new() };
+    let mut lines_shown = Vec::new();
     let mut directory = String::new();
     let mut best: Option<(CommandKind, String)> = None;
     for command in simple_commands(head_bytes(line, MAX_COMMAND_BYTES)) {
@@ -38,6 +41,17 @@ pub(super) fn analyse(line: &str) -> ShellCommand {
             touch(action, word);
         }
         argument_effects(words, &mut touch);
+        if let [name, flag, folder, ..] = words
+            && (name.text.as_str(), flag.text.as_str()) == ("git", "-C")
+            && !folder.is_dynamic
+        {
+            effects[before..].iter_mut().for_each(|(_, path)| *path = joined(&folder.text, path));
+        }
+        if let [.., (Action::Read, path)] = effects[before..].as_ref()
+            && let Some(shown) = lines::of_command(program(words), words)
+        {
+            lines_shown.push((path.clone(), shown));
+        }
         if let [first, target, ..] = words
             && first.text == "cd"
         {
@@ -51,7 +65,7 @@ pub(super) fn analyse(line: &str) -> ShellCommand {
         }
     }
     let (kind, stem) = best.unwrap_or((CommandKind::Look, String::new()));
-    ShellCommand { kind, stem, effects }
+    ShellCommand { kind, stem, effects, lines: lines_shown }
 }
 
 /// The words from the program's name on: without assignments, keywords and wrappers such as `sudo`.
@@ -126,6 +140,12 @@ fn argument_effects(words: &[Word], touch: &mut impl FnMut(Action, &Word)) {
 }
 
 fn git_effects(operands: &[&Word], arguments: &[Word], all: &mut impl FnMut(Action, &[&Word])) {
+    // `git -C folder rm a`
+    let operands = if arguments.first().is_some_and(|word| word.text == "-C") {
+        operands.get(1..).unwrap_or(&[])
+    } else {
+        operands
+    };
     let [verb, rest @ ..] = operands else { return };
     let after_dashes: Vec<&Word> = arguments.iter().skip_while(|word| word.text != "--").skip(1).collect();
     match verb.text.as_str() {
@@ -303,6 +323,31 @@ mod tests {
             ("grep -rn -A 5 'a.*b' src/ Makefile", &[(Searched, "Makefile")]),
             ("git diff main -- a.go > /dev/null 2>&1", &[(Read, "a.go")]),
             ("cat $f *.md && git add -A .", &[]),
+        ];
+        for (line, expected) in cases {
+            let expected: Vec<_> = expected.iter().map(|(a, p)| (*a, (*p).to_owned())).collect();
+            assert_eq!(effects(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn shown_lines_are_known() {
+        let shown = |line: &str| analyse(line).lines;
+        assert_eq!(shown("cd /r && sed -n '10,20p' a.rs"), [("/r/a.rs".to_owned(), (10, 20))]);
+        assert_eq!(shown("sed -n 7p a.rs | cat"), [("a.rs".to_owned(), (7, 7))]);
+        assert_eq!(shown("head -n 30 a.rs"), [("a.rs".to_owned(), (1, 30))]);
+        assert_eq!(shown("head -50 a.rs"), [("a.rs".to_owned(), (1, 50))]);
+        assert_eq!(shown("sed -i 's/x/y/' a.rs; cat b.rs; tail -n 5 c.rs"), []);
+    }
+
+    #[test]
+    fn git_changes_files_of_the_working_tree() {
+        let cases: [(&str, &[(Action, &str)]); 5] = [
+            ("git checkout -- a.py b.py", &[(Edited, "a.py"), (Edited, "b.py")]),
+            ("git checkout main", &[]),
+            ("git restore --staged a.py", &[(Edited, "a.py")]),
+            ("git -C /repo rm a.py", &[(Deleted, "/repo/a.py")]),
+            ("git rm -r --cached docs/old.md", &[(Deleted, "docs/old.md")]),
         ];
         for (line, expected) in cases {
             let expected: Vec<_> = expected.iter().map(|(a, p)| (*a, (*p).to_owned())).collect();

@@ -133,7 +133,7 @@ pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
         let is_fence = line.trim_start().starts_with("```");
         in_fence ^= is_fence;
         let prose = if in_fence || is_fence { "" } else { without_marker(line) };
-        Sentences { rest: prose }
+        Sentences { rest: prose, is_ascii: prose.is_ascii() }
     })
 }
 
@@ -149,6 +149,7 @@ pub(super) fn without_marker(line: &str) -> &str {
 
 struct Sentences<'t> {
     rest: &'t str,
+    is_ascii: bool,
 }
 
 impl<'t> Iterator for Sentences<'t> {
@@ -160,7 +161,7 @@ impl<'t> Iterator for Sentences<'t> {
             if self.rest.is_empty() {
                 return None;
             }
-            let end = sentence_end(self.rest);
+            let end = if self.is_ascii { ascii_sentence_end(self.rest) } else { sentence_end(self.rest) };
             let sentence = self.rest[..end].trim_end();
             self.rest = &self.rest[end..];
             if sentence.chars().any(char::is_alphanumeric) {
@@ -168,6 +169,12 @@ impl<'t> Iterator for Sentences<'t> {
             }
         }
     }
+}
+
+fn ascii_sentence_end(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let is_end = |at: &usize| bytes.get(at + 1).is_none_or(u8::is_ascii_whitespace);
+    memchr::memchr3_iter(b'.', b'!', b'?', bytes).find(is_end).map_or(text.len(), |at| at + 1)
 }
 
 fn sentence_end(text: &str) -> usize {

@@ -1,11 +1,21 @@
 //! Evidence and the extractive document.
 
 use pyo3::prelude::*;
+use serde::Serialize;
 
 use super::counting::read;
 use super::gate::{exception, guard, raise_later};
 use crate::error::{Error, Result};
-use crate::evidence::{Evidence, extract, render};
+use crate::evidence::{self, Evidence, Mended, extract, render};
+
+/// Evidence, and what a text holds of it.
+#[derive(Serialize)]
+struct Report<'e> {
+    #[serde(flatten)]
+    evidence: &'e Evidence,
+    #[serde(flatten)]
+    held: &'e Mended,
+}
 
 /// Reads messages and extracts the evidence of some of them.
 fn collect(messages: &Bound<'_, PyAny>, indices: &[usize], format: &str) -> Result<Evidence> {
@@ -28,13 +38,12 @@ pub(super) fn extract_evidence(
 ) -> PyResult<String> {
     guard(py, || {
         let evidence = collect(messages, &indices, format).map_err(|error| exception(py, error))?;
-        serde_json::to_string(&evidence).map_err(|_| {
-            exception(py, Error::internal("evidence_to_json", "the evidence could not be written"))
-        })
+        to_json(&evidence).map_err(|error| exception(py, error))
     })
 }
 
-/// The extractive summary of the messages at `indices`, and the evidence behind it as JSON text.
+/// The extractive summary of the messages at `indices`, and as JSON text the evidence behind it with what the summary
+/// holds of it (`kept`) and what it does not (`dropped`).
 #[pyfunction]
 pub(super) fn extractive_summary(
     py: Python<'_>,
@@ -45,18 +54,66 @@ pub(super) fn extractive_summary(
     count: &Bound<'_, PyAny>,
 ) -> PyResult<(String, String)> {
     guard(py, || {
-        let price = |text: &str| -> Result<usize> {
-            let counted = count.call1((text,)).map_err(raise_later)?;
-            counted.extract().map_err(|_| {
-                Error::config("bad_counter_result", "count", "the counter returned no whole number from 0")
-            })
-        };
+        let price = |text: &str| price(count, text);
         let write = || -> Result<(String, String)> {
             let evidence = collect(messages, &indices, format)?;
-            let json = serde_json::to_string(&evidence)
-                .map_err(|_| Error::internal("evidence_to_json", "the evidence could not be written"))?;
-            Ok((render(&evidence, &price, max_tokens)?, json))
+            let text = render(&evidence, &price, max_tokens)?;
+            let held = evidence::hold(&evidence, &text, &price)?;
+            Ok((text, to_json(&Report { evidence: &evidence, held: &held })?))
         };
         write().map_err(|error| exception(py, error))
     })
+}
+
+/// A summary held against the messages at `indices`: with what it lacked appended within `max_tokens`, and as JSON text
+/// what it held, what was appended and what is missing still.
+#[pyfunction]
+pub(super) fn mend_summary(
+    py: Python<'_>,
+    messages: &Bound<'_, PyAny>,
+    indices: Vec<usize>,
+    format: &str,
+    text: &str,
+    max_tokens: usize,
+    count: &Bound<'_, PyAny>,
+) -> PyResult<(String, String)> {
+    guard(py, || {
+        let price = |text: &str| price(count, text);
+        let mend = || -> Result<(String, String)> {
+            let evidence = collect(messages, &indices, format)?;
+            let mended = evidence::mend(&evidence, text, &price, max_tokens)?;
+            let report = to_json(&mended)?;
+            Ok((mended.text, report))
+        };
+        mend().map_err(|error| exception(py, error))
+    })
+}
+
+/// The weightiest facts of the messages at `indices` as bullets, within `max_tokens`.
+#[pyfunction]
+pub(super) fn evidence_list(
+    py: Python<'_>,
+    messages: &Bound<'_, PyAny>,
+    indices: Vec<usize>,
+    format: &str,
+    max_tokens: usize,
+    count: &Bound<'_, PyAny>,
+) -> PyResult<String> {
+    guard(py, || {
+        let price = |text: &str| price(count, text);
+        let list = || evidence::list(&collect(messages, &indices, format)?, &price, max_tokens);
+        list().map_err(|error| exception(py, error))
+    })
+}
+
+fn price(count: &Bound<'_, PyAny>, text: &str) -> Result<usize> {
+    let counted = count.call1((text,)).map_err(raise_later)?;
+    counted.extract().map_err(|_| {
+        Error::config("bad_counter_result", "count", "the counter returned no whole number from 0")
+    })
+}
+
+fn to_json(value: &impl Serialize) -> Result<String> {
+    serde_json::to_string(value)
+        .map_err(|_| Error::internal("evidence_to_json", "the evidence could not be written"))
 }

@@ -46,6 +46,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<reading::LineScanner>()?;
     module.add_function(wrap_pyfunction!(evidence::extract_evidence, module)?)?;
     module.add_function(wrap_pyfunction!(evidence::extractive_summary, module)?)?;
+    module.add_function(wrap_pyfunction!(evidence::mend_summary, module)?)?;
+    module.add_function(wrap_pyfunction!(evidence::evidence_list, module)?)?;
     module.add_function(wrap_pyfunction!(models::model_all, module)?)?;
     module.add_function(wrap_pyfunction!(models::model_lookup, module)?)?;
     module.add_function(wrap_pyfunction!(models::model_register, module)?)?;

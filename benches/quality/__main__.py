@@ -1,0 +1,101 @@
+"""What a summary keeps: ``make bench-quality``, or ``benches/quality [--only NAMES] [--seeds FIRST-LAST]``.
+
+Three measures, all offline and without a model: files that a summary names, the planted statements of
+compaction-conformance-kit, and the side constraints of COMPINT. Results are printed and written to out/quality.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Seeds that were never looked at while the library was developed; 1-20 were.
+SEEDS = "1001-1200"
+#: Conversations and the tokens that each is cut to.
+COMPINT = (("sessions", 16_000), ("sessions", 48_000), ("dialogues", 4_000))
+
+
+def main() -> int:
+    """Run, print, write."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--only", default="files,kit,compint", help="measures, separated by commas")
+    parser.add_argument("--seeds", default=SEEDS, help="first and last seed of the kit's sessions")
+    parser.add_argument("--out", type=Path, default=ROOT / "out" / "quality", help="folder of the results")
+    args = parser.parse_args()
+    shared = Path(os.environ["FOLDLINE_SHARED"]) if "FOLDLINE_SHARED" in os.environ else None
+    first, _, last = args.seeds.partition("-")
+    results: dict[str, Any] = {}
+    for name in args.only.split(","):
+        if name != "kit" and shared is None:
+            print(f"{name}: left out, FOLDLINE_SHARED names no folder of transcripts", file=sys.stderr)
+            continue
+        results[name] = _measure(name, shared or Path(), range(int(first), int(last or first) + 1))
+    args.out.mkdir(parents=True, exist_ok=True)
+    (args.out / "quality.json").write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return 0
+
+
+def _measure(name: str, shared: Path, seeds: range) -> list[dict[str, Any]]:
+    if name == "files":
+        return _files(shared)
+    if name == "kit":
+        return _kit(seeds)
+    if name == "compint":
+        return _compint(shared)
+    sys.exit(f"there is no measure {name!r}: files, kit, compint")
+
+
+def _files(shared: Path) -> list[dict[str, Any]]:
+    import files
+
+    rows = files.measure(shared)
+    print(f"\nFiles touched that a summary names, of {len(rows)} Claude Code sessions with a compaction (o200k_base)")
+    print("| session | messages | tokens | budget | written | files | Claude Code's | a tail | foldline |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for row in rows:
+        numbers = (row.messages, row.tokens, row.budget, row.ours_tokens, row.files, row.theirs, row.tail, row.ours)
+        print(f"| {row.session} | " + " | ".join(f"{number:,}" for number in numbers) + " |")
+    total = sum(row.files for row in rows)
+    shares = [100 * sum(getattr(row, who) for row in rows) / total for who in ("theirs", "tail", "ours")]
+    print(f"| all | | | | | {total} | " + " | ".join(f"{share:.1f} %" for share in shares) + " |")
+    return [dataclasses.asdict(row) for row in rows]
+
+
+def _kit(seeds: range) -> list[dict[str, Any]]:
+    import kit
+
+    rows = kit.measure(seeds)
+    print(f"\ncompaction-conformance-kit {kit.version()}, generated sessions of seeds {seeds[0]}-{seeds[-1]}, 5 rounds")
+    print("| budget, of the characters | compactor | statements left | within the budget |")
+    print("|---|---|---|---|")
+    for row in rows:
+        left = f"{row.survived:,} of {row.planted:,} ({row.percent:.1f} %)"
+        print(f"| {row.budget_percent} % | {row.compactor} | {left} | {'always' if row.within_budget else 'no'} |")
+    return [dataclasses.asdict(row) for row in rows]
+
+
+def _compint(shared: Path) -> list[dict[str, Any]]:
+    import compint
+
+    every: list[dict[str, Any]] = []
+    print(f"\nSide constraints of COMPINT (conpact {compint.version()}), half of the tokens gone")
+    print("| conversations | cut to | position | " + " | ".join(compint.WAYS) + " | instances |")
+    print("|---|---|---|" + "---|" * (len(compint.WAYS) + 1))
+    for source, length in COMPINT:
+        rows = compint.measure(shared, source, length)
+        every += [dataclasses.asdict(row) for row in rows]
+        for position in compint.POSITIONS:
+            ways = [row for row in rows if row.position == position]
+            shares = " | ".join(f"{row.percent:.1f} %" for row in ways)
+            print(f"| {ways[0].conversations} {source} | {length:,} | {position} | {shares} | {ways[0].instances} |")
+    return every
+
+
+if __name__ == "__main__":
+    sys.exit(main())

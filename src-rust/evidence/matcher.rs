@@ -1,0 +1,75 @@
+//! Many cues looked for in one pass over a sentence.
+//!
+//! Cues are words and phrases in lower case. Where a word of the sentence begins, only the cues that begin with its first
+//! two letters are compared, so a sentence costs the same however many cues there are.
+
+use rustc_hash::FxHashMap;
+
+/// Cues of several groups; a group is a bit.
+#[derive(Debug, Default)]
+pub(super) struct Matcher {
+    by_start: FxHashMap<[u8; 2], Vec<(&'static str, u32)>>,
+    /// Cues that do not begin with a letter of ASCII: looked for only where the sentence is not ASCII.
+    others: Vec<(&'static str, u32)>,
+}
+
+impl Matcher {
+    /// Adds a group of cues under the bits of `group`.
+    pub(super) fn with(mut self, group: u32, cues: &[&'static str]) -> Self {
+        for cue in cues {
+            match cue.as_bytes() {
+                [a, b, ..] if cue.is_ascii() && a.is_ascii_alphanumeric() => {
+                    self.by_start.entry([*a, *b]).or_default().push((cue, group));
+                }
+                _ => self.others.push((cue, group)),
+            }
+        }
+        self
+    }
+
+    /// The groups of which a cue stands in `lower`, as whole words; of unspaced scripts, anywhere.
+    pub(super) fn groups_in(&self, lower: &str) -> u32 {
+        let bytes = lower.as_bytes();
+        let mut groups = 0;
+        let mut before_is_word = false;
+        for at in 0..bytes.len().saturating_sub(1) {
+            let is_word = bytes[at].is_ascii_alphanumeric();
+            if is_word
+                && !before_is_word
+                && let Some(cues) = self.by_start.get(&[bytes[at], bytes[at + 1]])
+            {
+                for (cue, group) in cues {
+                    let rest = &bytes[at..];
+                    let is_there = rest.starts_with(cue.as_bytes());
+                    if is_there && !rest.get(cue.len()).is_some_and(u8::is_ascii_alphanumeric) {
+                        groups |= group;
+                    }
+                }
+            }
+            before_is_word = is_word;
+        }
+        if !lower.is_ascii() {
+            let found = self.others.iter().filter(|(_, group)| groups & group == 0);
+            groups |= found.filter(|(cue, _)| lower.contains(cue)).fold(0, |sum, (_, group)| sum | group);
+        }
+        groups
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_words_are_found_and_parts_are_not() {
+        let matcher = Matcher::default()
+            .with(1, &["must", "no more than"])
+            .with(2, &["mai"])
+            .with(4, &["müssen", "必须"]);
+        assert_eq!(matcher.groups_in("you must, now"), 1);
+        assert_eq!(matcher.groups_in("mustard is maintained"), 0);
+        assert_eq!(matcher.groups_in("no more than mai"), 3);
+        assert_eq!(matcher.groups_in("wir müssen 必须"), 4);
+        assert_eq!(matcher.groups_in(""), 0);
+    }
+}

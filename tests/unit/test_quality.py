@@ -1,0 +1,46 @@
+"""The judge of benches/quality, which decides what a summary names: without any library."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def judging() -> Any:
+    spec = importlib.util.spec_from_file_location("quality_judging", ROOT / "benches" / "quality" / "judging.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+PATHS = ("/r/src/cli.rs", "/r/src/mod.rs", "/r/tests/mod.rs")
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("cli.rs was edited", ["/r/src/cli.rs"]),
+        ("- /r/src/cli.rs\n- src/mod.rs", ["/r/src/cli.rs", "/r/src/mod.rs"]),
+        ("mod.rs", []),
+        ("see `tests/mod.rs`.", ["/r/tests/mod.rs"]),
+        ("cli.rs.bak, my-cli.rs, cli.rsx", []),
+        ("", []),
+    ],
+)
+def test_a_file_is_named_by_what_tells_it_from_the_others(judging: Any, text: str, named: list[str]) -> None:
+    assert judging.Names(PATHS).named_in(text) == named
+
+
+def test_a_constraint_is_kept_word_by_word(judging: Any) -> None:
+    assert judging.holds_verbatim("## Constraints\n- For now:  reply in\nbullet points.", "Reply in bullet points.")
+    assert not judging.holds_verbatim("Reply in points.", "Reply in bullet points.")
