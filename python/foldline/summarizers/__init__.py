@@ -5,6 +5,7 @@ from __future__ import annotations
 from foldline.summarizers.extractive import Extractive
 from foldline.summarizers.function import FromFunction, as_summarizer
 from foldline.summarizers.prompted import Prompted
+from foldline.summarizers.prompts import PROMPT_VERSION
 from foldline.typing import Completion
 
-__all__ = ["Completion", "Extractive", "FromFunction", "Prompted", "as_summarizer"]
+__all__ = ["PROMPT_VERSION", "Completion", "Extractive", "FromFunction", "Prompted", "as_summarizer"]
