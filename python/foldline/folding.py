@@ -26,6 +26,7 @@ from foldline.summarizing import (
     splitter,
 )
 from foldline.typing import (
+    ChatModel,
     Completion,
     Message,
     Messages,
@@ -76,7 +77,7 @@ def compact(
     messages: Messages,
     keep: Keep | None = None,
     *,
-    summarizer: Summarizer | SummaryFunction | None = None,
+    summarizer: Summarizer | ChatModel | SummaryFunction | None = None,
     counter: TokenCounter | str | Callable[[str], int] | None = None,
     pins: Iterable[Pin | ByMetadata] | Callable[[Message], bool] | ByMetadata = (),
     importance: Mapping[int, float] | None = None,
@@ -104,8 +105,8 @@ def compact(
     Args:
         messages: The messages in their provider's form.
         keep: How much stays; without it, what fits into ``window - reserve``.
-        summarizer: Who writes the summary: `summarizers.Extractive` by default (no network, deterministic), or a
-            function that gets the folded messages and returns a text.
+        summarizer: Who writes the summary: `summarizers.Extractive` by default (no network, deterministic), a model
+            (asked with `summarizers.Prompted`), or a function that gets the folded messages and returns a text.
         counter: As for `plan`.
         pins: As for `plan`.
         importance: As for `plan`.

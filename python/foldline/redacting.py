@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
@@ -86,10 +87,28 @@ def redacted_value(value: Any, redact: Redact, *, is_payload: bool = True, _know
                 members[key] = member
             else:
                 inside = is_payload or key in _PAYLOADS
-                members[key] = redacted_value(member, redact, is_payload=inside, _known=known)
+                copied = redacted_value(member, redact, is_payload=inside, _known=known)
+                members[key] = copied if is_payload or not inside else _redacted_whole(copied, redact)
         return members
     if isinstance(value, (list, tuple)):
         known[id(value)] = items = []
         items += [redacted_value(item, redact, is_payload=is_payload, _known=known) for item in value]
         return items
     return value
+
+
+def _redacted_whole(value: Any, redact: Redact) -> Any:
+    """Arguments as their JSON has them: in it the names of fields stand beside their values."""
+    if not isinstance(value, (Mapping, list)):
+        return value
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):  # it holds what JSON does not know, or itself
+        return value
+    safe = redact(text)
+    if safe == text:
+        return value
+    try:
+        return json.loads(safe)
+    except ValueError:  # no value any more, but a text still
+        return safe

@@ -413,7 +413,10 @@ def test_T7_the_document_form_keeps_what_was_said_and_the_ends_of_results() -> N
 class Reader:
     """A model of a small window. It answers with the numbers of the messages it read, and remembers every call."""
 
-    def __init__(self, window: int, count: Callable[[str], int], fail_at: int | None = None) -> None:
+    def __init__(
+        self, window: int, count: Callable[[str], int], fail_at: int | None = None, *, verbose: bool = False
+    ) -> None:
+        self.verbose = verbose
         self.max_input_tokens = window
         self.count = count
         self.calls: list[dict[str, Any]] = []
@@ -433,7 +436,10 @@ class Reader:
         read = sorted(
             set(map(int, re.findall(r"(?:^\[(\d+)\] |#(?=\d))", prompt, re.MULTILINE)) if False else self.read(prompt))
         )
-        return Completion(" ".join(f"#{i}" for i in read) or "nothing", input_tokens=10, output_tokens=3)
+        answer = " ".join(f"#{i}" for i in read) or "nothing"
+        if self.verbose:  # all that it may write
+            answer += " " + "word " * (4 * (max_tokens - self.count(answer)) // 5 - 2)
+        return Completion(answer, input_tokens=10, output_tokens=3)
 
     @staticmethod
     def read(prompt: str) -> list[int]:
@@ -638,15 +644,47 @@ def test_the_time_is_for_all_calls_together() -> None:
     assert left[-1] < 50.0
 
 
-def test_a_request_without_a_plan_is_divided_as_well() -> None:
-    model = Reader(1_500, tokens)
-    request = SummarizeRequest(session(40), range(81), 400, tokens, "openai_chat")
-    completion = Prompted(model).summarize(request)
-    shown = [
-        i for call in model.calls if "Part 1 of" not in said(call) for i in recovered(call["messages"][-1]["content"])
-    ]
-    assert shown == list(range(81))
-    assert completion.text
+def test_a_request_without_a_plan_is_divided_at_legal_cuts_as_well() -> None:
+    model, messages = Reader(1_500, tokens), session(40)
+    Prompted(model).summarize(SummarizeRequest(messages, range(81), 400, tokens, "openai_chat"))
+    shown = [list(recovered(call["messages"][-1]["content"])) for call in model.calls if "Part 1 of" not in said(call)]
+    assert [i for part in shown for i in part] == list(range(81))
+    assert len(shown) > 5
+    assert {messages[part[0]]["role"] for part in shown[1:]} == {"assistant"}
+
+
+def test_summaries_that_do_not_fit_into_one_prompt_are_merged_in_rounds_and_in_order() -> None:
+    model = Reader(1_500, tokens, verbose=True)
+    result = summarized([*session(40), user("next")], model, summary_tokens=500)
+    assert result.error is None, result.error
+    merges = [call for call in model.calls if "Part 1 of" in said(call)]
+    assert len(merges) > 3
+    for merge in merges:
+        named = [int(i) for i in re.findall(r"#(\d+)", sections(merge["messages"][-1]["content"])["data"])]
+        assert named == sorted(named)
+    assert result.summary.startswith("#0 #")
+    again = Reader(1_500, tokens, verbose=True)
+    assert summarized([*session(40), user("next")], again, summary_tokens=500).summary == result.summary
+
+
+def test_the_plan_says_where_a_request_may_be_divided() -> None:
+    """By what each message takes as it is sent; nothing else is asked where it says so."""
+    seen: list[tuple[int, list[int]]] = []
+
+    def split(most: int, sizes: Any) -> list[list[int]]:
+        seen.append((most, list(sizes)))
+        return [[0, 1, 2], list(range(3, 40)), list(range(40, 81))]
+
+    model = Reader(6_000, tokens)
+    messages = session(40, 800)
+    Prompted(model).summarize(SummarizeRequest(messages, range(81), 400, tokens, "openai_chat", split=split))
+    shown = [list(recovered(call["messages"][-1]["content"])) for call in model.calls if "Part 1 of" not in said(call)]
+    assert [i for part in shown for i in part] == list(range(81))
+    assert shown[0] == [0, 1, 2]
+    ((most, sizes),) = seen
+    assert 0 < most < 6_000
+    assert len(sizes) == 81
+    assert sizes[2] == tokens(block_of(messages[2], 2).text(DOCUMENT_LIMITS) + SEPARATOR)
 
 
 # --- Asking again -------------------------------------------------------------------------------------
@@ -710,6 +748,34 @@ def test_there_is_one_more_call_at_most(answers: Any, code: str) -> None:
     assert result.error is not None
     assert (result.error.code, len(model.calls)) == (code, len(answers))
     assert result.messages == messages
+
+
+def test_of_several_parts_one_is_asked_for_again() -> None:
+    """The second that refuses ends it."""
+
+    class Stubborn:
+        calls = 0
+
+        def complete(self, messages: Any, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
+            self.calls += 1
+            return Completion(
+                "Part." if "An earlier answer" in said({"messages": messages}) else "I cannot help with that."
+            )
+
+    model = Stubborn()
+    with pytest.warns(fl.errors.FoldlineWarning):
+        result = fl.compact(
+            [*session(20), user("next")],
+            fl.KeepMessages(1),
+            summarizer=Prompted(model, max_input_tokens=1_500),
+            counter="chars/4",
+        )
+    assert result.error is not None
+    assert result.error.code == "refused"
+    again = Reader(1_500, tokens)
+    assert summarized([*session(20), user("next")], again).error is None
+    parts = sum("Part 1 of" not in said(call) for call in again.calls)
+    assert model.calls == parts + 1
 
 
 def test_a_function_that_refuses_or_writes_too_much_is_refused() -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import foldline as fl
 from foldline.errors import ConfigError, FoldlineWarning, SummaryError
+from foldline.redacting import redacted_messages
 from foldline.strategies import Summarize
 from foldline.summarizers import Completion, Extractive, Prompted
 from foldline.summarizers.fencing import Fence, escaped, unescaped
@@ -273,6 +274,48 @@ def test_redact_runs_at_every_boundary(kind: str) -> None:
     assert "[gone]" in result.summary
     assert ORIGINAL == before
     assert result.messages[-1] is ORIGINAL[-1]
+
+
+def test_arguments_are_redacted_by_the_names_of_their_fields() -> None:
+    """In dialects in which they are values a text of the message does not have its name beside it."""
+    given = {"cmd": "login", "password": "by-its-name"}
+    call = assistant([{"type": "tool_use", "id": "a", "name": "go", "input": given}])
+    result = user([{"type": "tool_result", "tool_use_id": "a", "content": "ok " + WORDS}])
+    model = FakeModel(SO_FAR)
+    fl.compact([user(WORDS), call, result, user("x")], fl.KeepMessages(1), summarizer=model, redact=redact)
+    assert '[Tool: go({"cmd": "login", "password": "[gone]"})]' in model.prompts[0]
+    assert "by-its-name" not in model.prompts[0]
+
+
+def test_everything_in_arguments_and_results_is_text() -> None:
+    """Also what is named like a field that holds messages together."""
+    given = {"id": SECRET, "type": SECRET, "role": {"id": [SECRET]}}
+    call = assistant([{"type": "tool_use", "id": "a", "name": "go", "input": given}])
+    result = {"role": "user", "parts": [{"functionResponse": {"name": "go", "response": {"id": SECRET}}}]}
+    safe = redacted_messages([call, result], redact)
+    assert SECRET not in json.dumps(safe)
+    assert safe[0]["content"][0]["id"] == "a"
+    assert safe[0]["content"][0]["input"]["id"] == "[gone]"
+
+
+def test_arguments_that_are_no_json_once_they_are_redacted_are_a_text() -> None:
+    call = assistant([{"type": "tool_use", "id": "a", "name": "go", "input": {"password": "x"}}])
+    cut = redacted_messages([call], lambda text: text.partition('"password"')[0])
+    assert cut[0]["content"][0]["input"] == "{"
+    own: dict[str, Any] = {}
+    own["self"] = own
+    strange = redacted_messages([{"role": "user", "content": "x", "args": {"a": object(), "b": own}}], str.upper)
+    assert strange[0]["content"] == "X"
+
+
+def test_redact_runs_for_every_summarizer_of_a_strategy() -> None:
+    spy = Spy()
+    compactor = fl.Compactor(MessageCount(1), Summarize(spy, keep_recent=1), redact=redact, counter="chars/4")
+    result = compactor.compact(ORIGINAL, instructions=f"Mind {SECRET}.")
+    assert result.error is None
+    assert spy.seen
+    assert SECRET not in "".join(spy.seen)
+    assert SECRET not in everything(result)
 
 
 def test_redact_sees_texts_before_they_are_cut() -> None:
