@@ -22,7 +22,7 @@ _STRUCTURE: Final = frozenset(
     )
 )
 #: What is given to tools and comes from them: everything in it is text.
-_PAYLOADS: Final = frozenset(("arguments", "args", "input", "response", "value", "partialJson"))
+_PAYLOADS: Final = frozenset(("arguments", "args", "input", "response", "value"))
 
 
 def as_redactor(redact: object) -> Redact | None:

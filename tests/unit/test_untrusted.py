@@ -272,7 +272,7 @@ def test_redact_runs_at_every_boundary(kind: str) -> None:
     assert "by-its-name" not in "".join(said(call) for call in model.calls)
     assert SECRET not in everything(result)
     assert "[gone]" in result.summary
-    assert ORIGINAL == before
+    assert before == ORIGINAL
     assert result.messages[-1] is ORIGINAL[-1]
 
 

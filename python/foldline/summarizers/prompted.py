@@ -167,12 +167,11 @@ class Prompted:
         prompt, tally = Prompt(self.words, request), _Tally(request, self.words.version)
         kind, room, window = _kind(request), _room(request), self._window(request)
         whole = _whole(prompt, kind, room)
-        again = max(prompt.tokens(whole.again(why).messages) for why in _FLAWS.values())
-        if window is None or again <= window:
+        # Asking again takes a few words more.
+        window = None if window is None else max(1, window - max(prompt.again_tokens(why) for why in _FLAWS.values()))
+        if window is None or prompt.tokens(whole.messages) <= window:
             (text,) = yield from tally.answers([whole])
             return tally.completion(text)
-        # Asking again takes a few words more.
-        window = max(1, window - (again - prompt.tokens(whole.messages)))
         prompt.make_room(window)
         most = min(room.most, max(1, int(window * _PART_SHARE)))
         part = Room(most, most)

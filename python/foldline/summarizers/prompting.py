@@ -24,6 +24,7 @@ _FACTS_SHARE, _MOST_FACTS_TOKENS = 0.5, 1_000
 _AROUND_TOKENS = 16
 #: What a part's label and the line around it cost at most, and the least that is worth being a part, in tokens.
 _LABEL_TOKENS, _LEAST_PART_TOKENS = 16, 32
+_AGAIN = "\n\nAn earlier answer to this could not be used: "
 _FIRST = "None (first compaction)."
 
 
@@ -79,8 +80,7 @@ class Ask:
     def again(self, why: str) -> Ask:
         """The same once more, with what was wrong. The answer itself is not sent back."""
         *others, last = self.messages
-        said = f"{last['content']}\n\nAn earlier answer to this could not be used: {why}"
-        return Ask([*others, {**last, "content": said}], self.room)
+        return Ask([*others, {**last, "content": f"{last['content']}{_AGAIN}{why}"}], self.room)
 
 
 class Prompt:
@@ -132,6 +132,10 @@ class Prompt:
     def tokens(self, messages: Sequence[dict[str, str]]) -> int:
         """Tokens of what is sent, by the caller's counter."""
         return _AROUND_TOKENS + sum(self.request.count(message["content"]) for message in messages)
+
+    def again_tokens(self, why: str) -> int:
+        """What asking again takes more than asking, at most."""
+        return self.request.count(_AGAIN + why) + _LABEL_TOKENS
 
     def price(self, text: str) -> int:
         """Tokens of a text once it is escaped."""
@@ -217,8 +221,8 @@ class Prompt:
         }
         slots["task_section"] = f"## Original Task\n\n{slots['original_task']}\n\n" if task else ""
         slots["facts_section"] = (
-            "## Facts to Keep\n\nRead from the messages, with the number of the message; the summary names each of "
-            f"them that still matters.\n\n{slots['facts']}\n\n"
+            "## Facts to Keep\n\nRead from the messages. The summary names each of them that still matters.\n\n"
+            f"{slots['facts']}\n\n"
             if facts
             else ""
         )
@@ -236,7 +240,9 @@ class Prompt:
         most = min(_MOST_FACTS_TOKENS, int(room.most * _FACTS_SHARE))
         if most < 1:
             return ""
-        facts = _core.evidence_list(request.messages, list(indices), request.format, most, request.count)
+        # Those messages alone, so that each is read once, however many parts there are.
+        messages = [request.messages[i] for i in indices]
+        facts = _core.evidence_list(messages, list(range(len(messages))), request.format, most, request.count)
         return self._redacted(facts) or ""
 
     # --- Fitting ------------------------------------------------------------------------------------------
@@ -254,21 +260,19 @@ class Prompt:
         Raises:
             SummaryError: The window is too small for anything (``window_too_small``).
         """
-        indices = [block.index for block in blocks]
-        whole = self.ask(kind, self.texts(blocks), room, indices)
-        if self.tokens(whole.messages) <= window:
-            return [whole]
-        left = window - self.tokens(self.ask(kind, [""], room, indices).messages)
-        if left < window // 4:  # rather the messages than what is listed of them
-            indices = []
-            left = window - self.tokens(self.ask(kind, [""], room).messages)
+        indices, texts = [block.index for block in blocks], self.texts(blocks)
+        for facts in (indices, []):  # rather the messages than what is listed of them
+            whole = self.ask(kind, texts, room, facts)
+            if self.tokens(whole.messages) <= window:
+                return [whole]
+        left = window - self.tokens(self.ask(kind, [""], room).messages)
         while left >= 1:
-            texts = fitted(blocks, self.words.form.limits, left, self.request.count)
-            if texts is None:
+            short = fitted(blocks, self.words.form.limits, left, self.request.count)
+            if short is None:
                 middle = len(blocks) // 2
                 halves = (blocks[:middle], blocks[middle:])
                 return [ask for half in halves for ask in self.fitting(kind, half, room, window)]
-            made = self.ask(kind, texts, room, indices)
+            made = self.ask(kind, short, room)
             over = self.tokens(made.messages) - window
             if over <= 0:
                 return [made]
