@@ -98,8 +98,8 @@ def test_facts_to_keep_are_listed_as_data() -> None:
     assert "<the>" not in facts
 
 
-def test_the_original_task_stands_by_itself_where_no_message_shows_it() -> None:
-    """Chunks behind the first, and the form that quotes it."""
+def test_the_original_task_stands_by_itself_where_its_message_may_be_cut() -> None:
+    """In the form that quotes it, or in a prompt of one's own; it is not quoted twice without need."""
     messages = [user("Build <a> flashcard app. " + "word " * 100), *talk(3)]
     assert "task" not in sections(asked(messages).prompts[0])
     shown = asked(messages, prompted={"form": "session"})
@@ -110,6 +110,20 @@ def test_the_original_task_stands_by_itself_where_no_message_shows_it() -> None:
     assert task.endswith("xxx end")
     assert "characters left out" in task
     assert len(task) < 4_100
+    own = asked(messages, prompted={"prompt": "Task: {original_task}\n{new_messages}"})
+    assert own.prompts[0].partition("[0] USER")[0].count("Build &lt;a&gt; flashcard app.") == 1
+
+
+def test_the_original_task_goes_with_every_part_and_the_merge() -> None:
+    model = Reader(1_500, tokens)
+    assert summarized([*session(30), user("next")], model).error is None
+    assert len(model.calls) > 5
+    assert {sections(said(call)).get("task", "")[:9] for call in model.calls} == {"The task."}
+
+
+def test_a_task_that_is_pinned_is_not_quoted() -> None:
+    model = asked([user("Secret task. " + WORDS), *talk(6)], prompted={"form": "session"}, pins=[0])
+    assert "Secret task" not in said(model.calls[0])
 
 
 def test_an_earlier_summary_stands_by_itself_and_is_merged() -> None:
@@ -784,6 +798,13 @@ def test_a_function_that_refuses_or_writes_too_much_is_refused() -> None:
             result = fl.compact(talk(60), fl.KeepMessages(1), summarizer=lambda _, text=text: text, counter="chars/4")
         assert result.error is not None
         assert result.error.code == code
+
+
+def test_a_strategy_refuses_what_is_over_its_room() -> None:
+    strategy = Summarize(lambda _: "word " * 1_500, fl.KeepMessages(1), summary_tokens=1_000)
+    with pytest.raises(SummaryError) as caught:
+        strategy.run(talk(60), StrategyRequest(counter=fl.TokenCounter("chars/4")))
+    assert caught.value.code == "summary_over_room"
 
 
 def test_a_gain_that_was_asked_for_is_checked_with_what_came_out() -> None:

@@ -113,7 +113,7 @@ class Prompt:
         return "".join([*lines, f"- Be most detailed about this: {focus}\n" if focus else ""])
 
     def _original_task(self) -> str:
-        """What the user asked for first; empty where an earlier summary says it."""
+        """What the user asked for first; empty where an earlier summary says it, or the messages that stay."""
         request = self.request
         if request.previous_summary or request.part == "turn_prefix":
             return ""
@@ -121,9 +121,8 @@ class Prompt:
         first = next((i for i, role in roles if role in ("user", "human")), None)
         if first is None:
             return ""
-        is_read = any(block.index == first for block in self.blocks)
-        # Where it is pinned the agent goes on seeing it; the summary's reader is not to be told of it twice.
-        if (is_read and not self.words.form.shows_task) or (not is_read and first not in request.folded):
+        # Where it is pinned or kept the agent goes on seeing it; the summary's reader is not told of it twice.
+        if not any(block.index == first for block in self.blocks):
             return ""
         return cut(self._redacted(text_of(request.messages[first])) or "", _TASK_CHARS, 0.25)
 
@@ -200,7 +199,7 @@ class Prompt:
         previous = self._previous or ""
         if has_previous is None:
             has_previous = kind != "part"
-        task, facts = self._task, self._facts(indices, room)
+        task, facts = self._task if self._shows_task(kind) else "", self._facts(indices, room)
 
         def around(kind: str, text: str) -> str:
             # A caller's own prompt knows one name of the marks.
@@ -231,6 +230,13 @@ class Prompt:
         else:
             messages = messages_for(words.form, kind, slots, has_system=words.has_system)
         return Ask(messages, room)
+
+    def _shows_task(self, kind: Kind) -> bool:
+        """Whether the original task stands by itself: where its message may be cut, or is in another call."""
+        template = self.words.template
+        if template is not None:
+            return "{original_task}" in template
+        return self.words.form.shows_task or kind in ("part", "merge")
 
     def _facts(self, indices: Sequence[int], room: Room) -> str:
         """The weightiest facts of some messages, one a line."""

@@ -61,7 +61,7 @@ MUTANTS = [
     ("B11", "foldline.compactor", "Compactor._concluded", "max(self._round, event.round)", "0"),
     ("T1", "foldline.presets", "layer", '"utf16/4+2"', '"chars/4"'),
     ("T6", "foldline.presets", "layer", 'form="session"', 'form="document"'),
-    ("T6", "foldline.summarizers.prompting", "Prompt._original_task", "not self.words.form.shows_task", "True"),
+    ("T6", "foldline.summarizers.prompting", "Prompt._shows_task", "self.words.form.shows_task or", "False or"),
     ("T6", "foldline.summarizers.prompted", "Prompted._function", '_takes(function, "temperature")', "False"),
     ("T7", "foldline.summarizers.blocks", "_body", "cut(piece.text, limits.result_chars, share)", "piece.text"),
     ("T7", "foldline.summarizers.blocks", "Block.text", "limits.content_chars", "None"),
