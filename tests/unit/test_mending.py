@@ -174,6 +174,14 @@ def test_a_pipeline_and_a_shape_pass_the_evidence_on() -> None:
     result = fl.Compactor(MessageCount(1), Pipeline(clear, strategy), counter=COUNTER).compact(work())
     assert result.evidence is not None
     assert result.evidence["mended"]
+    before = Pipeline(
+        Summarize(lambda _: "Something.", fl.KeepMessages(5), summary_tokens=600),
+        fl.strategies.ClearToolResults(fl.KeepMessages(3)),
+    )
+    cleared = fl.Compactor(MessageCount(1), before, counter=COUNTER).compact(work())
+    assert cleared.steps == ("Summarize", "ClearToolResults")
+    assert cleared.evidence is not None
+    assert cleared.evidence["mended"]
     shaped = fl.presets.budgeted(lambda _: "Something.", 4_000, preserve=0.1, max_output_tokens=100)
     told = shaped.compact(work(), force=True)
     assert told.messages[0]["content"].startswith("[COMPACT SUMMARY]\nSomething.\n\n" + HEADING)
