@@ -559,6 +559,18 @@ def test_a_message_that_alone_is_too_long_is_shortened_and_never_refused(size: i
         assert "characters left out" in shown[2]
 
 
+def test_an_earlier_summary_that_is_too_long_is_shortened() -> None:
+    messages = session(20)
+    previous = "Begins here. " + "word " * 9_000 + "Ends here."
+    model = Reader(1_500, tokens)
+    request = SummarizeRequest(messages, range(41), 400, tokens, "openai_chat", previous=[0], previous_summary=previous)
+    Prompted(model).summarize(request)
+    shown = sections(model.calls[-1]["messages"][-1]["content"])["summary"]
+    assert shown.startswith("Begins here.")
+    assert shown.endswith("Ends here.")
+    assert "characters left out" in shown
+
+
 def test_results_are_shortened_before_what_was_said() -> None:
     said_, result = user("The whole task stays. " + "word " * 100), openai_result("c", "r" * 50_000)
     blocks = [block_of(each, i) for i, each in enumerate((said_, result))]
