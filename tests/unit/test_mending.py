@@ -168,6 +168,21 @@ def test_a_split_turn_is_mended_once_behind_both_parts() -> None:
     assert "Never push to main." in behind
 
 
+def test_an_earlier_summary_that_would_leave_a_split_turn_no_room_is_written_anew() -> None:
+    """Facts were added to it until its room was full."""
+    steps = [each for i in range(8) for each in (openai_call(f"c{i}"), openai_result(f"c{i}", "r" * 600))]
+    summarizer = FakeSummarizer("History. " + "word " * 200, "The same, shorter.", "Beginning.")
+    strategy = Summarize(summarizer, fl.KeepTokens(300), summary_tokens=400)
+    request = StrategyRequest(counter=COUNTER)
+    first = strategy.run([user("Never push to main. " + WORDS), *talk(12), user("go on"), assistant()], request)
+    summary = [message for message, source in zip(first.messages, first.sources) if source is None]
+    second = strategy.run([*summary, user("Next task."), *steps], request)
+    assert [each.part for each in summarizer.requests] == ["whole", "history", "turn_prefix"]
+    assert summarizer.requests[1].previous_summary == first.summary.strip()
+    assert second.summary.startswith("The same, shorter.\n\n## Beginning of the current turn\n\nBeginning.")
+    assert "Never push to main." in second.summary
+
+
 def test_a_pipeline_and_a_shape_pass_the_evidence_on() -> None:
     strategy = Summarize(lambda _: "Something.", fl.KeepMessages(1), summary_tokens=600)
     clear = fl.strategies.ClearToolResults(fl.KeepMessages(20))

@@ -198,10 +198,11 @@ class Summarize(BaseStrategy):
             return completion.text, (completion,)
         room -= request.counter.count(f"\n\n{TURN_HEADING}\n\n")
         written: list[Completion] = []
-        if set(history) <= set(earlier):  # nothing new before the turn: its summary stays as it is
-            of_history = earlier_summary(messages, history)
-        else:
-            first = yield call("history", history, int(room * _HISTORY_SHARE))
+        of_history = earlier_summary(messages, history) if set(history) <= set(earlier) else ""
+        share = int(room * _HISTORY_SHARE)
+        # With nothing new before the turn its summary stays as it is, unless it would leave the turn no room.
+        if not of_history or request.counter.count(of_history) > share:
+            first = yield call("history", history, share)
             of_history = first.text
             written.append(first)
         second = yield call("turn_prefix", prefix, room - request.counter.count(of_history))
