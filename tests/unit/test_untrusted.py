@@ -287,6 +287,15 @@ def test_arguments_are_redacted_by_the_names_of_their_fields() -> None:
     assert "by-its-name" not in model.prompts[0]
 
 
+def test_a_piece_is_redacted_as_it_stands_in_the_prompt() -> None:
+    """A function may look for a call with its arguments, which no field of the message holds."""
+    model = FakeModel(SO_FAR)
+    messages = [user(WORDS), openai_call("a", '{"pin": 1234}'), openai_result("a"), user("x")]
+    hide = lambda text: re.sub(r"go\(.*?\)", "go([gone])", text)  # noqa: E731
+    fl.compact(messages, fl.KeepMessages(1), summarizer=model, counter="chars/4", redact=hide)
+    assert recovered(model.prompts[0])[1] == ("ASSISTANT", "[Tool: go([gone])]")
+
+
 def test_everything_in_arguments_and_results_is_text() -> None:
     """Also what is named like a field that holds messages together."""
     given = {"id": SECRET, "type": SECRET, "role": {"id": [SECRET]}}
