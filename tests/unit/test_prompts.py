@@ -218,7 +218,8 @@ def test_the_words_have_the_version_that_they_say() -> None:
     ) | {"max_words": 1, "round": 1, "parts": 2}
     kinds: Any = ("first", "update", "turn_prefix", "part", "merge")
     parts += [m["content"] for kind in kinds for m in prompts.messages_for(prompts.DOCUMENT, kind, slots)]
-    assert (PROMPT_VERSION, hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]) == ("1", "1d9cc1036166d2d9")
+    parts += [prompts.TASK_SECTION, prompts.FACTS_SECTION, prompts.AGAIN, *prompts.FLAWS.values()]
+    assert (PROMPT_VERSION, hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]) == ("1", "f9e4226842a307dd")
 
 
 def test_a_summary_and_its_event_tell_the_version_of_their_prompt() -> None:

@@ -10,7 +10,17 @@ from foldline import _core
 from foldline.errors import SummaryError
 from foldline.summarizers.blocks import SEPARATOR, Block, block_of, cut, fitted
 from foldline.summarizers.fencing import Fence, escaped
-from foldline.summarizers.prompts import Form, Kind, custom_version, filled, messages_for, words_for
+from foldline.summarizers.prompts import (
+    AGAIN,
+    FACTS_SECTION,
+    TASK_SECTION,
+    Form,
+    Kind,
+    custom_version,
+    filled,
+    messages_for,
+    words_for,
+)
 from foldline.summarizers.rendering import text_of
 from foldline.typing import SummarizeRequest
 
@@ -24,7 +34,6 @@ _FACTS_SHARE, _MOST_FACTS_TOKENS = 0.5, 1_000
 _AROUND_TOKENS = 16
 #: What a part's label and the line around it cost at most, and the least that is worth being a part, in tokens.
 _LABEL_TOKENS, _LEAST_PART_TOKENS = 16, 32
-_AGAIN = "\n\nAn earlier answer to this could not be used: "
 _FIRST = "None (first compaction)."
 
 
@@ -80,7 +89,7 @@ class Ask:
     def again(self, why: str) -> Ask:
         """The same once more, with what was wrong. The answer itself is not sent back."""
         *others, last = self.messages
-        return Ask([*others, {**last, "content": f"{last['content']}{_AGAIN}{why}"}], self.room)
+        return Ask([*others, {**last, "content": f"{last['content']}{AGAIN}{why}"}], self.room)
 
 
 class Prompt:
@@ -134,7 +143,7 @@ class Prompt:
 
     def again_tokens(self, why: str) -> int:
         """What asking again takes more than asking, at most."""
-        return self.request.count(_AGAIN + why) + _LABEL_TOKENS
+        return self.request.count(AGAIN + why) + _LABEL_TOKENS
 
     def price(self, text: str) -> int:
         """Tokens of a text once it is escaped."""
@@ -218,13 +227,8 @@ class Prompt:
             "round": request.round,
             "parts": len(texts),
         }
-        slots["task_section"] = f"## Original Task\n\n{slots['original_task']}\n\n" if task else ""
-        slots["facts_section"] = (
-            "## Facts to Keep\n\nRead from the messages. The summary names each of them that still matters.\n\n"
-            f"{slots['facts']}\n\n"
-            if facts
-            else ""
-        )
+        slots["task_section"] = filled(TASK_SECTION, slots) if task else ""
+        slots["facts_section"] = filled(FACTS_SECTION, slots) if facts else ""
         if words.template is not None:
             messages = [{"role": "user", "content": filled(words.template, slots)}]
         else:
