@@ -21,6 +21,7 @@ from foldline.guarding import LoopGuard, Ticket, bounded, checked_seconds
 from foldline.metadata import ROUND, Metadata
 from foldline.outcomes import CompactionResult, NoProgress, event_of, left, metadata_after, no_progress, state_after
 from foldline.planning import KeepTokens, as_counter, pin_indices
+from foldline.redacting import Redact, as_redactor
 from foldline.state import COMPACTIONS, ContextState, checked_number
 from foldline.storing import checked_store, saved
 from foldline.strategies import (
@@ -93,6 +94,8 @@ class Compactor:
             tries that did not help, the next waits until the context has grown by this share.
         format: The dialect of the messages.
         clock: Seconds, for durations and deadlines.
+        redact: What every text goes through before a summarizer sees it and before it stands in a summary. Where it
+            raises, nobody is asked and the compaction fails (``redact_failed``).
 
     Raises:
         ConfigError: An option is out of range; ``path`` names it.
@@ -128,6 +131,7 @@ class Compactor:
         hysteresis: float = 0.10,
         format: str = "auto",
         clock: Callable[[], float] = time.monotonic,
+        redact: Redact | None = None,
     ) -> None:
         self.trigger = as_trigger(trigger)
         self.strategy = as_strategy(strategy)
@@ -147,6 +151,7 @@ class Compactor:
             raise ConfigError("must lie in [0, 1)", code="bad_share", path="hysteresis")
         self.hysteresis = hysteresis
         self.format = format
+        self._redact = as_redactor(redact)
         self._clock = clock
         self._lock = threading.RLock()
         self._guard = LoopGuard(hysteresis)
@@ -327,6 +332,7 @@ class Compactor:
             tools=self.tools,
             format=dialect,
             deadline=deadline,
+            redact=self._redact,
         )
         if not self._told.tell(PreCompact(kind, why or "forced", before, len(messages), instructions)):
             return left(messages, request, before, "vetoed")
@@ -424,7 +430,9 @@ class Compactor:
             self._told.tell(each)
         if pending.error is not None:
             self._told.tell(CompactionFailed(pending.error, event.fallback))
-        evidence = next((c.evidence for c in reversed(outcome.completions) if c.evidence is not None), None)
+        evidence = outcome.evidence
+        if evidence is None:
+            evidence = next((c.evidence for c in reversed(outcome.completions) if c.evidence is not None), None)
         return CompactionResult(
             outcome.messages,
             compacted=True,

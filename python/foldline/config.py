@@ -45,7 +45,10 @@ _SECTION = "compaction"
 _TOP_LEVEL = frozenset(("model", "betas", "context_window", _SECTION))
 _WORDS = ("prompt", "counter", "on_failure", "system", "format")
 _COMMON = frozenset(
-    (*_WORDS, "enabled", "preset", "context_window", "summary_tokens", "max_output_tokens", "timeout_s", "hysteresis")
+    (
+        *(*_WORDS, "enabled", "mend", "preset", "context_window", "summary_tokens"),
+        *("max_output_tokens", "timeout_s", "hysteresis"),
+    )
 )
 _FORMATS = ("auto", "openai_chat", "openai_responses", "anthropic", "gemini", "pi")
 
@@ -147,9 +150,10 @@ def load(source: Mapping[str, Any] | str | Path, *, others: Literal["error", "ig
         raise ConfigError(f"is one of {', '.join(_PRESETS)}", code="unknown_preset", path=f"{_SECTION}.preset")
     preset = _PRESETS[name]
     _refuse_unknown(section, _COMMON | preset.options, f"{_SECTION}.")
+    for switch in ("enabled", "mend"):
+        if not isinstance(section.get(switch, True), bool):
+            raise ConfigError("must be true or false", code="bad_switch", path=f"{_SECTION}.{switch}")
     enabled = section.get("enabled", True)
-    if not isinstance(enabled, bool):
-        raise ConfigError("must be true or false", code="bad_switch", path=f"{_SECTION}.enabled")
     model = data.get("model")
     if model is not None and (not isinstance(model, str) or not model):
         raise ConfigError("must be a name", code="bad_model", path="model")

@@ -12,9 +12,21 @@ from typing import Any, Literal
 
 from foldline._core import Plan, TokenCounter
 from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, MessageError, SummaryError
+from foldline.finishing import finish, target_for
 from foldline.planning import ByMetadata, FitTokens, Infeasible, Keep, as_counter, plan, resolved_keep
+from foldline.redacting import Redact, as_redactor, redacted_messages, redacted_text
 from foldline.summarizers import Extractive, as_summarizer
-from foldline.summarizing import aask, ask, refuse_longer, refuse_over_budget, room_for_summary
+from foldline.summarizing import (
+    aask,
+    ask,
+    earlier_summary,
+    refuse_longer,
+    refuse_over_budget,
+    refuse_over_room,
+    refuse_without_gain,
+    room_for_summary,
+    splitter,
+)
 from foldline.typing import (
     AsyncSummarizer,
     ChatModel,
@@ -44,7 +56,9 @@ class FoldResult:
         tokens_after: Tokens of the request after.
         error: What failed, if anything; then the messages are as they were.
         completion: What the summarizer answered, with its usage.
-        evidence: What the summary must not lose, where the summarizer collected it.
+        evidence: What the summary must not lose: lists of requests, files, commands, errors and more. Of what was
+            held against it, ``kept`` is in the summary as it was written, ``mended`` was added to it, and for
+            ``dropped`` there was no room.
     """
 
     messages: list[Any]
@@ -81,6 +95,9 @@ def compact(
     alternate: bool = False,
     format: str = "auto",
     on_failure: Literal["unchanged", "raise"] = "unchanged",
+    instructions: str | None = None,
+    mend: bool = True,
+    redact: Redact | None = None,
 ) -> FoldResult:
     """Folds a list of messages: what the plan lets go becomes one summary behind the head.
 
@@ -107,6 +124,10 @@ def compact(
         alternate: As for `Plan.apply`: no two messages of one side become neighbours, whatever is folded between them.
         format: As for `plan`.
         on_failure: ``"unchanged"`` gives the messages back with a typed error and a warning; ``"raise"`` raises it.
+        instructions: What the summary is to mind.
+        mend: Whether facts that the summary lacks are added to it, as far as ``summary_tokens`` has room for them.
+        redact: What every text goes through before a summarizer sees it and before it stands in the result. Where it
+            raises, nobody is asked.
 
     Returns:
         The folded messages and everything about them.
@@ -131,6 +152,7 @@ def compact(
         raise ConfigError("must be unchanged or raise", code="bad_policy", path="on_failure")
     writer = Extractive() if summarizer is None else as_summarizer(summarizer)
     counter = as_counter(counter)
+    options = _Options(summary_tokens, min_gain_tokens, tools, alternate, instructions, mend, as_redactor(redact))
     planned = plan(
         messages,
         keep,
@@ -153,7 +175,7 @@ def compact(
     assert isinstance(planned, Plan)  # noqa: S101 - for the type checker: Infeasible is falsy
     try:
         budget = keep.n if isinstance(keep, FitTokens) else None
-        return _fold(messages, planned, writer, counter, summary_tokens, budget, tools, alternate)
+        return _fold(messages, planned, writer, counter, budget, options)
     except FoldlineError as failure:
         if on_failure == "raise" and isinstance(failure, SummaryError):
             raise
@@ -215,37 +237,75 @@ def _same(messages: Messages) -> list[Any]:
     return list.copy(messages) if isinstance(messages, list) else list(tuple.__iter__(messages))  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """What `compact` was asked for, beside the plan."""
+
+    summary_tokens: int
+    min_gain_tokens: int
+    tools: Messages | None
+    alternate: bool
+    instructions: str | None
+    mend: bool
+    redact: Redact | None
+
+
 def _fold(
     messages: Messages,
     planned: Plan,
     writer: Summarizer,
     counter: TokenCounter,
-    summary_tokens: int,
     budget: int | None,
-    tools: Messages | None,
-    alternate: bool,
+    options: _Options,
 ) -> FoldResult:
-    completion = None
+    completion, text, evidence = None, None, None
+    written, room = "", 0
     if planned.cut:
-        max_tokens = room_for_summary(messages, planned, counter, summary_tokens)
-        request = SummarizeRequest(messages, planned.folded, max_tokens, counter.count, planned.format)
-        completion = ask(writer, request)
-        refuse_longer(completion.text, planned, counter)
+        room = room_for_summary(messages, planned, counter, options.summary_tokens)
+        shown = redacted_messages(messages, options.redact)
+        reasons = planned.reasons
+        previous = [i for i in planned.folded if reasons[i] == "earlier_summary"]
+        request = SummarizeRequest(
+            shown,
+            planned.folded,
+            room,
+            counter.count,
+            planned.format,
+            previous=previous,
+            previous_summary=earlier_summary(shown, previous) or None,
+            instructions=redacted_text(options.instructions, options.redact),
+            target_tokens=target_for(room, mend=options.mend),
+            redact=options.redact,
+            split=splitter(planned, planned.folded),
+        )
+        answered = ask(writer, request)
+        written = answered.text
+        finished = finish(
+            written,
+            [answered],
+            shown,
+            planned,
+            counter,
+            room=room,
+            mend=options.mend,
+            redact=options.redact,
+        )
+        (completion,), text, evidence = finished.completions, finished.text, finished.evidence
+        refuse_longer(text, planned, counter)
     folded = planned.apply(
-        messages,
-        completion.text if completion else None,
-        model=str(completion.model or "") if completion else "",
-        alternate=alternate,
+        messages, text, model=str(completion.model or "") if completion else "", alternate=options.alternate
     )
-    tokens_after = counter.count_messages(folded, tools, format=planned.format).total
+    tokens_after = counter.count_messages(folded, options.tools, format=planned.format).total
     if completion:
         refuse_over_budget(tokens_after, budget)
+        refuse_over_room(written, room, counter)
+        refuse_without_gain(planned, tokens_after, options.min_gain_tokens)
     return FoldResult(
         folded,
-        completion.text if completion else "",
+        text or "",
         planned,
         planned.tokens_before,
         tokens_after,
         completion=completion,
-        evidence=completion.evidence if completion else None,
+        evidence=evidence,
     )

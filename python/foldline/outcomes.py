@@ -35,7 +35,9 @@ class CompactionResult:
         tokens_after: Tokens of the whole request after.
         error: What failed, also where a fallback was taken.
         fallback: What was done instead of the strategy: ``"truncate"`` or ``"clear"``.
-        evidence: What the summary must not lose, where the summarizer collected it.
+        evidence: What the summary must not lose: lists of requests, files, commands, errors and more. Of what was
+            held against it, ``kept`` is in the summary as it was written, ``mended`` was added to it, and for
+            ``dropped`` there was no room.
         event: What is told of it; None where nothing was compacted.
         state: The state of the next request, with the new messages.
         metadata: What is known of the new messages.
@@ -130,6 +132,7 @@ def event_of(
         strategy=", ".join(outcome.steps),
         read_files=_files(outcome, changed=False),
         modified_files=_files(outcome, changed=True),
+        prompt_version=outcome.completions[-1].prompt_version if outcome.completions else "",
         **more,
     )
 

@@ -22,6 +22,7 @@ from foldline.compactor import Compactor
 from foldline.errors import ConfigError
 from foldline.events import Hooks
 from foldline.planning import KeepFraction, KeepMessages, KeepTokens
+from foldline.redacting import Redact
 from foldline.state import ITERATIONS, SCRATCHPAD
 from foldline.strategies import (
     ClearToolResults,
@@ -33,6 +34,7 @@ from foldline.strategies import (
     as_strategy,
     message_of,
 )
+from foldline.summarizers import Prompted
 from foldline.summarizers.rendering import text_of
 from foldline.summarizing import aask, ask
 from foldline.triggers import Never, ReserveTokens, StatThreshold, TokenThreshold, Trigger, Utilization
@@ -89,6 +91,7 @@ class CompactorOptions(TypedDict, total=False):
     hysteresis: float
     format: str
     clock: Callable[[], float]
+    redact: Redact | None
 
 
 def gent(
@@ -98,6 +101,7 @@ def gent(
     trigger: Trigger | None = None,
     prompt: str | None = None,
     summary_tokens: int = _MOST_SUMMARY_TOKENS,
+    mend: bool = True,
     **options: Unpack[CompactorOptions],
 ) -> Compactor:
     """Compacts by statistics of the run; a failure ends it.
@@ -112,6 +116,7 @@ def gent(
         trigger: Another trigger.
         prompt: What a model is asked; see `summarizers.Prompted`.
         summary_tokens: Room for the summary.
+        mend: Whether facts that the summary lacks are added to it.
         **options: As for `Compactor`.
 
     Raises:
@@ -120,7 +125,7 @@ def gent(
     if trigger is None:
         trigger = StatThreshold().on_counter(ITERATIONS, 10).on_gauge(SCRATCHPAD, 20)
     keep_recent = token_number(keep_recent, "keep_recent")
-    strategy = Summarize(summarizer, keep_recent=keep_recent, summary_tokens=summary_tokens, prompt=prompt)
+    strategy = Summarize(summarizer, keep_recent=keep_recent, summary_tokens=summary_tokens, prompt=prompt, mend=mend)
     return _compactor(trigger, strategy, options, on_failure="raise")
 
 
@@ -132,6 +137,7 @@ def reserve(
     *,
     prompt: str | None = None,
     summary_tokens: int | None = None,
+    mend: bool = True,
     **options: Unpack[CompactorOptions],
 ) -> Compactor:
     """Compacts when the answer's reserve is touched, and keeps the newest tokens.
@@ -147,6 +153,7 @@ def reserve(
         keep_recent_tokens: The newest tokens that stay as they are.
         prompt: What a model is asked; see `summarizers.Prompted`.
         summary_tokens: Room for the summary; a tenth of the window without it, at most 4,000.
+        mend: Whether facts that the summary lacks are added to it.
         **options: As for `Compactor`.
 
     Raises:
@@ -159,7 +166,7 @@ def reserve(
             "more than the window without its reserve", code="keep_over_window", path="keep_recent_tokens"
         )
     room = _room(summary_tokens, context_window)
-    strategy = Summarize(summarizer, KeepTokens(keep), summary_tokens=room, prompt=prompt)
+    strategy = Summarize(summarizer, KeepTokens(keep), summary_tokens=room, prompt=prompt, mend=mend)
     return _compactor(trigger if context_window else Never(), strategy, options, counter="chars/4")
 
 
@@ -174,6 +181,7 @@ def budgeted(
     prune_recent: int | None = None,
     prompt: str | None = None,
     summary_tokens: int | None = None,
+    mend: bool = True,
     **options: Unpack[CompactorOptions],
 ) -> Compactor:
     """Compacts by the share of the budget that messages use; where a summary fails, the oldest messages are dropped.
@@ -194,6 +202,7 @@ def budgeted(
             many of the newest messages; where that is enough, it is all.
         prompt: What a model is asked; see `summarizers.Prompted`.
         summary_tokens: Room for the summary; a tenth of the window without it, at most 4,000.
+        mend: Whether facts that the summary lacks are added to it.
         **options: As for `Compactor`.
 
     Raises:
@@ -205,7 +214,7 @@ def budgeted(
     except ConfigError as error:
         raise ConfigError(error.detail, code=error.code, path="preserve" if error.path == "f" else "of") from None
     room = _room(summary_tokens, context_limit)
-    strategy: Strategy = Summarize(summarizer, keep, summary_tokens=room, prompt=prompt)
+    strategy: Strategy = Summarize(summarizer, keep, summary_tokens=room, prompt=prompt, mend=mend)
     if prune_recent is not None:
         recent = KeepMessages(token_number(prune_recent, "prune_recent"))
         strategy = Pipeline(ClearToolResults(recent, shorten_to_chars=1_000), strategy)
@@ -232,6 +241,7 @@ def layer(
     *,
     prompt: str | None = None,
     summary_tokens: int = 1_000,
+    mend: bool = True,
     **options: Unpack[CompactorOptions],
 ) -> Compactor:
     """Compacts when the messages reach a share of the window, and keeps the newest messages.
@@ -243,7 +253,8 @@ def layer(
 
     Args:
         summarizer: Who writes the summary; `summarizers.Extractive` without one. Results of tools over 10,000
-            characters reach it with their heads and tails alone.
+            characters reach it with their heads and tails alone. A model is asked for the form of this system
+            (``form="session"`` of `summarizers.Prompted`), at a temperature of 0.3 where it takes one.
         model_context_limit: The model's window; see `models.context_limit`. Here alone there is one that nobody chose.
         system_reserve: Set aside for system prompt and tools.
         output_reserve: Set aside for the answer.
@@ -252,6 +263,7 @@ def layer(
         keep_messages: The newest messages that stay as they are.
         prompt: What a model is asked; see `summarizers.Prompted`.
         summary_tokens: Room for the summary.
+        mend: Whether facts that the summary lacks are added to it.
         **options: As for `Compactor`.
 
     Raises:
@@ -265,7 +277,14 @@ def layer(
         threshold=threshold,
         keep_messages=keep_messages,
     )
-    strategy = Summarize(summarizer, KeepMessages(keep_messages), summary_tokens=summary_tokens, prompt=prompt)
+    if (
+        prompt is None
+        and isinstance(summarizer, ChatModel)
+        and not isinstance(summarizer, (Summarizer, AsyncSummarizer))
+    ):
+        summarizer = Prompted(summarizer, form="session")
+    keep = KeepMessages(keep_messages)
+    strategy = Summarize(summarizer, keep, summary_tokens=summary_tokens, prompt=prompt, mend=mend)
     strategy.summarizer = _Trimmed(strategy.summarizer)
     options.setdefault("max_output_tokens", output_reserve)
     shaped = Shaped(strategy, _SessionSummary())

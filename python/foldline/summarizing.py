@@ -5,16 +5,31 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from foldline._core import Plan, TokenCounter
+from foldline._core import SUMMARY_LABEL, Plan, TokenCounter
 from foldline.errors import FoldlineError, SummaryError
+from foldline.summarizers.checking import is_refusal, usable
+from foldline.summarizers.rendering import text_of
 from foldline.typing import AsyncSummarizer, Completion, Messages, Summarizer, SummarizeRequest
 
-__all__ = ["aask", "ask", "in_thread", "refuse_longer", "refuse_over_budget", "room_for_summary"]
+__all__ = [
+    "aask",
+    "ask",
+    "earlier_summary",
+    "in_thread",
+    "refuse_longer",
+    "refuse_over_budget",
+    "refuse_over_room",
+    "refuse_without_gain",
+    "room_for_summary",
+    "splitter",
+]
 
 T = TypeVar("T")
+
+_END = "</foldline-summary>"
 
 
 def _folded_tokens(planned: Plan) -> int:
@@ -58,8 +73,56 @@ def refuse_over_budget(tokens_after: int, budget: int | None) -> None:
         raise SummaryError(detail, code="summary_over_budget")
 
 
+def refuse_over_room(written: str, room: int, counter: TokenCounter) -> None:
+    """Refuses what was written over the room that there was for it.
+
+    Raises:
+        SummaryError: It is (``summary_over_room``).
+    """
+    if counter.count(written) > room:
+        raise SummaryError(f"the summary is larger than its room of {room} tokens", code="summary_over_room")
+
+
+def refuse_without_gain(planned: Plan, tokens_after: int, min_gain_tokens: int) -> None:
+    """Refuses a summary that saves less than was asked for.
+
+    Raises:
+        SummaryError: It does (``gain_too_small``).
+    """
+    if min_gain_tokens and planned.tokens_before - tokens_after < min_gain_tokens:
+        detail = f"with the summary {planned.tokens_before - tokens_after} tokens are saved, not {min_gain_tokens}"
+        raise SummaryError(detail, code="gain_too_small")
+
+
+def splitter(planned: Plan, folded: Sequence[int]) -> Callable[[int, Sequence[int]], list[list[int]]]:
+    """`SummarizeRequest.split` of a plan, for some of the messages that it folds."""
+
+    def split(max_tokens: int, sizes: Sequence[int]) -> list[list[int]]:
+        chunks = planned.chunks(max_tokens, size=sizes)
+        parts = [[i for i in folded if chunk.start <= i < chunk.stop] for chunk in chunks]
+        return [part for part in parts if part]
+
+    return split
+
+
+def earlier_summary(messages: Messages, indices: Sequence[int]) -> str:
+    """What summaries of earlier compactions say, without their labels; empty where there are none."""
+    texts = []
+    for index in indices:
+        text = text_of(messages[index]).strip()
+        if text.startswith(SUMMARY_LABEL):
+            text = text.partition("\n")[2].removesuffix(_END).strip()
+            note, _, rest = text.partition("\n")
+            text = rest.strip() if note.startswith("(") and note.endswith(")") else text
+        texts.append(text)
+    return "\n\n".join(text for text in texts if text)
+
+
 def ask(writer: Summarizer | AsyncSummarizer, request: SummarizeRequest) -> Completion:
-    """Asks for the summary; whatever goes wrong is a `SummaryError`."""
+    """Asks for the summary; whatever goes wrong is a `SummaryError`.
+
+    Where texts are redacted, an error of the summarizer's own is not kept as the cause: it may hold what it was sent.
+    """
     if not isinstance(writer, Summarizer):
         raise SummaryError("the summarizer needs an event loop", code="async_summarizer")
     try:
@@ -67,8 +130,12 @@ def ask(writer: Summarizer | AsyncSummarizer, request: SummarizeRequest) -> Comp
     except SummaryError:
         raise
     except Exception as error:
-        raise _as_summary_error(error) from error
-    return _checked(completion)
+        if request.redact is None:
+            raise _as_summary_error(error) from error
+        failure = _as_summary_error(error)
+    else:
+        return _checked(completion)
+    raise failure
 
 
 async def aask(writer: Summarizer | AsyncSummarizer, request: SummarizeRequest) -> Completion:
@@ -82,8 +149,12 @@ async def aask(writer: Summarizer | AsyncSummarizer, request: SummarizeRequest) 
     except SummaryError:
         raise
     except Exception as error:
-        raise _as_summary_error(error) from error
-    return _checked(completion)
+        if request.redact is None:
+            raise _as_summary_error(error) from error
+        failure = _as_summary_error(error)
+    else:
+        return _checked(completion)
+    raise failure
 
 
 async def in_thread(function: Callable[[], T]) -> T:
@@ -122,10 +193,7 @@ def _as_summary_error(error: Exception) -> SummaryError:
 
 
 def _checked(completion: object) -> Completion:
-    if not isinstance(completion, Completion) or not isinstance(getattr(completion, "text", None), str):
-        raise SummaryError("the summarizer gave no text", code="not_a_text")
-    if not completion.text.strip():
-        raise SummaryError("the summary is empty", code="empty_summary")
-    if completion.finish_reason != "stop":
-        raise SummaryError("the summary did not come to its end", code="incomplete_summary")
-    return completion
+    answered = usable(completion)
+    if answered.evidence is None and is_refusal(answered.text):
+        raise SummaryError("the summarizer refused", code="refused")
+    return answered

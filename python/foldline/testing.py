@@ -5,7 +5,7 @@ Examples:
     >>> from foldline.testing import FakeSummarizer, FakeTrigger
     >>> trigger, summarizer = FakeTrigger(True, False), FakeSummarizer("So far, so good.")
     >>> messages = [{"role": "user", "content": f"Step {i}. " + "word " * 60} for i in range(4)]
-    >>> compactor = fl.Compactor(trigger, fl.strategies.Summarize(summarizer, keep_recent=1))
+    >>> compactor = fl.Compactor(trigger, fl.strategies.Summarize(summarizer, keep_recent=1, mend=False))
     >>> result = compactor.compact(messages)
     >>> result.summary, trigger.notified, [request.folded for request in summarizer.requests]
     ('So far, so good.', 1, [[0, 1, 2]])
@@ -143,7 +143,7 @@ class FakeModel:
     """A model that answers as it is told, answer by answer; asked once more than that, it fails.
 
     Attributes:
-        calls: What it was asked: ``messages``, ``max_tokens``, ``timeout_s``.
+        calls: What it was asked: ``messages``, ``max_tokens``, ``timeout_s``, ``temperature``.
     """
 
     def __init__(self, *answers: Answer, model: str = "fake-model") -> None:
@@ -156,14 +156,29 @@ class FakeModel:
         """The text of the last message of every call."""
         return [str(call["messages"][-1]["content"]) for call in self.calls]
 
-    def complete(self, messages: Messages, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
+    def complete(
+        self,
+        messages: Messages,
+        *,
+        max_tokens: int,
+        timeout_s: float | None = None,
+        temperature: float | None = None,
+    ) -> Completion:
         """The next answer."""
-        self.calls.append({"messages": messages, "max_tokens": max_tokens, "timeout_s": timeout_s})
+        asked = {"messages": messages, "max_tokens": max_tokens, "timeout_s": timeout_s, "temperature": temperature}
+        self.calls.append(asked)
         return _completion(self._script.next(), self._model)
 
-    async def acomplete(self, messages: Messages, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
+    async def acomplete(
+        self,
+        messages: Messages,
+        *,
+        max_tokens: int,
+        timeout_s: float | None = None,
+        temperature: float | None = None,
+    ) -> Completion:
         """The next answer."""
-        return self.complete(messages, max_tokens=max_tokens, timeout_s=timeout_s)
+        return self.complete(messages, max_tokens=max_tokens, timeout_s=timeout_s, temperature=temperature)
 
 
 class FakeStore:

@@ -143,6 +143,9 @@ class Completion:
         output_tokens: Tokens written, where known.
         finish_reason: Why it stopped: ``"stop"`` where it came to its end.
         evidence: What the summary is made of, where it was extracted: lists of requests, files, commands, errors.
+        prompt_version: The version of the prompt behind it, as ``document/1``; empty where there was none.
+        notes: What was noticed and let pass, as codes: ``asked_again``, ``other_script`` (it is written in another
+            script than the conversation), ``marks_neutralized`` (it held marks of roles or tools).
     """
 
     text: str
@@ -151,6 +154,8 @@ class Completion:
     output_tokens: int | None = None
     finish_reason: str = "stop"
     evidence: Mapping[str, Any] | None = None
+    prompt_version: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +175,12 @@ class SummarizeRequest:
         part: What is summarised: the ``"whole"``, or where a turn is split its ``"turn_prefix"`` and the ``"history"``
             before it, each by itself.
         timeout_s: What is left of the time for all of it.
+        target_tokens: How long the text is to be: less than ``max_tokens`` where facts that it lacks are added
+            afterwards.
+        redact: What every text goes through before it is sent anywhere; ``messages`` went through it already. It
+            raises a `SummaryError` where it cannot do its work.
+        split: Divides ``folded`` at legal cuts into stretches that have at most so many tokens each, by the tokens of
+            every message of the list as it will be sent. A stretch that no legal cut divides may have more.
     """
 
     messages: Messages
@@ -183,6 +194,9 @@ class SummarizeRequest:
     round: int = 1
     part: Literal["whole", "history", "turn_prefix"] = "whole"
     timeout_s: float | None = None
+    target_tokens: int | None = None
+    redact: Callable[[str], str] | None = None
+    split: Callable[[int, Sequence[int]], list[list[int]]] | None = None
 
 
 @runtime_checkable
@@ -234,6 +248,7 @@ class CompactionEvent:
         strategy: Which strategies did something.
         read_files: Files that were read in what is gone, where the summarizer collected them.
         modified_files: Files that were changed in it.
+        prompt_version: The version of the prompt behind the summary; empty where there was none.
     """
 
     round: int
@@ -252,6 +267,7 @@ class CompactionEvent:
     strategy: str = ""
     read_files: tuple[str, ...] = ()
     modified_files: tuple[str, ...] = ()
+    prompt_version: str = ""
 
     @property
     def messages_removed(self) -> int:

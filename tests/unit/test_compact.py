@@ -143,7 +143,7 @@ def test_a_summarizer_gets_everything_and_its_room() -> None:
     messages = [*HEAD, *talk(6)]
     writer = Writer()
     assert isinstance(writer, Summarizer)
-    result = compact(messages, summarizer=writer, summary_tokens=100)
+    result = compact(messages, summarizer=writer, summary_tokens=100, mend=False)
     (request,) = writer.requests
     assert request.messages is messages
     assert list(request.folded) == [1, 2, 3, 4]
@@ -703,7 +703,9 @@ def test_the_event_loop_runs_while_a_summary_is_written() -> None:
         return "So far."
 
     async def main() -> fl.FoldResult:
-        task = asyncio.create_task(fl.acompact(talk(6), fl.KeepMessages(2), counter="chars/4", summarizer=summarize))
+        task = asyncio.create_task(
+            fl.acompact(talk(6), fl.KeepMessages(2), counter="chars/4", summarizer=summarize, mend=False)
+        )
         assert await asyncio.to_thread(begun.wait, 60)
         written.set()
         return await task
@@ -714,7 +716,13 @@ def test_the_event_loop_runs_while_a_summary_is_written() -> None:
 def test_many_folds_at_once_do_not_mix() -> None:
     async def main() -> list[fl.FoldResult]:
         folds = [
-            fl.acompact(talk(6 + n % 3), fl.KeepMessages(2), counter="chars/4", summarizer=lambda _, n=n: f"number {n}")
+            fl.acompact(
+                talk(6 + n % 3),
+                fl.KeepMessages(2),
+                counter="chars/4",
+                summarizer=lambda _, n=n: f"number {n}",
+                mend=False,
+            )
             for n in range(40)
         ]
         return await asyncio.gather(*folds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
@@ -13,6 +13,7 @@ from foldline._core import Plan, TokenCounter
 from foldline.errors import ConfigError, SummaryError
 from foldline.metadata import Metadata
 from foldline.planning import Infeasible, Keep, plan
+from foldline.redacting import Redact
 from foldline.state import ContextState
 from foldline.summarizing import aask, ask, in_thread
 from foldline.typing import AsyncSummarizer, Completion, Messages, Summarizer, SummarizeRequest
@@ -80,6 +81,8 @@ class StrategyRequest:
         tools: Tool schemas that are sent along.
         format: The dialect of the messages.
         deadline: Until when.
+        redact: What every text goes through before a summarizer sees it and before it stands in a summary; it raises
+            a `SummaryError` where it cannot do its work.
     """
 
     state: ContextState = field(default_factory=ContextState)
@@ -94,6 +97,7 @@ class StrategyRequest:
     tools: Messages | None = None
     format: str = "auto"
     deadline: Deadline = field(default_factory=Deadline)
+    redact: Redact | None = None
 
     def tokens_of(self, messages: Messages) -> int:
         """Tokens of the whole request with these messages."""
@@ -130,6 +134,7 @@ class Outcome:
         completions: What summarizers answered.
         steps: The strategies that did something.
         floor: Where it was left undone because it could not have got under the limit: the least it would have reached.
+        evidence: What the summary must not lose, and what became of it.
     """
 
     messages: list[Any]
@@ -142,6 +147,7 @@ class Outcome:
     completions: tuple[Completion, ...] = ()
     steps: tuple[str, ...] = ()
     floor: int | None = None
+    evidence: Mapping[str, Any] | None = None
 
     @property
     def changed(self) -> bool:

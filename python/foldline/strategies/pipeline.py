@@ -89,4 +89,5 @@ def _then(first: Outcome, second: Outcome) -> Outcome:
         completions=(*first.completions, *second.completions),
         steps=(*first.steps, *second.steps),
         floor=None,
+        evidence=first.evidence if second.evidence is None else second.evidence,
     )

@@ -9,11 +9,19 @@ from typing import Any, Literal
 from foldline._core import Plan
 from foldline.calibration import token_number
 from foldline.errors import CompactionError, ConfigError, SummaryError
+from foldline.finishing import finish, target_for
 from foldline.planning import FitTokens, Keep, KeepIterations, KeepTokens
+from foldline.redacting import redacted_messages, redacted_text
 from foldline.strategies.base import BaseStrategy, Call, Outcome, Steps, StrategyRequest, checked_keep, plan_for
-from foldline.strategies.truncating import earlier_summary
 from foldline.summarizers import Extractive, Prompted, as_summarizer
-from foldline.summarizing import refuse_longer, refuse_over_budget, room_for_summary
+from foldline.summarizing import (
+    earlier_summary,
+    refuse_longer,
+    refuse_over_budget,
+    refuse_over_room,
+    room_for_summary,
+    splitter,
+)
 from foldline.typing import (
     AsyncSummarizer,
     ChatModel,
@@ -53,6 +61,8 @@ class Summarize(BaseStrategy):
         shape: What stands for the folded messages, from the text of the summary and the request: at least one message;
             without it a user message with a label by which it is known again.
         is_summary: Whether a message is the summary of an earlier compaction, for shapes without that label.
+        mend: Whether facts that the summary lacks are added to it, as far as ``summary_tokens`` has room for them. The
+            summarizer is told of four fifths of the room then.
 
     Raises:
         ConfigError: An option is out of range, or ``keep`` and ``keep_recent`` are both given.
@@ -60,7 +70,7 @@ class Summarize(BaseStrategy):
     Examples:
         >>> import foldline as fl
         >>> messages = [{"role": "user", "content": f"Step {i}. " + "word " * 60} for i in range(6)]
-        >>> strategy = Summarize(lambda messages: f"{len(messages)} steps were done.", keep_recent=2)
+        >>> strategy = Summarize(lambda messages: f"{len(messages)} steps were done.", keep_recent=2, mend=False)
         >>> outcome = strategy.run(messages, fl.strategies.StrategyRequest())
         >>> outcome.summary, len(outcome.messages), outcome.sources
         ('4 steps were done.', 3, (None, 4, 5))
@@ -79,6 +89,7 @@ class Summarize(BaseStrategy):
         split_turns: bool | None = None,
         shape: Callable[[str, StrategyRequest], Sequence[Message]] | None = None,
         is_summary: Callable[[Message], bool] | None = None,
+        mend: bool = True,
     ) -> None:
         if keep is not None and keep_recent is not None:
             raise ConfigError("goes with no other keep", code="two_keeps", path="keep_recent")
@@ -93,6 +104,7 @@ class Summarize(BaseStrategy):
                 raise ConfigError("must be a function", code="bad_function", path=name)
         self.shape = shape
         self.is_summary = is_summary
+        self.mend = bool(mend)
         self.summarizer: Summarizer | AsyncSummarizer
         if prompt is None and isinstance(summarizer, AsyncSummarizer):
             self.summarizer = summarizer
@@ -121,7 +133,13 @@ class Summarize(BaseStrategy):
             return Outcome.unchanged(messages, planned, floor=floor)
         if not planned.cut:  # results are cleared, nothing is folded
             return Outcome.of_plan(planned, planned.apply(messages), steps=(self.name,))
-        text, completions = yield from self._written(messages, planned, request)
+        room = room_for_summary(messages, planned, request.counter, self.summary_tokens)
+        shown = redacted_messages(messages, request.redact)
+        written, answered = yield from self._written(shown, planned, request, room)
+        finished = finish(
+            written, answered, shown, planned, request.counter, room=room, mend=self.mend, redact=request.redact
+        )
+        text, completions = finished.text, finished.completions
         refuse_longer(text, planned, request.counter)
         new = planned.apply(messages, text, model=str(completions[-1].model or "") if completions else "")
         if self.shape is not None:
@@ -132,6 +150,7 @@ class Summarize(BaseStrategy):
         if isinstance(self.keep, FitTokens):
             after = request.counter.count_messages(new, request.tools, format=planned.format).total
             refuse_over_budget(after, self.keep.n)
+        refuse_over_room(written, room, request.counter)
         return Outcome.of_plan(
             planned,
             new,
@@ -139,13 +158,13 @@ class Summarize(BaseStrategy):
             summarized=tuple(planned.folded),
             completions=completions,
             steps=(self.name,),
+            evidence=finished.evidence,
         )
 
     def _written(
-        self, messages: Messages, planned: Plan, request: StrategyRequest
+        self, messages: Messages, planned: Plan, request: StrategyRequest, room: int
     ) -> Generator[Call, Completion, tuple[str, tuple[Completion, ...]]]:
         """The text of the summary, and who wrote it."""
-        room = room_for_summary(messages, planned, request.counter, self.summary_tokens)
         folded, reasons = planned.folded, planned.reasons
         start = planned.turn_prefix[0] if planned.turn_prefix and self.split_turns else None
         history = folded if start is None else [i for i in folded if i < start]
@@ -162,9 +181,12 @@ class Summarize(BaseStrategy):
                 planned.format,
                 previous=previous,
                 previous_summary=earlier_summary(messages, previous) or None,
-                instructions=request.instructions,
+                instructions=redacted_text(request.instructions, request.redact),
                 round=request.round,
                 part=part,
+                target_tokens=target_for(max(1, max_tokens), mend=self.mend),
+                redact=request.redact,
+                split=splitter(planned, indices),
             )
             return Call(self.summarizer, asked)
 
@@ -176,10 +198,11 @@ class Summarize(BaseStrategy):
             return completion.text, (completion,)
         room -= request.counter.count(f"\n\n{TURN_HEADING}\n\n")
         written: list[Completion] = []
-        if set(history) <= set(earlier):  # nothing new before the turn: its summary stays as it is
-            of_history = earlier_summary(messages, history)
-        else:
-            first = yield call("history", history, int(room * _HISTORY_SHARE))
+        of_history = earlier_summary(messages, history) if set(history) <= set(earlier) else ""
+        share = int(room * _HISTORY_SHARE)
+        # With nothing new before the turn its summary stays as it is, unless it would leave the turn no room.
+        if not of_history or request.counter.count(of_history) > share:
+            first = yield call("history", history, share)
             of_history = first.text
             written.append(first)
         second = yield call("turn_prefix", prefix, room - request.counter.count(of_history))

@@ -5,33 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from foldline._core import SUMMARY_LABEL, Plan
+from foldline._core import Plan
 from foldline.planning import Keep, KeepFraction, analyze
+from foldline.redacting import redacted_messages
 from foldline.strategies.base import DirectStrategy, Outcome, StrategyRequest, checked_keep, plan_for
 from foldline.strategies.dropping import replaced
 from foldline.summarizers.rendering import text_of
+from foldline.summarizing import earlier_summary
 from foldline.typing import Messages
 
-__all__ = ["TruncateOldest", "earlier_summary"]
+__all__ = ["TruncateOldest"]
 
 _LINE = "[Context truncated. Earlier conversation contained {count} messages about: {topics}]"
 _EARLIER = re.compile(r"\[Context truncated\. Earlier conversation contained (\d+) messages about: (.*)\]\Z", re.DOTALL)
-_END = "</foldline-summary>"
 _TOPIC_CHARS = 60
 _MOST_TOPICS = 3
-
-
-def earlier_summary(messages: Messages, indices: Sequence[int]) -> str:
-    """What summaries of earlier compactions say, without their labels; empty where there are none."""
-    texts = []
-    for index in indices:
-        text = text_of(messages[index]).strip()
-        if text.startswith(SUMMARY_LABEL):
-            text = text.partition("\n")[2].removesuffix(_END).strip()
-            note, _, rest = text.partition("\n")
-            text = rest.strip() if note.startswith("(") and note.endswith(")") else text
-        texts.append(text)
-    return "\n\n".join(text for text in texts if text)
 
 
 class TruncateOldest(DirectStrategy):
@@ -66,7 +54,7 @@ class TruncateOldest(DirectStrategy):
             return Outcome.unchanged(messages, planned)
         if not planned.cut:  # results are cleared, nothing is folded
             return Outcome.of_plan(planned, planned.apply(messages), steps=(self.name,))
-        return replaced(messages, planned, _line(messages, planned), self.name)
+        return replaced(messages, planned, _line(redacted_messages(messages, request.redact), planned), self.name)
 
 
 def _line(messages: Messages, planned: Plan) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from foldline.summarizers.extractive import Extractive
 from foldline.summarizers.function import FromFunction, as_summarizer
 from foldline.summarizers.prompted import Prompted
+from foldline.summarizers.prompts import PROMPT_VERSION
 from foldline.typing import Completion
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from foldline.summarizers.openai_sdk import OpenAISDK
 
 __all__ = [
+    "PROMPT_VERSION",
     "AnthropicSDK",
     "Completion",
     "Extractive",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 from foldline import _core
+from foldline.summarizers.neutralizing import neutralized, settled
 from foldline.typing import Completion, SummarizeRequest
 
 __all__ = ["Extractive"]
@@ -30,7 +32,12 @@ class Extractive:
 
     def summarize(self, request: SummarizeRequest) -> Completion:
         """Writes the document, within ``request.max_tokens``."""
-        text, evidence = _core.extractive_summary(
-            request.messages, list(request.folded), request.format, request.max_tokens, request.count
-        )
+
+        def write(count: Callable[[str], int]) -> tuple[str, str]:
+            return _core.extractive_summary(
+                request.messages, list(request.folded), request.format, request.max_tokens, count
+            )
+
+        # It quotes what others wrote.
+        text, evidence = settled(write, request.count, request.max_tokens, lambda text: neutralized(text)[0])
         return Completion(text, model="extractive", evidence=json.loads(evidence))

@@ -4,26 +4,58 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
 
 from foldline.typing import Message
 
-__all__ = ["text_of"]
+__all__ = ["Piece", "PieceKind", "pieces_of", "role_of", "text_of", "units_of"]
 
-#: Parts that are no text, or data of one: left out.
-_MEDIA = frozenset(
-    (
-        *("image", "image_url", "input_image", "audio", "input_audio", "output_audio", "file", "input_file"),
-        *("document", "video", "media", "container_upload", "computer_screenshot", "redacted_thinking", "compaction"),
-    )
-)
+PieceKind: TypeAlias = Literal["text", "reasoning", "call", "result", "media"]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Something that a message says.
+
+    Attributes:
+        kind: What it is: ``text``, ``reasoning``, ``call`` (as ``NAME(ARGUMENTS)``), ``result``, or ``media``, of which
+            only the name is known.
+        text: Its text, whole.
+    """
+
+    kind: PieceKind
+    text: str
+
+
+#: Parts that are no text, and what they are called where they are left out; those without a name are left out silently.
+_MEDIA: Final = {
+    **dict.fromkeys(("image", "image_url", "input_image", "computer_screenshot"), "image"),
+    **dict.fromkeys(("audio", "input_audio", "output_audio"), "audio"),
+    **dict.fromkeys(("file", "input_file", "document", "media", "container_upload", "binary"), "file"),
+    "video": "video",
+    "redacted_thinking": "",
+    "compaction": "",
+}
 #: Where text stands, in the order in which it is read.
-_TEXTS = ("reasoning_content", "thinking", "summary", "text", "refusal", "content", "parts")
-_CALLS = ("tool_calls", "toolCalls")
+_TEXTS = ("reasoning_content", "thinking", "summary", "text", "Text", "refusal", "content", "parts", "Parts")
+_REASONING_KEYS = frozenset(("reasoning_content", "thinking"))
+#: Where a message holds others, or stands itself.
+_HOLDERS = ("data", "kwargs", "messages", "Messages", "tool_response")
+_CALLS = ("tool_calls", "toolCalls", "tool_call")
 _FUNCTIONS = ("function", "function_call", "functionCall")
 _ARGUMENTS = ("arguments", "args", "input")
 _RESULTS = ("output", "result")
 _RESPONSES = ("functionResponse", "function_response")
+_FILES = ("inlineData", "inline_data", "fileData", "file_data")
+_RESULT_TYPES = ("tool", "function", "toolResult", "ToolMessage", "tool_response")
+_ROLES: Final = {
+    **dict.fromkeys(("human", "user", "bashExecution", "HumanMessage"), "USER"),
+    **dict.fromkeys(("ai", "assistant", "model", "AIMessage", "AIMessageChunk"), "ASSISTANT"),
+    **dict.fromkeys(("tool", "function", "toolResult", "ToolMessage", "FunctionMessage"), "TOOL"),
+    **dict.fromkeys(("system", "SystemMessage"), "SYSTEM"),
+    "developer": "DEVELOPER",
+}
 _DEPTH = 16
 
 
@@ -35,43 +67,141 @@ def text_of(message: Message) -> str:
         >>> text_of({"role": "user", "content": [{"type": "text", "text": "What is this?"}, picture]})
         'What is this?'
     """
-    return "\n".join(piece for piece in _pieces(message, _DEPTH) if piece)
+    return "\n".join(piece.text for piece in pieces_of(message) if piece.kind != "media")
 
 
-def _pieces(value: object, depth: int) -> Iterator[str]:
+def pieces_of(message: Message) -> list[Piece]:
+    """What a message says, piece by piece in its order; a call that stands in two places is one.
+
+    Examples:
+        >>> pieces_of({"role": "tool", "tool_call_id": "a", "content": "3 passed"})
+        [Piece(kind='result', text='3 passed')]
+    """
+    pieces = [piece for piece in _pieces(message, _DEPTH, "text") if piece.text]
+    calls: set[str] = set()
+    once = []
+    for piece in pieces:
+        if piece.kind != "call" or piece.text not in calls:
+            once.append(piece)
+        if piece.kind == "call":
+            calls.add(piece.text)
+    return once
+
+
+def role_of(message: Message) -> str:
+    """Who speaks, as a word in capitals; ``OTHER`` for a role that is no plain word.
+
+    Examples:
+        >>> role_of({"role": "model", "parts": []}), role_of({"type": "function_call_output", "output": "x"})
+        ('ASSISTANT', 'TOOL')
+    """
+    role = message.get("role") or message.get("Role")
+    kind = message.get("type")
+    if not isinstance(role, str):
+        path = message.get("id")
+        if kind == "constructor" and isinstance(path, (list, tuple)) and path and isinstance(path[-1], str):
+            role = path[-1]
+        elif isinstance(kind, str) and kind not in _ROLES:
+            role = "tool" if _is_result(message) else "assistant"
+        else:
+            role = kind if isinstance(kind, str) else ""
+    if role in _ROLES:
+        known = _ROLES[role]
+        # Anthropic and Gemini have the user bring the results.
+        is_bringer = known == "USER" and role != "bashExecution"
+        brought = pieces_of(message) if is_bringer else []
+        return "TOOL" if brought and all(piece.kind == "result" for piece in brought) else known
+    # A role is the caller's or a file's text: one that could end its line is none.
+    return role.upper() if role.isascii() and role.isidentifier() and len(role) <= 24 else "OTHER"
+
+
+def units_of(message: Message) -> list[Message]:
+    """The messages that a message consists of: of an iteration of gent several, else itself."""
+    for key in ("messages", "Messages"):
+        held = message.get(key)
+        if isinstance(held, (list, tuple)) and not any(each in message for each in ("role", "content", "parts")):
+            return [each for each in held if isinstance(each, Mapping)]
+    return [message]
+
+
+def _is_result(value: Mapping[str, Any]) -> bool:
+    kind, role = value.get("type"), value.get("role") or value.get("Role")
+    if kind == "constructor":
+        path = value.get("id")
+        kind = path[-1] if isinstance(path, (list, tuple)) and path else kind
+    is_result = isinstance(kind, str) and (
+        kind in _RESULT_TYPES or kind.endswith(("tool_result", "tool-result", "_output"))
+    )
+    # A definition of a function has the type of one.
+    has_body = "content" in value or "data" in value or "kwargs" in value or "output" in value
+    return (is_result and (has_body or kind not in ("function", "tool"))) or role in _RESULT_TYPES
+
+
+def _pieces(value: object, depth: int, kind: PieceKind) -> Iterator[Piece]:
     if isinstance(value, str):
-        yield value
+        yield Piece(kind, value)
     elif depth and isinstance(value, (list, tuple)):
         for each in value:
-            yield from _pieces(each, depth - 1)
-    elif depth and isinstance(value, Mapping) and value.get("type") not in _MEDIA:
-        for key in _TEXTS:
-            yield from _pieces(value.get(key), depth - 1)
-        for key in _CALLS:
-            yield from _pieces(value.get(key), depth - 1)
-        yield from _call(value)
-        yield from _results(value, depth)
+            yield from _pieces(each, depth - 1, kind)
+    elif depth and isinstance(value, Mapping):
+        type_ = value.get("type")
+        media = _MEDIA.get(type_) if isinstance(type_, str) else None
+        if media is not None:
+            yield Piece("media", media)
+            return
+        if _is_result(value):
+            kind = "result"
+        elif type_ in ("reasoning", "thinking"):
+            kind = "reasoning"
+        yield from _said(value, depth, kind)
 
 
-def _call(part: Mapping[str, Any]) -> Iterator[str]:
+def _said(value: Mapping[str, Any], depth: int, kind: PieceKind) -> Iterator[Piece]:
+    """What an object says that is no picture."""
+    for key in _HOLDERS:
+        if isinstance(value.get(key), (Mapping, list, tuple)):
+            inner: PieceKind = "result" if key == "tool_response" else kind
+            yield from _pieces(value[key], depth - 1, inner)
+    for key in _TEXTS:
+        yield from _pieces(value.get(key), depth - 1, "reasoning" if key in _REASONING_KEYS else kind)
+    for key in _FILES:
+        held = value.get(key)
+        if isinstance(held, Mapping):
+            mime = held.get("mimeType") or held.get("mime_type")
+            name = mime.partition("/")[0] if isinstance(mime, str) else ""
+            yield Piece("media", name if name in ("image", "audio", "video") else "file")
+    for key in _CALLS:
+        yield from _pieces(value.get(key), depth - 1, "call")
+    yield from _call(value)
+    yield from _results(value, depth)
+
+
+def _call(part: Mapping[str, Any]) -> Iterator[Piece]:
     """A call, as ``NAME(ARGUMENTS)``."""
     held = [part[key] for key in _FUNCTIONS if isinstance(part.get(key), Mapping)]
     for call in [*held, part]:
         name = call.get("name") or call.get("toolName")
         arguments = next((call[key] for key in _ARGUMENTS if call.get(key) is not None), None)
         if isinstance(name, str) and arguments is not None:
-            yield f"{name}({_json(arguments)})"
+            yield Piece("call", f"{name}({_json(arguments)})")
+    if part.get("role") == "bashExecution" and isinstance(part.get("command"), str):
+        yield Piece("call", f"bash({part['command']})")
 
 
-def _results(part: Mapping[str, Any], depth: int) -> Iterator[str]:
+def _results(part: Mapping[str, Any], depth: int) -> Iterator[Piece]:
     for key in _RESULTS:
         value = part.get(key)
+        if isinstance(value, Mapping) and "value" in value and isinstance(value.get("type"), str):
+            value = value["value"]  # the AI SDK says of a result what it is
         # A list of parts is read for its texts; an object is what the tool gave.
-        yield from ([_json(value)] if isinstance(value, Mapping) else _pieces(value, depth - 1))
+        if isinstance(value, Mapping):
+            yield Piece("result", _json(value))
+        else:
+            yield from _pieces(value, depth - 1, "result")
     for key in _RESPONSES:
         response = part.get(key)
         if isinstance(response, Mapping) and response.get("response") is not None:
-            yield _json(response["response"])
+            yield Piece("result", _json(response["response"]))
 
 
 def _json(value: object) -> str:

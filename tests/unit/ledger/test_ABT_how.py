@@ -66,7 +66,7 @@ def test_A2_a_bash_execution_is_a_boundary_and_a_result_is_none() -> None:
 def test_A3_the_beginning_of_a_split_turn_is_summarised_by_itself_and_merged() -> None:
     messages = [SYSTEM, user(WORDS), assistant(WORDS), user(WORDS), *step(0), *step(1), *step(2)]
     summarizer = FakeSummarizer("What was before.", "What was begun.")
-    outcome = Summarize(summarizer, fl.KeepTokens(300)).run(messages, request())
+    outcome = Summarize(summarizer, fl.KeepTokens(300), mend=False).run(messages, request())
     assert sources(outcome) == [0, None, 6, 7, 8, 9]
     history, prefix = summarizer.requests
     assert (history.part, list(history.folded)) == ("history", [1, 2])
@@ -92,16 +92,16 @@ def test_A3_both_parts_together_have_the_room_of_one_summary() -> None:
 def test_A3_without_history_before_the_turn_there_is_one_part() -> None:
     summarizer = FakeSummarizer("What was begun.")
     messages = [SYSTEM, user(WORDS), *step(0), *step(1), *step(2)]
-    outcome = Summarize(summarizer, fl.KeepTokens(300)).run(messages, request())
+    outcome = Summarize(summarizer, fl.KeepTokens(300), mend=False).run(messages, request())
     assert [(each.part, list(each.folded)) for each in summarizer.requests] == [("turn_prefix", [1, 2, 3])]
     assert outcome.summary == "What was begun."
 
 
 def test_A3_an_earlier_summary_alone_before_the_turn_is_kept_word_for_word() -> None:
-    first = Summarize(FakeSummarizer("All of the past."), keep_recent=0).run([SYSTEM, *talk(6)], request())
+    first = Summarize(FakeSummarizer("All of the past."), keep_recent=0, mend=False).run([SYSTEM, *talk(6)], request())
     messages = [*first.messages, user(WORDS), *step(0), *step(1), *step(2)]
     summarizer = FakeSummarizer("What was begun.")
-    outcome = Summarize(summarizer, fl.KeepTokens(300)).run(messages, request())
+    outcome = Summarize(summarizer, fl.KeepTokens(300), mend=False).run(messages, request())
     assert [each.part for each in summarizer.requests] == ["turn_prefix"]
     assert outcome.summary == f"All of the past.\n\n{TURN_HEADING}\n\nWhat was begun."
 
@@ -109,8 +109,8 @@ def test_A3_an_earlier_summary_alone_before_the_turn_is_kept_word_for_word() -> 
 def test_A3_turns_are_not_told_apart_where_that_is_not_asked_for() -> None:
     messages = [SYSTEM, user(WORDS), assistant(WORDS), user(WORDS), *step(0), *step(1), *step(2)]
     for strategy in (
-        Summarize(first := FakeSummarizer("So far."), fl.KeepTokens(300), split_turns=False),
-        Summarize(second := FakeSummarizer("So far."), keep_recent=2),
+        Summarize(first := FakeSummarizer("So far."), fl.KeepTokens(300), split_turns=False, mend=False),
+        Summarize(second := FakeSummarizer("So far."), keep_recent=2, mend=False),
     ):
         assert strategy.run(messages, request()).summary == "So far."
     assert [each.part for each in (*first.requests, *second.requests)] == ["whole", "whole"]
@@ -118,7 +118,7 @@ def test_A3_turns_are_not_told_apart_where_that_is_not_asked_for() -> None:
 
 def test_A5_an_earlier_summary_is_merged_and_not_stacked() -> None:
     summarizer = FakeSummarizer("One.", "One and two.", "One, two and three.")
-    strategy = Summarize(summarizer, fl.KeepTokens(60))
+    strategy = Summarize(summarizer, fl.KeepTokens(60), mend=False)
     messages: list[Any] = [SYSTEM]
     for _ in range(3):
         messages = strategy.run([*messages, *talk(6)], request()).messages
@@ -193,7 +193,7 @@ def test_B7_truncating_twice_adds_up() -> None:
 
 
 def test_B7_an_earlier_summary_outlives_a_truncation() -> None:
-    first = Summarize(FakeSummarizer("Everything that matters."), keep_recent=1).run(talk(5), request())
+    first = Summarize(FakeSummarizer("Everything that matters."), keep_recent=1, mend=False).run(talk(5), request())
     second = TruncateOldest(fl.KeepMessages(1)).run([*first.messages, *talk(2)], request())
     assert second.summary.startswith(
         "Everything that matters.\n\n[Context truncated. Earlier conversation contained 2 "
@@ -391,7 +391,7 @@ def test_T5_summaries_without_a_label_are_known_where_that_is_asked_for() -> Non
         return message["role"] == "assistant" and str(message["content"]).startswith("## Session Summary")
 
     summarizer = FakeSummarizer("One.", "One and two.")
-    strategy = Summarize(summarizer, fl.KeepMessages(2), shape=shape, is_summary=is_summary)
+    strategy = Summarize(summarizer, fl.KeepMessages(2), shape=shape, is_summary=is_summary, mend=False)
     first = strategy.run([SYSTEM, *talk(6)], request())
     assert first.messages[1] == assistant("## Session Summary (Round 1)\nOne.")
     second = strategy.run([*first.messages, *talk(4)], request(round=2))
@@ -405,11 +405,13 @@ def test_B8_a_summary_may_have_another_shape() -> None:
         return [user(f"[COMPACT SUMMARY]\n{text}"), assistant("Understood.")]
 
     messages = [SYSTEM, *talk(6)]
-    outcome = Summarize(FakeSummarizer("So far."), fl.KeepMessages(2), shape=shape).run(messages, request())
+    outcome = Summarize(FakeSummarizer("So far."), fl.KeepMessages(2), shape=shape, mend=False).run(messages, request())
     assert outcome.messages == [SYSTEM, user("[COMPACT SUMMARY]\nSo far."), assistant("Understood."), *messages[-2:]]
     assert sources(outcome) == [0, None, None, 5, 6]
     with pytest.raises(CompactionError) as caught:
-        Summarize(FakeSummarizer("So far."), fl.KeepMessages(2), shape=lambda *_: []).run(messages, request())
+        Summarize(FakeSummarizer("So far."), fl.KeepMessages(2), shape=lambda *_: [], mend=False).run(
+            messages, request()
+        )
     assert caught.value.code == "bad_shape"
 
 

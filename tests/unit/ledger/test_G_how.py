@@ -131,7 +131,7 @@ def test_G8_nothing_to_summarise_asks_nobody() -> None:
 def test_G8_progressive_folds_everything_but_what_is_pinned() -> None:
     messages = talk(6)
     summarizer = FakeSummarizer("So far.")
-    outcome = Summarize(summarizer, keep_recent=0).run(messages, request(metadata=scored(i1=10.0, i4=10.0)))
+    outcome = Summarize(summarizer, keep_recent=0, mend=False).run(messages, request(metadata=scored(i1=10.0, i4=10.0)))
     assert positions(outcome) == [None, 1, 4]
     assert list(summarizer.requests[0].folded) == [0, 2, 3, 5]
     assert outcome.summarized == (0, 2, 3, 5)

@@ -39,7 +39,7 @@ def total(messages: Any) -> int:
 
 def compactor(trigger: Any = ALWAYS, strategy: Any = None, **options: Any) -> fl.Compactor:
     """One that keeps two messages, and is easy to reckon with."""
-    strategy = Summarize(FakeSummarizer("So far."), keep_recent=2) if strategy is None else strategy
+    strategy = Summarize(FakeSummarizer("So far."), keep_recent=2, mend=False) if strategy is None else strategy
     return fl.Compactor(trigger, strategy, **({"counter": "chars/4"} | options))
 
 
@@ -182,7 +182,7 @@ def test_B9_a_wrong_hook_is_a_config_error(hooks: Any) -> None:
 
 def test_T10_each_summary_integrates_the_one_before_and_carries_its_round() -> None:
     summarizer = FakeSummarizer("Round 1.", "Rounds 1 and 2.", "Rounds 1 to 3.")
-    each = compactor(strategy=Summarize(summarizer, keep_recent=2))
+    each = compactor(strategy=Summarize(summarizer, keep_recent=2, mend=False))
     messages: list[Any] = [{"role": "system", "content": "s"}]
     rounds = []
     for _ in range(3):
@@ -653,7 +653,7 @@ def test_on_an_event_loop_the_same_comes_out() -> None:
 def test_on_an_event_loop_a_model_is_awaited() -> None:
     model = FakeModel("So far.")
     model.complete = None  # type: ignore[method-assign,assignment]
-    strategy = Summarize(model, keep_recent=2)
+    strategy = Summarize(model, keep_recent=2, mend=False)
     calls = []
 
     async def acomplete(messages: Any, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
@@ -671,7 +671,7 @@ def test_a_summarizer_that_needs_an_event_loop_says_so() -> None:
         async def asummarize(self, request: Any) -> Completion:
             return Completion("So far.")
 
-    strategy = Summarize(Asynchronous(), keep_recent=2)
+    strategy = Summarize(Asynchronous(), keep_recent=2, mend=False)
     with pytest.warns(FoldlineWarning, match="async_summarizer"):
         assert not compactor(strategy=strategy).compact(talk(6)).compacted
     assert asyncio.run(compactor(strategy=strategy).acompact(talk(6))).summary == "So far."
@@ -680,7 +680,9 @@ def test_a_summarizer_that_needs_an_event_loop_says_so() -> None:
 def test_the_event_loop_runs_while_a_summary_is_written() -> None:
     async def main() -> tuple[int, fl.CompactionResult]:
         hanging = Hanging()
-        task = asyncio.ensure_future(compactor(strategy=Summarize(hanging, keep_recent=2)).acompact(talk(6)))
+        task = asyncio.ensure_future(
+            compactor(strategy=Summarize(hanging, keep_recent=2, mend=False)).acompact(talk(6))
+        )
         ticks = 0
         while not hanging.started.is_set() or ticks < 3:
             await asyncio.sleep(0.005)

@@ -55,7 +55,7 @@ def test_G8_gent_is_progressive_unless_something_is_kept() -> None:
 
 def test_G8_gent_merges_the_summary_before() -> None:
     model = FakeModel("One.", "One and two.")
-    each = fl.presets.gent(model, 1)
+    each = fl.presets.gent(model, 1, mend=False)
     first = each.compact(talk(6), force=True)
     second = each.compact([*first.messages, *talk(5)], force=True)
     assert "One." in model.prompts[1]
@@ -105,7 +105,7 @@ def test_A1_reserve_fires_above_183616(tokens: int, fires: bool) -> None:
 
 def small_reserve(summarizer: Any = None, **more: Any) -> fl.Compactor:
     """Fires above 900 tokens and keeps 200."""
-    return fl.presets.reserve(summarizer or (lambda _: SO_FAR), 1_000, 100, 200, **more)
+    return fl.presets.reserve(summarizer or (lambda _: SO_FAR), 1_000, 100, 200, **{"mend": False, **more})
 
 
 def test_A2_reserve_cuts_at_the_beginning_of_a_turn() -> None:
@@ -197,7 +197,9 @@ def test_A7_without_a_window_nothing_is_compacted_by_itself() -> None:
 
 def small_budgeted(summarizer: Any = None, **more: Any) -> fl.Compactor:
     """A room of 1,000 tokens."""
-    return fl.presets.budgeted(summarizer or (lambda _: SO_FAR), 1_100, max_output_tokens=100, **more)
+    return fl.presets.budgeted(
+        summarizer or (lambda _: SO_FAR), 1_100, max_output_tokens=100, **{"mend": False, **more}
+    )
 
 
 @pytest.mark.parametrize(("tokens", "fires"), [(146_892, False), (146_893, True)])
@@ -350,7 +352,7 @@ def test_B11_budgeted_compacts_several_times_in_one_session() -> None:
 
 def small_layer(summarizer: Any = None, **more: Any) -> fl.Compactor:
     """Fires from 800 tokens on and keeps 10 messages."""
-    options: dict[str, Any] = {"system_reserve": 0, "output_reserve": 0, "safety_buffer": 0, **more}
+    options: dict[str, Any] = {"system_reserve": 0, "output_reserve": 0, "safety_buffer": 0, "mend": False, **more}
     return fl.presets.layer(summarizer or (lambda _: SO_FAR), 1_000, **options)
 
 

@@ -1,0 +1,193 @@
+"""What a model answered, held against what was asked for."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from foldline.errors import SummaryError
+from foldline.summarizers.rendering import pieces_of, role_of, units_of
+from foldline.typing import Completion, Messages
+
+__all__ = ["is_refusal", "is_tool_call", "other_script", "script_of", "talk_of", "usable"]
+
+#: A refusal alone is short; what is longer says something.
+_MOST_REFUSAL_CHARS = 400
+_CANNOT = r"can(?:no|['\u2019 ]?)t|unable|not[ ]able|won['\u2019]?t"
+_HELP = (
+    r"help|assist|comply|do[ ]that|do[ ]this|summari[sz]e|provide|continue|fulfil|process|access|create|write|engage"
+    r"|discuss|share|answer"
+)
+_REFUSALS: Final = re.compile(
+    rf"""\A\W*(?:
+    (?:i[ ]?['\u2019 ]?a?m[ ])?(?:very[ ]|so[ ])?(?:sorry|afraid)\b.{{0,40}}?\b(?:{_CANNOT})\b
+    | (?:i|we)[ ](?:can(?:not|['\u2019]?t|[ ]not)|won['\u2019]?t|will[ ]not|am[ ](?:unable|not[ ]able)[ ]to)
+      [ ](?:{_HELP})
+    | i['\u2019]m[ ](?:unable|not[ ]able)[ ]to[ ](?:{_HELP})
+    | i[ ]can(?:not|['\u2019]t)\W*\Z
+    | as[ ]an?[ ](?:ai|large[ ]language[ ]model|assistant)\b.{{0,80}}?\b(?:{_CANNOT})\b
+    | (?:please|could[ ]you)[ ](?:please[ ])?(?:provide|share|paste|send)\b.{{0,40}}?
+      \b(?:text|messages?|conversation|transcript|content)\b
+    | (?:抱歉|对不起|對不起|很抱歉|非常抱歉).{{0,12}}?(?:无法|無法|不能)
+    | 我(?:无法|無法|不能)(?:帮助|幫助|协助|協助|提供|总结|總結|完成|满足|處理|处理)
+    | 申し訳(?:ありません|ございません).{{0,40}}?(?:できません|できかねます|お手伝い)
+    | 죄송(?:합니다|하지만).{{0,40}}?(?:수[ ]없|어렵)
+    | lo[ ]siento\b.{{0,30}}?\bno[ ]puedo\b
+    | (?:je[ ]suis[ ])?d[ée]sol[ée]e?\b.{{0,40}}?\bne[ ](?:peux|puis)\b
+    | es[ ]tut[ ]mir[ ]leid\b.{{0,40}}?\b(?:kann|darf)\b
+    | извините\b.{{0,40}}?\bне[ ]могу\b
+    )""",
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
+#: What only looks like text and is a call.
+_CALL_TAGS = re.compile(
+    r"""\A\s*(?:```\w*\s*)?
+    <(?:\|?tool_calls?(?:_begin|_start)?\|?|(?:antml:)?(?:function_calls?|invoke)|tool_use)\b[^>]*>
+    .*</?[^>]*>\s*(?:```)?\s*\Z""",
+    re.DOTALL | re.IGNORECASE | re.VERBOSE,
+)
+_CALL_MARK = re.compile(r"\A\s*\[(?:TOOL_CALLS?|Tool: \w+\()", re.IGNORECASE)
+_FENCED = re.compile(r"\A\s*```\w*\n(.*?)\n?```\s*\Z", re.DOTALL)
+
+#: Scripts by the first word of their letters' names; one group is what is written in one text.
+_SCRIPTS: Final = {
+    "CJK": "Han",
+    "HIRAGANA": "Kana",
+    "KATAKANA": "Kana",
+    "HANGUL": "Hangul",
+    "LATIN": "Latin",
+    "CYRILLIC": "Cyrillic",
+    "GREEK": "Greek",
+    "ARABIC": "Arabic",
+    "HEBREW": "Hebrew",
+    "DEVANAGARI": "Devanagari",
+    "BENGALI": "Bengali",
+    "TAMIL": "Tamil",
+    "TELUGU": "Telugu",
+    "THAI": "Thai",
+    "GEORGIAN": "Georgian",
+    "ARMENIAN": "Armenian",
+}
+#: A sign of these says as much as some letters of an alphabet.
+_WEIGHTS: Final = {"Han": 3, "Kana": 2, "Hangul": 2}
+#: Code, names and paths are Latin everywhere: another script counts where it has this share.
+_SHARE_OF_OTHER = 0.30
+_LEAST_LETTERS = 40
+_CODE = re.compile(r"```.*?```|`[^`\n]*`|https?://\S+|[\w.~-]*[/\\_]\S*|\b\w+\([^)\n]*\)", re.DOTALL)
+#: So much of a conversation is looked at, and of one message.
+_LOOKED_AT_CHARS, _LOOKED_AT_OF_ONE = 40_000, 1_000
+
+
+def usable(completion: object) -> Completion:
+    """A completion that has a text, came to its end, and says something.
+
+    Raises:
+        SummaryError: It has none (``not_a_text``), is empty (``empty_summary``), did not come to its end
+            (``incomplete_summary``), or is a call of a tool (``tool_call``).
+    """
+    if not isinstance(completion, Completion) or not isinstance(getattr(completion, "text", None), str):
+        raise SummaryError("the summarizer gave no text", code="not_a_text")
+    if not completion.text.strip():
+        raise SummaryError("the summary is empty", code="empty_summary")
+    if completion.finish_reason != "stop":
+        raise SummaryError("the summary did not come to its end", code="incomplete_summary")
+    if is_tool_call(completion.text):
+        raise SummaryError("the summary is a call of a tool", code="tool_call")
+    return completion
+
+
+def is_refusal(text: str) -> bool:
+    r"""Whether an answer does nothing but refuse: it is short and has no headings. A summary that tells of one is none.
+
+    Examples:
+        >>> is_refusal("I'm sorry, but I can't help with that."), is_refusal("抱歉,我无法总结这段对话。")
+        (True, True)
+        >>> is_refusal("## Goal\nThe user asked for the key; the agent refused: I cannot help with that.")
+        False
+    """
+    text = text.strip()
+    if len(text) > _MOST_REFUSAL_CHARS or any(
+        line.lstrip().startswith(("#", "- ", "* ", "1.")) for line in text.split("\n")
+    ):
+        return False
+    return _REFUSALS.match(text) is not None
+
+
+def is_tool_call(text: str) -> bool:
+    """Whether an answer is nothing but a call of a tool, as models write it that are given none.
+
+    Examples:
+        >>> is_tool_call('{"name": "read_file", "arguments": {"path": "a.py"}}'), is_tool_call("It called read_file().")
+        (True, False)
+    """
+    if _CALL_TAGS.match(text) or _CALL_MARK.match(text):
+        return True
+    fenced = _FENCED.match(text)
+    body = (fenced[1] if fenced else text).strip()
+    if not body.startswith(("{", "[")):
+        return False
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    calls = value if isinstance(value, list) else [value]
+    return bool(calls) and all(isinstance(call, dict) and _is_call(call) for call in calls)
+
+
+def _is_call(call: dict[str, object]) -> bool:
+    if isinstance(call.get("function"), dict) or "tool_calls" in call:
+        return True
+    has_name = any(isinstance(call.get(key), str) for key in ("name", "tool", "tool_name", "recipient_name"))
+    return has_name and any(key in call for key in ("arguments", "args", "parameters", "input"))
+
+
+def talk_of(messages: Messages, indices: Sequence[int]) -> str:
+    """What people and models said to each other in some messages, without results and calls: a sample of it."""
+    texts, left = [], _LOOKED_AT_CHARS
+    for index in indices:
+        for unit in units_of(messages[index]):
+            if left <= 0:
+                break
+            if role_of(unit) not in ("USER", "ASSISTANT"):
+                continue
+            said = "\n".join(piece.text for piece in pieces_of(unit) if piece.kind == "text")[:_LOOKED_AT_OF_ONE]
+            texts.append(said)
+            left -= len(said)
+    return "\n".join(texts)
+
+
+def script_of(text: str) -> str | None:
+    """The script that a text is written in, code left aside; None where there are too few letters to tell.
+
+    Latin letters stand in every technical text. So another script is what counts where it has a good share.
+
+    Examples:
+        >>> (
+        ...     script_of("请把 parser.py 里的函数改名,并运行测试。" * 4),
+        ...     script_of("Please rename the function in the parser and run all of the tests."),
+        ... )
+        ('Han', 'Latin')
+    """
+    weights: Counter[str] = Counter()
+    for letter, times in Counter(_CODE.sub(" ", text)).items():
+        if letter.isalpha():
+            script = _SCRIPTS.get(unicodedata.name(letter, "").partition(" ")[0].partition("-")[0], "other")
+            weights[script] += times * _WEIGHTS.get(script, 1)
+    total = sum(weights.values())
+    if total < _LEAST_LETTERS:
+        return None
+    others = {script: weight for script, weight in weights.items() if script != "Latin"}
+    if sum(others.values()) < _SHARE_OF_OTHER * total:
+        return "Latin"
+    # Japanese is written in both.
+    return "Kana" if others.get("Kana", 0) > 0.1 * total else max(sorted(others), key=others.__getitem__)
+
+
+def other_script(summary: str, talk: str) -> bool:
+    """Whether a summary is written in another script than the conversation. Where either is unclear, it is not."""
+    told, said = script_of(summary), script_of(talk)
+    return told is not None and said is not None and told != said
