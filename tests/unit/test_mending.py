@@ -135,7 +135,7 @@ def test_extractive_is_not_mended() -> None:
         result = mended(Extractive(), mend=mend)
         assert HEADING not in result.summary
         assert result.evidence is not None
-        assert "mended" not in result.evidence
+        assert result.evidence["mended"] == []
 
 
 def test_a_completion_that_brings_its_own_evidence_is_taken_as_it_is() -> None:

@@ -167,8 +167,7 @@ def _said(value: Mapping[str, Any], depth: int, kind: PieceKind) -> Iterator[Pie
     for key in _FILES:
         held = value.get(key)
         if isinstance(held, Mapping):
-            mime = held.get("mimeType") or held.get("mime_type")
-            name = mime.partition("/")[0] if isinstance(mime, str) else ""
+            name = _word(held, "mimeType", "mime_type").partition("/")[0]
             yield Piece("media", name if name in ("image", "audio", "video") else "file")
     for key in _CALLS:
         yield from _pieces(value.get(key), depth - 1, "call")
@@ -180,12 +179,18 @@ def _call(part: Mapping[str, Any]) -> Iterator[Piece]:
     """A call, as ``NAME(ARGUMENTS)``."""
     held = [part[key] for key in _FUNCTIONS if isinstance(part.get(key), Mapping)]
     for call in [*held, part]:
-        name = call.get("name") or call.get("toolName")
+        name = _word(call, "name", "toolName")
         arguments = next((call[key] for key in _ARGUMENTS if call.get(key) is not None), None)
-        if isinstance(name, str) and arguments is not None:
+        if name and arguments is not None:
             yield Piece("call", f"{name}({_json(arguments)})")
-    if part.get("role") == "bashExecution" and isinstance(part.get("command"), str):
+    if _word(part, "role") == "bashExecution" and _word(part, "command"):
         yield Piece("call", f"bash({part['command']})")
+
+
+def _word(part: Mapping[str, Any], *keys: str) -> str:
+    """The first text under one of the keys. Objects of users' classes are not asked whether they are one."""
+    found = (part.get(key) for key in keys)
+    return next((value for value in found if isinstance(value, str) and value), "")
 
 
 def _results(part: Mapping[str, Any], depth: int) -> Iterator[Piece]:

@@ -239,7 +239,7 @@ def test_T10_each_summary_integrates_the_one_before_and_carries_its_round_over_r
         store = open_store()
         store.extend(talk(8))
         summarizer = FakeSummarizer(text)
-        strategy = fl.strategies.Summarize(summarizer, keep_recent=2)
+        strategy = fl.strategies.Summarize(summarizer, keep_recent=2, mend=False)
         compactor = fl.Compactor(fl.triggers.MessageCount(1), strategy, store=store, counter="chars/4")
         result = compactor.compact(store.messages(), ids=store.ids())
         assert result.event is not None
