@@ -132,6 +132,12 @@ const SUPPOSED: u32 = 1 << 5;
 /// What makes an order of a question.
 const ORDER: u32 = 1 << 6;
 const CORRECTED: u32 = 1 << 7;
+/// Words that may open an order for each time, and those that may open a correction.
+const OPENING: u32 = 1 << 8;
+const SETTING_RIGHT: u32 = 1 << 9;
+const DEMAND_ZH: u32 = 1 << 10;
+const OPENING_ZH: u32 = 1 << 11;
+const CORRECTED_ZH: u32 = 1 << 12;
 
 fn cues_in(lower: &str) -> u32 {
     static MATCHER: LazyLock<Matcher> = LazyLock::new(|| {
@@ -145,6 +151,19 @@ fn cues_in(lower: &str) -> u32 {
             .with(INSTEAD, &["instead"])
             .with(SUPPOSED, &["must have"])
             .with(ORDER, &["must", "never", "always", "please"])
+            .with(
+                OPENING,
+                &["when", "whenever", "before", "after", "each", "every", "reply", "respond", "answer"],
+            )
+            .with(
+                SETTING_RIGHT,
+                &["no", "nope", "wrong", "that's", "that is", "not", "actually", "correction", "scratch"],
+            )
+            .with(SETTING_RIGHT, &["i meant", "i said"])
+            .with(DEMAND_ZH, &DEMANDS_ZH)
+            .with(OPENING_ZH, &OPENING_DEMANDS_ZH)
+            .with(CORRECTED_ZH, &CORRECTIONS_ZH)
+            .with(CORRECTED_ZH, &["不是"])
             .with(CORRECTED, &CORRECTIONS_INSIDE)
             .with(CORRECTED, &languages::CORRECTIONS)
     });
@@ -170,8 +189,8 @@ pub(super) fn is_constraint(sentence: &str) -> bool {
         || (cues & REFUSAL != 0 && refuses(&lower))
         || (cues & ONLY != 0 && says_only(&lower))
         || (cues & USE != 0 && cues & INSTEAD != 0)
-        || is_standing_order(&lower)
-        || is_constraint_zh(sentence)
+        || (cues & OPENING != 0 && is_standing_order(&lower))
+        || (cues & (DEMAND_ZH | OPENING_ZH) != 0 && is_constraint_zh(sentence))
 }
 
 /// "When you are done, tell me": an order for each time that something happens. "Answer in French".
@@ -264,6 +283,10 @@ pub(super) fn is_correction(sentence: &str) -> bool {
         return false;
     }
     let lower = folded(sentence);
+    let cues = cues_in(&lower);
+    if cues & (CORRECTED | SETTING_RIGHT | CORRECTED_ZH) == 0 {
+        return false;
+    }
     // "No, thanks" and "no problem" set nothing right.
     if ["no, thank", "no thank", "no, that's fine", "no problem", "no worries"]
         .iter()
@@ -272,10 +295,10 @@ pub(super) fn is_correction(sentence: &str) -> bool {
         return false;
     }
     CORRECTIONS.iter().any(|cue| lower.starts_with(cue))
-        || cues_in(&lower) & CORRECTED != 0
+        || cues & CORRECTED != 0
         || (lower.starts_with("not ") && lower.contains(','))
         || (lower.starts_with("不是") && lower.contains(['，', ',']))
-        || (!lower.is_ascii() && CORRECTIONS_ZH.iter().any(|cue| lower.contains(cue)))
+        || (cues & CORRECTED_ZH != 0 && CORRECTIONS_ZH.iter().any(|cue| lower.contains(cue)))
 }
 
 /// The sentences of a user's text that set something right; a bare "No." with the sentence after it.
@@ -284,7 +307,8 @@ pub(super) fn corrections(text: &str, most: usize) -> Vec<&str> {
     let mut bare: Option<usize> = None;
     for sentence in sentences(text) {
         let start = sentence.as_ptr() as usize - text.as_ptr() as usize;
-        let words = sentence.trim_end_matches(['.', '!', '。', '！', ',', '，']).to_lowercase();
+        let words =
+            head_bytes(sentence, 24).trim_end_matches(['.', '!', '。', '！', ',', '，']).to_lowercase();
         if let Some(refusal) = bare.take() {
             let both = &text[refusal..start + sentence.len()];
             if is_short(both) && !both.contains('\n') {

@@ -1,7 +1,8 @@
 //! Many cues looked for in one pass over a sentence.
 //!
 //! Cues are words and phrases in lower case. Where a word of the sentence begins, only the cues that begin with its first
-//! two letters are compared, so a sentence costs the same however many cues there are.
+//! two letters are compared, and at a character that is not ASCII only those that begin with its first three bytes; so a
+//! sentence costs the same however many cues there are.
 
 use rustc_hash::FxHashMap;
 
@@ -9,8 +10,8 @@ use rustc_hash::FxHashMap;
 #[derive(Debug, Default)]
 pub(super) struct Matcher {
     by_start: FxHashMap<[u8; 2], Vec<(&'static str, u32)>>,
-    /// Cues that do not begin with a letter of ASCII: looked for only where the sentence is not ASCII.
-    others: Vec<(&'static str, u32)>,
+    /// Cues that do not begin with a letter of ASCII: they stand anywhere.
+    by_sign: FxHashMap<[u8; 3], Vec<(&'static str, u32)>>,
 }
 
 impl Matcher {
@@ -18,10 +19,11 @@ impl Matcher {
     pub(super) fn with(mut self, group: u32, cues: &[&'static str]) -> Self {
         for cue in cues {
             match cue.as_bytes() {
-                [a, b, ..] if cue.is_ascii() && a.is_ascii_alphanumeric() => {
+                [a, b, ..] if a.is_ascii_alphanumeric() => {
                     self.by_start.entry([*a, *b]).or_default().push((cue, group));
                 }
-                _ => self.others.push((cue, group)),
+                [a, b, c, ..] => self.by_sign.entry([*a, *b, *c]).or_default().push((cue, group)),
+                _ => debug_assert!(false, "a cue of one sign says nothing: {cue}"),
             }
         }
         self
@@ -34,6 +36,14 @@ impl Matcher {
         let mut before_is_word = false;
         for at in 0..bytes.len().saturating_sub(1) {
             let is_word = bytes[at].is_ascii_alphanumeric();
+            // The first byte of a character that is not ASCII.
+            if bytes[at] >= 0xc0
+                && let Some(next) = bytes.get(at + 2)
+                && let Some(cues) = self.by_sign.get(&[bytes[at], bytes[at + 1], *next])
+            {
+                let found = cues.iter().filter(|(cue, _)| bytes[at..].starts_with(cue.as_bytes()));
+                groups |= found.fold(0, |sum, (_, group)| sum | group);
+            }
             if is_word
                 && !before_is_word
                 && let Some(cues) = self.by_start.get(&[bytes[at], bytes[at + 1]])
@@ -47,10 +57,6 @@ impl Matcher {
                 }
             }
             before_is_word = is_word;
-        }
-        if !lower.is_ascii() {
-            let found = self.others.iter().filter(|(_, group)| groups & group == 0);
-            groups |= found.filter(|(cue, _)| lower.contains(cue)).fold(0, |sum, (_, group)| sum | group);
         }
         groups
     }

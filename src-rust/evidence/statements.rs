@@ -106,10 +106,9 @@ fn statement(sentence: &str) -> Option<Statement> {
     if cues & TENTATIVE != 0 {
         return None;
     }
-    let is_chinese = |cues: &[&str]| !lower.is_ascii() && cues.iter().any(|cue| lower.contains(cue));
-    if (cues & DECIDED != 0 || is_chinese(&DECISIONS_ZH)) && sentence.len() >= MIN_DECISION_BYTES {
+    if cues & DECIDED != 0 && sentence.len() >= MIN_DECISION_BYTES {
         Some(Statement::Decision)
-    } else if cues & DONE != 0 || (cues & WAS_DONE != 0 && was_done(&lower)) || is_chinese(&OUTCOMES_ZH) {
+    } else if cues & DONE != 0 || (cues & WAS_DONE != 0 && was_done(&lower)) {
         Some(Statement::Outcome)
     } else {
         None
@@ -127,8 +126,10 @@ fn cues_in(lower: &str) -> u32 {
         Matcher::default()
             .with(TENTATIVE, &["let me", "if", "would", "could", "might", "should i", "not yet"])
             .with(DECIDED, &DECISIONS)
+            .with(DECIDED, &DECISIONS_ZH)
             .with(DECIDED, &languages::DECISIONS)
             .with(DONE, &OUTCOMES)
+            .with(DONE, &OUTCOMES_ZH)
             .with(DONE, &languages::OUTCOMES)
             .with(WAS_DONE, &["has been", "have been"])
     });
