@@ -25,7 +25,10 @@ DATA = ROOT / "examples" / "data"
 pytestmark = pytest.mark.skipif(not PYTHON, reason="make test-llm runs them, with a model")
 
 TIMEOUT_S = 240.0
-SESSIONS = ["openai-tools.jsonl", "pi-session.jsonl", "chinese-dialogues.jsonl"]
+SESSIONS = ["openai-tools.jsonl", "gemini-cli-session.json", "chinese-dialogues.jsonl"]
+PROVIDERS = {"openai_chat": "openai", "gemini": "gemini"}
+#: With these the model comes to an end, if a poor one: after a paragraph, without saying things again and again.
+BRIEF = {"stop": ["\n\n"], "repeat_penalty": 1.3}
 #: The model reads 4,096 tokens of its own, which are smaller than those counted here.
 MOST_TOKENS = 700
 
@@ -46,9 +49,11 @@ def address() -> Iterator[str]:
 def session(name: str) -> list[dict[str, Any]]:
     """The beginning of a session, as long as the model can read."""
     messages = next(fl.read(DATA / name)).messages
-    counter = fl.TokenCounter("o200k_base")
+    tokens = fl.TokenCounter("o200k_base").count_messages(messages).per_message
+    # The system message stays, and is not read.
+    head = sum(message.get("role") == "system" for message in messages[:1])
     end = len(messages)
-    while end > 3 and counter.count_messages(messages[:end]).total > MOST_TOKENS:
+    while end > head + 3 and sum(int(each) for each in tokens[head:end]) > MOST_TOKENS:
         end -= 1
     return messages[:end]
 
@@ -91,15 +96,15 @@ def test_it_answers(address: str, *, asynchronous: bool, stream: bool) -> None:
 @pytest.mark.parametrize("name", SESSIONS)
 def test_a_session_is_folded_or_left_as_it_was(address: str, name: str) -> None:
     messages = session(name)
-    with model_at(address) as model:
+    with model_at(address, extra_body=BRIEF) as model:
         result = folded(messages, model)
     if result.error is None:
         assert result.changed
         assert result.summary.strip()
         assert result.tokens_after < result.tokens_before
-        assert [problem.code for problem in fl.validate(result.messages, "openai")] == [
-            problem.code for problem in fl.validate(messages, "openai")
-        ]
+        provider = PROVIDERS[fl.detect_format(messages).format]
+        known = {problem.code for problem in fl.validate(messages, provider)}
+        assert {problem.code for problem in fl.validate(result.messages, provider)} <= known
     else:
         assert isinstance(result.error, fl.errors.SummaryError)
         assert result.messages == messages
@@ -131,7 +136,7 @@ def test_a_deadline_ends_a_model_that_is_at_work(address: str) -> None:
 
 @pytest.mark.parametrize("name", SESSIONS)
 def test_the_weighty_evidence_survives_a_bad_summary(address: str, name: str) -> None:
-    with model_at(address) as model:
+    with model_at(address, extra_body=BRIEF) as model:
         result = folded(session(name), model, summary_tokens=350)
     if result.error is not None:
         pytest.skip(f"no summary to mend: {result.error.code}")
