@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from foldline import _core
 from foldline._core import TokenCounter
 from foldline.calibration import token_number
+from foldline.detection import dialect_for
 from foldline.errors import CompactionError, ConfigError, FoldlineError, FoldlineWarning, SummaryError
 from foldline.events import CompactBoundary, CompactionFailed, Event, Hooks, PreCompact, SessionStart, Subscribers
 from foldline.events import TriggerKind as Kind
@@ -314,7 +314,7 @@ class Compactor:
                 return no_progress(as_it_was, None, limit, self._guard.tries)
         kind: Kind = "manual" if force or why == "manual" else "auto"
         instructions = instructions or instructions_of(self.trigger)
-        dialect = _core.detect_format(messages)[0] if self.format == "auto" and messages else self.format
+        dialect = dialect_for(messages, self.format)
         counted = self.counter.count_messages(messages, self.tools, format=dialect).total
         around = max(0, tokens - counted)
         before = counted + around

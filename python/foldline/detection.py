@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from foldline import _core
 from foldline.typing import Messages
 
-__all__ = ["DetectedFormat", "detect_format"]
+__all__ = ["DetectedFormat", "detect_format", "dialect_for"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +52,13 @@ def detect_format(messages: Messages | bytes, *, key: str | None = None) -> Dete
     """
     dialect, reason, index, candidates = _core.detect_format(messages, key)
     return DetectedFormat(dialect, reason, index, tuple(candidates))
+
+
+def dialect_for(messages: Messages, format: str) -> str:
+    """The dialect that an option ``format`` stands for with these messages. Where there are none, ``auto`` stays open.
+
+    Examples:
+        >>> dialect_for([{"role": "user", "parts": [{"text": "Go."}]}], "auto"), dialect_for([], "auto")
+        ('gemini', 'auto')
+    """
+    return _core.detect_format(messages)[0] if format == "auto" and messages else format

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from foldline import _core
+from foldline.detection import dialect_for
 from foldline.errors import ConfigError
 from foldline.planning import as_counter
 from foldline.usage import ContextUsage, TokenBudget, reported_tokens
@@ -258,7 +258,7 @@ class ContextState:
         """
         counter = as_counter(counter)
         lead: list[Any] = [{"role": "system", "content": system}] if system else []
-        dialect = _core.detect_format(messages)[0] if lead and messages and format == "auto" else format
+        dialect = dialect_for(messages, format) if lead else format
         # Counted in one list: what tools cost depends on whether there is a system prompt.
         counts = counter.count_messages([*lead, *messages] if lead else messages, tools, format=dialect)
         listed = int(counts.per_message[len(lead) :].sum())

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from foldline import _core
 from foldline.compactor import CompactionResult, Compactor
+from foldline.detection import dialect_for
 from foldline.errors import ConfigError, FoldlineWarning, StoreError
 from foldline.metadata import Metadata
 from foldline.planning import analyze
@@ -98,8 +98,7 @@ class Session:
     @property
     def format(self) -> str:
         """The dialect of the messages."""
-        given = self.compactor.format
-        return _core.detect_format(self.messages)[0] if given == "auto" and self.messages else given
+        return dialect_for(self.messages, self.compactor.format)
 
     def begin(self) -> None:
         """An iteration begins: what was said of the last one is forgotten."""

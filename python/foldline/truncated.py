@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from foldline import _core
+from foldline.detection import dialect_for
 from foldline.typing import Message, Messages
 
 __all__ = ["discard_truncated_calls"]
@@ -35,7 +35,7 @@ def discard_truncated_calls(answer: Message | Messages, *, format: str = "auto")
         [{'role': 'assistant', 'content': 'I look.'}]
     """
     messages = [answer] if isinstance(answer, Mapping) else list(answer)
-    dialect = _core.detect_format(messages)[0] if format == "auto" and messages else format
+    dialect = dialect_for(messages, format)
     if dialect == "openai_responses":
         return _items(messages)
     kept = []

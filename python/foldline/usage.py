@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from foldline import _core
 from foldline._core import TokenCounter
 from foldline.calibration import Calibration, token_number
+from foldline.detection import dialect_for
 from foldline.errors import ConfigError
 from foldline.planning import as_counter
 from foldline.typing import Message, Messages
@@ -141,7 +141,7 @@ class ContextUsage:
         kind = "exact"
         counted = 0
         if trailing or usage is None:
-            dialect = _core.detect_format(messages)[0] if format == "auto" else format
+            dialect = dialect_for(messages, format)
             counts = as_counter("chars/4" if counter is None else counter).count_messages(trailing, format=dialect)
             counted = int(counts.per_message.sum()) + (counts.overhead if usage is None else 0)
             kind = counts.kind

@@ -6,7 +6,7 @@ use super::content::{
 };
 use crate::error::Result;
 use crate::node::{Key, Kind, Node};
-use crate::transcript::{Build, PartKind, PieceKind, Role, Slot};
+use crate::transcript::{Binding, Build, PartKind, PieceKind, Role, Slot};
 
 pub(super) fn read<N: Node>(envelope: &Envelope<N>, builder: &mut impl Build<N>) -> Result<()> {
     // A role `tool` does not exist here: such a message is an ordinary one.
@@ -24,6 +24,7 @@ enum Known {
     Text,
     Thinking,
     RedactedThinking,
+    Compaction,
     Picture,
     Call { on_server: bool },
     Result { on_server: bool },
@@ -36,6 +37,7 @@ fn known(block_type: &str) -> Known {
         "text" => Known::Text,
         "thinking" => Known::Thinking,
         "redacted_thinking" => Known::RedactedThinking,
+        "compaction" => Known::Compaction,
         "image" => Known::Picture,
         "tool_use" => Known::Call { on_server: false },
         "tool_result" => Known::Result { on_server: false },
@@ -66,6 +68,12 @@ fn read_block<N: Node>(block: &N, at: u32, builder: &mut impl Build<N>) -> Resul
             builder.push_json(PieceKind::Reasoning, block)?;
             builder.mark_estimated();
             Ok(())
+        }
+        // One that failed has no content, and stands for nothing.
+        Known::Compaction if block.get_some(Key::CONTENT).is_none() => unknown_part(block, builder),
+        Known::Compaction => {
+            builder.bind(Binding::Compaction);
+            keyed_text_part(block, Key::CONTENT, (PartKind::Text, PieceKind::Text), builder)
         }
         Known::Picture => picture_part(block, builder),
         Known::Call { on_server } => read_call(block, on_server, builder),

@@ -310,6 +310,7 @@ fn by_part<N: Node>(message: &N, envelope: &Envelope<N>, part: &N) -> Candidates
             "input_text" | "output_text" if envelope.tool_calls.is_none() => RESPONSES,
             "tool_use" | "tool_result" | "thinking" | "redacted_thinking" | "server_tool_use"
             | "mcp_tool_use" | "document" => anthropic_or_pi(message),
+            "compaction" => ANTHROPIC,
             "toolCall" => PI,
             kind if kind.ends_with("_tool_result") => ANTHROPIC,
             _ => ANY,

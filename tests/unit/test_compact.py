@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import copy
 import dataclasses
+import importlib
 import json
 import logging
 import os
@@ -758,6 +759,7 @@ def test_a_cancelled_fold_changes_nothing() -> None:
 
 
 def test_logging_is_silent_by_default(capsys: pytest.CaptureFixture[str]) -> None:
+    importlib.import_module("foldline.reading")  # where the only logger is
     assert any(isinstance(handler, logging.NullHandler) for handler in logging.getLogger("foldline").handlers)
     compact(talk(6))
     assert capsys.readouterr() == ("", "")

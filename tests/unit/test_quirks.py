@@ -266,3 +266,17 @@ def test_what_a_provider_compacted_is_kept_as_it_came() -> None:
     kept = found.apply(messages, summary="S")
     assert kept[0] is compaction
     assert kept[-2] is messages[-2], "nothing is summarised across it"
+
+
+def test_a_compaction_of_anthropic_stands_for_all_before_it_and_goes_back_as_it_came() -> None:
+    block = {"type": "compaction", "content": "They renamed it.", "encrypted_content": "x", "signature": "s"}
+    compacted = assistant([block, {"type": "text", "text": "Done."}])
+    messages = [user(), assistant(), copy.deepcopy(compacted), *[user() for _ in range(4)]]
+    assert fl.detect_format(messages).format == "anthropic"
+    plan = fl.plan(messages, fl.KeepMessages(1), counter="chars/4")
+    assert plan.cut == 2
+    assert plan.apply(messages, "They talked.")[1] is messages[2]
+    # Alone it is enough to tell the dialect; one that failed stands for nothing.
+    assert fl.detect_format([compacted]).format == "anthropic"
+    failed = [user(), assistant([{"type": "compaction", "content": None}]), *[user() for _ in range(4)]]
+    assert fl.plan(failed, fl.KeepMessages(1), counter="chars/4").cut == 5
