@@ -11,13 +11,14 @@ import copy
 import os
 import subprocess
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import foldline as fl
+from facts import FACTS, session_with_facts
 
 PYTHON = os.environ.get("FOLDLINE_LLM_PYTHON")
 ROOT = Path(__file__).resolve().parents[2]
@@ -135,14 +136,43 @@ def test_a_deadline_ends_a_model_that_is_at_work(address: str) -> None:
 
 
 @pytest.mark.parametrize("name", SESSIONS)
-def test_the_weighty_evidence_survives_a_bad_summary(address: str, name: str) -> None:
+def test_the_evidence_is_in_the_summary_or_named_as_dropped(address: str, name: str) -> None:
     with model_at(address, extra_body=BRIEF) as model:
         result = folded(session(name), model, summary_tokens=350)
     if result.error is not None:
         pytest.skip(f"no summary to mend: {result.error.code}")
-    evidence = result.evidence or {}
-    if not {"kept", "mended"} <= evidence.keys():
-        pytest.skip("summaries of models are not held against the evidence")
-    assert evidence["kept"] or evidence["mended"]
-    for item in evidence["mended"]:
+    assert result.evidence is not None
+    assert result.evidence["kept"] or result.evidence["mended"]
+    for item in result.evidence["mended"]:
         assert item["text"] in result.summary
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_twelve_facts_survive_whatever_the_model_writes(
+    address: str, record_property: Callable[[str, object], None], *, stream: bool
+) -> None:
+    with model_at(address, stream=stream, extra_body=BRIEF) as model:
+        result = folded(session_with_facts(), model, summary_tokens=600)
+    assert result.error is None
+    assert result.completion is not None
+    assert [fact for fact in FACTS if fact not in result.summary] == []
+    assert result.evidence is not None
+    assert result.evidence["dropped"] == []
+    alone = result.summary.partition("## Kept from the originals")[0]
+    found = sum(fact in alone for fact in FACTS)
+    record_property("facts of the model alone", found)
+    print(f"{found} of {len(FACTS)} facts by the model alone, {len(FACTS)} with what was mended")
+
+
+def test_where_the_room_is_small_the_weightiest_facts_survive(address: str) -> None:
+    with model_at(address, extra_body=BRIEF) as model:
+        result = folded(session_with_facts(), model, summary_tokens=300)
+    assert result.error is None
+    assert result.evidence is not None
+    weights = [item["weight"] for item in result.evidence["mended"]]
+    assert weights
+    counter = fl.TokenCounter("o200k_base")
+    assert counter.count(result.summary) <= 300
+    # What was dropped is no longer there because of its size or its weight, and said so.
+    for item in result.evidence["dropped"]:
+        assert item["weight"] <= max(weights)

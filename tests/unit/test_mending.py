@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import foldline as fl
+from facts import FACTS, session_with_facts
 from foldline.finishing import MEND_SHARE, target_for
 from foldline.strategies import Pipeline, StrategyRequest, Summarize
 from foldline.summarizers import Completion, Extractive
@@ -241,3 +242,28 @@ def test_on_an_event_loop_the_same_comes_out() -> None:
 
 def test_mending_twice_gives_equal_bytes() -> None:
     assert mended("Something.").summary == mended("Something.").summary
+
+
+@pytest.mark.parametrize(("summary_tokens", "found"), [(450, 12), (600, 12)])
+def test_twelve_facts_survive_a_summary_that_says_nothing(summary_tokens: int, found: int) -> None:
+    messages = session_with_facts()
+    result = fl.compact(
+        messages, fl.KeepMessages(1), summarizer=lambda _: "### Message 1", summary_tokens=summary_tokens
+    )
+    assert result.error is None
+    assert sum(fact in result.summary for fact in FACTS) == found
+    assert result.evidence is not None
+    assert result.evidence["dropped"] == []
+    assert result.tokens_after < result.tokens_before
+
+
+def test_in_little_room_every_fact_is_in_the_summary_or_named_as_dropped() -> None:
+    result = fl.compact(
+        session_with_facts(), fl.KeepMessages(1), summarizer=lambda _: "### Message 1", summary_tokens=250
+    )
+    assert result.evidence is not None
+    missing = [fact for fact in FACTS if fact not in result.summary]
+    dropped = " ".join(item["text"] for item in result.evidence["dropped"])
+    assert missing
+    assert [fact for fact in missing if fact not in dropped] == []
+    assert fl.TokenCounter("o200k_base").count(result.summary) <= 250
