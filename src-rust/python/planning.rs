@@ -23,6 +23,9 @@ pub(super) struct Plan {
     pub plan: core::Plan,
 }
 
+/// A result, by its message and part, and the code points that stay at its head and tail; none for the placeholder.
+type GivenEdit = (usize, usize, Option<(usize, usize)>);
+
 /// What planning gives: a `Plan`, or `(floor, why)` where a budget cannot be met.
 pub(super) fn answer(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyAny>> {
     match outcome {
@@ -138,12 +141,7 @@ impl Plan {
     ///
     /// Raises:
     ///     ConfigError: One is of a message that must stay as it is (`bad_edits`), or they are not in order.
-    fn with_edits(
-        &self,
-        py: Python<'_>,
-        edits: Vec<(usize, usize, Option<(usize, usize)>)>,
-        tokens_kept: u64,
-    ) -> PyResult<Self> {
+    fn with_edits(&self, py: Python<'_>, edits: Vec<GivenEdit>, tokens_kept: u64) -> PyResult<Self> {
         let edit = |(message, part, kept_chars)| core::Edit { message, part, kept_chars };
         let plan = self.plan.with_edits(edits.into_iter().map(edit).collect(), tokens_kept);
         plan.map(|plan| Plan { plan }).map_err(|error| exception(py, error))
