@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from foldline._beside import system_beside, tools_beside
 from foldline._cli.compacting import COUNTS, FileReport, compact_file, output_names, totals, write_manifest
 from foldline._cli.options import PATHS, Folding, counter_options, folding_options, json_option, make_counter
 from foldline._cli.reporting import Column, Reporter, Stop, Table, printable, write_json
@@ -24,8 +25,6 @@ from foldline._cli.sources import (
     OnProblem,
     Source,
     find_sources,
-    system_beside,
-    tools_beside,
     transcripts,
 )
 from foldline._core import Plan, TokenCounter, __version__
@@ -347,7 +346,7 @@ def compact_command(
         raise click.BadParameter("an empty name", param_hint="--out")
     folder = Path(out)
     folding = Folding.of(counter=make_counter(encoding, model, heuristic), **options)
-    writers = {"extractive": Extractive}
+    compactor = folding.compactor(Extractive())
     recorded = folding.record() | {"summarizer": summarizer, "strict": strict}
     reports: list[FileReport] = []
     with Reporter(strict=strict) as reporter, contextlib.suppress(Stop):
@@ -357,7 +356,7 @@ def compact_command(
         reporter.files = len(sources)
         try:
             for source in sources:
-                reports.append(compact_file(source, folder, names[source], folding, writers[summarizer](), reporter))
+                reports.append(compact_file(source, folder, names[source], compactor, reporter))
                 reporter.advance(files=1)
         finally:
             write_manifest(folder, recorded, reports, complete=len(reports) == len(sources))

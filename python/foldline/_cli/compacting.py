@@ -7,7 +7,6 @@ import gzip
 import itertools
 import json
 import os
-import warnings
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,15 +15,14 @@ from typing import IO, Any
 
 import click
 
-from foldline._cli.options import Folding
 from foldline._cli.reporting import Reporter
 from foldline._cli.sources import STDIN, Source, transcripts
-from foldline._core import LineScanner, Plan, __version__, document_ranges
-from foldline.errors import FoldlineError, FoldlineWarning, StoreError
-from foldline.folding import FoldResult, compact
+from foldline._core import LineScanner, __version__, document_ranges
+from foldline.batch import BatchCompactor, CompactedRow, error_record, json_text
+from foldline.errors import StoreError
 from foldline.output import make_folder, replacing
 from foldline.reading import MAX_DOCUMENT_BYTES
-from foldline.typing import Problem, StoredTranscript, Summarizer
+from foldline.typing import Problem, StoredTranscript
 
 __all__ = ["COUNTS", "FileReport", "compact_file", "output_names", "totals", "write_manifest"]
 
@@ -121,33 +119,21 @@ def _uncompressed(name: Path) -> Path:
 # One transcript.
 
 
-def _record(transcript: StoredTranscript, source: Source, result: FoldResult | FoldlineError) -> dict[str, Any]:
+def _record(transcript: StoredTranscript, source: Source, row: CompactedRow) -> dict[str, Any]:
     """A transcript as it is written."""
-    answer: dict[str, Any] = dict.fromkeys(_KEYS) | {
-        "id": transcript.id,
-        "format": transcript.format,
-        "messages": transcript.messages,
-        "status": "failed",
+    return {
+        "id": row.id,
+        "format": row.format,
+        "messages": row.messages,
+        "summary": row.summary,
+        "tokens_before": row.tokens_before,
+        "tokens_after": row.tokens_after,
+        "actions": row.actions,
+        "status": row.status,
+        "error": None if row.error is None else error_record(row.error),
+        "plan_fingerprint": row.plan_hash,
         "meta": _meta(transcript, source),
     }
-    if isinstance(result, FoldlineError):
-        return answer | {"error": _error(result)}
-    answer |= {"tokens_before": result.tokens_before, "tokens_after": result.tokens_after}
-    if not isinstance(result.plan, Plan):
-        why = FoldlineError(result.plan.why, code="infeasible")
-        return answer | {"status": "infeasible", "error": _error(why)}
-    answer |= {"actions": result.plan.actions, "plan_fingerprint": result.plan.fingerprint}
-    if result.error is not None:
-        return answer | {"error": _error(result.error)}
-    return answer | {
-        "messages": result.messages,
-        "summary": result.summary or None,
-        "status": "folded" if result.changed else "unchanged",
-    }
-
-
-def _error(error: FoldlineError) -> dict[str, Any]:
-    return {"code": error.code, "detail": error.detail, "index": error.index, "path": error.path}
 
 
 def _meta(transcript: StoredTranscript, source: Source) -> dict[str, Any]:
@@ -193,9 +179,7 @@ class FileReport:
         return {"source": self.source, "output": self.output} | {key: getattr(self, key) for key in COUNTS}
 
 
-def compact_file(
-    source: Source, out: Path, name: Path, folding: Folding, summarizer: Summarizer, reporter: Reporter
-) -> FileReport:
+def compact_file(source: Source, out: Path, name: Path, compactor: BatchCompactor, reporter: Reporter) -> FileReport:
     """Folds the transcripts of a file, one at a time, into ``out / name``.
 
     A file without any transcript gives no output. What cannot be written is a problem, and leaves an older output as
@@ -212,7 +196,7 @@ def compact_file(
         try:
             folder = make_folder(out, name.parent)
             with replacing(folder / name.name, mode=_mode(source)) as stream:
-                lines = _folded_lines(itertools.chain([first], found), source, folding, summarizer, report, reporter)
+                lines = _folded_lines(itertools.chain([first], found), source, compactor, report, reporter)
                 _write(stream, lines, as_document=_is_list(source))
             report.output = name.as_posix()
         except OSError as error:
@@ -230,40 +214,18 @@ def _source_name(source: Source) -> str:
 def _folded_lines(
     found: Iterator[StoredTranscript],
     source: Source,
-    folding: Folding,
-    summarizer: Summarizer,
+    compactor: BatchCompactor,
     report: FileReport,
     reporter: Reporter,
 ) -> Iterator[bytes]:
     for transcript in found:
-        result = _fold(transcript, folding, summarizer)
-        written = _record(transcript, source, result)
+        row = compactor.compact_row(transcript)
+        written = _record(transcript, source, row)
         report.add(written, len(transcript.messages))
-        if written["error"] is not None:
-            error = FoldlineError(**written["error"])
-            reporter.error(error, source.path, transcript.id)
+        if row.error is not None:
+            reporter.error(row.error, source.path, transcript.id)
         reporter.advance(transcripts=1)
-        yield _encoded(written)
-
-
-def _fold(transcript: StoredTranscript, folding: Folding, summarizer: Summarizer) -> FoldResult | FoldlineError:
-    arguments = folding.arguments(transcript)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FoldlineWarning)  # The result says it too.
-            return compact(
-                transcript.messages, folding.keep, summarizer=summarizer, format=transcript.format, **arguments
-            )
-    except FoldlineError as error:
-        return error
-
-
-def _encoded(value: object) -> bytes:
-    """JSON on one line, legible where it can be: text with lone surrogates has no UTF-8."""
-    try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":")).encode()
+        yield json_text(written).encode()
 
 
 def _write(stream: IO[bytes], lines: Iterator[bytes], *, as_document: bool) -> None:

@@ -8,8 +8,9 @@ from typing import Any, Literal, TypeVar
 
 import click
 
-from foldline._cli.sources import system_beside, tools_beside
+from foldline._beside import beside_arguments
 from foldline._core import Plan, TokenCounter
+from foldline.batch import BatchCompactor
 from foldline.errors import ConfigError, FoldlineError
 from foldline.planning import (
     FitTokens,
@@ -22,7 +23,7 @@ from foldline.planning import (
     KeepTurns,
     plan,
 )
-from foldline.typing import StoredTranscript
+from foldline.typing import StoredTranscript, Summarizer
 
 __all__ = ["PATHS", "Folding", "counter_options", "folding_options", "json_option", "make_counter"]
 
@@ -206,27 +207,31 @@ class Folding:
             raise click.BadParameter(f"no transcript has a message {self.pins[-1]}", param_hint="--pin")
 
     def arguments(self, transcript: StoredTranscript) -> dict[str, Any]:
-        """Keyword arguments of `plan` and `compact` for a transcript; pins beyond its end pin nothing.
-
-        Tool schemas and a system text that stand beside the messages are sent with them, so they count as overhead;
-        summaries that an agent's own compaction left are earlier summaries.
-        """
-        meta, count = transcript.meta, len(transcript.messages)
-        beside = tools_beside(transcript)
-        beside += [{"system": message.get("content", message.get("parts"))} for message in system_beside(transcript)]
-        summaries = meta.get("summaries")
-        earlier = [i for i in summaries if isinstance(i, int) and 0 <= i < count] if isinstance(summaries, list) else []
+        """Keyword arguments of `plan` for a transcript; pins beyond its end pin nothing."""
         return {
             "counter": self.counter,
             "window": self.window,
             "reserve": self.reserve,
-            "pins": [pin for pin in self.pins if pin < count],
-            "origins": dict.fromkeys(earlier, "compacted_synthetic"),
+            "pins": [pin for pin in self.pins if pin < len(transcript.messages)],
             "summary_tokens": self.summary_tokens,
             "min_gain_tokens": self.min_gain_tokens,
             "thinking": self.thinking,
-            "tools": beside or None,
+            **beside_arguments(transcript),
         }
+
+    def compactor(self, summarizer: Summarizer) -> BatchCompactor:
+        """What folds transcripts this way."""
+        return BatchCompactor(
+            self.keep,
+            summarizer=summarizer,
+            counter=self.counter,
+            window=self.window,
+            reserve=self.reserve,
+            pins=self.pins,
+            summary_tokens=self.summary_tokens,
+            min_gain_tokens=self.min_gain_tokens,
+            thinking=self.thinking,
+        )
 
     def record(self) -> dict[str, Any]:
         """What a manifest says of it."""

@@ -6,12 +6,11 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from foldline.reading import read
 from foldline.typing import Problem, StoredTranscript
 
-__all__ = ["STDIN", "OnProblem", "Source", "find_sources", "system_beside", "tools_beside", "transcripts"]
+__all__ = ["STDIN", "OnProblem", "Source", "find_sources", "transcripts"]
 
 STDIN = "-"
 
@@ -77,20 +76,3 @@ def transcripts(source: Source, on_problem: OnProblem) -> Iterator[StoredTranscr
         yield from read(source.path, on_problem=on_problem)
     except OSError as error:
         on_problem(Problem(None, "unreadable_file", error.strerror or type(error).__name__, source.path))
-
-
-def system_beside(transcript: StoredTranscript) -> list[dict[str, Any]]:
-    """The system text that stood beside the messages, as a leading message of their dialect; empty without one."""
-    meta = transcript.meta
-    if transcript.format == "gemini":
-        given = meta.get("systemInstruction", meta.get("system_instruction"))
-        parts = given.get("parts") if isinstance(given, dict) else given
-        return [{"role": "system", "parts": parts}] if isinstance(parts, (str, list)) and parts else []
-    text = meta.get("instructions" if transcript.format == "openai_responses" else "system")
-    return [{"role": "system", "content": text}] if isinstance(text, (str, list)) and text else []
-
-
-def tools_beside(transcript: StoredTranscript) -> list[Any]:
-    """The tool schemas that stood beside the messages."""
-    tools = transcript.meta.get("tools")
-    return [tools] if isinstance(tools, dict) else list(tools) if isinstance(tools, list) else []
