@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from foldline._beside import beside_arguments
 from foldline._core import Plan, TokenCounter
-from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, InternalError, MessageError
+from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, InternalError, MessageError, SummaryError
 from foldline.folding import compact
 from foldline.planning import Keep, as_counter, plan
 from foldline.reading import FORMATS, transcript_of
@@ -52,6 +52,11 @@ class CompactedRow:
     status: Status = "failed"
     error: FoldlineError | None = None
     plan_hash: str | None = None
+
+    @property
+    def retry(self) -> bool:
+        """Whether another try may do better: no summary came."""
+        return isinstance(self.error, SummaryError)
 
 
 class BatchCompactor:

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 import click
 
 from foldline._beside import beside_arguments
+from foldline._cli.sources import is_pattern
 from foldline._core import Plan, TokenCounter
 from foldline.batch import BatchCompactor
 from foldline.errors import ConfigError, FoldlineError
@@ -36,8 +37,15 @@ def _number(value: Any) -> int:
     return int(click.IntRange(0, 2**53 - 1).convert(value, None, None))
 
 
-#: A file, a folder or standard input. That it cannot be read is told with the other problems.
-PATHS = click.Path(exists=True, readable=False, allow_dash=True)
+class _PathOrPattern(click.Path):
+    """A path that must exist, or a pattern, for shells that leave patterns as they are."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if isinstance(value, str) and is_pattern(value) else super().convert(value, param, ctx)
+
+
+#: A file, a folder, a pattern or standard input. That it cannot be read is told with the other problems.
+PATHS: click.Path = _PathOrPattern(exists=True, readable=False, allow_dash=True)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
