@@ -15,7 +15,7 @@ from typing import IO, Any, cast
 
 import click
 
-from foldline._cli.parquet import compact_parquet, is_parquet
+from foldline._cli.parquet import folded_batches, is_parquet, write_batches
 from foldline._cli.reporting import Telling
 from foldline._cli.sources import STDIN, Source, transcripts
 from foldline._core import LineScanner, document_ranges
@@ -201,8 +201,11 @@ def compact_file(source: Source, out: Path, name: Path, compactor: BatchCompacto
             report.input_bytes, report.input_sha256 = sha256_of(Path(source.path))
     try:
         if is_parquet(source.path):
-            with _output(report, out, name, source) as stream:
-                compact_parquet(source.path, stream, compactor, report, reporter)
+            batches = folded_batches(source.path, compactor, report, reporter)
+            first_batch = next(batches, None)
+            if first_batch is not None:
+                with _output(report, out, name, source) as stream:
+                    write_batches(stream, itertools.chain([first_batch], batches), compactor)
         else:
             found = transcripts(source, reporter.problem)
             first = next(found, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 from foldline._cli.reporting import Telling
@@ -14,7 +15,7 @@ from foldline.typing import Problem
 if TYPE_CHECKING:
     from foldline._cli.compacting import FileReport
 
-__all__ = ["compact_parquet", "is_parquet"]
+__all__ = ["folded_batches", "is_parquet", "write_batches"]
 
 _MAGIC = b"PAR1"
 
@@ -33,32 +34,39 @@ def is_parquet(path: str) -> bool:
     return False
 
 
-def compact_parquet(
-    path: str, stream: IO[bytes], compactor: BatchCompactor, report: FileReport, reporter: Telling
-) -> None:
-    """Folds the rows of a file into another. What is wrong with the file is a problem; then the output ends there.
+def folded_batches(path: str, compactor: BatchCompactor, report: FileReport, reporter: Telling) -> Iterator[Any]:
+    """The rows of a file, folded, a `pyarrow.RecordBatch` at a time. Where the file goes bad is a problem, and the end.
 
     Raises:
         Stop: In a strict run.
-        FoldlineError: The package is missing, or the file cannot be read at all.
     """
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        raise _unreadable("Parquet needs the package pyarrow: pip install 'foldline[arrow]'") from None
+        detail = "Parquet needs the package pyarrow: pip install 'foldline[arrow]'"
+        reporter.problem(Problem(None, "missing_extra", detail, path))
+        return
+    try:
+        with pq.ParquetFile(path) as file:
+            wanted = {compactor.messages_column, compactor.id_column} & set(file.schema_arrow.names)
+            for batch in file.iter_batches(_BATCH_ROWS, columns=sorted(wanted)):
+                folded = compactor(batch)
+                _tell(folded.to_pylist(), path, report, reporter)
+                yield folded
+    except ConfigError as error:
+        reporter.problem(Problem(None, error.code, "the file has no column messages", path))
+    except (pa.ArrowException, OSError) as error:
+        reporter.problem(Problem(None, "bad_parquet", type(error).__name__, path))
+
+
+def write_batches(stream: IO[bytes], batches: Iterator[Any], compactor: BatchCompactor) -> None:
+    """Writes a file of such batches, a row group each."""
+    import pyarrow.parquet as pq
+
     with pq.ParquetWriter(stream, compactor.schema(), compression="zstd") as writer:
-        try:
-            with pq.ParquetFile(path, memory_map=False) as file:
-                wanted = {compactor.messages_column, compactor.id_column} & set(file.schema_arrow.names)
-                for batch in file.iter_batches(_BATCH_ROWS, columns=sorted(wanted)):
-                    folded = compactor(batch)
-                    _tell(folded.to_pylist(), path, report, reporter)
-                    writer.write_batch(folded)
-        except ConfigError as error:
-            reporter.problem(Problem(None, error.code, "the file has no column messages", path))
-        except pa.ArrowException as error:
-            reporter.problem(Problem(None, "bad_parquet", type(error).__name__, path))
+        for batch in batches:
+            writer.write_batch(batch)
 
 
 def _tell(rows: list[dict[str, Any]], path: str, report: FileReport, reporter: Telling) -> None:
@@ -68,9 +76,3 @@ def _tell(rows: list[dict[str, Any]], path: str, report: FileReport, reporter: T
             error = FoldlineError(**json.loads(row["error"]))
             reporter.error(error, path, row["id"])
         reporter.advance(transcripts=1)
-
-
-def _unreadable(detail: str) -> FoldlineError:
-    from foldline.errors import StoreError
-
-    return StoreError(detail, code="missing_extra")
