@@ -26,6 +26,7 @@ from foldline.tokenizer_json import tokenizer_json
 
 if TYPE_CHECKING:
     from foldline import config, events, models, presets, stores, strategies, summarizers, testing, triggers
+    from foldline.batch import BatchCompactor
     from foldline.batch_plans import BatchPlans, plan_batch
     from foldline.calibration import Calibration
     from foldline.compactor import CompactionResult, Compactor, NoProgress
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AgentLoop",
     "Alternative",
+    "BatchCompactor",
     "BatchPlans",
     "ByMetadata",
     "CacheEffect",
@@ -121,6 +123,7 @@ __all__ = [
 
 #: Where names are that are imported when they are first asked for: who only counts should not wait for asyncio.
 _LATER = {
+    "batch": ("BatchCompactor",),
     "batch_plans": ("BatchPlans", "plan_batch"),
     "calibration": ("Calibration",),
     "compactor": ("CompactionResult", "Compactor", "NoProgress"),

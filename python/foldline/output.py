@@ -11,10 +11,10 @@ from typing import IO
 
 from foldline.errors import StoreError
 
-__all__ = ["make_folder", "replacing"]
+__all__ = ["TEMPORARY", "make_folder", "replacing"]
 
 #: Temporary files begin with this; a dot, so that whoever reads the folder passes them over.
-_TEMPORARY = ".foldline-"
+TEMPORARY = ".foldline-"
 
 
 def make_folder(root: Path, relative: Path) -> Path:
@@ -46,7 +46,7 @@ def replacing(path: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
         path: The file; its folder must exist.
         mode: Its permissions, before the umask.
     """
-    temporary = path.parent / f"{_TEMPORARY}{secrets.token_hex(8)}.tmp"
+    temporary = path.parent / f"{TEMPORARY}{secrets.token_hex(8)}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     try:
         with open(os.open(temporary, flags, mode), "wb") as stream:  # noqa: PTH123 - a descriptor, not a path

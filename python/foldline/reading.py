@@ -21,7 +21,7 @@ from foldline._sessions import DIALECTS, FORMATS, Entry, session_transcripts
 from foldline.errors import FoldlineError, MessageError
 from foldline.typing import Problem, StoredTranscript
 
-__all__ = ["FORMATS", "MAX_DOCUMENT_BYTES", "read"]
+__all__ = ["FORMATS", "MAX_DOCUMENT_BYTES", "read", "transcript_of"]
 
 #: A document that is not one value a line is held in memory whole, up to this size.
 MAX_DOCUMENT_BYTES = 1 << 30
@@ -91,6 +91,32 @@ def read(path: str | Path, on_problem: OnProblem | None = None, *, strict: bool 
                 yield from _File(str(file), report, strict=strict).transcripts(stream)
         except OSError as error:
             report(Problem(None, "unreadable_file", type(error).__name__, str(file)))
+
+
+def transcript_of(value: Any, name: str) -> StoredTranscript:
+    """The one transcript in a JSON value: a list of messages, or an object that holds one.
+
+    Args:
+        value: What was read from JSON.
+        name: What it is called where it has no name of its own.
+
+    Raises:
+        MessageError: There is none (the code of what was found instead), or there are several.
+    """
+    problems: list[Problem] = []
+    file = _File(name, problems.append, strict=False)
+    file.stem = name
+    found = [*file._sort(value, 1, 0), *file._leftovers()]
+    file.tell_held()
+    if len(found) == 1:
+        transcript = found[0]
+        if not transcript.id.startswith(f"{name}:"):
+            return transcript
+        return StoredTranscript(name, transcript.format, transcript.messages, transcript.meta)
+    if found:
+        raise MessageError(f"{len(found)} transcripts stand where one should", code="several_transcripts")
+    first = problems[0] if problems else Problem(None, "no_transcript", "nothing in it is a conversation")
+    raise MessageError(first.detail or "nothing in it is a conversation", code=first.code, index=first.index)
 
 
 def _is_hidden(file: Path, folder: Path) -> bool:

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import foldline as fl
-from foldline import output
-from foldline._cli import compacting
+from foldline import batch, output
 from foldline.cli import main
 
 DATA = Path(__file__).resolve().parents[2] / "examples" / "data"
@@ -223,13 +222,13 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", ["\ud83d", "\udc00x", *HOSTILE])
 def test_every_text_is_written_so_that_it_reads_back(text: str) -> None:
-    line = compacting._encoded({"messages": [{"content": text, text: 1}]})
+    line = batch.json_text({"messages": [{"content": text, text: 1}]}).encode()
     assert b"\n" not in line
     assert json.loads(line) == {"messages": [{"content": text, text: 1}]}
 
 
 def test_text_is_legible_where_it_can_be() -> None:
-    assert "漢字".encode() in compacting._encoded("漢字")
+    assert "漢字".encode() in batch.json_text("漢字").encode()
 
 
 def test_odd_values_come_back_as_they_were(foldline: Foldline, sources: Path, out: Path) -> None:
@@ -518,7 +517,7 @@ def test_conversations_are_streamed(sources: Path, out: Path, monkeypatch: pytes
     """While the tenth is read, the ninth is folded and no more than one waits."""
     (sources / "a.jsonl").write_text(lines(*({"id": i, "messages": talk(1)} for i in range(10))))
     order = []
-    original = compacting.compact
+    original = batch.compact
 
     def noted(messages: Any, *arguments: Any, **options: Any) -> Any:
         order.append("fold")
@@ -529,7 +528,7 @@ def test_conversations_are_streamed(sources: Path, out: Path, monkeypatch: pytes
             order.append("read")
             yield transcript
 
-    monkeypatch.setattr(compacting, "compact", noted)
+    monkeypatch.setattr(batch, "compact", noted)
     monkeypatch.setattr("foldline._cli.sources.read", read)
     assert main(["compact", str(sources), "--out", str(out)]) == 0
     assert order == ["read", "fold"] * 10

@@ -15,24 +15,26 @@ from typing import Any
 
 import click
 
-from foldline._cli.compacting import COUNTS, FileReport, compact_file, output_names, totals, write_manifest
+from foldline._beside import system_beside, tools_beside
+from foldline._cli.compacting import BOOKKEEPING, COUNTS, FileReport, output_names, totals
+from foldline._cli.models import make_summarizer
 from foldline._cli.options import PATHS, Folding, counter_options, folding_options, json_option, make_counter
 from foldline._cli.reporting import Column, Reporter, Stop, Table, printable, write_json
 from foldline._cli.restoring import restore
+from foldline._cli.runs import Run
 from foldline._cli.sources import (
     STDIN,
     OnProblem,
     Source,
     find_sources,
-    system_beside,
-    tools_beside,
     transcripts,
 )
+from foldline._cli.workers import compact_all
 from foldline._core import Plan, TokenCounter, __version__
 from foldline.errors import FoldlineError, StoreError
+from foldline.output import make_folder, replacing
 from foldline.planning import Infeasible, analyze, validate
 from foldline.reading import FORMATS
-from foldline.summarizers import Extractive
 from foldline.typing import Problem, StoredTranscript
 
 __all__ = ["run"]
@@ -306,6 +308,9 @@ def _show_plan(record: dict[str, Any]) -> None:
 
 # compact
 
+_count = click.IntRange(0)
+_dollars = click.FloatRange(0)
+
 
 @_cli.command("compact")
 @_paths_argument
@@ -313,10 +318,20 @@ def _show_plan(record: dict[str, Any]) -> None:
 @folding_options
 @click.option(
     "--summarizer",
-    type=click.Choice(["extractive"]),
+    metavar="NAME",
     default="extractive",
     show_default=True,
-    help="Who writes the summaries.",
+    help="Who writes the summaries: extractive, or openai:MODEL for a model at OPENAI_BASE_URL, else OpenAI's.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(1, 1024), metavar="N", default=1, help="Files to fold at once, in processes."
+)
+@click.option("--resume", is_flag=True, help="Go on where an earlier run into DIR ended, however it did.")
+@click.option(
+    "--max-requests", type=click.IntRange(0), metavar="N", help="The most calls of the model, resumed runs included."
+)
+@click.option(
+    "--max-cost", type=click.FloatRange(0), metavar="USD", help="The most that they may cost, resumed runs included."
 )
 @counter_options
 @click.option("--strict", is_flag=True, help="Stop at the first problem; the file it is in gives nothing.")
@@ -328,6 +343,10 @@ def compact_command(
     model: str | None,
     heuristic: str | None,
     summarizer: str,
+    jobs: int,
+    resume: bool,
+    max_requests: int | None,
+    max_cost: float | None,
     strict: bool,
     as_json: bool,
     **options: Any,
@@ -347,20 +366,36 @@ def compact_command(
         raise click.BadParameter("an empty name", param_hint="--out")
     folder = Path(out)
     folding = Folding.of(counter=make_counter(encoding, model, heuristic), **options)
-    writers = {"extractive": Extractive}
+    writer, cache = make_summarizer(
+        summarizer, folder / BOOKKEEPING / "cache.sqlite", max_requests=max_requests, max_cost=max_cost
+    )
     recorded = folding.record() | {"summarizer": summarizer, "strict": strict}
-    reports: list[FileReport] = []
+    finished: dict[Source, FileReport] = {}
+    sources: list[Source] = []
     with Reporter(strict=strict) as reporter, contextlib.suppress(Stop):
         sources = find_sources(paths, reporter.problem)
         names = output_names(sources, [path for path in paths if path != STDIN and Path(path).is_dir()], folder)
-        _begin(folder, recorded)
-        reporter.files = len(sources)
-        try:
-            for source in sources:
-                reports.append(compact_file(source, folder, names[source], folding, writers[summarizer](), reporter))
-                reporter.advance(files=1)
-        finally:
-            write_manifest(folder, recorded, reports, complete=len(reports) == len(sources))
+        with _begun(folder, recorded) as run:
+            if resume:
+                finished |= run.resumed(sources, names)
+            else:
+                run.begin()
+                if cache is not None:
+                    cache.forget_spent()
+            reporter.files = len(sources)
+            _tell_resumed(finished, reporter)
+            waiting = [source for source in sources if source not in finished]
+            try:
+                for source, report in compact_all(waiting, names, folder, folding.compactor(writer), reporter, jobs):
+                    finished[source] = report
+                    run.finished(report)
+                    reporter.advance(files=1)
+            finally:
+                done = [finished[source] for source in sources if source in finished]
+                run.write(done, complete=len(done) == len(sources))
+                if cache is not None:
+                    cache.close()
+    reports = [finished[source] for source in sources if source in finished]
     table = Table([Column("source")] + [Column(key, "right") for key in COUNTS], as_json=as_json)
     for report in reports:
         table.add(report.record())
@@ -371,14 +406,31 @@ def compact_command(
     return reporter.exit_code
 
 
-def _begin(out: Path, options: Mapping[str, Any]) -> None:
-    """Makes the output folder, with a manifest that says that nothing is done yet."""
+@contextlib.contextmanager
+def _begun(out: Path, options: Mapping[str, Any]) -> Iterator[Run]:
+    """The bookkeeping of a run, in an output folder that can be written to."""
     try:
-        write_manifest(out, options, [], complete=False)
+        with replacing(make_folder(out, BOOKKEEPING) / "probe"):
+            pass
+        (out / BOOKKEEPING / "probe").unlink()
+        run = Run(out, options)
     except OSError as error:
         raise click.BadParameter(f"cannot be written to: {error.strerror}", param_hint="--out") from None
     except StoreError as error:
         raise click.BadParameter(error.detail, param_hint="--out") from None
+    try:
+        yield run
+    finally:
+        run.close()
+
+
+def _tell_resumed(finished: Mapping[Source, FileReport], reporter: Reporter) -> None:
+    """Problems of files that an earlier run finished are problems still."""
+    for source, report in finished.items():
+        reporter.advance(files=1, transcripts=report.transcripts)
+        if report.problems:
+            detail = f"{report.problems} problems were told by the run that is resumed"
+            reporter.problem(Problem(None, "told_before", detail, source.path))
 
 
 # check

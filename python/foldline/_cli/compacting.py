@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import hashlib
 import itertools
-import json
 import os
-import warnings
 import zlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import click
 
-from foldline._cli.options import Folding
-from foldline._cli.reporting import Reporter
+from foldline._cli.parquet import folded_batches, is_parquet, write_batches
+from foldline._cli.reporting import Telling
 from foldline._cli.sources import STDIN, Source, transcripts
-from foldline._core import LineScanner, Plan, __version__, document_ranges
-from foldline.errors import FoldlineError, FoldlineWarning, StoreError
-from foldline.folding import FoldResult, compact
+from foldline._core import LineScanner, document_ranges
+from foldline.batch import BatchCompactor, CompactedRow, error_record, json_text
+from foldline.errors import StoreError
 from foldline.output import make_folder, replacing
 from foldline.reading import MAX_DOCUMENT_BYTES
-from foldline.typing import Problem, StoredTranscript, Summarizer
+from foldline.typing import Problem, StoredTranscript
 
-__all__ = ["COUNTS", "FileReport", "compact_file", "output_names", "totals", "write_manifest"]
+__all__ = ["BOOKKEEPING", "COUNTS", "FileReport", "compact_file", "output_names", "sha256_of", "source_name", "totals"]
 
 #: Where bookkeeping lies in the output folder.
 BOOKKEEPING = Path(".foldline")
@@ -121,33 +120,21 @@ def _uncompressed(name: Path) -> Path:
 # One transcript.
 
 
-def _record(transcript: StoredTranscript, source: Source, result: FoldResult | FoldlineError) -> dict[str, Any]:
+def _record(transcript: StoredTranscript, source: Source, row: CompactedRow) -> dict[str, Any]:
     """A transcript as it is written."""
-    answer: dict[str, Any] = dict.fromkeys(_KEYS) | {
-        "id": transcript.id,
-        "format": transcript.format,
-        "messages": transcript.messages,
-        "status": "failed",
+    return {
+        "id": row.id,
+        "format": row.format,
+        "messages": row.messages,
+        "summary": row.summary,
+        "tokens_before": row.tokens_before,
+        "tokens_after": row.tokens_after,
+        "actions": row.actions,
+        "status": row.status,
+        "error": None if row.error is None else error_record(row.error),
+        "plan_fingerprint": row.plan_hash,
         "meta": _meta(transcript, source),
     }
-    if isinstance(result, FoldlineError):
-        return answer | {"error": _error(result)}
-    answer |= {"tokens_before": result.tokens_before, "tokens_after": result.tokens_after}
-    if not isinstance(result.plan, Plan):
-        why = FoldlineError(result.plan.why, code="infeasible")
-        return answer | {"status": "infeasible", "error": _error(why)}
-    answer |= {"actions": result.plan.actions, "plan_fingerprint": result.plan.fingerprint}
-    if result.error is not None:
-        return answer | {"error": _error(result.error)}
-    return answer | {
-        "messages": result.messages,
-        "summary": result.summary or None,
-        "status": "folded" if result.changed else "unchanged",
-    }
-
-
-def _error(error: FoldlineError) -> dict[str, Any]:
-    return {"code": error.code, "detail": error.detail, "index": error.index, "path": error.path}
 
 
 def _meta(transcript: StoredTranscript, source: Source) -> dict[str, Any]:
@@ -179,23 +166,26 @@ class FileReport:
     tokens_before: int = 0
     tokens_after: int = 0
     longest: int = 0
+    retry: int = 0
+    input_bytes: int | None = None
+    input_sha256: str | None = None
+    output_bytes: int | None = None
+    output_sha256: str | None = None
 
-    def add(self, written: Mapping[str, Any], messages: int) -> None:
+    def add(self, status: str, tokens_before: int | None, tokens_after: int | None, messages: int) -> None:
         """Counts a written transcript."""
         self.transcripts += 1
-        setattr(self, written["status"], getattr(self, written["status"]) + 1)
-        self.tokens_before += written["tokens_before"] or 0
-        self.tokens_after += written["tokens_after"] or 0
+        setattr(self, status, getattr(self, status) + 1)
+        self.tokens_before += tokens_before or 0
+        self.tokens_after += tokens_after or 0
         self.longest = max(self.longest, messages)
 
     def record(self) -> dict[str, Any]:
-        """What is told of it."""
-        return {"source": self.source, "output": self.output} | {key: getattr(self, key) for key in COUNTS}
+        """What is told of it: the counts, the longest transcript, summaries worth another try, sizes and hashes."""
+        return asdict(self)
 
 
-def compact_file(
-    source: Source, out: Path, name: Path, folding: Folding, summarizer: Summarizer, reporter: Reporter
-) -> FileReport:
+def compact_file(source: Source, out: Path, name: Path, compactor: BatchCompactor, reporter: Telling) -> FileReport:
     """Folds the transcripts of a file, one at a time, into ``out / name``.
 
     A file without any transcript gives no output. What cannot be written is a problem, and leaves an older output as
@@ -204,66 +194,108 @@ def compact_file(
     Raises:
         Stop: In a strict run; then nothing is written.
     """
-    report = FileReport(_source_name(source))
+    report = FileReport(source_name(source))
     problems_before = reporter.problems
-    found = transcripts(source, reporter.problem)
-    first = next(found, None)
-    if first is not None:
-        try:
-            folder = make_folder(out, name.parent)
-            with replacing(folder / name.name, mode=_mode(source)) as stream:
-                lines = _folded_lines(itertools.chain([first], found), source, folding, summarizer, report, reporter)
-                _write(stream, lines, as_document=_is_list(source))
-            report.output = name.as_posix()
-        except OSError as error:
-            reporter.problem(Problem(None, "cannot_write", error.strerror or type(error).__name__, str(out / name)))
-        except StoreError as error:
-            reporter.error(error, str(out / name))
+    if source.path != STDIN:
+        with contextlib.suppress(OSError):  # it is told when it is read
+            report.input_bytes, report.input_sha256 = sha256_of(Path(source.path))
+    try:
+        if is_parquet(source.path):
+            batches = folded_batches(source.path, compactor, report, reporter)
+            first_batch = next(batches, None)
+            if first_batch is not None:
+                with _output(report, out, name, source) as stream:
+                    write_batches(stream, itertools.chain([first_batch], batches), compactor)
+        else:
+            found = transcripts(source, reporter.problem)
+            first = next(found, None)
+            if first is not None:
+                as_document = _is_list(source)
+                with _output(report, out, name, source) as stream:
+                    lines = _folded_lines(itertools.chain([first], found), source, compactor, report, reporter)
+                    _write(stream, lines, as_document=as_document)
+    except OSError as error:
+        reporter.problem(Problem(None, "cannot_write", error.strerror or type(error).__name__, str(out / name)))
+    except StoreError as error:
+        reporter.error(error, str(out / name))
     report.problems = reporter.problems - problems_before
     return report
 
 
-def _source_name(source: Source) -> str:
+@contextlib.contextmanager
+def _output(report: FileReport, out: Path, name: Path, source: Source) -> Iterator[IO[bytes]]:
+    """The stream of an output; in the report once it lies in its place."""
+    folder = make_folder(out, name.parent)
+    with replacing(folder / name.name, mode=_mode(source)) as stream:
+        hashing = Hashing(stream)
+        yield cast(IO[bytes], hashing)
+    report.output = name.as_posix()
+    report.output_bytes, report.output_sha256 = hashing.size, hashing.hexdigest()
+
+
+class Hashing:
+    """A stream that hashes what is written."""
+
+    closed = False
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._digest = hashlib.sha256()
+        self.size = 0
+
+    def write(self, data: bytes) -> int:
+        """Writes all of it."""
+        self._stream.write(data)
+        self._digest.update(data)
+        self.size += memoryview(data).nbytes
+        return memoryview(data).nbytes
+
+    def flush(self) -> None:
+        """What is buffered goes to the file."""
+        self._stream.flush()
+
+    def hexdigest(self) -> str:
+        """Of all that was written."""
+        return self._digest.hexdigest()
+
+
+def sha256_of(path: Path) -> tuple[int, str]:
+    """Bytes and hash of a file; of what is no file, a pipe for one, nothing is read.
+
+    Raises:
+        OSError: It cannot be read, or is no file.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(path)
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as stream:
+        while chunk := stream.read(1 << 20):
+            digest.update(chunk)
+            size += len(chunk)
+    return size, digest.hexdigest()
+
+
+def source_name(source: Source) -> str:
+    """What reports call a source."""
     return source.path if source.path == STDIN else source.name.as_posix()
 
 
 def _folded_lines(
     found: Iterator[StoredTranscript],
     source: Source,
-    folding: Folding,
-    summarizer: Summarizer,
+    compactor: BatchCompactor,
     report: FileReport,
-    reporter: Reporter,
+    reporter: Telling,
 ) -> Iterator[bytes]:
     for transcript in found:
-        result = _fold(transcript, folding, summarizer)
-        written = _record(transcript, source, result)
-        report.add(written, len(transcript.messages))
-        if written["error"] is not None:
-            error = FoldlineError(**written["error"])
-            reporter.error(error, source.path, transcript.id)
+        row = compactor.compact_row(transcript)
+        written = _record(transcript, source, row)
+        report.add(row.status, row.tokens_before, row.tokens_after, len(transcript.messages))
+        report.retry += row.retry
+        if row.error is not None:
+            reporter.error(row.error, source.path, transcript.id)
         reporter.advance(transcripts=1)
-        yield _encoded(written)
-
-
-def _fold(transcript: StoredTranscript, folding: Folding, summarizer: Summarizer) -> FoldResult | FoldlineError:
-    arguments = folding.arguments(transcript)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FoldlineWarning)  # The result says it too.
-            return compact(
-                transcript.messages, folding.keep, summarizer=summarizer, format=transcript.format, **arguments
-            )
-    except FoldlineError as error:
-        return error
-
-
-def _encoded(value: object) -> bytes:
-    """JSON on one line, legible where it can be: text with lone surrogates has no UTF-8."""
-    try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":")).encode()
+        yield json_text(written).encode()
 
 
 def _write(stream: IO[bytes], lines: Iterator[bytes], *, as_document: bool) -> None:
@@ -335,20 +367,6 @@ def _holds_list(stream: IO[bytes]) -> bool:
 # All files.
 
 
-def write_manifest(out: Path, options: Mapping[str, Any], files: list[FileReport], *, complete: bool) -> None:
-    """Writes ``.foldline/run.json``: how the run was called and what became of each file. Equal runs, equal bytes."""
-    manifest = {
-        "foldline": __version__,
-        "command": "compact",
-        "options": options,
-        "complete": complete,
-        "files": [report.record() for report in files],
-        "totals": totals(files),
-    }
-    with replacing(make_folder(out, BOOKKEEPING) / "run.json") as stream:
-        stream.write(json.dumps(manifest, indent=2).encode() + b"\n")
-
-
-def totals(files: list[FileReport]) -> dict[str, int]:
+def totals(files: Sequence[FileReport]) -> dict[str, int]:
     """The sums over all files."""
     return {key: sum(getattr(report, key) for report in files) for key in COUNTS}

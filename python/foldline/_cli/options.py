@@ -8,8 +8,10 @@ from typing import Any, Literal, TypeVar
 
 import click
 
-from foldline._cli.sources import system_beside, tools_beside
+from foldline._beside import beside_arguments
+from foldline._cli.sources import is_pattern
 from foldline._core import Plan, TokenCounter
+from foldline.batch import BatchCompactor
 from foldline.errors import ConfigError, FoldlineError
 from foldline.planning import (
     FitTokens,
@@ -22,7 +24,7 @@ from foldline.planning import (
     KeepTurns,
     plan,
 )
-from foldline.typing import StoredTranscript
+from foldline.typing import StoredTranscript, Summarizer
 
 __all__ = ["PATHS", "Folding", "counter_options", "folding_options", "json_option", "make_counter"]
 
@@ -35,8 +37,15 @@ def _number(value: Any) -> int:
     return int(click.IntRange(0, 2**53 - 1).convert(value, None, None))
 
 
-#: A file, a folder or standard input. That it cannot be read is told with the other problems.
-PATHS = click.Path(exists=True, readable=False, allow_dash=True)
+class _PathOrPattern(click.Path):
+    """A path that must exist, or a pattern, for shells that leave patterns as they are."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if isinstance(value, str) and is_pattern(value) else super().convert(value, param, ctx)
+
+
+#: A file, a folder, a pattern or standard input. That it cannot be read is told with the other problems.
+PATHS: click.Path = _PathOrPattern(exists=True, readable=False, allow_dash=True)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -206,27 +215,31 @@ class Folding:
             raise click.BadParameter(f"no transcript has a message {self.pins[-1]}", param_hint="--pin")
 
     def arguments(self, transcript: StoredTranscript) -> dict[str, Any]:
-        """Keyword arguments of `plan` and `compact` for a transcript; pins beyond its end pin nothing.
-
-        Tool schemas and a system text that stand beside the messages are sent with them, so they count as overhead;
-        summaries that an agent's own compaction left are earlier summaries.
-        """
-        meta, count = transcript.meta, len(transcript.messages)
-        beside = tools_beside(transcript)
-        beside += [{"system": message.get("content", message.get("parts"))} for message in system_beside(transcript)]
-        summaries = meta.get("summaries")
-        earlier = [i for i in summaries if isinstance(i, int) and 0 <= i < count] if isinstance(summaries, list) else []
+        """Keyword arguments of `plan` for a transcript; pins beyond its end pin nothing."""
         return {
             "counter": self.counter,
             "window": self.window,
             "reserve": self.reserve,
-            "pins": [pin for pin in self.pins if pin < count],
-            "origins": dict.fromkeys(earlier, "compacted_synthetic"),
+            "pins": [pin for pin in self.pins if pin < len(transcript.messages)],
             "summary_tokens": self.summary_tokens,
             "min_gain_tokens": self.min_gain_tokens,
             "thinking": self.thinking,
-            "tools": beside or None,
+            **beside_arguments(transcript),
         }
+
+    def compactor(self, summarizer: Summarizer) -> BatchCompactor:
+        """What folds transcripts this way."""
+        return BatchCompactor(
+            self.keep,
+            summarizer=summarizer,
+            counter=self.counter,
+            window=self.window,
+            reserve=self.reserve,
+            pins=self.pins,
+            summary_tokens=self.summary_tokens,
+            min_gain_tokens=self.min_gain_tokens,
+            thinking=self.thinking,
+        )
 
     def record(self) -> dict[str, Any]:
         """What a manifest says of it."""

@@ -6,6 +6,7 @@ import json
 import sys
 import time
 import unicodedata
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
 
-__all__ = ["Column", "Reporter", "Stop", "Table", "printable", "write_json"]
+__all__ = ["Column", "Reporter", "Stop", "Table", "Telling", "printable", "write_json"]
 
 #: Work shorter than this shows no progress bar.
 _BAR_AFTER_S = 1.0
@@ -44,7 +45,26 @@ def write_json(record: object) -> None:
     click.echo(json.dumps(record))
 
 
-class Reporter:
+class Telling(ABC):
+    """Who is told of problems and progress."""
+
+    problems = 0
+
+    @abstractmethod
+    def problem(self, problem: Problem, transcript: str | None = None) -> None:
+        """Tells a problem."""
+
+    @abstractmethod
+    def advance(self, *, files: int = 0, transcripts: int = 0) -> None:
+        """Tells of progress."""
+
+    def error(self, error: FoldlineError, path: str, transcript: str | None = None) -> None:
+        """Tells an error as a problem."""
+        detail = f"{error.detail}, at {error.path}" if error.path else error.detail
+        self.problem(Problem(error.index, error.code, detail, path), transcript)
+
+
+class Reporter(Telling):
     """Problems and progress, on standard error."""
 
     def __init__(self, *, strict: bool = False) -> None:
@@ -83,11 +103,6 @@ class Reporter:
         self.say(str(problem))
         if self._strict:
             raise Stop
-
-    def error(self, error: FoldlineError, path: str, transcript: str | None = None) -> None:
-        """Tells an error as a problem."""
-        detail = f"{error.detail}, at {error.path}" if error.path else error.detail
-        self.problem(Problem(error.index, error.code, detail, path), transcript)
 
     def say(self, text: str) -> None:
         """A line on standard error, past the progress bar."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import glob
+import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from foldline.reading import read
 from foldline.typing import Problem, StoredTranscript
 
-__all__ = ["STDIN", "OnProblem", "Source", "find_sources", "system_beside", "tools_beside", "transcripts"]
+__all__ = ["STDIN", "OnProblem", "Source", "find_sources", "is_file", "is_pattern", "transcripts"]
 
 STDIN = "-"
 
@@ -41,12 +42,35 @@ def find_sources(paths: Sequence[str], on_problem: OnProblem) -> list[Source]:
     for path in paths:
         if path == STDIN:
             found.append(Source(STDIN, Path("stdin.jsonl")))
+        elif is_pattern(path):
+            found += _matching(path, on_problem)
         elif not os.path.isdir(path):  # noqa: PTH112 - as it was given, without normalising
             found.append(Source(path, Path(Path(path).name)))
         else:
             files = sorted(_below(Path(path), on_problem))
             found += [Source(str(file), file.relative_to(path)) for file in files]
     return found
+
+
+def is_file(path: str) -> bool:
+    """Whether a file lies there, and not a folder, a pipe or a device."""
+    return os.path.isfile(path)  # noqa: PTH113 - as it was given
+
+
+def is_pattern(path: str) -> bool:
+    """Whether a path stands for others: it has ``*``, ``?`` or ``[``, and there is no file of that name."""
+    return path != STDIN and glob.has_magic(path) and not os.path.lexists(path)
+
+
+def _matching(pattern: str, on_problem: OnProblem) -> Iterator[Source]:
+    """The files that a pattern matches, by name; named by what stands behind the part without any sign."""
+    parts = Path(pattern).parts
+    fixed = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), parts))
+    files = sorted(path for path in glob.glob(pattern, recursive=True) if is_file(path))  # noqa: PTH207 - hidden ones
+    if not files:
+        on_problem(Problem(None, "no_match", "no file matches", pattern))
+    for path in files:
+        yield Source(path, Path(path).relative_to(fixed))
 
 
 def _below(folder: Path, on_problem: OnProblem) -> Iterator[Path]:
@@ -77,20 +101,3 @@ def transcripts(source: Source, on_problem: OnProblem) -> Iterator[StoredTranscr
         yield from read(source.path, on_problem=on_problem)
     except OSError as error:
         on_problem(Problem(None, "unreadable_file", error.strerror or type(error).__name__, source.path))
-
-
-def system_beside(transcript: StoredTranscript) -> list[dict[str, Any]]:
-    """The system text that stood beside the messages, as a leading message of their dialect; empty without one."""
-    meta = transcript.meta
-    if transcript.format == "gemini":
-        given = meta.get("systemInstruction", meta.get("system_instruction"))
-        parts = given.get("parts") if isinstance(given, dict) else given
-        return [{"role": "system", "parts": parts}] if isinstance(parts, (str, list)) and parts else []
-    text = meta.get("instructions" if transcript.format == "openai_responses" else "system")
-    return [{"role": "system", "content": text}] if isinstance(text, (str, list)) and text else []
-
-
-def tools_beside(transcript: StoredTranscript) -> list[Any]:
-    """The tool schemas that stood beside the messages."""
-    tools = transcript.meta.get("tools")
-    return [tools] if isinstance(tools, dict) else list(tools) if isinstance(tools, list) else []

@@ -1,0 +1,80 @@
+"""The models that `foldline compact` may ask, and what they may cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from foldline.errors import FoldlineError
+from foldline.summarizers import Extractive, Prompted
+from foldline.summary_cache import CachedSummarizer, Metered, SummaryCache
+from foldline.typing import Summarizer
+
+__all__ = ["SUMMARIZERS", "Price", "make_summarizer"]
+
+SUMMARIZERS = "extractive|openai:MODEL"
+
+_OPENAI = "openai:"
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What tokens of a model cost in US dollars, as the package genai-prices knows it."""
+
+    model: str
+
+    def __call__(self, input_tokens: int, output_tokens: int) -> float:
+        """The price of a call.
+
+        Raises:
+            click.UsageError: The package is missing, or does not know the model.
+        """
+        try:
+            from genai_prices import Usage, calc_price
+        except ImportError:
+            raise click.UsageError(
+                "--max-cost needs the package genai-prices: pip install 'foldline[prices]'"
+            ) from None
+        usage = Usage(input_tokens=input_tokens, output_tokens=output_tokens)
+        try:
+            return float(calc_price(usage, self.model, provider_id="openai").total_price)
+        except LookupError:
+            raise click.UsageError(f"--max-cost: no price is known for {self.model}") from None
+
+
+def is_summarizer(name: str) -> bool:
+    """Whether the name is one that `make_summarizer` takes."""
+    return name == "extractive" or (name.startswith(_OPENAI) and len(name) > len(_OPENAI))
+
+
+def make_summarizer(
+    name: str, cache: Path, *, max_requests: int | None = None, max_cost: float | None = None
+) -> tuple[Summarizer, SummaryCache | None]:
+    """Who writes the summaries, and where those that were paid for are kept.
+
+    Raises:
+        click.UsageError: There is none of that name, or an option is missing.
+    """
+    if not is_summarizer(name):
+        raise click.BadParameter(f"must be {SUMMARIZERS.replace('|', ' or ')}", param_hint="--summarizer")
+    if name == "extractive":
+        for option, value in (("--max-requests", max_requests), ("--max-cost", max_cost)):
+            if value is not None:
+                raise click.BadParameter("goes with a model; extractive asks none", param_hint=option)
+        return Extractive(), None
+    from foldline.summarizers import OpenAICompatible
+
+    model_name = name.removeprefix(_OPENAI)
+    try:
+        model = OpenAICompatible(model_name)
+    except FoldlineError as error:
+        raise click.BadParameter(f"{error.detail} ({error.path})", param_hint="--summarizer") from None
+    price = None
+    if max_cost is not None:
+        price = Price(model_name)
+        price(1, 1)
+    store = SummaryCache(cache)
+    metered = Metered(model, store, max_requests=max_requests, max_cost=max_cost, price=price)
+    return CachedSummarizer(Prompted(metered), store, repr(model)), store

@@ -1,0 +1,78 @@
+"""Parquet files: a row in, a row out, a batch at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING, Any
+
+from foldline._cli.reporting import Telling
+from foldline.batch import BatchCompactor
+from foldline.errors import ConfigError, FoldlineError
+from foldline.typing import Problem
+
+if TYPE_CHECKING:
+    from foldline._cli.compacting import FileReport
+
+__all__ = ["folded_batches", "is_parquet", "write_batches"]
+
+_MAGIC = b"PAR1"
+
+#: Rows that are in memory at a time, and in a row group of the output.
+_BATCH_ROWS = 64
+
+
+def is_parquet(path: str) -> bool:
+    """Whether a file says that it is one."""
+    from foldline._cli.sources import STDIN, is_file
+
+    if path == STDIN or not is_file(path):
+        return False
+    with contextlib.suppress(OSError), open(path, "rb") as stream:  # noqa: PTH123 - as it was given
+        return stream.read(len(_MAGIC)) == _MAGIC
+    return False
+
+
+def folded_batches(path: str, compactor: BatchCompactor, report: FileReport, reporter: Telling) -> Iterator[Any]:
+    """The rows of a file, folded, a `pyarrow.RecordBatch` at a time. Where the file goes bad is a problem, and the end.
+
+    Raises:
+        Stop: In a strict run.
+    """
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        detail = "Parquet needs the package pyarrow: pip install 'foldline[arrow]'"
+        reporter.problem(Problem(None, "missing_extra", detail, path))
+        return
+    try:
+        with pq.ParquetFile(path) as file:
+            wanted = {compactor.messages_column, compactor.id_column} & set(file.schema_arrow.names)
+            for batch in file.iter_batches(_BATCH_ROWS, columns=sorted(wanted)):
+                folded = compactor(batch)
+                _tell(folded.to_pylist(), path, report, reporter)
+                yield folded
+    except ConfigError as error:
+        reporter.problem(Problem(None, error.code, "the file has no column messages", path))
+    except (pa.ArrowException, OSError) as error:
+        reporter.problem(Problem(None, "bad_parquet", type(error).__name__, path))
+
+
+def write_batches(stream: IO[bytes], batches: Iterator[Any], compactor: BatchCompactor) -> None:
+    """Writes a file of such batches, a row group each."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetWriter(stream, compactor.schema(), compression="zstd") as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+def _tell(rows: list[dict[str, Any]], path: str, report: FileReport, reporter: Telling) -> None:
+    for row in rows:
+        report.add(row["status"], row["tokens_before"], row["tokens_after"], len(row["actions"] or ()))
+        if row["error"] is not None:
+            error = FoldlineError(**json.loads(row["error"]))
+            reporter.error(error, path, row["id"])
+        reporter.advance(transcripts=1)

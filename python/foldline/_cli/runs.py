@@ -1,0 +1,172 @@
+"""What a run of `foldline compact` leaves in ``OUT/.foldline``, and how another goes on from there."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import click
+
+from foldline._cli.compacting import BOOKKEEPING, FileReport, sha256_of, source_name, totals
+from foldline._cli.sources import STDIN, Source
+from foldline._core import __version__
+from foldline.output import TEMPORARY, make_folder, replacing
+
+fcntl: ModuleType | None
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+__all__ = ["Run"]
+
+_MANIFEST = "run.json"
+#: Files that are finished, a line each, while a run goes on. At its end the manifest says it.
+_JOURNAL = "finished.jsonl"
+
+
+class Run:
+    """The bookkeeping of one run. It holds the output folder for itself: a second run there is refused.
+
+    Args:
+        out: The output folder.
+        options: How the run was called.
+
+    Raises:
+        click.UsageError: Another run writes there.
+        StoreError: A link stands in the place of the folder.
+        OSError: The folder cannot be used.
+    """
+
+    def __init__(self, out: Path, options: Mapping[str, Any]) -> None:
+        self.out = out
+        self.options = json.loads(json.dumps(options))
+        self.folder = make_folder(out, BOOKKEEPING)
+        self._held = os.open(self.folder, os.O_RDONLY) if fcntl is not None else None
+        self._journal: int | None = None
+        if fcntl is not None and self._held is not None:
+            try:
+                fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self.close()
+                raise click.UsageError(f"{out}: another run writes there") from None
+            except OSError:  # Not every file system can.
+                pass
+
+    def close(self) -> None:
+        """Lets go of the folder."""
+        for descriptor in (self._held, self._journal):
+            if descriptor is not None:
+                os.close(descriptor)
+        self._held = self._journal = None
+
+    def begin(self) -> None:
+        """A new run: nothing is done yet."""
+        # First of all, or what another run finished would be taken for this one's.
+        (self.folder / _JOURNAL).unlink(missing_ok=True)
+        self.write([], complete=False)
+
+    def resumed(self, sources: Sequence[Source], names: Mapping[Source, Path]) -> dict[Source, FileReport]:
+        """What an earlier run finished: inputs and outputs that are still the bytes that they were.
+
+        Raises:
+            click.UsageError: That run was called otherwise, or by another version.
+        """
+        manifest = self._manifest()
+        if manifest is None:
+            self.begin()
+            return {}
+        if manifest.get("foldline") != __version__:
+            raise click.UsageError(f"--resume: the run was begun by version {manifest.get('foldline')}")
+        before = manifest.get("options")
+        if before != self.options:
+            before = before if isinstance(before, dict) else {}
+            keys = [key for key in {**before, **self.options} if before.get(key) != self.options.get(key)]
+            raise click.UsageError(f"--resume: the run was begun with other options: {', '.join(sorted(keys))}")
+        known = {record.get("source"): record for record in [*manifest["files"], *self._journal_records()]}
+        done = {}
+        for source in sources:
+            record = known.get(source_name(source))
+            report = _still_true(record, source, self.out, names[source]) if record else None
+            if report is not None:
+                done[source] = report
+        self._sweep(names.values())
+        # Before the journal begins anew: what it says must not get lost.
+        self.write(list(done.values()), complete=False)
+        return done
+
+    def finished(self, report: FileReport) -> None:
+        """Remembers a file whose output lies in its place, durably."""
+        if self._journal is None:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+            self._journal = os.open(self.folder / _JOURNAL, flags, 0o600)
+        os.write(self._journal, json.dumps(report.record()).encode() + b"\n")
+        os.fsync(self._journal)
+
+    def write(self, files: Sequence[FileReport], *, complete: bool) -> None:
+        """Writes ``run.json``: how the run was called and what became of each file. Equal runs, equal bytes."""
+        manifest = {
+            "foldline": __version__,
+            "command": "compact",
+            "options": self.options,
+            "complete": complete,
+            "files": [report.record() for report in files],
+            "totals": totals(files),
+        }
+        with replacing(self.folder / _MANIFEST) as stream:
+            stream.write(json.dumps(manifest, indent=2).encode() + b"\n")
+        if self._journal is not None:
+            os.close(self._journal)
+            self._journal = None
+        (self.folder / _JOURNAL).unlink(missing_ok=True)
+
+    def _manifest(self) -> dict[str, Any] | None:
+        try:
+            manifest = json.loads((self.folder / _MANIFEST).read_bytes())
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            manifest = None
+        if not isinstance(manifest, dict) or not isinstance(manifest.get("files"), list):
+            raise click.UsageError(f"--resume: {self.folder / _MANIFEST} is no manifest of a run")
+        return manifest
+
+    def _journal_records(self) -> Iterator[dict[str, Any]]:
+        """The lines that were written whole."""
+        with contextlib.suppress(FileNotFoundError):
+            for line in (self.folder / _JOURNAL).read_bytes().splitlines():
+                with contextlib.suppress(ValueError):
+                    record = json.loads(line)
+                    if isinstance(record, dict):
+                        yield record
+
+    def _sweep(self, names: Iterable[Path]) -> None:
+        """Removes what killed writers left half written."""
+        for folder in {self.folder, *(self.out / name.parent for name in names)}:
+            for leftover in folder.glob(f"{TEMPORARY}*.tmp"):
+                with contextlib.suppress(OSError):
+                    leftover.unlink()
+
+
+def _still_true(record: Mapping[str, Any], source: Source, out: Path, name: Path) -> FileReport | None:
+    """The report of a file that need not be folded again; None where it must."""
+    if source.path == STDIN or record.get("retry"):
+        return None
+    try:
+        report = FileReport(**record)
+    except TypeError:
+        return None
+    with contextlib.suppress(OSError):
+        if sha256_of(Path(source.path)) != (report.input_bytes, report.input_sha256):
+            return None
+        if report.output is None:
+            return report
+        place = out / name
+        if report.output == name.as_posix() and not place.is_symlink():
+            return report if sha256_of(place) == (report.output_bytes, report.output_sha256) else None
+    return None
