@@ -185,13 +185,15 @@ impl<'t> Collector<'t> {
         }
         // The first request cannot correct anything.
         let is_first = self.found.requests.len() <= 1;
-        let corrections = if is_first { Vec::new() } else { cues::corrections(words, MAX_PER_MESSAGE) };
+        let said = cues::said(words);
+        let corrections =
+            if is_first { Vec::new() } else { cues::corrections(words, &said, MAX_PER_MESSAGE) };
         for sentence in corrections.iter().filter(|sentence| is_apart(sentence)) {
             push(&mut self.found.corrections, note(i, sentence));
         }
         let is_new =
             |sentence: &&str| is_apart(sentence) && !corrections.iter().any(|known| known.contains(sentence));
-        for sentence in cues::constraints(words, MAX_PER_MESSAGE).iter().filter(|sentence| is_new(sentence)) {
+        for sentence in cues::constraints(&said, MAX_PER_MESSAGE).iter().filter(|sentence| is_new(sentence)) {
             push(&mut self.found.constraints, note(i, sentence));
         }
     }

@@ -118,7 +118,17 @@ pub(super) fn folded(sentence: &str) -> String {
     if sentence.is_ascii() {
         return sentence.to_ascii_lowercase();
     }
-    sentence.to_lowercase().replace('’', "'")
+    let mut lower = String::with_capacity(sentence.len());
+    for c in sentence.chars() {
+        match c {
+            '’' => lower.push('\''),
+            '\0'..='\x7f' => lower.push(c.to_ascii_lowercase()),
+            // Scripts without capitals.
+            '\u{2e80}'..='\u{a63f}' | '\u{ac00}'..='\u{d7ff}' => lower.push(c),
+            _ => lower.extend(c.to_lowercase()),
+        }
+    }
+    lower
 }
 
 /// Groups of cues: each a bit of what a sentence holds.
@@ -170,26 +180,53 @@ fn cues_in(lower: &str) -> u32 {
     MATCHER.groups_in(lower)
 }
 
+/// A sentence with what every question about it needs: read once, however many are asked.
+pub(super) struct Said<'t> {
+    pub sentence: &'t str,
+    /// Of one that is too long to be of interest, nothing.
+    lower: String,
+    cues: u32,
+}
+
+impl<'t> Said<'t> {
+    pub(super) fn new(sentence: &'t str) -> Self {
+        let lower = if is_short(sentence) { folded(sentence) } else { String::new() };
+        let cues = cues_in(&lower);
+        Said { sentence, lower, cues }
+    }
+}
+
+/// The sentences of a text.
+pub(super) fn said(text: &str) -> Vec<Said<'_>> {
+    sentences(text).map(Said::new).collect()
+}
+
 /// Whether a user's sentence demands, forbids or prefers something.
 pub(super) fn is_constraint(sentence: &str) -> bool {
-    if !is_short(sentence) || sentence.ends_with(':') {
+    constrains(&Said::new(sentence))
+}
+
+fn constrains(said: &Said<'_>) -> bool {
+    let &Said { sentence, ref lower, mut cues } = said;
+    if cues == 0 || sentence.ends_with(':') {
         return false;
     }
-    let mut lower = folded(sentence);
-    let mut cues = cues_in(&lower);
+    let without;
+    let mut lower = lower.as_str();
     if cues & SUPPOSED != 0 {
-        lower = lower.replace("must have", "");
-        cues = cues_in(&lower);
+        without = lower.replace("must have", "");
+        lower = &without;
+        cues = cues_in(lower);
     }
     // A question asks; but "can you never do that again?" orders.
     if sentence.ends_with(['?', '？']) && cues & ORDER == 0 {
         return false;
     }
     cues & DEMAND != 0
-        || (cues & REFUSAL != 0 && refuses(&lower))
-        || (cues & ONLY != 0 && says_only(&lower))
+        || (cues & REFUSAL != 0 && refuses(lower))
+        || (cues & ONLY != 0 && says_only(lower))
         || (cues & USE != 0 && cues & INSTEAD != 0)
-        || (cues & OPENING != 0 && is_standing_order(&lower))
+        || (cues & OPENING != 0 && is_standing_order(lower))
         || (cues & (DEMAND_ZH | OPENING_ZH) != 0 && is_constraint_zh(sentence))
 }
 
@@ -231,8 +268,8 @@ fn is_constraint_zh(sentence: &str) -> bool {
 }
 
 /// The sentences of a user's text that constrain.
-pub(super) fn constraints(text: &str, most: usize) -> Vec<&str> {
-    sentences(text).filter(|sentence| is_constraint(sentence)).take(most).collect()
+pub(super) fn constraints<'t>(said: &[Said<'t>], most: usize) -> Vec<&'t str> {
+    said.iter().filter(|said| constrains(said)).map(|said| said.sentence).take(most).collect()
 }
 
 /// Openings of a sentence that sets something right.
@@ -276,14 +313,15 @@ const CORRECTIONS_ZH: [&str; 14] = [
 ];
 /// A refusal alone, which the next sentence explains.
 const BARE: [&str; 9] = ["no", "nope", "wrong", "no no", "nein", "non", "不", "不对", "错了"];
+/// With what may stand behind it.
+const MAX_BARE_BYTES: usize = 24;
 
 /// Whether a user's sentence sets right what was said or done before.
-pub(super) fn is_correction(sentence: &str) -> bool {
-    if !is_short(sentence) || sentence.ends_with(['?', '？', '吗', ':']) {
+fn corrects(said: &Said<'_>) -> bool {
+    let Said { sentence, lower, cues } = said;
+    if sentence.ends_with(['?', '？', '吗', ':']) {
         return false;
     }
-    let lower = folded(sentence);
-    let cues = cues_in(&lower);
     if cues & (CORRECTED | SETTING_RIGHT | CORRECTED_ZH) == 0 {
         return false;
     }
@@ -302,13 +340,16 @@ pub(super) fn is_correction(sentence: &str) -> bool {
 }
 
 /// The sentences of a user's text that set something right; a bare "No." with the sentence after it.
-pub(super) fn corrections(text: &str, most: usize) -> Vec<&str> {
+pub(super) fn corrections<'t>(text: &'t str, said: &[Said<'t>], most: usize) -> Vec<&'t str> {
     let mut found: Vec<&str> = Vec::new();
     let mut bare: Option<usize> = None;
-    for sentence in sentences(text) {
+    for each in said {
+        let sentence = each.sentence;
         let start = sentence.as_ptr() as usize - text.as_ptr() as usize;
-        let words =
-            head_bytes(sentence, 24).trim_end_matches(['.', '!', '。', '！', ',', '，']).to_lowercase();
+        let is_bare = sentence.len() <= MAX_BARE_BYTES && {
+            let words = sentence.trim_end_matches(['.', '!', '。', '！', ',', '，']).to_lowercase();
+            BARE.contains(&words.as_str())
+        };
         if let Some(refusal) = bare.take() {
             let both = &text[refusal..start + sentence.len()];
             if is_short(both) && !both.contains('\n') {
@@ -316,9 +357,9 @@ pub(super) fn corrections(text: &str, most: usize) -> Vec<&str> {
                 continue;
             }
         }
-        if BARE.contains(&words.as_str()) {
+        if is_bare {
             bare = Some(start);
-        } else if is_correction(sentence) {
+        } else if corrects(each) {
             found.push(sentence);
         }
         if found.len() >= most {
@@ -457,10 +498,10 @@ mod tests {
             ("把颜色改成红色", "把颜色改成红色"),
             ("nein, ich meinte blau", "nein, ich meinte blau"),
         ] {
-            assert_eq!(corrections(text, 8), [expected], "{text}");
+            assert_eq!(corrections(text, &said(text), 8), [expected], "{text}");
         }
         for text in ["No problem.", "no, thanks", "yes, go on", "Is that wrong?", "there is no way", "No."] {
-            assert!(corrections(text, 8).is_empty(), "{text}");
+            assert!(corrections(text, &said(text), 8).is_empty(), "{text}");
         }
     }
 

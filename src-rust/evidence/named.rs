@@ -151,7 +151,9 @@ pub(super) fn spellings(text: &str) -> Vec<String> {
 fn names_in(line: &str, with_quoted: bool) -> Vec<(usize, usize, NameKind)> {
     let bytes = line.as_bytes();
     let mut found = Vec::new();
-    let mut at = 0;
+    // What has neither is none; as a rule most lines.
+    let has_names = bytes.iter().any(u8::is_ascii_digit) || line.contains("://");
+    let mut at = if has_names { 0 } else { bytes.len() };
     while at < bytes.len() {
         if !is_token(bytes[at]) {
             at += 1;
@@ -181,8 +183,25 @@ fn names_in(line: &str, with_quoted: bool) -> Vec<(usize, usize, NameKind)> {
     found
 }
 
+/// The bytes of tokens, as a table: every byte of a text is looked at.
+const TOKEN: [bool; 256] = {
+    let signs = b"_-./:#@%+~$=?&,";
+    let mut is_token = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        is_token[byte] = (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let mut at = 0;
+    while at < signs.len() {
+        is_token[signs[at] as usize] = true;
+        at += 1;
+    }
+    is_token
+};
+
 fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"_-./:#@%+~$=?&,".contains(&byte)
+    TOKEN[usize::from(byte)]
 }
 
 /// What a token is, with the bytes that belong to it.
