@@ -127,6 +127,7 @@ def run(model: CountingModel, *words: object) -> subprocess.CompletedProcess[str
     )
 
 
+@pytest.mark.timeout(120 + 10 * KILLS)
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_killed_and_resumed_runs_write_the_bytes_of_one_that_was_not(
     model: CountingModel, folder: Path, tmp_path: Path, jobs: int

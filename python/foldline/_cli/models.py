@@ -50,9 +50,16 @@ def is_summarizer(name: str) -> bool:
 
 
 def make_summarizer(
-    name: str, cache: Path, *, max_requests: int | None = None, max_cost: float | None = None
+    name: str, cache: Path, counter: str, *, max_requests: int | None = None, max_cost: float | None = None
 ) -> tuple[Summarizer, SummaryCache | None]:
     """Who writes the summaries, and where those that were paid for are kept.
+
+    Args:
+        name: ``extractive`` or ``openai:MODEL``.
+        cache: The file for summaries.
+        counter: The name of the counter, by which prompts are cut to size.
+        max_requests: As for `Metered`.
+        max_cost: As for `Metered`, in US dollars.
 
     Raises:
         click.UsageError: There is none of that name, or an option is missing.
@@ -77,4 +84,4 @@ def make_summarizer(
         price(1, 1)
     store = SummaryCache(cache)
     metered = Metered(model, store, max_requests=max_requests, max_cost=max_cost, price=price)
-    return CachedSummarizer(Prompted(metered), store, repr(model)), store
+    return CachedSummarizer(Prompted(metered), store, f"{model!r} {counter}"), store
