@@ -17,8 +17,9 @@ import click
 
 from foldline._beside import system_beside, tools_beside
 from foldline._cli.compacting import BOOKKEEPING, COUNTS, FileReport, output_names, totals
-from foldline._cli.models import make_summarizer
+from foldline._cli.models import make_predictor, make_summarizer
 from foldline._cli.options import PATHS, Folding, counter_options, folding_options, json_option, make_counter
+from foldline._cli.predicting import predict
 from foldline._cli.reporting import Column, Reporter, Stop, Table, printable, write_json
 from foldline._cli.restoring import restore
 from foldline._cli.runs import begun, tell_resumed
@@ -307,9 +308,6 @@ def _show_plan(record: dict[str, Any]) -> None:
 
 # compact
 
-_count = click.IntRange(0)
-_dollars = click.FloatRange(0)
-
 
 @_cli.command("compact")
 @_paths_argument
@@ -332,6 +330,7 @@ _dollars = click.FloatRange(0)
 @click.option(
     "--max-cost", type=click.FloatRange(0), metavar="USD", help="The most that they may cost, resumed runs included."
 )
+@click.option("--dry-run", is_flag=True, help="Tell what a model would be asked for, and what it costs; write nothing.")
 @counter_options
 @click.option("--strict", is_flag=True, help="Stop at the first problem; the file it is in gives nothing.")
 @json_option
@@ -346,6 +345,7 @@ def compact_command(
     resume: bool,
     max_requests: int | None,
     max_cost: float | None,
+    dry_run: bool,
     strict: bool,
     as_json: bool,
     **options: Any,
@@ -370,6 +370,9 @@ def compact_command(
         raise click.BadParameter("an empty name", param_hint="--out")
     folder = Path(out)
     folding = Folding.of(counter=make_counter(encoding, model, heuristic), **options)
+    if dry_run:
+        predictor = make_predictor(summarizer)
+        return predict(paths, folder, predictor, folding.compactor(predictor), strict=strict, as_json=as_json)
     writer, cache = make_summarizer(
         summarizer,
         folder / BOOKKEEPING / "cache.sqlite",
