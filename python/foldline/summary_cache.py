@@ -259,5 +259,6 @@ class Metered:
         back = 0.0
         if self._price is not None and read is not None and written is not None:
             back = self._price(read, written) - aside
-        self.cache.spend({}, cost=back, input_tokens=read or 0, output_tokens=written or 0)
+        with contextlib.suppress(StoreError):  # An answer that was paid for is not lost over that.
+            self.cache.spend({}, cost=back, input_tokens=read or 0, output_tokens=written or 0)
         return answer

@@ -16,8 +16,11 @@ from collections import Counter
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+import foldline as fl
 
 pytest.importorskip("httpx2")
 
@@ -31,6 +34,7 @@ class CountingModel:
 
     def __init__(self) -> None:
         self.asked: Counter[str] = Counter()
+        self.bodies: list[Any] = []
         self.came = threading.Semaphore(0)
         owner = self
 
@@ -39,6 +43,7 @@ class CountingModel:
                 body = self.rfile.read(int(self.headers["content-length"])).decode()
                 name = re.findall(r"conversation-\d+-\d+", body)[0]
                 owner.asked[name] += 1
+                owner.bodies.append(json.loads(body))
                 owner.came.release()
                 time.sleep(0.01)
                 message = {"role": "assistant", "content": f"In {name} the tests were minded, step by step."}
@@ -127,6 +132,7 @@ def run(model: CountingModel, *words: object) -> subprocess.CompletedProcess[str
     )
 
 
+@pytest.mark.timeout(120 + 10 * KILLS)
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_killed_and_resumed_runs_write_the_bytes_of_one_that_was_not(
     model: CountingModel, folder: Path, tmp_path: Path, jobs: int
@@ -237,3 +243,42 @@ def test_a_second_run_into_the_same_folder_is_refused(model: CountingModel, fold
     assert process.returncode == 0
     assert second.returncode == 2
     assert "another run writes there" in second.stderr
+
+
+def test_a_dry_run_foretells_requests_and_tokens_and_asks_nobody(
+    model: CountingModel, folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    told = run(model, *command(folder, out, "--dry-run", "--json"))
+    assert (told.returncode, told.stderr) == (0, "")
+    assert not out.exists()
+    assert sum(model.asked.values()) == 0
+    files = [json.loads(line) for line in told.stdout.splitlines()]
+    assert [each["requests"] for each in files] == [TRANSCRIPTS] * FILES
+    assert run(model, *command(folder, out)).returncode == 0
+    assert sum(model.asked.values()) == TRANSCRIPTS * FILES
+    counter = fl.TokenCounter()
+    sent = sum(counter.count(message["content"]) for body in model.bodies for message in body["messages"])
+    # Names of fences are random, so not to the token.
+    assert abs(sent - sum(each["input_tokens"] for each in files)) < 0.01 * sent
+    assert all(each["output_tokens_at_most"] <= 400 * TRANSCRIPTS for each in files)
+
+
+def test_a_dry_run_tells_the_cost_where_prices_are_known(model: CountingModel, folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("genai_prices")
+    from genai_prices import Usage, calc_price
+
+    words = [word.replace("openai:counting", "openai:gpt-4o-mini") for word in command(folder, tmp_path / "out")]
+    told = [json.loads(line) for line in run(model, *words, "--dry-run", "--json").stdout.splitlines()]
+    usage = Usage(
+        input_tokens=sum(each["input_tokens"] for each in told),
+        output_tokens=sum(each["output_tokens_at_most"] for each in told),
+    )
+    price = float(calc_price(usage, "gpt-4o-mini", provider_id="openai").total_price)
+    assert sum(each["cost_at_most"] for each in told) == pytest.approx(price)
+    # What costs more than is allowed is not asked for; not a call fits into next to nothing.
+    limited = run(model, *words, "--max-cost", price / 1000)
+    assert (limited.returncode, sum(model.asked.values())) == (1, 0)
+    assert "spending_limit" in limited.stderr
+    unknown = run(model, *command(folder, tmp_path / "other", "--max-cost", 1))
+    assert (unknown.returncode, "no price is known" in unknown.stderr) == (2, True)

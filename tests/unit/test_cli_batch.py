@@ -209,7 +209,7 @@ def test_a_pattern_stands_for_the_files_that_it_matches(folder: Path, tmp_path: 
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     line = json.dumps({"messages": talk()}) + "\n"
-    (tmp_path / "large.jsonl").write_text(line * 4000)  # 50 MB, and much more once it is read
+    (tmp_path / "large.jsonl").write_text(line * 8000)  # 100 MB, and more once it is read
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (130 << 20, 130 << 20))

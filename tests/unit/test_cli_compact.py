@@ -372,6 +372,17 @@ def test_a_pin_that_no_transcript_has_is_wrong_usage(foldline: Foldline, sources
     assert "--pin" in answer.err
 
 
+def test_long_work_without_a_terminal_tells_lines(
+    foldline: Foldline, sources: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "ab":
+        (sources / name).write_text(lines({"messages": talk(1)}, {"messages": talk(1)}))
+    monkeypatch.setattr("foldline._cli.reporting._LINE_EVERY_S", 0.0)
+    answer = foldline("compact", sources, "--out", out)
+    assert answer.code == 0
+    assert answer.err.splitlines()[-1].startswith("2 of 2 files, 4 transcripts, ")
+
+
 # Strict
 
 

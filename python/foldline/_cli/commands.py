@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,12 @@ import click
 
 from foldline._beside import system_beside, tools_beside
 from foldline._cli.compacting import BOOKKEEPING, COUNTS, FileReport, output_names, totals
-from foldline._cli.models import make_summarizer
+from foldline._cli.models import make_predictor, make_summarizer
 from foldline._cli.options import PATHS, Folding, counter_options, folding_options, json_option, make_counter
+from foldline._cli.predicting import predict
 from foldline._cli.reporting import Column, Reporter, Stop, Table, printable, write_json
 from foldline._cli.restoring import restore
-from foldline._cli.runs import Run
+from foldline._cli.runs import begun, tell_resumed
 from foldline._cli.sources import (
     STDIN,
     OnProblem,
@@ -31,8 +32,7 @@ from foldline._cli.sources import (
 )
 from foldline._cli.workers import compact_all
 from foldline._core import Plan, TokenCounter, __version__
-from foldline.errors import FoldlineError, StoreError
-from foldline.output import make_folder, replacing
+from foldline.errors import FoldlineError
 from foldline.planning import Infeasible, analyze, validate
 from foldline.reading import FORMATS
 from foldline.typing import Problem, StoredTranscript
@@ -308,9 +308,6 @@ def _show_plan(record: dict[str, Any]) -> None:
 
 # compact
 
-_count = click.IntRange(0)
-_dollars = click.FloatRange(0)
-
 
 @_cli.command("compact")
 @_paths_argument
@@ -333,6 +330,7 @@ _dollars = click.FloatRange(0)
 @click.option(
     "--max-cost", type=click.FloatRange(0), metavar="USD", help="The most that they may cost, resumed runs included."
 )
+@click.option("--dry-run", is_flag=True, help="Tell what a model would be asked for, and what it costs; write nothing.")
 @counter_options
 @click.option("--strict", is_flag=True, help="Stop at the first problem; the file it is in gives nothing.")
 @json_option
@@ -347,6 +345,7 @@ def compact_command(
     resume: bool,
     max_requests: int | None,
     max_cost: float | None,
+    dry_run: bool,
     strict: bool,
     as_json: bool,
     **options: Any,
@@ -360,14 +359,26 @@ def compact_command(
     actions, status (folded, unchanged, infeasible or failed), error, plan_fingerprint, and meta: what stood around its
     messages. A file that is one JSON array of several becomes one. foldline can read all of them.
 
-    DIR/.foldline/run.json tells how the run was called and what became of each file.
+    A Parquet file (a column messages of JSON text, maybe a column id) becomes one. PATH may be a quoted pattern such as
+    'logs/**/*.jsonl'.
+
+    DIR/.foldline/run.json tells how the run was called and what became of each file. After a kill, Ctrl-C or failed
+    summaries, the same command with --resume goes on: what is finished stays, and summaries of models that were paid
+    for are not asked for again.
     """
     if not out:
         raise click.BadParameter("an empty name", param_hint="--out")
     folder = Path(out)
     folding = Folding.of(counter=make_counter(encoding, model, heuristic), **options)
+    if dry_run:
+        predictor = make_predictor(summarizer)
+        return predict(paths, folder, predictor, folding.compactor(predictor), strict=strict, as_json=as_json)
     writer, cache = make_summarizer(
-        summarizer, folder / BOOKKEEPING / "cache.sqlite", max_requests=max_requests, max_cost=max_cost
+        summarizer,
+        folder / BOOKKEEPING / "cache.sqlite",
+        repr(folding.counter),
+        max_requests=max_requests,
+        max_cost=max_cost,
     )
     recorded = folding.record() | {"summarizer": summarizer, "strict": strict}
     finished: dict[Source, FileReport] = {}
@@ -375,7 +386,7 @@ def compact_command(
     with Reporter(strict=strict) as reporter, contextlib.suppress(Stop):
         sources = find_sources(paths, reporter.problem)
         names = output_names(sources, [path for path in paths if path != STDIN and Path(path).is_dir()], folder)
-        with _begun(folder, recorded) as run:
+        with begun(folder, recorded) as run:
             if resume:
                 finished |= run.resumed(sources, names)
             else:
@@ -383,7 +394,7 @@ def compact_command(
                 if cache is not None:
                     cache.forget_spent()
             reporter.files = len(sources)
-            _tell_resumed(finished, reporter)
+            tell_resumed(finished, reporter)
             waiting = [source for source in sources if source not in finished]
             try:
                 for source, report in compact_all(waiting, names, folder, folding.compactor(writer), reporter, jobs):
@@ -404,33 +415,6 @@ def compact_command(
     table.close()
     folding.check_pins(max((report.longest for report in reports), default=0))
     return reporter.exit_code
-
-
-@contextlib.contextmanager
-def _begun(out: Path, options: Mapping[str, Any]) -> Iterator[Run]:
-    """The bookkeeping of a run, in an output folder that can be written to."""
-    try:
-        with replacing(make_folder(out, BOOKKEEPING) / "probe"):
-            pass
-        (out / BOOKKEEPING / "probe").unlink()
-        run = Run(out, options)
-    except OSError as error:
-        raise click.BadParameter(f"cannot be written to: {error.strerror}", param_hint="--out") from None
-    except StoreError as error:
-        raise click.BadParameter(error.detail, param_hint="--out") from None
-    try:
-        yield run
-    finally:
-        run.close()
-
-
-def _tell_resumed(finished: Mapping[Source, FileReport], reporter: Reporter) -> None:
-    """Problems of files that an earlier run finished are problems still."""
-    for source, report in finished.items():
-        reporter.advance(files=1, transcripts=report.transcripts)
-        if report.problems:
-            detail = f"{report.problems} problems were told by the run that is resumed"
-            reporter.problem(Problem(None, "told_before", detail, source.path))
 
 
 # check

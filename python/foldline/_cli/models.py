@@ -7,12 +7,13 @@ from pathlib import Path
 
 import click
 
+from foldline._cli.predicting import Predictor
 from foldline.errors import FoldlineError
 from foldline.summarizers import Extractive, Prompted
 from foldline.summary_cache import CachedSummarizer, Metered, SummaryCache
-from foldline.typing import Summarizer
+from foldline.typing import Completion, Messages, Summarizer
 
-__all__ = ["SUMMARIZERS", "Price", "make_summarizer"]
+__all__ = ["SUMMARIZERS", "Price", "make_predictor", "make_summarizer"]
 
 SUMMARIZERS = "extractive|openai:MODEL"
 
@@ -44,21 +45,22 @@ class Price:
             raise click.UsageError(f"--max-cost: no price is known for {self.model}") from None
 
 
-def is_summarizer(name: str) -> bool:
-    """Whether the name is one that `make_summarizer` takes."""
-    return name == "extractive" or (name.startswith(_OPENAI) and len(name) > len(_OPENAI))
-
-
 def make_summarizer(
-    name: str, cache: Path, *, max_requests: int | None = None, max_cost: float | None = None
+    name: str, cache: Path, counter: str, *, max_requests: int | None = None, max_cost: float | None = None
 ) -> tuple[Summarizer, SummaryCache | None]:
     """Who writes the summaries, and where those that were paid for are kept.
+
+    Args:
+        name: ``extractive`` or ``openai:MODEL``.
+        cache: The file for summaries.
+        counter: The name of the counter, by which prompts are cut to size.
+        max_requests: As for `Metered`.
+        max_cost: As for `Metered`, in US dollars.
 
     Raises:
         click.UsageError: There is none of that name, or an option is missing.
     """
-    if not is_summarizer(name):
-        raise click.BadParameter(f"must be {SUMMARIZERS.replace('|', ' or ')}", param_hint="--summarizer")
+    _check(name)
     if name == "extractive":
         for option, value in (("--max-requests", max_requests), ("--max-cost", max_cost)):
             if value is not None:
@@ -77,4 +79,34 @@ def make_summarizer(
         price(1, 1)
     store = SummaryCache(cache)
     metered = Metered(model, store, max_requests=max_requests, max_cost=max_cost, price=price)
-    return CachedSummarizer(Prompted(metered), store, repr(model)), store
+    return CachedSummarizer(Prompted(metered), store, f"{model!r} {counter}"), store
+
+
+def make_predictor(name: str) -> Predictor:
+    """Who measures what a summarizer would be asked; with prices, where they are known.
+
+    Raises:
+        click.UsageError: There is none of that name.
+    """
+    _check(name)
+    if name == "extractive":
+        return Predictor(None, None)
+    price = Price(name.removeprefix(_OPENAI))
+    try:
+        price(1, 1)
+    except click.UsageError:
+        return Predictor(Prompted(_Unasked()), None)
+    return Predictor(Prompted(_Unasked()), price)
+
+
+class _Unasked:
+    """A model that is not there."""
+
+    def complete(self, messages: Messages, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
+        """Is never called."""
+        raise NotImplementedError
+
+
+def _check(name: str) -> None:
+    if name != "extractive" and not (name.startswith(_OPENAI) and len(name) > len(_OPENAI)):
+        raise click.BadParameter(f"must be {SUMMARIZERS.replace('|', ' or ')}", param_hint="--summarizer")

@@ -26,6 +26,9 @@ __all__ = ["Column", "Reporter", "Stop", "Table", "Telling", "printable", "write
 #: Work shorter than this shows no progress bar.
 _BAR_AFTER_S = 1.0
 
+#: Where there is no terminal, a line tells of progress so often.
+_LINE_EVERY_S = 30.0
+
 
 class Stop(Exception):
     """A strict run has met its first problem."""
@@ -71,7 +74,7 @@ class Reporter(Telling):
         self.problems = 0
         self.files = 0
         self._strict = strict
-        self._begun = time.monotonic()
+        self._begun = self._told = time.monotonic()
         self._may_draw = sys.stderr is not None and sys.stderr.isatty()
         self._bar: Bar | None = None
         self._task: TaskID | None = None
@@ -112,11 +115,16 @@ class Reporter(Telling):
             click.echo(printable(text), err=True)
 
     def advance(self, *, files: int = 0, transcripts: int = 0) -> None:
-        """Moves the bar on; shows it once the work turns out long."""
-        if not self._may_draw:
-            return
+        """Moves the bar on; shows it once the work turns out long. Without a terminal, a line now and then."""
         self._counts[0] += files
         self._counts[1] += transcripts
+        if not self._may_draw:
+            now = time.monotonic()
+            if now - self._told >= _LINE_EVERY_S:
+                self._told = now
+                done, found = self._counts
+                self.say(f"{done} of {self.files} files, {found} transcripts, {now - self._begun:.0f} s")
+            return
         if self._bar is None:
             if time.monotonic() - self._begun < _BAR_AFTER_S:
                 return

@@ -13,9 +13,12 @@ from typing import Any
 import click
 
 from foldline._cli.compacting import BOOKKEEPING, FileReport, sha256_of, source_name, totals
+from foldline._cli.reporting import Reporter
 from foldline._cli.sources import STDIN, Source
 from foldline._core import __version__
+from foldline.errors import StoreError
 from foldline.output import TEMPORARY, make_folder, replacing
+from foldline.typing import Problem
 
 fcntl: ModuleType | None
 try:
@@ -23,7 +26,7 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
-__all__ = ["Run"]
+__all__ = ["Run", "begun", "tell_resumed"]
 
 _MANIFEST = "run.json"
 #: Files that are finished, a line each, while a run goes on. At its end the manifest says it.
@@ -151,6 +154,33 @@ class Run:
             for leftover in folder.glob(f"{TEMPORARY}*.tmp"):
                 with contextlib.suppress(OSError):
                     leftover.unlink()
+
+
+@contextlib.contextmanager
+def begun(out: Path, options: Mapping[str, Any]) -> Iterator[Run]:
+    """The bookkeeping of a run, in an output folder that can be written to."""
+    try:
+        with replacing(make_folder(out, BOOKKEEPING) / "probe"):
+            pass
+        (out / BOOKKEEPING / "probe").unlink()
+        run = Run(out, options)
+    except OSError as error:
+        raise click.BadParameter(f"cannot be written to: {error.strerror}", param_hint="--out") from None
+    except StoreError as error:
+        raise click.BadParameter(error.detail, param_hint="--out") from None
+    try:
+        yield run
+    finally:
+        run.close()
+
+
+def tell_resumed(finished: Mapping[Source, FileReport], reporter: Reporter) -> None:
+    """Problems of files that an earlier run finished are problems still."""
+    for source, report in finished.items():
+        reporter.advance(files=1, transcripts=report.transcripts)
+        if report.problems:
+            detail = f"{report.problems} problems were told by the run that is resumed"
+            reporter.problem(Problem(None, "told_before", detail, source.path))
 
 
 def _still_true(record: Mapping[str, Any], source: Source, out: Path, name: Path) -> FileReport | None:
