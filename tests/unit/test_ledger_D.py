@@ -50,3 +50,29 @@ def test_D7_tools_and_layout_are_those_of_the_card() -> None:
     dev = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     assert {"pytest", "pytest-benchmark"} <= {re.split(r"[<>=\[;~ ]", line)[0] for line in dev["test"]}
     assert "maturin" in {re.split(r"[<>=\[;~ ]", line)[0] for line in dev["dev"]}
+
+
+def test_D2_cuts_of_a_transcript_and_of_a_batch_mind_pairs_and_pins() -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "The rule: never push."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a", "content": "found"},
+        *talk(3),
+    ]
+    plan = fl.plan(messages, fl.KeepMessages(4), pins=[0])
+    # A cut before the result would tear the pair: it goes back to the call, and the pinned message stays anyway.
+    assert (plan.cut, plan.actions) == (0, ["pin", "keep", "keep", "keep", "keep", "keep"])
+    deeper = fl.plan(messages, fl.KeepMessages(3), pins=[0])
+    assert deeper.actions == ["pin", "summarize", "summarize", "keep", "keep", "keep"]
+    batch = fl.plan_batch([messages, messages[:2], talk(5)], fl.KeepMessages(3))
+    one_by_one = [fl.plan(each, fl.KeepMessages(3)) for each in (messages, messages[:2], talk(5))]
+    assert isinstance(batch.cuts, np.ndarray)
+    assert batch.cuts.tolist() == [plan.cut for plan in one_by_one]
+
+
+def test_D5_stored_transcripts_are_compacted_in_a_batch() -> None:
+    stored = [fl.typing.StoredTranscript(f"s{i}", "openai_chat", talk(8)) for i in range(3)]
+    rows = list(fl.BatchCompactor(keep=fl.KeepMessages(2)).compact_rows(stored))
+    assert [row.id for row in rows] == ["s0", "s1", "s2"]
+    assert all(row.tokens_after < row.tokens_before for row in rows)
