@@ -11,29 +11,35 @@ import sys
 from foldline.errors import StoreError
 from foldline.stores import JsonlSession
 
-kind, place, session, name, count = sys.argv[1:]
-if kind == "jsonl":
-    store = JsonlSession(place, lock_timeout_s=600)
-else:
-    from foldline.stores import SqlStore
 
-    store = SqlStore(place, session=session, lock_timeout_s=600)  # type: ignore[assignment]
-print("ready", flush=True)
-sys.stdin.readline()
-conflicts = 0
-for number in range(int(count)):
-    message = {"role": "user", "content": f"{name}:{number} " + "x" * (number % 200)}
-    if number % 10:
-        store.append(message)
-        continue
-    for _ in range(5):
-        try:
-            store.append(message, expected_leaf=store.leaf)
-            break
-        except StoreError as error:
-            if error.code != "conflict":
-                raise
-            conflicts += 1
+def main(kind: str, place: str, session: str, name: str, count: str) -> None:
+    """Appends."""
+    if kind == "jsonl":
+        store = JsonlSession(place, lock_timeout_s=600)
     else:
-        store.append(message)
-print(f"done {conflicts}", flush=True)
+        from foldline.stores import SqlStore
+
+        store = SqlStore(place, session=session, lock_timeout_s=600)  # type: ignore[assignment]
+    print("ready", flush=True)
+    sys.stdin.readline()
+    conflicts = 0
+    for number in range(int(count)):
+        message = {"role": "user", "content": f"{name}:{number} " + "x" * (number % 200)}
+        if number % 10:
+            store.append(message)
+            continue
+        for _ in range(5):
+            try:
+                store.append(message, expected_leaf=store.leaf)
+                break
+            except StoreError as error:
+                if error.code != "conflict":
+                    raise
+                conflicts += 1
+        else:
+            store.append(message)
+    print(f"done {conflicts}", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

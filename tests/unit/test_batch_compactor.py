@@ -132,7 +132,7 @@ def test_options_are_judged_before_any_work() -> None:
 @pytest.mark.parametrize(
     "counter",
     [None, "chars/4", letters, fl.TokenCounter("cl100k_base"), fl.TokenCounter.for_model("claude-sonnet-4-5")],
-    ids=str,
+    ids=["default", "estimate", "function", "encoding", "model"],
 )
 def test_a_pickled_one_does_the_same(counter: Any) -> None:
     compactor = fl.BatchCompactor(fl.KeepMessages(3), counter=counter, pins=[1], summary_tokens=400)
