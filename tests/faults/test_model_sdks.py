@@ -176,7 +176,8 @@ ROWS = {
     "a tool call": Row(server.answering(None, end="tool_call"), "tool_call"),
     "cut off": Row(server.answering(end="length"), "incomplete_summary"),
     "no reason why it ended": Row(server.answering(end=None), "incomplete_stream"),
-    "longer than what it replaces": Row(server.answering("and so on " * 600), "summary_too_long"),
+    # It came to its end, so it is asked for once more.
+    "longer than what it replaces": Row(server.answering("and so on " * 600), "summary_too_long", 2),
 }
 
 

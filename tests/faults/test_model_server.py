@@ -211,7 +211,8 @@ ROWS: dict[str, tuple[Behaviour, str, int]] = {
     "filtered": (server.answering(end="filter"), "content_filter", 1),
     "ended for some reason": (server.answering(end="because"), "unknown_end", 1),
     "no reason why it ended": (server.answering(end=None), "incomplete_stream", 1),
-    "longer than what it replaces": (server.answering("and so on " * 600), "summary_too_long", 1),
+    # It came to its end, so it is asked for once more.
+    "longer than what it replaces": (server.answering("and so on " * 600), "summary_too_long", 2),
     # streams
     "a stream of nothing": (server.streaming(), "no_choices", 1),
     "a stream that is done at once": (server.streaming(server.event("[DONE]")), "no_choices", 1),
