@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import foldline as fl
+from faults import model_server
 from unit.samples import talk
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,3 +77,18 @@ def test_D5_stored_transcripts_are_compacted_in_a_batch() -> None:
     rows = list(fl.BatchCompactor(keep=fl.KeepMessages(2)).compact_rows(stored))
     assert [row.id for row in rows] == ["s0", "s1", "s2"]
     assert all(row.tokens_after < row.tokens_before for row in rows)
+
+
+def test_D3_a_client_writes_the_summary_when_a_trigger_says_so_as_a_strategy_does_it() -> None:
+    messages = talk(8)
+    with model_server.ModelServer(model_server.answering("They counted to eight.")) as served:
+        model = fl.summarizers.OpenAICompatible("m", served.base_url, "key", timeout_s=30)
+        with model:
+            strategy = fl.strategies.Summarize(model, keep_recent=2, mend=False)
+            trigger = fl.triggers.MessageCount(6)
+            quiet = fl.Compactor(trigger, strategy).compact(messages[:3])
+            result = fl.Compactor(trigger, strategy).compact(messages)
+    assert quiet.messages == messages[:3]
+    assert result.messages[-2:] == messages[-2:]
+    assert "They counted to eight." in result.messages[0]["content"]
+    assert len(served.requests) == 1
