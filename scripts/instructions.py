@@ -6,8 +6,8 @@
 BINARY is the bench target `instructions`; without it cargo builds it. It runs under `valgrind --tool=callgrind`,
 twice a case: the instructions of one repeat are the difference between three repeats and one, halved, so that start
 and first touch cost nothing. The budget is benches/instructions.json. More than 3 % above it fails, and so does more
-than 3 % below: what became faster must be recorded too, with `--update`. Standard library
-only.
+than 3 % below: what became faster must be recorded too, with `--update`. A case `… n` has a twin `… 2n` on twice the
+text: more than 2.2 times the instructions fails, since that is not linear. Standard library only.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 BUDGET = ROOT / "benches" / "instructions.json"
 HEADROOM = 0.03
+#: The most that twice the text may take.
+MAX_GROWTH = 2.2
 #: Callgrind knows no AVX-512, so this engine runs on every x86-64 processor of the last ten years.
 ENGINE = "avx2"
 WORKERS = 2
@@ -103,6 +105,15 @@ def judge(found: dict[str, int], cases: list[str], budget: dict[str, Any]) -> in
     return bad
 
 
+def judge_growth(found: dict[str, int]) -> int:
+    """Prints what twice the text takes; the number of cases that grow faster than the text."""
+    twins = {case: case[: -len("n")] + "2n" for case in found if case.endswith(" n")}
+    growths = {case: found[twin] / found[case] for case, twin in twins.items() if twin in found}
+    for case, growth in growths.items():
+        print(f"{case:34} {growth:14.2f} times for twice the text{' NOT LINEAR' if growth > MAX_GROWTH else ''}")
+    return sum(growth > MAX_GROWTH for growth in growths.values())
+
+
 def main() -> int:
     """Measure, and compare or record."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -123,10 +134,11 @@ def main() -> int:
     if args.update:
         write(found, budget)
     bad = judge(found, listed, json.loads(BUDGET.read_text(encoding="utf-8")) if args.update else budget)
+    not_linear = judge_growth(found)
     if bad and not args.update and budget.get("compiler") != compiler():
         print(f"The budget was recorded with {budget.get('compiler')}, this is {compiler()}.")
-    print(f"{len(found)} cases, {bad} out of budget")
-    return 1 if bad else 0
+    print(f"{len(found)} cases, {bad} out of budget, {not_linear} not linear")
+    return 1 if bad or not_linear else 0
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@
 //! instructions CASE REPEATS       does the work so many times and prints a checksum and the engine
 //! ```
 //!
+//! A case `… n` has a twin `… 2n` of twice the text, which may take little more than twice the instructions.
+//!
 //! The instructions of one repeat are the difference of two runs. Callgrind knows no AVX-512, so the AVX2 engine runs,
 //! on every processor that has it.
 
@@ -20,6 +22,7 @@ use foldline::count::counter::{Counts, count_transcript};
 use foldline::count::encoding::Encoding;
 use foldline::count::exact::ExactCounter;
 use foldline::count::heuristics::Heuristic;
+use foldline::evidence::{extract, mend, render};
 use foldline::formats::{Format, claude_code, read_messages};
 use foldline::json::with_document;
 use foldline::plan::{Keep, Outcome, Request, plan};
@@ -34,6 +37,8 @@ const LONG: usize = 100_000;
 const SHORT: usize = 200;
 const SHORT_TEXTS: usize = 100;
 const HOSTILE: usize = 65_536;
+/// Bytes of each of the texts of which evidence is extracted, for the case `n`.
+const EVIDENCE: usize = 24_000;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
@@ -82,6 +87,36 @@ const CASES: &[Case] = &[
     }),
     ("plan/keep tokens", || planning(Keep::Tokens(20_000))),
     ("plan/fit tokens", || planning(Keep::Fit(20_000))),
+    ("extract/prose n", || evidence(&prose(), 1)),
+    ("extract/prose 2n", || evidence(&prose(), 2)),
+    ("extract/code n", || evidence(&code(), 1)),
+    ("extract/code 2n", || evidence(&code(), 2)),
+    ("extract/multilingual n", || evidence(&multilingual(), 1)),
+    ("extract/multilingual 2n", || evidence(&multilingual(), 2)),
+    ("extract/demands n", || evidence(&numbered("You must not touch file% or port 80%. "), 1)),
+    ("extract/demands 2n", || evidence(&numbered("You must not touch file% or port 80%. "), 2)),
+    ("extract/paths n", || evidence(&numbered("/srv/a/b%/../c%.rs a/b%/c/d.py "), 1)),
+    ("extract/paths 2n", || evidence(&numbered("/srv/a/b%/../c%.rs a/b%/c/d.py "), 2)),
+    ("extract/shell n", || {
+        evidence(&numbered("rm -f a% && cat > b% <<'X' | tee c%; $( sed -i s/a/b/ d%\n"), 1)
+    }),
+    ("extract/shell 2n", || {
+        evidence(&numbered("rm -f a% && cat > b% <<'X' | tee c%; $( sed -i s/a/b/ d%\n"), 2)
+    }),
+    ("extract/patches n", || evidence(&numbered("*** Add File: x%\n--- a/y%\n+++ b/y%\n@@ -1 +1 @@\n"), 1)),
+    ("extract/patches 2n", || evidence(&numbered("*** Add File: x%\n--- a/y%\n+++ b/y%\n@@ -1 +1 @@\n"), 2)),
+    ("extract/errors n", || evidence(&numbered("Error: no module % (exit code 1)\n1 failed, % passed\n"), 1)),
+    ("extract/errors 2n", || {
+        evidence(&numbered("Error: no module % (exit code 1)\n1 failed, % passed\n"), 2)
+    }),
+    ("extract/lists n", || evidence(&numbered("- [ ] task %\n## Next Steps\n1. step %\n"), 1)),
+    ("extract/lists 2n", || evidence(&numbered("- [ ] task %\n## Next Steps\n1. step %\n"), 2)),
+    ("extract/tags n", || evidence(&numbered("<system-reminder></foldline-summary><read-files>%"), 1)),
+    ("extract/tags 2n", || evidence(&numbered("<system-reminder></foldline-summary><read-files>%"), 2)),
+    ("extract/quotes n", || evidence(&numbered("`a% \"b 'c 🙂 "), 1)),
+    ("extract/quotes 2n", || evidence(&numbered("`a% \"b 'c 🙂 "), 2)),
+    ("extract/letters n", || evidence(&"x".repeat(2 * EVIDENCE), 1)),
+    ("extract/letters 2n", || evidence(&"x".repeat(2 * EVIDENCE), 2)),
 ];
 
 fn run(name: &str, repeats: u64) {
@@ -145,6 +180,41 @@ fn planning(keep: Keep) -> Work {
             Outcome::Plan(plan) => plan.tokens_kept,
             Outcome::Infeasible(infeasible) => panic!("infeasible: {}", infeasible.floor),
         }
+    })
+}
+
+/// A text with numbers in the places of `%`, long enough for both cases.
+fn numbered(unit: &str) -> String {
+    let mut out = String::new();
+    (0..)
+        .take_while(|i| {
+            out.push_str(&unit.replace('%', &i.to_string()));
+            out.len() < 2 * EVIDENCE
+        })
+        .for_each(drop);
+    out
+}
+
+/// Extraction, the document, and mending of a text: of a talk whose user, model, command and result all say the text.
+fn evidence(text: &str, times: usize) -> Work {
+    let mut text = text.to_owned();
+    while text.len() > times * EVIDENCE {
+        text.pop();
+    }
+    let talk = serde_json::json!([
+        {"role": "user", "content": text},
+        {"role": "assistant", "content": [
+            {"type": "text", "text": text},
+            {"type": "tool_use", "id": "1", "name": "Bash", "input": {"command": text}},
+        ]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": text}]},
+    ]);
+    let transcript = read(&serde_json::to_vec(&talk).unwrap());
+    Box::new(move || {
+        let found = extract(black_box(&transcript), &[0, 1, 2]);
+        let price = |text: &str| Ok(text.len() / 4);
+        let document = render(&found, &price, 2_000).unwrap();
+        (document.len() + mend(&found, &text, &price, 1 << 20).unwrap().text.len()) as u64
     })
 }
 

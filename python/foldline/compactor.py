@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from foldline._core import TokenCounter
 from foldline.calibration import token_number
+from foldline.deciding import Live, Requests, messages_of
 from foldline.detection import dialect_for
 from foldline.errors import CompactionError, ConfigError, FoldlineError, FoldlineWarning, SummaryError
 from foldline.events import CompactBoundary, CompactionFailed, Event, Hooks, PreCompact, SessionStart, Subscribers
@@ -22,6 +23,7 @@ from foldline.metadata import ROUND, Metadata
 from foldline.outcomes import CompactionResult, NoProgress, event_of, left, metadata_after, no_progress, state_after
 from foldline.planning import KeepTokens, as_counter, pin_indices
 from foldline.redacting import Redact, as_redactor
+from foldline.stages import Works, adone, done
 from foldline.state import COMPACTIONS, ContextState, checked_number
 from foldline.storing import checked_store, saved
 from foldline.strategies import (
@@ -156,6 +158,14 @@ class Compactor:
         self._lock = threading.RLock()
         self._guard = LoopGuard(hysteresis)
         self._round = 0
+        self._requests = Requests(
+            self.counter,
+            system=system,
+            tools=tools,
+            context_limit=self.context_limit,
+            max_output_tokens=self.max_output_tokens,
+            format=format,
+        )
         self._told = Subscribers(Hooks.of(hooks))
 
     def __repr__(self) -> str:
@@ -165,9 +175,35 @@ class Compactor:
         """Tells a function of every event from now on; the function that is returned ends that."""
         return self._told.subscribe(subscriber)
 
+    def should_compact(self, messages: Messages | Live, state: ContextState | None = None) -> str | None:
+        """Why `compact` would begin now, in a word; None for "not now". It changes nothing.
+
+        Args:
+            messages: The messages of the next request, or the `Transcript` that holds them.
+            state: That request and the run, as for `compact`.
+
+        Raises:
+            ConfigError: An option is out of range.
+            MessageError: A message cannot be read.
+
+        Complexity: With a `Transcript` O(1), a few microseconds: its own counts are taken. With messages O(text) of
+            what the state leaves open.
+
+        Examples:
+            >>> import foldline as fl
+            >>> compactor = Compactor(fl.triggers.ReserveTokens(100, 10), fl.strategies.SlidingWindow(10))
+            >>> live = fl.Transcript([{"role": "user", "content": "Good day."}])
+            >>> compactor.should_compact(live), compactor.should_compact(live.messages)
+            (None, None)
+            >>> live.append({"role": "user", "content": "word " * 100})
+            >>> compactor.should_compact(live)
+            'reserve'
+        """
+        return reason_of(self.trigger, self._requests.state(messages, state))
+
     def compact(
         self,
-        messages: Messages,
+        messages: Messages | Live,
         state: ContextState | None = None,
         *,
         force: bool = False,
@@ -181,7 +217,8 @@ class Compactor:
         """Compacts, if the trigger says so.
 
         Args:
-            messages: The messages of the next request. They are not changed.
+            messages: The messages of the next request, or the `Transcript` that holds them, whose own counts then say
+                whether it is time. They are not changed; ``transcript.sync(result.messages)`` takes over what came out.
             state: That request as it will be sent, and the run; what it leaves open is counted.
             force: Compacts whatever the trigger says, and whatever was tried before.
             instructions: What a summary is to mind.
@@ -199,7 +236,7 @@ class Compactor:
             MessageError: A message cannot be read.
             FoldlineError: With ``on_failure="raise"``, what failed.
         """
-        run = self._begun(messages, state, force, instructions, pins, metadata, ids, timeout_s, cancel)
+        run = done(self._begun(messages, state, force, instructions, pins, metadata, ids, timeout_s, cancel))
         if isinstance(run, CompactionResult):
             return run
         try:
@@ -214,7 +251,7 @@ class Compactor:
 
     async def acompact(
         self,
-        messages: Messages,
+        messages: Messages | Live,
         state: ContextState | None = None,
         *,
         force: bool = False,
@@ -227,16 +264,16 @@ class Compactor:
     ) -> CompactionResult:
         """`compact` without blocking the event loop, with the same arguments.
 
-        Summarizers with ``asummarize`` run on the loop, other summarizers, strategies and stores in threads. A task
-        that is cancelled leaves everything as it was, unless the compaction was being stored already: then it comes
-        into force before the task ends.
+        Summarizers with ``asummarize``, triggers, hooks and subscribers run on the loop; counting, checking, pins that
+        are functions, other summarizers, strategies and stores in threads. A task that is cancelled leaves everything
+        as it was, unless the compaction was being stored already: then it comes into force before the task ends.
         """
-        run = self._begun(messages, state, force, instructions, pins, metadata, ids, timeout_s, cancel)
+        run = await adone(self._begun(messages, state, force, instructions, pins, metadata, ids, timeout_s, cancel))
         if isinstance(run, CompactionResult):
             return run
         try:
             outcome = await self._strategy_outcome(run)
-            pending = self._checked(run, outcome)
+            pending = await in_thread(lambda: self._checked(run, outcome))
             if isinstance(pending, CompactionResult):
                 return pending
             saving = asyncio.ensure_future(in_thread(lambda: self._save(pending)))
@@ -278,7 +315,7 @@ class Compactor:
 
     def _begun(
         self,
-        messages: Messages,
+        messages: Messages | Live,
         state: ContextState | None,
         force: bool,
         instructions: str | None,
@@ -287,7 +324,7 @@ class Compactor:
         ids: Sequence[int | str] | None,
         timeout_s: float | None,
         cancel: threading.Event | None,
-    ) -> _Run | CompactionResult:
+    ) -> Works[_Run | CompactionResult]:
         """Everything before the strategy: what is to be done, or why nothing is."""
         started_s = self._clock()
         timeout_s = self.timeout_s if timeout_s is None else checked_seconds(timeout_s)
@@ -295,7 +332,12 @@ class Compactor:
         deadline = Deadline(None if timeout_s is None else started_s + timeout_s, self._clock, ticket.is_cancelled)
         if ids is not None and len(ids) != len(messages):
             raise ConfigError("must be as many as the messages", code="bad_ids", path="ids")
-        state = self._completed(messages, state)
+        given, said = messages, state
+        if self._requests.is_known(given, said):
+            state = self._requests.state(given, said)
+        else:
+            state = yield lambda: self._requests.state(given, said)
+        messages = messages_of(given)
         metadata = Metadata() if metadata is None else metadata
         if not isinstance(metadata, Metadata):
             raise ConfigError("must be Metadata", code="bad_metadata", path="metadata")
@@ -314,14 +356,13 @@ class Compactor:
                 return no_progress(as_it_was, None, limit, self._guard.tries)
         kind: Kind = "manual" if force or why == "manual" else "auto"
         instructions = instructions or instructions_of(self.trigger)
-        dialect = dialect_for(messages, self.format)
-        counted = self.counter.count_messages(messages, self.tools, format=dialect).total
+        dialect, counted, pinned = yield lambda: self._measured(messages, pins)
         around = max(0, tokens - counted)
         before = counted + around
         request = StrategyRequest(
             state,
             self.counter,
-            pins=tuple(pin_indices(messages, pins)),
+            pins=pinned,
             metadata=metadata,
             instructions=instructions,
             round=self._next_round(metadata),
@@ -339,30 +380,13 @@ class Compactor:
         ids = range(len(messages)) if ids is None else ids
         return _Run(messages, request, kind, why or "forced", before, started_s, ids, ticket)
 
-    def _completed(self, messages: Messages, state: ContextState | None) -> ContextState:
-        """The state, with what it leaves open counted."""
-        state = ContextState() if state is None else state
-        given: object = state
-        if not isinstance(given, ContextState):
-            raise ConfigError("must be a ContextState", code="bad_state", path="state")
-        if state.message_count is None:
-            state = dataclasses.replace(state, message_count=len(messages))
-        if state.tokens is not None and (state.budget is not None or self.context_limit is None):
-            return state
-        counted = ContextState.of(
-            messages,
-            counter=self.counter,
-            system=self.system,
-            tools=self.tools,
-            context_limit=self.context_limit,
-            max_output_tokens=self.max_output_tokens,
-            format=self.format,
-        )
-        budget = state.budget or counted.budget
-        if state.usage is not None and budget is not None:
-            in_messages = max(0, state.usage.tokens - budget.system_tokens)
-            budget = dataclasses.replace(budget, message_tokens=in_messages)
-        return dataclasses.replace(state, usage=state.usage or counted.usage, budget=budget)
+    def _measured(
+        self, messages: Messages, pins: Iterable[Pin] | Callable[[Message], bool]
+    ) -> tuple[str, int, tuple[int, ...]]:
+        """The dialect of messages, what they count, and which are pinned."""
+        dialect = dialect_for(messages, self.format)
+        counted = self.counter.count_messages(messages, self.tools, format=dialect).total
+        return dialect, counted, tuple(pin_indices(messages, pins))
 
     def _next_round(self, metadata: Metadata) -> int:
         """The round that is about to begin, by everything that knows of earlier ones."""

@@ -312,6 +312,7 @@ impl<'t> Collector<'t> {
         let mut files = Files::default();
         for file in std::mem::take(&mut self.earlier.files) {
             file.actions.iter().for_each(|action| files.touch(file.message, *action, &file.path));
+            file.lines.iter().for_each(|lines| files.read_lines(&file.path, *lines));
         }
         let mut commands = Commands::default();
         std::mem::take(&mut self.earlier.commands).into_iter().for_each(|run| commands.add(run));

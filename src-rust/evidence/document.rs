@@ -5,11 +5,14 @@
 //! more tolerant than writing: prose under a heading becomes an item a paragraph, and headings that other summary
 //! prompts ask for are understood, so that a summary written by a model is merged as well.
 
+use std::collections::HashMap;
+
 use super::shell;
 use super::tasks::status_of;
 use super::text::neutralise;
 use super::{
-    Action, CommandRun, ErrorSeen, Evidence, FileTouched, NameKind, Note, Outcome, Task, TaskStatus, named,
+    Action, CommandRun, ErrorSeen, Evidence, FileTouched, NameKind, Note, Outcome, Task, TaskStatus, lines,
+    named,
 };
 
 /// A section of the document, in the order of the document.
@@ -21,6 +24,7 @@ pub(super) enum Section {
     InProgress,
     Blocked,
     Decisions,
+    Files,
     Errors,
     Commands,
     NextSteps,
@@ -33,13 +37,14 @@ pub(super) enum Section {
 pub(super) const PROGRESS: &str = "## Progress";
 
 impl Section {
-    pub(super) const ALL: [Section; 12] = [
+    pub(super) const ALL: [Section; 13] = [
         Section::Goal,
         Section::Constraints,
         Section::Done,
         Section::InProgress,
         Section::Blocked,
         Section::Decisions,
+        Section::Files,
         Section::Errors,
         Section::Commands,
         Section::NextSteps,
@@ -57,6 +62,7 @@ impl Section {
             Section::InProgress => "### In Progress",
             Section::Blocked => "### Blocked",
             Section::Decisions => "## Key Decisions",
+            Section::Files => "## Files",
             Section::Errors => "## Errors & Resolutions",
             Section::Commands => "## Commands",
             Section::NextSteps => "## Next Steps",
@@ -73,6 +79,11 @@ impl Section {
             Section::ModifiedFiles => Some("</modified-files>"),
             _ => None,
         }
+    }
+
+    /// Whether its items are paths, whole or not there, which may be relative to a root.
+    pub(super) fn names_files(self) -> bool {
+        self == Section::Files || self.closing().is_some()
     }
 
     pub(super) fn is_progress(self) -> bool {
@@ -110,6 +121,7 @@ impl Section {
             "in progress" | "current work" => Section::InProgress,
             "blocked" => Section::Blocked,
             "key decisions" | "key technical decisions" => Section::Decisions,
+            "files" => Section::Files,
             "errors & resolutions" | "errors and fixes" | "errors" => Section::Errors,
             "commands" => Section::Commands,
             "next steps" | "pending work" | "pending tasks" | "next step" => Section::NextSteps,
@@ -123,6 +135,10 @@ impl Section {
 pub(super) const LAST_STATE: &str = "Last state: ";
 pub(super) const LAST_REPORT: &str = "Last report: ";
 pub(super) const ROOT: &str = "Listed paths are relative to ";
+const DELETED: &str = "Deleted ";
+const MOVED: &str = "Moved ";
+const CREATED: &str = "Created ";
+const LINES: &str = ", lines ";
 pub(super) const ASKED: &str = "The user was asked: ";
 pub(super) const ASKS: &str = "The user asks: ";
 pub(super) const CORRECTION: &str = "Correction: ";
@@ -144,6 +160,38 @@ pub(super) fn command_text(run: &CommandRun) -> String {
         text.push_str(detail);
     }
     text
+}
+
+/// What the two lists of files do not say, with the path as it is listed: files that are gone or new, the lines of them
+/// that were read. Most files have nothing of that.
+pub(super) fn file_notes(file: &FileTouched, listed: &str) -> Vec<String> {
+    let what = match file.actions.last() {
+        Some(Action::Deleted) => Some(DELETED),
+        Some(Action::Moved) => Some(MOVED),
+        _ => file.actions.contains(&Action::Created).then_some(CREATED),
+    };
+    let mut notes: Vec<String> = what.map(|what| format!("{what}{listed}")).into_iter().collect();
+    if !file.lines.is_empty() {
+        let ranges: Vec<String> = file.lines.iter().map(|(first, last)| format!("{first}-{last}")).collect();
+        notes.push(format!("{listed}{LINES}{}", ranges.join(", ")));
+    }
+    notes
+}
+
+/// The path as it is listed, and what is said of it.
+fn file_note_of(item: &str) -> Option<(&str, Action, Vec<(u32, u32)>)> {
+    let marks = [(DELETED, Action::Deleted), (MOVED, Action::Moved), (CREATED, Action::Created)];
+    if let Some((listed, action)) =
+        marks.iter().find_map(|(mark, action)| Some((item.strip_prefix(mark)?, *action)))
+    {
+        return Some((listed, action, Vec::new()));
+    }
+    let (listed, ranges) = item.rsplit_once(LINES)?;
+    let range = |range: &str| {
+        let (first, last) = range.split_once('-')?;
+        Some((first.parse().ok()?, last.parse().ok()?))
+    };
+    Some((listed, Action::Read, ranges.split(", ").map(range).collect::<Option<_>>()?))
 }
 
 fn command_of(message: usize, item: &str) -> Option<CommandRun> {
@@ -236,6 +284,8 @@ fn without_bullet(line: &str) -> &str {
 fn from_items(items: Vec<(Section, String)>, message: usize) -> Evidence {
     let mut found = Evidence::default();
     let mut root = String::new();
+    // The root stands below the section of files, and what is gone must be the last that is said of it.
+    let mut about_files: Vec<String> = Vec::new();
     for (section, text) in items {
         let text = neutralise(&text).into_owned();
         if text.is_empty() {
@@ -254,6 +304,7 @@ fn from_items(items: Vec<(Section, String)>, message: usize) -> Evidence {
                 Some(run) => found.commands.push(run),
                 None => found.done.push(Note { message, text }),
             },
+            Section::Files if file_note_of(&text).is_some() => about_files.push(text),
             Section::ReadFiles => found.files.push(file(message, &root, &text, Action::Read)),
             Section::ModifiedFiles => found.files.push(file(message, &root, &text, Action::Edited)),
             Section::Context if text.starts_with(ROOT) => root = text[ROOT.len()..].to_owned(),
@@ -286,6 +337,25 @@ fn from_items(items: Vec<(Section, String)>, message: usize) -> Evidence {
             }
         }
     }
+    let mut places: HashMap<String, usize> =
+        found.files.iter().enumerate().map(|(at, file)| (file.path.clone(), at)).collect();
+    for note in &about_files {
+        let Some((listed, action, lines)) = file_note_of(note) else { continue };
+        let said = FileTouched { lines, ..file(message, &root, listed, action) };
+        match places.get(&said.path) {
+            Some(&at) => {
+                let known = &mut found.files[at];
+                if !known.actions.contains(&action) {
+                    known.actions.push(action);
+                }
+                said.lines.iter().for_each(|range| lines::add(&mut known.lines, *range));
+            }
+            None => {
+                places.insert(said.path.clone(), found.files.len());
+                found.files.push(said);
+            }
+        }
+    }
     found
 }
 
@@ -311,6 +381,24 @@ mod tests {
         let found = parse(&document, 3);
         let expected = request.replace("</", "‹/");
         assert_eq!(found.requests, [Note { message: 3, text: expected }]);
+    }
+
+    #[test]
+    fn what_is_said_of_files_reads_back_below_the_root_that_follows() {
+        let document = "## Files\n- Created src/new.rs\n- src/old.rs, lines 1-40, 60-72\n- Deleted src/old.rs\n- Moved /x/y\n\
+            - prose about files\n\n## Critical Context\n- Listed paths are relative to /r/\n\n\
+            <modified-files>\nsrc/old.rs\nsrc/new.rs\n</modified-files>\n";
+        let found = parse(document, 2);
+        let said: Vec<_> =
+            found.files.iter().map(|f| (f.path.as_str(), f.actions.as_slice(), f.lines.as_slice())).collect();
+        let none: &[(u32, u32)] = &[];
+        let expected = [
+            ("/r/src/old.rs", &[Action::Edited, Action::Read, Action::Deleted][..], &[(1, 40), (60, 72)][..]),
+            ("/r/src/new.rs", &[Action::Edited, Action::Created][..], none),
+            ("/x/y", &[Action::Moved][..], none),
+        ];
+        assert_eq!(said, expected);
+        assert_eq!(found.context[0].text, "prose about files");
     }
 
     #[test]

@@ -7,7 +7,9 @@
 use std::collections::HashSet;
 
 use super::calls::file_action;
-use super::document::{ASKS, IDENTIFIER, LAST_REPORT, LAST_STATE, NUMBER, Section, command_text, error_text};
+use super::document::{
+    ASKS, IDENTIFIER, LAST_REPORT, LAST_STATE, NUMBER, Section, command_text, error_text, file_notes,
+};
 use super::files::{common_root, is_scratch};
 use super::standing::standing;
 use super::text::one_line;
@@ -122,7 +124,9 @@ fn lanes(evidence: &Evidence, style: &PathStyle, max_tokens: usize) -> Vec<Lane>
         lane(30, with_label(ASKS, Section::NextSteps, &evidence.questions, 999)),
         lane(12, errors(evidence, |error| !error.is_resolved && !is_exploration(error))),
         lane(10, in_order(Section::Decisions, &evidence.decisions).rev().collect()),
-        lane(10, done(evidence)),
+        lane(10, in_order(Section::Done, &evidence.done).rev().collect()),
+        lane(10, about_files(evidence, style, |file| file.actions.last() > Some(&Action::Created))),
+        lane(3, about_files(evidence, style, |file| file.actions.last() <= Some(&Action::Created))),
         lane(10, commands(evidence, |run| run.kind == CommandKind::Test)),
         lane(
             5,
@@ -139,7 +143,7 @@ fn lanes(evidence: &Evidence, style: &PathStyle, max_tokens: usize) -> Vec<Lane>
 }
 
 fn candidate(section: Section, place: usize, text: String, share: usize) -> Candidate {
-    Candidate { section, place, text, share, unless: None, is_whole: section.closing().is_some() }
+    Candidate { section, place, text, share, unless: None, is_whole: section.names_files() }
 }
 
 fn in_order(section: Section, notes: &[Note]) -> impl DoubleEndedIterator<Item = Candidate> {
@@ -220,22 +224,20 @@ fn files(evidence: &Evidence, style: &PathStyle, is_modified: bool) -> Vec<Candi
     files.into_iter().map(|(place, file)| candidate(section, place, style.listed(&file.path), 20)).collect()
 }
 
-/// What was achieved, the newest first, and files that are no longer where they were.
-fn done(evidence: &Evidence) -> Vec<Candidate> {
-    let gone = |file: &FileTouched| match file.actions.last() {
-        Some(Action::Deleted) => Some(format!("Deleted {}", file.path)),
-        Some(Action::Moved) => Some(format!("Moved {}", file.path)),
-        _ => None,
-    };
-    let known: HashSet<&str> = evidence.done.iter().map(|note| note.text.as_str()).collect();
-    let gone = evidence
-        .files
-        .iter()
-        .filter(|file| !is_scratch(&file.path))
-        .filter_map(gone)
-        .filter(|text| !known.contains(text.as_str()));
-    let gone = gone.enumerate().map(|(i, text)| candidate(Section::Done, 10_000 + i, text, 8));
-    in_order(Section::Done, &evidence.done).rev().chain(gone).collect()
+/// What the lists of files do not say of some files, the last touched first.
+fn about_files(
+    evidence: &Evidence,
+    style: &PathStyle,
+    is_wanted: impl Fn(&FileTouched) -> bool,
+) -> Vec<Candidate> {
+    let all = evidence.files.iter().enumerate();
+    let mut files: Vec<_> = all.filter(|(_, file)| !is_scratch(&file.path) && is_wanted(file)).collect();
+    files.sort_by_key(|(_, file)| std::cmp::Reverse(file.last_message));
+    let notes = files.into_iter().flat_map(|(place, file)| {
+        let notes = file_notes(file, &style.listed(&file.path)).into_iter();
+        notes.map(move |note| candidate(Section::Files, place, note, 8))
+    });
+    notes.collect()
 }
 
 fn errors(evidence: &Evidence, is_wanted: impl Fn(&ErrorSeen) -> bool) -> Vec<Candidate> {

@@ -117,9 +117,9 @@ fn frame(section: Section, style: &PathStyle) -> String {
     let mut out = format!("\n{}\n", section.heading());
     if let Some(closing) = section.closing() {
         out.push_str(closing);
-        if !style.root.is_empty() {
-            out.push_str(&format!("\n{}\n- {ROOT}{}\n", Section::Context.heading(), style.root));
-        }
+    }
+    if section.names_files() && !style.root.is_empty() {
+        out.push_str(&format!("\n{}\n- {ROOT}{}\n", Section::Context.heading(), style.root));
     }
     if section.is_progress() {
         out.push_str(PROGRESS);
@@ -151,7 +151,7 @@ fn fitted(
 fn assemble(taken: &[Taken], style: &PathStyle) -> String {
     let mut sections: Vec<(Section, usize, &str)> =
         taken.iter().map(|t| (t.candidate.section, t.candidate.place, t.candidate.text.as_str())).collect();
-    let names_files = sections.iter().any(|(section, ..)| section.closing().is_some());
+    let names_files = sections.iter().any(|(section, ..)| section.names_files());
     let root = format!("{ROOT}{}", style.root);
     if names_files && !style.root.is_empty() {
         sections.push((Section::Context, 0, &root));

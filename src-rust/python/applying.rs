@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use super::drafting::item;
-use super::gate::exception;
+use super::gate::{breathe, exception};
 use super::node::PyNode;
 use crate::apply::{Change, Step};
 use crate::error::Error;
@@ -16,6 +16,9 @@ use crate::node::{Key, Kind, Node};
 use crate::plan::{self as core, PLACEHOLDER};
 use crate::rules::roles::Side;
 use crate::transcript::{Holder, Wrapping};
+
+/// After so many messages it is seen whether another thread should have its turn.
+const BREATHE_EVERY_STEPS: usize = 64;
 
 /// Puts the new list together from the caller's own objects.
 pub(super) fn build<'py>(
@@ -35,7 +38,10 @@ pub(super) fn build<'py>(
         by_message.entry(change.message).or_default().push((places_of(change), change));
     }
     let folded = PyList::empty(py);
-    for step in steps {
+    for (done, step) in steps.iter().enumerate() {
+        if done % BREATHE_EVERY_STEPS == BREATHE_EVERY_STEPS - 1 {
+            breathe(py);
+        }
         match *step {
             Step::Keep(i) => folded.append(item(messages, i)?)?,
             Step::Edit(i) => {

@@ -4,9 +4,12 @@ use pyo3::prelude::*;
 use serde::Serialize;
 
 use super::counting::read;
-use super::gate::{exception, guard, raise_later};
+use super::gate::{exception, guard, raise_later, run};
 use crate::error::{Error, Result};
 use crate::evidence::{self, Evidence, Mended, extract, render};
+
+/// Writing within a budget takes long, whatever the length of the messages: the GIL is released for it.
+const WRITING_BYTES: usize = usize::MAX;
 
 /// Evidence, and what a text holds of it.
 #[derive(Serialize)]
@@ -18,13 +21,15 @@ struct Report<'e> {
 }
 
 /// Reads messages and extracts the evidence of some of them.
-fn collect(messages: &Bound<'_, PyAny>, indices: &[usize], format: &str) -> Result<Evidence> {
-    let read = read(messages, format, false)?;
+fn collect(messages: &Bound<'_, PyAny>, indices: &[usize], format: &str) -> PyResult<Evidence> {
+    let py = messages.py();
+    let read = read(messages, format, false).map_err(|error| exception(py, error))?;
     match indices.iter().find(|&&index| index >= read.transcript.len()) {
         Some(&index) => {
-            Err(Error::config("index_out_of_range", "indices", format!("there is no message {index}")))
+            let detail = format!("there is no message {index}");
+            Err(exception(py, Error::config("index_out_of_range", "indices", detail)))
         }
-        None => Ok(extract(&read.transcript, indices)),
+        None => run(py, read.transcript.text.len(), |_| Ok(extract(&read.transcript, indices))),
     }
 }
 
@@ -37,7 +42,7 @@ pub(super) fn extract_evidence(
     format: &str,
 ) -> PyResult<String> {
     guard(py, || {
-        let evidence = collect(messages, &indices, format).map_err(|error| exception(py, error))?;
+        let evidence = collect(messages, &indices, format)?;
         to_json(&evidence).map_err(|error| exception(py, error))
     })
 }
@@ -54,14 +59,12 @@ pub(super) fn extractive_summary(
     count: &Bound<'_, PyAny>,
 ) -> PyResult<(String, String)> {
     guard(py, || {
-        let price = |text: &str| price(count, text);
-        let write = || -> Result<(String, String)> {
-            let evidence = collect(messages, &indices, format)?;
+        let (evidence, price) = (collect(messages, &indices, format)?, price(count));
+        run(py, WRITING_BYTES, |_| {
             let text = render(&evidence, &price, max_tokens)?;
             let held = evidence::hold(&evidence, &text, &price)?;
             Ok((text, to_json(&Report { evidence: &evidence, held: &held })?))
-        };
-        write().map_err(|error| exception(py, error))
+        })
     })
 }
 
@@ -78,14 +81,12 @@ pub(super) fn mend_summary(
     count: &Bound<'_, PyAny>,
 ) -> PyResult<(String, String)> {
     guard(py, || {
-        let price = |text: &str| price(count, text);
-        let mend = || -> Result<(String, String)> {
-            let evidence = collect(messages, &indices, format)?;
+        let (evidence, price) = (collect(messages, &indices, format)?, price(count));
+        run(py, WRITING_BYTES, |_| {
             let mended = evidence::mend(&evidence, text, &price, max_tokens)?;
             let report = to_json(&mended)?;
             Ok((mended.text, report))
-        };
-        mend().map_err(|error| exception(py, error))
+        })
     })
 }
 
@@ -100,17 +101,22 @@ pub(super) fn evidence_list(
     count: &Bound<'_, PyAny>,
 ) -> PyResult<String> {
     guard(py, || {
-        let price = |text: &str| price(count, text);
-        let list = || evidence::list(&collect(messages, &indices, format)?, &price, max_tokens);
-        list().map_err(|error| exception(py, error))
+        let (evidence, price) = (collect(messages, &indices, format)?, price(count));
+        run(py, WRITING_BYTES, |_| evidence::list(&evidence, &price, max_tokens))
     })
 }
 
-fn price(count: &Bound<'_, PyAny>, text: &str) -> Result<usize> {
-    let counted = count.call1((text,)).map_err(raise_later)?;
-    counted.extract().map_err(|_| {
-        Error::config("bad_counter_result", "count", "the counter returned no whole number from 0")
-    })
+/// What the core asks for prices; it takes the GIL for that.
+fn price(count: &Bound<'_, PyAny>) -> impl Fn(&str) -> Result<usize> + Send + Sync {
+    let count = count.clone().unbind();
+    move |text| {
+        Python::attach(|py| {
+            let counted = count.call1(py, (text,)).map_err(raise_later)?;
+            counted.extract(py).map_err(|_| {
+                Error::config("bad_counter_result", "count", "the counter returned no whole number from 0")
+            })
+        })
+    }
 }
 
 fn to_json(value: &impl Serialize) -> Result<String> {

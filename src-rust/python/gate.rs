@@ -1,7 +1,7 @@
 //! The one gate between Python and the core: it releases the GIL for long work, looks for Ctrl-C while it is
 //! released, turns errors into exceptions and panics into `InternalError`.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,23 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 thread_local! {
     /// The exception behind an `Interrupted` error of this thread.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// How long a walk over Python objects keeps the GIL to itself.
+const BREATHE_EVERY: Duration = Duration::from_millis(1);
+
+/// Lets other threads have the GIL for a moment, now and then: an event loop must not stand still while another thread
+/// reads a long list of messages. To be called between objects.
+pub(super) fn breathe(py: Python<'_>) {
+    thread_local! {
+        static BREATHED: Cell<Option<Instant>> = const { Cell::new(None) };
+    }
+    BREATHED.with(|breathed| {
+        if breathed.get().is_none_or(|last| last.elapsed() >= BREATHE_EVERY) {
+            py.detach(|| {});
+            breathed.set(Some(Instant::now()));
+        }
+    });
 }
 
 /// Keeps an exception while the core unwinds, and gives the error that stands for it.

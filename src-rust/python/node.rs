@@ -10,6 +10,7 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
+use super::gate::breathe;
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node, Unit, changed, write_float};
 
@@ -41,6 +42,9 @@ impl Deref for PyText {
         }
     }
 }
+
+/// After so many items of a list it is seen whether another thread should have its turn.
+const BREATHE_EVERY_ITEMS: usize = 32;
 
 /// Below so many bytes to count characters is cheaper than to ask Python for their number.
 const SHORT: usize = 64;
@@ -193,8 +197,12 @@ impl Node for PyNode<'_> {
 
     fn each_item(&self, mut read: impl FnMut(usize, &Self) -> Result<()>) -> Result<()> {
         if let Some(list) = self.list() {
-            return (0..list.len())
-                .try_for_each(|i| read(i, &PyNode(list.get_item(i).map_err(|_| changed())?)));
+            return (0..list.len()).try_for_each(|i| {
+                if i % BREATHE_EVERY_ITEMS == BREATHE_EVERY_ITEMS - 1 {
+                    breathe(list.py());
+                }
+                read(i, &PyNode(list.get_item(i).map_err(|_| changed())?))
+            });
         }
         (0..self.len()).try_for_each(|i| read(i, &self.item(i).ok_or_else(changed)?))
     }

@@ -169,13 +169,16 @@ fn the_document_has_fixed_headings_in_order() {
 ### Done
 - [x] Flag
 - [x] The flag works and all tests pass.
-- [x] Deleted /repo/old.rs
 
 ### In Progress
 - [ ] Docs
 
 ## Key Decisions
 - I'll use the existing option parser for this.
+
+## Files
+- Created /repo/tests/dry.rs
+- Deleted /repo/old.rs
 
 ## Errors & Resolutions
 - [resolved] Edit /repo/src/cli.rs — String to replace not found in file.
@@ -276,7 +279,8 @@ fn an_earlier_summary_is_merged_and_not_stacked() {
     assert_eq!(found.tasks.len(), 1);
     assert_eq!(found.last_state.as_ref().map(|state| state.text.as_str()), Some("Pushed."));
     let text = render(&found, &quarter, 2_000).unwrap();
-    for once in ["## Goal", "## Progress", "dry.rs\n", "README.md\n", "foldline-summary"] {
+    let lines = ["\n/repo/tests/dry.rs\n", "\n- Created /repo/tests/dry.rs\n", "\n- Deleted /repo/old.rs\n"];
+    for once in ["## Goal", "## Progress", "README.md\n", "foldline-summary"].into_iter().chain(lines) {
         assert!(text.matches(once).count() <= 1 + usize::from(once == "README.md\n"), "{once}: {text}");
     }
     assert_eq!(render(&parse(&text, 0), &quarter, 2_000).unwrap(), text);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -232,25 +233,26 @@ class BaseStrategy(ABC):
             steps.close()
 
     async def arun(self, messages: Messages, request: StrategyRequest) -> Outcome:
-        """Does the work without blocking the event loop while summarizers are at theirs."""
+        """Does the work without blocking the event loop: summarizers with ``asummarize`` on it, the rest in threads."""
         steps = self.steps(messages, request)
         try:
-            call = next(steps)
-            while True:
+            call = await in_thread(lambda: _next_of(lambda: next(steps)))
+            while isinstance(call, Call):
                 request.deadline.check()
+                writer, summary = call.writer, _timed(call, request)
                 try:
-                    completion = await aask(call.writer, _timed(call, request))
+                    completion = await aask(writer, summary)
                 except SummaryError as error:
-                    call = steps.throw(error)
+                    call = await in_thread(_thrown(steps, error))
                     continue
                 _count(completion, request)
                 request.deadline.check()
-                call = steps.send(completion)
-        except StopIteration as end:
-            outcome: Outcome = end.value
-            return outcome
+                call = await in_thread(_sent(steps, completion))
+            return call
         finally:
-            steps.close()
+            # A task that is cancelled leaves a thread behind that is in the middle of a step: it ends by itself.
+            if inspect.getgeneratorstate(steps) != inspect.GEN_RUNNING:
+                steps.close()
 
 
 class DirectStrategy(BaseStrategy):
@@ -268,6 +270,23 @@ class DirectStrategy(BaseStrategy):
     async def arun(self, messages: Messages, request: StrategyRequest) -> Outcome:
         """Does the work in a thread."""
         return await in_thread(lambda: self.run(messages, request))
+
+
+def _next_of(go_on: Callable[[], Call]) -> Call | Outcome:
+    """The next call, or the outcome where there is none: a `StopIteration` cannot leave a thread."""
+    try:
+        return go_on()
+    except StopIteration as end:
+        outcome: Outcome = end.value
+        return outcome
+
+
+def _sent(steps: Steps, completion: Completion) -> Callable[[], Call | Outcome]:
+    return lambda: _next_of(lambda: steps.send(completion))
+
+
+def _thrown(steps: Steps, error: SummaryError) -> Callable[[], Call | Outcome]:
+    return lambda: _next_of(lambda: steps.throw(error))
 
 
 def _timed(call: Call, request: StrategyRequest) -> SummarizeRequest:

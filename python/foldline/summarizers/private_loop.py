@@ -163,6 +163,8 @@ async def in_thread(function: Callable[[threading.Event], T]) -> T:
             return
         if error is None:
             future.set_result(value)
+        elif isinstance(error, StopIteration):  # no future takes one, and it would be waited for without end
+            future.set_exception(RuntimeError("StopIteration was raised in a thread"))
         else:
             future.set_exception(error)
 
