@@ -18,9 +18,9 @@ from pathlib import Path
 
 from alone import judge_alone
 from building import ROOT, Workshop
-from judging import PythonTests, RustTests
+from judging import PYTHON, PythonTests, RustTests
 from mutants import Mutant, installed, listed
-from results import KILLED, SURVIVED, Results, equivalents, summary
+from results import KILLED, SURVIVED, UNBUILDABLE, Results, equivalents, summary
 
 OUT = ROOT / "out" / "mutants"
 
@@ -32,6 +32,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--python", type=Path, default=ROOT / ".venv" / "bin" / "python", help="that can run the tests")
     parser.add_argument("--folder", type=Path, default=ROOT / "target" / "mutants", help="where copy and build lie")
     parser.add_argument("--only", default="*", metavar="GLOB", help="judge mutants of these files alone")
+    parser.add_argument("--tests", nargs="+", default=PYTHON, metavar="FILE", help="the Python tests to judge by")
     parser.add_argument("--fresh", action="store_true", help="forget what earlier runs found")
     parser.add_argument("--report", action="store_true", help="judge nothing: print what is known")
     return parser.parse_args()
@@ -75,14 +76,17 @@ def main() -> int:
     if not args.report:
         chosen = [m for m in results.open(mutants) if fnmatch.fnmatch(m.file, args.only)]
         say(f"{len(mutants)} mutants, {len(chosen)} to judge")
-        together = workshop.build_together(mutants)
+        together, unbuildable = workshop.build_together(mutants)
+        for mutant in chosen:
+            if mutant.number in unbuildable:
+                results.add(mutant, UNBUILDABLE, "", 0.0)
+        chosen = [m for m in chosen if m.number not in unbuildable]
         say(f"{len(together)} of them in one build")
         rust = RustTests(workshop)
         say("tests of the crate: " + " + ".join(f"{s:.2f} s" for s in rust.usual.values()))
-        python = PythonTests(workshop, args.python.absolute(), max(m.number for m in mutants))
-        for test in python.learn():
+        python = PythonTests(workshop, args.python.absolute(), max(m.number for m in mutants), tuple(args.tests))
+        for test in python.learn(workshop.digest()):
             say(f"fails without a mutant, left out: {test}")
-        python.save(workshop.folder / "reach.json")
         say(f"Python tests: {len(python.seconds)} in {sum(python.seconds.values()):.0f} s")
         judge([m for m in chosen if m.number in together], results, rust, python)
         judge_alone(workshop, [m for m in chosen if m.number not in together], results, rust, python)

@@ -72,15 +72,20 @@ class Workshop:
             (rust / "lib.rs").write_text(library + "pub mod mutant;\n", encoding="utf-8")
         return done
 
-    def write_together(self, mutants: list[Mutant]) -> set[int]:
-        """Put as many of the mutants into the copy as one build takes; the numbers of those that are in it."""
+    def write_together(self, mutants: list[Mutant]) -> tuple[set[int], set[int]]:
+        """Put as many of the mutants into the copy as one build takes.
+
+        Gives the numbers of those that are in it, and of those that no build takes: what a function should give instead
+        is not of its type. Others may compile in their own form.
+        """
+        genre = {mutant.number: mutant.genre for mutant in mutants}
         refused: set[int] = set()
         while True:
             done = self.write([mutant for mutant in mutants if mutant.number not in refused])
             errors = self.errors()
             if not errors:
-                return done
-            new = {number for error in errors for number in self._blamed(error)} - refused
+                return done, {number for number in refused if genre[number] == "FnValue"}
+            new = {number for error in errors for number in self._blamed(error, genre)} - refused
             if not new:
                 raise SystemExit("the mutated crate does not build:\n" + "".join(e["rendered"] for e in errors[:5]))
             refused |= new
@@ -98,7 +103,7 @@ class Workshop:
     def _how(self, environment: dict[str, str]) -> dict[str, Any]:
         return {"cwd": self.tree, "env": environment, "capture_output": True, "text": True}
 
-    def _blamed(self, error: dict[str, Any]) -> set[int]:
+    def _blamed(self, error: dict[str, Any], genre: dict[int, str]) -> set[int]:
         """The numbers of the mutants that an error speaks of."""
         found: set[int] = set()
         for span in error["spans"]:
@@ -106,13 +111,14 @@ class Workshop:
                 continue
             source = (self.tree / span["file_name"]).read_bytes()
             if error["code"] and error["code"]["code"] == "E0004":  # a match that is no longer complete
-                found |= _arms(parsed(source).descendant_for_byte_range(span["byte_start"], span["byte_end"]))
+                arms = _arms(parsed(source).descendant_for_byte_range(span["byte_start"], span["byte_end"]))
+                found |= {number for number in arms if genre[number] == "MatchArm"}
                 continue
             line = source.rfind(b"\n", 0, span["byte_start"]) + 1
             before = _NUMBER.findall(source[line : span["byte_start"]].decode())
             within = _NUMBER.findall(source[span["byte_start"] : span["byte_end"] + 3].decode())
             found |= set(map(int, before[-1:] or within))
-        return found or set(map(int, _NUMBER.findall(error["rendered"])))
+        return found
 
     def build_tests(self, names: tuple[str, ...] = TESTS) -> None:
         """The tests of the crate, into the folder `bin`."""
@@ -146,18 +152,19 @@ class Workshop:
         """Say that what was built is no longer there."""
         (self.folder / "built.json").unlink(missing_ok=True)
 
-    def build_together(self, mutants: list[Mutant]) -> set[int]:
-        """One build of as many mutants as can be, or the one that is there; the numbers of those that are in it."""
+    def build_together(self, mutants: list[Mutant]) -> tuple[set[int], set[int]]:
+        """One build of as many mutants as can be, or the one that is there; see `write_together`."""
         mark = self.folder / "built.json"
         if mark.exists() and (built := json.loads(mark.read_text(encoding="utf-8")))["digest"] == self.digest():
             self.install()
-            return set(built["together"])
+            return set(built["together"]), set(built["unbuildable"])
         self.forget()
-        together = self.write_together(mutants)
+        together, unbuildable = self.write_together(mutants)
         self.build_tests()
         self.build_extension()
-        mark.write_text(json.dumps({"digest": self.digest(), "together": sorted(together)}), encoding="utf-8")
-        return together
+        built = {"digest": self.digest(), "together": sorted(together), "unbuildable": sorted(unbuildable)}
+        mark.write_text(json.dumps(built), encoding="utf-8")
+        return together, unbuildable
 
     def _artifacts(self, command: list[str], environment: dict[str, str]) -> list[dict[str, Any]]:
         command = [*command, "--locked", "--message-format", "json"]

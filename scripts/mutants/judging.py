@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -53,7 +54,6 @@ PYTHON = (
     "tests/unit/test_quirks.py",
     "tests/unit/test_repair.py",
     "tests/unit/test_validation_document.py",
-    "tests/unit/ledger/test_strategies.py",
 )
 #: A test that takes longer than this many times its usual time, and so many seconds, has failed.
 SLOWER, GRACE_S = 5, 5.0
@@ -65,11 +65,15 @@ class RustTests:
     def __init__(self, workshop: Workshop) -> None:
         self.workshop = workshop
         self.usual: dict[str, float] = {}
+        self.reached: dict[str, set[int]] = {}
+        noted = workshop.folder / "reached.txt"
         for run in QUICK + LATE:
+            noted.unlink(missing_ok=True)
             began = time.monotonic()
-            if failed := self._failed(run, 0, 600.0):
+            if failed := self._failed(run, 0, 600.0, {"FOLDLINE_MUTANTS_REACHED": str(noted)}):
                 raise SystemExit(f"fails without a mutant: {failed}")
             self.usual[str(run)] = time.monotonic() - began
+            self.reached[str(run)] = set(map(int, noted.read_text(encoding="utf-8").split()))
 
     def failed(self, number: int) -> str | None:
         """The binary that a mutant fails in, and one of its tests; None if the quick ones pass."""
@@ -81,13 +85,21 @@ class RustTests:
 
     def _first(self, runs: list[tuple[str, tuple[str, ...], dict[str, str]]], number: int) -> str | None:
         for run in runs:
+            if number and number not in self.reached[str(run)]:
+                continue
             if found := self._failed(run, number, SLOWER * self.usual[str(run)] + GRACE_S):
                 return found
         return None
 
-    def _failed(self, run: tuple[str, tuple[str, ...], dict[str, str]], number: int, timeout_s: float) -> str | None:
+    def _failed(
+        self,
+        run: tuple[str, tuple[str, ...], dict[str, str]],
+        number: int,
+        timeout_s: float,
+        also: dict[str, str] | None = None,
+    ) -> str | None:
         name, words, more = run
-        environment = {**os.environ, **more, "FOLDLINE_MUTANT": str(number), "RUST_BACKTRACE": "0"}
+        environment = {**os.environ, **more, **(also or {}), "FOLDLINE_MUTANT": str(number), "RUST_BACKTRACE": "0"}
         process = subprocess.Popen(
             [self.workshop.binaries / name, "--test-threads", "1", *words],
             cwd=self.workshop.tree, env=environment, text=True, errors="replace", start_new_session=True,
@@ -108,7 +120,7 @@ class RustTests:
 class PythonTests:
     """One process of pytest that forks for each mutant, so that nothing is imported or collected again."""
 
-    def __init__(self, workshop: Workshop, python: Path, most: int, files: tuple[str, ...] = PYTHON) -> None:
+    def __init__(self, workshop: Workshop, python: Path, most: int, files: tuple[str, ...]) -> None:
         self.workshop, self.python, self.most, self.files = workshop, python, most, files
         self.seconds: dict[str, float] = {}
         self.reaching: dict[int, list[str]] = {}
@@ -135,8 +147,17 @@ class PythonTests:
         os.close(writing)
         self.answers = os.fdopen(reading, encoding="utf-8")
 
-    def learn(self) -> list[str]:
-        """Run every test once, unmutated: how long each takes, which mutants it reaches. Those that failed."""
+    def learn(self, built: str) -> list[str]:
+        """Run every test once, unmutated: how long each takes, which mutants it reaches. Those that failed.
+
+        `built` stands for the build; what was learned of it with the same tests is not learned again.
+        """
+        key = self._key(built)
+        kept = self.workshop.folder / "reach.json"
+        if kept.exists() and (learned := json.loads(kept.read_text(encoding="utf-8")))["key"] == key:
+            self.seconds = learned["seconds"]
+            self.reaching = {int(number): tests for number, tests in learned["reaching"].items()}
+            return []
         self._start("reach")
         failed = []
         for line in self.answers:
@@ -150,18 +171,17 @@ class PythonTests:
         self.stop()
         if not self.seconds:
             raise SystemExit(f"no Python test ran: see {self.workshop.folder / 'reach.log'}")
+        if not failed:
+            text = json.dumps({"key": key, "seconds": self.seconds, "reaching": self.reaching})
+            kept.write_text(text, encoding="utf-8")
         return failed
 
-    def save(self, path: Path) -> None:
-        """Keep what was learned."""
-        learned = {"seconds": self.seconds, "reaching": {str(n): tests for n, tests in self.reaching.items()}}
-        path.write_text(json.dumps(learned), encoding="utf-8")
-
-    def load(self, path: Path) -> None:
-        """What an earlier run learned of the same build."""
-        learned = json.loads(path.read_text(encoding="utf-8"))
-        self.seconds = learned["seconds"]
-        self.reaching = {int(n): tests for n, tests in learned["reaching"].items()}
+    def _key(self, built: str) -> str:
+        """Of the build and of all that is Python."""
+        tree = self.workshop.tree
+        files = sorted([*(tree / "tests").rglob("*.py"), *(tree / "python").rglob("*.py")])
+        parts = [built, *self.files, *(file.read_text(encoding="utf-8") for file in files)]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def failed(self, number: int) -> str | None:
         """The first test that fails, of those that reach the mutant (of all for 0, no mutant); None if all pass."""

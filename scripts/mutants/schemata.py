@@ -14,6 +14,7 @@ from mutants import Mutant
 
 Node = tree_sitter.Node
 _PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_rust.language()))
+_BASE = "base_field_initializer"
 _OF_ITERATORS = "::std::iter::"
 
 
@@ -66,6 +67,7 @@ class _Writer:
             "unary_expression": self.negation,
             "match_pattern": self.guard,
             "match_arm": self.arm,
+            "field_initializer": self.field,
             "block": self.body,
         }.get(node.type, self.plain)
         return how(node)
@@ -126,6 +128,17 @@ class _Writer:
             head = f"{before}({stays} && ({head.removeprefix(before)}))"
         before = self.source[node.start_byte : pattern.start_byte].decode()
         return before + head + self.plain(node, pattern.end_byte)
+
+    def field(self, node: Node) -> str:
+        text = self.plain(node)
+        name, value = node.child_by_field_name("field"), node.child_by_field_name("value")
+        bases = [other for other in (node.parent.children if node.parent else ()) if other.type == _BASE]
+        if name is None or value is None or not bases:
+            return text
+        for mutant in self.take(self.at["StructField"].get(node.start_byte, [])):
+            other = f"({self.text(bases[0]).removeprefix('..')}).{self.text(name)}"
+            text = f"{self.text(name)}: if {on(mutant.number)} {{ {other} }} else {{ {self.written(value)} }}"
+        return text
 
     def body(self, node: Node) -> str:
         text = self.plain(node)

@@ -18,6 +18,13 @@ pub fn on(number: usize) -> bool {
 
 #[cold]
 fn first() -> usize {
+    if std::env::var_os("FOLDLINE_MUTANTS_REACHED").is_some() {
+        unsafe extern "C" {
+            fn atexit(last: extern "C" fn()) -> i32;
+        }
+        // The harness of tests ends the process by itself.
+        unsafe { atexit(write_reached) };
+    }
     let chosen = std::env::var("FOLDLINE_MUTANT").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
     ON.store(chosen, Relaxed);
     chosen
@@ -33,4 +40,12 @@ pub extern "C" fn foldline_mutant_choose(number: usize) {
 #[unsafe(no_mangle)]
 pub extern "C" fn foldline_mutants_reached() -> *const AtomicBool {
     REACHED.as_ptr()
+}
+
+extern "C" fn write_reached() {
+    let reached = (0..=MUTANTS).filter(|&number| REACHED[number].load(Relaxed));
+    let text: Vec<String> = reached.map(|number| number.to_string()).collect();
+    if let Some(path) = std::env::var_os("FOLDLINE_MUTANTS_REACHED") {
+        let _ = std::fs::write(path, text.join("\n"));
+    }
 }
