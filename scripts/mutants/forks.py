@@ -14,7 +14,6 @@ import json
 import os
 import select
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -27,6 +26,7 @@ settings.register_profile("no shrinking", phases=(Phase.explicit, Phase.generate
 settings.load_profile("no shrinking")
 
 _ANSWERS = int(os.environ["FOLDLINE_MUTANTS_ANSWERS"])
+_JOBS = os.fdopen(os.dup(0), encoding="utf-8")  # pytest takes standard input away from tests
 _failed: list[str] = []
 
 
@@ -81,7 +81,7 @@ def _judge(session: pytest.Session) -> None:
     library = _switches()
     by_id = {item.nodeid: item for item in session.items}
     _tell({"tests": len(by_id)})
-    for line in sys.stdin:
+    for line in _JOBS:
         job = json.loads(line)
         items = [by_id[name] for name in job["tests"] if name in by_id]
         _tell({"failed": _in_a_child(library, job["mutant"], items, job["timeout_s"])})
