@@ -180,6 +180,13 @@ bench-quality: wheel ## what summaries keep: files, planted statements, constrai
 	$(call say,what summaries keep)
 	@$(QUALITY_PY) benches/quality
 
+.PHONY: mutants
+mutants: develop ## mutation testing of the rules and the planner: an hour (FRESH=1 judges all anew); out/mutants
+	@'$(PYTHON)' scripts/venv.py .venv-mutants --file scripts/mutants/requirements.txt
+	$(call say,mutants of the rules and the planner)
+	@$(PY) scripts/tiktoken_cache.py .venv/tiktoken-cache
+	@$(LIKE_MATURIN) .venv-mutants/bin/python scripts/mutants $(if $(FRESH),--fresh)
+
 .PHONY: pins
 pins: tools ## look up the newest versions and write them to constraints.txt
 	@'$(PYTHON)' scripts/venv.py .venv-pins --build --extra dev --repin
@@ -187,6 +194,7 @@ pins: tools ## look up the newest versions and write them to constraints.txt
 	@'$(PYTHON)' scripts/venv.py .venv-pins --file benches/conformance/requirements.txt --repin
 	@'$(PYTHON)' scripts/venv.py .venv-pins --file tests/llm/requirements.txt --repin
 	@'$(PYTHON)' scripts/venv.py .venv-pins --file benches/quality/requirements.txt --repin
+	@'$(PYTHON)' scripts/venv.py .venv-pins --file scripts/mutants/requirements.txt --repin
 	@rm -rf .venv-pins
 
 .PHONY: tools
@@ -196,7 +204,7 @@ tools:
 
 .PHONY: clean
 clean: ## remove whatever the commands above made
-	rm -rf .venv .venv-demo .venv-build .venv-bench .venv-conformance .venv-llm .venv-quality .venv-pins
+	rm -rf .venv .venv-demo .venv-build .venv-bench .venv-conformance .venv-llm .venv-quality .venv-mutants .venv-pins
 	rm -rf dist out .hypothesis .benchmarks
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache python/foldline/*.so
 	cargo clean

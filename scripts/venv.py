@@ -37,6 +37,7 @@ WHO = {
     "conformance": "`make conformance`",
     "llm": "`make test-llm`",
     "quality": "`make bench-quality`",
+    "mutants": "`make mutants`",
 }
 
 

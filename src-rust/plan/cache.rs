@@ -104,5 +104,7 @@ mod tests {
         assert_eq!(turns_until_paid(1.0, 0.25), Some(4));
         assert_eq!(turns_until_paid(1.0, 0.3), Some(4));
         assert_eq!(turns_until_paid(1.0, f64::MIN_POSITIVE), None);
+        assert_eq!(turns_until_paid(2f64.powi(53) - 1.0, 1.0), Some((1 << 53) - 1));
+        assert_eq!(turns_until_paid(2f64.powi(53), 1.0), None);
     }
 }

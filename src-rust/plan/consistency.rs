@@ -134,11 +134,7 @@ impl Plan {
     /// Whether an alternative is of these messages: another cut, and what it folds and leaves.
     fn is_possible(&self, alternative: &Alternative) -> bool {
         let Alternative { cut, tokens_kept, tokens_after, folded, is_mid_turn, .. } = *alternative;
-        if cut == 0
-            || cut == self.cut
-            || cut > self.actions.len()
-            || (is_mid_turn && cut == self.actions.len())
-        {
+        if cut == self.cut || cut > self.actions.len() || (is_mid_turn && cut == self.actions.len()) {
             return false;
         }
         let is_gone = |i: &usize| *i < cut && self.counts(*i);

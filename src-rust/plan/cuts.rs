@@ -36,10 +36,5 @@ fn cut_for_tokens(structure: &Structure, ledger: &Ledger, n: u64) -> Option<usiz
         return latest;
     }
     let (start, end) = structure.turn_of(at);
-    if ledger.tokens_in(start, end) > n
-        && let Some(split) = latest.filter(|&split| split > start)
-    {
-        return Some(split);
-    }
-    structure.legal_at_or_before(start)
+    if ledger.tokens_in(start, end) > n { latest } else { structure.legal_at_or_before(start) }
 }

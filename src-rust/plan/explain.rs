@@ -246,6 +246,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_warning_of_a_plan_has_words() {
+        let codes = [
+            "open_call",
+            "orphan_result",
+            "pin_grown",
+            "lone_surrogates",
+            "gain_too_small",
+            "thinking_bound",
+            "thinking_blocks_fold",
+        ];
+        assert!(codes.iter().all(|code| !warning_words(code).is_empty()));
+        assert_eq!(told_warning("pin_grown", &[]), format!("pin_grown ({})", warning_words("pin_grown")));
+    }
+
+    #[test]
     fn numbers_are_grouped_and_nouns_agree() {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
@@ -255,6 +270,7 @@ mod tests {
         assert_eq!(counted(0, "token"), "0 tokens");
         assert_eq!(is_are(1, "result"), "1 result is");
         assert_eq!(told_warning("x", &[]), "x");
+        assert_eq!(told_warning("x", &[7]), "x: message 7");
         let many: Vec<usize> = (0..10).collect();
         assert_eq!(told_warning("x", &many), "x: messages 0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
     }

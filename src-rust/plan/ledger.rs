@@ -203,3 +203,69 @@ impl Ledger {
 fn before(indices: &[u32], k: usize) -> usize {
     indices.partition_point(|&i| (i as usize) < k)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::{Group, Standing};
+
+    /// Messages of ten tokens, each a group and a turn of its own, by whether they count.
+    fn structure(counting: &[bool]) -> Structure {
+        let group = |i: usize| Group { first: i as u32, last: i as u32, is_open: false, is_pinned: false };
+        let standing = |&counts: &bool| if counts { Standing::Counting } else { Standing::Pinned };
+        Structure {
+            groups: (0..counting.len()).map(group).collect(),
+            group_of: (0..counting.len() as u32).collect(),
+            is_summary: vec![false; counting.len()],
+            standing: counting.iter().map(standing).collect(),
+            turn_starts: (0..counting.len()).collect(),
+            ..Structure::default()
+        }
+    }
+
+    fn ledger(counting: &[bool]) -> Ledger {
+        Ledger::new(&structure(counting), &vec![10; counting.len()])
+    }
+
+    #[test]
+    fn what_does_not_count_is_passed_over() {
+        let ledger = ledger(&[false, true, false, true, true]);
+        assert_eq!((ledger.total(), ledger.counting_tokens(), ledger.counting_messages()), (50, 30, 3));
+        assert_eq!([0, 1, 2, 3, 4, 5].map(|k| ledger.messages_before(k)), [0, 0, 1, 1, 2, 3]);
+        assert_eq!(ledger.first_counting(), Some(1));
+        assert_eq!(ledger.latest_leaving_messages(2), Some(3));
+        assert_eq!(ledger.latest_leaving_groups(3), Some(1));
+        assert_eq!([1, 2, 3, 4].map(|n| ledger.newest_turn(n)), [Some(4), Some(3), Some(1), None]);
+    }
+
+    #[test]
+    fn where_nothing_counts_there_is_no_first_message() {
+        assert_eq!(ledger(&[false, false]).first_counting(), None);
+        assert_eq!(Ledger::default().first_counting(), None);
+        assert!(!ledger(&[false, false]).folds(2));
+    }
+
+    #[test]
+    fn no_cut_frees_more_than_there_is() {
+        let ledger = ledger(&[true, false, true]);
+        assert_eq!(
+            [0, 1, 10, 11, 20, 21].map(|tokens| ledger.earliest_freeing(tokens)),
+            [Some(0), Some(1), Some(1), Some(3), Some(3), None]
+        );
+    }
+
+    #[test]
+    fn what_changes_behind_a_message_is_reckoned_anew() {
+        let tokens = [10; 4];
+        for changed in 0..4 {
+            let before = [true; 4];
+            let mut after = before;
+            after[changed] = false;
+            for (old, new) in [(before, after), (after, before)] {
+                let mut grown = ledger(&old);
+                grown.update(&structure(&new), &tokens, changed);
+                assert_eq!(grown, ledger(&new), "message {changed}");
+            }
+        }
+    }
+}

@@ -13,19 +13,19 @@ use crate::error::Result;
 use crate::transcript::{Binding, Framing, KeyId, Message, PartKind, Role, Transcript};
 
 /// A message whose provider wants another speaker behind it.
-const TURN: u8 = 1;
+const TURN: u8 = 0b000_0001;
 /// Pinned by the caller.
-const PINNED: u8 = 1 << 1;
+const PINNED: u8 = 0b000_0010;
 /// Pinned, or kept behind what is pinned.
-const KEPT: u8 = 1 << 2;
+const KEPT: u8 = 0b000_0100;
 /// It carries the label of a summary.
-const LABELLED: u8 = 1 << 3;
+const LABELLED: u8 = 0b000_1000;
 /// The caller says that it is a summary.
-const MARKED: u8 = 1 << 4;
+const MARKED: u8 = 0b001_0000;
 /// What a fold puts between two messages, or reads like it.
-const FILLER: u8 = 1 << 5;
+const FILLER: u8 = 0b010_0000;
 /// It says itself that it is pinned.
-const BORN_PINNED: u8 = 1 << 6;
+const BORN_PINNED: u8 = 0b100_0000;
 
 /// A structure that grows. Its arrays hold for all messages once they are [settled](Growing::settle).
 #[derive(Clone, Debug)]

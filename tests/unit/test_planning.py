@@ -673,6 +673,103 @@ def test_a_plan_that_contradicts_itself_is_a_config_error(changes: dict[str, Any
     holds_no_content(caught.value)
 
 
+CLEARED = {"actions": ["keep", *["summarize"] * 4, "clear"], "edits": [EDIT | {"message": 5}]}
+SHORTENED = CLEARED | {"actions": ["keep", *["summarize"] * 4, "shorten"]}
+CLEARED_REASONS = ["head", *["before_cut"] * 4, "cleared_to_fit"]
+SHORTENED_REASONS = ["head", *["before_cut"] * 4, "shortened_to_fit"]
+ONE_STAYS = {
+    "actions": ["keep", "keep", *["summarize"] * 3, "keep"],
+    "tokens_kept": 105,
+    "split_points": [3, 4],
+    "alternatives": [],
+}
+ALL_FOLD = {
+    "actions": ["keep", *["summarize"] * 5],
+    "reasons": ["head", *["before_cut"] * 5],
+    "tokens_kept": 3,
+    "alternatives": [],
+}
+NOTHING_FOLDS = {"actions": ["keep"] * 6, "cut": 0, "tokens_kept": 258, "split_points": [], "alternatives": []}
+OTHER_CUT = {"cut": 5, "tokens_kept": 54, "tokens_after": 54, "folded": 4, "is_mid_turn": False, "why": "deeper"}
+
+
+def reasons_with(second: str) -> list[str]:
+    return ["head", second, *["before_cut"] * 3, "recent"]
+
+
+#: What is wrong, changes that go with it, the wrong value, and one that is right in its place.
+SINGLE_CONTRADICTIONS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
+    ("an empty turn prefix", {}, {"turn_prefix": [5, 5]}, {"turn_prefix": [4, 5]}),
+    (
+        "a turn prefix where nothing stays of the turn",
+        ALL_FOLD | {"cut": 6},
+        {"turn_prefix": [5, 6]},
+        {"turn_prefix": None},
+    ),
+    ("a folded message at the cut", ALL_FOLD, {"cut": 5}, {"cut": 6}),
+    (
+        "a recent message before the cut",
+        ONE_STAYS,
+        {"reasons": reasons_with("recent")},
+        {"reasons": reasons_with("open_call")},
+    ),
+    (
+        "a head that is longer than the head",
+        ONE_STAYS,
+        {"reasons": reasons_with("head")},
+        {"reasons": reasons_with("open_call")},
+    ),
+    (
+        "a recent message without a cut",
+        NOTHING_FOLDS,
+        {"reasons": ["head", *["recent"] * 5]},
+        {"reasons": ["head", *["nothing_to_fold"] * 5]},
+    ),
+    ("a cleared message that is recent", CLEARED, {}, {"reasons": CLEARED_REASONS}),
+    ("a shortened message that is recent", SHORTENED, {}, {"reasons": SHORTENED_REASONS}),
+    (
+        "a cleared message before the cut",
+        ONE_STAYS | {"reasons": reasons_with("cleared_to_fit"), "edits": [EDIT]},
+        {"actions": ["keep", "clear", *["summarize"] * 3, "keep"]},
+        {"actions": ["keep", "pin", *["summarize"] * 3, "keep"], "reasons": reasons_with("pinned"), "edits": []},
+    ),
+    (
+        "a shortened message before the cut",
+        ONE_STAYS | {"reasons": reasons_with("shortened_to_fit"), "edits": [EDIT]},
+        {"actions": ["keep", "shorten", *["summarize"] * 3, "keep"]},
+        {"actions": ["keep", "pin", *["summarize"] * 3, "keep"], "reasons": reasons_with("pinned"), "edits": []},
+    ),
+    (
+        "more kept than stays where a result is cleared",
+        CLEARED | {"reasons": CLEARED_REASONS},
+        {"tokens_kept": 55},
+        {"tokens_kept": 54},
+    ),
+    ("its own cut as another", {}, {"alternatives": [OTHER_CUT]}, {"alternatives": []}),
+    (
+        "another cut that folds nothing",
+        {},
+        {"alternatives": [OTHER_CUT | {"cut": 1, "folded": 0, "tokens_kept": 258, "tokens_after": 258}]},
+        {"alternatives": [OTHER_CUT | {"cut": 2, "folded": 1, "tokens_kept": 207, "tokens_after": 207}]},
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("others", "wrong", "right"),
+    [case[1:] for case in SINGLE_CONTRADICTIONS],
+    ids=[case[0] for case in SINGLE_CONTRADICTIONS],
+)
+def test_one_contradiction_alone_is_a_config_error(
+    others: dict[str, Any], wrong: dict[str, Any], right: dict[str, Any]
+) -> None:
+    """The plan with the right value is accepted, so that nothing else can be why the other is refused."""
+    fl.Plan.from_json(tampered(**others | right))
+    with pytest.raises(ConfigError) as caught:
+        fl.Plan.from_json(tampered(**others | wrong))
+    assert caught.value.code == "bad_plan"
+
+
 @pytest.mark.parametrize("field", sorted(json.loads(PLANS[0][1].to_json())))
 def test_a_plan_lacks_no_field(field: str) -> None:
     data = json.loads(tampered())
