@@ -169,3 +169,24 @@ def test_thinking_is_stripped_once_before_the_cut_at_it_and_behind_it(pin: int, 
     messages = [user(), thinker(), user(), thinker(), user(), thinker(), user()]
     made = plan(messages, fl.KeepMessages(4 if pin != 3 else 3), pins=[pin], thinking="strip")
     assert made.stripped == stripped
+
+
+def test_thinking_that_is_pinned_directly_behind_the_head_is_stripped() -> None:
+    messages = [thinker(), user(), thinker(), user()]
+    assert plan(messages, fl.KeepMessages(1), pins=[0], thinking="strip").stripped == [0]
+
+
+def test_thinking_that_is_pinned_at_the_cut_is_stripped_once() -> None:
+    messages = [user(WORD * 400), thinker(), user(), assistant()]
+    before = plan(messages, fl.KeepMessages(9)).tokens_before
+    made = plan(messages, fl.FitTokens(before - 100), pins=[1], thinking="strip")
+    assert (made.cut, made.stripped) == (1, [1])
+
+
+def test_what_stands_in_the_head_keeps_its_thinking() -> None:
+    head = {"role": "system", "content": [THINKING, {"type": "text", "text": "Be brief."}]}
+    made = plan(
+        [head, user(), thinker(), user(), assistant()], fl.KeepMessages(1), thinking="strip", format="anthropic"
+    )
+    assert (made.head, made.stripped) == (1, [])
+    assert [warning.code for warning in made.warnings] == []

@@ -210,3 +210,36 @@ def test_calls_and_outputs_without_an_id_get_one_each() -> None:
     assert [item.get("call_id") for item in new[1:]] == ["call_2", "call_2", "call", "call", "call_3", "call_3"]
     assert new[3] is messages[3]
     assert actions == [(1, "id_rewritten"), (5, "id_rewritten")]
+
+
+# --- OpenAI chat without ids --------------------------------------------------------------------------------------
+
+
+def nameless(*names: str, arguments: str = "{}", **more: Any) -> dict[str, Any]:
+    calls = [{"type": "function", "function": {"name": name, "arguments": arguments}} for name in names]
+    return {"role": "assistant", "content": None, "tool_calls": calls, **more}
+
+
+def test_a_result_without_an_id_answers_the_call_of_its_name() -> None:
+    messages = [user("u"), nameless("f", "g"), {"role": "tool", "name": "g", "content": "42"}]
+    repaired = fl.repair(messages, "openai", open_calls="remove")
+    assert [each["function"]["name"] for each in repaired.messages[1]["tool_calls"]] == ["g"]
+
+
+def test_a_call_says_something_even_without_arguments() -> None:
+    call = chat_calls("a", "b")
+    call["tool_calls"][1]["function"]["arguments"] = ""
+    new, _ = repair([user("u"), call, tool("b")], "openai", open_calls="remove")
+    assert [each["id"] for each in new[1]["tool_calls"]] == ["b"]
+
+
+def test_a_picture_says_something() -> None:
+    shown = [{"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}]
+    new, _ = repair([user("u"), {**chat_calls("a"), "content": shown}, user("v")], "openai", open_calls="remove")
+    assert new[1] == {"role": "assistant", "content": shown}
+
+
+def test_who_speaks_first_is_said_once() -> None:
+    for provider in ("anthropic", "openai"):
+        problems = fl.validate([said("a"), user("u")], provider, alternate=True)
+        assert [(problem.index, problem.code) for problem in problems] == [(0, "first_not_user")]
