@@ -243,3 +243,9 @@ def test_who_speaks_first_is_said_once() -> None:
     for provider in ("anthropic", "openai"):
         problems = fl.validate([said("a"), user("u")], provider, alternate=True)
         assert [(problem.index, problem.code) for problem in problems] == [(0, "first_not_user")]
+
+
+def test_of_two_calls_under_one_id_the_one_without_a_result_gets_one() -> None:
+    new, actions = repair([user("u"), chat_calls("x", "x"), tool("x")], "openai")
+    assert [each["content"] for each in new[2:]] == ["42", INTERRUPTED]
+    assert actions == [(1, "call_answered")]
