@@ -2,8 +2,8 @@
 
 With FOLDLINE_MUTANTS_JOB=reach every test runs once, unmutated, and a line of JSON says how long it took and which
 mutants it reached. With FOLDLINE_MUTANTS_JOB=judge the tests are collected once; then each line of JSON on standard
-input names a mutant, tests and a timeout, and is answered by a line that says which test failed. Answers go to the file
-descriptor FOLDLINE_MUTANTS_ANSWERS.
+input names a mutant, tests and how long each may take, and is answered by a line that says which test failed. Answers
+go to the file descriptor FOLDLINE_MUTANTS_ANSWERS.
 """
 
 from __future__ import annotations
@@ -84,11 +84,11 @@ def _judge(session: pytest.Session) -> None:
     for line in _JOBS:
         job = json.loads(line)
         items = [by_id[name] for name in job["tests"] if name in by_id]
-        _tell({"failed": _in_a_child(library, job["mutant"], items, job["timeout_s"])})
+        _tell({"failed": _in_a_child(library, job["mutant"], items, job["limits_s"])})
 
 
-def _in_a_child(library: Any, mutant: int, items: list[pytest.Item], timeout_s: float) -> str | None:
-    """The first test that fails or that the child dies in, or "timeout after" the last that passed; None if none."""
+def _in_a_child(library: Any, mutant: int, items: list[pytest.Item], limits_s: dict[str, float]) -> str | None:
+    """The first test that fails, that the child dies in, or that takes longer than its limit; None if there is none."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -96,20 +96,17 @@ def _in_a_child(library: Any, mutant: int, items: list[pytest.Item], timeout_s: 
         os.setsid()
         _in_the_child(library, mutant, items, writing)
     os.close(writing)
-    passed, end = b"", time.monotonic() + timeout_s
-    late = False
-    while not late:
-        late = not select.select([reading], [], [], max(0.0, end - time.monotonic()))[0]
-        if not late:
-            chunk = os.read(reading, 65536)
-            if not chunk:
-                break
-            passed += chunk
+    late, count = False, 0
+    while not late and count < len(items):
+        late = not select.select([reading], [], [], limits_s[items[count].nodeid])[0]
+        # One byte for each test that passed; none once the child has ended.
+        if not late and not os.read(reading, 1):
+            break
+        count += not late
     os.close(reading)
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    count = passed.count(b"\n")
     if count == len(items):
         return None
     return ("timeout in " if late else "") + items[count].nodeid

@@ -195,8 +195,8 @@ class PythonTests:
             self.answers.readline()
         assert self.process is not None
         assert self.process.stdin is not None
-        timeout_s = SLOWER * sum(self.seconds[test] for test in tests) + GRACE_S
-        job = {"mutant": number, "tests": tests, "timeout_s": timeout_s}
+        limits_s = {test: SLOWER * self.seconds[test] + GRACE_S for test in tests}
+        job = {"mutant": number, "tests": tests, "limits_s": limits_s}
         self.process.stdin.write(json.dumps(job) + "\n")
         self.process.stdin.flush()
         answer = self.answers.readline()

@@ -272,6 +272,7 @@ mod tests {
         assert_eq!(told_warning("x", &[]), "x");
         assert_eq!(told_warning("x", &[7]), "x: message 7");
         let many: Vec<usize> = (0..10).collect();
+        assert_eq!(told_warning("x", &many[..8]), "x: messages 0, 1, 2, 3, 4, 5, 6, 7");
         assert_eq!(told_warning("x", &many), "x: messages 0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
     }
 }

@@ -45,3 +45,35 @@ impl Keep {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(keep: Keep, window: Option<u64>) -> Option<&'static str> {
+        keep.check(window).err().map(|error| error.code)
+    }
+
+    #[test]
+    fn a_fraction_lies_between_nothing_and_all() {
+        for unit in [Unit::Tokens, Unit::Messages] {
+            for fraction in [0.0, 0.5, 1.0] {
+                assert_eq!(code(Keep::Fraction(fraction, unit), Some(0)), None);
+            }
+            for fraction in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
+                assert_eq!(code(Keep::Fraction(fraction, unit), None), Some("bad_fraction"));
+            }
+        }
+    }
+
+    #[test]
+    fn tokens_fit_into_the_window() {
+        for keep in [Keep::Tokens, Keep::Fit] {
+            assert_eq!(code(keep(11), Some(10)), Some("keep_over_window"));
+            assert_eq!(code(keep(10), Some(10)), None);
+            assert_eq!(code(keep(11), None), None);
+        }
+        // Messages are no tokens.
+        assert_eq!(code(Keep::Messages(11), Some(10)), None);
+    }
+}

@@ -212,3 +212,43 @@ impl Anonymous {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::{Format, read_messages};
+    use crate::json::with_document;
+
+    /// For each part of Gemini's turns of these parts, the call that it answers.
+    fn answered(turns: &[(&str, &str)]) -> Vec<Option<u32>> {
+        let turns: Vec<String> =
+            turns.iter().map(|(role, parts)| format!(r#"{{"role":"{role}","parts":[{parts}]}}"#)).collect();
+        with_document(format!("[{}]", turns.join(",")).as_bytes(), |list| {
+            let pairing = pair(&read_messages(&list, Format::Gemini, false).unwrap());
+            (0..pairing.message_of.len()).map(|part| pairing.call_of(part)).collect()
+        })
+        .unwrap()
+    }
+
+    const CALL: &str = r#"{"functionCall":{"id":"x","name":"go","args":{}}}"#;
+    const BY_ID: &str = r#"{"functionResponse":{"id":"x","name":"go","response":{}}}"#;
+    const BY_NAME: &str = r#"{"functionResponse":{"name":"go","response":{}}}"#;
+
+    #[test]
+    fn a_call_is_answered_once_by_its_id_or_by_its_name() {
+        for (first, second) in [(BY_ID, BY_NAME), (BY_NAME, BY_ID), (BY_ID, BY_ID), (BY_NAME, BY_NAME)] {
+            assert_eq!(
+                answered(&[("model", CALL), ("user", first), ("user", second)]),
+                [None, Some(0), None]
+            );
+        }
+    }
+
+    #[test]
+    fn results_by_name_take_the_calls_of_a_message_in_turn() {
+        let calls = [CALL, CALL, CALL].join(",");
+        let results = [BY_NAME, BY_NAME, BY_NAME, BY_NAME].join(",");
+        let expected = [None, None, None, Some(0), Some(1), Some(2), None];
+        assert_eq!(answered(&[("model", &calls), ("user", &results)]), expected);
+    }
+}

@@ -1,0 +1,251 @@
+"""`fl.repair` where several things meet: media beside results, roles, names against ids, ids at their limit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import foldline as fl
+from unit.test_repair import (
+    INTERRUPTED,
+    ORPHAN,
+    call,
+    chat_calls,
+    codes,
+    repair,
+    response,
+    result,
+    said,
+    text,
+    tool,
+    turn,
+    use,
+    user,
+)
+
+
+def picture(data: str) -> dict[str, Any]:
+    return {"inlineData": {"mimeType": "image/png", "data": data * 4}}
+
+
+# --- Gemini: media are parts of the turn, or stand in a response ------------------------------------------
+
+
+def test_media_of_several_responses_stay_with_their_own() -> None:
+    messages = [
+        turn(
+            "user",
+            {"text": "before"},
+            response("f", {"result": "1"}, parts=[picture("A"), picture("B")]),
+            {"text": "between"},
+            response("g", {"result": "2"}),
+            picture("C"),
+            response("h", {"result": "3"}, parts=[picture("D")]),
+            picture("E"),
+            {"text": "behind"},
+        )
+    ]
+    new, actions = repair(messages, "gemini")
+    assert new == [
+        turn(
+            "user",
+            {"text": "before"},
+            {"text": f"{ORPHAN} f\n1"},
+            picture("A"),
+            picture("B"),
+            {"text": "between"},
+            {"text": f"{ORPHAN} g\n2"},
+            picture("C"),
+            {"text": f"{ORPHAN} h\n3"},
+            picture("D"),
+            picture("E"),
+            {"text": "behind"},
+        )
+    ]
+    assert actions == [(0, "orphan_as_text")] * 3
+
+
+def test_what_is_empty_beside_a_response_with_media_goes_alone() -> None:
+    messages = [
+        turn("user", {"text": "u"}),
+        turn("model", call("f")),
+        turn("user", response("f", {"result": "1"}, parts=[picture("A")]), {}, {"text": "behind"}),
+    ]
+    new, actions = repair(messages, "gemini")
+    assert new[2] == turn("user", response("f", {"result": "1"}, parts=[picture("A")]), {"text": "behind"})
+    assert actions == [(2, "empty_removed")]
+
+
+# --- roles ------------------------------------------------------------------------------------------------
+
+
+def test_what_a_developer_says_later_is_the_systems() -> None:
+    developer = {"role": "developer", "content": "d"}
+    new, actions = repair([user("u"), said("a"), developer], "anthropic")
+    assert (new[2], actions) == ({"role": "system", "content": "d"}, [(2, "role_changed")])
+
+
+def test_a_server_tools_result_is_text_where_it_is_not_the_assistants() -> None:
+    """What it stands beside is left as it is."""
+    served = {"type": "mcp_tool_result", "tool_use_id": "s", "content": [text("found")]}
+    messages = [user([text("u")]), said([use("a")]), user([result("a"), served, text("t")]), said([served, text("b")])]
+    new, actions = repair(messages, "anthropic")
+    assert new[:2] == messages[:2]
+    assert new[2]["content"] == [result("a"), text(ORPHAN), text("found"), text("t")]
+    assert new[3] is messages[3]
+    assert actions == [(2, "served_result_as_text")]
+
+
+# --- second results ---------------------------------------------------------------------------------------
+
+
+def test_a_repeated_result_is_held_against_the_nearest_before_it() -> None:
+    """An id that recurs: the first call gave 1, the second 2."""
+    first = [user("u"), chat_calls("a"), tool("a", "1")]
+    second = [user("v"), chat_calls("a"), tool("a", "2")]
+    for said_again, code in (("1", "orphan_as_text"), ("2", "duplicate_removed")):
+        _, actions = repair([*first, *second, user("w"), tool("a", said_again)], "openai")
+        assert actions == [(7, code)]
+    for said_again, code in (("1", "duplicate_removed"), ("2", "orphan_as_text")):
+        _, actions = repair([*first, user("w"), tool("a", said_again), *second], "openai")
+        assert actions == [(4, code)]
+
+
+def test_a_result_with_a_picture_repeats_nothing() -> None:
+    shown = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
+    for one, other in (([text("1"), shown], "1"), ("1", [text("1"), shown])):
+        messages = [user("u"), said([use("a")]), user([result("a", one)]), said("b"), user([result("a", other)])]
+        assert codes(fl.repair(messages, "anthropic")) == [(4, "orphan_as_text")]
+
+
+# --- ids --------------------------------------------------------------------------------------------------
+
+
+def test_an_id_that_is_too_long_is_cut_and_stays_its_own() -> None:
+    long = "x" * 70
+    messages = [user("u"), said([use(long), use(long)]), user([result(long, "1"), result(long, "2")])]
+    new, _ = repair(messages, "anthropic")
+    ids = [block["id"] for block in new[1]["content"]]
+    assert ids == ["x" * 64, "x" * 62 + "_2"]
+    assert [block["tool_use_id"] for block in new[2]["content"]] == ids
+
+
+def test_an_id_of_64_characters_stays() -> None:
+    most = "x" * 64
+    messages = [user("u"), said([use(most)]), user([result(most)])]
+    assert repair(messages, "anthropic") == (messages, [])
+
+
+def test_new_ids_are_none_that_is_there() -> None:
+    messages = [user("u"), said([use("a"), use("a"), use("a_2")]), user([result("a"), result("a"), result("a_2")])]
+    new, actions = repair(messages, "anthropic")
+    assert [block["id"] for block in new[1]["content"]] == ["a", "a_3", "a_2"]
+    assert actions == [(1, "id_rewritten")]
+
+
+def test_an_id_of_nothing_becomes_one_of_something() -> None:
+    messages = [user("u"), said([use(""), use("")]), user([result(""), result("")])]
+    new, _ = repair(messages, "anthropic")
+    assert [block["id"] for block in new[1]["content"]] == ["call", "call_2"]
+
+
+def test_calls_of_two_messages_may_share_an_id() -> None:
+    messages = [user("u"), said([use("a")]), user([result("a")]), said([use("a")]), user([result("a")])]
+    assert repair(messages, "anthropic") == (messages, [])
+
+
+# --- names against ids, where ids are missing ---------------------------------------------------------------
+
+
+def test_results_without_ids_get_none_where_their_names_do_not_fit() -> None:
+    def named(name: str) -> dict[str, Any]:
+        return {"role": "tool", "name": name, "content": "42"}
+
+    fits, _ = repair([user("u"), chat_calls("a"), named("go")], "openai")
+    assert fits[2]["tool_call_id"] == "a"
+    _, actions = repair([user("u"), chat_calls("a"), named("stay")], "openai")
+    assert ("id_added" in {code for _, code in actions}, len(actions)) == (False, 2)
+
+
+def test_more_results_without_ids_than_calls_that_wait_get_none() -> None:
+    bare = {"role": "tool", "content": "42"}
+    _, actions = repair([user("u"), chat_calls("a"), bare, bare], "openai")
+    assert "id_added" not in {code for _, code in actions}
+
+
+# --- what is left of a message --------------------------------------------------------------------------------
+
+
+def test_a_message_whose_calls_are_removed_goes_where_it_said_nothing() -> None:
+    messages = [user("u"), chat_calls("a", content=""), user("v")]
+    new, actions = repair(messages, "openai", open_calls="remove")
+    assert (new, actions) == ([messages[0], messages[2]], [(1, "call_removed")])
+
+
+def test_of_two_calls_only_the_open_one_is_removed() -> None:
+    messages = [user("u"), chat_calls("a", "b"), tool("b")]
+    new, actions = repair(messages, "openai", open_calls="remove")
+    assert [each["id"] for each in new[1]["tool_calls"]] == ["b"]
+    assert (new[2], actions) == (tool("b"), [(1, "call_removed")])
+
+
+def test_every_open_call_gets_its_own_result_in_turn() -> None:
+    new, actions = repair([user("u"), chat_calls("a", "b", "c"), tool("b")], "openai")
+    assert [each.get("tool_call_id") for each in new[2:]] == ["b", "a", "c"]
+    assert [each["content"] for each in new[2:]] == ["42", INTERRUPTED, INTERRUPTED]
+    assert actions == [(1, "call_answered")] * 2
+
+
+# --- Responses --------------------------------------------------------------------------------------------------
+
+
+def test_calls_and_outputs_without_an_id_get_one_each() -> None:
+    def asked(**more: Any) -> dict[str, Any]:
+        return {"type": "function_call", "name": "go", "arguments": "{}", **more}
+
+    def answered(**more: Any) -> dict[str, Any]:
+        return {"type": "function_call_output", "output": "42", **more}
+
+    messages = [user("u"), asked(), answered(), asked(call_id="call"), answered(call_id="call"), asked(), answered()]
+    new, actions = repair(messages, "responses")
+    assert [item.get("call_id") for item in new[1:]] == ["call_2", "call_2", "call", "call", "call_3", "call_3"]
+    assert new[3] is messages[3]
+    assert actions == [(1, "id_rewritten"), (5, "id_rewritten")]
+
+
+# --- OpenAI chat without ids --------------------------------------------------------------------------------------
+
+
+def nameless(*names: str, arguments: str = "{}", **more: Any) -> dict[str, Any]:
+    calls = [{"type": "function", "function": {"name": name, "arguments": arguments}} for name in names]
+    return {"role": "assistant", "content": None, "tool_calls": calls, **more}
+
+
+def test_a_result_without_an_id_answers_the_call_of_its_name() -> None:
+    messages = [user("u"), nameless("f", "g"), {"role": "tool", "name": "g", "content": "42"}]
+    repaired = fl.repair(messages, "openai", open_calls="remove")
+    assert [each["function"]["name"] for each in repaired.messages[1]["tool_calls"]] == ["g"]
+
+
+def test_a_call_says_something_even_without_arguments() -> None:
+    call = chat_calls("a", "b")
+    call["tool_calls"][1]["function"]["arguments"] = ""
+    new, _ = repair([user("u"), call, tool("b")], "openai", open_calls="remove")
+    assert [each["id"] for each in new[1]["tool_calls"]] == ["b"]
+
+
+def test_a_picture_says_something() -> None:
+    shown = [{"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}]
+    new, _ = repair([user("u"), {**chat_calls("a"), "content": shown}, user("v")], "openai", open_calls="remove")
+    assert new[1] == {"role": "assistant", "content": shown}
+
+
+def test_who_speaks_first_is_said_once() -> None:
+    for provider in ("anthropic", "openai"):
+        problems = fl.validate([said("a"), user("u")], provider, alternate=True)
+        assert [(problem.index, problem.code) for problem in problems] == [(0, "first_not_user")]
+
+
+def test_of_two_calls_under_one_id_the_one_without_a_result_gets_one() -> None:
+    new, actions = repair([user("u"), chat_calls("x", "x"), tool("x")], "openai")
+    assert [each["content"] for each in new[2:]] == ["42", INTERRUPTED]
+    assert actions == [(1, "call_answered")]
