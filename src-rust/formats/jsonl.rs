@@ -105,8 +105,8 @@ impl Scanner {
     }
 }
 
-/// Reads the values of one line (without its newline).
-fn scan_line(bytes: &[u8], line: u64, offset: u64, has_newline: bool, found: &mut Found) {
+/// Reads the values of one line (without its newline), which is the `line`th and begins at `offset`.
+pub fn scan_line(bytes: &[u8], line: u64, offset: u64, has_newline: bool, found: &mut Found) {
     let bom = if offset == 0 && bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let mut problem =
         |at: usize, code| found.problems.push(Problem { line, offset: offset + at as u64, code });
