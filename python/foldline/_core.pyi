@@ -382,6 +382,8 @@ class CacheEffect:
 @final
 class LineScanner:
     def __new__(cls, max_line_bytes: int = ...) -> LineScanner: ...
+    @property
+    def max_line_bytes(self) -> int: ...
     def feed(self, chunk: bytes) -> tuple[list[tuple[int, int, bytes]], list[tuple[int, int, str]]]: ...
     def finish(self) -> tuple[list[tuple[int, int, bytes]], list[tuple[int, int, str]]]: ...
 
@@ -401,6 +403,7 @@ class RowFolder:
         pins: list[int],
         format: str,
         threads: int | None = ...,
+        max_line_bytes: int = ...,
     ) -> RowFolder: ...
     def feed(
         self, window: bytes, *, is_last: bool = False

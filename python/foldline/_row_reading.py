@@ -55,7 +55,7 @@ class NamedRow:
 def read_rows(
     path: str, folder: RowFolder, on_problem: Callable[[Problem], None]
 ) -> Iterator[NamedRow | StoredTranscript]:
-    """The transcripts of a file or of standard input (``"-"``), folded where the core does it, else as `read` gives them.
+    """The transcripts of a file or of standard input (``"-"``): rows where the core folds, else as `read` gives them.
 
     Args:
         path: The file.

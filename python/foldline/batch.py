@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from foldline import _core
 from foldline._beside import beside_arguments
 from foldline._core import Plan, RowFolder, TokenCounter
 from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, InternalError, MessageError, SummaryError
@@ -179,6 +180,7 @@ class BatchCompactor:
             pins=list(self.pins),
             format=self.format,
             threads=threads,
+            max_line_bytes=_core.LineScanner().max_line_bytes,  # either way the same lines are too long
         )
 
     def compact_rows(self, transcripts: Iterable[StoredTranscript]) -> Iterator[CompactedRow]:

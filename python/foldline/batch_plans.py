@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from foldline import _core
 from foldline._core import Plan, TokenCounter
-from foldline.planning import Infeasible, Keep, keep_arguments, _thinking, _whole, as_counter, resolved_keep
+from foldline.planning import Infeasible, Keep, _thinking, _whole, as_counter, keep_arguments, resolved_keep
 from foldline.typing import ArrowArray, ArrowStream
 
 __all__ = ["BatchPlans", "plan_batch"]

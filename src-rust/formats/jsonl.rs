@@ -64,6 +64,12 @@ impl Scanner {
         Scanner { pending: Vec::new(), line: 1, line_offset: 0, max_line_bytes, passing_over: false }
     }
 
+    /// Longest line that is held.
+    #[must_use]
+    pub fn max_line_bytes(&self) -> usize {
+        self.max_line_bytes
+    }
+
     /// Reads the next bytes of the stream.
     pub fn feed(&mut self, mut chunk: &[u8], found: &mut Found) {
         while let Some(end) = chunk.iter().position(|&byte| byte == b'\n') {

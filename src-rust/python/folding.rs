@@ -13,6 +13,7 @@ use crate::batch::records::{Recording, Row};
 use crate::batch::sessions;
 use crate::batch::stream::{Found, Stream};
 use crate::formats::Format;
+use crate::formats::jsonl::MAX_LINE_BYTES;
 use crate::json::push_string;
 use crate::neutral;
 use crate::plan::Request;
@@ -88,7 +89,7 @@ type SessionRows<'py> = (Vec<Bound<'py, FoldedRow>>, Vec<(u64, u64, &'static str
 impl RowFolder {
     #[new]
     #[pyo3(signature = (counter, keep_kind, amount, of, *, summary_tokens, window, min_gain_tokens, thinking, pins,
-                        format, threads = Threads(1)))]
+                        format, threads = Threads(1), max_line_bytes = MAX_LINE_BYTES))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -103,13 +104,14 @@ impl RowFolder {
         pins: Vec<usize>,
         format: &str,
         threads: Threads,
+        max_line_bytes: usize,
     ) -> PyResult<Self> {
         let keep = keep(keep_kind, amount, of).map_err(|error| exception(py, error))?;
         keep.check(window).map_err(|error| exception(py, error))?;
         let thinking = thinking_rule(thinking).map_err(|error| exception(py, error))?;
         let request = Request { keep, summary_tokens, window, min_gain_tokens, thinking };
         let format = format_of(py, format)?;
-        Ok(RowFolder { counter, request, pins, format, threads: threads.0, stream: Stream::default() })
+        Ok(RowFolder { counter, request, pins, format, threads: threads.0, stream: Stream::new(max_line_bytes) })
     }
 
     /// What the lines give that end in the next bytes of the stream, in order: a `FoldedRow`; (line, offset, JSON) of a

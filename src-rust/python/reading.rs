@@ -30,6 +30,12 @@ impl LineScanner {
         LineScanner { scanner: Scanner::new(max_line_bytes) }
     }
 
+    /// Longest line that is held; a longer one is passed over.
+    #[getter]
+    fn max_line_bytes(&self) -> usize {
+        self.scanner.max_line_bytes()
+    }
+
     /// Reads the next bytes.
     fn feed<'py>(&mut self, py: Python<'py>, chunk: &[u8]) -> Scanned<'py> {
         let mut found = FoundValues::default();

@@ -48,7 +48,9 @@ class Told(Telling):
 
     def problem(self, problem: Problem, transcript: str | None = None) -> None:
         self.problems += 1
-        self.said.append((problem.line or 0, problem.offset or 0, problem.code, problem.index, problem.detail, transcript))
+        self.said.append(
+            (problem.line or 0, problem.offset or 0, problem.code, problem.index, problem.detail, transcript)
+        )
 
     def advance(self, *, files: int = 0, transcripts: int = 0) -> None:
         self.transcripts += transcripts
@@ -140,7 +142,7 @@ LINES = {
     "named dialect": json.dumps(talk(format="anthropic")),
     "unknown dialect": json.dumps(talk(format="morse")),
     "number as dialect": json.dumps(talk(format=5)),
-    "escapes": json.dumps(talk("\u00e9\u2028\x7f\x01\"\\/😀")).replace("/", "\\/"),
+    "escapes": json.dumps(talk('\u00e9\u2028\x7f\x01"\\/😀')).replace("/", "\\/"),
     "spaces": "  " + json.dumps(talk(), indent=None, separators=(" , ", " : ")) + " \t\r",
     "repeated keys": '{"id":"x","messages":[],"id":"y","messages":[{"role":"user","role":"user","content":"a"}]}',
     "lone surrogate": json.dumps(talk("\ud800")),
@@ -178,7 +180,9 @@ def written(lines: list[str], folder: Path, end: str = "\n") -> Path:
 @pytest.mark.parametrize("line", LINES)
 @pytest.mark.parametrize("keep", ["messages", "small", "formula"])
 def test_a_line_gives_the_same_alone_among_others_and_first(line: str, keep: str, tmp_path: Path) -> None:
-    for place, lines in enumerate([[LINES[line]], [LINES["plain"], LINES[line], LINES["no id"]], [LINES[line], LINES["plain"]]]):
+    for place, lines in enumerate(
+        [[LINES[line]], [LINES["plain"], LINES[line], LINES["no id"]], [LINES[line], LINES["plain"]]]
+    ):
         agree(written(lines, tmp_path / str(place)), tmp_path / f"out-{place}", **KEEPS[keep])
 
 
@@ -201,7 +205,9 @@ def test_rows_that_the_core_folds_are_not_read_into_objects(tmp_path: Path) -> N
     """Else both ways would be one, and the comparison empty."""
     folder = BatchCompactor(fl.KeepMessages(2), counter="chars/4", summary_tokens=300).row_folder()
     assert folder is not None
-    lines = "\n".join([LINES["plain"], LINES["body"], LINES["contents"], LINES["written here"], LINES["lone surrogate"]])
+    lines = "\n".join(
+        [LINES["plain"], LINES["body"], LINES["contents"], LINES["written here"], LINES["lone surrogate"]]
+    )
     found = folder.feed(lines.encode(), is_last=True)
     assert [each.status if isinstance(each, FoldedRow) else each[:2] for each in found] == [
         "folded",

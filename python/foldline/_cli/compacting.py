@@ -314,8 +314,11 @@ class Hashing:
 
 
 def sha256_of(path: Path, is_given_up: Callable[[], bool] = lambda: False) -> tuple[int, str]:
-    """Bytes and hash of a file, or of its beginning once it is given up; of what is no file, a pipe for one, nothing is
-    read.
+    """Bytes and hash of a file; of what is no file, a pipe for one, nothing is read.
+
+    Args:
+        path: The file.
+        is_given_up: Asked now and then; once it is, the rest of the file is not read.
 
     Raises:
         OSError: It cannot be read, or is no file.
