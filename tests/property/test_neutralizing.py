@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 from foldline.summarizers.neutralizing import neutralized
 from reference.neutralizing import neutralized as expected
 
+WORDS = """
+< << </ <| |> > >> / ! [ ] : - _ * # foldline-summary system user Human assistant developer tool model instructions
+prompt antml: function_calls function_result invoke parameter tool_ calls use output reminder start _of_turn end_of_text
+eot_id bos s SYS INST TOOL_CALLS AVAILABLE_TOOLS data- facts- 0123abcdEF script img AI User x 7
+"""
 #: What marks are made of, so that marks come out of chance.
 PIECES = [
-    *"< << </ <| |> > >> / ! [ ] : - _ * # foldline-summary system user Human assistant developer tool model".split(),
-    *"instructions prompt antml: function_calls function_result invoke parameter tool_ calls use output".split(),
-    *"reminder start _of_turn end_of_text eot_id bos s SYS INST TOOL_CALLS AVAILABLE_TOOLS data- facts-".split(),
-    *"0123abcdEF script img AI User x 7".split(),
+    *WORDS.split(),
     *" \t\n\r\x85\x0b\x1c",
     # Joined to a letter, numbers, letters in a square, letters that count as others, signs that look like others.
     *"\u0301\u00b2\u2167\U0001f150\u0131\u0130\u017f\u212a\uff1c\uff5c\u2039\u3008\u203c\u2048\ufb00",

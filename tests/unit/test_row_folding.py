@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import threading
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import foldline as fl
+from foldline import _core, _row_reading
 from foldline._cli.compacting import FileReport, compact_file
 from foldline._cli.reporting import Telling
 from foldline._cli.sources import Source
@@ -256,3 +258,45 @@ def test_rows_go_on_while_another_thread_holds_python(tmp_path: Path) -> None:
     thread.join()
     assert len(rows) == 400
     assert counted > 100
+
+
+def test_rows_are_given_while_the_file_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory does not grow with the file: no more than two windows wait."""
+    monkeypatch.setattr(_row_reading, "_WINDOW_BYTES", 1 << 12)
+    monkeypatch.setattr("foldline.reading._CHUNK_BYTES", 1 << 10)
+    file = written([json.dumps(talk(str(i))) for i in range(200)], tmp_path)
+    left = file.stat().st_size
+    with file.open("rb") as stream:
+
+        class Counting:
+            def read(self, size: int = -1) -> bytes:
+                nonlocal left
+                data = stream.read(size)
+                left -= len(data)
+                return data
+
+        folder = BatchCompactor(fl.KeepMessages(2), counter="chars/4").row_folder()
+        assert folder is not None
+        rows = _row_reading._Rows(str(file), pytest.fail, strict=False).rows(Counting(), folder)
+        read_before = [left for _ in rows]
+    assert len(read_before) == 200
+    assert read_before[0] > 0.9 * file.stat().st_size
+    assert all(after <= before for before, after in itertools.pairwise(read_before))
+
+
+def test_a_line_longer_than_a_window_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_row_reading, "_WINDOW_BYTES", 1 << 12)
+    monkeypatch.setattr("foldline.reading._CHUNK_BYTES", 1 << 10)
+    lines = [LINES["plain"], json.dumps(talk("long", count=60)), LINES["bad"], LINES["no id"], LINES["torn"]]
+    for i, order in enumerate(itertools.permutations(lines, 3)):
+        agree(written(list(order), tmp_path / str(i), end=""), tmp_path / f"out-{i}", **KEEPS["messages"])
+
+
+def test_the_longest_line_that_is_held_is_the_scanners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scanner = _core.LineScanner
+    monkeypatch.setattr(_core, "LineScanner", lambda: scanner(5_000))
+    file = written([LINES["plain"], json.dumps(talk("long", count=60)), LINES["no id"]], tmp_path)
+    for window_bytes in (1 << 11, 1 << 20):
+        monkeypatch.setattr(_row_reading, "_WINDOW_BYTES", window_bytes)
+        report = agree(file, tmp_path / str(window_bytes), **KEEPS["messages"])
+        assert (report.transcripts, report.problems) == (2, 1)
