@@ -3,9 +3,11 @@
 //! The parser is jiter's; what is ours is the arena, which keeps the digits of numbers, keeps the last of
 //! repeated keys (as Python and JavaScript do) and reads lone surrogate escapes as U+FFFD instead of failing.
 
+mod rewrite;
 mod scan;
 mod tape;
 
+pub use rewrite::push_string;
 pub use tape::{Tape, TapeNode};
 
 use std::borrow::Cow;

@@ -13,6 +13,7 @@ pub mod evidence;
 pub mod formats;
 pub mod json;
 pub mod live;
+pub mod neutral;
 pub mod node;
 pub mod picture;
 pub mod plan;

@@ -22,10 +22,12 @@ __all__ = [
     "CacheEffect",
     "Chunk",
     "Counts",
+    "FoldedRow",
     "LineScanner",
     "LiveSnapshot",
     "LiveTranscript",
     "Plan",
+    "RowFolder",
     "TokenCounter",
     "TranscriptCounts",
     "__version__",
@@ -42,6 +44,7 @@ __all__ = [
     "model_lookup",
     "model_register",
     "model_unregister",
+    "neutralise",
     "plan",
     "plan_batch",
     "repair",
@@ -379,9 +382,57 @@ class CacheEffect:
 @final
 class LineScanner:
     def __new__(cls, max_line_bytes: int = ...) -> LineScanner: ...
+    @property
+    def max_line_bytes(self) -> int: ...
     def feed(self, chunk: bytes) -> tuple[list[tuple[int, int, bytes]], list[tuple[int, int, str]]]: ...
     def finish(self) -> tuple[list[tuple[int, int, bytes]], list[tuple[int, int, str]]]: ...
 
+@final
+class RowFolder:
+    def __new__(
+        cls,
+        counter: TokenCounter,
+        keep_kind: str,
+        amount: float,
+        of: str,
+        *,
+        summary_tokens: int,
+        window: int | None,
+        min_gain_tokens: int,
+        thinking: str,
+        pins: list[int],
+        format: str,
+        threads: int | None = ...,
+        max_line_bytes: int = ...,
+    ) -> RowFolder: ...
+    def feed(
+        self, window: bytes, *, is_last: bool = False
+    ) -> list[FoldedRow | tuple[int, int, bytes] | tuple[int, int, str]]: ...
+    def session(self, file: bytes) -> tuple[list[FoldedRow], list[tuple[int, int, str]]] | None: ...
+    @staticmethod
+    def begins(line: bytes) -> Literal["session", "other"]: ...
+
+@final
+class FoldedRow:
+    @property
+    def line(self) -> int: ...
+    @property
+    def id(self) -> str | None: ...
+    @property
+    def suffix(self) -> str: ...
+    @property
+    def status(self) -> Literal["folded", "unchanged", "infeasible"]: ...
+    @property
+    def why(self) -> str | None: ...
+    @property
+    def tokens_before(self) -> int: ...
+    @property
+    def tokens_after(self) -> int: ...
+    @property
+    def messages(self) -> int: ...
+    def record(self, id: str) -> bytes: ...
+
+def neutralise(text: str) -> str: ...
 def plan(
     messages: Sequence[Mapping[str, Any]] | bytes,
     counter: TokenCounter,

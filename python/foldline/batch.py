@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from foldline import _core
 from foldline._beside import beside_arguments
-from foldline._core import Plan, TokenCounter
+from foldline._core import Plan, RowFolder, TokenCounter
 from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, InternalError, MessageError, SummaryError
 from foldline.folding import compact
-from foldline.planning import Keep, as_counter, plan
+from foldline.planning import Keep, as_counter, keep_arguments, plan, resolved_keep
 from foldline.reading import FORMATS, transcript_of
 from foldline.summarizers import Extractive, as_summarizer
 from foldline.typing import ChatModel, StoredTranscript, Summarizer, SummaryFunction
@@ -151,6 +152,36 @@ class BatchCompactor:
             given = self._given_counter
             self._counter = given.counter() if isinstance(given, _Named) else as_counter(given)
         return self._counter
+
+    def row_folder(self, threads: int | None = 1) -> RowFolder | None:
+        """What folds lines of JSON into the same records without a Python object for each message.
+
+        None where Python has a part in it: a summarizer other than `Extractive`, a counter that is a function.
+
+        Args:
+            threads: How many may fold at once, 1 to 1024; ``None`` for one a processor.
+        """
+        is_ours = type(self) is BatchCompactor and type(self.summarizer) is Extractive
+        name = self.counter.name
+        has_core_counter = name != "callable" and not name.endswith("tokenizer.json")
+        if not is_ours or not has_core_counter or not all(type(pin) is int and pin >= 0 for pin in self.pins):
+            return None
+        options = self._options
+        kind, amount, of = keep_arguments(resolved_keep(self.keep, options["window"], options["reserve"]))
+        return RowFolder(
+            self.counter,
+            kind,
+            amount,
+            of,
+            summary_tokens=options["summary_tokens"],
+            window=options["window"],
+            min_gain_tokens=options["min_gain_tokens"],
+            thinking=options["thinking"],
+            pins=list(self.pins),
+            format=self.format,
+            threads=threads,
+            max_line_bytes=_core.LineScanner().max_line_bytes,  # either way the same lines are too long
+        )
 
     def compact_rows(self, transcripts: Iterable[StoredTranscript]) -> Iterator[CompactedRow]:
         """Folds transcripts one at a time, as they are asked for. Of what is in them, nothing is raised."""

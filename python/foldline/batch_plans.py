@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from foldline import _core
 from foldline._core import Plan, TokenCounter
-from foldline.planning import Infeasible, Keep, _keep_arguments, _thinking, _whole, as_counter, resolved_keep
+from foldline.planning import Infeasible, Keep, _thinking, _whole, as_counter, keep_arguments, resolved_keep
 from foldline.typing import ArrowArray, ArrowStream
 
 __all__ = ["BatchPlans", "plan_batch"]
@@ -114,7 +114,7 @@ def plan_batch(
         >>> plans.cuts.tolist(), plans[0] == fl.plan(talk, fl.KeepMessages(1), counter="chars/4")
         ([3, 0], True)
     """
-    kind, amount, of = _keep_arguments(resolved_keep(keep, window, reserve))
+    kind, amount, of = keep_arguments(resolved_keep(keep, window, reserve))
     core = _core.plan_batch(
         transcripts,
         as_counter(counter),

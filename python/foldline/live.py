@@ -13,13 +13,13 @@ from foldline.planning import (
     Infeasible,
     Keep,
     _checked_metadata,
-    _keep_arguments,
     _overlaid,
     _scores,
     _summaries,
     _thinking,
     _whole,
     as_counter,
+    keep_arguments,
     pin_indices,
     resolved_keep,
 )
@@ -50,7 +50,7 @@ def _plan(
         if index is not None:
             detail = "the list is not the one that was appended; sync reads it again from here"
             raise MessageError(detail, code="stale_transcript", index=index)
-    kind, amount, of = _keep_arguments(resolved_keep(keep, window, reserve))
+    kind, amount, of = keep_arguments(resolved_keep(keep, window, reserve))
     known = {} if metadata is None else _checked_metadata(metadata)
     has_pins = bool(known) or not (isinstance(pins, tuple) and not pins)
     answer = transcript.make_plan(

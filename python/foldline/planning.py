@@ -211,7 +211,7 @@ def plan(
         >>> plan.cut, plan.actions
         (3, ['summarize', 'summarize', 'summarize', 'keep'])
     """
-    kind, amount, of = _keep_arguments(resolved_keep(keep, window, reserve))
+    kind, amount, of = keep_arguments(resolved_keep(keep, window, reserve))
     known = _checked_metadata(metadata)
     answer = _core.plan(
         messages,
@@ -247,7 +247,7 @@ def resolved_keep(keep: Keep | None, window: int | None, reserve: int) -> Keep:
     return FitTokens(window - reserve)
 
 
-def _keep_arguments(keep: Keep) -> tuple[str, float, str]:
+def keep_arguments(keep: Keep) -> tuple[str, float, str]:
     if isinstance(keep, KeepFraction):
         return "fraction", float(keep.f), keep.of
     kind = _KINDS.get(type(keep))

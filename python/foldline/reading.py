@@ -160,13 +160,25 @@ class _File:
             self._report_now(problem)
 
     def transcripts(self, raw: IO[bytes]) -> Iterator[StoredTranscript]:
-        for line, offset, text in self._values(raw):
-            try:
-                value = json.loads(text)
-            except (ValueError, RecursionError):
-                self.problem("bad_json", line, offset)
-                continue
-            yield from self._sort(value, line, offset)
+        yield from self.in_chunks(self.chunks(raw))
+
+    def in_chunks(self, chunks: Iterator[bytes]) -> Iterator[StoredTranscript]:
+        """The transcripts in the bytes of the file, decompressed."""
+        for value in self._values(chunks):
+            yield from self.in_value(*value)
+        yield from self.at_end()
+
+    def in_value(self, line: int, offset: int, text: bytes) -> Iterator[StoredTranscript]:
+        """The transcripts in one JSON value, but for what is whole at the end of the file alone."""
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            self.problem("bad_json", line, offset)
+            return
+        yield from self._sort(value, line, offset)
+
+    def at_end(self) -> Iterator[StoredTranscript]:
+        """The transcripts that are whole at the end of the file; and where there was none, that is told."""
         if self._held is not None:
             held, self._held = self._held, None
             lines = len(held)
@@ -182,9 +194,8 @@ class _File:
 
     # From bytes to values.
 
-    def _values(self, raw: IO[bytes]) -> Iterator[tuple[int, int, bytes]]:
+    def _values(self, chunks: Iterator[bytes]) -> Iterator[tuple[int, int, bytes]]:
         """JSON values with line and offset: one a line, or, where the first line is none, each over many lines."""
-        chunks = self._chunks(raw)
         scanner = _core.LineScanner()
         begun: list[bytes] | None = []
         for chunk in chunks:
@@ -210,6 +221,12 @@ class _File:
         for line, offset, code in problems:
             self.problem(code, line, offset)
         yield from values
+
+    def in_document(self, begun: list[bytes], chunks: Iterator[bytes]) -> Iterator[StoredTranscript]:
+        """The transcripts of a file whose first line is no JSON value."""
+        for value in self._document(begun, chunks):
+            yield from self.in_value(*value)
+        yield from self.at_end()
 
     def _document(self, begun: list[bytes], chunks: Iterator[bytes]) -> Iterator[tuple[int, int, bytes]]:
         """The whole file as one document, or one behind the other; line by line after all where it begins with none."""
@@ -243,7 +260,7 @@ class _File:
             yield from self._report(*scanner.feed(chunk))
         yield from self._report(*scanner.finish())
 
-    def _chunks(self, raw: IO[bytes]) -> Iterator[bytes]:
+    def chunks(self, raw: IO[bytes]) -> Iterator[bytes]:
         """The bytes of the file, decompressed; of a corrupt archive the readable beginning."""
         head = raw.read(4)
         stream = cast(IO[bytes], _Rewound(head, raw))

@@ -64,6 +64,12 @@ impl Scanner {
         Scanner { pending: Vec::new(), line: 1, line_offset: 0, max_line_bytes, passing_over: false }
     }
 
+    /// Longest line that is held.
+    #[must_use]
+    pub fn max_line_bytes(&self) -> usize {
+        self.max_line_bytes
+    }
+
     /// Reads the next bytes of the stream.
     pub fn feed(&mut self, mut chunk: &[u8], found: &mut Found) {
         while let Some(end) = chunk.iter().position(|&byte| byte == b'\n') {
@@ -105,8 +111,8 @@ impl Scanner {
     }
 }
 
-/// Reads the values of one line (without its newline).
-fn scan_line(bytes: &[u8], line: u64, offset: u64, has_newline: bool, found: &mut Found) {
+/// Reads the values of one line (without its newline), which is the `line`th and begins at `offset`.
+pub fn scan_line(bytes: &[u8], line: u64, offset: u64, has_newline: bool, found: &mut Found) {
     let bom = if offset == 0 && bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let mut problem =
         |at: usize, code| found.problems.push(Problem { line, offset: offset + at as u64, code });

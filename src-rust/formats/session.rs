@@ -13,6 +13,8 @@ pub enum Made<N> {
     Given(N),
     /// A text.
     Text(String),
+    /// A whole number.
+    Number(u32),
     /// `null`.
     Null,
     /// A list.
@@ -183,6 +185,7 @@ pub(super) mod tests {
         match made {
             Made::Given(node) => drop(node.write_json(&mut out).unwrap()),
             Made::Text(text) => out = format!("{text:?}"),
+            Made::Number(number) => out = number.to_string(),
             Made::Null => out = "null".to_owned(),
             Made::List(list) => out = format!("[{}]", list.iter().map(written).collect::<Vec<_>>().join(",")),
             Made::Object(members) => {

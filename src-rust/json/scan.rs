@@ -16,6 +16,8 @@ pub(super) struct Parser<'a, 'g> {
     at: usize,
     pub entries: Vec<Entry>,
     pub escapes: Vec<Escapes>,
+    /// Most containers that lie in each other.
+    pub deepest: usize,
     next_look: usize,
     go_on: &'g mut dyn FnMut() -> bool,
     /// Whether `go_on` ended it.
@@ -27,7 +29,7 @@ impl<'a, 'g> Parser<'a, 'g> {
     pub fn new(bytes: &'a [u8], go_on: &'g mut dyn FnMut() -> bool) -> Self {
         let entries = Vec::with_capacity(bytes.len() / 64 + 8);
         let (escapes, next_look) = (Vec::new(), LOOK_EVERY);
-        Parser { bytes, at: 0, entries, escapes, next_look, go_on, is_stopped: false }
+        Parser { bytes, at: 0, entries, escapes, deepest: 0, next_look, go_on, is_stopped: false }
     }
 }
 
@@ -132,6 +134,7 @@ impl Parser<'_, '_> {
         if depth >= MAX_PARSED_DEPTH {
             return None;
         }
+        self.deepest = self.deepest.max(depth + 1);
         let place = self.push(kind, self.at)?;
         self.at += 1;
         self.blanks();

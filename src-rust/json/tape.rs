@@ -24,6 +24,9 @@ pub(super) struct Entry {
     pub has_escapes: bool,
 }
 
+/// Of an object with more members repeated keys are looked for with a table.
+const MOST_COMPARED: usize = 16;
+
 /// What the escapes of a string stand for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Escapes {
@@ -42,6 +45,7 @@ pub struct Tape<'a> {
     is_ascii: bool,
     entries: Vec<Entry>,
     escapes: Vec<Escapes>,
+    depth: usize,
 }
 
 /// One value of a [`Tape`].
@@ -65,8 +69,14 @@ impl<'a> Tape<'a> {
         if parser.is_stopped {
             return Err(Error::interrupted());
         }
-        let (entries, escapes) = (parser.entries, parser.escapes);
-        Ok(parsed.map(|()| Tape { text, is_ascii: text.is_ascii(), entries, escapes }))
+        let Parser { entries, escapes, deepest, .. } = parser;
+        Ok(parsed.map(|()| Tape { text, is_ascii: text.is_ascii(), entries, escapes, depth: deepest }))
+    }
+
+    /// How deep containers lie in each other: 0 where there are none.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.depth
     }
 
     /// The whole document.
@@ -140,7 +150,7 @@ impl<'a> Tape<'a> {
 }
 
 impl<'t> TapeNode<'t> {
-    fn entry(&self) -> Entry {
+    pub(super) fn entry(&self) -> Entry {
         self.tape.entry(self.at)
     }
 
@@ -152,7 +162,18 @@ impl<'t> TapeNode<'t> {
         TapeNode { tape: self.tape, at }
     }
 
-    fn items(&self) -> impl Iterator<Item = Self> + use<'t> {
+    /// How it is written; a string without its quotes.
+    pub(super) fn written(&self) -> &'t str {
+        self.tape.raw(self.entry())
+    }
+
+    /// How a key of it is written.
+    pub(super) fn raw_of(&self, key: Entry) -> &'t str {
+        self.tape.raw(key)
+    }
+
+    /// The items of an array.
+    pub fn items(&self) -> impl Iterator<Item = Self> + use<'t> {
         let Self { tape, at } = *self;
         let entry = self.entry();
         let end = if entry.kind == Kind::Array { entry.link } else { at + 1 };
@@ -161,6 +182,43 @@ impl<'t> TapeNode<'t> {
             let item = TapeNode { tape, at: next };
             (next < end).then(|| next = tape.behind(next)).map(|()| item)
         })
+    }
+
+    /// Keys and values of an object; of repeated keys the last value in the place of the first. `None` where a key holds
+    /// a lone surrogate.
+    #[must_use]
+    pub fn distinct_members(&self) -> Option<Vec<(Cow<'t, str>, Self)>> {
+        if self.tape.members(self.at).any(|(key, _)| key.has_escapes && self.tape.decoded(key).1) {
+            return None;
+        }
+        Some(self.unique_members().into_iter().map(|(key, value)| (key, self.node(value))).collect())
+    }
+
+    /// Keys as they stand, and values; of repeated keys the last value in the place of the first.
+    pub(super) fn sole_members(&self) -> Vec<(Entry, Self)> {
+        let mut members: Vec<(Entry, Self)> =
+            self.tape.members(self.at).map(|(key, value)| (key, self.node(value))).collect();
+        let is_few = members.len() <= MOST_COMPARED && !members.iter().any(|(key, _)| key.has_escapes);
+        let is_new = |i: usize| {
+            let name = self.tape.raw(members[i].0);
+            members[..i].iter().all(|(known, _)| self.tape.raw(*known) != name)
+        };
+        if is_few && (1..members.len()).all(is_new) {
+            return members;
+        }
+        let unique = self.unique_members();
+        if unique.len() < members.len() {
+            let mut at = 0;
+            members.retain(|(key, _)| {
+                let is_next = unique.get(at).is_some_and(|(name, _)| self.tape.decoded(*key).0 == *name);
+                at += usize::from(is_next);
+                is_next
+            });
+            for ((_, value), (_, last)) in members.iter_mut().zip(unique) {
+                *value = self.node(last);
+            }
+        }
+        members
     }
 
     /// Keys and values, of repeated keys the last in the place of the first.

@@ -8,14 +8,13 @@ use pyo3::types::{PyDict, PyList};
 use super::drafting::item;
 use super::gate::{breathe, exception};
 use super::node::PyNode;
-use crate::apply::{Change, Step};
+use crate::apply::{Change, Place, Step, places_of, text_message as shaped};
 use crate::error::Error;
-use crate::formats::langchain::Form;
 use crate::formats::{Format, gent, is_thinking_block};
-use crate::node::{Key, Kind, Node};
+use crate::node::{Kind, Node};
 use crate::plan::{self as core, PLACEHOLDER};
 use crate::rules::roles::Side;
-use crate::transcript::{Holder, Wrapping};
+use crate::transcript::Wrapping;
 
 /// After so many messages it is seen whether another thread should have its turn.
 const BREATHE_EVERY_STEPS: usize = 64;
@@ -74,66 +73,9 @@ fn text_message<'py>(
     messages: &Bound<'py, PyAny>,
     side: Side,
     text: &str,
-) -> PyResult<Bound<'py, PyDict>> {
-    let message = PyDict::new(py);
-    let of = |users, models| if side == Side::User { users } else { models };
-    match Format::from_name(format) {
-        // With its type, so that a list of nothing but text is still known for what it is.
-        Ok(Format::OpenAiResponses) => {
-            message.set_item("type", "message")?;
-            message.set_item("role", of("user", "assistant"))?;
-            let part = text_part(py, Some(of("input_text", "output_text")), text)?;
-            message.set_item("content", PyList::new(py, [part])?)?;
-        }
-        Ok(Format::Gemini) => {
-            message.set_item("role", of("user", "model"))?;
-            message.set_item("parts", PyList::new(py, [text_part(py, None, text)?])?)?;
-        }
-        Ok(Format::LangChain) => {
-            let body = PyDict::new(py);
-            body.set_item("content", text)?;
-            match PyNode(messages.clone()).item(0).map_or(Form::Dict, |first| Form::of(&first)) {
-                Form::Flat => {
-                    message.set_item("type", of("human", "ai"))?;
-                    message.update(body.as_mapping())?;
-                }
-                Form::Dict => {
-                    message.set_item("type", of("human", "ai"))?;
-                    message.set_item("data", body)?;
-                }
-                Form::Constructor => {
-                    message.set_item("lc", 1)?;
-                    message.set_item("type", "constructor")?;
-                    let class = of("HumanMessage", "AIMessage");
-                    message.set_item("id", ["langchain", "schema", "messages", class])?;
-                    message.set_item("kwargs", body)?;
-                }
-            }
-        }
-        Ok(Format::Gent) => {
-            let inner = PyDict::new(py);
-            inner.set_item("role", of("generic", "ai"))?;
-            inner.set_item("parts", PyList::new(py, [text_part(py, Some("text"), text)?])?)?;
-            let first = PyNode(messages.clone()).item(0);
-            let is_go = first.is_some_and(|first| first.get(Key::MESSAGES_GO).is_some());
-            message.set_item(if is_go { "Messages" } else { "messages" }, PyList::new(py, [inner])?)?;
-            message.set_item(if is_go { "Origin" } else { "origin" }, gent::SYNTHETIC)?;
-        }
-        _ => {
-            message.set_item("role", of("user", "assistant"))?;
-            message.set_item("content", text)?;
-        }
-    }
-    Ok(message)
-}
-
-fn text_part<'py>(py: Python<'py>, kind: Option<&str>, text: &str) -> PyResult<Bound<'py, PyDict>> {
-    let part = PyDict::new(py);
-    if let Some(kind) = kind {
-        part.set_item("type", kind)?;
-    }
-    part.set_item("text", text)?;
-    Ok(part)
+) -> PyResult<Bound<'py, PyAny>> {
+    let first = PyNode(messages.clone()).item(0);
+    super::reading::build(py, shaped(format, first.as_ref(), side, text))
 }
 
 /// Says of an iteration that it is no longer as it was; one of another origin keeps it.
@@ -148,32 +90,6 @@ fn mark_modified(unit: &Bound<'_, PyDict>) -> PyResult<()> {
         unit.set_item(key, gent::MODIFIED)?;
     }
     Ok(())
-}
-
-/// A place on the way from a message to a changed content.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// What stands under a key.
-    Field(&'static str),
-    /// An item of a list.
-    Item(usize),
-}
-
-/// The way from a message to the object whose field changes.
-fn places_of(change: &Change) -> Vec<Place> {
-    let mut places = Vec::new();
-    match change.holder {
-        Holder::Message => {}
-        Holder::Field(key) => places.push(Place::Field(key.as_str())),
-        Holder::Item(key, at) => {
-            places.extend([Place::Field(key.as_str()), Place::Item(at as usize)]);
-        }
-    }
-    if let Some((list, at)) = change.slot.item {
-        places.extend([Place::Field(list.as_str()), Place::Item(at as usize)]);
-    }
-    places.extend(change.slot.within.map(|key| Place::Field(key.as_str())));
-    places
 }
 
 /// A copy of a container along the places that change, each of them copied once; everything else is the caller's own

@@ -9,6 +9,7 @@ mod arrow;
 mod counting;
 mod drafting;
 mod evidence;
+mod folding;
 mod gate;
 mod live;
 mod models;
@@ -44,6 +45,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<plan_values::CacheEffect>()?;
     module.add_class::<plan_values::Chunk>()?;
     module.add_class::<reading::LineScanner>()?;
+    module.add_class::<folding::RowFolder>()?;
+    module.add_class::<folding::FoldedRow>()?;
+    module.add_function(wrap_pyfunction!(folding::neutralise, module)?)?;
     module.add_function(wrap_pyfunction!(evidence::extract_evidence, module)?)?;
     module.add_function(wrap_pyfunction!(evidence::extractive_summary, module)?)?;
     module.add_function(wrap_pyfunction!(evidence::mend_summary, module)?)?;

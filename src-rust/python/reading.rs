@@ -30,6 +30,12 @@ impl LineScanner {
         LineScanner { scanner: Scanner::new(max_line_bytes) }
     }
 
+    /// Longest line that is held; a longer one is passed over.
+    #[getter]
+    fn max_line_bytes(&self) -> usize {
+        self.scanner.max_line_bytes()
+    }
+
     /// Reads the next bytes.
     fn feed<'py>(&mut self, py: Python<'py>, chunk: &[u8]) -> Scanned<'py> {
         let mut found = FoundValues::default();
@@ -183,10 +189,11 @@ fn set_messages<'py>(holder: &Bound<'py, PyDict>, messages: Vec<Message<PyNode<'
 }
 
 /// The object that was decided on, with the caller's own objects inside.
-fn build<'py>(py: Python<'py>, made: Made<PyNode<'py>>) -> PyResult<Bound<'py, PyAny>> {
+pub(super) fn build<'py>(py: Python<'py>, made: Made<PyNode<'py>>) -> PyResult<Bound<'py, PyAny>> {
     Ok(match made {
         Made::Given(node) => node.0,
         Made::Text(text) => text.into_pyobject(py)?.into_any(),
+        Made::Number(number) => number.into_pyobject(py)?.into_any(),
         Made::Null => py.None().into_bound(py),
         Made::List(items) => {
             let list = PyList::empty(py);

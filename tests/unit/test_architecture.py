@@ -31,14 +31,15 @@ MAY_IMPORT = {
     "node": {"error"},
     "json": {"error", "node"},
     "picture": set(),
+    "neutral": set(),
     "transcript": {"error", "node", "picture"},
     **dict.fromkeys(MIDDLE, BASE),
     "tally": BASE | {"formats", "count"},
     "plan": BASE | MIDDLE,
     "apply": BASE | MIDDLE | {"plan"},
     "live": BASE | MIDDLE | {"plan"},
-    "batch": BASE | MIDDLE | {"tally", "plan", "apply"},
-    "python": BASE | MIDDLE | {"tally", "plan", "apply", "live", "batch"},
+    "batch": BASE | MIDDLE | {"neutral", "tally", "plan", "apply"},
+    "python": BASE | MIDDLE | {"neutral", "tally", "plan", "apply", "live", "batch"},
 }
 """What each top-level module of the crate may import, itself aside."""
 

@@ -7,8 +7,9 @@ import gzip
 import hashlib
 import itertools
 import os
+import threading
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any, cast
@@ -19,6 +20,7 @@ from foldline._cli.parquet import folded_batches, is_parquet, write_batches
 from foldline._cli.reporting import Telling
 from foldline._cli.sources import STDIN, Source, transcripts
 from foldline._core import LineScanner, document_ranges
+from foldline._row_reading import NamedRow, read_rows
 from foldline.batch import BatchCompactor, CompactedRow, error_record, json_text
 from foldline.errors import StoreError
 from foldline.output import make_folder, replacing
@@ -185,20 +187,28 @@ class FileReport:
         return asdict(self)
 
 
-def compact_file(source: Source, out: Path, name: Path, compactor: BatchCompactor, reporter: Telling) -> FileReport:
+def compact_file(
+    source: Source, out: Path, name: Path, compactor: BatchCompactor, reporter: Telling, *, threads: int = 1
+) -> FileReport:
     """Folds the transcripts of a file, one at a time, into ``out / name``.
 
     A file without any transcript gives no output. What cannot be written is a problem, and leaves an older output as
     it was.
+
+    Args:
+        source: The file.
+        out: The output folder.
+        name: The path of the output below it.
+        compactor: What folds.
+        reporter: Who is told of problems and progress.
+        threads: How many may fold at once where no model is asked.
 
     Raises:
         Stop: In a strict run; then nothing is written.
     """
     report = FileReport(source_name(source))
     problems_before = reporter.problems
-    if source.path != STDIN:
-        with contextlib.suppress(OSError):  # it is told when it is read
-            report.input_bytes, report.input_sha256 = sha256_of(Path(source.path))
+    hashed = None if source.path == STDIN else _Hashed(Path(source.path))
     try:
         if is_parquet(source.path):
             batches = folded_batches(source.path, compactor, report, reporter)
@@ -207,7 +217,7 @@ def compact_file(source: Source, out: Path, name: Path, compactor: BatchCompacto
                 with _output(report, out, name, source) as stream:
                     write_batches(stream, itertools.chain([first_batch], batches), compactor)
         else:
-            found = transcripts(source, reporter.problem)
+            found = _found(source, compactor, reporter, threads)
             first = next(found, None)
             if first is not None:
                 as_document = _is_list(source)
@@ -218,8 +228,52 @@ def compact_file(source: Source, out: Path, name: Path, compactor: BatchCompacto
         reporter.problem(Problem(None, "cannot_write", error.strerror or type(error).__name__, str(out / name)))
     except StoreError as error:
         reporter.error(error, str(out / name))
+    except BaseException:
+        if hashed is not None:
+            hashed.give_up()
+        raise
+    if hashed is not None:
+        report.input_bytes, report.input_sha256 = hashed.end()
     report.problems = reporter.problems - problems_before
     return report
+
+
+def _found(
+    source: Source, compactor: BatchCompactor, reporter: Telling, threads: int
+) -> Iterator[StoredTranscript | NamedRow]:
+    """The transcripts of a file, folded already where the core does all of it."""
+    folder = compactor.row_folder(threads)
+    if folder is None:
+        yield from transcripts(source, reporter.problem)
+        return
+    try:
+        yield from read_rows(source.path, folder, reporter.problem)
+    except OSError as error:
+        reporter.problem(Problem(None, "unreadable_file", error.strerror or type(error).__name__, source.path))
+
+
+class _Hashed:
+    """Bytes and hash of a file, found while it is folded."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._found: tuple[int | None, str | None] = (None, None)
+        self._given_up = threading.Event()
+        self._thread = threading.Thread(target=self._hash, name="foldline-hash", daemon=True)
+        self._thread.start()
+
+    def _hash(self) -> None:
+        with contextlib.suppress(OSError):  # it is told when it is read
+            self._found = sha256_of(self._path, self._given_up.is_set)
+
+    def give_up(self) -> None:
+        """Nobody waits for it."""
+        self._given_up.set()
+
+    def end(self) -> tuple[int | None, str | None]:
+        """Waits for it."""
+        self._thread.join()
+        return self._found
 
 
 @contextlib.contextmanager
@@ -259,8 +313,12 @@ class Hashing:
         return self._digest.hexdigest()
 
 
-def sha256_of(path: Path) -> tuple[int, str]:
+def sha256_of(path: Path, is_given_up: Callable[[], bool] = lambda: False) -> tuple[int, str]:
     """Bytes and hash of a file; of what is no file, a pipe for one, nothing is read.
+
+    Args:
+        path: The file.
+        is_given_up: Asked now and then; once it is, the rest of the file is not read.
 
     Raises:
         OSError: It cannot be read, or is no file.
@@ -269,7 +327,7 @@ def sha256_of(path: Path) -> tuple[int, str]:
         raise FileNotFoundError(path)
     digest, size = hashlib.sha256(), 0
     with path.open("rb") as stream:
-        while chunk := stream.read(1 << 20):
+        while (chunk := stream.read(1 << 20)) and not is_given_up():
             digest.update(chunk)
             size += len(chunk)
     return size, digest.hexdigest()
@@ -281,13 +339,21 @@ def source_name(source: Source) -> str:
 
 
 def _folded_lines(
-    found: Iterator[StoredTranscript],
+    found: Iterator[StoredTranscript | NamedRow],
     source: Source,
     compactor: BatchCompactor,
     report: FileReport,
     reporter: Telling,
 ) -> Iterator[bytes]:
     for transcript in found:
+        if isinstance(transcript, NamedRow):
+            folded = transcript.row
+            report.add(folded.status, folded.tokens_before, folded.tokens_after, folded.messages)
+            if transcript.error is not None:
+                reporter.error(transcript.error, source.path, transcript.id)
+            reporter.advance(transcripts=1)
+            yield transcript.record
+            continue
         row = compactor.compact_row(transcript)
         written = _record(transcript, source, row)
         report.add(row.status, row.tokens_before, row.tokens_after, len(transcript.messages))

@@ -49,12 +49,15 @@ def compact_all(
 ) -> Iterator[tuple[Source, FileReport]]:
     """Folds files, in processes of their own where there are several jobs; reports come as files are finished.
 
+    One file alone is folded here, by as many threads as there are jobs where no model is asked.
+
     Raises:
         Stop: In a strict run.
     """
-    here = [source for source in sources if jobs == 1 or source.path == STDIN]
+    is_alone = len(sources) == 1 and compactor.row_folder() is not None
+    here = [source for source in sources if jobs == 1 or source.path == STDIN or is_alone]
     for source in here:
-        yield source, compact_file(source, out, names[source], compactor, reporter)
+        yield source, compact_file(source, out, names[source], compactor, reporter, threads=jobs)
     yield from _in_workers([source for source in sources if source not in here], names, out, compactor, reporter, jobs)
 
 

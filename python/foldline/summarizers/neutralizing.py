@@ -2,54 +2,14 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import TypeVar
+
+from foldline import _core
 
 __all__ = ["neutralized", "settled", "well_formed"]
 
 T = TypeVar("T")
-
-#: Tags and marks by which models, templates and agents tell who speaks, written in plain letters.
-_MARKS: Final = re.compile(
-    r"""
-    (?P<open> <(?=
-        \|                                                     # <|im_start|>, <|endoftext|>, <|system|>
-      | /?\s*(?:foldline-summary)\b
-      | \s*/?\s*(?:system|user|human|assistant|developer|tool|model|instructions?|prompt)\s*/?\s*>
-      | \s*/?\s*(?:antml:)?(?:function_(?:calls?|results?)|invoke|parameter)\b
-      | \s*/?\s*tool_(?:calls?|use|result|response|code|outputs?)\b
-      | \s*/?\s*system[-_](?:reminder|prompt|message|instructions?)\b
-      | \s*/?\s*(?:(?:start|end)_of_turn|(?:begin|end)_of_text|(?:start|end)_header_id|eot_id|bos|eos|pad|unk|s)\s*>
-      | <\s*/?\s*SYS\s*>>
-      | \s*/?\s*(?:data|summary|task|facts)-[0-9a-f]{8,}
-      | \s*(?:script|iframe|img|svg|object|embed|link|meta|style)\b
-    ) )
-  | (?P<bracket> \[(?= \s*/?\s*(?:INST|SYS|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|SYSTEM_PROMPT)\s*\] ) )
-  | (?P<picture> !(?=\[) )
-  | (?P<turn> ^[ \t]*[*_#>]{0,6}[ \t]*(?P<role>Human|Assistant|System|User|Developer|AI)(?=[ \t]*[*_]{0,3}[ \t]*:) )
-    """,
-    re.IGNORECASE | re.VERBOSE | re.MULTILINE,
-)
-#: Signs that look like the beginning of a tag and that NFKC leaves alone.
-#: By their numbers, since they look like each other. (foldline's core defuses its own tags with U+2039, which is none.)
-_LOOKALIKES: Final = str.maketrans(
-    {
-        **dict.fromkeys("\u2329\u3008\u27e8\u276e\u1438\u02c2", "<"),
-        **dict.fromkeys("\u232a\u3009\u27e9\u276f\u1433\u02c3", ">"),
-        **dict.fromkeys("\u2223\u2502\u01c0", "|"),
-        **dict.fromkeys("\u2581\u02cd", "_"),
-        **dict.fromkeys("\u02d0\u2236\ua789", ":"),
-        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"),
-        **dict.fromkeys("\u01c3", "!"),
-        **dict.fromkeys("\u2028\u2029\x85", "\n"),
-    }
-)
-#: What ends a line for some readers, in ASCII.
-_LINE_ENDS: Final = str.maketrans("\r\v\f", "\n\n\n")
-#: Joiners and marks of direction belong to some scripts and to emoji; they are overlooked in marks alone.
-_WANTED: Final = frozenset("\u200c\u200d\u200e\u200f\u061c\u00ad")
 
 
 def neutralized(text: str) -> tuple[str, bool]:
@@ -67,25 +27,8 @@ def neutralized(text: str) -> tuple[str, bool]:
         >>> neutralized("Fine: a < b, [x] done, <read-files> kept")
         ('Fine: a < b, [x] done, <read-files> kept', False)
     """
-    given, text = text, well_formed(text)
-    visible = text if text.isascii() else "".join(sign for sign in text if not _is_hidden(sign))
-    plain, places = _plain(visible)
-    changes: list[tuple[int, int, str]] = []
-    for mark in _MARKS.finditer(plain):
-        at = places[mark.start()]
-        if mark["open"]:
-            changes.append((at, at + 1, "&lt;"))
-        elif mark["bracket"]:
-            changes.append((at, at + 1, "&#91;"))
-        elif mark["picture"]:
-            changes.append((at, at + 1, ""))
-        else:
-            if mark[0].lstrip().startswith(">"):
-                continue  # quoted already
-            changes.append((at, at, "> "))
-    for start, stop, new in reversed(changes):
-        visible = visible[:start] + new + visible[stop:]
-    return visible, visible != given
+    safe = _core.neutralise(well_formed(text))
+    return safe, safe != text
 
 
 def settled(
@@ -117,23 +60,3 @@ def well_formed(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
-
-
-def _is_hidden(sign: str) -> bool:
-    """Whether a sign is invisible and no script needs it: zero width, directions forced on others, tags."""
-    return unicodedata.category(sign) == "Cf" and sign not in _WANTED
-
-
-def _plain(text: str) -> tuple[str, range | list[int]]:
-    """A text as it looks, and for every sign of that where it stands in the text."""
-    if text.isascii():
-        return text.translate(_LINE_ENDS), range(len(text))
-    signs: list[str] = []
-    places: list[int] = []
-    for place, sign in enumerate(text):
-        if sign in _WANTED or "\ufe00" <= sign <= "\ufe0f":
-            continue
-        for plain in sign if sign.isascii() else unicodedata.normalize("NFKC", sign).translate(_LOOKALIKES):
-            signs.append(plain)
-            places.append(place)
-    return "".join(signs).translate(_LINE_ENDS), places

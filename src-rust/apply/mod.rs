@@ -3,6 +3,10 @@
 //! Nothing is copied here: the caller slices its own list, so that unknown fields, signatures and opaque items
 //! survive as they are.
 
+mod messages;
+
+pub use messages::{Place, edited, places_of, text_message};
+
 use crate::error::{Error, Result};
 use crate::plan::{Plan, Source, plan_mismatch, replacements};
 use crate::rules::roles::{Side, fillers, has_fillers, side};

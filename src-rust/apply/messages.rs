@@ -1,0 +1,203 @@
+//! Messages of a folded list that are not the caller's own: texts that are put in, and messages with changed contents.
+//! They are made of the caller's values; whoever asked builds them.
+
+use std::borrow::Cow;
+
+use super::Change;
+use crate::error::Result;
+use crate::formats::langchain::Form;
+use crate::formats::session::{Made, items};
+use crate::formats::{Format, gent, is_thinking_block};
+use crate::node::{Key, Kind, Node};
+use crate::plan::PLACEHOLDER;
+use crate::rules::roles::Side;
+use crate::transcript::{Holder, Wrapping};
+
+/// The members of an object that is made.
+type Members<N> = Vec<(Cow<'static, str>, Made<N>)>;
+
+/// A text as a message of one side, in the shape of its dialect and, where that has several, of the first message.
+pub fn text_message<N: Node>(format: &str, first: Option<&N>, side: Side, text: &str) -> Made<N> {
+    let of = |users, models| Some(Made::text(if side == Side::User { users } else { models }));
+    let body = || Some(Made::text(text));
+    match Format::from_name(format) {
+        // With its type, so that a list of nothing but text is still known for what it is.
+        Ok(Format::OpenAiResponses) => {
+            let part = Made::object([("type", of("input_text", "output_text")), ("text", body())]);
+            Made::object([
+                ("type", Some(Made::text("message"))),
+                ("role", of("user", "assistant")),
+                ("content", Some(Made::List(vec![part]))),
+            ])
+        }
+        Ok(Format::Gemini) => {
+            let part = Made::object([("text", body())]);
+            Made::object([("role", of("user", "model")), ("parts", Some(Made::List(vec![part])))])
+        }
+        Ok(Format::LangChain) => {
+            let inner = || Made::object([("content", body())]);
+            match first.map_or(Form::Dict, Form::of) {
+                Form::Flat => Made::object([("type", of("human", "ai")), ("content", body())]),
+                Form::Dict => Made::object([("type", of("human", "ai")), ("data", Some(inner()))]),
+                Form::Constructor => {
+                    let class = if side == Side::User { "HumanMessage" } else { "AIMessage" };
+                    let id = ["langchain", "schema", "messages", class].map(Made::text).to_vec();
+                    Made::object([
+                        ("lc", Some(Made::Number(1))),
+                        ("type", Some(Made::text("constructor"))),
+                        ("id", Some(Made::List(id))),
+                        ("kwargs", Some(inner())),
+                    ])
+                }
+            }
+        }
+        Ok(Format::Gent) => {
+            let part = Made::object([("type", Some(Made::text("text"))), ("text", body())]);
+            let inner = Made::object([("role", of("generic", "ai")), ("parts", Some(Made::List(vec![part])))]);
+            let is_go = first.is_some_and(|first| first.get(Key::MESSAGES_GO).is_some());
+            let (messages, origin) = if is_go { ("Messages", "Origin") } else { ("messages", "origin") };
+            Made::object([
+                (messages, Some(Made::List(vec![inner]))),
+                (origin, Some(Made::text(gent::SYNTHETIC))),
+            ])
+        }
+        _ => Made::object([("role", of("user", "assistant")), ("content", body())]),
+    }
+}
+
+/// A place on the way from a message to a changed content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// What stands under a key.
+    Field(&'static str),
+    /// An item of a list.
+    Item(usize),
+}
+
+/// The way from a message to the object whose field changes.
+#[must_use]
+pub fn places_of(change: &Change) -> Vec<Place> {
+    let mut places = Vec::new();
+    match change.holder {
+        Holder::Message => {}
+        Holder::Field(key) => places.push(Place::Field(key.as_str())),
+        Holder::Item(key, at) => {
+            places.extend([Place::Field(key.as_str()), Place::Item(at as usize)]);
+        }
+    }
+    if let Some((list, at)) = change.slot.item {
+        places.extend([Place::Field(list.as_str()), Place::Item(at as usize)]);
+    }
+    places.extend(change.slot.within.map(|key| Place::Field(key.as_str())));
+    places
+}
+
+/// A message with changed contents (its `changes`, in the order of their places), perhaps without its thinking, and as
+/// its dialect marks what is no longer as it was. O(what stands beside the changes).
+///
+/// # Errors
+/// Those of [`Node::members`].
+pub fn edited<N: Node>(message: &N, format: &str, changes: &[&Change], is_stripped: bool) -> Result<Made<N>> {
+    let changes: Vec<(Vec<Place>, &Change)> =
+        changes.iter().map(|change| (places_of(change), *change)).collect();
+    let mut made = changed(message, &changes, 0)?;
+    if let Made::Object(members) = &mut made {
+        if is_stripped {
+            strip_thinking(message, members);
+        }
+        if format == Format::Gent.name() {
+            mark_modified(message, members);
+        }
+    }
+    Ok(made)
+}
+
+/// A container with what changes in it, along the places from `depth` on.
+fn changed<N: Node>(container: &N, changes: &[(Vec<Place>, &Change)], depth: usize) -> Result<Made<N>> {
+    let runs = changes.chunk_by(|(a, _), (b, _)| a.get(depth) == b.get(depth));
+    if container.kind() == Kind::Object {
+        let mut members = Made::members_of(container)?;
+        for run in runs {
+            match run[0].0.get(depth) {
+                None => run.iter().for_each(|(_, change)| set_content(&mut members, change)),
+                Some(Place::Field(field)) => {
+                    if let Some((_, value)) = members.iter_mut().find(|(key, _)| key == field)
+                        && let Made::Given(inner) = value
+                    {
+                        *value = changed(inner, run, depth + 1)?;
+                    }
+                }
+                Some(Place::Item(_)) => {}
+            }
+        }
+        return Ok(Made::Object(members));
+    }
+    let mut list: Vec<Made<N>> = items(container).into_iter().map(Made::Given).collect();
+    for run in runs {
+        if let Some(Place::Item(at)) = run[0].0.get(depth)
+            && let Some(value) = list.get_mut(*at)
+            && let Made::Given(inner) = value
+        {
+            *value = changed(inner, run, depth + 1)?;
+        }
+    }
+    Ok(Made::List(list))
+}
+
+/// Puts a new content into the field of an object: a text, or an object around it.
+fn set_content<N: Node>(holder: &mut Members<N>, change: &Change) {
+    let content = || Some(Made::text(&change.content));
+    let value = match change.slot.wrapping {
+        Wrapping::Bare => Made::text(&change.content),
+        Wrapping::Under(key) => Made::object([(key.as_str(), content())]),
+        Wrapping::Typed { key, is_error } => {
+            let kind = Made::text(if is_error { "error-text" } else { "text" });
+            Made::object([("type", Some(kind)), (key.as_str(), content())])
+        }
+    };
+    set(holder, change.slot.field.as_str(), value);
+}
+
+/// Sets a member in its place, or behind the others.
+fn set<N>(members: &mut Members<N>, key: &'static str, value: Made<N>) {
+    match members.iter_mut().find(|(known, _)| known == key) {
+        Some((_, old)) => *old = value,
+        None => members.push((Cow::Borrowed(key), value)),
+    }
+}
+
+/// Leaves the blocks of thinking out of a message; where there is nothing else, a text stands for them.
+fn strip_thinking<N: Node>(message: &N, members: &mut Members<N>) {
+    let Some(blocks) = message.get(Key::CONTENT).filter(|blocks| blocks.kind() == Kind::Array) else { return };
+    let Some((_, content)) = members.iter_mut().find(|(key, _)| key == Key::CONTENT.as_str()) else { return };
+    let given = match std::mem::replace(content, Made::Null) {
+        // Changed blocks are results, and no thinking.
+        Made::List(list) => list,
+        _ => items(&blocks).into_iter().map(Made::Given).collect(),
+    };
+    let is_thinking = |made: &Made<N>| matches!(made, Made::Given(block) if is_thinking_block(block));
+    let count = given.len();
+    let mut kept: Vec<Made<N>> = given.into_iter().filter(|block| !is_thinking(block)).collect();
+    if kept.is_empty() && count > 0 {
+        kept.push(Made::object([
+            ("type", Some(Made::text("text"))),
+            ("text", Some(Made::text(PLACEHOLDER))),
+        ]));
+    }
+    *content = Made::List(kept);
+}
+
+/// Says of an iteration that it is no longer as it was; one of another origin keeps it.
+fn mark_modified<N: Node>(unit: &N, members: &mut Members<N>) {
+    let (key, origin) = match unit.get(Key::ORIGIN_GO) {
+        Some(origin) => ("Origin", Some(origin)),
+        None => ("origin", unit.get(Key::ORIGIN)),
+    };
+    let is_original = |origin: N| {
+        origin.kind() == Kind::Null
+            || origin.with_text(|text, _| matches!(text, "" | "original")) == Some(true)
+    };
+    if origin.is_none_or(is_original) {
+        set(members, key, Made::text(gent::MODIFIED));
+    }
+}

@@ -1,0 +1,111 @@
+//! Values that stand apart from each other, each on a tape of its own, as one list: the entries of a session file.
+
+use std::borrow::Cow;
+
+use crate::error::Result;
+use crate::json::TapeNode;
+use crate::node::{Key, Kind, Node, Unit};
+
+/// The list, or a value in it.
+#[derive(Clone, Copy, Debug)]
+pub enum EntryNode<'t> {
+    /// All entries.
+    All(&'t [TapeNode<'t>]),
+    /// An entry, or what stands in one.
+    One(TapeNode<'t>),
+}
+
+impl<'t> EntryNode<'t> {
+    fn one(self) -> Option<TapeNode<'t>> {
+        match self {
+            EntryNode::All(_) => None,
+            EntryNode::One(node) => Some(node),
+        }
+    }
+
+    /// Appends the value as [`TapeNode::rewrite`] does; `None` for the list of all entries, too.
+    pub fn rewrite(&self, out: &mut Vec<u8>) -> Option<()> {
+        self.one()?.rewrite(out)
+    }
+}
+
+impl<'t> Node for EntryNode<'t> {
+    type Text = Cow<'t, str>;
+
+    fn kind(&self) -> Kind {
+        self.one().map_or(Kind::Array, |node| node.kind())
+    }
+
+    fn text(&self) -> Option<Cow<'t, str>> {
+        self.one()?.text()
+    }
+
+    fn with_text<R>(&self, read: impl FnOnce(&str, bool) -> R) -> Option<R> {
+        self.one()?.with_text(read)
+    }
+
+    fn text_length(&self, unit: Unit) -> Option<u64> {
+        self.one()?.text_length(unit)
+    }
+
+    fn quoted_length(&self, unit: Unit) -> Option<u64> {
+        self.one()?.quoted_length(unit)
+    }
+
+    fn get(&self, key: Key) -> Option<Self> {
+        self.one()?.get(key).map(EntryNode::One)
+    }
+
+    fn fields<const K: usize>(&self, keys: &[Key; K]) -> [Option<Self>; K] {
+        match self.one() {
+            Some(node) => node.fields(keys).map(|found| found.map(EntryNode::One)),
+            None => [None; K],
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            EntryNode::All(entries) => entries.len(),
+            EntryNode::One(node) => node.len(),
+        }
+    }
+
+    fn item(&self, i: usize) -> Option<Self> {
+        match self {
+            EntryNode::All(entries) => entries.get(i).copied(),
+            EntryNode::One(node) => node.item(i),
+        }
+        .map(EntryNode::One)
+    }
+
+    fn each_item(&self, mut read: impl FnMut(usize, &Self) -> Result<()>) -> Result<()> {
+        match self {
+            EntryNode::All(entries) => {
+                entries.iter().enumerate().try_for_each(|(i, entry)| read(i, &EntryNode::One(*entry)))
+            }
+            EntryNode::One(node) => node.each_item(|i, item| read(i, &EntryNode::One(*item))),
+        }
+    }
+
+    fn members(&self) -> Result<Vec<(String, Self)>> {
+        let members = self.one().map_or_else(|| Ok(Vec::new()), |node| node.members())?;
+        Ok(members.into_iter().map(|(key, value)| (key, EntryNode::One(value))).collect())
+    }
+
+    fn each_member(&self, mut read: impl FnMut(&str, &Self) -> Result<()>) -> Result<()> {
+        match self.one() {
+            Some(node) => node.each_member(|key, value| read(key, &EntryNode::One(*value))),
+            None => Ok(()),
+        }
+    }
+
+    fn as_bool(&self) -> Option<bool> {
+        self.one()?.as_bool()
+    }
+
+    fn write_scalar(&self, out: &mut String) {
+        if let Some(node) = self.one() {
+            node.write_scalar(out);
+        }
+    }
+}

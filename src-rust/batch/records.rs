@@ -1,0 +1,305 @@
+//! Stored transcripts as `foldline compact` writes them: a record a transcript, with what stood around its messages.
+
+use std::borrow::Cow;
+
+use super::folding::{Around, Folded, Folding, plainly};
+use crate::count::counter::GoOn;
+use crate::count::tools::{Tool, read_tools};
+use crate::error::Result;
+use crate::formats::sniff::at_path;
+use crate::formats::{Format, detect_at};
+use crate::json::{Tape, TapeNode, push_string};
+use crate::node::{Key, Kind, Node};
+
+/// What a conversation may have as its own id, in the order in which it is looked for.
+const ID_KEYS: [&str; 3] = ["id", "session_id", "conversation_id"];
+
+/// What a record has beside its messages: an object that has all of it was written here.
+const KEYS: [&str; 10] = [
+    "id", "format", "summary", "tokens_before", "tokens_after", "actions", "status", "error", "plan_fingerprint", "meta",
+];
+
+/// What a reader says of single messages, by index, and what it read them from: not true of the folded list. The path is
+/// that of the source.
+const NOT_KEPT: [&str; 8] = [
+    "entry_ids", "compact_boundaries", "summaries", "demonstrations", "entries", "sources", "branches", "path",
+];
+
+/// What became of a transcript, and its record.
+#[derive(Debug)]
+pub struct Row {
+    /// Its own name; `None` where it has none.
+    pub id: Option<String>,
+    /// The record behind its id: from the comma to the last bracket.
+    pub record: Vec<u8>,
+    /// `folded`, `unchanged` or `infeasible`.
+    pub status: &'static str,
+    /// Why it is infeasible.
+    pub why: Option<String>,
+    /// Tokens of the request before.
+    pub tokens_before: u64,
+    /// Tokens of the request after.
+    pub tokens_after: u64,
+    /// Messages before.
+    pub messages: usize,
+}
+
+/// Folds stored transcripts into records.
+pub struct Recording<'a> {
+    /// How they are folded.
+    pub folding: Folding<'a>,
+    /// The dialect of all transcripts; `None` where each is judged by itself.
+    pub format: Option<Format>,
+}
+
+/// What stood around messages: members, of which those that come later never replace those before.
+type Members<'t> = Vec<(Cow<'t, str>, TapeNode<'t>)>;
+
+impl Recording<'_> {
+    /// The row of a conversation, whose messages stand under `path`; `None` where it declines. O(bytes).
+    ///
+    /// # Errors
+    /// Those of [`Folding::fold`].
+    pub fn conversation(
+        &self,
+        value: &TapeNode<'_>,
+        path: &[Key],
+        line: u64,
+        go_on: GoOn<'_>,
+    ) -> Result<Option<Row>> {
+        let Some((around, messages, key)) = parts(value, path) else { return Ok(None) };
+        let Some(id) = id_of(&around) else { return Ok(None) };
+        let stored = find(&around, "format").and_then(|format| format.text());
+        let stored = stored.and_then(|name| Format::from_name(&name).ok());
+        let format = match stored {
+            Some(format) => format,
+            None => plainly!(detect_at(&messages, Some(key))).format,
+        };
+        let Some(beside) = plainly!(beside(&around, format, messages.len(), go_on)) else { return Ok(None) };
+        let meta = |out: &mut Vec<u8>| push_meta(&around, format, line, out);
+        self.row(id, &messages, format, &beside, meta, go_on)
+    }
+
+    /// The row of messages with a name and what stands around them.
+    pub(super) fn row(
+        &self,
+        id: Option<String>,
+        messages: &TapeNode<'_>,
+        format: Format,
+        beside: &Around,
+        meta: impl FnOnce(&mut Vec<u8>) -> Option<()>,
+        go_on: GoOn<'_>,
+    ) -> Result<Option<Row>> {
+        let format = self.format.unwrap_or(format);
+        let mut out = Vec::new();
+        out.extend_from_slice(b",\"format\":\"");
+        out.extend_from_slice(format.name().as_bytes());
+        out.extend_from_slice(b"\",\"messages\":");
+        let Some(folded) = self.folding.fold(messages, format, beside, &mut out, go_on)? else { return Ok(None) };
+        let status = push_outcome(&folded, &mut out);
+        out.extend_from_slice(b",\"meta\":");
+        if meta(&mut out).is_none() {
+            return Ok(None);
+        }
+        out.push(b'}');
+        out.shrink_to_fit();
+        let Folded { tokens_before, tokens_after, plan, .. } = folded;
+        let messages = messages.len();
+        Ok(Some(Row { id, record: out, status, why: plan.err(), tokens_before, tokens_after, messages }))
+    }
+}
+
+/// What stands around the messages of a conversation, the messages, and their key.
+fn parts<'t>(value: &TapeNode<'t>, path: &[Key]) -> Option<(Members<'t>, TapeNode<'t>, &'static str)> {
+    let (key, way) = path.split_last()?;
+    let holder = at_path(value, way)?;
+    let messages = holder.get(*key).filter(|messages| messages.kind() == Kind::Array)?;
+    let mut around = holder.distinct_members()?;
+    around.retain(|(name, _)| name != key.as_str());
+    if let Some(first) = way.first() {
+        for (name, member) in value.distinct_members()? {
+            if name != first.as_str() && find(&around, &name).is_none() {
+                around.push((name, member));
+            }
+        }
+    }
+    Some((around, messages, key.as_str()))
+}
+
+fn find<'t>(around: &Members<'t>, key: &str) -> Option<TapeNode<'t>> {
+    around.iter().find(|(name, _)| name == key).map(|(_, value)| *value)
+}
+
+/// The name of a conversation, if it has one; the outer `None` where it cannot be written.
+fn id_of(around: &Members<'_>) -> Option<Option<String>> {
+    let Some(given) = ID_KEYS.iter().find_map(|key| find(around, key)) else { return Some(None) };
+    match given.kind() {
+        Kind::String => given.with_text(|text, is_lossy| (!is_lossy).then(|| Some(text.to_owned())))?,
+        // As Python prints them, whose booleans are numbers.
+        Kind::Bool => Some(Some(if given.as_bool()? { "True" } else { "False" }.to_owned())),
+        Kind::Number => {
+            let mut digits = Vec::new();
+            given.rewrite(&mut digits)?;
+            let digits = String::from_utf8(digits).ok()?;
+            Some(Some(digits).filter(|digits| !digits.contains(['.', 'e', 'E'])))
+        }
+        _ => Some(None),
+    }
+}
+
+/// What is sent beside the messages, and which of these are summaries; `None` where that cannot be said here.
+fn beside(around: &Members<'_>, format: Format, count: usize, go_on: GoOn<'_>) -> Result<Option<Around>> {
+    let mut json = b"[".to_vec();
+    let push = |value: &TapeNode<'_>, name: &[u8], json: &mut Vec<u8>| {
+        if json.len() > 1 {
+            json.push(b',');
+        }
+        json.extend_from_slice(name);
+        value.rewrite(json)?;
+        if !name.is_empty() {
+            json.push(b'}');
+        }
+        Some(())
+    };
+    let tools = find(around, "tools");
+    let written = match tools.map(|tools| (tools, tools.kind())) {
+        Some((tool, Kind::Object)) => push(&tool, b"", &mut json),
+        Some((tools, Kind::Array)) => tools.items().try_for_each(|tool| push(&tool, b"", &mut json).ok_or(())).ok(),
+        _ => Some(()),
+    };
+    let system = system_beside(around, format);
+    let written = written.and_then(|()| match system {
+        Some(system) => push(&system, b"{\"system\":", &mut json),
+        None => Some(()),
+    });
+    json.push(b']');
+    let (Some(()), Some(summaries)) = (written, summaries(around, count)) else { return Ok(None) };
+    let tools = if json.len() > 2 { tools_of(&json, go_on)? } else { Some(Vec::new()) };
+    Ok(tools.map(|tools| Around { tools, summaries }))
+}
+
+/// Tools out of their JSON; `None` where another reader must read it.
+pub(super) fn tools_of(json: &[u8], go_on: GoOn<'_>) -> Result<Option<Vec<Tool>>> {
+    Tape::parse(json, go_on)?.map(|tape| read_tools(&tape.root())).transpose()
+}
+
+/// The system text that stood beside the messages, where there is any.
+fn system_beside<'t>(around: &Members<'t>, format: Format) -> Option<TapeNode<'t>> {
+    let given = match format {
+        Format::Gemini => {
+            let given = find(around, "systemInstruction").or_else(|| find(around, "system_instruction"))?;
+            if given.kind() == Kind::Object { given.get(Key::PARTS)? } else { given }
+        }
+        Format::OpenAiResponses => find(around, "instructions")?,
+        _ => find(around, "system")?,
+    };
+    match given.kind() {
+        Kind::String => given.with_text(|text, _| !text.is_empty())?.then_some(given),
+        Kind::Array if !given.is_empty() => Some(given),
+        _ => None,
+    }
+}
+
+/// Messages that are said to be summaries; `None` where one is a boolean, which Python takes for a number.
+fn summaries(around: &Members<'_>, count: usize) -> Option<Vec<usize>> {
+    let mut found = Vec::new();
+    let Some(given) = find(around, "summaries").filter(|given| given.kind() == Kind::Array) else {
+        return Some(found);
+    };
+    for index in given.items() {
+        match index.kind() {
+            Kind::Bool => return None,
+            Kind::Number => {
+                let mut digits = Vec::new();
+                index.rewrite(&mut digits)?;
+                let digits = String::from_utf8(digits).ok()?;
+                found.extend(digits.parse::<usize>().ok().filter(|&index| index < count));
+            }
+            _ => {}
+        }
+    }
+    Some(found)
+}
+
+/// What stood around the messages; of what was written here itself, what stood around at first.
+fn push_meta(around: &Members<'_>, format: Format, line: u64, out: &mut Vec<u8>) -> Option<()> {
+    if KEYS.iter().all(|key| find(around, key).is_some())
+        && let Some(meta) = find(around, "meta").filter(|meta| meta.kind() == Kind::Object)
+    {
+        return meta.rewrite(out);
+    }
+    out.push(b'{');
+    let begun = out.len();
+    let mut has_line = false;
+    for (key, value) in around {
+        let is_said = match key.as_ref() {
+            "id" => value.kind() == Kind::String,
+            "format" => value.with_text(|text, _| text == format.name()) == Some(true),
+            key => NOT_KEPT.contains(&key),
+        };
+        if is_said {
+            continue;
+        }
+        if out.len() > begun {
+            out.push(b',');
+        }
+        push_string(key, out);
+        out.push(b':');
+        if key == "line" {
+            has_line = true;
+            out.extend_from_slice(line.to_string().as_bytes());
+        } else {
+            value.rewrite(out)?;
+        }
+    }
+    if !has_line {
+        if out.len() > begun {
+            out.push(b',');
+        }
+        out.extend_from_slice(format!("\"line\":{line}").as_bytes());
+    }
+    out.push(b'}');
+    Some(())
+}
+
+/// What became of the messages, from the summary to the fingerprint; gives the status.
+fn push_outcome(folded: &Folded, out: &mut Vec<u8>) -> &'static str {
+    out.extend_from_slice(b",\"summary\":");
+    match &folded.summary {
+        Some(summary) => push_string(summary, out),
+        None => out.extend_from_slice(b"null"),
+    }
+    let tokens = format!(",\"tokens_before\":{},\"tokens_after\":{}", folded.tokens_before, folded.tokens_after);
+    out.extend_from_slice(tokens.as_bytes());
+    out.extend_from_slice(b",\"actions\":");
+    match &folded.plan {
+        Ok(plan) => {
+            out.push(b'[');
+            for (i, action) in plan.actions.iter().enumerate() {
+                out.extend_from_slice(if i > 0 { b",\"" } else { b"\"" });
+                out.extend_from_slice(action.name().as_bytes());
+                out.push(b'"');
+            }
+            out.push(b']');
+        }
+        Err(_) => out.extend_from_slice(b"null"),
+    }
+    let status = match &folded.plan {
+        Ok(_) if folded.is_changed => "folded",
+        Ok(_) => "unchanged",
+        Err(_) => "infeasible",
+    };
+    out.extend_from_slice(format!(",\"status\":\"{status}\",\"error\":").as_bytes());
+    match &folded.plan {
+        Ok(plan) => {
+            out.extend_from_slice(b"null,\"plan_fingerprint\":");
+            push_string(&plan.fingerprint, out);
+        }
+        Err(why) => {
+            out.extend_from_slice(b"{\"code\":\"infeasible\",\"detail\":");
+            push_string(why, out);
+            out.extend_from_slice(b",\"index\":null,\"path\":\"\"},\"plan_fingerprint\":null");
+        }
+    }
+    status
+}

@@ -1,0 +1,240 @@
+//! Whole session files folded into records: the entries of one agent's session, one a line.
+
+use super::entries::EntryNode;
+use super::folding::{Around, plainly, push_made};
+use super::records::{Recording, Row, tools_of};
+use super::stream::Line;
+use crate::count::counter::GoOn;
+use crate::count::tools::Tool;
+use crate::error::Result;
+use crate::formats::Format;
+use crate::formats::session::{Session, Thread};
+use crate::formats::sniff::{Record, classify};
+use crate::formats::{claude_code, codex, gemini_cli, pi_session};
+use crate::json::{Tape, TapeNode};
+use crate::node::{Key, Kind, Node};
+
+/// A kind of session that stands in lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Agent {
+    ClaudeCode,
+    Codex,
+    GeminiCli,
+    Pi,
+}
+
+impl Agent {
+    /// Whose entry a value is.
+    fn of<N: Node>(value: &N) -> Option<Self> {
+        match classify(value) {
+            Record::ClaudeCode => Some(Agent::ClaudeCode),
+            Record::Codex => Some(Agent::Codex),
+            Record::GeminiCliLog => Some(Agent::GeminiCli),
+            Record::Pi => Some(Agent::Pi),
+            _ => None,
+        }
+    }
+
+    /// Its name in what stands around the messages, and the dialect of these.
+    fn names(self) -> (&'static str, Format) {
+        match self {
+            Agent::ClaudeCode => ("claude_code", Format::Anthropic),
+            Agent::Codex => ("codex", Format::OpenAiResponses),
+            Agent::GeminiCli => ("gemini_cli", Format::Gemini),
+            Agent::Pi => ("pi", Format::Pi),
+        }
+    }
+
+    fn assemble<'t>(self, entries: &EntryNode<'t>) -> Result<Session<EntryNode<'t>>> {
+        match self {
+            Agent::ClaudeCode => claude_code::session(entries),
+            Agent::Codex => codex::assemble(entries),
+            Agent::GeminiCli => gemini_cli::assemble_log(entries),
+            Agent::Pi => pi_session::assemble(entries),
+        }
+    }
+}
+
+/// What a session file gave.
+#[derive(Debug, Default)]
+pub struct Folded {
+    /// Its conversations: the main one, then those beside it. One without a name has that of its file, with what stands
+    /// here behind it.
+    pub rows: Vec<(String, Row)>,
+    /// What is wrong with it: line, offset in bytes, code.
+    pub problems: Vec<(u64, u64, &'static str)>,
+}
+
+/// Whether a line begins a session that [`fold`] may fold.
+#[must_use]
+pub fn begins(line: &[u8]) -> bool {
+    let line = Line { number: 1, offset: 0, bytes: Some(line), is_whole: true };
+    let tape = line.tape(&mut || true).unwrap_or_default();
+    tape.is_some_and(|tape| Agent::of(&tape.root()).is_some())
+}
+
+/// Folds the session in the bytes of a file; `None` where it is not plainly one. O(bytes).
+///
+/// # Errors
+/// `interrupted`, and defects.
+pub fn fold(recording: &Recording<'_>, file: &[u8], go_on: GoOn<'_>) -> Result<Option<Folded>> {
+    let mut folded = Folded::default();
+    let Some((tapes, places)) = tapes(file, &mut folded, go_on)? else { return Ok(None) };
+    let Some(agent) = tapes.first().and_then(|tape| Agent::of(&tape.root())) else { return Ok(None) };
+    let (mut entries, mut entry_places): (Vec<TapeNode<'_>>, Vec<(u64, u64)>) = (Vec::new(), Vec::new());
+    for (tape, &place) in tapes.iter().zip(&places) {
+        let entry = tape.root();
+        match classify(&entry) {
+            Record::Unknown => {
+                folded.problems.push((place.0, place.1, "unknown_record"));
+                continue;
+            }
+            // In the older form of a rollout the items have no envelopes.
+            Record::Message if agent == Agent::Codex => {}
+            _ if Agent::of(&entry) == Some(agent) => {}
+            _ => return Ok(None),
+        }
+        entries.push(entry);
+        entry_places.push(place);
+    }
+    let session = plainly!(agent.assemble(&EntryNode::All(&entries)));
+    for &(entry, code) in &session.problems {
+        let Some(&(line, offset)) = entry_places.get(entry) else { return Ok(None) };
+        folded.problems.push((line, offset, code));
+    }
+    let Some(meta) = Meta::of(agent, &entries, &session, entry_places.first().map_or(0, |place| place.0)) else {
+        return Ok(None);
+    };
+    let beside = match plainly!(meta.beside(go_on)) {
+        Some(beside) => beside,
+        None => return Ok(None),
+    };
+    for thread in &session.threads {
+        if thread.messages.is_empty() && thread.branches.is_empty() && agent != Agent::GeminiCli {
+            continue;
+        }
+        let beside = Around { tools: beside.clone(), summaries: thread.summaries.clone() };
+        let Some(row) = thread_row(recording, thread, &meta, &beside, session.id.as_deref(), go_on)? else {
+            return Ok(None);
+        };
+        let suffix = if thread.name.is_empty() { String::new() } else { format!("#{}", thread.name) };
+        folded.rows.push((suffix, row));
+    }
+    Ok(Some(folded))
+}
+
+type Tapes<'a> = (Vec<Tape<'a>>, Vec<(u64, u64)>);
+
+/// The tapes of the lines, and where each value begins; `None` where a line is not plainly one value or none.
+fn tapes<'a>(file: &'a [u8], folded: &mut Folded, go_on: GoOn<'_>) -> Result<Option<Tapes<'a>>> {
+    let (mut tapes, mut places) = (Vec::new(), Vec::new());
+    let mut offset = 0;
+    for (i, bytes) in file.split_inclusive(|&byte| byte == b'\n').enumerate() {
+        let whole = bytes.strip_suffix(b"\n");
+        let line = Line {
+            number: i as u64 + 1,
+            offset,
+            bytes: Some(whole.unwrap_or(bytes)),
+            is_whole: whole.is_some(),
+        };
+        offset += bytes.len() as u64;
+        let Some((start, _)) = line.body() else { continue };
+        if let Some(tape) = line.tape(go_on)? {
+            tapes.push(tape);
+            places.push((line.number, line.offset + start as u64));
+            continue;
+        }
+        let found = line.scan();
+        if !found.values.is_empty() {
+            return Ok(None);
+        }
+        folded.problems.extend(found.problems.iter().map(|problem| (problem.line, problem.offset, problem.code)));
+    }
+    Ok(Some((tapes, places)))
+}
+
+/// What stands around the messages of a session.
+struct Meta {
+    json: Vec<u8>,
+    format: Format,
+    /// The instructions that a newer Codex sent beside its items, as JSON.
+    instructions: Option<Vec<u8>>,
+}
+
+impl Meta {
+    fn of(
+        agent: Agent,
+        entries: &[TapeNode<'_>],
+        session: &Session<EntryNode<'_>>,
+        line: u64,
+    ) -> Option<Self> {
+        let (name, format) = agent.names();
+        if agent == Agent::Pi && names_its_dialect(entries) {
+            return None;
+        }
+        let skipped = session.skipped;
+        let mut json =
+            format!("{{\"line\":{line},\"session_format\":\"{name}\",\"skipped_entries\":{skipped}").into_bytes();
+        let given = if agent == Agent::Codex { entries.iter().find_map(instructions) } else { None };
+        let mut instructions = None;
+        if let Some(given) = given {
+            let mut text = Vec::new();
+            given.rewrite(&mut text)?;
+            json.extend_from_slice(b",\"instructions\":");
+            json.extend_from_slice(&text);
+            instructions = Some(text).filter(|text| text != b"\"\"");
+        }
+        json.push(b'}');
+        Some(Meta { json, format, instructions })
+    }
+
+    fn beside(&self, go_on: GoOn<'_>) -> Result<Option<Vec<Tool>>> {
+        match &self.instructions {
+            Some(text) => tools_of(&[b"[{\"system\":", text.as_slice(), b"}]"].concat(), go_on),
+            None => Ok(Some(Vec::new())),
+        }
+    }
+}
+
+/// Whether foldline wrote the session, and with it a dialect of its own.
+fn names_its_dialect(entries: &[TapeNode<'_>]) -> bool {
+    let header = entries.iter().find(|entry| entry.text_is(Key::TYPE, "session"));
+    let is_ours = |(key, value): &(std::borrow::Cow<'_, str>, TapeNode<'_>)| {
+        key == "foldline" && value.kind() == Kind::Object
+    };
+    header.is_some_and(|header| header.distinct_members().is_none_or(|members| members.iter().any(is_ours)))
+}
+
+fn instructions<'t>(entry: &TapeNode<'t>) -> Option<TapeNode<'t>> {
+    let payload = entry.get(Key::PAYLOAD).filter(|payload| payload.kind() == Kind::Object)?;
+    let given = payload.get(Key::BASE_INSTRUCTIONS).filter(|given| given.kind() == Kind::Object)?;
+    given.get(Key::TEXT).filter(|text| text.kind() == Kind::String)
+}
+
+/// The row of one conversation: its messages are written first, as they are put together of the entries.
+fn thread_row(
+    recording: &Recording<'_>,
+    thread: &Thread<EntryNode<'_>>,
+    meta: &Meta,
+    beside: &Around,
+    id: Option<&str>,
+    go_on: GoOn<'_>,
+) -> Result<Option<Row>> {
+    let mut json = b"[".to_vec();
+    for (i, message) in thread.messages.iter().enumerate() {
+        if i > 0 {
+            json.push(b',');
+        }
+        if push_made(&message.made, &|node: &EntryNode<'_>, out| node.rewrite(out), &mut json).is_none() {
+            return Ok(None);
+        }
+    }
+    json.push(b']');
+    let Some(tape) = Tape::parse(&json, go_on)? else { return Ok(None) };
+    let id = id.filter(|id| !id.is_empty()).map(str::to_owned);
+    let push_meta = |out: &mut Vec<u8>| {
+        out.extend_from_slice(&meta.json);
+        Some(())
+    };
+    recording.row(id, &tape.root(), meta.format, beside, push_meta, go_on)
+}

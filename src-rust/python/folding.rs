@@ -1,0 +1,173 @@
+//! `RowFolder`: JSON lines in, records of folded transcripts out, all without the GIL.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+
+use super::counting::TokenCounter;
+use super::gate::{exception, guard, run};
+use super::planning::{keep, thinking_rule};
+use super::texts::Threads;
+use super::transcripts::format_of;
+use crate::batch::folding::Folding;
+use crate::batch::records::{Recording, Row};
+use crate::batch::sessions;
+use crate::batch::stream::{Found, Stream};
+use crate::formats::Format;
+use crate::formats::jsonl::MAX_LINE_BYTES;
+use crate::json::push_string;
+use crate::neutral;
+use crate::plan::Request;
+
+/// Folds stored transcripts by what they say themselves, and writes their records. Holds configuration, and the stream
+/// of lines that is fed.
+#[pyclass(module = "foldline._core")]
+pub(super) struct RowFolder {
+    counter: Py<TokenCounter>,
+    request: Request,
+    pins: Vec<usize>,
+    format: Option<Format>,
+    threads: usize,
+    stream: Stream,
+}
+
+/// A record with its id, and what is told of it.
+#[pyclass(frozen, module = "foldline._core")]
+pub(super) struct FoldedRow {
+    /// The line where it stands; 0 of a session.
+    #[pyo3(get)]
+    line: u64,
+    /// Its own name; `None` where it has none.
+    #[pyo3(get)]
+    id: Option<String>,
+    /// What stands behind its name: which of the conversations of a session it is.
+    #[pyo3(get)]
+    suffix: String,
+    /// `folded`, `unchanged` or `infeasible`.
+    #[pyo3(get)]
+    status: &'static str,
+    /// Why it is infeasible.
+    #[pyo3(get)]
+    why: Option<String>,
+    /// Tokens of the request before, overhead included.
+    #[pyo3(get)]
+    tokens_before: u64,
+    /// Tokens of the request after.
+    #[pyo3(get)]
+    tokens_after: u64,
+    /// Messages before.
+    #[pyo3(get)]
+    messages: usize,
+    record: Vec<u8>,
+}
+
+impl FoldedRow {
+    fn new(line: u64, suffix: String, row: Row) -> Self {
+        let Row { id, record, status, why, tokens_before, tokens_after, messages } = row;
+        FoldedRow { line, id, suffix, status, why, tokens_before, tokens_after, messages, record }
+    }
+}
+
+#[pymethods]
+impl FoldedRow {
+    /// The record as JSON on one line, with the id that it is given.
+    fn record<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Bound<'py, PyBytes>> {
+        let mut head = b"{\"id\":".to_vec();
+        push_string(id, &mut head);
+        PyBytes::new_with(py, head.len() + self.record.len(), |bytes| {
+            let (first, rest) = bytes.split_at_mut(head.len());
+            first.copy_from_slice(&head);
+            rest.copy_from_slice(&self.record);
+            Ok(())
+        })
+    }
+}
+
+/// Rows, and problems with line, offset and code.
+type SessionRows<'py> = (Vec<Bound<'py, FoldedRow>>, Vec<(u64, u64, &'static str)>);
+
+#[pymethods]
+impl RowFolder {
+    #[new]
+    #[pyo3(signature = (counter, keep_kind, amount, of, *, summary_tokens, window, min_gain_tokens, thinking, pins,
+                        format, threads = Threads(1), max_line_bytes = MAX_LINE_BYTES))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        py: Python<'_>,
+        counter: Py<TokenCounter>,
+        keep_kind: &str,
+        amount: f64,
+        of: &str,
+        summary_tokens: u64,
+        window: Option<u64>,
+        min_gain_tokens: u64,
+        thinking: &str,
+        pins: Vec<usize>,
+        format: &str,
+        threads: Threads,
+        max_line_bytes: usize,
+    ) -> PyResult<Self> {
+        let keep = keep(keep_kind, amount, of).map_err(|error| exception(py, error))?;
+        keep.check(window).map_err(|error| exception(py, error))?;
+        let thinking = thinking_rule(thinking).map_err(|error| exception(py, error))?;
+        let request = Request { keep, summary_tokens, window, min_gain_tokens, thinking };
+        let format = format_of(py, format)?;
+        Ok(RowFolder { counter, request, pins, format, threads: threads.0, stream: Stream::new(max_line_bytes) })
+    }
+
+    /// What the lines give that end in the next bytes of the stream, in order: a `FoldedRow`; (line, offset, JSON) of a
+    /// value for another reader; (line, offset, code) of a problem.
+    #[pyo3(signature = (window, *, is_last = false))]
+    fn feed<'py>(
+        &mut self,
+        py: Python<'py>,
+        window: &[u8],
+        is_last: bool,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let Self { counter, request, pins, format, threads, stream } = self;
+        let recording = recording(counter, *request, pins, *format);
+        let threads = *threads;
+        let found = run(py, window.len(), |go_on| stream.feed(&recording, window, is_last, threads, go_on))?;
+        let list = PyList::empty(py);
+        for found in found {
+            match found {
+                Found::Row(line, row) => list.append(Bound::new(py, FoldedRow::new(line, String::new(), row))?)?,
+                Found::Value(value) => {
+                    list.append((value.line, value.offset, PyBytes::new(py, &value.bytes)))?;
+                }
+                Found::Problem(problem) => list.append((problem.line, problem.offset, problem.code))?,
+            }
+        }
+        Ok(list)
+    }
+
+    /// The rows of the session in the bytes of a file; None where it is not plainly one.
+    fn session<'py>(&self, py: Python<'py>, file: &[u8]) -> PyResult<Option<SessionRows<'py>>> {
+        let recording = recording(&self.counter, self.request, &self.pins, self.format);
+        let folded = run(py, file.len(), |go_on| sessions::fold(&recording, file, go_on))?;
+        let Some(folded) = folded else { return Ok(None) };
+        let rows = folded.rows.into_iter().map(|(suffix, row)| Bound::new(py, FoldedRow::new(0, suffix, row)));
+        Ok(Some((rows.collect::<PyResult<_>>()?, folded.problems)))
+    }
+
+    /// What a line begins: "session" of one that `session` may fold, else "other".
+    #[staticmethod]
+    fn begins(py: Python<'_>, line: &[u8]) -> PyResult<&'static str> {
+        guard(py, || Ok(if sessions::begins(line) { "session" } else { "other" }))
+    }
+}
+
+fn recording<'a>(
+    counter: &'a Py<TokenCounter>,
+    request: Request,
+    pins: &'a [usize],
+    format: Option<Format>,
+) -> Recording<'a> {
+    let counter = &*counter.get().counter;
+    Recording { folding: Folding { counter, request, pins }, format }
+}
+
+/// A text without marks of roles, of tools and of foldline's own label. See `foldline.summarizers.neutralizing`.
+#[pyfunction]
+pub(super) fn neutralise(py: Python<'_>, text: super::node::Text) -> PyResult<String> {
+    guard(py, || Ok(neutral::neutralise(&text.0).into_owned()))
+}
