@@ -158,6 +158,12 @@ bench: bench-venv ## the benchmarks of foldline, on the release build
 	@$(BENCH_PY) -m pytest benches/python \
 	    --benchmark-enable --benchmark-only -o python_files='bench_*.py'
 
+.PHONY: bench-batch
+bench-batch: bench-venv ## `foldline compact` over files, beside a Python loop, on the release wheel (MEGABYTES=256)
+	$(call say,files of sessions)
+	@TIKTOKEN_CACHE_DIR='$(CURDIR)/.venv-bench/tiktoken-cache' $(BENCH_PY) benches/python/batch_files.py \
+	    --megabytes $${MEGABYTES:-256} --json out/batch/batch.json
+
 .PHONY: bench-peers
 bench-peers: bench-venv ## foldline beside other libraries, on the release wheel (QUICK=1); out/peers, docs/speed.svg
 	$(call say,foldline beside other libraries)
