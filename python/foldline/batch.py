@@ -152,6 +152,11 @@ class BatchCompactor:
             self._counter = given.counter() if isinstance(given, _Named) else as_counter(given)
         return self._counter
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """How it plans: the options of `plan` that hold for every transcript."""
+        return dict(self._options)
+
     def compact_rows(self, transcripts: Iterable[StoredTranscript]) -> Iterator[CompactedRow]:
         """Folds transcripts one at a time, as they are asked for. Of what is in them, nothing is raised."""
         for transcript in transcripts:

@@ -321,7 +321,14 @@ def _show_plan(record: dict[str, Any]) -> None:
     help="Who writes the summaries: extractive, or openai:MODEL for a model at OPENAI_BASE_URL, else OpenAI's.",
 )
 @click.option(
-    "--jobs", type=click.IntRange(1, 1024), metavar="N", default=1, help="Files to fold at once, in processes."
+    "--jobs", type=click.IntRange(1, 1024), metavar="N", help="Files to fold at once.  [default: 1; on Ray all it has]"
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="Where: processes here, or actors of the Ray cluster at RAY_ADDRESS; without one, of a Ray started here.",
 )
 @click.option("--resume", is_flag=True, help="Go on where an earlier run into DIR ended, however it did.")
 @click.option(
@@ -341,7 +348,8 @@ def compact_command(
     model: str | None,
     heuristic: str | None,
     summarizer: str,
-    jobs: int,
+    jobs: int | None,
+    engine: str,
     resume: bool,
     max_requests: int | None,
     max_cost: float | None,
@@ -396,8 +404,15 @@ def compact_command(
             reporter.files = len(sources)
             tell_resumed(finished, reporter)
             waiting = [source for source in sources if source not in finished]
+            compactor = folding.compactor(writer)
+            if engine == "ray":
+                from foldline._cli.on_ray import compact_all_on_ray
+
+                work = compact_all_on_ray(waiting, names, folder, compactor, reporter, jobs, strict=strict)
+            else:
+                work = compact_all(waiting, names, folder, compactor, reporter, jobs or 1)
             try:
-                for source, report in compact_all(waiting, names, folder, folding.compactor(writer), reporter, jobs):
+                for source, report in work:
                     finished[source] = report
                     run.finished(report)
                     reporter.advance(files=1)

@@ -21,7 +21,7 @@ from foldline._cli.sources import STDIN, Source, transcripts
 from foldline._core import LineScanner, document_ranges
 from foldline.batch import BatchCompactor, CompactedRow, error_record, json_text
 from foldline.errors import StoreError
-from foldline.output import make_folder, replacing
+from foldline.output import Hashing, make_folder, replacing
 from foldline.reading import MAX_DOCUMENT_BYTES
 from foldline.typing import Problem, StoredTranscript
 
@@ -231,32 +231,6 @@ def _output(report: FileReport, out: Path, name: Path, source: Source) -> Iterat
         yield cast(IO[bytes], hashing)
     report.output = name.as_posix()
     report.output_bytes, report.output_sha256 = hashing.size, hashing.hexdigest()
-
-
-class Hashing:
-    """A stream that hashes what is written."""
-
-    closed = False
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
-        self._digest = hashlib.sha256()
-        self.size = 0
-
-    def write(self, data: bytes) -> int:
-        """Writes all of it."""
-        self._stream.write(data)
-        self._digest.update(data)
-        self.size += memoryview(data).nbytes
-        return memoryview(data).nbytes
-
-    def flush(self) -> None:
-        """What is buffered goes to the file."""
-        self._stream.flush()
-
-    def hexdigest(self) -> str:
-        """Of all that was written."""
-        return self._digest.hexdigest()
 
 
 def sha256_of(path: Path) -> tuple[int, str]:
