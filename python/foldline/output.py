@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import hashlib
 import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import IO, Protocol
+from typing import IO, Protocol, cast
 
 from foldline.errors import StoreError
 
@@ -19,7 +20,13 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
-__all__ = ["TEMPORARY", "Hashing", "hold", "make_folder", "replacing"]
+__all__ = ["COMPRESSIONS", "TEMPORARY", "Hashing", "compressing", "hold", "make_folder", "replacing"]
+
+#: The suffixes of compressed files.
+COMPRESSIONS = (".gz", ".zst")
+
+#: What is compressed the more, the slower: gzip's own default, and zstd's.
+_GZIP_LEVEL, _ZSTD_LEVEL = 6, 3
 
 #: Temporary files begin with this; a dot, so that whoever reads the folder passes them over.
 TEMPORARY = ".foldline-"
@@ -61,6 +68,28 @@ class Hashing:
     def hexdigest(self) -> str:
         """Of all that was written."""
         return self._digest.hexdigest()
+
+
+@contextlib.contextmanager
+def compressing(stream: Writable, suffix: str) -> Iterator[IO[bytes]]:
+    """A stream whose bytes go compressed into another, as a suffix says; with any other suffix as they are.
+
+    Equal bytes give equal bytes: no name and no time goes with them.
+
+    Raises:
+        ImportError: The package zstandard is missing.
+    """
+    if suffix == ".gz":
+        with gzip.GzipFile("", "wb", _GZIP_LEVEL, cast(IO[bytes], stream), mtime=0) as packed:
+            yield cast(IO[bytes], packed)
+    elif suffix == ".zst":
+        import zstandard
+
+        compressor = zstandard.ZstdCompressor(_ZSTD_LEVEL, write_checksum=True)
+        with compressor.stream_writer(cast(IO[bytes], stream), closefd=False) as packed:
+            yield cast(IO[bytes], packed)
+    else:
+        yield cast(IO[bytes], stream)
 
 
 def hold(folder: Path) -> int | None:

@@ -7,12 +7,13 @@ costs its block, and so does a driver.
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ from foldline.output import TEMPORARY, hold, make_folder, replacing
 if TYPE_CHECKING:
     from foldline.batch import BatchCompactor
 
-__all__ = ["DatasetReport", "compact_dataset", "running"]
+__all__ = ["DatasetReport", "compact_dataset", "running", "slices_of"]
 
 _OURS = re.compile(r"part-[0-9a-f]{64}(-[0-9]+)?\.parquet")
 
@@ -55,33 +56,38 @@ class DatasetReport:
 
 
 def compact_dataset(
-    dataset: Any,
+    source: Any,
     compactor: BatchCompactor,
     *,
     out: str | Path,
     resume: bool = False,
+    block_rows: int = 1_024,
     workers: int | None = None,
     cpus_per_worker: float = 1.0,
     on_fragment: Callable[[Fragment], None] | None = None,
 ) -> DatasetReport:
-    """Folds a `ray.data.Dataset` into a folder of Parquet files, one a block, on a pool of actors.
+    """Folds Parquet files or a `ray.data.Dataset` into a folder of Parquet files, one a block, on a pool of actors.
 
     A file appears when its block is folded, written and synced; until then there is none. If a worker dies, its block
     is folded again; if a second one does, its rows are written as they came (``worker_died``). If this process dies,
-    the same call with ``resume=True`` folds what has no whole file. Blocks are known by their content: for a resumed
-    run to find them, the dataset must be read the same way (give ``override_num_blocks`` where the number of processors
-    may change). What is not found is folded anew, and files of an earlier run that are no part of this one are removed
-    at the end.
+    the same call with ``resume=True`` folds what has no whole file, and removes files of the earlier run that are no
+    part of this one.
+
+    Blocks are known by their content. Of files that are named here, they are always the same: whole row groups, in
+    order. Those of a dataset are Ray's, whose readers may group rows in another way each time; then what was done is
+    not found, and is done again.
 
     Give summaries that cost money a `foldline.summary_cache.CachedSummarizer` on a file that all workers share, so that
     those of a lost block are not paid for twice.
 
     Args:
-        dataset: Rows with the columns that the compactor names, one transcript each. Give each a name: without a column
-            of names rows are named by what their messages say, or by an index that begins anew every 64 rows.
+        source: Parquet files: a path, a pattern, a folder, or several of them. Or a dataset. Rows have the columns that
+            the compactor names, one transcript each. Give each a name: without a column of names rows are named by what
+            their messages say, or by an index that begins anew every 64 rows.
         compactor: What folds; it must be picklable.
         out: A folder that all workers reach under this path.
         resume: Go on where an earlier call ended; else files of an earlier one are removed first.
+        block_rows: Row groups of a file are put together until they have so many rows.
         workers: The most actors; by default as many as the cluster has processors.
         cpus_per_worker: Processors of each.
         on_fragment: Called for each file, as blocks are finished.
@@ -95,6 +101,8 @@ def compact_dataset(
     ray = _ray()
     if workers is not None and workers < 1:
         raise ConfigError("must be at least 1", path="workers")
+    if block_rows < 1:
+        raise ConfigError("must be at least 1", path="block_rows")
     if not cpus_per_worker > 0:
         raise ConfigError("must be greater than 0", path="cpus_per_worker")
     folder = Path(out).absolute()
@@ -106,7 +114,10 @@ def compact_dataset(
         _write(bookkeeping, manifest, [], complete=False)
         with running():
             most = workers or max(1, int(ray.cluster_resources().get("CPU", 1) / cpus_per_worker))
-            folded = dataset.map_batches(
+            if not isinstance(source, ray.data.Dataset):
+                slices = slices_of(source, block_rows)
+                source = ray.data.from_items(slices, override_num_blocks=max(1, len(slices)))
+            folded = source.map_batches(
                 _Worker,
                 fn_constructor_args=(FragmentWriter(compactor, folder, resume=resume),),
                 batch_size=None,
@@ -132,6 +143,44 @@ def compact_dataset(
             os.close(held)
 
 
+_SLICE = ("foldline_path", "foldline_begin", "foldline_end")
+
+
+def slices_of(paths: str | Path | Iterable[str | Path], block_rows: int) -> list[dict[str, Any]]:
+    """The blocks of files, in order: whole row groups, each block of at least so many rows where there are as many.
+
+    Raises:
+        ConfigError: A file is missing, or is no Parquet; ``path`` is its path.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    found: list[dict[str, Any]] = []
+    for path in _files([paths] if isinstance(paths, (str, Path)) else paths):
+        try:
+            metadata = pq.read_metadata(path)
+        except (OSError, pa.ArrowException) as error:
+            raise ConfigError(f"cannot be read: {type(error).__name__}", code="bad_parquet", path=str(path)) from None
+        begin = rows = 0
+        for index in range(metadata.num_row_groups):
+            rows += metadata.row_group(index).num_rows
+            if rows >= block_rows or index + 1 == metadata.num_row_groups:
+                found.append(dict(zip(_SLICE, (str(path), begin, index + 1))))
+                begin, rows = index + 1, 0
+    return found
+
+
+def _files(paths: Iterable[str | Path]) -> Iterator[Path]:
+    for path in paths:
+        place = Path(path).absolute()
+        if place.is_dir():
+            yield from sorted(file for file in place.rglob("*.parquet") if not file.name.startswith("."))
+        elif place.exists() or not glob.has_magic(str(path)):
+            yield place
+        else:
+            yield from sorted(Path(file).absolute() for file in glob.glob(str(path), recursive=True))  # noqa: PTH207 - anywhere
+
+
 class _Worker:
     """An actor's work: a block in, the record of its file out.
 
@@ -145,14 +194,24 @@ class _Worker:
         import pyarrow as pa
 
         told = []
-        if block.num_rows:
+        for table in self._read(block) if block.column_names == list(_SLICE) else [block]:
             try:
-                told.append(json.dumps({"fragment": self._writer.write(block).record()}))
+                if table.num_rows:
+                    told.append(json.dumps({"fragment": self._writer.write(table).record()}))
             except FoldlineError as error:  # In Ray's hands it would lose its type.
                 told.append(json.dumps({"error": [type(error).__name__, error.detail, error.code, error.path]}))
             except OSError as error:
                 told.append(json.dumps({"os_error": [error.errno, error.strerror or type(error).__name__]}))
         return pa.table({"told": pa.array(told, pa.large_string())})
+
+    def _read(self, slices: Any) -> Iterator[Any]:
+        import pyarrow.parquet as pq
+
+        columns = {self._writer.compactor.id_column, self._writer.compactor.messages_column}
+        for each in slices.to_pylist():
+            with pq.ParquetFile(each["foldline_path"]) as file:
+                wanted = [name for name in file.schema_arrow.names if name in columns]
+                yield file.read_row_groups(range(each["foldline_begin"], each["foldline_end"]), columns=wanted)
 
 
 def _finished(folded: Any) -> Iterator[Fragment]:

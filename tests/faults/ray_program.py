@@ -1,9 +1,9 @@
 """Folds a folder of Parquet files on a local Ray of 2 processors, slowly, and writes down whom it asked for a summary.
 
-    ray_program.py IN OUT LOG [resume] [deadly] [listening]
+    ray_program.py IN OUT LOG [resume] [deadly] [listening] [dataset]
 
 A line of the log is a process id and the number of a transcript. With ``deadly`` transcript 13 kills its worker.
-With ``listening`` the addresses are printed on which the processes of Ray listen.
+With ``listening`` the addresses are printed on which the processes of Ray listen. With ``dataset`` Ray reads the files.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def family(pid: int) -> set[int]:
 def main(source: str, out: str, log: str, *modes: str) -> None:
     with running(2) as ray:
         ray.data.DataContext.get_current().enable_progress_bars = False
-        dataset = ray.data.read_parquet(source, override_num_blocks=len(list(Path(source).iterdir())))
-        report = compact_dataset(dataset, compactor(log, "deadly" in modes), out=out, resume="resume" in modes)
+        given = ray.data.read_parquet(source) if "dataset" in modes else source
+        report = compact_dataset(given, compactor(log, "deadly" in modes), out=out, resume="resume" in modes)
         told: dict[str, Any] = {"totals": report.totals, "names": sorted(each.name for each in report.fragments)}
         if "listening" in modes:
             told |= {"listening": listening(), "statistics": os.environ.get("RAY_USAGE_STATS_ENABLED")}

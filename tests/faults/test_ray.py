@@ -75,7 +75,7 @@ def start(environment: dict[str, str], *arguments: object) -> subprocess.Popen[s
 def ended(process: subprocess.Popen[str]) -> dict[str, Any]:
     out, err = process.communicate(timeout=250)
     assert process.returncode == 0, err[-3_000:]
-    told: dict[str, Any] = json.loads(out.splitlines()[-1])
+    told: dict[str, Any] = json.loads(next(line for line in out.splitlines() if line.startswith("{")))  # Ray prints too
     return told
 
 
@@ -183,8 +183,8 @@ def test_a_block_that_kills_its_workers_stays_as_it_was(
             assert json.loads(row["messages"]) == talk(number)
         else:
             assert row["status"] == "folded"
-    told = ended(start(environment, source, out, log, "resume"))
-    assert rows(out, told["names"]) == local(source, tmp_path / "local")
+    told = ended(start(environment, source, out, log, "resume", "dataset"))  # blocks of Ray's: others, the same rows
+    assert rows(out, told["names"]) == rows(out) == local(source, tmp_path / "local")
 
 
 def test_the_command_on_ray_writes_what_it_writes_here(tmp_path: Path, environment: dict[str, str]) -> None:
@@ -224,8 +224,34 @@ def test_what_cannot_be_is_refused_before_any_work() -> None:
     import foldline.ray
 
     compactor = fl.BatchCompactor(fl.KeepMessages(1), summary_tokens=100)
-    for option in ({"workers": 0}, {"cpus_per_worker": 0.0}, {"cpus_per_worker": float("nan")}):
+    for option in ({"workers": 0}, {"block_rows": 0}, {"cpus_per_worker": 0.0}, {"cpus_per_worker": float("nan")}):
         with pytest.raises(fl.errors.ConfigError) as caught:
             foldline.ray.compact_dataset(None, compactor, out="never", **option)
         assert caught.value.path == next(iter(option))
     assert not Path("never").exists()
+
+
+def test_blocks_of_files_are_whole_row_groups_in_order(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from foldline.ray import slices_of
+
+    (tmp_path / "sub").mkdir()
+    table = pa.table({"messages": ["[]"] * 10})
+    pq.write_table(table, tmp_path / "sub" / "b.parquet", row_group_size=3)
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=10)
+    pq.write_table(table.slice(0, 0), tmp_path / "c.parquet")
+    (tmp_path / "notes.txt").write_text("Nothing to see.")
+
+    def cut(paths: Any, rows: int) -> list[tuple[str, int, int]]:
+        found = [tuple(each.values()) for each in slices_of(paths, rows)]
+        return [(Path(path).name, begin, end) for path, begin, end in found]
+
+    assert cut(tmp_path, 6) == [("a.parquet", 0, 1), ("b.parquet", 0, 2), ("b.parquet", 2, 4)]
+    assert cut([tmp_path / "sub" / "b.parquet"], 1) == [("b.parquet", i, i + 1) for i in range(4)]
+    assert cut(str(tmp_path / "*" / "*.parquet"), 100) == [("b.parquet", 0, 4)]
+    for bad in ("notes.txt", "missing.parquet"):
+        with pytest.raises(fl.errors.ConfigError) as caught:
+            slices_of(tmp_path / bad, 1)
+        assert caught.value.path.endswith(bad)

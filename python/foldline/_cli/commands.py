@@ -18,7 +18,15 @@ import click
 from foldline._beside import system_beside, tools_beside
 from foldline._cli.compacting import BOOKKEEPING, COUNTS, FileReport, output_names, totals
 from foldline._cli.models import make_predictor, make_summarizer
-from foldline._cli.options import PATHS, Folding, counter_options, folding_options, json_option, make_counter
+from foldline._cli.options import (
+    PATHS,
+    Folding,
+    counter_options,
+    folding_options,
+    json_option,
+    make_counter,
+    running_options,
+)
 from foldline._cli.predicting import predict
 from foldline._cli.reporting import Column, Reporter, Stop, Table, printable, write_json
 from foldline._cli.restoring import restore
@@ -320,24 +328,7 @@ def _show_plan(record: dict[str, Any]) -> None:
     show_default=True,
     help="Who writes the summaries: extractive, or openai:MODEL for a model at OPENAI_BASE_URL, else OpenAI's.",
 )
-@click.option(
-    "--jobs", type=click.IntRange(1, 1024), metavar="N", help="Files to fold at once.  [default: 1; on Ray all it has]"
-)
-@click.option(
-    "--engine",
-    type=click.Choice(["local", "ray"]),
-    default="local",
-    show_default=True,
-    help="Where: processes here, or actors of the Ray cluster at RAY_ADDRESS; without one, of a Ray started here.",
-)
-@click.option("--resume", is_flag=True, help="Go on where an earlier run into DIR ended, however it did.")
-@click.option(
-    "--max-requests", type=click.IntRange(0), metavar="N", help="The most calls of the model, resumed runs included."
-)
-@click.option(
-    "--max-cost", type=click.FloatRange(0), metavar="USD", help="The most that they may cost, resumed runs included."
-)
-@click.option("--dry-run", is_flag=True, help="Tell what a model would be asked for, and what it costs; write nothing.")
+@running_options
 @counter_options
 @click.option("--strict", is_flag=True, help="Stop at the first problem; the file it is in gives nothing.")
 @json_option
@@ -350,6 +341,7 @@ def compact_command(
     summarizer: str,
     jobs: int | None,
     engine: str,
+    compress: str,
     resume: bool,
     max_requests: int | None,
     max_cost: float | None,
@@ -360,11 +352,11 @@ def compact_command(
 ) -> int:
     """Folds transcripts into a folder of their own; sources are never touched.
 
-    A file becomes DIR/NAME, a folder is mirrored, standard input becomes DIR/stdin.jsonl; .gz and .zst files are
-    written uncompressed. A file is written completely or not at all, and what cannot be folded is written as it was.
+    A file becomes DIR/NAME, a folder is mirrored, standard input becomes DIR/stdin.jsonl; what is named .gz or .zst is
+    written so. A file is written completely or not at all, and what cannot be folded is written as it was.
 
     A transcript becomes a JSON object on a line, with id, format, messages, summary, tokens_before, tokens_after,
-    actions, status (folded, unchanged, infeasible or failed), error, plan_fingerprint, and meta: what stood around its
+    actions, status (folded, unchanged, infeasible or failed), error, plan_hash, and meta: what stood around its
     messages. A file that is one JSON array of several becomes one. foldline can read all of them.
 
     A Parquet file (a column messages of JSON text, maybe a column id) becomes one. PATH may be a quoted pattern such as
@@ -380,7 +372,9 @@ def compact_command(
     folding = Folding.of(counter=make_counter(encoding, model, heuristic), **options)
     if dry_run:
         predictor = make_predictor(summarizer)
-        return predict(paths, folder, predictor, folding.compactor(predictor), strict=strict, as_json=as_json)
+        return predict(
+            paths, folder, predictor, folding.compactor(predictor), compress=compress, strict=strict, as_json=as_json
+        )
     writer, cache = make_summarizer(
         summarizer,
         folder / BOOKKEEPING / "cache.sqlite",
@@ -388,12 +382,14 @@ def compact_command(
         max_requests=max_requests,
         max_cost=max_cost,
     )
-    recorded = folding.record() | {"summarizer": summarizer, "strict": strict}
+    recorded = folding.record() | {"summarizer": summarizer, "strict": strict, "compress": compress}
     finished: dict[Source, FileReport] = {}
     sources: list[Source] = []
     with Reporter(strict=strict) as reporter, contextlib.suppress(Stop):
         sources = find_sources(paths, reporter.problem)
-        names = output_names(sources, [path for path in paths if path != STDIN and Path(path).is_dir()], folder)
+        names = output_names(
+            sources, [path for path in paths if path != STDIN and Path(path).is_dir()], folder, compress
+        )
         with begun(folder, recorded) as run:
             if resume:
                 finished |= run.resumed(sources, names)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -59,7 +60,8 @@ def compact_all_on_ray(
     except ConnectionError:
         raise click.UsageError("--engine ray: no cluster answers at RAY_ADDRESS") from None
     try:
-        yield from _on_actors(ray, waiting, names, out, compactor, reporter, jobs, strict=strict)
+        with contextlib.redirect_stdout(sys.stderr):  # Ray tells of deaths on standard output, which is for results
+            yield from _on_actors(ray, waiting, names, out, compactor, reporter, jobs, strict=strict)
     finally:
         started.__exit__(None, None, None)
 

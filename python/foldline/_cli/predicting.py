@@ -95,7 +95,14 @@ def _predict_file(source: Source, predictor: Predictor, compactor: BatchCompacto
 
 
 def predict(
-    paths: Sequence[str], out: Path, predictor: Predictor, compactor: BatchCompactor, *, strict: bool, as_json: bool
+    paths: Sequence[str],
+    out: Path,
+    predictor: Predictor,
+    compactor: BatchCompactor,
+    *,
+    compress: str,
+    strict: bool,
+    as_json: bool,
 ) -> int:
     """Tells what a run would ask for; its exit code.
 
@@ -106,7 +113,7 @@ def predict(
     total = Prediction("total")
     with Reporter(strict=strict) as reporter, contextlib.suppress(Stop):
         sources = find_sources(paths, reporter.problem)
-        output_names(sources, [path for path in paths if path != STDIN and Path(path).is_dir()], out)
+        output_names(sources, [path for path in paths if path != STDIN and Path(path).is_dir()], out, compress)
         reporter.files = len(sources)
         for source in sources:
             prediction = _predict_file(source, predictor, compactor, reporter)
