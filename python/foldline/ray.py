@@ -164,7 +164,7 @@ def slices_of(paths: str | Path | Iterable[str | Path], block_rows: int) -> list
         begin = rows = 0
         for index in range(metadata.num_row_groups):
             rows += metadata.row_group(index).num_rows
-            if rows >= block_rows or index + 1 == metadata.num_row_groups:
+            if rows >= block_rows or (rows and index + 1 == metadata.num_row_groups):
                 found.append(dict(zip(_SLICE, (str(path), begin, index + 1))))
                 begin, rows = index + 1, 0
     return found
@@ -281,6 +281,7 @@ def running(processors: int | None = None) -> Iterator[Any]:
 
     Raises:
         ConfigError: Ray is missing.
+        FoldlineError: It does not start, or no cluster answers (``engine_failed``).
     """
     # Nothing is told to Ray's makers. The second one, which is read when Ray is imported, keeps a Ray that is started
     # here on the loopback address of this machine; to a cluster elsewhere it must not apply.
@@ -291,10 +292,14 @@ def running(processors: int | None = None) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
-    if os.environ.get("RAY_ADDRESS"):
-        ray.init(log_to_driver=False)
-    else:
-        ray.init(num_cpus=processors, include_dashboard=False, log_to_driver=False)
+    try:
+        if os.environ.get("RAY_ADDRESS"):
+            ray.init(log_to_driver=False)
+        else:
+            ray.init(num_cpus=processors, include_dashboard=False, log_to_driver=False)
+    except Exception as error:  # noqa: BLE001 - of many kinds
+        detail = f"Ray cannot be started, or reached at RAY_ADDRESS: {type(error).__name__}"
+        raise FoldlineError(detail, code="engine_failed") from error
     try:
         yield ray
     finally:

@@ -224,7 +224,7 @@ def compact_file(source: Source, out: Path, name: Path, compactor: BatchCompacto
     except OSError as error:
         reporter.problem(Problem(None, "cannot_write", error.strerror or type(error).__name__, str(out / name)))
     except StoreError as error:
-        reporter.error(error, str(out / name))
+        reporter.problem(Problem(None, error.code, error.detail, error.path or str(out / name)))
     report.problems = reporter.problems - problems_before
     return report
 

@@ -16,7 +16,7 @@ from foldline._cli.compacting import FileReport, compact_file
 from foldline._cli.reporting import Reporter, Stop, Telling
 from foldline._cli.sources import STDIN, Source
 from foldline.batch import BatchCompactor
-from foldline.errors import ConfigError
+from foldline.errors import FoldlineError
 from foldline.ray import running
 from foldline.typing import Problem
 
@@ -55,10 +55,8 @@ def compact_all_on_ray(
     try:
         started = running(jobs)
         ray = started.__enter__()
-    except ConfigError as error:
+    except FoldlineError as error:
         raise click.UsageError(f"--engine ray: {error.detail}") from None
-    except ConnectionError:
-        raise click.UsageError("--engine ray: no cluster answers at RAY_ADDRESS") from None
     try:
         with contextlib.redirect_stdout(sys.stderr):  # Ray tells of deaths on standard output, which is for results
             yield from _on_actors(ray, waiting, names, out, compactor, reporter, jobs, strict=strict)

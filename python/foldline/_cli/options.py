@@ -26,7 +26,16 @@ from foldline.planning import (
 )
 from foldline.typing import StoredTranscript, Summarizer
 
-__all__ = ["PATHS", "Folding", "counter_options", "folding_options", "json_option", "make_counter", "running_options"]
+__all__ = [
+    "PATHS",
+    "Folding",
+    "counter_options",
+    "database_options",
+    "folding_options",
+    "json_option",
+    "make_counter",
+    "running_options",
+]
 
 DEFAULT_KEEP_TOKENS = 20_000
 DEFAULT_SUMMARY_TOKENS = 1_000
@@ -122,6 +131,18 @@ folding_options = _all(
     ]
 )
 
+database_options = _all(
+    [
+        click.option(
+            "--database",
+            metavar="URL",
+            help="Read a database too: its sessions of foldline, or what --table or --query says.",
+        ),
+        click.option("--table", metavar="NAME", help="A table or view with a column messages, and maybe id."),
+        click.option("--query", metavar="SQL", help="A query that gives a column messages, and maybe id."),
+    ]
+)
+
 running_options = _all(
     [
         click.option(
@@ -135,7 +156,7 @@ running_options = _all(
             type=click.Choice(["local", "ray"]),
             default="local",
             show_default=True,
-            help="Where: processes here, or actors of the Ray cluster at RAY_ADDRESS; without one, of a Ray started here.",
+            help="Where: processes here, or actors of the Ray cluster at RAY_ADDRESS, else of one started here.",
         ),
         click.option(
             "--compress",
