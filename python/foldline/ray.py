@@ -297,7 +297,7 @@ def running(processors: int | None = None) -> Iterator[Any]:
             ray.init(log_to_driver=False)
         else:
             ray.init(num_cpus=processors, include_dashboard=False, log_to_driver=False)
-    except Exception as error:  # noqa: BLE001 - of many kinds
+    except Exception as error:
         detail = f"Ray cannot be started, or reached at RAY_ADDRESS: {type(error).__name__}"
         raise FoldlineError(detail, code="engine_failed") from error
     try:

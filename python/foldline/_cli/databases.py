@@ -114,7 +114,7 @@ def _make_read_only(connection: sa.Connection) -> None:
         connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 
 
-def _streamed(connection: sa.Connection, statement: Any) -> sa.CursorResult[Any]:
+def _streamed(connection: sa.Connection, statement: Any) -> Any:
     """The answer of a statement, through a cursor of the server where it has such."""
     return connection.execution_options(stream_results=True, yield_per=_ROWS).execute(statement)
 
@@ -184,8 +184,7 @@ def _sessions(connection: sa.Connection, source: DatabaseSource, on_problem: OnP
             with _told(on_problem, f"session {number}", source.path):
                 yield _transcript(messages, session, number)
 
-    for row in _streamed(connection, query):
-        name, text = row[0], row[1]
+    for name, text in _streamed(connection, query):
         if name != session:
             yield from whole()
             session, messages, number = name, [], number + 1
