@@ -140,6 +140,7 @@ class Run:
         clock_s: Seconds on the clock.
         cpu_s: Seconds of CPU of all its processes.
         resident_bytes: The most memory that its processes had together.
+        folded: Transcripts that were folded; None where that was not counted.
     """
 
     name: str
@@ -149,6 +150,7 @@ class Run:
     clock_s: float
     cpu_s: float
     resident_bytes: int | None = None
+    folded: int | None = None
 
     @property
     def mb_per_clock_s(self) -> float:
@@ -180,9 +182,17 @@ def run_command(source: Path, out: Path, jobs: int, size: int, keep_tokens: int,
     except FileNotFoundError:
         raise SystemExit(f"{fl.__file__}: this foldline is older than the benchmark; make bench-venv") from None
     written = sum(record["output_bytes"] or 0 for record in manifest["files"])
-    found = manifest["totals"]["transcripts"]
+    found, folded = manifest["totals"]["transcripts"], manifest["totals"]["folded"]
     cpu = usage.ru_utime + usage.ru_stime
-    return Run(f"foldline --jobs {jobs}", size, found, written, clock, cpu, resident.most)
+    return Run(f"foldline --jobs {jobs}", size, found, written, clock, cpu, resident.most, folded)
+
+
+def predict(file: Path, out: Path, keep_tokens: int) -> dict[str, int]:
+    """What a model would be asked for over a file: transcripts, requests and tokens. It is not asked."""
+    command = [sys.executable, "-c", "from foldline.cli import main; main()", "compact", str(file), "--out", str(out)]
+    command += ["--keep-tokens", str(keep_tokens), "--dry-run", "--summarizer", "openai:gpt-5-mini", "--json"]
+    told = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()[0])
+    return {key: told[key] for key in ("transcripts", "requests", "input_tokens", "output_tokens_at_most")}
 
 
 class Resident(threading.Thread):
@@ -328,12 +338,13 @@ def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=1, help="runs of the command; the least CPU time counts")
     parser.add_argument("--option", action="append", default=[], help="an option of the command; repeatable")
     parser.add_argument("--folder", type=Path, help="where input and output go, and stay; else a temporary folder")
+    parser.add_argument("--note", default="", help="what goes with the figures, such as the kind of build")
     parser.add_argument("--json", type=Path, help="where the figures go as JSON")
     return parser.parse_args(arguments)
 
 
-def measure(options: argparse.Namespace, folder: Path) -> list[Run]:
-    """All runs."""
+def measure(options: argparse.Namespace, folder: Path) -> tuple[list[Run], dict[str, int] | None]:
+    """All runs, and what a model would be asked for over one of the files."""
     size = int(options.gigabytes * 1e9 if options.gigabytes else options.megabytes * MB)
     pieces = templates(options.data, options.kind)
     (folder / "in").mkdir(parents=True)
@@ -361,7 +372,8 @@ def measure(options: argparse.Namespace, folder: Path) -> list[Run]:
         for name, once in (("loop, naive", False), ("loop, counted once", True)):
             runs.append(run_loop(name, lines, folder / "loop.jsonl", options.keep_tokens, once=once))
             print_runs(runs[-1:])
-    return runs
+    asked = predict(files[0], folder / "predicted", options.keep_tokens) if options.json else None
+    return runs, asked
 
 
 def print_runs(runs: Sequence[Run]) -> None:
@@ -395,6 +407,7 @@ def record(options: argparse.Namespace, runs: Sequence[Run], command: str) -> di
         "python": platform.python_version(),
         "processors": os.cpu_count(),
         "machine": platform.machine(),
+        "note": options.note,
         "keep_tokens": options.keep_tokens,
         "kind": options.kind,
         "runs": [asdict(run) for run in runs],
@@ -407,12 +420,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = sys.argv[1:] if arguments is None else list(arguments)
     print(f"foldline {fl.__version__}, Python {platform.python_version()}, {os.cpu_count()} processors")
     with tempfile.TemporaryDirectory(prefix="foldline-bench-") as temporary:
-        runs = measure(options, options.folder or Path(temporary))
+        runs, asked = measure(options, options.folder or Path(temporary))
     print_ratios(runs)
     if options.json:
         command = shlex.join(["benches/python/batch_files.py", *_without_places(given)])
         options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps(record(options, runs, command), indent=2) + "\n")
+        options.json.write_text(json.dumps(record(options, runs, command) | {"model": asked}, indent=2) + "\n")
 
 
 def _without_places(arguments: Sequence[str]) -> list[str]:
@@ -422,9 +435,9 @@ def _without_places(arguments: Sequence[str]) -> list[str]:
     for argument in arguments:
         if skip:
             skip = False
-        elif argument in ("--folder", "--json"):
+        elif argument in ("--folder", "--json", "--note"):
             skip = True
-        elif not argument.startswith(("--folder=", "--json=")):
+        elif not argument.startswith(("--folder=", "--json=", "--note=")):
             kept.append(argument)
     return kept
 
