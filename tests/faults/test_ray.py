@@ -24,7 +24,7 @@ import foldline as fl
 from faults import ray_program
 from unit.services import engine
 
-pytestmark = [pytest.mark.service, pytest.mark.slow]
+pytestmark = [pytest.mark.service, pytest.mark.slow, pytest.mark.timeout(900)]
 
 BLOCKS, ROWS = 6, 8
 

@@ -1,4 +1,4 @@
-"""What tests need beside foldline: a PostgreSQL server, and stores that can be opened again."""
+"""What tests need beside foldline: a PostgreSQL server, engines, and stores that can be opened again."""
 
 from __future__ import annotations
 
