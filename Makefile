@@ -90,7 +90,7 @@ cargo-test: tools
 pytest: develop
 	$(call say,pytest)
 	@$(PY) scripts/tiktoken_cache.py .venv/tiktoken-cache
-	@$(PY) -m pytest -n $(PYTEST_WORKERS)
+	@$(if $(ENGINES),FOLDLINE_REQUIRE_ENGINES=1) $(PY) -m pytest -n $(PYTEST_WORKERS)
 
 .PHONY: test-llm
 test-llm: develop ## summaries by a small model that runs on this machine, over HTTP: minutes, 120 MB to install
@@ -105,9 +105,10 @@ develop: tools .venv ## build the extension and install it, editable, into .venv
 	$(call say,building the extension into .venv)
 	@PIP_QUIET=1 VIRTUAL_ENV='$(CURDIR)/.venv' $(TOOL)/maturin develop --locked --profile dev
 
+# With ENGINES=1 the tests of Ray and of the recipes fail where they would be skipped.
 .PHONY: .venv
 .venv: tools
-	@'$(PYTHON)' scripts/venv.py .venv --extra dev
+	@'$(PYTHON)' scripts/venv.py .venv --extra dev $(if $(ENGINES),--extra engines)
 
 .PHONY: wheel
 wheel: tools ## build the release wheel into dist/
@@ -158,6 +159,12 @@ bench: bench-venv ## the benchmarks of foldline, on the release build
 	@$(BENCH_PY) -m pytest benches/python \
 	    --benchmark-enable --benchmark-only -o python_files='bench_*.py'
 
+.PHONY: bench-batch
+bench-batch: bench-venv ## `foldline compact` over files, beside a Python loop, on the release wheel (MEGABYTES=256)
+	$(call say,files of sessions)
+	@TIKTOKEN_CACHE_DIR='$(CURDIR)/.venv-bench/tiktoken-cache' $(BENCH_PY) benches/python/batch_files.py \
+	    --megabytes $${MEGABYTES:-256} --json out/batch/batch.json
+
 .PHONY: bench-peers
 bench-peers: bench-venv ## foldline beside other libraries, on the release wheel (QUICK=1); out/peers, docs/speed.svg
 	$(call say,foldline beside other libraries)
@@ -189,7 +196,7 @@ mutants: develop ## mutation testing of the rules and the planner: an hour (FRES
 
 .PHONY: pins
 pins: tools ## look up the newest versions and write them to constraints.txt
-	@'$(PYTHON)' scripts/venv.py .venv-pins --build --extra dev --repin
+	@'$(PYTHON)' scripts/venv.py .venv-pins --build --extra dev --extra engines --repin
 	@'$(PYTHON)' scripts/venv.py .venv-pins --file benches/peers/requirements.txt --repin
 	@'$(PYTHON)' scripts/venv.py .venv-pins --file benches/conformance/requirements.txt --repin
 	@'$(PYTHON)' scripts/venv.py .venv-pins --file tests/llm/requirements.txt --repin

@@ -153,6 +153,11 @@ class BatchCompactor:
             self._counter = given.counter() if isinstance(given, _Named) else as_counter(given)
         return self._counter
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """How it plans: the options of `plan` that hold for every transcript."""
+        return dict(self._options)
+
     def row_folder(self, threads: int | None = 1) -> RowFolder | None:
         """What folds lines of JSON into the same records without a Python object for each message.
 

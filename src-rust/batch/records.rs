@@ -16,7 +16,7 @@ const ID_KEYS: [&str; 3] = ["id", "session_id", "conversation_id"];
 
 /// What a record has beside its messages: an object that has all of it was written here.
 const KEYS: [&str; 10] = [
-    "id", "format", "summary", "tokens_before", "tokens_after", "actions", "status", "error", "plan_fingerprint", "meta",
+    "id", "format", "summary", "tokens_before", "tokens_after", "actions", "status", "error", "plan_hash", "meta",
 ];
 
 /// What a reader says of single messages, by index, and what it read them from: not true of the folded list. The path is
@@ -292,13 +292,13 @@ fn push_outcome(folded: &Folded, out: &mut Vec<u8>) -> &'static str {
     out.extend_from_slice(format!(",\"status\":\"{status}\",\"error\":").as_bytes());
     match &folded.plan {
         Ok(plan) => {
-            out.extend_from_slice(b"null,\"plan_fingerprint\":");
+            out.extend_from_slice(b"null,\"plan_hash\":");
             push_string(&plan.fingerprint, out);
         }
         Err(why) => {
             out.extend_from_slice(b"{\"code\":\"infeasible\",\"detail\":");
             push_string(why, out);
-            out.extend_from_slice(b",\"index\":null,\"path\":\"\"},\"plan_fingerprint\":null");
+            out.extend_from_slice(b",\"index\":null,\"path\":\"\"},\"plan_hash\":null");
         }
     }
     status

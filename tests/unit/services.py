@@ -1,7 +1,8 @@
-"""What tests need beside foldline: a PostgreSQL server, and stores that can be opened again."""
+"""What tests need beside foldline: a PostgreSQL server, engines, and stores that can be opened again."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import uuid
 from collections.abc import Callable
@@ -39,3 +40,14 @@ def reopening(kind: str, folder: Path) -> Callable[[], Any]:
         return lambda: JsonlSession(folder / "session.jsonl")
     url, session = database_url(kind, folder), f"test-{uuid.uuid4()}"
     return lambda: SqlStore(url, session=session)
+
+
+def engine(package: str) -> Any:
+    """An engine that tests may use; skips the test where it is not installed, or fails it in CI."""
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        reason = f"needs {package}: make ENGINES=1 test"
+        if os.environ.get("FOLDLINE_REQUIRE_ENGINES"):
+            pytest.fail(reason)
+        pytest.skip(reason)

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import json
 import re
+import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
@@ -200,3 +201,65 @@ def test_a_table_names_what_is_not_exact_and_what_is_missing(peers: Any) -> None
     picture = load("docs/make_speed_picture.py", "foldline_speed_picture").draw(found)
     drawn = {element.text for element in ET.fromstring(picture).iter("{http://www.w3.org/2000/svg}text")}
     assert {"200 (not exact)", "2.0 (gigatoken)", "Han", "splintr"} <= drawn
+
+
+# --- files of sessions ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def batch_files() -> ModuleType:
+    return load("benches/python/batch_files.py", "foldline_batch_files")
+
+
+def leaves(value: Any) -> Iterator[str]:
+    """All texts in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (list, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from leaves(item)
+
+
+def test_no_two_copies_share_a_text_and_each_is_read(batch_files: ModuleType, tmp_path: Path) -> None:
+    pieces = batch_files.templates(batch_files.DATA, "lines")
+    files = batch_files.make_input(tmp_path, pieces, 5_000_000, 2, "lines")
+    assert len(files) == 2
+    assert sum(file.stat().st_size for file in files) >= 5_000_000
+    found = [stored for file in files for stored in fl.read(file)]
+    assert len({stored.id for stored in found}) == len(found) > len(pieces)
+    seen: set[str] = set()
+    for stored in found:
+        texts = {text for text in leaves(stored.messages) if len(text) >= 40 and " " in text}
+        assert not texts & seen
+        seen |= texts
+    assert len(seen) > 1_000
+    assert batch_files.copy_of(pieces[0], 1) != batch_files.copy_of(pieces[0], 2)
+
+
+def test_session_files_stay_sessions(batch_files: ModuleType, tmp_path: Path) -> None:
+    pieces = batch_files.templates(batch_files.DATA, "sessions")
+    files = batch_files.make_input(tmp_path, pieces, 1, 1, "sessions")
+    assert [stored.format for file in files for stored in fl.read(file)] == ["anthropic"]
+
+
+def test_memory_is_that_of_a_process_and_its_children(batch_files: ModuleType) -> None:
+    program = "import subprocess, sys; a = bytearray(b'1') * 60_000_000; "
+    child = "a = bytearray(b'1') * 60_000_000; print(1, flush=True); input()"
+    program += f"subprocess.run([sys.executable, '-c', {child!r}])"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert 120_000_000 < batch_files.resident_of_tree(process.pid) < 300_000_000
+        process.communicate(b"\n")
+
+
+def test_figures_are_recorded_without_places(batch_files: ModuleType, tmp_path: Path) -> None:
+    file = tmp_path / "figures" / "batch.json"
+    given = ["--megabytes", "1", "--jobs", "1", "--loop-megabytes", "0", "--files", "2", "--json", str(file)]
+    batch_files.main(given)
+    written = json.loads(file.read_text())
+    assert written["command"] == "benches/python/batch_files.py --megabytes 1 --jobs 1 --loop-megabytes 0 --files 2"
+    (run,) = written["runs"]
+    assert run["input_bytes"] >= 1_000_000
+    assert run["cpu_s"] > 0
+    assert run["resident_bytes"] > 10_000_000

@@ -216,3 +216,20 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
 
     ran = run("compact", tmp_path / "large.jsonl", "--out", tmp_path / "out", preexec_fn=limit)
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_parquet_rows_without_a_summary_are_folded_again_when_resumed(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    from foldline._cli.compacting import compact_file
+    from foldline._cli.reporting import Reporter
+    from foldline._cli.sources import Source
+
+    def refuse(messages: list[Any]) -> str:
+        raise fl.errors.SummaryError("not now")
+
+    pq.write_table(pa.table({"id": ["a", "b"], "messages": [json.dumps(talk()), "{"]}), tmp_path / "in.parquet")
+    compactor = fl.BatchCompactor(fl.KeepMessages(2), counter="chars/4", summary_tokens=300, summarizer=refuse)
+    source = Source(str(tmp_path / "in.parquet"), Path("in.parquet"))
+    with Reporter() as reporter:
+        report = compact_file(source, tmp_path / "out", Path("in.parquet"), compactor, reporter)
+    assert (report.failed, report.retry) == (2, 1)  # what is no JSON will not be better

@@ -30,7 +30,7 @@ KEYS = [
     "actions",
     "status",
     "error",
-    "plan_fingerprint",
+    "plan_hash",
     "meta",
 ]
 
@@ -120,7 +120,7 @@ def test_a_transcript_becomes_what_the_library_makes_of_it(foldline: Foldline, s
         "actions": result.plan.actions,
         "status": "folded",
         "error": None,
-        "plan_fingerprint": result.plan.fingerprint,
+        "plan_hash": result.plan.fingerprint,
         "meta": {"line": 1, "user": "someone", "tools": [{"name": "f"}]},
     }
 
@@ -168,7 +168,7 @@ def test_a_failing_summary_leaves_the_messages(
     record = json.loads((out / "chat.jsonl").read_text())
     assert (record["status"], record["messages"]) == ("failed", talk())
     assert record["error"]["code"] == "empty_summary"
-    assert record["plan_fingerprint"]
+    assert record["plan_hash"]
 
 
 @pytest.mark.parametrize(
@@ -264,6 +264,7 @@ def test_a_list_in_one_document_gives_a_list(foldline: Foldline, sources: Path, 
     (sources / "packed.json.gz").write_bytes(gzip.compress(forms["flat.json"].encode()))
     answer = foldline("compact", sources, "--out", out)
     assert (answer.code, answer.err) == (0, "")
+    (out / "packed.json").write_bytes(gzip.decompress((out / "packed.json.gz").read_bytes()))
     for name in ("pretty.json", "flat.json", "pretty.jsonl", "packed.json"):
         assert [record["id"] for record in json.loads((out / name).read_text())] == ["a", "b", "c"], name
     for name in ("lines.json", "lists.jsonl"):
@@ -275,14 +276,61 @@ def test_a_list_in_one_document_gives_a_list(foldline: Foldline, sources: Path, 
             assert all(t.messages == talk(1) for t in fl.read(path, on_problem=pytest.fail)), path
 
 
-def test_compressed_sources_give_uncompressed_names(foldline: Foldline, sources: Path, out: Path) -> None:
-    (sources / "a.jsonl.gz").write_bytes(gzip.compress(lines({"id": "a", "messages": talk(1)}).encode()))
+PACKED = {
+    "auto": ["a.jsonl.gz", "b.jsonl", "z.json.zst"],
+    "gz": ["a.jsonl.gz", "b.jsonl.gz", "z.json.gz"],
+    "zst": ["a.jsonl.zst", "b.jsonl.zst", "z.json.zst"],
+    "none": ["a.jsonl", "b.jsonl", "z.json"],
+}
+
+
+def unpacked(path: Path) -> bytes:
     zstandard = pytest.importorskip("zstandard")
+    data = path.read_bytes()
+    match path.suffix:
+        case ".gz":
+            assert data[4:10] == b"\0\0\0\0\0\xff"  # neither time nor system
+            return gzip.decompress(data)
+        case ".zst":
+            return bytes(zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read())
+        case _:
+            return data
+
+
+@pytest.mark.parametrize("compress", PACKED)
+def test_results_are_compressed_like_their_sources_or_as_asked(
+    foldline: Foldline, sources: Path, out: Path, compress: str
+) -> None:
+    zstandard = pytest.importorskip("zstandard")
+    (sources / "a.jsonl.gz").write_bytes(gzip.compress(lines({"id": "a", "messages": talk(1)}).encode()))
+    (sources / "b.jsonl").write_text(lines({"id": "b", "messages": talk(1)}))
     packed = zstandard.ZstdCompressor().compress(lines([{"id": "z", "messages": talk(1)}] * 2).encode())
     (sources / "z.json.zst").write_bytes(packed)
-    assert foldline("compact", sources, "--out", out).code == 0
-    assert sorted(written(out)) == [".foldline/run.json", "a.jsonl", "z.json"]
-    assert len(json.loads((out / "z.json").read_text())) == 2
+    options = [] if compress == "auto" else ["--compress", compress]
+    assert foldline("compact", sources, "--out", out, *options).code == 0
+    assert sorted(written(out)) == [".foldline/run.json", *PACKED[compress]]
+    names = [out / name for name in PACKED[compress]]
+    assert [json.loads(unpacked(name))["id"] for name in names[:2]] == ["a", "b"]
+    assert len(json.loads(unpacked(names[2]))) == 2
+    assert [stored.id for name in names for stored in fl.read(name)] == ["a", "b", "z", "z"]
+    for record in json.loads((out / ".foldline" / "run.json").read_bytes())["files"]:
+        data = (out / record["output"]).read_bytes()
+        assert (record["output_bytes"], record["output_sha256"]) == (len(data), hashlib.sha256(data).hexdigest())
+
+
+def test_compressed_results_are_the_same_bytes_and_are_resumed(foldline: Foldline, sources: Path, out: Path) -> None:
+    for suffix in ("gz", "zst"):
+        (sources / suffix).mkdir()
+        (sources / suffix / "a.jsonl").write_text(lines(*({"id": i, "messages": talk(3)} for i in range(20))))
+        assert foldline("compact", sources / suffix, "--out", out / suffix, "--compress", suffix).code == 0
+        first = written(out / suffix)
+        times = (out / suffix / f"a.jsonl.{suffix}").stat().st_mtime_ns
+        assert foldline("compact", sources / suffix, "--out", out / suffix, "--compress", suffix, "--resume").code == 0
+        assert (out / suffix / f"a.jsonl.{suffix}").stat().st_mtime_ns == times
+        assert foldline("compact", sources / suffix, "--out", out / suffix, "--compress", suffix).code == 0
+        assert written(out / suffix) == first
+        other = foldline("compact", sources / suffix, "--out", out / suffix, "--resume")
+        assert (other.code, "other options: compress" in other.err) == (2, True)
 
 
 def test_folders_are_mirrored(foldline: Foldline, sources: Path, out: Path, tmp_path: Path) -> None:
@@ -335,6 +383,7 @@ def test_the_manifest_and_the_report_say_the_same(foldline: Foldline, sources: P
         "thinking": "keep",
         "summarizer": "extractive",
         "strict": False,
+        "compress": "auto",
     }
     first, second = reports
     assert (first["source"], first["output"]) == ("a.jsonl", "a.jsonl")
@@ -410,7 +459,6 @@ def test_outputs_never_collide(foldline: Foldline, sources: Path, out: Path, tmp
     for pair in (
         ("one", "two"),
         ("one/a.jsonl", "two/a.jsonl"),
-        ("one", "three"),
         ("one", "one"),
         ("one", "one/a.jsonl"),
         ("one", "four"),
@@ -420,6 +468,9 @@ def test_outputs_never_collide(foldline: Foldline, sources: Path, out: Path, tmp
         assert answer.code == 2, pair
         assert "would both become a.jsonl" in answer.err, pair
         assert not out.exists()
+    answer = foldline("compact", sources / "one", sources / "three", "--out", out, "--compress", "none")
+    assert (answer.code, "would both become a.jsonl" in answer.err, out.exists()) == (2, True, False)
+    assert foldline("compact", sources / "one", sources / "three", "--out", out).code == 0
 
 
 def test_sources_are_never_overwritten(

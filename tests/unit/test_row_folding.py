@@ -137,7 +137,7 @@ LINES = {
             actions=None,
             status="unchanged",
             error=None,
-            plan_fingerprint=None,
+            plan_hash=None,
             meta={"k": [1, "z"]},
         )
     ),

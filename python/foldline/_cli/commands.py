@@ -16,13 +16,23 @@ from typing import Any
 import click
 
 from foldline._beside import system_beside, tools_beside
-from foldline._cli.compacting import BOOKKEEPING, COUNTS, FileReport, output_names, totals
+from foldline._cli.compacting import BOOKKEEPING
+from foldline._cli.databases import database_sources
 from foldline._cli.models import make_predictor, make_summarizer
-from foldline._cli.options import PATHS, Folding, counter_options, folding_options, json_option, make_counter
+from foldline._cli.options import (
+    PATHS,
+    Folding,
+    counter_options,
+    database_options,
+    folding_options,
+    json_option,
+    make_counter,
+    running_options,
+)
 from foldline._cli.predicting import predict
 from foldline._cli.reporting import Column, Reporter, Stop, Table, printable, write_json
 from foldline._cli.restoring import restore
-from foldline._cli.runs import begun, tell_resumed
+from foldline._cli.running import Compacting
 from foldline._cli.sources import (
     STDIN,
     OnProblem,
@@ -30,7 +40,6 @@ from foldline._cli.sources import (
     find_sources,
     transcripts,
 )
-from foldline._cli.workers import compact_all
 from foldline._core import Plan, TokenCounter, __version__
 from foldline.errors import FoldlineError
 from foldline.planning import Infeasible, analyze, validate
@@ -310,7 +319,8 @@ def _show_plan(record: dict[str, Any]) -> None:
 
 
 @_cli.command("compact")
-@_paths_argument
+@click.argument("paths", type=PATHS, nargs=-1, metavar="PATH…", callback=_paths)
+@database_options
 @click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for the results.")
 @folding_options
 @click.option(
@@ -320,17 +330,7 @@ def _show_plan(record: dict[str, Any]) -> None:
     show_default=True,
     help="Who writes the summaries: extractive, or openai:MODEL for a model at OPENAI_BASE_URL, else OpenAI's.",
 )
-@click.option(
-    "--jobs", type=click.IntRange(1, 1024), metavar="N", default=1, help="Files to fold at once, in processes."
-)
-@click.option("--resume", is_flag=True, help="Go on where an earlier run into DIR ended, however it did.")
-@click.option(
-    "--max-requests", type=click.IntRange(0), metavar="N", help="The most calls of the model, resumed runs included."
-)
-@click.option(
-    "--max-cost", type=click.FloatRange(0), metavar="USD", help="The most that they may cost, resumed runs included."
-)
-@click.option("--dry-run", is_flag=True, help="Tell what a model would be asked for, and what it costs; write nothing.")
+@running_options
 @counter_options
 @click.option("--strict", is_flag=True, help="Stop at the first problem; the file it is in gives nothing.")
 @json_option
@@ -341,7 +341,12 @@ def compact_command(
     model: str | None,
     heuristic: str | None,
     summarizer: str,
-    jobs: int,
+    jobs: int | None,
+    engine: str,
+    compress: str,
+    database: str | None,
+    table: str | None,
+    query: str | None,
     resume: bool,
     max_requests: int | None,
     max_cost: float | None,
@@ -352,15 +357,15 @@ def compact_command(
 ) -> int:
     """Folds transcripts into a folder of their own; sources are never touched.
 
-    A file becomes DIR/NAME, a folder is mirrored, standard input becomes DIR/stdin.jsonl; .gz and .zst files are
-    written uncompressed. A file is written completely or not at all, and what cannot be folded is written as it was.
+    A file becomes DIR/NAME, a folder is mirrored, standard input becomes DIR/stdin.jsonl; what is named .gz or .zst is
+    written so. A file is written completely or not at all, and what cannot be folded is written as it was.
 
     A transcript becomes a JSON object on a line, with id, format, messages, summary, tokens_before, tokens_after,
-    actions, status (folded, unchanged, infeasible or failed), error, plan_fingerprint, and meta: what stood around its
+    actions, status (folded, unchanged, infeasible or failed), error, plan_hash, and meta: what stood around its
     messages. A file that is one JSON array of several becomes one. foldline can read all of them.
 
     A Parquet file (a column messages of JSON text, maybe a column id) becomes one. PATH may be a quoted pattern such as
-    'logs/**/*.jsonl'.
+    'logs/**/*.jsonl'. Transcripts may also come out of a database: --database.
 
     DIR/.foldline/run.json tells how the run was called and what became of each file. After a kill, Ctrl-C or failed
     summaries, the same command with --resume goes on: what is finished stays, and summaries of models that were paid
@@ -368,11 +373,17 @@ def compact_command(
     """
     if not out:
         raise click.BadParameter("an empty name", param_hint="--out")
+    databases = database_sources(database, table, query)
+    if not paths and not databases:
+        raise click.UsageError("Missing argument 'PATH…', or --database.")
     folder = Path(out)
     folding = Folding.of(counter=make_counter(encoding, model, heuristic), **options)
     if dry_run:
         predictor = make_predictor(summarizer)
-        return predict(paths, folder, predictor, folding.compactor(predictor), strict=strict, as_json=as_json)
+        compactor = folding.compactor(predictor)
+        return predict(
+            paths, databases, folder, predictor, compactor, compress=compress, strict=strict, as_json=as_json
+        )
     writer, cache = make_summarizer(
         summarizer,
         folder / BOOKKEEPING / "cache.sqlite",
@@ -380,41 +391,9 @@ def compact_command(
         max_requests=max_requests,
         max_cost=max_cost,
     )
-    recorded = folding.record() | {"summarizer": summarizer, "strict": strict}
-    finished: dict[Source, FileReport] = {}
-    sources: list[Source] = []
-    with Reporter(strict=strict) as reporter, contextlib.suppress(Stop):
-        sources = find_sources(paths, reporter.problem)
-        names = output_names(sources, [path for path in paths if path != STDIN and Path(path).is_dir()], folder)
-        with begun(folder, recorded) as run:
-            if resume:
-                finished |= run.resumed(sources, names)
-            else:
-                run.begin()
-                if cache is not None:
-                    cache.forget_spent()
-            reporter.files = len(sources)
-            tell_resumed(finished, reporter)
-            waiting = [source for source in sources if source not in finished]
-            try:
-                for source, report in compact_all(waiting, names, folder, folding.compactor(writer), reporter, jobs):
-                    finished[source] = report
-                    run.finished(report)
-                    reporter.advance(files=1)
-            finally:
-                done = [finished[source] for source in sources if source in finished]
-                run.write(done, complete=len(done) == len(sources))
-                if cache is not None:
-                    cache.close()
-    reports = [finished[source] for source in sources if source in finished]
-    table = Table([Column("source")] + [Column(key, "right") for key in COUNTS], as_json=as_json)
-    for report in reports:
-        table.add(report.record())
-    if len(reports) > 1 and not as_json:
-        table.add({"source": "total"} | totals(reports))
-    table.close()
-    folding.check_pins(max((report.longest for report in reports), default=0))
-    return reporter.exit_code
+    recorded = folding.record() | {"summarizer": summarizer, "strict": strict, "compress": compress}
+    run = Compacting(folder, compress, resume=resume, strict=strict, engine=engine, jobs=jobs, as_json=as_json)
+    return run.over(paths, databases, folding, folding.compactor(writer), recorded, cache)
 
 
 # check

@@ -12,18 +12,18 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any
 
 import click
 
 from foldline._cli.parquet import folded_batches, is_parquet, write_batches
 from foldline._cli.reporting import Telling
-from foldline._cli.sources import STDIN, Source, transcripts
+from foldline._cli.sources import STDIN, DatabaseSource, Source, transcripts
 from foldline._core import LineScanner, document_ranges
 from foldline._row_reading import NamedRow, read_rows
 from foldline.batch import BatchCompactor, CompactedRow, error_record, json_text
 from foldline.errors import StoreError
-from foldline.output import make_folder, replacing
+from foldline.output import COMPRESSIONS, Hashing, compressing, make_folder, replacing
 from foldline.reading import MAX_DOCUMENT_BYTES
 from foldline.typing import Problem, StoredTranscript
 
@@ -55,7 +55,7 @@ _KEYS = (
     "actions",
     "status",
     "error",
-    "plan_fingerprint",
+    "plan_hash",
     "meta",
 )
 
@@ -76,8 +76,8 @@ _BY_MESSAGE = (
 # What goes where.
 
 
-def output_names(sources: list[Source], folders: list[str], out: Path) -> dict[Source, Path]:
-    """The path of each output below ``out``.
+def output_names(sources: list[Source], folders: list[str], out: Path, compress: str = "auto") -> dict[Source, Path]:
+    """The path of each output below ``out``; its suffix says how it is compressed.
 
     Raises:
         click.UsageError: Two would be the same, or one would overwrite a source.
@@ -90,7 +90,7 @@ def output_names(sources: list[Source], folders: list[str], out: Path) -> dict[S
     names: dict[Source, Path] = {}
     taken: dict[Path, Source] = {}
     for source in sources:
-        name = _uncompressed(source.name)
+        name = _output_name(source, compress)
         if name.parts[0] == str(BOOKKEEPING):
             raise click.UsageError(f"{source.path}: {BOOKKEEPING} in the output folder is kept for bookkeeping")
         if name in taken:
@@ -115,8 +115,15 @@ def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))  # Path.resolve raises where links go in a circle.
 
 
-def _uncompressed(name: Path) -> Path:
-    return name.with_suffix("") if name.suffix in (".gz", ".zst") else name
+def _output_name(source: Source, compress: str) -> Path:
+    """The name of a source, with the suffix of another compression if one is asked for. Parquet compresses itself."""
+    is_compressed = source.name.suffix in COMPRESSIONS
+    plain = source.name.with_suffix("") if is_compressed else source.name
+    if is_parquet(source.path):
+        return plain
+    if compress == "auto":
+        return source.name
+    return plain if compress == "none" else plain.with_name(f"{plain.name}.{compress}")
 
 
 # One transcript.
@@ -134,7 +141,7 @@ def _record(transcript: StoredTranscript, source: Source, row: CompactedRow) -> 
         "actions": row.actions,
         "status": row.status,
         "error": None if row.error is None else error_record(row.error),
-        "plan_fingerprint": row.plan_hash,
+        "plan_hash": row.plan_hash,
         "meta": _meta(transcript, source),
     }
 
@@ -227,7 +234,7 @@ def compact_file(
     except OSError as error:
         reporter.problem(Problem(None, "cannot_write", error.strerror or type(error).__name__, str(out / name)))
     except StoreError as error:
-        reporter.error(error, str(out / name))
+        reporter.problem(Problem(None, error.code, error.detail, error.path or str(out / name)))
     except BaseException:
         if hashed is not None:
             hashed.give_up()
@@ -243,7 +250,7 @@ def _found(
 ) -> Iterator[StoredTranscript | NamedRow]:
     """The transcripts of a file, folded already where the core does all of it."""
     folder = compactor.row_folder(threads)
-    if folder is None:
+    if folder is None or isinstance(source, DatabaseSource):
         yield from transcripts(source, reporter.problem)
         return
     try:
@@ -282,35 +289,10 @@ def _output(report: FileReport, out: Path, name: Path, source: Source) -> Iterat
     folder = make_folder(out, name.parent)
     with replacing(folder / name.name, mode=_mode(source)) as stream:
         hashing = Hashing(stream)
-        yield cast(IO[bytes], hashing)
+        with compressing(hashing, name.suffix) as packed:
+            yield packed
     report.output = name.as_posix()
     report.output_bytes, report.output_sha256 = hashing.size, hashing.hexdigest()
-
-
-class Hashing:
-    """A stream that hashes what is written."""
-
-    closed = False
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
-        self._digest = hashlib.sha256()
-        self.size = 0
-
-    def write(self, data: bytes) -> int:
-        """Writes all of it."""
-        self._stream.write(data)
-        self._digest.update(data)
-        self.size += memoryview(data).nbytes
-        return memoryview(data).nbytes
-
-    def flush(self) -> None:
-        """What is buffered goes to the file."""
-        self._stream.flush()
-
-    def hexdigest(self) -> str:
-        """Of all that was written."""
-        return self._digest.hexdigest()
 
 
 def sha256_of(path: Path, is_given_up: Callable[[], bool] = lambda: False) -> tuple[int, str]:

@@ -26,7 +26,16 @@ from foldline.planning import (
 )
 from foldline.typing import StoredTranscript, Summarizer
 
-__all__ = ["PATHS", "Folding", "counter_options", "folding_options", "json_option", "make_counter"]
+__all__ = [
+    "PATHS",
+    "Folding",
+    "counter_options",
+    "database_options",
+    "folding_options",
+    "json_option",
+    "make_counter",
+    "running_options",
+]
 
 DEFAULT_KEEP_TOKENS = 20_000
 DEFAULT_SUMMARY_TOKENS = 1_000
@@ -118,6 +127,59 @@ folding_options = _all(
             default="keep",
             show_default=True,
             help="What becomes of thinking behind a summary, which Anthropic's newer models reject.",
+        ),
+    ]
+)
+
+database_options = _all(
+    [
+        click.option(
+            "--database",
+            metavar="URL",
+            help="Read a database too: its sessions of foldline, or what --table or --query says.",
+        ),
+        click.option("--table", metavar="NAME", help="A table or view with a column messages, and maybe id."),
+        click.option("--query", metavar="SQL", help="A query that gives a column messages, and maybe id."),
+    ]
+)
+
+running_options = _all(
+    [
+        click.option(
+            "--jobs",
+            type=click.IntRange(1, 1024),
+            metavar="N",
+            help="Files to fold at once.  [default: 1; on Ray all it has]",
+        ),
+        click.option(
+            "--engine",
+            type=click.Choice(["local", "ray"]),
+            default="local",
+            show_default=True,
+            help="Where: processes here, or actors of the Ray cluster at RAY_ADDRESS, else of one started here.",
+        ),
+        click.option(
+            "--compress",
+            type=click.Choice(["auto", "gz", "zst", "none"]),
+            default="auto",
+            show_default=True,
+            help="How results are compressed; auto: like their sources. Parquet files stay as they are.",
+        ),
+        click.option("--resume", is_flag=True, help="Go on where an earlier run into DIR ended, however it did."),
+        click.option(
+            "--max-requests",
+            type=click.IntRange(0),
+            metavar="N",
+            help="The most calls of the model, resumed runs included.",
+        ),
+        click.option(
+            "--max-cost",
+            type=click.FloatRange(0),
+            metavar="USD",
+            help="The most that they may cost, resumed runs included.",
+        ),
+        click.option(
+            "--dry-run", is_flag=True, help="Tell what a model would be asked for, and what it costs; write nothing."
         ),
     ]
 )

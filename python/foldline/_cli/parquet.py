@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 from foldline._cli.reporting import Telling
 from foldline.batch import BatchCompactor
 from foldline.errors import ConfigError, FoldlineError
+from foldline.fragments import ROWS_AT_A_TIME, is_worth_another_try
 from foldline.typing import Problem
 
 if TYPE_CHECKING:
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["folded_batches", "is_parquet", "write_batches"]
 
 _MAGIC = b"PAR1"
-
-#: Rows that are in memory at a time, and in a row group of the output.
-_BATCH_ROWS = 64
 
 
 def is_parquet(path: str) -> bool:
@@ -50,7 +48,7 @@ def folded_batches(path: str, compactor: BatchCompactor, report: FileReport, rep
     try:
         with pq.ParquetFile(path) as file:
             wanted = {compactor.messages_column, compactor.id_column} & set(file.schema_arrow.names)
-            for batch in file.iter_batches(_BATCH_ROWS, columns=sorted(wanted)):
+            for batch in file.iter_batches(ROWS_AT_A_TIME, columns=sorted(wanted)):
                 folded = compactor(batch)
                 _tell(folded.to_pylist(), path, report, reporter)
                 yield folded
@@ -72,6 +70,7 @@ def write_batches(stream: IO[bytes], batches: Iterator[Any], compactor: BatchCom
 def _tell(rows: list[dict[str, Any]], path: str, report: FileReport, reporter: Telling) -> None:
     for row in rows:
         report.add(row["status"], row["tokens_before"], row["tokens_after"], len(row["actions"] or ()))
+        report.retry += is_worth_another_try(row)
         if row["error"] is not None:
             error = FoldlineError(**json.loads(row["error"]))
             reporter.error(error, path, row["id"])

@@ -13,8 +13,9 @@ from foldline._cli.parquet import folded_batches, is_parquet
 from foldline._cli.reporting import Column, Reporter, Stop, Table, Telling
 from foldline._cli.sources import STDIN, Source, find_sources, transcripts
 from foldline.batch import BatchCompactor
+from foldline.errors import StoreError
 from foldline.summarizers import Extractive, Prompted
-from foldline.typing import Completion, SummarizeRequest
+from foldline.typing import Completion, Problem, SummarizeRequest
 
 __all__ = ["Prediction", "Predictor", "predict"]
 
@@ -87,15 +88,26 @@ def _predict_file(source: Source, predictor: Predictor, compactor: BatchCompacto
             pass
         told.transcripts, told.to_fold = report.transcripts, report.folded
         return told
-    for row in compactor.compact_rows(transcripts(source, reporter.problem)):
-        told.transcripts += 1
-        told.to_fold += row.status == "folded"
-        reporter.advance(transcripts=1)
+    try:
+        for row in compactor.compact_rows(transcripts(source, reporter.problem)):
+            told.transcripts += 1
+            told.to_fold += row.status == "folded"
+            reporter.advance(transcripts=1)
+    except StoreError as error:
+        reporter.problem(Problem(None, error.code, error.detail, error.path))
     return told
 
 
 def predict(
-    paths: Sequence[str], out: Path, predictor: Predictor, compactor: BatchCompactor, *, strict: bool, as_json: bool
+    paths: Sequence[str],
+    more: Sequence[Source],
+    out: Path,
+    predictor: Predictor,
+    compactor: BatchCompactor,
+    *,
+    compress: str,
+    strict: bool,
+    as_json: bool,
 ) -> int:
     """Tells what a run would ask for; its exit code.
 
@@ -105,8 +117,8 @@ def predict(
     table = Table([Column("source")] + [Column(key, "right") for key in _PREDICTED], as_json=as_json)
     total = Prediction("total")
     with Reporter(strict=strict) as reporter, contextlib.suppress(Stop):
-        sources = find_sources(paths, reporter.problem)
-        output_names(sources, [path for path in paths if path != STDIN and Path(path).is_dir()], out)
+        sources = [*find_sources(paths, reporter.problem), *more]
+        output_names(sources, [path for path in paths if path != STDIN and Path(path).is_dir()], out, compress)
         reporter.files = len(sources)
         for source in sources:
             prediction = _predict_file(source, predictor, compactor, reporter)

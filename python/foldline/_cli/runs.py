@@ -7,7 +7,6 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import click
@@ -17,14 +16,8 @@ from foldline._cli.reporting import Reporter
 from foldline._cli.sources import STDIN, Source
 from foldline._core import __version__
 from foldline.errors import StoreError
-from foldline.output import TEMPORARY, make_folder, replacing
+from foldline.output import TEMPORARY, hold, make_folder, replacing
 from foldline.typing import Problem
-
-fcntl: ModuleType | None
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
 
 __all__ = ["Run", "begun", "tell_resumed"]
 
@@ -50,16 +43,11 @@ class Run:
         self.out = out
         self.options = json.loads(json.dumps(options))
         self.folder = make_folder(out, BOOKKEEPING)
-        self._held = os.open(self.folder, os.O_RDONLY) if fcntl is not None else None
         self._journal: int | None = None
-        if fcntl is not None and self._held is not None:
-            try:
-                fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                self.close()
-                raise click.UsageError(f"{out}: another run writes there") from None
-            except OSError:  # Not every file system can.
-                pass
+        try:
+            self._held = hold(self.folder)
+        except StoreError as error:
+            raise click.UsageError(f"{out}: {error.detail}") from None
 
     def close(self) -> None:
         """Lets go of the folder."""

@@ -6,13 +6,13 @@ import glob
 import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from foldline.reading import read
 from foldline.typing import Problem, StoredTranscript
 
-__all__ = ["STDIN", "OnProblem", "Source", "find_sources", "is_file", "is_pattern", "transcripts"]
+__all__ = ["STDIN", "DatabaseSource", "OnProblem", "Source", "find_sources", "is_file", "is_pattern", "transcripts"]
 
 STDIN = "-"
 
@@ -30,6 +30,23 @@ class Source:
 
     path: str
     name: Path
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseSource(Source):
+    """Rows of a database to read.
+
+    Attributes:
+        path: The address without its password.
+        name: The name of the output, without compression.
+        url: The address.
+        table: The table; without one and without a query, the sessions of foldline.
+        query: The query.
+    """
+
+    url: str = field(repr=False)
+    table: str | None = None
+    query: str | None = None
 
 
 def find_sources(paths: Sequence[str], on_problem: OnProblem) -> list[Source]:
@@ -96,7 +113,16 @@ def _below(folder: Path, on_problem: OnProblem) -> Iterator[Path]:
 
 
 def transcripts(source: Source, on_problem: OnProblem) -> Iterator[StoredTranscript]:
-    """The transcripts of a file; that it cannot be read is a problem like any other."""
+    """The transcripts of a file or a database; that a file cannot be read is a problem like any other.
+
+    Raises:
+        StoreError: A database cannot be read, or not to its end.
+    """
+    if isinstance(source, DatabaseSource):
+        from foldline._cli.databases import rows
+
+        yield from rows(source, on_problem)
+        return
     try:
         yield from read(source.path, on_problem=on_problem)
     except OSError as error:

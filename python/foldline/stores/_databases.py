@@ -13,7 +13,7 @@ from sqlalchemy import event, exc
 
 from foldline.errors import ConfigError, StoreError
 
-__all__ = ["Database"]
+__all__ = ["Database", "store_error"]
 
 _WRITES: Final = "foldline_writes"
 
@@ -27,6 +27,7 @@ _SQLITE_CODES: Final = {
     "SQLITE_IOERR": "io_error",
     "SQLITE_CORRUPT": "damaged",
     "SQLITE_NOTADB": "damaged",
+    "SQLITE_ERROR": "bad_query",
 }
 
 #: The beginnings of PostgreSQL's codes, the longest first.
@@ -38,6 +39,7 @@ _POSTGRES_CODES: Final = {
     "25006": "not_writable",
     "42501": "not_writable",
     "40": "conflict",
+    "42": "bad_query",
     "08": "unreachable",
     "28": "unreachable",
     "3D": "unreachable",
@@ -147,7 +149,7 @@ class Database:
             try:
                 transaction.commit()
             except exc.DBAPIError as error:
-                translated = _store_error(error)
+                translated = store_error(error)
                 with contextlib.suppress(exc.SQLAlchemyError):
                     transaction.rollback()
                 if self.kind == "postgresql" and translated.code in ("unreachable", "store_failed"):
@@ -169,14 +171,14 @@ class Database:
             yield
         except exc.SQLAlchemyError as error:
             # Not chained: what the database says of a row may hold the row.
-            raise _store_error(error) from None
+            raise store_error(error) from None
 
     def close(self) -> None:
         """Closes the connections. What is used again opens new ones."""
         self._engine.dispose()
 
 
-def _store_error(error: exc.SQLAlchemyError) -> StoreError:
+def store_error(error: exc.SQLAlchemyError) -> StoreError:
     """What a database said, without what it said it of."""
     original = getattr(error, "orig", None)
     name = getattr(original, "sqlite_errorname", None)

@@ -1,0 +1,194 @@
+"""`foldline.fragments`: a file a block, whole or not there, known by what it was made of."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import foldline as fl
+from foldline.errors import ConfigError, SummaryError
+from foldline.fragments import FragmentWriter
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+def talk(turns: int = 4) -> list[dict[str, Any]]:
+    return [
+        {"role": ("user", "assistant")[i % 2], "content": f"Step {i}: " + "please mind the tests of this step. " * 40}
+        for i in range(2 * turns)
+    ]
+
+
+def block(rows: int = 3, name: str = "a") -> Any:
+    names = [f"{name}{i}" for i in range(rows)]
+    return pa.table({"id": names, "more": list(range(rows)), "messages": [json.dumps(talk())] * rows})
+
+
+def compactor(**options: Any) -> fl.BatchCompactor:
+    return fl.BatchCompactor(fl.KeepMessages(2), counter="chars/4", **{"summary_tokens": 300, **options})
+
+
+def files(out: Path) -> dict[str, bytes]:
+    return {path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+
+
+def test_a_fragment_holds_what_the_compactor_makes_of_its_block(tmp_path: Path) -> None:
+    given = block(150)
+    fragment = FragmentWriter(compactor(), tmp_path).write(given)
+    written = pq.read_table(tmp_path / fragment.name)
+    assert written.equals(compactor()(given))
+    assert (fragment.rows, fragment.folded, fragment.failed, fragment.retry) == (150, 150, 0, 0)
+    assert fragment.tokens_before == sum(written["tokens_before"].to_pylist())
+    assert fragment.tokens_after == sum(written["tokens_after"].to_pylist()) < fragment.tokens_before
+    data = (tmp_path / fragment.name).read_bytes()
+    assert fragment.size_bytes == len(data)
+    assert files(tmp_path) == {fragment.name: data}
+
+
+def test_a_name_is_of_the_rows_and_of_the_options(tmp_path: Path) -> None:
+    first = FragmentWriter(compactor(), tmp_path).write(block())
+    assert FragmentWriter(pickle.loads(pickle.dumps(compactor())), tmp_path).write(block()) == first
+    assert FragmentWriter(compactor(), tmp_path).write(block().to_batches()[0]) == first
+    other = block().set_column(1, "more", pa.array(["x", "y", "z"]))
+    assert FragmentWriter(compactor(), tmp_path).write(other) == first  # what is not read does not matter
+    names = {
+        first.name,
+        FragmentWriter(compactor(), tmp_path).write(block(name="b")).name,
+        FragmentWriter(compactor(pins=[1]), tmp_path).write(block()).name,
+        FragmentWriter(compactor(summary_tokens=299), tmp_path).write(block()).name,
+        FragmentWriter(compactor(summarizer=lambda messages: "short"), tmp_path).write(block()).name,
+        FragmentWriter(fl.BatchCompactor(fl.KeepMessages(2), summary_tokens=300), tmp_path).write(block()).name,
+    }
+    assert len(names) == 6
+
+
+def test_a_whole_fragment_is_not_made_again(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def summarize(messages: list[Any]) -> str:
+        asked.append(len(messages))
+        return "They spoke of tests."
+
+    first = FragmentWriter(compactor(summarizer=summarize), tmp_path).write(block())
+    assert len(asked) == 3
+    again = FragmentWriter(compactor(summarizer=summarize), tmp_path, resume=True).write(block())
+    assert len(asked) == 3
+    assert again == first
+    FragmentWriter(compactor(summarizer=summarize), tmp_path).write(block())
+    assert len(asked) == 6
+
+
+@pytest.mark.parametrize("damage", ["torn", "flipped", "empty", "other rows", "link"])
+def test_a_damaged_fragment_is_made_again(tmp_path: Path, damage: str) -> None:
+    writer = FragmentWriter(compactor(), tmp_path, resume=True)
+    first = writer.write(block())
+    path = tmp_path / first.name
+    data = path.read_bytes()
+    match damage:
+        case "torn":
+            path.write_bytes(data[:-100])
+        case "flipped":  # in the pages, where only checksums tell
+            path.write_bytes(data[:60] + bytes([data[60] ^ 1]) + data[61:])
+        case "empty":
+            path.write_bytes(b"")
+        case "other rows":
+            pq.write_table(compactor()(block(2)), path)
+        case "link":
+            (tmp_path / "elsewhere").write_bytes(data)
+            path.unlink()
+            path.symlink_to("elsewhere")
+    assert writer.write(block()) == first
+    assert path.read_bytes() == data
+    assert not path.is_symlink()
+
+
+def test_rows_without_a_summary_are_tried_again(tmp_path: Path) -> None:
+    def refuse(messages: list[Any]) -> str:
+        raise SummaryError("not now")
+
+    first = FragmentWriter(compactor(summarizer=refuse), tmp_path).write(block())
+    assert (first.failed, first.retry) == (3, 3)
+    refuse.__code__ = (lambda messages: "They spoke of tests.").__code__
+    again = FragmentWriter(compactor(summarizer=refuse), tmp_path, resume=True).write(block())
+    assert again.name == first.name
+    assert (again.folded, again.retry) == (3, 0)
+
+
+def test_rows_that_cannot_be_read_are_not(tmp_path: Path) -> None:
+    given = pa.table({"id": ["a", "b"], "messages": ["{", None]})
+    first = FragmentWriter(compactor(), tmp_path).write(given)
+    assert (first.failed, first.retry) == (2, 0)
+    written = (tmp_path / first.name).stat().st_mtime_ns
+    assert FragmentWriter(compactor(), tmp_path, resume=True).write(given) == first
+    assert (tmp_path / first.name).stat().st_mtime_ns == written
+
+
+def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        FragmentWriter(compactor(), tmp_path).write(pa.table({"id": ["a"], "text": ["b"]}))
+    assert caught.value.code == "missing_column"
+
+    def stop(messages: list[Any]) -> str:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        FragmentWriter(compactor(summarizer=stop), tmp_path).write(block())
+    assert files(tmp_path) == {}
+
+
+DYING = """
+import json, os, signal, sys
+import pyarrow as pa
+import foldline as fl
+from foldline.fragments import FragmentWriter
+
+def die(messages):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+talk, out = json.loads(sys.stdin.read())
+structs = pa.table({"id": ["a", None], "messages": pa.array([talk, talk])})
+compactor = fl.BatchCompactor(fl.KeepMessages(2), counter="chars/4", summary_tokens=300, summarizer=die)
+fragment = FragmentWriter(compactor, out).write(structs)
+print(json.dumps(fragment.record()))
+"""
+
+
+def test_a_block_that_kills_its_process_is_given_up(tmp_path: Path) -> None:
+    def attempt() -> subprocess.CompletedProcess[str]:
+        given = json.dumps([talk(), str(tmp_path)])
+        command = [sys.executable, "-c", DYING]
+        return subprocess.run(command, input=given, capture_output=True, text=True, check=False, timeout=60)
+
+    assert [attempt().returncode for _ in range(2)] == [-signal.SIGKILL] * 2
+    last = attempt()
+    assert last.returncode == 0, last.stderr
+    fragment = json.loads(last.stdout)
+    assert (fragment["failed"], fragment["retry"]) == (2, 2)  # another run tries again
+    rows = pq.read_table(tmp_path / fragment["name"]).to_pylist()
+    assert [json.loads(row["error"])["code"] for row in rows] == ["worker_died"] * 2
+    assert [row["id"] for row in rows] == ["a", "1"]
+    assert [json.loads(row["messages"]) for row in rows] == [talk()] * 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs locks of files")
+def test_equal_blocks_at_the_same_time_are_no_deaths(tmp_path: Path) -> None:
+    depth = 0
+
+    def summarize(messages: list[Any]) -> str:
+        nonlocal depth
+        depth += 1
+        if depth < 5:  # the same block is begun again while it is worked on
+            FragmentWriter(compactor(summarizer=summarize), tmp_path).write(block(1))
+        return "They spoke of tests."
+
+    fragment = FragmentWriter(compactor(summarizer=summarize), tmp_path).write(block(1))
+    assert (depth, fragment.folded) == (5, 1)
