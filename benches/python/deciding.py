@@ -87,9 +87,7 @@ def main() -> None:
             gc.collect()
             found.append(asyncio.run(longest_pause(fl.Compactor(trigger, strategy), messages)))
         pause, work, whole = (min(each) for each in zip(*found, strict=True))
-        print(
-            f"  {name:27} longest pause {pause:5.1f} ms, of that the loop's own {work:4.1f} ms; all of it {whole:6.0f} ms"
-        )
+        print(f"  {name:27} longest pause {pause:5.1f} ms, work of the loop {work:4.1f} ms, in all {whole:6.0f} ms")
 
 
 if __name__ == "__main__":

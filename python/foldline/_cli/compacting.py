@@ -233,8 +233,10 @@ def compact_file(
                     _write(stream, lines, as_document=as_document)
     except OSError as error:
         reporter.problem(Problem(None, "cannot_write", error.strerror or type(error).__name__, str(out / name)))
+        report.retry += 1
     except StoreError as error:
         reporter.problem(Problem(None, error.code, error.detail, error.path or str(out / name)))
+        report.retry += 1
     except BaseException:
         if hashed is not None:
             hashed.give_up()

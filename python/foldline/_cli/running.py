@@ -66,7 +66,7 @@ class Compacting:
                 if self.resume:
                     finished |= run.resumed(sources, names)
                 else:
-                    run.begin()
+                    run.begin(names)
                     if cache is not None:
                         cache.forget_spent()
                 reporter.files = len(sources)

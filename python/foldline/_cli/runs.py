@@ -56,8 +56,9 @@ class Run:
                 os.close(descriptor)
         self._held = self._journal = None
 
-    def begin(self) -> None:
-        """A new run: nothing is done yet."""
+    def begin(self, names: Mapping[Source, Path]) -> None:
+        """A new run: nothing is done yet, and what killed runs left half written goes."""
+        self._sweep(names.values())
         # First of all, or what another run finished would be taken for this one's.
         (self.folder / _JOURNAL).unlink(missing_ok=True)
         self.write([], complete=False)
@@ -70,7 +71,7 @@ class Run:
         """
         manifest = self._manifest()
         if manifest is None:
-            self.begin()
+            self.begin(names)
             return {}
         if manifest.get("foldline") != __version__:
             raise click.UsageError(f"--resume: the run was begun by version {manifest.get('foldline')}")
@@ -96,7 +97,9 @@ class Run:
         if self._journal is None:
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
             self._journal = os.open(self.folder / _JOURNAL, flags, 0o600)
-        os.write(self._journal, json.dumps(report.record()).encode() + b"\n")
+        line = json.dumps(report.record()).encode() + b"\n"
+        while line:
+            line = line[os.write(self._journal, line) :]
         os.fsync(self._journal)
 
     def write(self, files: Sequence[FileReport], *, complete: bool) -> None:
