@@ -7,6 +7,7 @@ from typing import Any
 import foldline as fl
 from unit.test_repair import (
     INTERRUPTED,
+    OPENING,
     ORPHAN,
     call,
     chat_calls,
@@ -249,3 +250,35 @@ def test_of_two_calls_under_one_id_the_one_without_a_result_gets_one() -> None:
     new, actions = repair([user("u"), chat_calls("x", "x"), tool("x")], "openai")
     assert [each["content"] for each in new[2:]] == ["42", INTERRUPTED]
     assert actions == [(1, "call_answered")]
+
+
+# --- alternation --------------------------------------------------------------------------------------------------
+
+
+def test_the_opening_stands_behind_all_leading_instructions() -> None:
+    system = {"role": "system", "content": "s"}
+    for leading in ([], [system], [system, {"role": "developer", "content": "d"}]):
+        new, actions = repair([*leading, said("a"), user("u")], "openai", alternate=True)
+        assert new == [*leading, user(OPENING), said("a"), user("u")]
+        assert actions == [(len(leading), "first_user_added")]
+
+
+# --- what is no answer ----------------------------------------------------------------------------------------------
+
+
+def problems(messages: list[Any], provider: str) -> list[tuple[int, str]]:
+    return [(problem.index, problem.code) for problem in fl.validate(messages, provider)]
+
+
+def test_results_in_a_message_of_the_model_answer_nothing() -> None:
+    messages = [user([text("u")]), said([use("a")]), said([result("a")])]
+    assert problems(messages, "anthropic") == [(1, "call_unanswered"), (2, "result_without_call")]
+    turns = [turn("user", {"text": "u"}), turn("model", call("f")), turn("model", response("f", {}))]
+    found = problems(turns, "gemini")
+    assert [(1, "call_unanswered"), (2, "result_without_call")] == [each for each in found if "model" not in each[1]]
+
+
+def test_every_call_without_an_id_waits_for_a_result() -> None:
+    (problem,) = fl.validate([user("u"), nameless("f", "g", "h")], "openai")
+    assert (problem.code, problem.detail.split()[0]) == ("call_unanswered", "3")
+    assert problems([user("u"), nameless("f"), {"role": "tool", "content": "42"}], "openai") == []
