@@ -275,7 +275,7 @@ def test_results_in_a_message_of_the_model_answer_nothing() -> None:
     assert problems(messages, "anthropic") == [(1, "call_unanswered"), (2, "result_without_call")]
     turns = [turn("user", {"text": "u"}), turn("model", call("f")), turn("model", response("f", {}))]
     found = problems(turns, "gemini")
-    assert [(1, "call_unanswered"), (2, "result_without_call")] == [each for each in found if "model" not in each[1]]
+    assert [each for each in found if "model" not in each[1]] == [(1, "call_unanswered"), (2, "result_without_call")]
 
 
 def test_every_call_without_an_id_waits_for_a_result() -> None:
