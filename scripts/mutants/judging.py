@@ -19,6 +19,7 @@ _RULES = ("rules::", "plan::", "live::", "apply::")
 QUICK: list[tuple[str, tuple[str, ...], dict[str, str]]] = [
     ("cases", (), {}),
     ("lib", _RULES, {}),
+    ("rules", (), {}),
 ]
 LATE: list[tuple[str, tuple[str, ...], dict[str, str]]] = [
     ("proof", (), {"FOLDLINE_PROOF_LENGTH": "1", "FOLDLINE_PROOF_CASES": "2000"}),
