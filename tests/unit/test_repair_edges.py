@@ -282,3 +282,22 @@ def test_every_call_without_an_id_waits_for_a_result() -> None:
     (problem,) = fl.validate([user("u"), nameless("f", "g", "h")], "openai")
     assert (problem.code, problem.detail.split()[0]) == ("call_unanswered", "3")
     assert problems([user("u"), nameless("f"), {"role": "tool", "content": "42"}], "openai") == []
+
+
+def test_an_approval_that_is_asked_for_waits_for_no_output() -> None:
+    asked = {"type": "mcp_approval_request", "id": "m", "server_label": "s", "name": "go", "arguments": "{}"}
+    assert problems([user("u"), asked], "responses") == []
+
+
+def test_three_messages_in_a_row_that_cannot_be_joined_get_two_turns_between() -> None:
+    a, b, c = ({"role": "assistant", "content": name, "name": name} for name in "abc")
+    new, actions = repair([user("u"), a, b, c], "openai", alternate=True)
+    assert new == [user("u"), a, user("Go on."), b, user("Go on."), c]
+    assert actions == [(2, "turn_added"), (3, "turn_added")]
+
+
+def test_what_the_model_says_joins_no_message_of_the_system() -> None:
+    system = {"role": "system", "content": "s"}
+    new, actions = repair([user("u"), said("a"), system, said("b")], "openai", alternate=True)
+    assert new == [user("u"), said("a"), user("Go on."), system, said("b")]
+    assert actions == [(3, "turn_added")]
