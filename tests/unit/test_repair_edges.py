@@ -301,3 +301,43 @@ def test_what_the_model_says_joins_no_message_of_the_system() -> None:
     new, actions = repair([user("u"), said("a"), system, said("b")], "openai", alternate=True)
     assert new == [user("u"), said("a"), user("Go on."), system, said("b")]
     assert actions == [(3, "turn_added")]
+
+
+# --- Gemini: what stands where it belongs is left -----------------------------------------------------------------
+
+
+def test_responses_are_held_against_the_calls_before_them_as_the_provider_does() -> None:
+    """By id where there is one, whatever the order: no response by name takes a call that another names by its id."""
+    messages = [
+        turn("user", {"text": "u"}),
+        turn("model", call("f", id="1"), call("f")),
+        turn("user", response("f", {}), response("f", {}, id="1")),
+    ]
+    assert repair(messages, "gemini") == (messages, [])
+
+
+def test_a_turn_of_functions_holds_responses_and_is_the_users_without_them() -> None:
+    asked = [turn("user", {"text": "u"}), turn("model", call("f"))]
+    messages = [*asked, turn("function", response("f", {}))]
+    assert repair(messages, "gemini") == (messages, [])
+    new, _ = repair([*asked, turn("function", response("f", {}), response("g", {"result": "1"}))], "gemini")
+    assert new[2] == turn("function", response("f", {}), {"text": f"{ORPHAN} g\n1"})
+    new, _ = repair([asked[0], turn("function", response("g", {"result": "1"}))], "gemini")
+    assert new[1] == turn("user", {"text": f"{ORPHAN} g\n1"})
+
+
+# --- Anthropic: what is left of a message ---------------------------------------------------------------------------
+
+
+def test_thoughts_alone_are_no_message_once_their_call_is_removed() -> None:
+    thought = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+    messages = [user("u"), said([thought, use("a")]), user("v")]
+    assert repair(messages, "anthropic", open_calls="remove")[0] == [messages[0], messages[2]]
+    messages = [user("u"), said([thought, text("so"), use("a")]), user("v")]
+    assert repair(messages, "anthropic", open_calls="remove")[0][1] == said([thought, text("so")])
+
+
+def test_results_in_the_right_message_come_before_those_that_are_moved_there() -> None:
+    messages = [user("u"), said([use("a"), use("b"), result("a", "1")]), user([result("b", "2")])]
+    new, _ = repair(messages, "anthropic")
+    assert new[1:] == [said([use("a"), use("b")]), user([result("b", "2"), result("a", "1")])]
