@@ -314,6 +314,8 @@ def test_responses_are_held_against_the_calls_before_them_as_the_provider_does()
         turn("user", response("f", {}), response("f", {}, id="1")),
     ]
     assert repair(messages, "gemini") == (messages, [])
+    new, actions = repair([*messages, turn("model", {"text": "a"}, {})], "gemini")
+    assert (new[:3], actions) == (messages, [(3, "empty_removed")])
 
 
 def test_a_turn_of_functions_holds_responses_and_is_the_users_without_them() -> None:
