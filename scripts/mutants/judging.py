@@ -155,7 +155,7 @@ class PythonTests:
         """
         key = self._key(built)
         kept = self.workshop.folder / "reach.json"
-        if kept.exists() and (learned := json.loads(kept.read_text(encoding="utf-8")))["key"] == key:
+        if kept.exists() and (learned := json.loads(kept.read_text(encoding="utf-8"))).get("key") == key:
             self.seconds = learned["seconds"]
             self.reaching = {int(number): tests for number, tests in learned["reaching"].items()}
             return []
