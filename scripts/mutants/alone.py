@@ -22,6 +22,8 @@ def judge_alone(
     workshop: Workshop, mutants: list[Mutant], results: Results, rust: RustTests, python: PythonTests
 ) -> None:
     """Judge mutants one build each; those that do not compile are unbuildable."""
+    if not mutants:
+        return
     workshop.copy()
     workshop.write([])
     workshop.forget()

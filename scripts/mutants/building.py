@@ -18,7 +18,7 @@ from schemata import Node, mutated, parsed
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 #: The binaries of the crate's tests that reach the rules or the planner.
-TESTS = ("cases", "proof")
+TESTS = ("cases", "proof", "rules")
 _NUMBER = re.compile(r"mutant::on\((\d+)\)")
 
 

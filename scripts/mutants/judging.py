@@ -19,6 +19,7 @@ _RULES = ("rules::", "plan::", "live::", "apply::")
 QUICK: list[tuple[str, tuple[str, ...], dict[str, str]]] = [
     ("cases", (), {}),
     ("lib", _RULES, {}),
+    ("rules", (), {}),
 ]
 LATE: list[tuple[str, tuple[str, ...], dict[str, str]]] = [
     ("proof", (), {"FOLDLINE_PROOF_LENGTH": "1", "FOLDLINE_PROOF_CASES": "2000"}),
@@ -154,7 +155,7 @@ class PythonTests:
         """
         key = self._key(built)
         kept = self.workshop.folder / "reach.json"
-        if kept.exists() and (learned := json.loads(kept.read_text(encoding="utf-8")))["key"] == key:
+        if kept.exists() and (learned := json.loads(kept.read_text(encoding="utf-8"))).get("key") == key:
             self.seconds = learned["seconds"]
             self.reaching = {int(number): tests for number, tests in learned["reaching"].items()}
             return []

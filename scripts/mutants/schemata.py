@@ -68,6 +68,7 @@ class _Writer:
             "match_pattern": self.guard,
             "match_arm": self.arm,
             "field_initializer": self.field,
+            "shorthand_field_initializer": self.field,
             "block": self.body,
         }.get(node.type, self.plain)
         return how(node)
@@ -130,15 +131,16 @@ class _Writer:
         return before + head + self.plain(node, pattern.end_byte)
 
     def field(self, node: Node) -> str:
-        text = self.plain(node)
-        name, value = node.child_by_field_name("field"), node.child_by_field_name("value")
+        """A field that is deleted has the value of the base of the struct expression."""
         bases = [other for other in (node.parent.children if node.parent else ()) if other.type == _BASE]
-        if name is None or value is None or not bases:
-            return text
+        if not bases:
+            return self.plain(node)
+        value = node.child_by_field_name("value")
+        name, text = self.text(node.children[0]), self.written(value or node.children[0])
         for mutant in self.take(self.at["StructField"].get(node.start_byte, [])):
-            other = f"({self.text(bases[0]).removeprefix('..')}).{self.text(name)}"
-            text = f"{self.text(name)}: if {on(mutant.number)} {{ {other} }} else {{ {self.written(value)} }}"
-        return text
+            other = f"({self.text(bases[0]).removeprefix('..')}).{name}"
+            text = f"if {on(mutant.number)} {{ {other} }} else {{ {text} }}"
+        return f"{name}: {text}"
 
     def body(self, node: Node) -> str:
         text = self.plain(node)

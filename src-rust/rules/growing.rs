@@ -390,6 +390,3 @@ fn is_bound(last: (Role, Binding), next: &Message) -> bool {
         Binding::Free | Binding::Turn | Binding::Compaction | Binding::Closed => false,
     }
 }
-
-#[cfg(test)]
-mod tests;

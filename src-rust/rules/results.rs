@@ -38,28 +38,3 @@ pub fn results<'t>(
         FoundResult { message, part, tool: name.map(|name| transcript.str(name)), chars }
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::formats::{Format, read_messages};
-    use crate::json::with_document;
-    use crate::rules::{Pins, analyze};
-
-    #[test]
-    fn pieces_of_a_result_are_joined_by_newlines() {
-        let list = r#"[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"go","input":{}}]},
-            {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[
-                {"type":"text","text":"one"}, {"type":"text","text":"two"}, {"type":"text","text":"3"}]}]}]"#;
-        with_document(list.as_bytes(), |list| {
-            let transcript = read_messages(&list, Format::Anthropic, false).unwrap();
-            let structure = analyze(&transcript, &Pins::default()).unwrap();
-            let found: Vec<_> = results(&transcript, &structure).collect();
-            assert_eq!(
-                found,
-                [FoundResult { message: 1, part: 0, tool: Some("go"), chars: "one\ntwo\n3".len() }]
-            );
-        })
-        .unwrap();
-    }
-}

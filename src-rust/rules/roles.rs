@@ -139,25 +139,3 @@ pub fn fillers(
     }
     found
 }
-
-#[cfg(test)]
-mod tests {
-    use super::is_filler;
-    use crate::formats::{Format, read_messages};
-    use crate::json::with_document;
-
-    #[test]
-    fn a_filler_is_one_text_of_its_side_to_the_letter() {
-        let list = r#"[{"role":"user","content":"Go on."}, {"role":"assistant","content":"Understood."},
-            {"role":"assistant","content":"Go on."}, {"role":"user","content":"Understood."},
-            {"role":"user","content":"Go on"}, {"role":"system","content":"Go on."},
-            {"role":"user","content":[{"type":"text","text":"Go on."}, {"type":"text","text":"Go on."}]},
-            {"role":"user","content":[]},
-            {"role":"assistant","content":[{"type":"thinking","thinking":"Understood.","signature":"s"}]}]"#;
-        let found = with_document(list.as_bytes(), |list| {
-            let transcript = read_messages(&list, Format::Anthropic, false).unwrap();
-            (0..transcript.len()).filter(|&i| is_filler(&transcript, i)).collect::<Vec<_>>()
-        });
-        assert_eq!(found.unwrap(), [0, 1]);
-    }
-}

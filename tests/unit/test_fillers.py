@@ -63,3 +63,26 @@ def test_check_takes_the_strict_rules(tmp_path: Any, capsys: Any) -> None:
     assert main(["check", str(path), "--provider", "openai"]) == 0
     assert main(["check", str(path), "--provider", "openai", "--alternate", "--single-system"]) == 1
     assert "roles_not_alternating" in capsys.readouterr().err
+
+
+def test_what_is_put_between_leaves_calls_with_their_results() -> None:
+    """The user speaks right behind what the model said, the model right before what the user says."""
+    call = {"id": "c", "type": "function", "function": {"name": "go", "arguments": "{}"}}
+    pair = [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "42"},
+    ]
+
+    def says(role: str, content: str) -> dict[str, str]:
+        return {"role": role, "content": content}
+
+    models = [says("user", "u"), says("assistant", "a"), says("user", "v"), *pair, says("assistant", "b")]
+    messages = [*models, says("user", "w"), says("assistant", "x")]
+    plan = fl.plan(messages, fl.KeepMessages(1), counter="chars/4", pins=[1, 3, 5])
+    folded = plan.apply(messages, "So far.", alternate=True)
+    assert folded[1:] == [models[1], says("user", "Go on."), *pair, models[5], says("user", "Go on."), messages[7]]
+
+    users = [says("user", "u"), *pair, says("assistant", "a"), says("user", "v"), says("assistant", "b")]
+    plan = fl.plan(users, fl.KeepMessages(1), counter="chars/4", pins=[1, 4])
+    folded = plan.apply(users, "So far.", alternate=True)
+    assert folded[1:] == [*pair, says("assistant", "Understood."), users[4], users[5]]

@@ -543,3 +543,24 @@ def test_repr_and_type() -> None:
         fl.Transcript(counter="no counter")
     with pytest.raises(ConfigError):
         fl.Transcript(format="morse")
+
+
+@pytest.mark.parametrize("words", [1, 2])
+def test_a_pin_keeps_what_its_provider_wants_behind_it_and_the_group_of_that(words: int) -> None:
+    """The model calls, speaks, and then comes the result: pinned words keep the result behind them, and so the call."""
+    turns = [
+        {"role": "user", "parts": [{"text": "u"}]},
+        {"role": "model", "parts": [{"functionCall": {"name": "go", "args": {}}}]},
+        *[{"role": "model", "parts": [{"text": "words"}]}] * words,
+        {"role": "user", "parts": [{"functionResponse": {"name": "go", "response": {"result": "42"}}}]},
+        {"role": "model", "parts": [{"text": "a"}]},
+        {"role": "user", "parts": [{"text": "v"}]},
+    ]
+    live = fl.Transcript(turns, counter=COUNTER)
+    live.plan(fl.KeepMessages(1))
+    live.pin(2)
+    made = live.plan(fl.KeepMessages(1))
+    assert made == fl.plan(turns, fl.KeepMessages(1), counter=COUNTER, pins=[2])
+    assert made.folded == [0, 3 + words]
+    live.unpin(2)
+    assert live.plan(fl.KeepMessages(1)) == fl.plan(turns, fl.KeepMessages(1), counter=COUNTER)

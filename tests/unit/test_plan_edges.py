@@ -190,3 +190,13 @@ def test_what_stands_in_the_head_keeps_its_thinking() -> None:
     )
     assert (made.head, made.stripped) == (1, [])
     assert [warning.code for warning in made.warnings] == []
+
+
+def test_other_cuts_with_room_for_a_summary_read_back() -> None:
+    tools = [{"type": "function", "function": {"name": "go", "parameters": {"type": "object", "properties": {}}}}]
+    made = plan(speakers("uaua"), fl.KeepMessages(2), summary_tokens=7, tools=tools)
+    room = 7 + made.overhead
+    assert made.overhead > 0
+    assert [other.tokens_after - other.tokens_kept for other in made.alternatives] == [room] * len(made.alternatives)
+    assert made.alternatives
+    assert fl.Plan.from_json(made.to_json()) == made

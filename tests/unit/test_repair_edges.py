@@ -7,6 +7,7 @@ from typing import Any
 import foldline as fl
 from unit.test_repair import (
     INTERRUPTED,
+    OPENING,
     ORPHAN,
     call,
     chat_calls,
@@ -249,3 +250,96 @@ def test_of_two_calls_under_one_id_the_one_without_a_result_gets_one() -> None:
     new, actions = repair([user("u"), chat_calls("x", "x"), tool("x")], "openai")
     assert [each["content"] for each in new[2:]] == ["42", INTERRUPTED]
     assert actions == [(1, "call_answered")]
+
+
+# --- alternation --------------------------------------------------------------------------------------------------
+
+
+def test_the_opening_stands_behind_all_leading_instructions() -> None:
+    system = {"role": "system", "content": "s"}
+    for leading in ([], [system], [system, {"role": "developer", "content": "d"}]):
+        new, actions = repair([*leading, said("a"), user("u")], "openai", alternate=True)
+        assert new == [*leading, user(OPENING), said("a"), user("u")]
+        assert actions == [(len(leading), "first_user_added")]
+
+
+# --- what is no answer ----------------------------------------------------------------------------------------------
+
+
+def problems(messages: list[Any], provider: str) -> list[tuple[int, str]]:
+    return [(problem.index, problem.code) for problem in fl.validate(messages, provider)]
+
+
+def test_results_in_a_message_of_the_model_answer_nothing() -> None:
+    messages = [user([text("u")]), said([use("a")]), said([result("a")])]
+    assert problems(messages, "anthropic") == [(1, "call_unanswered"), (2, "result_without_call")]
+    turns = [turn("user", {"text": "u"}), turn("model", call("f")), turn("model", response("f", {}))]
+    found = problems(turns, "gemini")
+    assert [each for each in found if "model" not in each[1]] == [(1, "call_unanswered"), (2, "result_without_call")]
+
+
+def test_every_call_without_an_id_waits_for_a_result() -> None:
+    (problem,) = fl.validate([user("u"), nameless("f", "g", "h")], "openai")
+    assert (problem.code, problem.detail.split()[0]) == ("call_unanswered", "3")
+    assert problems([user("u"), nameless("f"), {"role": "tool", "content": "42"}], "openai") == []
+
+
+def test_an_approval_that_is_asked_for_waits_for_no_output() -> None:
+    asked = {"type": "mcp_approval_request", "id": "m", "server_label": "s", "name": "go", "arguments": "{}"}
+    assert problems([user("u"), asked], "responses") == []
+
+
+def test_three_messages_in_a_row_that_cannot_be_joined_get_two_turns_between() -> None:
+    a, b, c = ({"role": "assistant", "content": name, "name": name} for name in "abc")
+    new, actions = repair([user("u"), a, b, c], "openai", alternate=True)
+    assert new == [user("u"), a, user("Go on."), b, user("Go on."), c]
+    assert actions == [(2, "turn_added"), (3, "turn_added")]
+
+
+def test_what_the_model_says_joins_no_message_of_the_system() -> None:
+    system = {"role": "system", "content": "s"}
+    new, actions = repair([user("u"), said("a"), system, said("b")], "openai", alternate=True)
+    assert new == [user("u"), said("a"), user("Go on."), system, said("b")]
+    assert actions == [(3, "turn_added")]
+
+
+# --- Gemini: what stands where it belongs is left -----------------------------------------------------------------
+
+
+def test_responses_are_held_against_the_calls_before_them_as_the_provider_does() -> None:
+    """By id where there is one, whatever the order: no response by name takes a call that another names by its id."""
+    messages = [
+        turn("user", {"text": "u"}),
+        turn("model", call("f", id="1"), call("f")),
+        turn("user", response("f", {}), response("f", {}, id="1")),
+    ]
+    assert repair(messages, "gemini") == (messages, [])
+    new, actions = repair([*messages, turn("model", {"text": "a"}, {})], "gemini")
+    assert (new[:3], actions) == (messages, [(3, "empty_removed")])
+
+
+def test_a_turn_of_functions_holds_responses_and_is_the_users_without_them() -> None:
+    asked = [turn("user", {"text": "u"}), turn("model", call("f"))]
+    messages = [*asked, turn("function", response("f", {}))]
+    assert repair(messages, "gemini") == (messages, [])
+    new, _ = repair([*asked, turn("function", response("f", {}), response("g", {"result": "1"}))], "gemini")
+    assert new[2] == turn("function", response("f", {}), {"text": f"{ORPHAN} g\n1"})
+    new, _ = repair([asked[0], turn("function", response("g", {"result": "1"}))], "gemini")
+    assert new[1] == turn("user", {"text": f"{ORPHAN} g\n1"})
+
+
+# --- Anthropic: what is left of a message ---------------------------------------------------------------------------
+
+
+def test_thoughts_alone_are_no_message_once_their_call_is_removed() -> None:
+    thought = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+    messages = [user("u"), said([thought, use("a")]), user("v")]
+    assert repair(messages, "anthropic", open_calls="remove")[0] == [messages[0], messages[2]]
+    messages = [user("u"), said([thought, text("so"), use("a")]), user("v")]
+    assert repair(messages, "anthropic", open_calls="remove")[0][1] == said([thought, text("so")])
+
+
+def test_results_in_the_right_message_come_before_those_that_are_moved_there() -> None:
+    messages = [user("u"), said([use("a"), use("b"), result("a", "1")]), user([result("b", "2")])]
+    new, _ = repair(messages, "anthropic")
+    assert new[1:] == [said([use("a"), use("b")]), user([result("b", "2"), result("a", "1")])]

@@ -1,9 +1,12 @@
-//! What changes in a list that has settled, held against a list that had it from the first.
+//! The rules from outside: who answers whom, what can be replaced, what reads like a filler; and what changes in a list
+//! that has settled, held against a list that had it from the first.
 
-use super::*;
-use crate::formats::{Format, read_messages};
-use crate::json::with_document;
-use crate::rules::analyze;
+#![allow(clippy::unwrap_used)]
+
+use foldline::formats::{Format, read_messages};
+use foldline::json::with_document;
+use foldline::rules::{FoundResult, Growing, Pins, Standing, Structure, analyze, pair, results};
+use foldline::transcript::Transcript;
 
 /// Turns of Gemini's model, in a row and before calls; what a fold leaves; a result that comes late.
 const LISTS: [(Format, &str); 3] = [
@@ -130,4 +133,69 @@ fn no_cut_parts_reasoning_from_what_it_led_to() {
         assert_eq!(analyze(&transcript, &Pins::default()).unwrap().legal_cuts, [0, 1, 3, 4]);
     })
     .unwrap();
+}
+
+/// For each part of Gemini's turns of these parts, the call that it answers.
+fn answered(turns: &[(&str, &str)]) -> Vec<Option<u32>> {
+    let turns: Vec<String> =
+        turns.iter().map(|(role, parts)| format!(r#"{{"role":"{role}","parts":[{parts}]}}"#)).collect();
+    with_document(format!("[{}]", turns.join(",")).as_bytes(), |list| {
+        let pairing = pair(&read_messages(&list, Format::Gemini, false).unwrap());
+        (0..pairing.message_of.len()).map(|part| pairing.call_of(part)).collect()
+    })
+    .unwrap()
+}
+
+const CALL: &str = r#"{"functionCall":{"id":"x","name":"go","args":{}}}"#;
+const BY_ID: &str = r#"{"functionResponse":{"id":"x","name":"go","response":{}}}"#;
+const BY_NAME: &str = r#"{"functionResponse":{"name":"go","response":{}}}"#;
+
+#[test]
+fn a_call_is_answered_once_by_its_id_or_by_its_name() {
+    for (first, second) in [(BY_ID, BY_NAME), (BY_NAME, BY_ID), (BY_ID, BY_ID), (BY_NAME, BY_NAME)] {
+        assert_eq!(answered(&[("model", CALL), ("user", first), ("user", second)]), [None, Some(0), None]);
+    }
+}
+
+#[test]
+fn results_by_name_take_the_calls_of_a_message_in_turn() {
+    let calls = [CALL, CALL, CALL].join(",");
+    let results = [BY_NAME, BY_NAME, BY_NAME, BY_NAME].join(",");
+    let expected = [None, None, None, Some(0), Some(1), Some(2), None];
+    assert_eq!(answered(&[("model", &calls), ("user", &results)]), expected);
+}
+
+#[test]
+fn pieces_of_a_result_are_joined_by_newlines() {
+    let list = r#"[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"go","input":{}}]},
+        {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[
+            {"type":"text","text":"one"}, {"type":"text","text":"two"}, {"type":"text","text":"3"}]}]}]"#;
+    with_document(list.as_bytes(), |list| {
+        let transcript = read_messages(&list, Format::Anthropic, false).unwrap();
+        let structure = analyze(&transcript, &Pins::default()).unwrap();
+        let found: Vec<_> = results(&transcript, &structure).collect();
+        assert_eq!(
+            found,
+            [FoundResult { message: 1, part: 0, tool: Some("go"), chars: "one\ntwo\n3".len() }]
+        );
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_filler_is_one_text_of_its_side_to_the_letter() {
+    let list = r#"[{"role":"user","content":"<foldline-summary x"},
+        {"role":"user","content":"Go on."}, {"role":"assistant","content":"Understood."},
+        {"role":"assistant","content":"Go on."}, {"role":"user","content":"Understood."},
+        {"role":"user","content":"Go on"}, {"role":"system","content":"Go on."},
+        {"role":"user","content":[{"type":"text","text":"Go on."}, {"type":"text","text":"Go on."}]},
+        {"role":"user","content":[]},
+        {"role":"assistant","content":[{"type":"thinking","thinking":"Understood.","signature":"s"}]}]"#;
+    let found = with_document(list.as_bytes(), |list| {
+        let transcript = read_messages(&list, Format::Anthropic, false).unwrap();
+        let structure = analyze(&transcript, &Pins::default()).unwrap();
+        (0..transcript.len()).filter(|&i| structure.is_summary[i]).collect::<Vec<_>>()
+    });
+    // The summary itself, and the two that a fold puts between messages.
+    assert_eq!(found.unwrap(), [0, 1, 2]);
 }
