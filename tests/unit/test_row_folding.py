@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import foldline as fl
@@ -188,6 +188,7 @@ def test_a_line_gives_the_same_alone_among_others_and_first(line: str, keep: str
         agree(written(lines, tmp_path / str(place)), tmp_path / f"out-{place}", **KEEPS[keep])
 
 
+@settings(deadline=None)
 @given(
     lines=st.lists(st.sampled_from(sorted(LINES)), min_size=1, max_size=8),
     end=st.sampled_from(["", "\n", "\r\n\n"]),
