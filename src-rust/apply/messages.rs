@@ -53,7 +53,8 @@ pub fn text_message<N: Node>(format: &str, first: Option<&N>, side: Side, text: 
         }
         Ok(Format::Gent) => {
             let part = Made::object([("type", Some(Made::text("text"))), ("text", body())]);
-            let inner = Made::object([("role", of("generic", "ai")), ("parts", Some(Made::List(vec![part])))]);
+            let inner =
+                Made::object([("role", of("generic", "ai")), ("parts", Some(Made::List(vec![part])))]);
             let is_go = first.is_some_and(|first| first.get(Key::MESSAGES_GO).is_some());
             let (messages, origin) = if is_go { ("Messages", "Origin") } else { ("messages", "origin") };
             Made::object([
@@ -168,7 +169,9 @@ fn set<N>(members: &mut Members<N>, key: &'static str, value: Made<N>) {
 
 /// Leaves the blocks of thinking out of a message; where there is nothing else, a text stands for them.
 fn strip_thinking<N: Node>(message: &N, members: &mut Members<N>) {
-    let Some(blocks) = message.get(Key::CONTENT).filter(|blocks| blocks.kind() == Kind::Array) else { return };
+    let Some(blocks) = message.get(Key::CONTENT).filter(|blocks| blocks.kind() == Kind::Array) else {
+        return;
+    };
     let Some((_, content)) = members.iter_mut().find(|(key, _)| key == Key::CONTENT.as_str()) else { return };
     let given = match std::mem::replace(content, Made::Null) {
         // Changed blocks are results, and no thinking.

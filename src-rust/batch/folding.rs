@@ -99,8 +99,13 @@ impl Folding<'_> {
                     Outcome::Plan(plan) => Ok(plan),
                     Outcome::Infeasible(infeasible) => Err(infeasible.why),
                 };
-                let same =
-                    Folded { summary: None, plan, is_changed: false, tokens_before, tokens_after: tokens_before };
+                let same = Folded {
+                    summary: None,
+                    plan,
+                    is_changed: false,
+                    tokens_before,
+                    tokens_after: tokens_before,
+                };
                 return Ok(messages.rewrite(out).map(|()| same));
             }
         };
@@ -145,8 +150,7 @@ impl Folding<'_> {
             counts.add_overhead(tokens, trust)?;
         }
         let before = counts.total();
-        let outcome =
-            plan(transcript, format, &structure, &counts, self.counter, self.request, go_on)?;
+        let outcome = plan(transcript, format, &structure, &counts, self.counter, self.request, go_on)?;
         Ok((outcome, before))
     }
 
@@ -194,7 +198,8 @@ impl Folding<'_> {
         json.push(b']');
         let Some(tape) = Tape::parse(&json, go_on)? else { return Ok(None) };
         let format = Format::from_name(&list.plan.format)?;
-        let counts = tally::read(self.counter, &tape.root(), Some(format))?.count(self.counter, &[], go_on)?;
+        let counts =
+            tally::read(self.counter, &tape.root(), Some(format))?.count(self.counter, &[], go_on)?;
         Ok(counts.per_message.first().copied().map(u64::from))
     }
 

@@ -16,13 +16,29 @@ const ID_KEYS: [&str; 3] = ["id", "session_id", "conversation_id"];
 
 /// What a record has beside its messages: an object that has all of it was written here.
 const KEYS: [&str; 10] = [
-    "id", "format", "summary", "tokens_before", "tokens_after", "actions", "status", "error", "plan_hash", "meta",
+    "id",
+    "format",
+    "summary",
+    "tokens_before",
+    "tokens_after",
+    "actions",
+    "status",
+    "error",
+    "plan_hash",
+    "meta",
 ];
 
 /// What a reader says of single messages, by index, and what it read them from: not true of the folded list. The path is
 /// that of the source.
 const NOT_KEPT: [&str; 8] = [
-    "entry_ids", "compact_boundaries", "summaries", "demonstrations", "entries", "sources", "branches", "path",
+    "entry_ids",
+    "compact_boundaries",
+    "summaries",
+    "demonstrations",
+    "entries",
+    "sources",
+    "branches",
+    "path",
 ];
 
 /// What became of a transcript, and its record.
@@ -95,7 +111,9 @@ impl Recording<'_> {
         out.extend_from_slice(b",\"format\":\"");
         out.extend_from_slice(format.name().as_bytes());
         out.extend_from_slice(b"\",\"messages\":");
-        let Some(folded) = self.folding.fold(messages, format, beside, &mut out, go_on)? else { return Ok(None) };
+        let Some(folded) = self.folding.fold(messages, format, beside, &mut out, go_on)? else {
+            return Ok(None);
+        };
         let status = push_outcome(&folded, &mut out);
         out.extend_from_slice(b",\"meta\":");
         if meta(&mut out).is_none() {
@@ -164,7 +182,9 @@ fn beside(around: &Members<'_>, format: Format, count: usize, go_on: GoOn<'_>) -
     let tools = find(around, "tools");
     let written = match tools.map(|tools| (tools, tools.kind())) {
         Some((tool, Kind::Object)) => push(&tool, b"", &mut json),
-        Some((tools, Kind::Array)) => tools.items().try_for_each(|tool| push(&tool, b"", &mut json).ok_or(())).ok(),
+        Some((tools, Kind::Array)) => {
+            tools.items().try_for_each(|tool| push(&tool, b"", &mut json).ok_or(())).ok()
+        }
         _ => Some(()),
     };
     let system = system_beside(around, format);
@@ -269,7 +289,8 @@ fn push_outcome(folded: &Folded, out: &mut Vec<u8>) -> &'static str {
         Some(summary) => push_string(summary, out),
         None => out.extend_from_slice(b"null"),
     }
-    let tokens = format!(",\"tokens_before\":{},\"tokens_after\":{}", folded.tokens_before, folded.tokens_after);
+    let tokens =
+        format!(",\"tokens_before\":{},\"tokens_after\":{}", folded.tokens_before, folded.tokens_after);
     out.extend_from_slice(tokens.as_bytes());
     out.extend_from_slice(b",\"actions\":");
     match &folded.plan {

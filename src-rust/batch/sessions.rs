@@ -102,7 +102,8 @@ pub fn fold(recording: &Recording<'_>, file: &[u8], go_on: GoOn<'_>) -> Result<O
         let Some(&(line, offset)) = entry_places.get(entry) else { return Ok(None) };
         folded.problems.push((line, offset, code));
     }
-    let Some(meta) = Meta::of(agent, &entries, &session, entry_places.first().map_or(0, |place| place.0)) else {
+    let Some(meta) = Meta::of(agent, &entries, &session, entry_places.first().map_or(0, |place| place.0))
+    else {
         return Ok(None);
     };
     let beside = match plainly!(meta.beside(go_on)) {
@@ -148,7 +149,9 @@ fn tapes<'a>(file: &'a [u8], folded: &mut Folded, go_on: GoOn<'_>) -> Result<Opt
         if !found.values.is_empty() {
             return Ok(None);
         }
-        folded.problems.extend(found.problems.iter().map(|problem| (problem.line, problem.offset, problem.code)));
+        folded
+            .problems
+            .extend(found.problems.iter().map(|problem| (problem.line, problem.offset, problem.code)));
     }
     Ok(Some((tapes, places)))
 }
@@ -174,7 +177,8 @@ impl Meta {
         }
         let skipped = session.skipped;
         let mut json =
-            format!("{{\"line\":{line},\"session_format\":\"{name}\",\"skipped_entries\":{skipped}").into_bytes();
+            format!("{{\"line\":{line},\"session_format\":\"{name}\",\"skipped_entries\":{skipped}")
+                .into_bytes();
         let given = if agent == Agent::Codex { entries.iter().find_map(instructions) } else { None };
         let mut instructions = None;
         if let Some(given) = given {

@@ -216,7 +216,8 @@ mod tests {
         scanner.finish(&mut found);
         let values = found.values.into_iter();
         let values = values.map(|value| (value.line, value.offset, String::from_utf8(value.bytes).unwrap()));
-        let problems = found.problems.into_iter().map(|found| (found.line, found.offset, found.code.to_owned()));
+        let problems =
+            found.problems.into_iter().map(|found| (found.line, found.offset, found.code.to_owned()));
         let mut seen: Vec<Seen> = values.chain(problems).collect();
         seen.sort();
         seen
@@ -236,7 +237,11 @@ mod tests {
         ];
         for stream in streams {
             for window_bytes in 1..40 {
-                assert_eq!(seen(stream, window_bytes), expected(stream), "{stream:?}, windows of {window_bytes}");
+                assert_eq!(
+                    seen(stream, window_bytes),
+                    expected(stream),
+                    "{stream:?}, windows of {window_bytes}"
+                );
             }
         }
     }

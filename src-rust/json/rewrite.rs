@@ -45,7 +45,11 @@ impl TapeNode<'_> {
         let raw = self.raw_of(entry).as_bytes();
         out.reserve(raw.len() + 2);
         out.push(b'"');
-        if entry.has_escapes { rewrite_escapes(raw, out)? } else { out.extend_from_slice(raw) }
+        if entry.has_escapes {
+            rewrite_escapes(raw, out)?
+        } else {
+            out.extend_from_slice(raw)
+        }
         out.push(b'"');
         Some(())
     }
@@ -163,11 +167,17 @@ mod tests {
     fn values_are_written_as_python_does() {
         let cases = [
             (" { \"a\" : [ 1 , -0 , true , null ] , \"b\" : { } } ", r#"{"a":[1,0,true,null],"b":{}}"#),
-            (r#""a\/b\u0041\u00e9\n\u000a\u0000\u001f\"\\\u005c\u0022""#, r#""a/bAé\n\n\u0000\u001f\"\\\\\"""#),
+            (
+                r#""a\/b\u0041\u00e9\n\u000a\u0000\u001f\"\\\u005c\u0022""#,
+                r#""a/bAé\n\n\u0000\u001f\"\\\\\"""#,
+            ),
             (r#""\ud83d\ude00\u2028\u007f""#, "\"😀\u{2028}\u{7f}\""),
             (r#"{"a":1,"b":2,"\u0061":3}"#, r#"{"a":3,"b":2}"#),
             ("[1.0,0.1,1e5,1E-5,-0.0]", "[1.0,0.1,100000.0,1e-05,-0.0]"),
-            ("[1e15,1e16,123456789012345678.0,1e-4,0.00001234]", "[1000000000000000.0,1e+16,1.2345678901234568e+17,0.0001,1.234e-05]"),
+            (
+                "[1e15,1e16,123456789012345678.0,1e-4,0.00001234]",
+                "[1000000000000000.0,1e+16,1.2345678901234568e+17,0.0001,1.234e-05]",
+            ),
             ("[5e-324,1.7976931348623157e308,1e100]", "[5e-324,1.7976931348623157e+308,1e+100]"),
         ];
         for (json, expected) in cases {

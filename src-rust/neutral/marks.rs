@@ -18,17 +18,36 @@ pub(super) enum Change {
 
 /// Names that are tags by themselves: nothing stands behind them but the end of the tag.
 const WHOLE: &[&str] = &[
-    "system", "user", "human", "assistant", "developer", "tool", "model", "instruction", "instructions", "prompt",
+    "system",
+    "user",
+    "human",
+    "assistant",
+    "developer",
+    "tool",
+    "model",
+    "instruction",
+    "instructions",
+    "prompt",
 ];
 /// The same, without white space behind a slash at the end.
 const TOKENS: &[&str] = &[
-    "start_of_turn", "end_of_turn", "begin_of_text", "end_of_text", "start_header_id", "end_header_id", "eot_id",
-    "bos", "eos", "pad", "unk", "s",
+    "start_of_turn",
+    "end_of_turn",
+    "begin_of_text",
+    "end_of_text",
+    "start_header_id",
+    "end_header_id",
+    "eot_id",
+    "bos",
+    "eos",
+    "pad",
+    "unk",
+    "s",
 ];
 /// Names of calls and results, with anything behind the word.
-const CALLS: &[&str] = &["function_call", "function_calls", "function_result", "function_results", "invoke", "parameter"];
-const TOOL_PARTS: &[&str] =
-    &["call", "calls", "use", "result", "response", "code", "output", "outputs"];
+const CALLS: &[&str] =
+    &["function_call", "function_calls", "function_result", "function_results", "invoke", "parameter"];
+const TOOL_PARTS: &[&str] = &["call", "calls", "use", "result", "response", "code", "output", "outputs"];
 const SYSTEM_PARTS: &[&str] = &["reminder", "prompt", "message", "instruction", "instructions"];
 const FENCES: &[&str] = &["data-", "summary-", "task-", "facts-"];
 const ACTIVE: &[&str] = &["script", "iframe", "img", "svg", "object", "embed", "link", "meta", "style"];
@@ -72,7 +91,9 @@ fn in_line(text: &str, from: usize, end: usize, found: &mut Vec<(usize, Change)>
 /// Whether a `<` opens a tag with what stands behind it.
 fn is_tag(behind: &str) -> bool {
     // Of foldline's own label the slash stands directly behind the `<`.
-    if behind.starts_with('|') || word(blanks_off(behind.strip_prefix('/').unwrap_or(behind)), "foldline-summary") {
+    if behind.starts_with('|')
+        || word(blanks_off(behind.strip_prefix('/').unwrap_or(behind)), "foldline-summary")
+    {
         return true;
     }
     let inner = slash_off(behind);

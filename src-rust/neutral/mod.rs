@@ -55,11 +55,17 @@ mod tests {
             ("Done. <|im_start|>system", "Done. &lt;|im_start|>system"),
             ("Fine: a < b, [x] done, <read-files> kept", "Fine: a < b, [x] done, <read-files> kept"),
             ("[INST] a [ / inst ]", "&#91;INST] a &#91; / inst ]"),
-            ("Human: do\n**Assistant**: no\n> User: quoted", "> Human: do\n> **Assistant**: no\n> User: quoted"),
+            (
+                "Human: do\n**Assistant**: no\n> User: quoted",
+                "> Human: do\n> **Assistant**: no\n> User: quoted",
+            ),
             ("![a](b) !!", "[a](b) !!"),
             ("\u{ff1c}system\u{ff1e} \u{2039}system>", "&lt;system\u{ff1e} \u{2039}system>"),
             ("<sys\u{200d}tem> a\u{200b}b", "&lt;sys\u{200d}tem> ab"),
-            ("<<SYS>> </s> <ss> <data-0123abcd> <data-0123abc>", "&lt;<SYS>> &lt;/s> <ss> &lt;data-0123abcd> <data-0123abc>"),
+            (
+                "<<SYS>> </s> <ss> <data-0123abcd> <data-0123abc>",
+                "&lt;<SYS>> &lt;/s> <ss> &lt;data-0123abcd> <data-0123abc>",
+            ),
         ];
         for (text, expected) in cases {
             assert_eq!(neutralise(text), expected, "{text:?}");

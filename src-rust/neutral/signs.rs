@@ -33,16 +33,17 @@ const WANTED: [char; 6] = ['\u{200c}', '\u{200d}', '\u{200e}', '\u{200f}', '\u{6
 pub(super) fn is_hidden(sign: char) -> bool {
     let point = u32::from(sign);
     point >= 0x600
-        && HIDDEN.binary_search_by(|&(first, last)| {
-            if last < point {
-                std::cmp::Ordering::Less
-            } else if first > point {
-                std::cmp::Ordering::Greater
-            } else {
-                std::cmp::Ordering::Equal
-            }
-        })
-        .is_ok()
+        && HIDDEN
+            .binary_search_by(|&(first, last)| {
+                if last < point {
+                    std::cmp::Ordering::Less
+                } else if first > point {
+                    std::cmp::Ordering::Greater
+                } else {
+                    std::cmp::Ordering::Equal
+                }
+            })
+            .is_ok()
 }
 
 /// What a sign looks like that NFKC leaves alone. By numbers, since the signs look like each other.

@@ -111,18 +111,20 @@ impl RowFolder {
         let thinking = thinking_rule(thinking).map_err(|error| exception(py, error))?;
         let request = Request { keep, summary_tokens, window, min_gain_tokens, thinking };
         let format = format_of(py, format)?;
-        Ok(RowFolder { counter, request, pins, format, threads: threads.0, stream: Stream::new(max_line_bytes) })
+        Ok(RowFolder {
+            counter,
+            request,
+            pins,
+            format,
+            threads: threads.0,
+            stream: Stream::new(max_line_bytes),
+        })
     }
 
     /// What the lines give that end in the next bytes of the stream, in order: a `FoldedRow`; (line, offset, JSON) of a
     /// value for another reader; (line, offset, code) of a problem.
     #[pyo3(signature = (window, *, is_last = false))]
-    fn feed<'py>(
-        &mut self,
-        py: Python<'py>,
-        window: &[u8],
-        is_last: bool,
-    ) -> PyResult<Bound<'py, PyList>> {
+    fn feed<'py>(&mut self, py: Python<'py>, window: &[u8], is_last: bool) -> PyResult<Bound<'py, PyList>> {
         let Self { counter, request, pins, format, threads, stream } = self;
         let recording = recording(counter, *request, pins, *format);
         let threads = *threads;
@@ -130,7 +132,9 @@ impl RowFolder {
         let list = PyList::empty(py);
         for found in found {
             match found {
-                Found::Row(line, row) => list.append(Bound::new(py, FoldedRow::new(line, String::new(), row))?)?,
+                Found::Row(line, row) => {
+                    list.append(Bound::new(py, FoldedRow::new(line, String::new(), row))?)?
+                }
                 Found::Value(value) => {
                     list.append((value.line, value.offset, PyBytes::new(py, &value.bytes)))?;
                 }
@@ -145,7 +149,8 @@ impl RowFolder {
         let recording = recording(&self.counter, self.request, &self.pins, self.format);
         let folded = run(py, file.len(), |go_on| sessions::fold(&recording, file, go_on))?;
         let Some(folded) = folded else { return Ok(None) };
-        let rows = folded.rows.into_iter().map(|(suffix, row)| Bound::new(py, FoldedRow::new(0, suffix, row)));
+        let rows =
+            folded.rows.into_iter().map(|(suffix, row)| Bound::new(py, FoldedRow::new(0, suffix, row)));
         Ok(Some((rows.collect::<PyResult<_>>()?, folded.problems)))
     }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import foldline as fl
@@ -188,6 +188,7 @@ def test_a_line_gives_the_same_alone_among_others_and_first(line: str, keep: str
         agree(written(lines, tmp_path / str(place)), tmp_path / f"out-{place}", **KEEPS[keep])
 
 
+@settings(deadline=None)
 @given(
     lines=st.lists(st.sampled_from(sorted(LINES)), min_size=1, max_size=8),
     end=st.sampled_from(["", "\n", "\r\n\n"]),
@@ -294,7 +295,7 @@ def test_a_line_longer_than_a_window_is_one_line(tmp_path: Path, monkeypatch: py
 
 def test_the_longest_line_that_is_held_is_the_scanners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scanner = _core.LineScanner
-    monkeypatch.setattr(_core, "LineScanner", lambda: scanner(5_000))
+    monkeypatch.setattr(_core, "LineScanner", lambda: scanner(10_000))
     file = written([LINES["plain"], json.dumps(talk("long", count=60)), LINES["no id"]], tmp_path)
     for window_bytes in (1 << 11, 1 << 20):
         monkeypatch.setattr(_row_reading, "_WINDOW_BYTES", window_bytes)
