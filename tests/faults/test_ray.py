@@ -231,29 +231,3 @@ def test_what_cannot_be_is_refused_before_any_work() -> None:
             foldline.ray.compact_dataset(None, compactor, out="never", **option)
         assert caught.value.path == next(iter(option))
     assert not Path("never").exists()
-
-
-def test_blocks_of_files_are_whole_row_groups_in_order(tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from foldline.ray import slices_of
-
-    (tmp_path / "sub").mkdir()
-    table = pa.table({"messages": ["[]"] * 10})
-    pq.write_table(table, tmp_path / "sub" / "b.parquet", row_group_size=3)
-    pq.write_table(table, tmp_path / "a.parquet", row_group_size=10)
-    pq.write_table(table.slice(0, 0), tmp_path / "c.parquet")
-    (tmp_path / "notes.txt").write_text("Nothing to see.")
-
-    def cut(paths: Any, rows: int) -> list[tuple[str, int, int]]:
-        found = [tuple(each.values()) for each in slices_of(paths, rows)]
-        return [(Path(path).name, begin, end) for path, begin, end in found]
-
-    assert cut(tmp_path, 6) == [("a.parquet", 0, 1), ("b.parquet", 0, 2), ("b.parquet", 2, 4)]  # nothing of c
-    assert cut([tmp_path / "sub" / "b.parquet"], 1) == [("b.parquet", i, i + 1) for i in range(4)]
-    assert cut(str(tmp_path / "*" / "*.parquet"), 100) == [("b.parquet", 0, 4)]
-    for bad in ("notes.txt", "missing.parquet"):
-        with pytest.raises(fl.errors.ConfigError) as caught:
-            slices_of(tmp_path / bad, 1)
-        assert caught.value.path.endswith(bad)
