@@ -24,7 +24,7 @@ import foldline as fl
 from faults import ray_program
 from unit.services import engine
 
-pytestmark = [pytest.mark.service, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.service, pytest.mark.slow, pytest.mark.timeout(1_800)]
 
 BLOCKS, ROWS = 6, 8
 
@@ -73,7 +73,7 @@ def start(environment: dict[str, str], *arguments: object) -> subprocess.Popen[s
 
 
 def ended(process: subprocess.Popen[str]) -> dict[str, Any]:
-    out, err = process.communicate(timeout=250)
+    out, err = process.communicate(timeout=600)
     assert process.returncode == 0, err[-3_000:]
     told: dict[str, Any] = json.loads(next(line for line in out.splitlines() if line.startswith("{")))  # Ray prints too
     return told
@@ -87,7 +87,7 @@ def lines(log: Path) -> list[tuple[int, int]]:
 
 
 def wait_for(log: Path, count: int, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 200
+    deadline = time.monotonic() + 500
     while len(lines(log)) < count:
         assert process.poll() is None, process.communicate()[1][-3_000:]
         assert time.monotonic() < deadline
@@ -199,7 +199,7 @@ def test_the_command_on_ray_writes_what_it_writes_here(tmp_path: Path, environme
     def run(out: str, *options: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "foldline", "compact", "in", "--out", out, "--keep-messages", "2", *options]
         ran = subprocess.run(
-            command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=250
+            command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600
         )
         assert "Traceback" not in ran.stderr
         return ran
