@@ -23,6 +23,7 @@ from foldline._core import __version__
 from foldline.errors import ConfigError, FoldlineError
 from foldline.fragments import BOOKKEEPING, SUMMED, TRIES, Fragment, FragmentWriter, options_of
 from foldline.output import TEMPORARY, hold, make_folder, replacing
+from foldline.typing import Problem
 
 if TYPE_CHECKING:
     from foldline.batch import BatchCompactor
@@ -39,10 +40,12 @@ class DatasetReport:
     Attributes:
         out: The output folder.
         fragments: Its files, in the order of the blocks.
+        problems: Source files, or parts of them, that could not be read; the others were folded.
     """
 
     out: Path
     fragments: tuple[Fragment, ...]
+    problems: tuple[Problem, ...] = ()
 
     @property
     def paths(self) -> list[str]:
@@ -75,7 +78,7 @@ def compact_dataset(
 
     Blocks are known by their content. Of files that are named here, they are always the same: whole row groups, in
     order. Those of a dataset are Ray's, whose readers may group rows in another way each time; then what was done is
-    not found, and is done again.
+    not found, and is done again. Files that cannot be read are among the ``problems``; the others are folded.
 
     Give summaries that cost money a `foldline.summary_cache.CachedSummarizer` on a file that all workers share, so that
     those of a lost block are not paid for twice.
@@ -114,8 +117,9 @@ def compact_dataset(
         _write(bookkeeping, manifest, [], complete=False)
         with running():
             most = workers or max(1, int(ray.cluster_resources().get("CPU", 1) / cpus_per_worker))
+            unread: list[Problem] = []
             if not isinstance(source, ray.data.Dataset):
-                slices = slices_of(source, block_rows)
+                slices = slices_of(source, block_rows, unread.append)
                 source = ray.data.from_items(slices, override_num_blocks=max(1, len(slices)))
             folded = source.map_batches(
                 _Worker,
@@ -127,17 +131,22 @@ def compact_dataset(
                 num_cpus=cpus_per_worker,
             )
             fragments: list[Fragment] = []
+            problems: list[Problem] = list(unread)
             times: dict[str, int] = {}
             for fragment in _finished(folded):
+                if isinstance(fragment, Problem):
+                    problems.append(fragment)
+                    continue
                 number = times[fragment.name] = times.get(fragment.name, 0) + 1
                 if number > 1:  # Equal blocks have one file: each of them gets its own.
                     fragment = _twin(folder, fragment, number)
                 fragments.append(fragment)
                 if on_fragment is not None:
                     on_fragment(fragment)
-        _sweep(folder, {fragment.name for fragment in fragments})
-        _write(bookkeeping, manifest, fragments, complete=True)
-        return DatasetReport(folder, tuple(fragments))
+        # What an earlier run made of a file that cannot be read today is not to be lost.
+        _sweep(folder, () if problems else {fragment.name for fragment in fragments})
+        _write(bookkeeping, manifest | {"problems": list(map(str, problems))}, fragments, complete=True)
+        return DatasetReport(folder, tuple(fragments), tuple(problems))
     finally:
         if held is not None:
             os.close(held)
@@ -146,11 +155,12 @@ def compact_dataset(
 _SLICE = ("foldline_path", "foldline_begin", "foldline_end")
 
 
-def slices_of(paths: str | Path | Iterable[str | Path], block_rows: int) -> list[dict[str, Any]]:
+def slices_of(
+    paths: str | Path | Iterable[str | Path], block_rows: int, on_problem: Callable[[Problem], None]
+) -> list[dict[str, Any]]:
     """The blocks of files, in order: whole row groups, each block of at least so many rows where there are as many.
 
-    Raises:
-        ConfigError: A file is missing, or is no Parquet; ``path`` is its path.
+    A file that is missing or no Parquet is a problem.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -160,7 +170,8 @@ def slices_of(paths: str | Path | Iterable[str | Path], block_rows: int) -> list
         try:
             metadata = pq.read_metadata(path)
         except (OSError, pa.ArrowException) as error:
-            raise ConfigError(f"cannot be read: {type(error).__name__}", code="bad_parquet", path=str(path)) from None
+            on_problem(Problem(None, "bad_parquet", type(error).__name__, str(path)))
+            continue
         begin = rows = 0
         for index in range(metadata.num_row_groups):
             rows += metadata.row_group(index).num_rows
@@ -178,7 +189,7 @@ def _files(paths: Iterable[str | Path]) -> Iterator[Path]:
         elif place.exists() or not glob.has_magic(str(path)):
             yield place
         else:
-            yield from sorted(Path(file).absolute() for file in glob.glob(str(path), recursive=True))  # noqa: PTH207 - anywhere
+            yield from sorted(Path(file).absolute() for file in glob.glob(str(path), recursive=True))  # noqa: PTH207
 
 
 class _Worker:
@@ -193,8 +204,8 @@ class _Worker:
     def __call__(self, block: Any) -> Any:
         import pyarrow as pa
 
-        told = []
-        for table in self._read(block) if block.column_names == list(_SLICE) else [block]:
+        told: list[str] = []
+        for table in self._read(block, told) if block.column_names == list(_SLICE) else [block]:
             try:
                 if table.num_rows:
                     told.append(json.dumps({"fragment": self._writer.write(table).record()}))
@@ -204,18 +215,25 @@ class _Worker:
                 told.append(json.dumps({"os_error": [error.errno, error.strerror or type(error).__name__]}))
         return pa.table({"told": pa.array(told, pa.large_string())})
 
-    def _read(self, slices: Any) -> Iterator[Any]:
+    def _read(self, slices: Any, told: list[str]) -> Iterator[Any]:
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
         columns = {self._writer.compactor.id_column, self._writer.compactor.messages_column}
-        for each in slices.to_pylist():
-            with pq.ParquetFile(each["foldline_path"]) as file:
-                wanted = [name for name in file.schema_arrow.names if name in columns]
-                yield file.read_row_groups(range(each["foldline_begin"], each["foldline_end"]), columns=wanted)
+        for path, begin, end in (tuple(each.values()) for each in slices.to_pylist()):
+            try:
+                with pq.ParquetFile(path) as file:
+                    wanted = [name for name in file.schema_arrow.names if name in columns]
+                    table = file.read_row_groups(range(begin, end), columns=wanted)
+            except (OSError, pa.ArrowException) as error:
+                where = f"row groups {begin} to {end - 1}: {type(error).__name__}"
+                told.append(json.dumps({"problem": ["bad_parquet", where, path]}))
+            else:
+                yield table
 
 
-def _finished(folded: Any) -> Iterator[Fragment]:
-    """The files, as they are finished.
+def _finished(folded: Any) -> Iterator[Fragment | Problem]:
+    """The files, as they are finished, and what could not be read.
 
     Raises:
         FoldlineError: What a worker could not do, or that the engine gave up. What the engine says may hold what rows
@@ -238,7 +256,7 @@ def _finished(folded: Any) -> Iterator[Fragment]:
             raise getattr(errors, name)(detail, code=code, path=path)
         if "os_error" in told:
             raise OSError(*told["os_error"])
-        yield Fragment(**told["fragment"])
+        yield Problem(None, *told["problem"]) if "problem" in told else Fragment(**told["fragment"])
 
 
 def _twin(folder: Path, fragment: Fragment, number: int) -> Fragment:
@@ -288,6 +306,7 @@ def running(processors: int | None = None) -> Iterator[Any]:
     if "ray" not in sys.modules and not os.environ.get("RAY_ADDRESS"):
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+        os.environ.setdefault("RAY_raylet_start_wait_time_s", "300")  # 30 are too few on a busy machine
     ray = _ray()
     if ray.is_initialized():
         yield ray

@@ -24,7 +24,7 @@ import foldline as fl
 from faults import ray_program
 from unit.services import engine
 
-pytestmark = [pytest.mark.service, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.service, pytest.mark.slow, pytest.mark.timeout(1_800)]
 
 BLOCKS, ROWS = 6, 8
 
@@ -73,7 +73,7 @@ def start(environment: dict[str, str], *arguments: object) -> subprocess.Popen[s
 
 
 def ended(process: subprocess.Popen[str]) -> dict[str, Any]:
-    out, err = process.communicate(timeout=250)
+    out, err = process.communicate(timeout=600)
     assert process.returncode == 0, err[-3_000:]
     told: dict[str, Any] = json.loads(next(line for line in out.splitlines() if line.startswith("{")))  # Ray prints too
     return told
@@ -87,7 +87,7 @@ def lines(log: Path) -> list[tuple[int, int]]:
 
 
 def wait_for(log: Path, count: int, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 200
+    deadline = time.monotonic() + 500
     while len(lines(log)) < count:
         assert process.poll() is None, process.communicate()[1][-3_000:]
         assert time.monotonic() < deadline
@@ -199,7 +199,7 @@ def test_the_command_on_ray_writes_what_it_writes_here(tmp_path: Path, environme
     def run(out: str, *options: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "foldline", "compact", "in", "--out", out, "--keep-messages", "2", *options]
         ran = subprocess.run(
-            command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=250
+            command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600
         )
         assert "Traceback" not in ran.stderr
         return ran
@@ -231,29 +231,3 @@ def test_what_cannot_be_is_refused_before_any_work() -> None:
             foldline.ray.compact_dataset(None, compactor, out="never", **option)
         assert caught.value.path == next(iter(option))
     assert not Path("never").exists()
-
-
-def test_blocks_of_files_are_whole_row_groups_in_order(tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from foldline.ray import slices_of
-
-    (tmp_path / "sub").mkdir()
-    table = pa.table({"messages": ["[]"] * 10})
-    pq.write_table(table, tmp_path / "sub" / "b.parquet", row_group_size=3)
-    pq.write_table(table, tmp_path / "a.parquet", row_group_size=10)
-    pq.write_table(table.slice(0, 0), tmp_path / "c.parquet")
-    (tmp_path / "notes.txt").write_text("Nothing to see.")
-
-    def cut(paths: Any, rows: int) -> list[tuple[str, int, int]]:
-        found = [tuple(each.values()) for each in slices_of(paths, rows)]
-        return [(Path(path).name, begin, end) for path, begin, end in found]
-
-    assert cut(tmp_path, 6) == [("a.parquet", 0, 1), ("b.parquet", 0, 2), ("b.parquet", 2, 4)]  # nothing of c
-    assert cut([tmp_path / "sub" / "b.parquet"], 1) == [("b.parquet", i, i + 1) for i in range(4)]
-    assert cut(str(tmp_path / "*" / "*.parquet"), 100) == [("b.parquet", 0, 4)]
-    for bad in ("notes.txt", "missing.parquet"):
-        with pytest.raises(fl.errors.ConfigError) as caught:
-            slices_of(tmp_path / bad, 1)
-        assert caught.value.path.endswith(bad)

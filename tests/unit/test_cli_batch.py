@@ -233,3 +233,14 @@ def test_parquet_rows_without_a_summary_are_folded_again_when_resumed(tmp_path: 
     with Reporter() as reporter:
         report = compact_file(source, tmp_path / "out", Path("in.parquet"), compactor, reporter)
     assert (report.failed, report.retry) == (2, 1)  # what is no JSON will not be better
+
+
+def test_an_engine_that_is_missing_is_wrong_usage(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import importlib.util as u; real = u.find_spec\n"
+        "u.find_spec = lambda name, *more: None if name == 'ray' else real(name, *more)\n"
+    )
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    ran = run("compact", folder, "--out", tmp_path / "out", "--engine", "ray", env=os.environ | {"PYTHONPATH": path})
+    assert (ran.returncode, "foldline[ray]" in ran.stderr) == (2, True)
+    assert not (tmp_path / "out").exists()

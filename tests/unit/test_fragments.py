@@ -16,6 +16,7 @@ import pytest
 import foldline as fl
 from foldline.errors import ConfigError, SummaryError
 from foldline.fragments import FragmentWriter
+from foldline.ray import _Worker, slices_of
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -150,6 +151,7 @@ import json, os, signal, sys
 import pyarrow as pa
 import foldline as fl
 from foldline.fragments import FragmentWriter
+from foldline.ray import _Worker, slices_of
 
 def die(messages):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -192,3 +194,51 @@ def test_equal_blocks_at_the_same_time_are_no_deaths(tmp_path: Path) -> None:
 
     fragment = FragmentWriter(compactor(summarizer=summarize), tmp_path).write(block(1))
     assert (depth, fragment.folded) == (5, 1)
+
+
+# What a worker of Ray is given, and gives. It needs no Ray for that.
+
+
+def test_blocks_of_files_are_whole_row_groups_in_order(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    table = pa.table({"messages": ["[]"] * 10})
+    pq.write_table(table, tmp_path / "sub" / "b.parquet", row_group_size=3)
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=10)
+    pq.write_table(table.slice(0, 0), tmp_path / "c.parquet")
+    (tmp_path / "notes.txt").write_text("Nothing to see.")
+    problems: list[fl.Problem] = []
+
+    def cut(paths: Any, rows: int) -> list[tuple[str, int, int]]:
+        found = [tuple(each.values()) for each in slices_of(paths, rows, problems.append)]
+        return [(Path(path).name, begin, end) for path, begin, end in found]
+
+    assert cut(tmp_path, 6) == [("a.parquet", 0, 1), ("b.parquet", 0, 2), ("b.parquet", 2, 4)]  # nothing of c
+    assert cut([tmp_path / "sub" / "b.parquet"], 1) == [("b.parquet", i, i + 1) for i in range(4)]
+    assert cut(str(tmp_path / "*" / "*.parquet"), 100) == [("b.parquet", 0, 4)]
+    assert not problems
+    assert cut([tmp_path / "notes.txt", tmp_path / "missing.parquet", tmp_path / "a.parquet"], 1) == [
+        ("a.parquet", 0, 1)
+    ]
+    assert [(Path(problem.path or "").name, problem.code) for problem in problems] == [
+        ("notes.txt", "bad_parquet"),
+        ("missing.parquet", "bad_parquet"),
+    ]
+
+
+def test_a_worker_folds_what_it_can_read(tmp_path: Path) -> None:
+    pq.write_table(block(4), tmp_path / "a.parquet", row_group_size=2)
+    pq.write_table(block(4, "b"), tmp_path / "b.parquet", row_group_size=2)
+    slices = slices_of([tmp_path / "a.parquet", tmp_path / "b.parquet"], 2, lambda problem: None)
+    begin = pq.read_metadata(tmp_path / "a.parquet").row_group(0).column(2).dictionary_page_offset or 4
+    data = (tmp_path / "a.parquet").read_bytes()
+    (tmp_path / "a.parquet").write_bytes(data[:begin] + bytes(60) + data[begin + 60 :])
+    worker = _Worker(FragmentWriter(compactor(), tmp_path / "out"))
+    told = [json.loads(text) for text in worker(pa.Table.from_pylist(slices))["told"].to_pylist()]
+    assert [list(each) for each in told] == [["problem"], ["fragment"], ["fragment"], ["fragment"]]
+    code, where, path = told[0]["problem"]
+    assert (code, where.startswith("row groups 0 to 0"), path) == ("bad_parquet", True, str(tmp_path / "a.parquet"))
+    ids = [pq.read_table(tmp_path / "out" / each["fragment"]["name"])["id"].to_pylist() for each in told[1:]]
+    assert ids == [["a2", "a3"], ["b0", "b1"], ["b2", "b3"]]
+    assert worker(pa.Table.from_pylist(slices).slice(0, 0)).num_rows == 0
+    failed = worker(pa.table({"text": ["no messages"]}))["told"].to_pylist()
+    assert json.loads(failed[0])["error"][2] == "missing_column"

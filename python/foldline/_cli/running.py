@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import click
 
 from foldline._cli.compacting import COUNTS, FileReport, output_names, totals
 from foldline._cli.options import Folding
@@ -54,8 +57,11 @@ class Compacting:
         """Folds what lies behind paths and in databases, and tells what became of it; the exit code.
 
         Raises:
-            click.UsageError: Outputs would collide, the folder cannot be used, or a pin meets no message.
+            click.UsageError: Outputs would collide, the folder cannot be used, the engine is missing, or a pin meets no
+                message.
         """
+        if self.engine == "ray" and importlib.util.find_spec("ray") is None:
+            raise click.UsageError("--engine ray needs the package ray: pip install 'foldline[ray]'")
         finished: dict[Source, FileReport] = {}
         sources: list[Source] = []
         with Reporter(strict=self.strict) as reporter, contextlib.suppress(Stop):
