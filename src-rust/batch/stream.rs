@@ -256,7 +256,7 @@ mod tests {
         let [Found::Value(list), Found::Row(2, row), Found::Value(number)] = found.as_slice() else {
             panic!("{found:?}")
         };
-        assert_eq!((list.offset, number.offset), (0, 20));
+        assert_eq!((list.offset, number.offset), (0, 21));
         assert_eq!(row.id, None);
         assert!(row.record.starts_with(b",\"format\":\"openai_chat\",\"messages\":[],\"summary\":null,"));
     }
