@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, TypeAlias
 
 from foldline._core import LiveSnapshot, LiveTranscript
 from foldline.errors import ConfigError
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     from foldline.typing import Messages
 
 __all__ = ["Live", "Requests", "messages_of"]
-
-T = TypeVar("T")
 
 #: What knows its own counts.
 Live: TypeAlias = LiveTranscript | LiveSnapshot
@@ -122,10 +119,7 @@ class Requests:
         if budget is None and usage is not None and self._context_limit is not None:
             in_messages = max(0, usage.tokens - around)
             budget = _made_budget(self._context_limit, around, in_messages, self._max_output_tokens)
-        if given is None:
-            return _made_state(Stats(), 0, usage, budget, len(live), None, None)
-        count = len(live) if given.message_count is None else given.message_count
-        return _made_state(given.stats, given.iteration, usage, budget, count, given.stop_reason, given.error)
+        return _made_state(given, usage, budget, len(live))
 
     def _counted_around(self, format: str) -> int:
         """Tokens that stand around the messages in a dialect."""
@@ -133,23 +127,46 @@ class Requests:
         return self._counter.count_messages(lead, self._tools, format=format).total
 
 
-def _maker(kind: Callable[..., T]) -> Callable[..., T]:
-    """Makes objects of a frozen dataclass from fields, in their order, that are known to be sound.
+# Objects of frozen dataclasses whose fields are known to be sound: checking them takes longer than deciding.
 
-    Checking them takes longer than deciding.
-    """
-    setters = [getattr(kind, field.name).__set__ for field in dataclasses.fields(cast(Any, kind))]
-    new = object.__new__
-
-    def make(*values: object) -> T:
-        made = new(cast(Any, kind))
-        for put, value in zip(setters, values, strict=True):
-            put(made, value)
-        return cast(T, made)
-
-    return make
+_new = object.__new__
+_put = object.__setattr__
 
 
-_made_usage = _maker(ContextUsage)
-_made_budget = _maker(TokenBudget)
-_made_state = _maker(ContextState)
+def _made_usage(tokens: int, usage_tokens: int, trailing_tokens: int, kind: str) -> ContextUsage:
+    made = _new(ContextUsage)
+    _put(made, "tokens", tokens)
+    _put(made, "usage_tokens", usage_tokens)
+    _put(made, "trailing_tokens", trailing_tokens)
+    _put(made, "kind", kind)
+    return made
+
+
+def _made_budget(context_limit: int, system_tokens: int, message_tokens: int, max_output_tokens: int) -> TokenBudget:
+    made = _new(TokenBudget)
+    _put(made, "context_limit", context_limit)
+    _put(made, "system_tokens", system_tokens)
+    _put(made, "message_tokens", message_tokens)
+    _put(made, "max_output_tokens", max_output_tokens)
+    return made
+
+
+def _made_state(
+    given: ContextState | None, usage: ContextUsage | None, budget: TokenBudget | None, count: int
+) -> ContextState:
+    made = _new(ContextState)
+    _put(made, "usage", usage)
+    _put(made, "budget", budget)
+    if given is None:
+        _put(made, "stats", Stats())
+        _put(made, "iteration", 0)
+        _put(made, "message_count", count)
+        _put(made, "stop_reason", None)
+        _put(made, "error", None)
+        return made
+    _put(made, "stats", given.stats)
+    _put(made, "iteration", given.iteration)
+    _put(made, "message_count", count if given.message_count is None else given.message_count)
+    _put(made, "stop_reason", given.stop_reason)
+    _put(made, "error", given.error)
+    return made

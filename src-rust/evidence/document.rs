@@ -178,8 +178,11 @@ pub(super) fn file_notes(file: &FileTouched, listed: &str) -> Vec<String> {
     notes
 }
 
-/// The path as it is listed, and what is said of it.
-fn file_note_of(item: &str) -> Option<(&str, Action, Vec<(u32, u32)>)> {
+/// A path as it is listed, what was done to the file, and lines of it that were read.
+type FileNote<'i> = (&'i str, Action, Vec<(u32, u32)>);
+
+/// What an item says of a file; `None` where it is prose.
+fn file_note_of(item: &str) -> Option<FileNote<'_>> {
     let marks = [(DELETED, Action::Deleted), (MOVED, Action::Moved), (CREATED, Action::Created)];
     if let Some((listed, action)) =
         marks.iter().find_map(|(mark, action)| Some((item.strip_prefix(mark)?, *action)))

@@ -24,7 +24,10 @@ thread_local! {
 }
 
 /// How long a walk over Python objects keeps the GIL to itself.
-const BREATHE_EVERY: Duration = Duration::from_millis(1);
+const BREATHE_EVERY: Duration = Duration::from_millis(2);
+/// How long it leaves it then. Without a pause it would have it back before a thread that waits has woken up, whose
+/// patience would begin anew each time: CPython forces a switch only after 5 ms without any release.
+const BREATH: Duration = Duration::from_micros(1);
 
 /// Lets other threads have the GIL for a moment, now and then: an event loop must not stand still while another thread
 /// reads a long list of messages. To be called between objects.
@@ -34,7 +37,7 @@ pub(super) fn breathe(py: Python<'_>) {
     }
     BREATHED.with(|breathed| {
         if breathed.get().is_none_or(|last| last.elapsed() >= BREATHE_EVERY) {
-            py.detach(|| {});
+            py.detach(|| std::thread::sleep(BREATH));
             breathed.set(Some(Instant::now()));
         }
     });
