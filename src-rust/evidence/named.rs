@@ -4,6 +4,9 @@
 //! stands in fenced code is left out: code is full of names, and its files are known. O(bytes).
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashSet;
 
 use super::text::{head_bytes, neutralise, one_line, tail_bytes};
 use super::{NameKind, Named};
@@ -291,16 +294,31 @@ fn number_with_unit(token: &str, line: &str, start: usize) -> Option<usize> {
     let space = usize::from(after.starts_with([' ', '-']));
     let unit_end =
         spaced.find(|c: char| !(c.is_ascii_alphabetic() || matches!(c, '%' | '/'))).unwrap_or(spaced.len());
-    let unit = spaced[..unit_end].trim_end_matches('/').to_lowercase();
+    let unit = spaced[..unit_end].trim_end_matches('/');
     if unit.is_empty() {
+        // Most numbers have nothing behind them.
+        if spaced.as_bytes().first().is_none_or(u8::is_ascii) {
+            return None;
+        }
         let group = UNITS.iter().flat_map(|group| group.iter()).filter(|unit| !unit.is_ascii());
         let unit = group.filter(|unit| spaced.starts_with(**unit)).max_by_key(|unit| unit.len())?;
         return Some(currency + number.len() + space + unit.len());
     }
-    let is_unit = UNITS.iter().any(|group| group.contains(&unit.as_str()));
+    let is_unit = is_unit(unit);
     // A lone letter counts only where it is attached: "3 s" is rare, "30s" is not.
     let is_attached = space == 0;
     (is_unit && (unit.len() > 1 || is_attached)).then_some(currency + number.len() + space + unit.len())
+}
+
+/// Whether letters are a unit, in any case. Each number with a word behind it asks.
+fn is_unit(letters: &str) -> bool {
+    static KNOWN: LazyLock<FxHashSet<&str>> =
+        LazyLock::new(|| UNITS.iter().flat_map(|group| group.iter().copied()).collect());
+    let mut lower = [0; MAX_UNIT_BYTES];
+    let Some(lower) = lower.get_mut(..letters.len()) else { return false };
+    lower.copy_from_slice(letters.as_bytes());
+    lower.make_ascii_lowercase();
+    std::str::from_utf8(lower).is_ok_and(|lower| KNOWN.contains(lower))
 }
 
 fn is_date(token: &str) -> bool {
