@@ -73,7 +73,7 @@ class Reporter(Telling):
     def __init__(self, *, strict: bool = False) -> None:
         self.problems = 0
         self.files = 0
-        self._strict = strict
+        self.strict = strict
         self._begun = self._told = time.monotonic()
         self._may_draw = sys.stderr is not None and sys.stderr.isatty()
         self._bar: Bar | None = None
@@ -104,7 +104,7 @@ class Reporter(Telling):
         if transcript is not None:
             problem = replace(problem, path=f"{problem.path}: {transcript}")
         self.say(str(problem))
-        if self._strict:
+        if self.strict:
             raise Stop
 
     def say(self, text: str) -> None:

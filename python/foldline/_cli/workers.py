@@ -76,7 +76,9 @@ def _in_workers(
 
     def start() -> None:
         ours, theirs = context.Pipe()
-        process = context.Process(target=_work, args=(theirs, compactor, out), name="foldline", daemon=True)
+        process = context.Process(
+            target=_work, args=(theirs, compactor, out, reporter.strict), name="foldline", daemon=True
+        )
         process.start()
         theirs.close()
         workers.append(_Worker(process, ours))
@@ -144,15 +146,22 @@ def _end(workers: list[_Worker]) -> None:
 class _Pipe(Telling):
     """Tells the parent."""
 
-    def __init__(self, pipe: Connection) -> None:
+    def __init__(self, pipe: Connection, *, strict: bool) -> None:
         self.problems = 0
         self._pipe = pipe
+        self._strict = strict
         self._transcripts = 0
 
     def problem(self, problem: Problem, transcript: str | None = None) -> None:
-        """Sends a problem on."""
+        """Sends a problem on.
+
+        Raises:
+            Stop: In a strict run: the file must not be put in its place before the parent has read of it.
+        """
         self.problems += 1
         self._pipe.send(("problem", (problem, transcript)))
+        if self._strict:
+            raise Stop
 
     def advance(self, *, files: int = 0, transcripts: int = 0) -> None:  # noqa: ARG002 - files are counted by the parent
         """Sends on how much was done, now and then."""
@@ -167,7 +176,7 @@ class _Pipe(Telling):
             self._transcripts = 0
 
 
-def _work(pipe: Connection, compactor: BatchCompactor, out: Path) -> None:
+def _work(pipe: Connection, compactor: BatchCompactor, out: Path, strict: bool) -> None:
     # Ctrl-C goes to all processes of a terminal: the parent decides. When it stops a worker, temporary files go too.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
@@ -175,7 +184,7 @@ def _work(pipe: Connection, compactor: BatchCompactor, out: Path) -> None:
     with contextlib.suppress(EOFError, OSError, Stop):
         while (task := pipe.recv()) is not None:
             source, name = task
-            teller = _Pipe(pipe)
+            teller = _Pipe(pipe, strict=strict)
             report = compact_file(source, out, name, compactor, teller)
             teller.tell()
             pipe.send(("done", report))
