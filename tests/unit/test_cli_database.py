@@ -122,12 +122,14 @@ def test_a_bad_row_is_told_and_the_rest_is_folded(tables: Tables, tmp_path: Path
 
 def test_what_cannot_be_read_is_told_and_nothing_is_written(tables: Tables, tmp_path: Path) -> None:
     tables.fill([("a", json.dumps(talk()))])
-    for options, code in (
+    cases = [
         (["--table", "nowhere"], "missing_table"),
         (["--query", "SELEC id"], "bad_query"),
         (["--query", f"SELECT id FROM {tables.name}"], "missing_column"),
-        ([], "missing_table"),
-    ):
+    ]
+    if tables.kind == "sqlite":  # the server's database is shared with tests that make the tables of sessions
+        cases.append(([], "missing_table"))
+    for options, code in cases:
         ran = run("--database", tables.url, *options, "--out", tmp_path / "out", "--dry-run")
         assert (ran.returncode, ran.stderr.count(code)) == (1, 1), options
         ran = run("--database", tables.url, *options, "--out", tmp_path / "out")
