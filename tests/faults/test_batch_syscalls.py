@@ -89,8 +89,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
     (source / "c.jsonl.gz").write_bytes(gzip.compress("\n".join(lines[:3]).encode(), mtime=0))
     found = Runs(folder)
     yield found
-    found.process.kill()
-    found.process.wait()
+    with found.process:  # which closes its pipes
+        found.process.kill()
 
 
 def source_bytes(runs: Runs) -> dict[str, bytes]:
