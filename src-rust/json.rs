@@ -3,6 +3,7 @@
 //! The parser is jiter's; what is ours is the arena, which keeps the digits of numbers, keeps the last of
 //! repeated keys (as Python and JavaScript do) and reads lone surrogate escapes as U+FFFD instead of failing.
 
+mod blocks;
 mod rewrite;
 mod scan;
 mod tape;

@@ -245,6 +245,22 @@ pub trait Node: Sized + Clone {
     /// `None` where the node is not a string.
     fn with_text<R>(&self, read: impl FnOnce(&str, bool) -> R) -> Option<R>;
 
+    /// Appends the text of a string node; says whether lone surrogates were replaced, `None` where it is no string.
+    fn append_text(&self, out: &mut String) -> Option<bool> {
+        self.with_text(|text, is_lossy| {
+            out.push_str(text);
+            is_lossy
+        })
+    }
+
+    /// Appends a string node as a JSON string, and says the same.
+    fn append_quoted(&self, out: &mut String) -> Option<bool> {
+        self.with_text(|text, is_lossy| {
+            write_json_string(text, out);
+            is_lossy
+        })
+    }
+
     /// The value under `key` of an object node; of repeated keys the last.
     fn get(&self, key: Key) -> Option<Self>;
 

@@ -24,6 +24,9 @@ pub struct Picture {
 /// profile); what hides it deeper than this has an unknown size.
 const MAX_BYTES: usize = 256 << 10;
 
+/// Most JPEG have their size within so many bytes.
+const NEAR_BYTES: usize = 2 << 10;
+
 /// Longest side that is believed.
 const MAX_SIDE: u32 = 100_000;
 
@@ -40,7 +43,7 @@ pub fn data_url_size(url: &str) -> Option<(u32, u32)> {
 pub fn base64_size(data: &str) -> Option<(u32, u32)> {
     let start = decode(data.as_bytes(), 64);
     let size = if start.starts_with(b"\xff\xd8") {
-        jpeg(&decode(data.as_bytes(), MAX_BYTES))
+        [NEAR_BYTES, MAX_BYTES].into_iter().find_map(|most| jpeg(&decode(data.as_bytes(), most)))
     } else {
         fixed(&start)
     };

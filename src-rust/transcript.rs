@@ -4,8 +4,10 @@
 //! read this and nothing else. All text lies in one buffer; a piece is a half-open byte range of it.
 
 mod build;
+mod numbers;
 
 pub use build::{Build, Builder};
+pub(crate) use numbers::Numbers;
 
 use std::num::NonZeroU32;
 use std::ops::Range;

@@ -1,6 +1,7 @@
 //! What stands in JSON bytes, value by value: the parser that fills a tape.
 
 use super::MAX_PARSED_DEPTH;
+use super::blocks::{BLOCK, backslashes_in, is_special, specials_in};
 use super::tape::{Entry, Escapes};
 use crate::node::{Kind, quoting_of};
 
@@ -197,6 +198,7 @@ impl Parser<'_, '_> {
             escapes.points += simple;
             escapes.utf16 += simple;
             escapes.quoting += found.letters;
+            escapes.are_letters = found.solidi == 0 && !found.has_units;
             let entry = self.entries.get_mut(place)?;
             (entry.link, entry.has_escapes) = (self.escapes.len() as u32, true);
             self.escapes.push(escapes);
@@ -222,81 +224,75 @@ struct StringEnd {
 /// Looks for the end of the string that begins at `at`, behind its quote.
 fn string_end(bytes: &[u8], mut at: usize) -> Option<StringEnd> {
     let mut found = StringEnd::default();
-    loop {
-        at = plain_until(bytes, at);
-        match bytes.get(at)? {
-            b'"' => {
-                found.end = at;
+    // Escapes come in swarms: all of a block are dealt with before the next is looked at.
+    while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
+        let mut specials = specials_in(block);
+        let mut next = at + BLOCK;
+        while specials != 0 {
+            let place = at + specials.trailing_zeros() as usize;
+            let behind = found.pass(bytes, place)?;
+            if behind == place {
                 return Some(found);
             }
-            b'\\' => match bytes.get(at + 1)? {
-                b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't' => {
-                    found.letters += 1;
-                    at += 2;
-                }
-                b'/' => {
-                    found.solidi += 1;
-                    at += 2;
-                }
-                b'u' => {
-                    let escape = Escape::read(bytes, at)?;
-                    found.units.add(&escape);
-                    found.has_units = true;
-                    at += escape.written;
-                }
-                _ => return None,
-            },
+            // What an escape takes begins nothing.
+            specials &= u32::MAX.checked_shl((behind - at) as u32).unwrap_or(0);
+            next = next.max(behind);
+        }
+        at = next;
+    }
+    loop {
+        at += bytes.get(at..)?.iter().position(|&byte| is_special(byte))?;
+        let behind = found.pass(bytes, at)?;
+        if behind == at {
+            return Some(found);
+        }
+        at = behind;
+    }
+}
+
+impl StringEnd {
+    /// What the quote or the escape at `place` is; the place behind it, which for a quote is its own.
+    #[inline]
+    fn pass(&mut self, bytes: &[u8], place: usize) -> Option<usize> {
+        match bytes.get(place)? {
+            b'"' => {
+                self.end = place;
+                return Some(place);
+            }
+            b'\\' => {}
             _ => return None,
         }
-    }
-}
-
-/// Bytes that are looked at together: the compiler turns the steps over them into SIMD.
-const BLOCK: usize = 32;
-
-/// Words without a special byte after which whole blocks are looked at: escapes come in swarms.
-const PLAIN_WORDS: usize = 3;
-
-/// The first byte from `at` on that is a quote, a backslash or a control sign; the end where there is none.
-#[inline]
-fn plain_until(bytes: &[u8], mut at: usize) -> usize {
-    let special = |byte: u8| (byte < 0x20) | (byte == b'"') | (byte == b'\\');
-    let mut rest = bytes.get(at..).unwrap_or_default();
-    let mut words = 0;
-    while let Some((word, behind)) = rest.split_first_chunk::<8>() {
-        match first_special(*word) {
-            8 => {}
-            found => return at + found,
-        }
-        at += 8;
-        rest = behind;
-        words += 1;
-        if words == PLAIN_WORDS {
-            while let Some((block, behind)) = rest.split_first_chunk::<BLOCK>() {
-                if block.iter().fold(false, |any, &byte| any | special(byte)) {
-                    break;
-                }
-                at += BLOCK;
-                rest = behind;
+        match bytes.get(place + 1)? {
+            b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't' => self.letters += 1,
+            b'/' => self.solidi += 1,
+            b'u' => {
+                let escape = Escape::read(bytes, place)?;
+                self.units.add(&escape);
+                self.has_units = true;
+                return Some(place + escape.written);
             }
+            _ => return None,
         }
+        Some(place + 2)
     }
-    at + rest.iter().position(|&byte| special(byte)).unwrap_or(rest.len())
 }
 
-/// The place of the first such byte among eight; 8 where there is none.
+/// The first backslash from `at` on; the end where there is none.
 #[inline]
-fn first_special(word: [u8; 8]) -> usize {
-    const ONES: u64 = u64::from_le_bytes([1; 8]);
-    const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
-    let word = u64::from_le_bytes(word);
-    // The high bit of each byte that is below `n`. Above a byte that is, others may be taken for one; the first is
-    // right, and only the first is asked for.
-    let below = |word: u64, n: u64| word.wrapping_sub(ONES * n) & !word & HIGH;
-    let (quote, backslash) = (word ^ (ONES * 0x22), word ^ (ONES * 0x5c));
-    let special = below(word, 0x20) | below(quote, 1) | below(backslash, 1);
-    (special.trailing_zeros() / 8) as usize
+fn next_backslash(bytes: &[u8], mut at: usize) -> usize {
+    // Most stand close; where none does, whole pages are looked through.
+    for _ in 0..NEAR_BLOCKS {
+        let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) else { break };
+        match backslashes_in(block) {
+            0 => at += BLOCK,
+            found => return at + found.trailing_zeros() as usize,
+        }
+    }
+    bytes.get(at..).and_then(|rest| memchr::memchr(b'\\', rest)).map_or(bytes.len(), |found| at + found)
 }
+
+/// Blocks without a backslash before a search of the rest.
+const NEAR_BLOCKS: usize = 6;
 
 /// An escape sequence.
 struct Escape {
@@ -360,21 +356,24 @@ impl Escapes {
 /// What a string with escapes stands for, and whether lone surrogates were replaced.
 pub(super) fn decode(raw: &str) -> (String, bool) {
     let mut out = String::with_capacity(raw.len());
+    let is_lossy = decode_into(raw, &mut out);
+    (out, is_lossy)
+}
+
+/// Appends what a string with escapes stands for; says whether lone surrogates were replaced.
+pub(super) fn decode_into(raw: &str, out: &mut String) -> bool {
+    let bytes = raw.as_bytes();
     let mut is_lossy = false;
     let mut from = 0;
-    for at in memchr::memchr_iter(b'\\', raw.as_bytes()) {
-        // The second half of an escape that was read, a backslash or a surrogate.
-        if at < from {
-            continue;
-        }
-        let Some(escape) = Escape::read(raw.as_bytes(), at) else { break };
+    out.reserve(raw.len());
+    loop {
+        let at = next_backslash(bytes, from);
         out.push_str(raw.get(from..at).unwrap_or(""));
+        let Some(escape) = Escape::read(bytes, at) else { return is_lossy };
         out.push(escape.text());
         is_lossy |= escape.stands_for.is_none();
         from = at + escape.written;
     }
-    out.push_str(raw.get(from..).unwrap_or(""));
-    (out, is_lossy)
 }
 
 #[cfg(test)]
@@ -382,16 +381,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn specials_are_found_wherever_they_stand() {
-        for long in 0..90 {
-            for special in [&b"\""[..], b"\\", b"\x00", b"\x1f", b""] {
-                let mut text = "é".repeat(long / 2).into_bytes();
-                text.extend_from_slice(&b"x~ !#[]\x7f"[..long % 7]);
-                let at = text.len();
-                text.extend_from_slice(special);
-                text.extend_from_slice(&b"abc\"\\"[..if special.is_empty() { 3 } else { 5 }]);
-                assert_eq!(plain_until(&text, 0), if special.is_empty() { text.len() } else { at });
+    fn a_string_ends_at_its_first_quote_that_is_not_escaped() {
+        let escapes = ["", "\\\"", "\\\\", "\\n\\t", "\\/", "\\u0041", "\\ud83d\\ude00", "\\\\\\\""];
+        for long in 0..70 {
+            for escape in escapes {
+                let text = "é".repeat(long / 2) + &"x~ !#[]\u{7f}"[..long % 7] + escape + "yz";
+                let line = text.clone() + "\",\"more than a block of text behind it\"";
+                for line in [&line[..=text.len()], &line] {
+                    assert_eq!(
+                        string_end(line.as_bytes(), 0).map(|found| found.end),
+                        Some(text.len()),
+                        "{line}"
+                    );
+                }
+                assert!(string_end(text.as_bytes(), 0).is_none(), "{text}");
+                for wrong in ["\u{1f}", "\n", "\\x", "\\u12", "\\"] {
+                    let line = text.clone() + wrong;
+                    assert!(string_end(line.as_bytes(), 0).is_none(), "{line:?}");
+                    let line = line + "\" and more than a block of text behind it";
+                    let is_escaped_quote = wrong == "\\";
+                    assert!(is_escaped_quote || string_end(line.as_bytes(), 0).is_none(), "{line:?}");
+                }
             }
+        }
+    }
+
+    #[test]
+    fn a_string_is_decoded_as_json_has_it() {
+        for long in 0..140 {
+            let text =
+                "é".repeat(long / 3) + &"xyz"[..long % 3] + "\n\"\\\u{8}\u{c}\r\t\u{1}😀" + &"y".repeat(long);
+            let raw = serde_json::to_string(&text).unwrap_or_default();
+            let raw = &raw[1..raw.len() - 1];
+            assert_eq!(decode(raw), (text.clone(), false));
+            let mut out = String::from("before");
+            assert!(decode_into(&(raw.to_owned() + "\\ud83d\\/"), &mut out));
+            assert_eq!(out, format!("before{text}\u{fffd}/"));
         }
     }
 }

@@ -6,10 +6,10 @@
 
 use std::borrow::Cow;
 
-use super::scan::{Parser, decode};
+use super::scan::{Parser, decode, decode_into};
 use super::{keep_last_of_repeated, write_number};
 use crate::error::{Error, Result};
-use crate::node::{Key, Kind, Node, Unit};
+use crate::node::{Key, Kind, Node, Unit, write_json_string};
 
 /// A value.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +36,8 @@ pub(super) struct Escapes {
     pub utf16: u32,
     /// By how much it grows when it is written as JSON again.
     pub quoting: u32,
+    /// Whether each is of a letter, and written anew the same.
+    pub are_letters: bool,
 }
 
 /// One document.
@@ -61,7 +63,7 @@ impl<'a> Tape<'a> {
     /// # Errors
     /// `interrupted` when `go_on` said so.
     pub fn parse(bytes: &'a [u8], go_on: &mut dyn FnMut() -> bool) -> Result<Option<Self>> {
-        let (Ok(text), Ok(_)) = (std::str::from_utf8(bytes), u32::try_from(bytes.len())) else {
+        let (Ok(text), Ok(_)) = (simdutf8::basic::from_utf8(bytes), u32::try_from(bytes.len())) else {
             return Ok(None);
         };
         let mut parser = Parser::new(bytes, go_on);
@@ -244,6 +246,30 @@ impl<'t> Node for TapeNode<'t> {
     fn with_text<R>(&self, read: impl FnOnce(&str, bool) -> R) -> Option<R> {
         let (text, is_lossy) = self.tape.decoded(self.string()?);
         Some(read(&text, is_lossy))
+    }
+
+    fn append_text(&self, out: &mut String) -> Option<bool> {
+        let entry = self.string()?;
+        if entry.has_escapes {
+            return Some(decode_into(self.tape.raw(entry), out));
+        }
+        out.push_str(self.tape.raw(entry));
+        Some(false)
+    }
+
+    fn append_quoted(&self, out: &mut String) -> Option<bool> {
+        let entry = self.string()?;
+        if entry.has_escapes && !self.tape.escapes_of(entry).are_letters {
+            return self.with_text(|text, is_lossy| {
+                write_json_string(text, out);
+                is_lossy
+            });
+        }
+        // It stands here as it would be written.
+        out.push('"');
+        out.push_str(self.tape.raw(entry));
+        out.push('"');
+        Some(false)
     }
 
     fn text_length(&self, unit: Unit) -> Option<u64> {

@@ -34,12 +34,10 @@ impl Output for Written<'_> {
     }
 
     fn string<N: Node>(&mut self, node: &N) {
-        let (out, is_outline) = (&mut *self.out, self.is_outline);
-        let written = node.with_text(|text, is_lossy| {
-            write_json_string(if is_outline && is_data(text) { "" } else { text }, out);
-            is_lossy
-        });
-        self.is_lossy |= written.unwrap_or(false);
+        if self.is_outline && node.with_text(|text, _| is_data(text)) == Some(true) {
+            return self.plain("\"\"");
+        }
+        self.is_lossy |= node.append_quoted(self.out).unwrap_or(false);
     }
 
     fn scalar<N: Node>(&mut self, node: &N) {

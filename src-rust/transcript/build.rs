@@ -1,11 +1,10 @@
 //! How readers hand on what they read: the trait [`Build`], and the [`Builder`] that makes a transcript of it.
 
-use std::collections::HashMap;
 use std::num::NonZeroU32;
 
 use super::{
-    Binding, Framing, Holder, Inner, KeyId, MAX_MESSAGES, Message, Part, PartKind, Piece, PieceKind, Role,
-    SUMMARY_LABEL, Transcript,
+    Binding, Framing, Holder, Inner, KeyId, MAX_MESSAGES, Message, Numbers, Part, PartKind, Piece, PieceKind,
+    Role, SUMMARY_LABEL, Transcript,
 };
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node, Unit};
@@ -119,7 +118,8 @@ pub trait Build<N: Node> {
 #[derive(Clone, Debug)]
 pub struct Builder {
     transcript: Transcript,
-    key_ids: HashMap<String, KeyId>,
+    /// Indices of the transcript's keys.
+    key_ids: Numbers,
     wants_result_json: bool,
 }
 
@@ -128,7 +128,7 @@ impl Builder {
     #[must_use]
     pub fn new(framing: Framing, wants_result_json: bool) -> Self {
         let transcript = Transcript::empty(framing);
-        Builder { transcript, key_ids: HashMap::new(), wants_result_json }
+        Builder { transcript, key_ids: Numbers::new(), wants_result_json }
     }
 
     fn close_piece(&mut self, kind: PieceKind, start: usize, lossy: bool) -> Result<()> {
@@ -182,10 +182,8 @@ impl Builder {
     /// Goes on behind the first `messages` of a transcript.
     #[must_use]
     pub fn resume(transcript: Transcript, messages: usize, wants_result_json: bool) -> Self {
-        let keys = transcript.keys.iter().enumerate();
-        let key_ids =
-            keys.map(|(key, span)| (transcript.str(span).to_owned(), KeyId::new(key as u32))).collect();
-        let mut builder = Builder { transcript, key_ids, wants_result_json };
+        let mut builder = Builder { transcript, key_ids: Numbers::new(), wants_result_json };
+        builder.number_keys();
         builder.truncate(messages);
         builder
     }
@@ -197,9 +195,6 @@ impl Builder {
         let pieces = self.transcript.parts[..parts].last().map_or(0, |part| part.pieces.end as usize);
         let kept = &self.transcript.parts[..parts];
         let keys = kept.iter().filter_map(|part| part.key).max().map_or(0, |key| key.index() + 1);
-        for span in &self.transcript.keys[keys..] {
-            self.key_ids.remove(self.transcript.str(span));
-        }
         let ends = [
             self.transcript.pieces[..pieces].last().map(|piece| piece.span.end),
             self.transcript.keys[..keys].iter().map(|span| span.end).max(),
@@ -209,10 +204,38 @@ impl Builder {
         self.transcript.messages.truncate(messages);
         self.transcript.parts.truncate(parts);
         self.transcript.pieces.truncate(pieces);
+        let is_key_gone = keys < self.transcript.keys.len();
         self.transcript.keys.truncate(keys);
         self.transcript.pictures.retain(|(part, _)| (*part as usize) < parts);
         self.transcript.inner.retain(|inner| (inner.message as usize) < messages);
         self.transcript.text.truncate(text as usize);
+        if is_key_gone {
+            self.number_keys();
+        }
+    }
+
+    /// Numbers the keys anew.
+    fn number_keys(&mut self) {
+        self.key_ids.clear();
+        let transcript = &self.transcript;
+        let text_of = |key: u32| transcript.str(&transcript.keys[key as usize]);
+        for (key, span) in (0..).zip(&transcript.keys) {
+            self.key_ids.of(transcript.str(span), key, text_of);
+        }
+    }
+
+    /// The key of an id.
+    fn key_of(&mut self, id: &str) -> Result<KeyId> {
+        let next = index_u32(self.transcript.keys.len())?;
+        let transcript = &self.transcript;
+        let text_of = |key: u32| transcript.str(&transcript.keys[key as usize]);
+        let (key, is_new) = self.key_ids.of(id, next, text_of);
+        if is_new {
+            let start = index_u32(self.transcript.text.len())?;
+            self.transcript.text.push_str(id);
+            self.transcript.keys.push(start..index_u32(self.transcript.text.len())?);
+        }
+        Ok(KeyId::new(key))
     }
 }
 
@@ -289,12 +312,7 @@ impl<N: Node> Build<N> for Builder {
 
     fn push_text(&mut self, kind: PieceKind, node: &N) -> Result<bool> {
         let start = self.transcript.text.len();
-        let text = &mut self.transcript.text;
-        let read = node.with_text(|piece, lossy| {
-            text.push_str(piece);
-            lossy
-        });
-        match read {
+        match node.append_text(&mut self.transcript.text) {
             Some(lossy) => self.close_piece(kind, start, lossy).map(|()| true),
             None => Ok(false),
         }
@@ -331,12 +349,7 @@ impl<N: Node> Build<N> for Builder {
     fn set_name(&mut self, holder: &N, key: Key, kind: Option<PieceKind>) -> Result<()> {
         let start = self.transcript.text.len();
         let text = &mut self.transcript.text;
-        let named = holder.get(key).and_then(|node| {
-            node.with_text(|name, lossy| {
-                text.push_str(name);
-                lossy
-            })
-        });
+        let named = holder.get(key).and_then(|node| node.append_text(text));
         let Some(lossy) = named else { return Ok(()) };
         let span = index_u32(start)?..index_u32(self.transcript.text.len())?;
         if let Some(part) = self.transcript.parts.last_mut() {
@@ -364,30 +377,21 @@ impl<N: Node> Build<N> for Builder {
     }
 
     fn set_id(&mut self, id: &N) -> Result<()> {
+        let mut key_of = |id: &str, lossy| match id.is_empty() {
+            true => Ok(None),
+            false => self.key_of(id).map(|key| Some((key, lossy))),
+        };
         let read = match id.kind() {
             // Some services number their calls.
             Kind::Number => {
                 let mut digits = String::new();
                 id.write_scalar(&mut digits);
-                Some((digits, false))
+                key_of(&digits, false)?
             }
-            _ => id.with_text(|id, lossy| (id.to_owned(), lossy)),
+            _ => id.with_text(key_of).transpose()?.flatten(),
         };
-        let Some((id, lossy)) = read.filter(|(id, _)| !id.is_empty()) else {
-            return Ok(());
-        };
+        let Some((key, lossy)) = read else { return Ok(()) };
         self.note_surrogates(lossy);
-        let key = match self.key_ids.get(&id) {
-            Some(&key) => key,
-            None => {
-                let start = index_u32(self.transcript.text.len())?;
-                self.transcript.text.push_str(&id);
-                let key = KeyId::new(index_u32(self.transcript.keys.len())?);
-                self.transcript.keys.push(start..index_u32(self.transcript.text.len())?);
-                self.key_ids.insert(id, key);
-                key
-            }
-        };
         if let Some(part) = self.transcript.parts.last_mut() {
             part.key = Some(key);
         }

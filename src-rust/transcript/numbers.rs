@@ -1,0 +1,70 @@
+//! Numbers for texts that are kept elsewhere, such as the ids of calls.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+use rustc_hash::FxHashMap;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// The number of each text that was seen.
+#[derive(Clone, Debug)]
+pub(crate) struct Numbers {
+    /// Drawn for each list, so that nobody can write texts that fall together.
+    seed: u64,
+    /// The number of the text with that hash, or with one of those just before it.
+    by_hash: FxHashMap<u64, u32>,
+}
+
+impl Numbers {
+    pub fn new() -> Self {
+        let seed = RandomState::new().build_hasher().finish();
+        Numbers { seed, by_hash: FxHashMap::default() }
+    }
+
+    /// The number of a text; `next`, and true, where it was not seen before. O(bytes).
+    pub fn of<'a>(&mut self, text: &str, next: u32, text_of: impl Fn(u32) -> &'a str) -> (u32, bool) {
+        let mut hash = xxh3_64_with_seed(text.as_bytes(), self.seed);
+        while let Some(&number) = self.by_hash.get(&hash) {
+            if text_of(number) == text {
+                return (number, false);
+            }
+            hash = hash.wrapping_add(1);
+        }
+        self.by_hash.insert(hash, next);
+        (next, true)
+    }
+
+    /// Forgets all texts.
+    pub fn clear(&mut self) {
+        self.by_hash.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_texts_have_the_same_number() {
+        let texts = ["a", "b", "", "a", "b", "c"];
+        let mut numbers = Numbers::new();
+        let given: Vec<_> = texts
+            .iter()
+            .zip(0..)
+            .map(|(text, next)| numbers.of(text, next, |at| texts[at as usize]))
+            .collect();
+        assert_eq!(given, [(0, true), (1, true), (2, true), (0, false), (1, false), (5, true)]);
+        numbers.clear();
+        assert_eq!(numbers.of("b", 7, |_| "b"), (7, true));
+    }
+
+    #[test]
+    fn texts_whose_hashes_fall_together_stay_apart() {
+        let mut numbers = Numbers::new();
+        let hash = xxh3_64_with_seed(b"a", numbers.seed);
+        numbers.by_hash.insert(hash, 0);
+        numbers.by_hash.insert(hash.wrapping_add(1), 1);
+        let texts = ["other", "another", "a"];
+        assert_eq!(numbers.of("a", 2, |at| texts[at as usize]), (2, true));
+        assert_eq!(numbers.of("a", 3, |at| texts[at as usize]), (2, false));
+    }
+}
