@@ -1,11 +1,16 @@
-//! How fast JSON lines of conversations are planned: `cargo bench --bench lines -- FILE…`. Megabytes of file a second on
-//! one thread, of each file: what scanning its JSON takes alone, reading into transcripts, plans with an estimate, and
-//! plans with exact counts by a counter that has counted nothing.
+//! How fast JSON lines of conversations are planned and folded: `cargo bench --bench lines -- [COLUMN…] FILE…`.
+//! Megabytes of file a second on one thread, of each file: what scanning its JSON takes alone, reading into transcripts,
+//! plans with an estimate, plans with exact counts, and records of folded conversations or of a session file; each round
+//! with a counter that has counted nothing.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a measurement that cannot be made stops")]
 
+use foldline::batch::folding::Folding;
 use foldline::batch::lines::{Line, Splitter};
 use foldline::batch::plans::Planning;
+use foldline::batch::records::Recording;
+use foldline::batch::sessions;
+use foldline::batch::stream::Stream;
 use foldline::batch::transcripts::{Batch, Task};
 use foldline::count::counter::Counter;
 use foldline::count::exact::ExactCounter;
@@ -43,27 +48,60 @@ fn read(lines: &[Line<'_>], counter: &dyn Counter) {
     }
 }
 
+fn recording(counter: &dyn Counter) -> Recording<'_> {
+    let request = Request { summary_tokens: 2_000, ..Request::new(Keep::Tokens(20_000)) };
+    Recording { folding: Folding { counter, request, pins: &[] }, format: None }
+}
+
+fn session(bytes: &[u8], counter: &dyn Counter) {
+    black_box(sessions::fold(&recording(counter), bytes, &mut || true).expect("nothing interrupts"));
+}
+
+fn fold(bytes: &[u8], counter: &dyn Counter) {
+    let recording = recording(counter);
+    black_box(Stream::default().feed(&recording, bytes, true, 1, &mut || true).expect("nothing interrupts"));
+}
+
+/// What is measured of the lines of a file.
+type Work = fn(&[u8], &[Line<'_>]);
+
+const COLUMNS: [(&str, Work); 6] = [
+    ("JSON", |_, lines| {
+        for bytes in lines.iter().filter_map(|line| line.bytes) {
+            black_box(Tape::parse(bytes, &mut || true).is_ok());
+        }
+    }),
+    ("read", |_, lines| read(lines, &estimate())),
+    ("chars/4", |_, lines| plans(lines, &estimate())),
+    ("exact", |_, lines| plans(lines, &exact())),
+    ("folded", |bytes, _| fold(bytes, &exact())),
+    ("session", |bytes, _| session(bytes, &exact())),
+];
+
+fn estimate() -> Heuristic {
+    Heuristic::from_name("chars/4").expect("it is known")
+}
+
+fn exact() -> ExactCounter {
+    ExactCounter::new("o200k_base").expect("it is known")
+}
+
 fn main() {
-    println!("{:>9} {:>9} {:>9} {:>9}  MB/s of file", "JSON", "read", "chars/4", "exact");
-    for path in std::env::args().skip(1).filter(|argument| argument != "--bench") {
-        let bytes = std::fs::read(&path).expect("the file can be read");
+    let given: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let (columns, paths): (Vec<_>, Vec<_>) =
+        given.iter().partition(|word| COLUMNS.iter().any(|(name, _)| name == word));
+    let columns: Vec<_> = COLUMNS
+        .iter()
+        .filter(|(name, _)| columns.is_empty() || columns.iter().any(|only| only == name))
+        .collect();
+    println!("{}  MB/s of file", columns.iter().map(|(name, _)| format!("{name:>9}")).collect::<String>());
+    for path in paths {
+        let bytes = std::fs::read(path).expect("the file can be read");
         let (lines, _) = Splitter::default().split(&bytes, true);
         let speed = |seconds: f64| bytes.len() as f64 / seconds / 1e6;
-        let estimate = Heuristic::from_name("chars/4").expect("it is known");
-        let scan = best(|| {
-            for bytes in lines.iter().filter_map(|line| line.bytes) {
-                black_box(Tape::parse(bytes, &mut || true).is_ok());
-            }
-        });
-        let read = best(|| read(&lines, &estimate));
-        let estimated = best(|| plans(&lines, &estimate));
-        let exact = best(|| plans(&lines, &ExactCounter::new("o200k_base").expect("it is known")));
-        println!(
-            "{:>9.0} {:>9.0} {:>9.0} {:>9.0}  {path}",
-            speed(scan),
-            speed(read),
-            speed(estimated),
-            speed(exact)
-        );
+        for (_, work) in &columns {
+            print!("{:>9.0}", speed(best(|| work(&bytes, &lines))));
+        }
+        println!("  {path}");
     }
 }

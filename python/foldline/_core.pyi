@@ -12,8 +12,11 @@ from foldline.typing import Conversation, Texts
 
 __all__ = [
     "AUTO_ERROR_BOUND",
+    "ID_KEYS",
     "PLACEHOLDER",
     "PROBLEM_CODES",
+    "READER_KEYS",
+    "RECORD_KEYS",
     "REPAIR_CODES",
     "SHORTEN_MARKER",
     "SUMMARY_LABEL",
@@ -57,6 +60,9 @@ AUTO_ERROR_BOUND: float
 SUMMARY_LABEL: str
 PLACEHOLDER: str
 PROBLEM_CODES: list[str]
+ID_KEYS: tuple[str, ...]
+RECORD_KEYS: tuple[str, ...]
+READER_KEYS: tuple[str, ...]
 REPAIR_CODES: list[str]
 SHORTEN_MARKER: str
 

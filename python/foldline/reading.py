@@ -35,9 +35,6 @@ logging.getLogger("foldline").addHandler(logging.NullHandler())
 
 _MAX_HELD_PROBLEMS = 10_000
 
-#: What a conversation may have as its own id.
-_ID_KEYS = ("id", "session_id", "conversation_id")
-
 OnProblem = Callable[[Problem], None]
 
 
@@ -337,7 +334,7 @@ class _File:
     def _conversation(
         self, messages: list[Any], around: dict[str, Any], line: int, offset: int, key: str | None = None
     ) -> Iterator[StoredTranscript]:
-        given = next((around[key] for key in _ID_KEYS if key in around), None)
+        given = next((around[key] for key in _core.ID_KEYS if key in around), None)
         number = self.found
         self.found += 1
         name = str(given) if isinstance(given, (str, int)) else f"{self.stem}:{number}"
@@ -357,7 +354,7 @@ class _File:
             holder = holder[key]
         rest = {key: item for key, item in value.items() if key != path[0]}
         rest |= {key: item for key, item in holder.items() if key != path[-1]}
-        given = next((rest[key] for key in (*_ID_KEYS, "sessionId") if key in rest), None)
+        given = next((rest[key] for key in (*_core.ID_KEYS, "sessionId") if key in rest), None)
         name = str(given) if isinstance(given, (str, int)) else f"{self.stem}:{self.found}"
         entries = [(line, offset, entry) for entry in holder[path[-1]]]
         yield from self._session(kind, entries, name, rest | {"path": self.path, "line": line})

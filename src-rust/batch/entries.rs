@@ -44,6 +44,14 @@ impl<'t> Node for EntryNode<'t> {
         self.one()?.with_text(read)
     }
 
+    fn append_text(&self, out: &mut String) -> Option<bool> {
+        self.one()?.append_text(out)
+    }
+
+    fn append_quoted(&self, out: &mut String) -> Option<bool> {
+        self.one()?.append_quoted(out)
+    }
+
     fn text_length(&self, unit: Unit) -> Option<u64> {
         self.one()?.text_length(unit)
     }

@@ -12,12 +12,13 @@ use crate::json::{Tape, TapeNode, push_string};
 use crate::node::{Key, Kind, Node};
 
 /// What a conversation may have as its own id, in the order in which it is looked for.
-const ID_KEYS: [&str; 3] = ["id", "session_id", "conversation_id"];
+pub const ID_KEYS: [&str; 3] = ["id", "session_id", "conversation_id"];
 
-/// What a record has beside its messages: an object that has all of it was written here.
-const KEYS: [&str; 10] = [
+/// The members of a record, in their order: an object that has all of them was written here.
+pub const RECORD_KEYS: [&str; 11] = [
     "id",
     "format",
+    "messages",
     "summary",
     "tokens_before",
     "tokens_after",
@@ -28,18 +29,9 @@ const KEYS: [&str; 10] = [
     "meta",
 ];
 
-/// What a reader says of single messages, by index, and what it read them from: not true of the folded list. The path is
-/// that of the source.
-const NOT_KEPT: [&str; 8] = [
-    "entry_ids",
-    "compact_boundaries",
-    "summaries",
-    "demonstrations",
-    "entries",
-    "sources",
-    "branches",
-    "path",
-];
+/// What a reader says of single messages, by index, and what it read them from: not true of the folded list.
+pub const READER_KEYS: [&str; 7] =
+    ["entry_ids", "compact_boundaries", "summaries", "demonstrations", "entries", "sources", "branches"];
 
 /// What became of a transcript, and its record.
 #[derive(Debug)]
@@ -243,7 +235,7 @@ fn summaries(around: &Members<'_>, count: usize) -> Option<Vec<usize>> {
 
 /// What stood around the messages; of what was written here itself, what stood around at first.
 fn push_meta(around: &Members<'_>, format: Format, line: u64, out: &mut Vec<u8>) -> Option<()> {
-    if KEYS.iter().all(|key| find(around, key).is_some())
+    if RECORD_KEYS.iter().all(|key| *key == Key::MESSAGES.as_str() || find(around, key).is_some())
         && let Some(meta) = find(around, "meta").filter(|meta| meta.kind() == Kind::Object)
     {
         return meta.rewrite(out);
@@ -255,7 +247,9 @@ fn push_meta(around: &Members<'_>, format: Format, line: u64, out: &mut Vec<u8>)
         let is_said = match key.as_ref() {
             "id" => value.kind() == Kind::String,
             "format" => value.with_text(|text, _| text == format.name()) == Some(true),
-            key => NOT_KEPT.contains(&key),
+            // That of the source is said instead.
+            "path" => true,
+            key => READER_KEYS.contains(&key),
         };
         if is_said {
             continue;

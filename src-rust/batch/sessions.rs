@@ -1,5 +1,7 @@
 //! Whole session files folded into records: the entries of one agent's session, one a line.
 
+use memchr::memchr_iter;
+
 use super::entries::EntryNode;
 use super::folding::{Around, plainly, push_made};
 use super::records::{Recording, Row, tools_of};
@@ -24,9 +26,9 @@ enum Agent {
 }
 
 impl Agent {
-    /// Whose entry a value is.
-    fn of<N: Node>(value: &N) -> Option<Self> {
-        match classify(value) {
+    /// Whose entry such a value is.
+    fn of(record: &Record) -> Option<Self> {
+        match record {
             Record::ClaudeCode => Some(Agent::ClaudeCode),
             Record::Codex => Some(Agent::Codex),
             Record::GeminiCliLog => Some(Agent::GeminiCli),
@@ -70,7 +72,7 @@ pub struct Folded {
 pub fn begins(line: &[u8]) -> bool {
     let line = Line { number: 1, offset: 0, bytes: Some(line), is_whole: true };
     let tape = line.tape(&mut || true).unwrap_or_default();
-    tape.is_some_and(|tape| Agent::of(&tape.root()).is_some())
+    tape.is_some_and(|tape| Agent::of(&classify(&tape.root())).is_some())
 }
 
 /// Folds the session in the bytes of a file; `None` where it is not plainly one. O(bytes).
@@ -80,7 +82,9 @@ pub fn begins(line: &[u8]) -> bool {
 pub fn fold(recording: &Recording<'_>, file: &[u8], go_on: GoOn<'_>) -> Result<Option<Folded>> {
     let mut folded = Folded::default();
     let Some((tapes, places)) = tapes(file, &mut folded, go_on)? else { return Ok(None) };
-    let Some(agent) = tapes.first().and_then(|tape| Agent::of(&tape.root())) else { return Ok(None) };
+    let Some(agent) = tapes.first().and_then(|tape| Agent::of(&classify(&tape.root()))) else {
+        return Ok(None);
+    };
     let (mut entries, mut entry_places): (Vec<TapeNode<'_>>, Vec<(u64, u64)>) = (Vec::new(), Vec::new());
     for (tape, &place) in tapes.iter().zip(&places) {
         let entry = tape.root();
@@ -91,7 +95,7 @@ pub fn fold(recording: &Recording<'_>, file: &[u8], go_on: GoOn<'_>) -> Result<O
             }
             // In the older form of a rollout the items have no envelopes.
             Record::Message if agent == Agent::Codex => {}
-            _ if Agent::of(&entry) == Some(agent) => {}
+            record if Agent::of(&record) == Some(agent) => {}
             _ => return Ok(None),
         }
         entries.push(entry);
@@ -129,20 +133,15 @@ type Tapes<'a> = (Vec<Tape<'a>>, Vec<(u64, u64)>);
 /// The tapes of the lines, and where each value begins; `None` where a line is not plainly one value or none.
 fn tapes<'a>(file: &'a [u8], folded: &mut Folded, go_on: GoOn<'_>) -> Result<Option<Tapes<'a>>> {
     let (mut tapes, mut places) = (Vec::new(), Vec::new());
-    let mut offset = 0;
-    for (i, bytes) in file.split_inclusive(|&byte| byte == b'\n').enumerate() {
-        let whole = bytes.strip_suffix(b"\n");
-        let line = Line {
-            number: i as u64 + 1,
-            offset,
-            bytes: Some(whole.unwrap_or(bytes)),
-            is_whole: whole.is_some(),
-        };
-        offset += bytes.len() as u64;
-        let Some((start, _)) = line.body() else { continue };
+    let ends = memchr_iter(b'\n', file).map(|end| (end, true)).chain([(file.len(), false)]);
+    let mut start = 0;
+    for (number, (end, is_whole)) in (1..).zip(ends) {
+        let line = Line { number, offset: start as u64, bytes: Some(&file[start..end]), is_whole };
+        start = end + 1;
+        let Some((blanks, _)) = line.body() else { continue };
         if let Some(tape) = line.tape(go_on)? {
             tapes.push(tape);
-            places.push((line.number, line.offset + start as u64));
+            places.push((line.number, line.offset + blanks as u64));
             continue;
         }
         let found = line.scan();

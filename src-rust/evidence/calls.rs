@@ -7,7 +7,7 @@ use super::shell::{self, ShellCommand};
 use super::tasks::status_of;
 use super::text::{neutralise, one_line};
 use super::{Action, TaskStatus, patch};
-use crate::json::{JsonNode, with_document};
+use crate::json::{Tape, with_document};
 use crate::node::{Kind, Node};
 
 /// Longest text of a command.
@@ -39,8 +39,11 @@ pub(super) enum Work {
 /// Reads a call. Arguments that are no JSON are taken as the text of a patch or a command.
 pub(super) fn read(name: &str, arguments: &str) -> Work {
     let tool = tool_of(name);
-    let members = with_document(arguments.as_bytes(), |node| from_json(tool, name, &node));
-    match members {
+    let work = match Tape::parse(arguments.as_bytes(), &mut || true) {
+        Ok(Some(tape)) => Ok(from_json(tool, name, &tape.root())),
+        _ => with_document(arguments.as_bytes(), |node| from_json(tool, name, &node)),
+    };
+    match work {
         Ok(Some(work)) => work,
         Ok(None) => other(name, arguments),
         Err(_) if patch::is_patch(arguments) => Work::Files(patch::files_of(arguments)),
@@ -167,7 +170,7 @@ const PATH_KEYS: [&str; 15] = [
 const TARGET_KEYS: [&str; 4] = ["destination", "new_path", "target", "to"];
 const COMMAND_KEYS: [&str; 4] = ["command", "cmd", "script", "commands"];
 
-fn from_json(tool: Tool, name: &str, node: &JsonNode<'_>) -> Option<Work> {
+fn from_json<N: Node>(tool: Tool, name: &str, node: &N) -> Option<Work> {
     if node.kind() == Kind::String {
         return node.with_text(|text, _| read_text(tool, text)).flatten();
     }
@@ -236,8 +239,8 @@ fn read_text(tool: Tool, text: &str) -> Option<Work> {
 }
 
 /// A string, or the strings of a list.
-fn texts_of(value: &JsonNode<'_>) -> Vec<String> {
-    let text = |node: &JsonNode<'_>| node.with_text(|text, _| text.to_owned());
+fn texts_of<N: Node>(value: &N) -> Vec<String> {
+    let text = |node: &N| node.with_text(|text, _| text.to_owned());
     match value.kind() {
         Kind::Array => (0..value.len().min(MAX_FILES_PER_CALL))
             .filter_map(|i| value.item(i))
@@ -247,14 +250,14 @@ fn texts_of(value: &JsonNode<'_>) -> Vec<String> {
     }
 }
 
-fn member_text(node: &JsonNode<'_>, keys: &[&str]) -> Option<String> {
+fn member_text<N: Node>(node: &N, keys: &[&str]) -> Option<String> {
     let members = node.members().ok()?;
     let named = |key: &&str| members.iter().find(|(known, _)| known == key);
     keys.iter().find_map(|key| named(key).and_then(|(_, value)| value.with_text(|text, _| text.to_owned())))
 }
 
 /// A command as text, or as the words of `["bash", "-lc", "…"]`.
-fn command_text(value: &JsonNode<'_>) -> String {
+fn command_text<N: Node>(value: &N) -> String {
     let words = texts_of(value);
     match words.as_slice() {
         [shell, flag, script, ..]
@@ -266,7 +269,7 @@ fn command_text(value: &JsonNode<'_>) -> String {
     }
 }
 
-fn task_list(list: &JsonNode<'_>) -> Work {
+fn task_list<N: Node>(list: &N) -> Work {
     let mut tasks = Vec::new();
     for item in (0..list.len()).filter_map(|i| list.item(i)) {
         let text = member_text(&item, &["content", "step", "text", "title", "description", "task"]);

@@ -242,7 +242,8 @@ fn refuses(lower: &str) -> bool {
 }
 
 fn says_only(lower: &str) -> bool {
-    lower.starts_with("only ") || ONLY_VERBS.iter().any(|verb| has_word(lower, &format!("only {verb}")))
+    let verb_follows = || ONLY_VERBS.iter().any(|verb| has_word(lower, &format!("only {verb}")));
+    lower.starts_with("only ") || (lower.contains("only ") && verb_follows())
 }
 
 fn is_constraint_zh(sentence: &str) -> bool {

@@ -1,7 +1,7 @@
 //! Which lines of a file were read, where a call says so.
 
 use super::shell_lexer::Word;
-use crate::json::{JsonNode, with_document};
+use crate::json::{Tape, with_document};
 use crate::node::Node;
 
 /// Most ranges of one file.
@@ -9,10 +9,13 @@ const MAX_RANGES: usize = 32;
 
 /// The lines that the arguments of a reading tool name: `offset` and `limit`, `start_line` and `end_line`, `view_range`.
 pub(super) fn of_call(arguments: &str) -> Option<(u32, u32)> {
-    with_document(arguments.as_bytes(), |node| from_json(&node)).ok().flatten()
+    match Tape::parse(arguments.as_bytes(), &mut || true) {
+        Ok(Some(tape)) => from_json(&tape.root()),
+        _ => with_document(arguments.as_bytes(), |node| from_json(&node)).ok().flatten(),
+    }
 }
 
-fn from_json(node: &JsonNode<'_>) -> Option<(u32, u32)> {
+fn from_json<N: Node>(node: &N) -> Option<(u32, u32)> {
     let members = node.members().ok()?;
     let number = |names: &[&str]| {
         let named = names.iter().find_map(|name| members.iter().find(|(key, _)| key == name))?;
@@ -31,7 +34,7 @@ fn from_json(node: &JsonNode<'_>) -> Option<(u32, u32)> {
     range_of(start, start.saturating_add(limit - 1))
 }
 
-fn number_of(node: &JsonNode<'_>) -> Option<u32> {
+fn number_of<N: Node>(node: &N) -> Option<u32> {
     let mut text = String::new();
     node.write_json(&mut text).ok()?;
     text.trim_matches('"').parse().ok()

@@ -227,7 +227,10 @@ fn kind_and_stem(words: &[Word], writes: bool) -> Option<(CommandKind, String)> 
         stem = format!("{stem} {}", head_bytes(subcommand, 80));
     }
     let is_one_of = |words: &[&str]| {
-        words.iter().any(|w| subcommand == *w || subcommand.starts_with(&format!("{w}:")) || name == *w)
+        let is_subcommand = |word: &str| {
+            subcommand.strip_prefix(word).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+        };
+        words.iter().any(|word| name == *word || is_subcommand(word))
     };
     let tests = [
         "test",

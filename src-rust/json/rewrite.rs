@@ -10,6 +10,10 @@ impl TapeNode<'_> {
     /// Appends the value; `None` where it has no such text here: a lone surrogate, a number that is no finite float.
     /// Then `out` holds the beginning of it. O(bytes).
     pub fn rewrite(&self, out: &mut Vec<u8>) -> Option<()> {
+        if let Some(plain) = self.plain() {
+            out.extend_from_slice(plain.as_bytes());
+            return Some(());
+        }
         match self.kind() {
             Kind::Array => {
                 out.push(b'[');
@@ -179,6 +183,26 @@ mod tests {
                 "[1000000000000000.0,1e+16,1.2345678901234568e+17,0.0001,1.234e-05]",
             ),
             ("[5e-324,1.7976931348623157e308,1e100]", "[5e-324,1.7976931348623157e+308,1e+100]"),
+        ];
+        for (json, expected) in cases {
+            assert_eq!(rewritten(json).as_deref(), Some(expected), "{json}");
+        }
+    }
+
+    #[test]
+    fn what_is_plain_is_copied_and_the_rest_around_it_is_not() {
+        let keys: String = (0..200).map(|i| format!("\"key_{i}\":{i},")).collect();
+        let long = format!("{{{keys}\"a\":[1,{{\"b\":\"\\n\"}}]}}");
+        assert_eq!(rewritten(&long).as_deref(), Some(long.as_str()));
+        let repeated = format!("[{{{keys}\"key_7\":\"last\"}}]");
+        let expected = format!("[{{{}}}]", keys.replace(":7,", ":\"last\",").trim_end_matches(','));
+        assert_eq!(rewritten(&repeated), Some(expected));
+        let cases = [
+            (r#"{"x":{"a":1,"a":2},"y":[{"b":0}]}"#, r#"{"x":{"a":2},"y":[{"b":0}]}"#),
+            (r#"[[1],[ 1],[1.50],{"a":"\/\n"}]"#, r#"[[1],[1],[1.5],{"a":"/\n"}]"#),
+            (r#"{"a":{"b":[-7,{"c":"\u0041"}]},"d":"\""}"#, r#"{"a":{"b":[-7,{"c":"A"}]},"d":"\""}"#),
+            ("[[]\n,[{}\t]]", "[[],[{}]]"),
+            ("{\"a\" :[0],\"b\":[1 ,2]}", "{\"a\":[0],\"b\":[1,2]}"),
         ];
         for (json, expected) in cases {
             assert_eq!(rewritten(json).as_deref(), Some(expected), "{json}");

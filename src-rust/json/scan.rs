@@ -23,6 +23,8 @@ pub(super) struct Parser<'a, 'g> {
     go_on: &'g mut dyn FnMut() -> bool,
     /// Whether `go_on` ended it.
     pub is_stopped: bool,
+    /// Whether all that was read of the innermost container is plain, see [`Entry::is_plain`].
+    is_plain: bool,
 }
 
 impl<'a, 'g> Parser<'a, 'g> {
@@ -30,7 +32,17 @@ impl<'a, 'g> Parser<'a, 'g> {
     pub fn new(bytes: &'a [u8], go_on: &'g mut dyn FnMut() -> bool) -> Self {
         let entries = Vec::with_capacity(bytes.len() / 64 + 8);
         let (escapes, next_look) = (Vec::new(), LOOK_EVERY);
-        Parser { bytes, at: 0, entries, escapes, deepest: 0, next_look, go_on, is_stopped: false }
+        Parser {
+            bytes,
+            at: 0,
+            entries,
+            escapes,
+            deepest: 0,
+            next_look,
+            go_on,
+            is_stopped: false,
+            is_plain: true,
+        }
     }
 }
 
@@ -51,6 +63,7 @@ impl Parser<'_, '_> {
     fn blanks(&mut self) {
         while matches!(self.byte(), b' ' | b'\n' | b'\r' | b'\t') {
             self.at += 1;
+            self.is_plain = false;
         }
     }
 
@@ -62,7 +75,7 @@ impl Parser<'_, '_> {
         let place = self.entries.len();
         // The length of the document fits, and so does its number of values.
         let (start, end) = (start as u32, self.at as u32);
-        self.entries.push(Entry { start, end, link: 0, kind, has_escapes: false });
+        self.entries.push(Entry { start, end, link: 0, kind, has_escapes: false, is_plain: true });
         Some(place)
     }
 
@@ -84,6 +97,8 @@ impl Parser<'_, '_> {
             b'f' => self.word(b"false", Kind::Bool),
             _ => {
                 self.number()?;
+                let is_integer = self.bytes.get(start..self.at)?.iter().all(u8::is_ascii_digit);
+                self.is_plain &= is_integer;
                 self.push(Kind::Number, start).map(|_| ())
             }
         }
@@ -131,28 +146,30 @@ impl Parser<'_, '_> {
     }
 
     /// Begins a container: its first entry, and whether it has anything in it.
-    fn open(&mut self, kind: Kind, close: u8, depth: usize) -> Option<(usize, bool)> {
+    fn open(&mut self, kind: Kind, close: u8, depth: usize) -> Option<(Opened, bool)> {
         if depth >= MAX_PARSED_DEPTH {
             return None;
         }
         self.deepest = self.deepest.max(depth + 1);
-        let place = self.push(kind, self.at)?;
+        let opened = Opened { place: self.push(kind, self.at)?, is_around_plain: self.is_plain };
+        self.is_plain = true;
         self.at += 1;
         self.blanks();
-        Some((place, self.byte() != close))
+        Some((opened, self.byte() != close))
     }
 
     /// Ends a container.
-    fn close(&mut self, place: usize, close: u8) -> Option<()> {
+    fn close(&mut self, opened: Opened, close: u8) -> Option<()> {
         self.expect(close)?;
         let (end, link) = (self.at as u32, self.entries.len() as u32);
-        let entry = self.entries.get_mut(place)?;
-        (entry.end, entry.link) = (end, link);
+        let entry = self.entries.get_mut(opened.place)?;
+        (entry.end, entry.link, entry.is_plain) = (end, link, self.is_plain);
+        self.is_plain &= opened.is_around_plain;
         Some(())
     }
 
     fn array(&mut self, depth: usize) -> Option<()> {
-        let (place, mut more) = self.open(Kind::Array, b']', depth)?;
+        let (opened, mut more) = self.open(Kind::Array, b']', depth)?;
         while more {
             self.value(depth + 1)?;
             self.blanks();
@@ -162,11 +179,11 @@ impl Parser<'_, '_> {
                 self.blanks();
             }
         }
-        self.close(place, b']')
+        self.close(opened, b']')
     }
 
     fn object(&mut self, depth: usize) -> Option<()> {
-        let (place, mut more) = self.open(Kind::Object, b'}', depth)?;
+        let (opened, mut more) = self.open(Kind::Object, b'}', depth)?;
         while more {
             if self.byte() != b'"' {
                 return None;
@@ -183,7 +200,7 @@ impl Parser<'_, '_> {
                 self.blanks();
             }
         }
-        self.close(place, b'}')
+        self.close(opened, b'}')
     }
 
     fn string(&mut self) -> Option<()> {
@@ -201,10 +218,20 @@ impl Parser<'_, '_> {
             escapes.are_letters = found.solidi == 0 && !found.has_units;
             let entry = self.entries.get_mut(place)?;
             (entry.link, entry.has_escapes) = (self.escapes.len() as u32, true);
+            entry.is_plain = escapes.are_letters;
+            self.is_plain &= escapes.are_letters;
             self.escapes.push(escapes);
         }
         Some(())
     }
+}
+
+/// A container that was begun.
+struct Opened {
+    /// The place of its entry.
+    place: usize,
+    /// Whether what is around it is plain so far.
+    is_around_plain: bool,
 }
 
 /// Where a string ends and what escapes it has.

@@ -22,6 +22,8 @@ pub(super) struct Entry {
     pub link: u32,
     pub kind: Kind,
     pub has_escapes: bool,
+    /// Whether it stands here as it is written anew: without blanks, needless escapes and fractions. Keys may repeat.
+    pub is_plain: bool,
 }
 
 /// Of an object with more members repeated keys are looked for with a table.
@@ -145,9 +147,29 @@ impl<'a> Tape<'a> {
         })
     }
 
+    /// Whether all objects of a range of entries have keys that are plainly distinct. O(entries).
+    fn has_distinct_keys(&self, from: u32, to: u32) -> bool {
+        (from..to).filter(|&at| self.entry(at).kind == Kind::Object).all(|at| {
+            // A bit for each key; where two have the same the keys are compared elsewhere.
+            let mut seen = 0_u64;
+            self.members(at).all(|(key, _)| {
+                let name = self.raw(key).as_bytes();
+                let (first, last) = (name.first().copied().unwrap_or(0), name.last().copied().unwrap_or(0));
+                let mixed = u64::from(first) << 16 | u64::from(last) << 8 | (name.len() as u64 & 0xff);
+                let bit = 1 << (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58);
+                let is_new = seen & bit == 0;
+                seen |= bit;
+                is_new
+            })
+        })
+    }
+
     fn is_key(&self, entry: Entry, key: Key) -> bool {
-        let raw = self.raw(entry);
-        raw == key.as_str() || (entry.has_escapes && decode(raw).0 == key.as_str())
+        let (name, written) = (key.as_str(), entry.start as usize..entry.end as usize);
+        if entry.has_escapes {
+            return decode(self.raw(entry)).0 == name;
+        }
+        written.len() == name.len() && self.text.as_bytes().get(written) == Some(name.as_bytes())
     }
 }
 
@@ -162,6 +184,14 @@ impl<'t> TapeNode<'t> {
 
     fn node(&self, at: u32) -> Self {
         TapeNode { tape: self.tape, at }
+    }
+
+    /// How a container is written, where that is how it is written anew.
+    pub(super) fn plain(&self) -> Option<&'t str> {
+        let entry = self.entry();
+        let is_container = matches!(entry.kind, Kind::Array | Kind::Object);
+        let is_plain = is_container && entry.is_plain && self.tape.has_distinct_keys(self.at, entry.link);
+        is_plain.then(|| self.tape.raw(entry))
     }
 
     /// How it is written; a string without its quotes.

@@ -24,6 +24,9 @@ mod texts;
 mod transcripts;
 
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::batch::records;
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -33,6 +36,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PLACEHOLDER", crate::plan::PLACEHOLDER)?;
     module.add("SHORTEN_MARKER", crate::plan::SHORTEN_MARKER)?;
     module.add("PROBLEM_CODES", crate::rules::validate::CODES.to_vec())?;
+    module.add("ID_KEYS", PyTuple::new(module.py(), records::ID_KEYS)?)?;
+    module.add("RECORD_KEYS", PyTuple::new(module.py(), records::RECORD_KEYS)?)?;
+    module.add("READER_KEYS", PyTuple::new(module.py(), records::READER_KEYS)?)?;
     module.add("REPAIR_CODES", crate::rules::repair::ACTIONS.to_vec())?;
     module.add_class::<counting::TokenCounter>()?;
     module.add_class::<counting::Counts>()?;

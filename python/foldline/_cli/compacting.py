@@ -19,7 +19,7 @@ import click
 from foldline._cli.parquet import folded_batches, is_parquet, write_batches
 from foldline._cli.reporting import Telling
 from foldline._cli.sources import STDIN, DatabaseSource, Source, transcripts
-from foldline._core import LineScanner, document_ranges
+from foldline._core import READER_KEYS, RECORD_KEYS, LineScanner, document_ranges
 from foldline._row_reading import NamedRow, read_rows
 from foldline.batch import BatchCompactor, CompactedRow, error_record, json_text
 from foldline.errors import StoreError
@@ -44,33 +44,7 @@ COUNTS = (
     "tokens_after",
 )
 
-#: The keys of what is written, in their order.
-_KEYS = (
-    "id",
-    "format",
-    "messages",
-    "summary",
-    "tokens_before",
-    "tokens_after",
-    "actions",
-    "status",
-    "error",
-    "plan_hash",
-    "meta",
-)
-
 _SNIFFED_BYTES = 1 << 16
-
-#: What a reader says of single messages, by index, and what it read them from.
-_BY_MESSAGE = (
-    "entry_ids",
-    "compact_boundaries",
-    "summaries",
-    "demonstrations",
-    "entries",
-    "sources",
-    "branches",
-)
 
 
 # What goes where.
@@ -149,11 +123,11 @@ def _record(transcript: StoredTranscript, source: Source, row: CompactedRow) -> 
 def _meta(transcript: StoredTranscript, source: Source) -> dict[str, Any]:
     """What stood around the messages. Of what this command wrote itself, what stood around at first."""
     around = transcript.meta
-    if around.keys() | {"messages"} >= set(_KEYS) and isinstance(around["meta"], dict):
+    if around.keys() | {"messages"} >= set(RECORD_KEYS) and isinstance(around["meta"], dict):
         return around["meta"]
     said = {"id": transcript.id, "format": transcript.format, "path": source.path}
     # What is said of single messages is not true of the folded list.
-    said |= {key: around[key] for key in _BY_MESSAGE if key in around}
+    said |= {key: around[key] for key in READER_KEYS if key in around}
     return {key: value for key, value in around.items() if key not in said or said[key] != value}
 
 

@@ -52,16 +52,13 @@ def compact_all_on_ray(
     waiting = deque(source for source in sources if source.path != STDIN)
     if not waiting:
         return
-    try:
-        started = running(jobs)
-        ray = started.__enter__()
-    except FoldlineError as error:
-        raise click.UsageError(f"--engine ray: {error.detail}") from None
-    try:
-        with contextlib.redirect_stdout(sys.stderr):  # Ray tells of deaths on standard output, which is for results
-            yield from _on_actors(ray, waiting, names, out, compactor, reporter, jobs, strict=strict)
-    finally:
-        started.__exit__(None, None, None)
+    with contextlib.ExitStack() as stack:
+        try:
+            ray = stack.enter_context(running(jobs))
+        except FoldlineError as error:
+            raise click.UsageError(f"--engine ray: {error.detail}") from None
+        stack.enter_context(contextlib.redirect_stdout(sys.stderr))  # for results; Ray tells of deaths there
+        yield from _on_actors(ray, waiting, names, out, compactor, reporter, jobs, strict=strict)
 
 
 def _on_actors(
