@@ -159,6 +159,11 @@ bench: bench-venv ## the benchmarks of foldline, on the release build
 	@$(BENCH_PY) -m pytest benches/python \
 	    --benchmark-enable --benchmark-only -o python_files='bench_*.py'
 
+.PHONY: bench-trimming
+bench-trimming: bench-venv ## from cold dicts to a cut, beside langchain's trim_messages with tiktoken, on the release wheel
+	$(call say,cold plans beside langchain)
+	@TIKTOKEN_CACHE_DIR='$(CURDIR)/.venv-bench/tiktoken-cache' $(BENCH_PY) benches/python/trimming.py
+
 .PHONY: bench-batch
 bench-batch: bench-venv ## `foldline compact` over files, beside a Python loop, on the release wheel (MEGABYTES=256)
 	$(call say,files of sessions)

@@ -1,4 +1,4 @@
-"""A turn of a live transcript, cold planning, and a million messages, beside langchain where it is there.
+"""A turn of a live transcript, cold planning, and a million messages.
 
     .venv-bench/bin/python benches/python/live.py
 
@@ -77,23 +77,6 @@ def resident() -> int:
     return pages * os.sysconf("SC_PAGESIZE")
 
 
-def langchain(messages: list[Message]) -> float | None:
-    """Seconds that langchain takes to trim the messages with tiktoken, where both are there."""
-    try:
-        import tiktoken
-        from langchain_core.messages import convert_to_messages, trim_messages
-    except ImportError:
-        return None
-    encoding = tiktoken.get_encoding("o200k_base")
-
-    def count(found: Any) -> int:
-        return sum(len(encoding.encode_ordinary(str(each.content))) + 3 for each in found)
-
-    objects = convert_to_messages(messages)
-    options: dict[str, Any] = {"token_counter": count, "strategy": "last", "start_on": "human"}
-    return best(lambda: trim_messages(objects, max_tokens=20_000, **options), 1)
-
-
 def cold(messages: list[Message]) -> float:
     """Seconds to count and plan with a counter that has counted nothing."""
 
@@ -139,9 +122,7 @@ def main() -> None:
         small, large = turn(1_000, keep), turn(10_000, keep)
         print(f"a turn, {name:8} 1,000 messages {small:7.1f} us   10,000 {large:7.1f} us   ratio {large / small:.2f}")
     messages = conversation(10_000)
-    seconds, peer = cold(messages), langchain(messages)
-    print(f"cold, 10,000 messages: {seconds * 1e3:.1f} ms", end="")
-    print(f"; langchain trim_messages {peer:.2f} s, {peer / seconds:.0f} times" if peer else "; langchain is not here")
+    print(f"cold, 10,000 messages: {cold(messages) * 1e3:.1f} ms")
     above, made, planned = memory(count)
     print(f"{count:,} messages: made in {made:.2f} s, first plan {planned * 1e3:.1f} ms, {above:.0f} bytes a message")
     large_list = conversation(count)

@@ -1,6 +1,6 @@
 """From cold message dicts to a cut, beside langchain's `trim_messages` with tiktoken.
 
-    .venv-bench/bin/python benches/python/trimming.py
+    make bench-trimming
 
 Conversations of 100, 1,000 and 10,000 messages with parallel calls, their texts cut from the bundled sessions, no two
 alike; half of the tokens are to stay. foldline detects the dialect, counts exactly with a counter that has counted

@@ -175,13 +175,10 @@ impl Folding<'_> {
         if written != text && count(&written)? > room {
             written = neutralise(&render(&evidence, &|text| count(&neutralise(text)), room)?).into_owned();
         }
+        let tokens = count(&written)?;
         // A document begins with a heading; anything else is looked at closely elsewhere.
-        if !written.starts_with('#') || count(&written)? > room {
-            return Ok(None);
-        }
-        let text = neutralise(&written);
-        let is_longer = count(&text)? as u64 > replaced;
-        Ok((!is_longer).then(|| text.into_owned()))
+        let is_document = written.starts_with('#') && tokens <= room && neutralise(&written) == written;
+        Ok((is_document && tokens as u64 <= replaced).then_some(written))
     }
 
     /// Tokens of a summary message that are not the summary: its label and what goes around a message.

@@ -155,7 +155,8 @@ fn names_in(line: &str, with_quoted: bool) -> Vec<(usize, usize, NameKind)> {
     let bytes = line.as_bytes();
     let mut found = Vec::new();
     // What has neither is none; as a rule most lines.
-    let has_names = bytes.iter().any(u8::is_ascii_digit) || line.contains("://");
+    let has_url = line.contains("://");
+    let has_names = has_url || bytes.iter().any(u8::is_ascii_digit);
     let mut at = if has_names { 0 } else { bytes.len() };
     while at < bytes.len() {
         if !is_token(bytes[at]) {
@@ -169,7 +170,7 @@ fn names_in(line: &str, with_quoted: bool) -> Vec<(usize, usize, NameKind)> {
             at += 1;
         }
         let run = &line[start..at];
-        if has_digit || run.contains("://") {
+        if has_digit || (has_url && run.contains("://")) {
             let trimmed = run.trim_start_matches(['.', ':', ',', '=', '-', '?', '&', '/']);
             let start = start + run.len() - trimmed.len();
             let token = trimmed.trim_end_matches(['.', ':', ',', '=', '-', '?', '&', '#', '/']);
