@@ -106,8 +106,10 @@ pub fn edited<N: Node>(message: &N, format: &str, changes: &[&Change], is_stripp
         if is_stripped {
             strip_thinking(message, members);
         }
-        if format == Format::Gent.name() {
-            mark_modified(message, members);
+        if format == Format::Gent.name()
+            && let Some(key) = modified_key(message)
+        {
+            set(members, key, Made::text(gent::MODIFIED));
         }
     }
     Ok(made)
@@ -120,7 +122,10 @@ fn changed<N: Node>(container: &N, changes: &[(Vec<Place>, &Change)], depth: usi
         let mut members = Made::members_of(container)?;
         for run in runs {
             match run[0].0.get(depth) {
-                None => run.iter().for_each(|(_, change)| set_content(&mut members, change)),
+                None => {
+                    let contents = run.iter().map(|(_, change)| (change.slot.field, content_of(change)));
+                    contents.for_each(|(field, content)| set(&mut members, field.as_str(), content));
+                }
                 Some(Place::Field(field)) => {
                     if let Some((_, value)) = members.iter_mut().find(|(key, _)| key == field)
                         && let Made::Given(inner) = value
@@ -145,18 +150,18 @@ fn changed<N: Node>(container: &N, changes: &[(Vec<Place>, &Change)], depth: usi
     Ok(Made::List(list))
 }
 
-/// Puts a new content into the field of an object: a text, or an object around it.
-fn set_content<N: Node>(holder: &mut Members<N>, change: &Change) {
+/// The new content of a field: a text, or an object around it.
+#[must_use]
+pub fn content_of<N: Node>(change: &Change) -> Made<N> {
     let content = || Some(Made::text(&change.content));
-    let value = match change.slot.wrapping {
+    match change.slot.wrapping {
         Wrapping::Bare => Made::text(&change.content),
         Wrapping::Under(key) => Made::object([(key.as_str(), content())]),
         Wrapping::Typed { key, is_error } => {
             let kind = Made::text(if is_error { "error-text" } else { "text" });
             Made::object([("type", Some(kind)), (key.as_str(), content())])
         }
-    };
-    set(holder, change.slot.field.as_str(), value);
+    }
 }
 
 /// Sets a member in its place, or behind the others.
@@ -182,16 +187,19 @@ fn strip_thinking<N: Node>(message: &N, members: &mut Members<N>) {
     let count = given.len();
     let mut kept: Vec<Made<N>> = given.into_iter().filter(|block| !is_thinking(block)).collect();
     if kept.is_empty() && count > 0 {
-        kept.push(Made::object([
-            ("type", Some(Made::text("text"))),
-            ("text", Some(Made::text(PLACEHOLDER))),
-        ]));
+        kept.push(placeholder_block());
     }
     *content = Made::List(kept);
 }
 
-/// Says of an iteration that it is no longer as it was; one of another origin keeps it.
-fn mark_modified<N: Node>(unit: &N, members: &mut Members<N>) {
+/// What stands in a message where nothing is left but thinking that goes.
+#[must_use]
+pub fn placeholder_block<N: Node>() -> Made<N> {
+    Made::object([("type", Some(Made::text("text"))), ("text", Some(Made::text(PLACEHOLDER)))])
+}
+
+/// The member that says of an iteration that it is no longer as it was; one of another origin keeps its own.
+pub fn modified_key<N: Node>(unit: &N) -> Option<&'static str> {
     let (key, origin) = match unit.get(Key::ORIGIN_GO) {
         Some(origin) => ("Origin", Some(origin)),
         None => ("origin", unit.get(Key::ORIGIN)),
@@ -200,7 +208,5 @@ fn mark_modified<N: Node>(unit: &N, members: &mut Members<N>) {
         origin.kind() == Kind::Null
             || origin.with_text(|text, _| matches!(text, "" | "original")) == Some(true)
     };
-    if origin.is_none_or(is_original) {
-        set(members, key, Made::text(gent::MODIFIED));
-    }
+    origin.is_none_or(is_original).then_some(key)
 }

@@ -5,7 +5,7 @@
 
 mod messages;
 
-pub use messages::{Place, edited, places_of, text_message};
+pub use messages::{Place, content_of, edited, modified_key, placeholder_block, places_of, text_message};
 
 use crate::error::{Error, Result};
 use crate::plan::{Plan, Source, plan_mismatch, replacements};

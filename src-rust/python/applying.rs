@@ -8,13 +8,15 @@ use pyo3::types::{PyDict, PyList};
 use super::drafting::item;
 use super::gate::{breathe, exception};
 use super::node::PyNode;
-use crate::apply::{Change, Place, Step, places_of, text_message as shaped};
+use super::reading::build as made;
+use crate::apply::{
+    Change, Place, Step, content_of, modified_key, placeholder_block, places_of, text_message as shaped,
+};
 use crate::error::Error;
 use crate::formats::{Format, gent, is_thinking_block};
 use crate::node::{Kind, Node};
-use crate::plan::{self as core, PLACEHOLDER};
+use crate::plan as core;
 use crate::rules::roles::Side;
-use crate::transcript::Wrapping;
 
 /// After so many messages it is seen whether another thread should have its turn.
 const BREATHE_EVERY_STEPS: usize = 64;
@@ -52,8 +54,10 @@ pub(super) fn build<'py>(
                     }
                     strip_thinking(changed.cast::<PyDict>()?)?;
                 }
-                if plan.format == Format::Gent.name() {
-                    mark_modified(changed.cast::<PyDict>()?)?;
+                if plan.format == Format::Gent.name()
+                    && let Some(key) = modified_key(&PyNode(changed.clone()))
+                {
+                    changed.cast::<PyDict>()?.set_item(key, gent::MODIFIED)?;
                 }
                 folded.append(changed)?;
             }
@@ -75,21 +79,7 @@ fn text_message<'py>(
     text: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
     let first = PyNode(messages.clone()).item(0);
-    super::reading::build(py, shaped(format, first.as_ref(), side, text))
-}
-
-/// Says of an iteration that it is no longer as it was; one of another origin keeps it.
-fn mark_modified(unit: &Bound<'_, PyDict>) -> PyResult<()> {
-    let key = if unit.contains("Origin")? { "Origin" } else { "origin" };
-    let origin = unit.get_item(key)?.map(PyNode);
-    let is_original = |origin: PyNode<'_>| match origin.kind() {
-        Kind::Null => true,
-        _ => origin.with_text(|text, _| matches!(text, "" | "original")) == Some(true),
-    };
-    if origin.is_none_or(is_original) {
-        unit.set_item(key, gent::MODIFIED)?;
-    }
-    Ok(())
+    made(py, shaped(format, first.as_ref(), side, text))
 }
 
 /// A copy of a container along the places that change, each of them copied once; everything else is the caller's own
@@ -104,7 +94,9 @@ fn edited<'py>(
         let copy = dict.copy()?;
         for run in runs {
             match run[0].0.get(depth) {
-                None => run.iter().try_for_each(|(_, change)| set_content(&copy, change))?,
+                None => run.iter().try_for_each(|(_, change)| {
+                    copy.set_item(change.slot.field.as_str(), made(copy.py(), content_of(change))?)
+                })?,
                 Some(Place::Field(field)) => {
                     if let Some(inner) = copy.get_item(field)? {
                         copy.set_item(field, edited(&inner, run, depth + 1)?)?;
@@ -141,25 +133,7 @@ fn strip_thinking(message: &Bound<'_, PyDict>) -> PyResult<()> {
         }
     }
     if kept.is_empty() && count > 0 {
-        let block = PyDict::new(message.py());
-        block.set_item("type", "text")?;
-        block.set_item("text", PLACEHOLDER)?;
-        kept.append(block)?;
+        kept.append(made(message.py(), placeholder_block())?)?;
     }
     message.set_item("content", kept)
-}
-
-/// Puts a new content into the field of an object: a text, or an object around it.
-fn set_content(holder: &Bound<'_, PyDict>, change: &Change) -> PyResult<()> {
-    let field = change.slot.field.as_str();
-    let object = PyDict::new(holder.py());
-    match change.slot.wrapping {
-        Wrapping::Bare => return holder.set_item(field, &change.content),
-        Wrapping::Under(key) => object.set_item(key.as_str(), &change.content)?,
-        Wrapping::Typed { key, is_error } => {
-            object.set_item("type", if is_error { "error-text" } else { "text" })?;
-            object.set_item(key.as_str(), &change.content)?;
-        }
-    }
-    holder.set_item(field, object)
 }
