@@ -1,11 +1,11 @@
 //! The counting loop: cut a batch of pre-tokens, look all of them up, merge those that miss.
 
-use super::batch::{BYTES, Batch, LONGEST};
+use super::batch::{Batch, LONGEST};
 use super::bpe;
 use super::cuts::{GPT2, GPT4, GPT4O};
 use super::engine::Engine;
 use super::hash::KEY_BYTES;
-use super::look_up::{Rare, Unknown};
+use super::look_up::{MIDDLE, Rare, SMALL, Unknown, WHOLE, Window};
 use super::memo::{Loan, Memo, Place, SHORTEST};
 use super::pretokenize::{Pattern, Progress};
 use super::vocab::Vocab;
@@ -72,21 +72,43 @@ fn count_batch(
     engine: Engine,
     text: &[u8],
     batch: &mut Batch,
-    (rare, unknown): &mut (Rare, Unknown),
+    lists: &mut (Rare, Unknown),
     loan: &mut Loan,
 ) -> usize {
     batch.close();
     let behind = &text[batch.base..];
     let text = &behind[..batch.at - batch.base];
-    let mut copy;
-    let window = match behind.first_chunk() {
-        Some(window) => window,
-        None => {
-            copy = [0; BYTES + KEY_BYTES];
-            copy[..text.len()].copy_from_slice(text);
-            &copy
+    match behind.first_chunk::<WHOLE>() {
+        Some(window) => count_window(vocab, engine, text, window, batch, lists, loan),
+        None if text.len() <= SMALL - KEY_BYTES => {
+            count_window::<SMALL>(vocab, engine, text, &copied(text), batch, lists, loan)
         }
-    };
+        None if text.len() <= MIDDLE - KEY_BYTES => {
+            count_window::<MIDDLE>(vocab, engine, text, &copied(text), batch, lists, loan)
+        }
+        None => count_window::<WHOLE>(vocab, engine, text, &copied(text), batch, lists, loan),
+    }
+}
+
+/// The text in a window of its own.
+#[inline]
+fn copied<const N: usize>(text: &[u8]) -> Window<N> {
+    let mut window = [0; N];
+    window[..text.len()].copy_from_slice(text);
+    window
+}
+
+/// The same for the text of the batch, which stands in `window`.
+#[inline]
+fn count_window<const N: usize>(
+    vocab: &Vocab,
+    engine: Engine,
+    text: &[u8],
+    window: &Window<N>,
+    batch: &Batch,
+    (rare, unknown): &mut (Rare, Unknown),
+    loan: &mut Loan,
+) -> usize {
     engine.look_up(vocab, batch, window, rare);
     let asked = rare.count();
     if asked == 0 {

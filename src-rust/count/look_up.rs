@@ -9,8 +9,20 @@ use super::hash::{KEY_BYTES, Key, WORD_BYTES, word_of_block};
 use super::memo::{Line, Memo, SHORTEST};
 use super::vocab::{Common, Vocab};
 
-/// The text of a batch, with room behind it, so that keys are read without looking where it ends.
-pub(crate) type Window = [u8; BYTES + KEY_BYTES];
+/// The text of a batch of up to `N - KEY_BYTES` bytes, with room behind it, so that keys are read without looking where
+/// it ends.
+pub(crate) type Window<const N: usize> = [u8; N];
+
+/// A window for any batch, and smaller ones: the text of a short batch at the end of a text is copied into one.
+pub(crate) const WHOLE: usize = BYTES + KEY_BYTES;
+pub(crate) const MIDDLE: usize = 1024 + KEY_BYTES;
+pub(crate) const SMALL: usize = 256 + KEY_BYTES;
+
+/// The block at a place in a window. The remainder changes nothing; it tells the compiler that the block is inside.
+#[inline(always)]
+fn block_at<const N: usize, const B: usize>(window: &Window<N>, start: u16) -> Option<&[u8; B]> {
+    window[usize::from(start) % const { (N - KEY_BYTES).next_power_of_two() }..].first_chunk()
+}
 
 const WORDS: usize = MOST / 64;
 const _: () = assert!(MOST.is_multiple_of(64));
@@ -53,16 +65,21 @@ impl Unknown {
 
 /// Looks up all pre-tokens of a closed batch in the table of common tokens.
 #[inline(always)]
-pub(crate) fn look_up(vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut Rare) {
+pub(crate) fn look_up<const N: usize>(vocab: &Vocab, batch: &Batch, window: &Window<N>, rare: &mut Rare) {
     match vocab.common_places() {
-        0x2_0000 => with_size::<0x2_0000>(vocab, batch, window, rare),
-        0x1_0000 => with_size::<0x1_0000>(vocab, batch, window, rare),
-        _ => with_size::<0x8000>(vocab, batch, window, rare),
+        0x2_0000 => with_size::<0x2_0000, N>(vocab, batch, window, rare),
+        0x1_0000 => with_size::<0x1_0000, N>(vocab, batch, window, rare),
+        _ => with_size::<0x8000, N>(vocab, batch, window, rare),
     }
 }
 
 #[inline(always)]
-fn with_size<const PLACES: usize>(vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut Rare) {
+fn with_size<const PLACES: usize, const N: usize>(
+    vocab: &Vocab,
+    batch: &Batch,
+    window: &Window<N>,
+    rare: &mut Rare,
+) {
     rare.words = [0; _];
     let Some(common) = vocab.common::<PLACES>() else {
         debug_assert!(false, "no counting loop for a vocabulary of this size");
@@ -86,9 +103,9 @@ fn with_size<const PLACES: usize>(vocab: &Vocab, batch: &Batch, window: &Window,
 
 /// A bit for each of the first `len` pre-tokens of a chunk: whether it is no common token.
 #[inline(always)]
-fn bits<const PLACES: usize>(
+fn bits<const PLACES: usize, const N: usize>(
     common: &Common<PLACES>,
-    window: &Window,
+    window: &Window<N>,
     starts: &[u16; 64],
     lengths: &[u8; 64],
     len: usize,
@@ -97,8 +114,7 @@ fn bits<const PLACES: usize>(
     // Backwards, so that the first ends up in the lowest bit. The shift also keeps the compiler from packing several
     // pre-tokens into vectors, which is slower.
     for i in (0..len.min(64)).rev() {
-        // The remainder changes nothing; it tells the compiler that the block is inside the window.
-        let Some(block) = window[usize::from(starts[i]) % BYTES..].first_chunk() else { return 0 };
+        let Some(block) = block_at(window, starts[i]) else { return 0 };
         bits = bits << 1 | u64::from(common.lacks(word_of_block(block, lengths[i])));
     }
     bits
@@ -112,10 +128,10 @@ fn first_bits(n: usize) -> u64 {
 /// Sums what the memo knows of rare pre-tokens; `unknown` gets the others. `find` finds the count of a key in a line, and
 /// gives zero if it is not there.
 #[inline(always)]
-pub(crate) fn recall(
+pub(crate) fn recall<const N: usize>(
     memo: &Memo,
     batch: &Batch,
-    window: &Window,
+    window: &Window<N>,
     rare: &Rare,
     unknown: &mut Unknown,
     find: impl Fn(&Line, Key) -> usize,
@@ -129,11 +145,11 @@ pub(crate) fn recall(
         while left != 0 {
             let place = left.trailing_zeros() as usize % 64;
             left &= left - 1;
-            let (start, end) = (usize::from(starts[place]), usize::from(starts[place + 1]));
-            if end - start <= SHORTEST
-                && let Some(block) = window[start % BYTES..].first_chunk()
+            let len = starts[place + 1].wrapping_sub(starts[place]);
+            if usize::from(len) <= SHORTEST
+                && let Some(block) = block_at(window, starts[place])
             {
-                let key = Key::of_block(block, (end - start) as u8);
+                let key = Key::of_block(block, len as u8);
                 let found = memo.line(key).map_or(0, |line| find(line, key));
                 total += found;
                 if found != 0 {
