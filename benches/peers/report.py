@@ -117,6 +117,6 @@ def _cell(row: Row, name: str) -> str:
 
 
 def _goal(verdict: dict[str, Any], name: str) -> str:
-    if not verdict:
+    if not verdict or verdict[name] is None:
         return ""
     return f"{verdict[name]:g} {'✓' if verdict[f'{name}_reached'] else '✗'}"

@@ -10,7 +10,7 @@ import os
 import threading
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import IO, Any
 
@@ -165,7 +165,7 @@ class FileReport:
 
     def record(self) -> dict[str, Any]:
         """What is told of it: the counts, the longest transcript, summaries worth another try, sizes and hashes."""
-        return asdict(self)
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 def compact_file(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ __all__ = ["Run", "begun", "tell_resumed"]
 _MANIFEST = "run.json"
 #: Files that are finished, a line each, while a run goes on. At its end the manifest says it.
 _JOURNAL = "finished.jsonl"
+#: Seconds for which it may wait to be made durable. Outputs never wait.
+_SYNC_EVERY_S = 1.0
 
 
 class Run:
@@ -44,6 +47,7 @@ class Run:
         self.options = json.loads(json.dumps(options))
         self.folder = make_folder(out, BOOKKEEPING)
         self._journal: int | None = None
+        self._synced_s = 0.0
         try:
             self._held = hold(self.folder)
         except StoreError as error:
@@ -93,14 +97,16 @@ class Run:
         return done
 
     def finished(self, report: FileReport) -> None:
-        """Remembers a file whose output lies in its place, durably."""
+        """Remembers a file whose output lies in its place. What a power cut takes of it is folded once more."""
         if self._journal is None:
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
             self._journal = os.open(self.folder / _JOURNAL, flags, 0o600)
         line = json.dumps(report.record()).encode() + b"\n"
         while line:
             line = line[os.write(self._journal, line) :]
-        os.fsync(self._journal)
+        if time.monotonic() - self._synced_s >= _SYNC_EVERY_S:
+            os.fsync(self._journal)
+            self._synced_s = time.monotonic()
 
     def write(self, files: Sequence[FileReport], *, complete: bool) -> None:
         """Writes ``run.json``: how the run was called and what became of each file. Equal runs, equal bytes."""

@@ -55,10 +55,13 @@ def compact_all(
         Stop: In a strict run.
     """
     is_alone = len(sources) == 1 and compactor.row_folder() is not None
-    here = [source for source in sources if jobs == 1 or source.path == STDIN or is_alone]
-    for source in here:
-        yield source, compact_file(source, out, names[source], compactor, reporter, threads=jobs)
-    yield from _in_workers([source for source in sources if source not in here], names, out, compactor, reporter, jobs)
+    elsewhere = []
+    for source in sources:
+        if jobs == 1 or source.path == STDIN or is_alone:
+            yield source, compact_file(source, out, names[source], compactor, reporter, threads=jobs)
+        else:
+            elsewhere.append(source)
+    yield from _in_workers(elsewhere, names, out, compactor, reporter, jobs)
 
 
 def _in_workers(
