@@ -197,6 +197,11 @@ mod tests {
         let repeated = format!("[{{{keys}\"key_7\":\"last\"}}]");
         let expected = format!("[{{{}}}]", keys.replace(":7,", ":\"last\",").trim_end_matches(','));
         assert_eq!(rewritten(&repeated), Some(expected));
+        // Keys that look alike.
+        let alike: String = ["axb", "ayb", "azb", "axb"].map(|key| format!("\"{key}\":0,")).concat();
+        let distinct = format!("{{{}\"a\":1}}", &alike[..24]);
+        assert_eq!(rewritten(&distinct).as_deref(), Some(distinct.as_str()));
+        assert_eq!(rewritten(&format!("{{{alike}\"a\":1}}")).as_deref(), Some(distinct.as_str()));
         let cases = [
             (r#"{"x":{"a":1,"a":2},"y":[{"b":0}]}"#, r#"{"x":{"a":2},"y":[{"b":0}]}"#),
             (r#"[[1],[ 1],[1.50],{"a":"\/\n"}]"#, r#"[[1],[1],[1.5],{"a":"/\n"}]"#),

@@ -29,6 +29,16 @@ pub(super) struct Entry {
 /// Of an object with more members repeated keys are looked for with a table.
 const MOST_COMPARED: usize = 16;
 
+/// Of a plain object with more members the keys are not looked at one by one.
+const MOST_COMPARED_PLAIN: usize = 64;
+
+/// A number below 64 that most keys of an object do not share.
+fn sign_of(name: &[u8]) -> u32 {
+    let (first, last) = (name.first().copied().unwrap_or(0), name.last().copied().unwrap_or(0));
+    let mixed = u64::from(first) << 16 | u64::from(last) << 8 | (name.len() as u64 & 0xff);
+    (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as u32
+}
+
 /// What the escapes of a string stand for.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Escapes {
@@ -150,16 +160,15 @@ impl<'a> Tape<'a> {
     /// Whether all objects of a range of entries have keys that are plainly distinct. O(entries).
     fn has_distinct_keys(&self, from: u32, to: u32) -> bool {
         (from..to).filter(|&at| self.entry(at).kind == Kind::Object).all(|at| {
-            // A bit for each key; where two have the same the keys are compared elsewhere.
+            // A bit for each key: only those that share one are compared, and not where there are very many.
             let mut seen = 0_u64;
-            self.members(at).all(|(key, _)| {
-                let name = self.raw(key).as_bytes();
-                let (first, last) = (name.first().copied().unwrap_or(0), name.last().copied().unwrap_or(0));
-                let mixed = u64::from(first) << 16 | u64::from(last) << 8 | (name.len() as u64 & 0xff);
-                let bit = 1 << (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58);
+            self.members(at).enumerate().all(|(i, (key, _))| {
+                let name = self.raw(key);
+                let bit = 1 << sign_of(name.as_bytes());
                 let is_new = seen & bit == 0;
                 seen |= bit;
-                is_new
+                let differs = || self.members(at).take(i).all(|(known, _)| self.raw(known) != name);
+                is_new || (i < MOST_COMPARED_PLAIN && differs())
             })
         })
     }
