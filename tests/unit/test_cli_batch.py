@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import resource
@@ -233,6 +234,24 @@ def test_parquet_rows_without_a_summary_are_folded_again_when_resumed(tmp_path: 
     with Reporter() as reporter:
         report = compact_file(source, tmp_path / "out", Path("in.parquet"), compactor, reporter)
     assert (report.failed, report.retry) == (2, 1)  # what is no JSON will not be better
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_the_manifest_knows_the_bytes_of_every_file_small_and_large(tmp_path: Path, jobs: int) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+    for name, turns in (("small", 2), ("large", 3_000)):
+        line = json.dumps({"messages": talk(turns)}) + "\n"
+        (source / f"{name}.jsonl").write_text(line, encoding="utf-8")
+    assert (source / "large.jsonl").stat().st_size > 8 << 20
+    run("compact", source, "--out", out, "--jobs", jobs, "--keep-tokens", 500)
+    files = {each["source"]: each for each in json.loads((out / ".foldline" / "run.json").read_text())["files"]}
+    for path in source.iterdir():
+        found = files[path.name]
+        expected = (path.stat().st_size, hashlib.sha256(path.read_bytes()).hexdigest())
+        assert (found["input_bytes"], found["input_sha256"]) == expected
+        output = (out / path.name).read_bytes()
+        assert (found["output_bytes"], found["output_sha256"]) == (len(output), hashlib.sha256(output).hexdigest())
 
 
 def test_an_engine_that_is_missing_is_wrong_usage(folder: Path, tmp_path: Path) -> None:

@@ -46,6 +46,9 @@ COUNTS = (
 
 _SNIFFED_BYTES = 1 << 16
 
+#: From here on a thread of its own hashes a file; below, it would take longer to start.
+_LARGE_BYTES = 8 << 20
+
 
 # What goes where.
 
@@ -236,14 +239,17 @@ def _found(
 
 
 class _Hashed:
-    """Bytes and hash of a file, found while it is folded."""
+    """Bytes and hash of a file: of a large one found while it is folded, of a small one thereafter."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._found: tuple[int | None, str | None] = (None, None)
         self._given_up = threading.Event()
-        self._thread = threading.Thread(target=self._hash, name="foldline-hash", daemon=True)
-        self._thread.start()
+        self._thread: threading.Thread | None = None
+        with contextlib.suppress(OSError):  # it is told when it is read
+            if path.stat().st_size >= _LARGE_BYTES:
+                self._thread = threading.Thread(target=self._hash, name="foldline-hash", daemon=True)
+                self._thread.start()
 
     def _hash(self) -> None:
         with contextlib.suppress(OSError):  # it is told when it is read
@@ -255,7 +261,10 @@ class _Hashed:
 
     def end(self) -> tuple[int | None, str | None]:
         """Waits for it."""
-        self._thread.join()
+        if self._thread is None:
+            self._hash()
+        else:
+            self._thread.join()
         return self._found
 
 
