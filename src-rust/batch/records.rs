@@ -247,7 +247,7 @@ fn push_meta(around: &Members<'_>, format: Format, line: u64, out: &mut Vec<u8>)
         let is_said = match key.as_ref() {
             "id" => value.kind() == Kind::String,
             "format" => value.with_text(|text, _| text == format.name()) == Some(true),
-            // That of the source is said instead.
+            // Where it was read from now is no part of it.
             "path" => true,
             key => READER_KEYS.contains(&key),
         };

@@ -226,14 +226,15 @@ impl Builder {
 
     /// The key of an id.
     fn key_of(&mut self, id: &str) -> Result<KeyId> {
-        let next = index_u32(self.transcript.keys.len())?;
+        // All that can fail comes first: a number that was given has its key.
+        let (keys, text) = (self.transcript.keys.len(), self.transcript.text.len());
+        let (next, start, end) = (index_u32(keys)?, index_u32(text)?, index_u32(text + id.len())?);
         let transcript = &self.transcript;
         let text_of = |key: u32| transcript.str(&transcript.keys[key as usize]);
         let (key, is_new) = self.key_ids.of(id, next, text_of);
         if is_new {
-            let start = index_u32(self.transcript.text.len())?;
             self.transcript.text.push_str(id);
-            self.transcript.keys.push(start..index_u32(self.transcript.text.len())?);
+            self.transcript.keys.push(start..end);
         }
         Ok(KeyId::new(key))
     }
