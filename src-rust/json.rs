@@ -4,8 +4,11 @@
 //! repeated keys (as Python and JavaScript do) and reads lone surrogate escapes as U+FFFD instead of failing.
 
 mod blocks;
+mod escapes;
+mod names;
 mod rewrite;
 mod scan;
+mod string_end;
 mod tape;
 
 pub use rewrite::push_string;
@@ -230,8 +233,8 @@ pub fn replace_lone_surrogates(bytes: &[u8]) -> Option<Vec<u8>> {
             i += 1;
             continue;
         }
-        match scan::escaped_unit(bytes, i) {
-            Some(0xd800..=0xdbff) if matches!(scan::escaped_unit(bytes, i + 6), Some(0xdc00..=0xdfff)) => {
+        match escapes::escaped_unit(bytes, i) {
+            Some(0xd800..=0xdbff) if matches!(escapes::escaped_unit(bytes, i + 6), Some(0xdc00..=0xdfff)) => {
                 i += 12
             }
             Some(0xd800..=0xdfff) => {

@@ -76,7 +76,7 @@ def measures(peers: list[Peer], *, quick: bool) -> dict[str, Callable[[], Iterat
         "cold": lambda: processes.cold(peers, 2 if quick else 5),
         "threads": lambda: processes.threads(peers),
         "sizes": lambda: processes.sizes(peers),
-        "linearity": lambda: processes.linearity(1 << (21 if quick else 24), 1 if quick else 3),
+        "linearity": lambda: processes.linearity(1 << (21 if quick else 24), *((1, 0.0) if quick else (5, 10.0))),
         "hostile": lambda: iter(()) if quick else processes.hostile_peers(peers, 20.0),
     }
 

@@ -92,30 +92,31 @@ def sizes(peers: list[Peer]) -> Iterator[Row]:
     yield Row("installed", "without dependencies", "MB", False, installed, beside=without)
 
 
-def linearity(largest: int, tries: int) -> Iterator[Row]:
+def linearity(largest: int, rounds: int, enough_s: float) -> Iterator[Row]:
     """I12: t(2n) / t(n) of twelve families; the worst step is reported.
 
-    Every try has a text and a thread of its own: nothing remembered of the one before makes it faster. All sizes are
-    tried on the same letters, which do not all cost the same.
+    The best of all rounds counts for a size, and a round tries every size: what slows the processor down for a while
+    slows all of them down. There are so many rounds, and more until ``enough_s`` are spent or there were 60.
+
+    Every try has a text and a thread of its own: nothing remembered of the one before makes it faster.
     """
     import foldline as fl
 
+    sizes = [1 << bits for bits in range(16, largest.bit_length())]
     for family in FAMILIES:
         count = fl.TokenCounter("o200k_base").count
-        worst, megabyte, previous, size = 0.0, 0.0, None, 65_536
-        while size <= largest:
-            best = float("inf")
-            # Small ones are soon done, and noise weighs more.
-            for _ in range(max(1, 1_048_576 // size)):
-                for seed in range(tries):
-                    best = min(best, _in_thread(count, hostile(family, size, seed)))
-            if previous is not None:
-                worst = max(worst, best / previous)
-            if size == 1_048_576:
-                megabyte = best
-            previous, size = best, size * 2
+        best = dict.fromkeys(sizes, float("inf"))
+        spent = 0.0
+        for seed in range(60):
+            for size in sizes:
+                taken = _in_thread(count, hostile(family, size, seed))
+                best[size] = min(best[size], taken)
+                spent += taken
+            if seed + 1 >= rounds and spent >= enough_s:
+                break
+        worst = max(best[size] / best[size // 2] for size in sizes[1:])
         yield Row("linearity", family, "t(2n)/t(n), worst", False, {"foldline": worst}, "linear, t(2n)/t(n)")
-        yield Row("hostile 1 MiB", family, "s", False, {"foldline": megabyte}, "hostile megabyte, s")
+        yield Row("hostile 1 MiB", family, "s", False, {"foldline": best[1 << 20]}, "hostile megabyte, s")
 
 
 def _in_thread(count: Callable[[str], int], text: str) -> float:

@@ -145,23 +145,23 @@ FAMILIES = (
 
 
 def hostile(family: str, size: int, seed: int) -> str:
-    """So many bytes of a family, other ones for another seed: a few less where the family has no choice.
+    """So many bytes of a family, other ones for another seed or size: a few less where the family has no choice.
 
-    Else a library that remembers long pre-tokens would be timed on remembering.
+    Else a library that remembers pre-tokens would be timed on remembering.
     """
-    rng = random.Random(f"{family} {seed}")
-    letter = "abcdefghijklmnopqrstuvwxyz"[seed % 26]
+    rng = random.Random(f"{family} {size} {seed}")
+    letter = "aemtx"[seed % 5]  # few, since letters differ in what they cost, and all sizes are to meet the same
     match family:
         case "one letter":
-            return letter * (size - seed)
+            return letter * (size - seed % 64)
         case "spaces":
-            return " " * (size - seed)
+            return " " * (size - seed % 64)
         case "newlines":
-            return "\n" * (size - seed)
+            return "\n" * (size - seed % 64)
         case "digits":
-            return "0123456789"[seed % 10] * (size - seed)
+            return "0123456789"[seed % 10] * (size - seed % 64)
         case "^":
-            return "^" * (size - seed)
+            return "^" * (size - seed % 64)
         case "Han":
             return "".join(map(chr, rng.choices(range(0x4E00, 0x9E00), k=size // 3)))
         case "combining marks":

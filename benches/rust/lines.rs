@@ -1,6 +1,6 @@
 //! How fast JSON lines of conversations are planned and folded: `cargo bench --bench lines -- [COLUMN…] FILE…`.
-//! Megabytes of file a second on one thread, of each file: what scanning its JSON takes alone, reading into transcripts,
-//! plans with an estimate, plans with exact counts, and records of folded conversations or of a session file; each round
+//! Megabytes of file a second on one thread, of each file: what scanning its JSON takes alone, counting with an estimate,
+//! reading into transcripts, plans with an estimate, plans with exact counts, and records of folded conversations or of a session file; each round
 //! with a counter that has counted nothing.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a measurement that cannot be made stops")]
@@ -11,7 +11,7 @@ use foldline::batch::plans::Planning;
 use foldline::batch::records::Recording;
 use foldline::batch::sessions;
 use foldline::batch::stream::Stream;
-use foldline::batch::transcripts::{Batch, Task};
+use foldline::batch::transcripts::{Batch, Count, Task};
 use foldline::count::counter::Counter;
 use foldline::count::exact::ExactCounter;
 use foldline::count::heuristics::Heuristic;
@@ -35,6 +35,11 @@ fn best(mut work: impl FnMut()) -> f64 {
 fn plans(lines: &[Line<'_>], counter: &dyn Counter) {
     let task = Planning { counter, request: Request::new(Keep::Tokens(20_000)) };
     let batch = Batch { task: &task, format: None, is_strict: false, threads: 1 };
+    black_box(batch.lines(lines, &mut || true).expect("nothing interrupts"));
+}
+
+fn counts(lines: &[Line<'_>], counter: &dyn Counter) {
+    let batch = Batch { task: &Count(counter), format: None, is_strict: false, threads: 1 };
     black_box(batch.lines(lines, &mut || true).expect("nothing interrupts"));
 }
 
@@ -65,12 +70,13 @@ fn fold(bytes: &[u8], counter: &dyn Counter) {
 /// What is measured of the lines of a file.
 type Work = fn(&[u8], &[Line<'_>]);
 
-const COLUMNS: [(&str, Work); 6] = [
+const COLUMNS: [(&str, Work); 7] = [
     ("JSON", |_, lines| {
         for bytes in lines.iter().filter_map(|line| line.bytes) {
             black_box(Tape::parse(bytes, &mut || true).is_ok());
         }
     }),
+    ("counted", |_, lines| counts(lines, &estimate())),
     ("read", |_, lines| read(lines, &estimate())),
     ("chars/4", |_, lines| plans(lines, &estimate())),
     ("exact", |_, lines| plans(lines, &exact())),

@@ -6,9 +6,10 @@ in its place among the rows.
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
@@ -53,7 +54,7 @@ class NamedRow:
 
 
 def read_rows(
-    path: str, folder: RowFolder, on_problem: Callable[[Problem], None]
+    path: str, folder: RowFolder, on_problem: Callable[[Problem], None], held: bytes | None = None
 ) -> Iterator[NamedRow | StoredTranscript]:
     """The transcripts of a file or of standard input (``"-"``): rows where the core folds, else as `read` gives them.
 
@@ -61,12 +62,19 @@ def read_rows(
         path: The file.
         folder: What folds; it is used up.
         on_problem: Called with each problem.
+        held: The bytes of the file, where they were read already.
 
     Raises:
         OSError: The path cannot be opened or read.
     """
-    with nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb") as stream:
+    with _opened(path, held) as stream:
         yield from _Rows(path, on_problem, strict=False).rows(cast("IO[bytes]", stream), folder)
+
+
+def _opened(path: str, held: bytes | None) -> AbstractContextManager[object]:
+    if held is not None:
+        return io.BytesIO(held)
+    return nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb")
 
 
 class _Rows(_File):

@@ -7,10 +7,10 @@ import gzip
 import hashlib
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import IO, Protocol, cast
+from typing import IO, Protocol, Self, cast
 
 from foldline.errors import StoreError
 
@@ -20,7 +20,19 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
-__all__ = ["COMPRESSIONS", "TEMPORARY", "Hashing", "compressing", "hold", "make_folder", "replacing"]
+__all__ = [
+    "COMPRESSIONS",
+    "TEMPORARY",
+    "GivenUp",
+    "Hashing",
+    "Outputs",
+    "Staged",
+    "compressing",
+    "hold",
+    "make_folder",
+    "replacing",
+    "sweep",
+]
 
 #: The suffixes of compressed files.
 COMPRESSIONS = (".gz", ".zst")
@@ -129,6 +141,131 @@ def make_folder(root: Path, relative: Path) -> Path:
     return folder
 
 
+class Staged:
+    """A file beside its place: a temporary file of the same folder, with the bytes that are to stand there.
+
+    Attributes:
+        path: Its place.
+        stream: Where its bytes go.
+    """
+
+    __slots__ = ("_temporary", "path", "stream")
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.stream: IO[bytes] | None = None
+        self._temporary = path.parent / f"{TEMPORARY}{secrets.token_hex(8)}.tmp"
+
+    def open(self, mode: int) -> IO[bytes]:
+        """Makes the temporary file."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+        self.stream = open(os.open(self._temporary, flags, mode), "wb")  # noqa: PTH123, SIM115
+        return self.stream
+
+    def place(self) -> None:
+        """Puts the file in its place: its bytes are durable when this returns, its name is not yet.
+
+        Raises:
+            OSError: It cannot; then the place is as it was.
+        """
+        assert self.stream is not None  # noqa: S101 - for the type checker: it was opened
+        with self.stream as stream:
+            stream.flush()
+            os.fsync(stream.fileno())
+        self._temporary.replace(self.path)
+
+    def discard(self) -> None:
+        """Removes the temporary file."""
+        if self.stream is not None:
+            with contextlib.suppress(OSError):
+                self.stream.close()
+        with contextlib.suppress(OSError):
+            self._temporary.unlink(missing_ok=True)
+
+
+class GivenUp(Exception):
+    """Files were not all put in their places, since that was no longer wanted."""
+
+
+class Outputs:
+    """Files beside their places, and how they come there.
+
+    Leaving its block removes those that were not put in their places, whatever ends it, Ctrl-C included. A thread may
+    put files in their places while another makes the next.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: set[Staged] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for staged in tuple(self._waiting):
+            self.discard(staged)
+
+    @contextlib.contextmanager
+    def staging(self, path: Path, *, mode: int = 0o666) -> Iterator[tuple[Staged, IO[bytes]]]:
+        """A temporary file for ``path``, which waits to be put in its place when the block ends well.
+
+        Args:
+            path: The file; its folder must exist.
+            mode: Its permissions, before the umask.
+        """
+        staged = Staged(path)
+        # Before there is a file: a signal may end the process anywhere.
+        self._waiting.add(staged)
+        try:
+            stream = staged.open(mode)
+            yield staged, stream
+            stream.flush()
+        except BaseException:
+            self.discard(staged)
+            raise
+
+    def place(self, files: Sequence[Staged], may_go_on: Callable[[], bool] = lambda: True) -> list[OSError | None]:
+        """Puts files in their places, with one sync for each folder: durable, names too, when this returns.
+
+        What became of each: None, or why it is not durable; then its place is as it was, unless it is the folder that
+        could not be opened.
+
+        Raises:
+            GivenUp: ``may_go_on``, which is asked before each file, said no.
+        """
+        faults: list[OSError | None] = [None] * len(files)
+        folders: dict[Path, list[int]] = {}
+        for index, staged in enumerate(files):
+            if not may_go_on():
+                raise GivenUp
+            try:
+                staged.place()
+                self._waiting.discard(staged)
+                folders.setdefault(staged.path.parent, []).append(index)
+            except OSError as error:
+                self.discard(staged)
+                faults[index] = error
+        for folder, indices in folders.items():
+            try:
+                _sync_folder(folder)
+            except OSError as error:
+                for index in indices:
+                    faults[index] = error
+        return faults
+
+    def discard(self, staged: Staged) -> None:
+        """Removes a temporary file."""
+        staged.discard()
+        self._waiting.discard(staged)
+
+
+def sweep(folders: Iterable[Path]) -> None:
+    """Removes what killed writers left half written."""
+    for folder in set(folders):
+        for leftover in folder.glob(f"{TEMPORARY}*.tmp"):
+            with contextlib.suppress(OSError):
+                leftover.unlink()
+
+
 @contextlib.contextmanager
 def replacing(path: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
     """A stream whose bytes become the file ``path`` when the block ends well.
@@ -141,19 +278,12 @@ def replacing(path: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
         path: The file; its folder must exist.
         mode: Its permissions, before the umask.
     """
-    temporary = path.parent / f"{TEMPORARY}{secrets.token_hex(8)}.tmp"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    try:
-        with open(os.open(temporary, flags, mode), "wb") as stream:  # noqa: PTH123 - a descriptor, not a path
+    with Outputs() as outputs:
+        with outputs.staging(path, mode=mode) as (staged, stream):
             yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        raise
-    _sync_folder(path.parent)
+        (fault,) = outputs.place([staged])
+        if fault is not None:
+            raise fault
 
 
 def _sync_folder(folder: Path) -> None:

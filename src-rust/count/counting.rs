@@ -4,11 +4,11 @@ use super::batch::{Batch, LONGEST};
 use super::bpe;
 use super::cuts::{GPT2, GPT4, GPT4O};
 use super::engine::Engine;
-use super::hash::KEY_BYTES;
-use super::look_up::{MIDDLE, Rare, SMALL, Unknown, WHOLE, Window};
+use super::look_up::{Rare, Unknown, Window};
 use super::memo::{Loan, Memo, Place, SHORTEST};
 use super::pretokenize::{Pattern, Progress};
 use super::vocab::Vocab;
+use std::cell::Cell;
 
 /// What may end a count early.
 pub(crate) trait Watch: Progress {
@@ -26,17 +26,52 @@ pub(crate) fn count(
     text: &[u8],
     watch: &mut impl Watch,
 ) -> Option<usize> {
-    let mut batch = Batch::new();
-    let mut lists = (Rare::new(), Unknown::new());
+    // Of the thread: to make one for each text would take a tenth of the time of a short one.
+    let mut desk = DESK.try_with(Cell::take).ok().flatten().unwrap_or_default();
+    let total = count_at(&mut desk, vocab, pattern, engine, text, watch);
+    // Where the thread is about to end nothing is kept.
+    let _ = DESK.try_with(|kept| kept.set(Some(desk)));
+    total
+}
+
+thread_local! {
+    /// Where texts are counted; none while one is, so that a watch may count another.
+    static DESK: Cell<Option<Box<Desk>>> = const { Cell::new(None) };
+}
+
+/// What counting writes to. What is left of the text before does not matter.
+struct Desk {
+    batch: Batch,
+    rare: Rare,
+    unknown: Unknown,
+    window: Window,
+}
+
+impl Default for Desk {
+    fn default() -> Self {
+        Desk { batch: Batch::new(), rare: Rare::new(), unknown: Unknown::new(), window: [0; _] }
+    }
+}
+
+fn count_at(
+    desk: &mut Desk,
+    vocab: &Vocab,
+    pattern: Pattern,
+    engine: Engine,
+    text: &[u8],
+    watch: &mut impl Watch,
+) -> Option<usize> {
+    desk.batch.restart(0);
     let mut loan = Loan::new(vocab.number);
     let mut total = 0;
-    while batch.at < text.len() {
+    while desk.batch.at < text.len() {
+        let batch = &mut desk.batch;
         let mut long = None;
         loop {
             match pattern {
-                Pattern::Gpt2 => engine.cut::<GPT2>(&mut batch, text),
-                Pattern::Gpt4 => engine.cut::<GPT4>(&mut batch, text),
-                Pattern::Gpt4o => engine.cut::<GPT4O>(&mut batch, text),
+                Pattern::Gpt2 => engine.cut::<GPT2>(batch, text),
+                Pattern::Gpt4 => engine.cut::<GPT4>(batch, text),
+                Pattern::Gpt4o => engine.cut::<GPT4O>(batch, text),
             }
             if batch.is_full() || batch.at == text.len() {
                 break;
@@ -48,65 +83,51 @@ pub(crate) fn count(
             }
             batch.push(end);
         }
-        total += count_batch(vocab, engine, text, &mut batch, &mut lists, &mut loan);
-        if !watch.allows(batch.at, total) {
+        let at = batch.at;
+        total += count_batch(vocab, engine, text, desk, &mut loan);
+        if !watch.allows(at, total) {
             return None;
         }
+        let mut next = at;
         if let Some(end) = long {
-            let piece = &text[batch.at..end];
+            let piece = &text[at..end];
             let mut go_on = |so_far| watch.allows_more(total + so_far);
             total += merge_segments(vocab, piece, loan.memo(), &mut go_on)?;
-            batch.at = end;
+            next = end;
             if !watch.allows(end, total) {
                 return None;
             }
         }
-        batch.restart(batch.at);
+        desk.batch.restart(next);
     }
     Some(total)
 }
 
 /// The number of tokens of a batch's pre-tokens.
-fn count_batch(
-    vocab: &Vocab,
-    engine: Engine,
-    text: &[u8],
-    batch: &mut Batch,
-    lists: &mut (Rare, Unknown),
-    loan: &mut Loan,
-) -> usize {
+fn count_batch(vocab: &Vocab, engine: Engine, text: &[u8], desk: &mut Desk, loan: &mut Loan) -> usize {
+    let Desk { batch, rare, unknown, window } = desk;
     batch.close();
     let behind = &text[batch.base..];
     let text = &behind[..batch.at - batch.base];
-    match behind.first_chunk::<WHOLE>() {
-        Some(window) => count_window(vocab, engine, text, window, batch, lists, loan),
-        None if text.len() <= SMALL - KEY_BYTES => {
-            count_window::<SMALL>(vocab, engine, text, &copied(text), batch, lists, loan)
+    let window = match behind.first_chunk() {
+        Some(whole) => whole,
+        None => {
+            window[..text.len()].copy_from_slice(text);
+            &*window
         }
-        None if text.len() <= MIDDLE - KEY_BYTES => {
-            count_window::<MIDDLE>(vocab, engine, text, &copied(text), batch, lists, loan)
-        }
-        None => count_window::<WHOLE>(vocab, engine, text, &copied(text), batch, lists, loan),
-    }
-}
-
-/// The text in a window of its own.
-#[inline]
-fn copied<const N: usize>(text: &[u8]) -> Window<N> {
-    let mut window = [0; N];
-    window[..text.len()].copy_from_slice(text);
-    window
+    };
+    count_window(vocab, engine, text, window, batch, (rare, unknown), loan)
 }
 
 /// The same for the text of the batch, which stands in `window`.
 #[inline]
-fn count_window<const N: usize>(
+fn count_window(
     vocab: &Vocab,
     engine: Engine,
     text: &[u8],
-    window: &Window<N>,
+    window: &Window,
     batch: &Batch,
-    (rare, unknown): &mut (Rare, Unknown),
+    (rare, unknown): (&mut Rare, &mut Unknown),
     loan: &mut Loan,
 ) -> usize {
     engine.look_up(vocab, batch, window, rare);
@@ -279,6 +300,52 @@ mod tests {
         #[test]
         fn every_engine_counts_like_the_scanner(pieces in prop::collection::vec(prop::sample::select(PIECES), 0..120)) {
             check(&pieces.concat());
+        }
+    }
+
+    /// Counts another text whenever it is asked.
+    struct Counting(usize);
+
+    impl Progress for Counting {
+        fn reached(&mut self, _: usize) -> bool {
+            true
+        }
+    }
+
+    impl Watch for Counting {
+        fn allows(&mut self, _: usize, _: usize) -> bool {
+            let engine = Engine::fastest();
+            self.0 += count(&CL100K, Pattern::Gpt4, engine, b"other words, and a few more", &mut Unwatched)
+                .unwrap();
+            true
+        }
+
+        fn allows_more(&mut self, count: usize) -> bool {
+            self.allows(0, count)
+        }
+    }
+
+    #[test]
+    fn a_watch_may_count_too() {
+        let text = "Some words of a text that takes several batches. ".repeat(500);
+        let mut watch = Counting(0);
+        let plain = count(&O200K, Pattern::Gpt4o, Engine::fastest(), text.as_bytes(), &mut Unwatched);
+        let watched = count(&O200K, Pattern::Gpt4o, Engine::fastest(), text.as_bytes(), &mut watch);
+        assert_eq!(watched, plain);
+        assert!(watch.0 > 0 && watch.0.is_multiple_of(7), "{}", watch.0);
+    }
+
+    #[test]
+    fn what_was_counted_before_does_not_matter() {
+        let texts = ["x".repeat(5000), "word ".repeat(300), "é".repeat(40), String::from("a"), String::new()];
+        for before in &texts {
+            for text in &texts {
+                for engine in Engine::all() {
+                    count(&O200K, Pattern::Gpt4o, engine, before.as_bytes(), &mut Unwatched);
+                    let found = count(&O200K, Pattern::Gpt4o, engine, text.as_bytes(), &mut Unwatched);
+                    assert_eq!(found, Some(by_scanner(&O200K, Pattern::Gpt4o, text.as_bytes())));
+                }
+            }
         }
     }
 

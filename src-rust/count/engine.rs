@@ -52,13 +52,7 @@ impl Engine {
     }
 
     /// [`look_up`].
-    pub(crate) fn look_up<const N: usize>(
-        self,
-        vocab: &Vocab,
-        batch: &Batch,
-        window: &Window<N>,
-        rare: &mut Rare,
-    ) {
+    pub(crate) fn look_up(self, vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut Rare) {
         match self {
             Engine::Portable => look_up(vocab, batch, window, rare),
             #[cfg(target_arch = "x86_64")]
@@ -69,11 +63,11 @@ impl Engine {
     }
 
     /// [`recall`].
-    pub(crate) fn recall<const N: usize>(
+    pub(crate) fn recall(
         self,
         memo: &Memo,
         batch: &Batch,
-        window: &Window<N>,
+        window: &Window,
         rare: &Rare,
         unknown: &mut Unknown,
     ) -> usize {
@@ -137,23 +131,17 @@ mod x86 {
         }
 
         #[inline]
-        pub(super) fn look_up<const N: usize>(
-            self,
-            vocab: &Vocab,
-            batch: &Batch,
-            window: &Window<N>,
-            rare: &mut Rare,
-        ) {
+        pub(super) fn look_up(self, vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut Rare) {
             // SAFETY: every way to make a `Detected` has checked for AVX2 and its companions.
             unsafe { look_up_avx2(vocab, batch, window, rare) }
         }
 
         #[inline]
-        pub(super) fn recall<const N: usize>(
+        pub(super) fn recall(
             self,
             memo: &Memo,
             batch: &Batch,
-            window: &Window<N>,
+            window: &Window,
             rare: &Rare,
             unknown: &mut Unknown,
         ) -> usize {
@@ -185,19 +173,13 @@ mod x86 {
     }
 
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn look_up_avx2<const N: usize>(vocab: &Vocab, batch: &Batch, window: &Window<N>, rare: &mut Rare) {
+    fn look_up_avx2(vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut Rare) {
         look_up(vocab, batch, window, rare);
     }
 
     #[allow(clippy::redundant_closure)]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn recall_avx2<const N: usize>(
-        memo: &Memo,
-        batch: &Batch,
-        window: &Window<N>,
-        rare: &Rare,
-        unknown: &mut Unknown,
-    ) -> usize {
+    fn recall_avx2(memo: &Memo, batch: &Batch, window: &Window, rare: &Rare, unknown: &mut Unknown) -> usize {
         recall(memo, batch, window, rare, unknown, |line, key| avx2::find_in_line(line, key))
     }
 }

@@ -9,20 +9,17 @@ use super::hash::{KEY_BYTES, Key, WORD_BYTES, word_of_block};
 use super::memo::{Line, Memo, SHORTEST};
 use super::vocab::{Common, Vocab};
 
-/// The text of a batch of up to `N - KEY_BYTES` bytes, with room behind it, so that keys are read without looking where
-/// it ends.
-pub(crate) type Window<const N: usize> = [u8; N];
-
-/// A window for any batch, and smaller ones: the text of a short batch at the end of a text is copied into one.
-pub(crate) const WHOLE: usize = BYTES + KEY_BYTES;
-pub(crate) const MIDDLE: usize = 1024 + KEY_BYTES;
-pub(crate) const SMALL: usize = 256 + KEY_BYTES;
+/// The text of a batch, with room behind it, so that keys are read without looking where it ends. What stands behind the
+/// text does not matter.
+pub(crate) type Window = [u8; BYTES + KEY_BYTES];
 
 /// The block at a place in a window. The remainder changes nothing; it tells the compiler that the block is inside.
 #[inline(always)]
-fn block_at<const N: usize, const B: usize>(window: &Window<N>, start: u16) -> Option<&[u8; B]> {
-    window[usize::from(start) % const { (N - KEY_BYTES).next_power_of_two() }..].first_chunk()
+fn block_at<const B: usize>(window: &Window, start: u16) -> Option<&[u8; B]> {
+    window[usize::from(start) % BYTES..].first_chunk()
 }
+
+const _: () = assert!(BYTES.is_power_of_two());
 
 const WORDS: usize = MOST / 64;
 const _: () = assert!(MOST.is_multiple_of(64));
@@ -65,21 +62,16 @@ impl Unknown {
 
 /// Looks up all pre-tokens of a closed batch in the table of common tokens.
 #[inline(always)]
-pub(crate) fn look_up<const N: usize>(vocab: &Vocab, batch: &Batch, window: &Window<N>, rare: &mut Rare) {
+pub(crate) fn look_up(vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut Rare) {
     match vocab.common_places() {
-        0x2_0000 => with_size::<0x2_0000, N>(vocab, batch, window, rare),
-        0x1_0000 => with_size::<0x1_0000, N>(vocab, batch, window, rare),
-        _ => with_size::<0x8000, N>(vocab, batch, window, rare),
+        0x2_0000 => with_size::<0x2_0000>(vocab, batch, window, rare),
+        0x1_0000 => with_size::<0x1_0000>(vocab, batch, window, rare),
+        _ => with_size::<0x8000>(vocab, batch, window, rare),
     }
 }
 
 #[inline(always)]
-fn with_size<const PLACES: usize, const N: usize>(
-    vocab: &Vocab,
-    batch: &Batch,
-    window: &Window<N>,
-    rare: &mut Rare,
-) {
+fn with_size<const PLACES: usize>(vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut Rare) {
     rare.words = [0; _];
     let Some(common) = vocab.common::<PLACES>() else {
         debug_assert!(false, "no counting loop for a vocabulary of this size");
@@ -90,8 +82,11 @@ fn with_size<const PLACES: usize, const N: usize>(
     let chunks = batch.starts.as_chunks::<64>().0.iter().zip(ends.as_chunks::<64>().0);
     let mut left = batch.len;
     for ((starts, ends), word) in chunks.zip(&mut rare.words) {
-        let lengths =
-            std::array::from_fn(|i| ends[i].wrapping_sub(starts[i]).min(WORD_BYTES as u16 + 1) as u8);
+        // A loop and no `array::from_fn`, whose closure is not always compiled into it.
+        let mut lengths = [0; 64];
+        for (length, (end, start)) in lengths.iter_mut().zip(ends.iter().zip(starts)) {
+            *length = end.wrapping_sub(*start).min(WORD_BYTES as u16 + 1) as u8;
+        }
         if left < 64 {
             *word = bits(&common, window, starts, &lengths, left);
             return;
@@ -103,9 +98,9 @@ fn with_size<const PLACES: usize, const N: usize>(
 
 /// A bit for each of the first `len` pre-tokens of a chunk: whether it is no common token.
 #[inline(always)]
-fn bits<const PLACES: usize, const N: usize>(
+fn bits<const PLACES: usize>(
     common: &Common<PLACES>,
-    window: &Window<N>,
+    window: &Window,
     starts: &[u16; 64],
     lengths: &[u8; 64],
     len: usize,
@@ -128,10 +123,10 @@ fn first_bits(n: usize) -> u64 {
 /// Sums what the memo knows of rare pre-tokens; `unknown` gets the others. `find` finds the count of a key in a line, and
 /// gives zero if it is not there.
 #[inline(always)]
-pub(crate) fn recall<const N: usize>(
+pub(crate) fn recall(
     memo: &Memo,
     batch: &Batch,
-    window: &Window<N>,
+    window: &Window,
     rare: &Rare,
     unknown: &mut Unknown,
     find: impl Fn(&Line, Key) -> usize,

@@ -2,16 +2,40 @@
 
 #![allow(unsafe_code)]
 
+use super::string_end::{Search, StringEnd};
+
 /// Bytes that are looked at together.
 pub(super) const BLOCK: usize = 16;
 
-/// Whether a byte in a string is a quote, a backslash or a control sign.
-#[inline]
-pub(super) fn is_special(byte: u8) -> bool {
-    (byte < 0x20) | (byte == b'"') | (byte == b'\\')
+/// Bytes of a long string that are looked at together.
+pub(super) const WIDE: usize = 64;
+
+/// A bit for each of [`WIDE`] bytes that is one of these, the first lowest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Signs {
+    pub quotes: u64,
+    pub backslashes: u64,
+    /// What may not stand in a string.
+    pub controls: u64,
 }
 
-/// A bit for each special byte of a block, the first lowest.
+/// A search with the widest registers that this processor has.
+#[inline]
+pub(super) fn with_signs(search: Search<'_>) -> Option<StringEnd> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") {
+            // SAFETY: both were detected.
+            return unsafe { avx2::run(search) };
+        }
+        // SAFETY: every processor of this architecture has SSE2.
+        unsafe { sse2::run(search) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    search.run(portable::signs_in, portable::usual_in)
+}
+
+/// A bit for each quote, backslash and control sign of a block, the first lowest.
 #[inline]
 pub(super) fn specials_in(block: &[u8; BLOCK]) -> u32 {
     #[cfg(target_arch = "x86_64")]
@@ -38,7 +62,7 @@ mod sse2 {
         _mm_set1_epi8,
     };
 
-    use super::BLOCK;
+    use super::{BLOCK, Search, Signs, StringEnd, WIDE};
 
     #[target_feature(enable = "sse2")]
     #[inline]
@@ -62,18 +86,122 @@ mod sse2 {
     pub fn backslashes_in(block: &[u8; BLOCK]) -> u32 {
         _mm_movemask_epi8(_mm_cmpeq_epi8(vector(block), _mm_set1_epi8(0x5c))) as u32
     }
+
+    #[target_feature(enable = "sse2")]
+    #[inline]
+    fn each(block: &[u8; WIDE], bits: impl Fn(__m128i) -> __m128i) -> u64 {
+        let mut all = 0;
+        for (i, part) in block.as_chunks::<BLOCK>().0.iter().enumerate() {
+            all |= u64::from(_mm_movemask_epi8(bits(vector(part))) as u32) << (i * BLOCK);
+        }
+        all
+    }
+
+    #[target_feature(enable = "sse2")]
+    pub fn signs_in(block: &[u8; WIDE]) -> Signs {
+        Signs {
+            quotes: each(block, |part| _mm_cmpeq_epi8(part, _mm_set1_epi8(0x22))),
+            backslashes: each(block, |part| _mm_cmpeq_epi8(part, _mm_set1_epi8(0x5c))),
+            controls: each(block, |part| _mm_cmpeq_epi8(_mm_min_epu8(part, _mm_set1_epi8(0x1f)), part)),
+        }
+    }
+
+    #[target_feature(enable = "sse2")]
+    pub fn usual_in(block: &[u8; WIDE]) -> u64 {
+        each(block, |part| {
+            let (n, t) = (_mm_set1_epi8(0x6e), _mm_set1_epi8(0x74));
+            _mm_or_si128(_mm_cmpeq_epi8(part, n), _mm_cmpeq_epi8(part, t))
+        })
+    }
+
+    // As closures they are compiled for the features of the function around them.
+    #[allow(clippy::redundant_closure)]
+    #[target_feature(enable = "sse2")]
+    pub fn run(search: Search<'_>) -> Option<StringEnd> {
+        search.run(|block| signs_in(block), |block| usual_in(block))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use std::arch::x86_64::{
+        __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8,
+        _mm256_or_si256, _mm256_set1_epi8,
+    };
+
+    use super::{Search, Signs, StringEnd, WIDE};
+
+    #[target_feature(enable = "avx2,bmi1")]
+    #[inline]
+    fn each(block: &[u8; WIDE], bits: impl Fn(__m256i) -> __m256i) -> u64 {
+        let mut all = 0;
+        for (i, part) in block.as_chunks::<32>().0.iter().enumerate() {
+            // SAFETY: the part is as long as the register, and need not be aligned.
+            let part = unsafe { _mm256_loadu_si256(part.as_ptr().cast()) };
+            all |= u64::from(_mm256_movemask_epi8(bits(part)) as u32) << (i * 32);
+        }
+        all
+    }
+
+    #[target_feature(enable = "avx2,bmi1")]
+    #[inline]
+    pub fn signs_in(block: &[u8; WIDE]) -> Signs {
+        Signs {
+            quotes: each(block, |part| _mm256_cmpeq_epi8(part, _mm256_set1_epi8(0x22))),
+            backslashes: each(block, |part| _mm256_cmpeq_epi8(part, _mm256_set1_epi8(0x5c))),
+            controls: each(block, |part| {
+                _mm256_cmpeq_epi8(_mm256_min_epu8(part, _mm256_set1_epi8(0x1f)), part)
+            }),
+        }
+    }
+
+    #[target_feature(enable = "avx2,bmi1")]
+    #[inline]
+    pub fn usual_in(block: &[u8; WIDE]) -> u64 {
+        each(block, |part| {
+            let (n, t) = (_mm256_set1_epi8(0x6e), _mm256_set1_epi8(0x74));
+            _mm256_or_si256(_mm256_cmpeq_epi8(part, n), _mm256_cmpeq_epi8(part, t))
+        })
+    }
+
+    // As closures they are compiled for the features of the function around them.
+    #[allow(clippy::redundant_closure)]
+    #[target_feature(enable = "avx2,bmi1")]
+    pub fn run(search: Search<'_>) -> Option<StringEnd> {
+        search.run(|block| signs_in(block), |block| usual_in(block))
+    }
 }
 
 #[cfg(any(test, not(target_arch = "x86_64")))]
-mod portable {
-    use super::{BLOCK, is_special};
+pub(super) mod portable {
+    use super::{BLOCK, Signs, WIDE};
+
+    fn is_control(byte: u8) -> bool {
+        byte < 0x20
+    }
+
+    fn wide_bits(block: &[u8; WIDE], is: impl Fn(u8) -> bool) -> u64 {
+        block.iter().enumerate().fold(0, |bits, (i, &byte)| bits | u64::from(is(byte)) << i)
+    }
+
+    pub fn signs_in(block: &[u8; WIDE]) -> Signs {
+        Signs {
+            quotes: wide_bits(block, |byte| byte == b'"'),
+            backslashes: wide_bits(block, |byte| byte == b'\\'),
+            controls: wide_bits(block, is_control),
+        }
+    }
+
+    pub fn usual_in(block: &[u8; WIDE]) -> u64 {
+        wide_bits(block, |byte| byte == b'n' || byte == b't')
+    }
 
     fn bits(block: &[u8; BLOCK], is: impl Fn(u8) -> bool) -> u32 {
         block.iter().enumerate().fold(0, |bits, (i, &byte)| bits | u32::from(is(byte)) << i)
     }
 
     pub fn specials_in(block: &[u8; BLOCK]) -> u32 {
-        bits(block, is_special)
+        bits(block, |byte| is_control(byte) || byte == b'"' || byte == b'\\')
     }
 
     pub fn backslashes_in(block: &[u8; BLOCK]) -> u32 {
@@ -88,12 +216,28 @@ mod tests {
     #[test]
     fn the_bits_of_this_processor_are_those_of_any() {
         for byte in 0..=u8::MAX {
-            for at in 0..BLOCK {
-                let mut block = *b"x~ !#[]\x7f\xc3\xa9\xff\x80\x21\x23\x5b\x5d";
-                block[at] = byte;
-                assert_eq!(specials_in(&block), portable::specials_in(&block), "{byte} at {at}");
-                assert_eq!(backslashes_in(&block), portable::backslashes_in(&block), "{byte} at {at}");
-                assert_eq!(specials_in(&block) != 0, is_special(byte));
+            for at in 0..WIDE {
+                let mut wide = *b"x~ !#[]\x7f\xc3\xa9\xff\x80\x21\x23\x5b\x5dntu/\"\\ \xf0\x1f\x9f\x20rst\\n\"\" a text of 32 bytes behind, \\t";
+                wide[at] = byte;
+                let block = wide.first_chunk().unwrap();
+                assert_eq!(specials_in(block), portable::specials_in(block), "{byte} at {at}");
+                assert_eq!(backslashes_in(block), portable::backslashes_in(block), "{byte} at {at}");
+                let expected = (portable::signs_in(&wide), portable::usual_in(&wide));
+                #[cfg(target_arch = "x86_64")]
+                {
+                    // SAFETY: every processor of this architecture has SSE2.
+                    let found = unsafe { (sse2::signs_in(&wide), sse2::usual_in(&wide)) };
+                    assert_eq!(found, expected, "{byte} at {at}");
+                    if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") {
+                        // SAFETY: both were detected.
+                        let found = unsafe { (avx2::signs_in(&wide), avx2::usual_in(&wide)) };
+                        assert_eq!(found, expected, "{byte} at {at}");
+                    }
+                }
+                assert_eq!(
+                    specials_in(block) == 0,
+                    (expected.0.quotes | expected.0.backslashes | expected.0.controls) as u16 == 0
+                );
             }
         }
     }

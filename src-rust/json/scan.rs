@@ -1,9 +1,11 @@
 //! What stands in JSON bytes, value by value: the parser that fills a tape.
 
 use super::MAX_PARSED_DEPTH;
-use super::blocks::{BLOCK, backslashes_in, is_special, specials_in};
+use super::escapes::decode;
+use super::names::{UNKNOWN, bit_of, ordinal_of};
+use super::string_end::string_end;
 use super::tape::{Entry, Escapes};
-use crate::node::{Kind, quoting_of};
+use crate::node::Kind;
 
 /// Longest number that is read here.
 pub(super) const MAX_DIGITS: usize = 64;
@@ -75,7 +77,16 @@ impl Parser<'_, '_> {
         let place = self.entries.len();
         // The length of the document fits, and so does its number of values.
         let (start, end) = (start as u32, self.at as u32);
-        self.entries.push(Entry { start, end, link: 0, kind, has_escapes: false, is_plain: true });
+        self.entries.push(Entry {
+            start,
+            end,
+            link: 0,
+            kind,
+            has_escapes: false,
+            is_plain: true,
+            key: UNKNOWN,
+            names: 0,
+        });
         Some(place)
     }
 
@@ -89,7 +100,7 @@ impl Parser<'_, '_> {
         }
         let start = self.at;
         match self.byte() {
-            b'"' => self.string(),
+            b'"' => self.string().map(|_| ()),
             b'{' => self.object(depth),
             b'[' => self.array(depth),
             b'n' => self.word(b"null", Kind::Null),
@@ -159,11 +170,12 @@ impl Parser<'_, '_> {
     }
 
     /// Ends a container.
-    fn close(&mut self, opened: Opened, close: u8) -> Option<()> {
+    fn close(&mut self, opened: Opened, close: u8, names: u32) -> Option<()> {
         self.expect(close)?;
         let (end, link) = (self.at as u32, self.entries.len() as u32);
         let entry = self.entries.get_mut(opened.place)?;
         (entry.end, entry.link, entry.is_plain) = (end, link, self.is_plain);
+        entry.names = names;
         self.is_plain &= opened.is_around_plain;
         Some(())
     }
@@ -179,20 +191,25 @@ impl Parser<'_, '_> {
                 self.blanks();
             }
         }
-        self.close(opened, b']')
+        self.close(opened, b']', 0)
     }
 
     fn object(&mut self, depth: usize) -> Option<()> {
         let (opened, mut more) = self.open(Kind::Object, b'}', depth)?;
+        let mut names = 0;
         while more {
             if self.byte() != b'"' {
                 return None;
             }
-            self.string()?;
+            let key = self.key()?;
             self.blanks();
             self.expect(b':')?;
             self.blanks();
             self.value(depth + 1)?;
+            let link = self.entries.len() as u32;
+            let key = self.entries.get_mut(key)?;
+            key.link = link;
+            names |= bit_of(key.key);
             self.blanks();
             more = self.byte() == b',';
             if more {
@@ -200,10 +217,25 @@ impl Parser<'_, '_> {
                 self.blanks();
             }
         }
-        self.close(opened, b'}')
+        self.close(opened, b'}', names)
     }
 
-    fn string(&mut self) -> Option<()> {
+    /// The place of its entry.
+    fn key(&mut self) -> Option<usize> {
+        let place = self.string()?;
+        let entry = self.entries.get_mut(place)?;
+        let (start, end) = (entry.start as usize, entry.end as usize);
+        entry.key = if entry.has_escapes {
+            let (name, _) = decode(std::str::from_utf8(self.bytes.get(start..end)?).ok()?);
+            ordinal_of(name.as_bytes(), 0, name.len())
+        } else {
+            ordinal_of(self.bytes, start, end)
+        };
+        Some(place)
+    }
+
+    /// The place of its entry.
+    fn string(&mut self) -> Option<usize> {
         let start = self.at + 1;
         let found = string_end(self.bytes, start)?;
         self.at = found.end;
@@ -222,7 +254,7 @@ impl Parser<'_, '_> {
             self.is_plain &= escapes.are_letters;
             self.escapes.push(escapes);
         }
-        Some(())
+        Some(place)
     }
 }
 
@@ -232,218 +264,4 @@ struct Opened {
     place: usize,
     /// Whether what is around it is plain so far.
     is_around_plain: bool,
-}
-
-/// Where a string ends and what escapes it has.
-#[derive(Default)]
-struct StringEnd {
-    /// The place of its last quote.
-    end: usize,
-    /// Escapes of a letter that stands escaped whenever it is written.
-    letters: u32,
-    /// Escaped solidi.
-    solidi: u32,
-    /// What `\\uXXXX` stand for.
-    units: Escapes,
-    has_units: bool,
-}
-
-/// Looks for the end of the string that begins at `at`, behind its quote.
-fn string_end(bytes: &[u8], mut at: usize) -> Option<StringEnd> {
-    let mut found = StringEnd::default();
-    // Escapes come in swarms: all of a block are dealt with before the next is looked at.
-    while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
-        let mut specials = specials_in(block);
-        let mut next = at + BLOCK;
-        while specials != 0 {
-            let place = at + specials.trailing_zeros() as usize;
-            let behind = found.pass(bytes, place)?;
-            if behind == place {
-                return Some(found);
-            }
-            // What an escape takes begins nothing.
-            specials &= u32::MAX.checked_shl((behind - at) as u32).unwrap_or(0);
-            next = next.max(behind);
-        }
-        at = next;
-    }
-    loop {
-        at += bytes.get(at..)?.iter().position(|&byte| is_special(byte))?;
-        let behind = found.pass(bytes, at)?;
-        if behind == at {
-            return Some(found);
-        }
-        at = behind;
-    }
-}
-
-impl StringEnd {
-    /// What the quote or the escape at `place` is; the place behind it, which for a quote is its own.
-    #[inline]
-    fn pass(&mut self, bytes: &[u8], place: usize) -> Option<usize> {
-        match bytes.get(place)? {
-            b'"' => {
-                self.end = place;
-                return Some(place);
-            }
-            b'\\' => {}
-            _ => return None,
-        }
-        match bytes.get(place + 1)? {
-            b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't' => self.letters += 1,
-            b'/' => self.solidi += 1,
-            b'u' => {
-                let escape = Escape::read(bytes, place)?;
-                self.units.add(&escape);
-                self.has_units = true;
-                return Some(place + escape.written);
-            }
-            _ => return None,
-        }
-        Some(place + 2)
-    }
-}
-
-/// The first backslash from `at` on; the end where there is none.
-#[inline]
-fn next_backslash(bytes: &[u8], mut at: usize) -> usize {
-    // Most stand close; where none does, whole pages are looked through.
-    for _ in 0..NEAR_BLOCKS {
-        let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) else { break };
-        match backslashes_in(block) {
-            0 => at += BLOCK,
-            found => return at + found.trailing_zeros() as usize,
-        }
-    }
-    bytes.get(at..).and_then(|rest| memchr::memchr(b'\\', rest)).map_or(bytes.len(), |found| at + found)
-}
-
-/// Blocks without a backslash before a search of the rest.
-const NEAR_BLOCKS: usize = 6;
-
-/// An escape sequence.
-struct Escape {
-    /// Bytes of it, of both halves of a pair.
-    written: usize,
-    /// What it stands for; `None` for a lone surrogate.
-    stands_for: Option<char>,
-}
-
-impl Escape {
-    /// The escape whose backslash stands at `at`.
-    fn read(bytes: &[u8], at: usize) -> Option<Self> {
-        let stands_for = match bytes.get(at + 1)? {
-            b'"' => '"',
-            b'\\' => '\\',
-            b'/' => '/',
-            b'b' => '\u{8}',
-            b'f' => '\u{c}',
-            b'n' => '\n',
-            b'r' => '\r',
-            b't' => '\t',
-            b'u' => return Self::read_units(bytes, at),
-            _ => return None,
-        };
-        Some(Escape { written: 2, stands_for: Some(stands_for) })
-    }
-
-    fn read_units(bytes: &[u8], at: usize) -> Option<Self> {
-        let first = escaped_unit(bytes, at)?;
-        if (0xd800..0xdc00).contains(&first)
-            && let Some(second @ 0xdc00..=0xdfff) = escaped_unit(bytes, at + 6)
-        {
-            let point = 0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00);
-            return Some(Escape { written: 12, stands_for: char::from_u32(point) });
-        }
-        Some(Escape { written: 6, stands_for: char::from_u32(first) })
-    }
-
-    fn text(&self) -> char {
-        self.stands_for.unwrap_or(char::REPLACEMENT_CHARACTER)
-    }
-}
-
-/// The UTF-16 unit of a `\uXXXX` escape at `at`.
-pub(super) fn escaped_unit(bytes: &[u8], at: usize) -> Option<u32> {
-    let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
-    digits.iter().try_fold(0, |unit, &digit| Some(unit << 4 | char::from(digit).to_digit(16)?))
-}
-
-impl Escapes {
-    fn add(&mut self, escape: &Escape) {
-        let text = escape.text();
-        let written = escape.written as u32;
-        self.bytes += written - text.len_utf8() as u32;
-        self.points += written - 1;
-        self.utf16 += written - text.len_utf16() as u32;
-        self.quoting += quoting_of(text);
-    }
-}
-
-/// What a string with escapes stands for, and whether lone surrogates were replaced.
-pub(super) fn decode(raw: &str) -> (String, bool) {
-    let mut out = String::with_capacity(raw.len());
-    let is_lossy = decode_into(raw, &mut out);
-    (out, is_lossy)
-}
-
-/// Appends what a string with escapes stands for; says whether lone surrogates were replaced.
-pub(super) fn decode_into(raw: &str, out: &mut String) -> bool {
-    let bytes = raw.as_bytes();
-    let mut is_lossy = false;
-    let mut from = 0;
-    out.reserve(raw.len());
-    loop {
-        let at = next_backslash(bytes, from);
-        out.push_str(raw.get(from..at).unwrap_or(""));
-        let Some(escape) = Escape::read(bytes, at) else { return is_lossy };
-        out.push(escape.text());
-        is_lossy |= escape.stands_for.is_none();
-        from = at + escape.written;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_string_ends_at_its_first_quote_that_is_not_escaped() {
-        let escapes = ["", "\\\"", "\\\\", "\\n\\t", "\\/", "\\u0041", "\\ud83d\\ude00", "\\\\\\\""];
-        for long in 0..70 {
-            for escape in escapes {
-                let text = "é".repeat(long / 2) + &"x~ !#[]\u{7f}"[..long % 7] + escape + "yz";
-                let line = text.clone() + "\",\"more than a block of text behind it\"";
-                for line in [&line[..=text.len()], &line] {
-                    assert_eq!(
-                        string_end(line.as_bytes(), 0).map(|found| found.end),
-                        Some(text.len()),
-                        "{line}"
-                    );
-                }
-                assert!(string_end(text.as_bytes(), 0).is_none(), "{text}");
-                for wrong in ["\u{1f}", "\n", "\\x", "\\u12", "\\"] {
-                    let line = text.clone() + wrong;
-                    assert!(string_end(line.as_bytes(), 0).is_none(), "{line:?}");
-                    let line = line + "\" and more than a block of text behind it";
-                    let is_escaped_quote = wrong == "\\";
-                    assert!(is_escaped_quote || string_end(line.as_bytes(), 0).is_none(), "{line:?}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_string_is_decoded_as_json_has_it() {
-        for long in 0..140 {
-            let text =
-                "é".repeat(long / 3) + &"xyz"[..long % 3] + "\n\"\\\u{8}\u{c}\r\t\u{1}😀" + &"y".repeat(long);
-            let raw = serde_json::to_string(&text).unwrap_or_default();
-            let raw = &raw[1..raw.len() - 1];
-            assert_eq!(decode(raw), (text.clone(), false));
-            let mut out = String::from("before");
-            assert!(decode_into(&(raw.to_owned() + "\\ud83d\\/"), &mut out));
-            assert_eq!(out, format!("before{text}\u{fffd}/"));
-        }
-    }
 }

@@ -6,7 +6,9 @@
 
 use std::borrow::Cow;
 
-use super::scan::{Parser, decode, decode_into};
+use super::escapes::{decode, decode_into};
+use super::names::{UNKNOWN, bit_of};
+use super::scan::Parser;
 use super::{keep_last_of_repeated, write_number};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node, Unit, write_json_string};
@@ -18,12 +20,17 @@ pub(super) struct Entry {
     pub start: u32,
     /// Where it ends; a string before its quote.
     pub end: u32,
-    /// Of a container, the entry behind its last; of a string with escapes, its place in [`Tape::escapes`].
+    /// Of a container, the entry behind its last; of a key, the entry behind its value; of any other string with escapes,
+    /// its place in [`Tape::escapes`].
     pub link: u32,
     pub kind: Kind,
     pub has_escapes: bool,
     /// Whether it stands here as it is written anew: without blanks, needless escapes and fractions. Keys may repeat.
     pub is_plain: bool,
+    /// Of a key its [`Key::ordinal`], where it has one; else [`UNKNOWN`].
+    pub key: u8,
+    /// Of an object a bit for each of its keys that has an ordinal, see [`bit_of`].
+    pub names: u32,
 }
 
 /// Of an object with more members repeated keys are looked for with a table.
@@ -40,7 +47,7 @@ fn sign_of(name: &[u8]) -> u32 {
 }
 
 /// What the escapes of a string stand for.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Escapes {
     /// By how much the text is shorter than it is written here: in bytes, code points, UTF-16 units.
     pub bytes: u32,
@@ -152,7 +159,7 @@ impl<'a> Tape<'a> {
                 return None;
             }
             let (key, value) = (self.entry(next), next + 1);
-            next = self.behind(value);
+            next = key.link;
             Some((key, value))
         })
     }
@@ -171,14 +178,6 @@ impl<'a> Tape<'a> {
                 is_new || (i < MOST_COMPARED_PLAIN && differs())
             })
         })
-    }
-
-    fn is_key(&self, entry: Entry, key: Key) -> bool {
-        let (name, written) = (key.as_str(), entry.start as usize..entry.end as usize);
-        if entry.has_escapes {
-            return decode(self.raw(entry)).0 == name;
-        }
-        written.len() == name.len() && self.text.as_bytes().get(written) == Some(name.as_bytes())
     }
 }
 
@@ -322,14 +321,23 @@ impl<'t> Node for TapeNode<'t> {
     }
 
     fn get(&self, key: Key) -> Option<Self> {
-        let same = self.tape.members(self.at).filter(|(name, _)| self.tape.is_key(*name, key));
-        same.last().map(|(_, value)| self.node(value))
+        let (ordinal, mut found) = (key.ordinal() as u8, None);
+        // Readers ask for far more names than an object has.
+        if self.entry().names & bit_of(ordinal) == 0 {
+            return None;
+        }
+        for (name, value) in self.tape.members(self.at) {
+            if name.key == ordinal {
+                found = Some(value);
+            }
+        }
+        found.map(|value| self.node(value))
     }
 
     fn fields<const K: usize>(&self, keys: &[Key; K]) -> [Option<Self>; K] {
         let mut found = [None; K];
-        for (name, value) in self.tape.members(self.at) {
-            if let Some(place) = keys.iter().position(|key| self.tape.is_key(name, *key)) {
+        for (name, value) in self.tape.members(self.at).filter(|(name, _)| name.key != UNKNOWN) {
+            if let Some(place) = keys.iter().position(|key| usize::from(name.key) == key.ordinal()) {
                 found[place] = Some(self.node(value));
             }
         }

@@ -69,6 +69,23 @@ def tables(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Tables]:
     made.drop()
 
 
+@pytest.fixture(params=DATABASES)
+def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The address of a database that no other test writes to."""
+    url = database_url(request.param, tmp_path)
+    if request.param == "sqlite":
+        yield url
+        return
+    name = f"alone_{uuid.uuid4().hex}"
+    engine = sa.create_engine(url.replace("postgresql:", "postgresql+psycopg:"), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(sa.text(f"CREATE DATABASE {name}"))
+    yield f"{url.rpartition('/')[0]}/{name}"
+    with engine.connect() as connection:
+        connection.execute(sa.text(f"DROP DATABASE {name} WITH (FORCE)"))
+    engine.dispose()
+
+
 def test_a_row_becomes_what_a_line_becomes(tables: Tables, tmp_path: Path) -> None:
     talks = {f"t{i}": talk(2 + i % 3) for i in range(100)}
     tables.fill([(id, json.dumps(messages)) for id, messages in talks.items()])
@@ -157,22 +174,23 @@ def test_a_query_cannot_write(tables: Tables, tmp_path: Path) -> None:
             connection.execute(sa.text(f"DROP FUNCTION {tables.name}()"))
 
 
-def test_sessions_of_the_store_are_folded_from_their_originals(tables: Tables, tmp_path: Path) -> None:
+def test_sessions_of_the_store_are_folded_from_their_originals(empty_database: str, tmp_path: Path) -> None:
     names = [f"{uuid.uuid4()}" for _ in range(2)]
     for name in names:
-        with fl.stores.SqlStore(tables.url, session=name) as store:
+        with fl.stores.SqlStore(empty_database, session=name) as store:
             store.extend(talk())
             strategy = fl.strategies.Summarize(lambda messages: "They spoke of tests.", keep_recent=2)
             compactor = fl.Compactor(fl.triggers.MessageCount(2), strategy, store=store)
             assert compactor.compact(store.messages(), ids=store.ids()).event is not None
             before = store.messages()
-    ran = run("--database", tables.url, "--out", tmp_path / "out", "--keep-messages", 2)
-    assert ran.returncode == 0, ran.stderr
+    ran = run("--database", empty_database, "--out", tmp_path / "out", "--keep-messages", 2)
+    assert (ran.returncode, ran.stderr) == (0, "")
     found = {record["id"]: record for record in records(tmp_path / "out" / "sessions.jsonl")}
+    assert set(found) == set(names)
     for name in names:
         result = fl.compact(talk(), fl.KeepMessages(2))
         assert found[name]["messages"] == result.messages
-    with fl.stores.SqlStore(tables.url, session=names[1]) as store:
+    with fl.stores.SqlStore(empty_database, session=names[1]) as store:
         assert store.messages() == before
 
 

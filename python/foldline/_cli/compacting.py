@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
-import hashlib
 import itertools
 import os
-import threading
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import IO, Any
 
 import click
 
+from foldline._cli.inputs import Input, is_list
 from foldline._cli.parquet import folded_batches, is_parquet, write_batches
 from foldline._cli.reporting import Telling
 from foldline._cli.sources import STDIN, DatabaseSource, Source, transcripts
-from foldline._core import READER_KEYS, RECORD_KEYS, LineScanner, document_ranges
+from foldline._core import READER_KEYS, RECORD_KEYS
 from foldline._row_reading import NamedRow, read_rows
 from foldline.batch import BatchCompactor, CompactedRow, error_record, json_text
 from foldline.errors import StoreError
-from foldline.output import COMPRESSIONS, Hashing, compressing, make_folder, replacing
-from foldline.reading import MAX_DOCUMENT_BYTES
+from foldline.output import COMPRESSIONS, Hashing, Outputs, Staged, compressing, make_folder
 from foldline.typing import Problem, StoredTranscript
 
-__all__ = ["BOOKKEEPING", "COUNTS", "FileReport", "compact_file", "output_names", "sha256_of", "source_name", "totals"]
+__all__ = [
+    "BOOKKEEPING",
+    "COUNTS",
+    "FileReport",
+    "FoldedFile",
+    "compact_file",
+    "fold_file",
+    "output_names",
+    "place_files",
+    "source_name",
+    "totals",
+]
 
 #: Where bookkeeping lies in the output folder.
 BOOKKEEPING = Path(".foldline")
@@ -44,11 +51,6 @@ COUNTS = (
     "tokens_after",
 )
 
-_SNIFFED_BYTES = 1 << 16
-
-#: From here on a thread of its own hashes a file; below, it would take longer to start.
-_LARGE_BYTES = 8 << 20
-
 
 # What goes where.
 
@@ -63,7 +65,7 @@ def output_names(sources: list[Source], folders: list[str], out: Path, compress:
     for folder in folders:
         if place.is_relative_to(_real(Path(folder))):
             raise click.BadParameter("lies in a folder that is read; choose one outside it", param_hint="--out")
-    occupied = {path for source in sources if source.path != STDIN for path in _places(Path(source.path))}
+    occupied = _occupied(source.path for source in sources if source.path != STDIN)
     names: dict[Source, Path] = {}
     taken: dict[Path, Source] = {}
     for source in sources:
@@ -72,7 +74,7 @@ def output_names(sources: list[Source], folders: list[str], out: Path, compress:
             raise click.UsageError(f"{source.path}: {BOOKKEEPING} in the output folder is kept for bookkeeping")
         if name in taken:
             raise click.UsageError(f"{taken[name].path} and {source.path} would both become {name.as_posix()}")
-        if place / name in occupied:
+        if os.path.normcase(place / name) in occupied:
             raise click.BadParameter(f"{source.path} would be overwritten", param_hint="--out")
         taken[name] = source
         names[source] = name
@@ -83,9 +85,18 @@ def output_names(sources: list[Source], folders: list[str], out: Path, compress:
     return names
 
 
-def _places(path: Path) -> tuple[Path, Path]:
-    """Where a source lies, and where it leads if it is a link."""
-    return _real(path.parent) / path.name, _real(path)
+def _occupied(paths: Iterable[str]) -> set[str]:
+    """Where sources lie, and where they lead if they are links."""
+    folders: dict[str, str] = {}
+    occupied = set()
+    for path in paths:
+        folder, name = os.path.split(path)
+        if folder not in folders:
+            folders[folder] = os.path.realpath(folder)
+        occupied.add(os.path.normcase(os.path.join(folders[folder], name)))  # noqa: PTH118 - of a million sources
+        if os.path.islink(path):  # noqa: PTH114
+            occupied.add(os.path.normcase(os.path.realpath(path)))
+    return occupied
 
 
 def _real(path: Path) -> Path:
@@ -95,6 +106,8 @@ def _real(path: Path) -> Path:
 def _output_name(source: Source, compress: str) -> Path:
     """The name of a source, with the suffix of another compression if one is asked for. Parquet compresses itself."""
     is_compressed = source.name.suffix in COMPRESSIONS
+    if compress == "auto" and not is_compressed:
+        return source.name
     plain = source.name.with_suffix("") if is_compressed else source.name
     if is_parquet(source.path):
         return plain
@@ -171,13 +184,42 @@ class FileReport:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
+@dataclass(frozen=True, slots=True)
+class FoldedFile:
+    """A file that is folded, and its output, which waits to be put in its place.
+
+    Attributes:
+        report: What became of it.
+        output: The output; None where there is none.
+    """
+
+    report: FileReport
+    output: Staged | None
+
+
 def compact_file(
     source: Source, out: Path, name: Path, compactor: BatchCompactor, reporter: Telling, *, threads: int = 1
 ) -> FileReport:
-    """Folds the transcripts of a file, one at a time, into ``out / name``.
+    """Folds the transcripts of a file, one at a time, into ``out / name``: `fold_file` and `place_files`."""
+    with Outputs() as outputs:
+        folded = fold_file(source, out, name, compactor, reporter, outputs, threads=threads)
+        place_files([folded], outputs, reporter)
+    return folded.report
 
-    A file without any transcript gives no output. What cannot be written is a problem, and leaves an older output as
-    it was.
+
+def fold_file(
+    source: Source,
+    out: Path,
+    name: Path,
+    compactor: BatchCompactor,
+    reporter: Telling,
+    outputs: Outputs,
+    *,
+    threads: int = 1,
+) -> FoldedFile:
+    """Folds the transcripts of a file, one at a time, into a temporary file beside ``out / name``.
+
+    A file without any transcript gives no output. What cannot be written is a problem.
 
     Args:
         source: The file.
@@ -185,6 +227,7 @@ def compact_file(
         name: The path of the output below it.
         compactor: What folds.
         reporter: Who is told of problems and progress.
+        outputs: Where the temporary file belongs.
         threads: How many may fold at once where no model is asked.
 
     Raises:
@@ -192,40 +235,87 @@ def compact_file(
     """
     report = FileReport(source_name(source))
     problems_before = reporter.problems
-    hashed = None if source.path == STDIN else _Hashed(Path(source.path))
+    given = None if source.path == STDIN else Input(Path(source.path))
+    held = None if given is None else given.held
     try:
-        if is_parquet(source.path):
+        output = _folded_output(source, held, out, name, compactor, report, reporter, outputs, threads)
+        if given is not None:
+            report.input_bytes, report.input_sha256 = given.end()
+    except BaseException:
+        if given is not None:
+            given.give_up()
+        raise
+    report.problems = reporter.problems - problems_before
+    return FoldedFile(report, output)
+
+
+def place_files(
+    files: Sequence[FoldedFile],
+    outputs: Outputs,
+    reporter: Telling,
+    may_go_on: Callable[[], bool] = lambda: True,
+) -> None:
+    """Puts the outputs of files in their places, durable when this returns.
+
+    One that cannot be put there is a problem, and leaves an older output as it was.
+
+    Raises:
+        GivenUp: ``may_go_on`` said no.
+    """
+    waiting = [(file, file.output) for file in files if file.output is not None]
+    faults = outputs.place([output for _, output in waiting], may_go_on)
+    for (file, output), fault in zip(waiting, faults, strict=True):
+        if fault is not None:
+            file.report.output = file.report.output_bytes = file.report.output_sha256 = None
+            file.report.problems += 1
+            _tell_unwritten(fault, output.path, file.report, reporter)
+
+
+def _folded_output(
+    source: Source,
+    held: bytes | None,
+    out: Path,
+    name: Path,
+    compactor: BatchCompactor,
+    report: FileReport,
+    reporter: Telling,
+    outputs: Outputs,
+    threads: int,
+) -> Staged | None:
+    """The complete output of a file; None without transcripts, or where it cannot be written."""
+    try:
+        if is_parquet(source.path, held):
             batches = folded_batches(source.path, compactor, report, reporter)
             first_batch = next(batches, None)
-            if first_batch is not None:
-                with _output(report, out, name, source) as stream:
-                    write_batches(stream, itertools.chain([first_batch], batches), compactor)
-        else:
-            found = _found(source, compactor, reporter, threads)
-            first = next(found, None)
-            if first is not None:
-                as_document = _is_list(source)
-                with _output(report, out, name, source) as stream:
-                    lines = _folded_lines(itertools.chain([first], found), source, compactor, report, reporter)
-                    _write(stream, lines, as_document=as_document)
+            if first_batch is None:
+                return None
+            with _output(report, out, name, source, outputs) as (output, stream):
+                write_batches(stream, itertools.chain([first_batch], batches), compactor)
+            return output
+        found = _found(source, held, compactor, reporter, threads)
+        first = next(found, None)
+        if first is None:
+            return None
+        as_document = is_list(source.path, held)
+        with _output(report, out, name, source, outputs) as (output, stream):
+            lines = _folded_lines(itertools.chain([first], found), source, compactor, report, reporter)
+            _write(stream, lines, as_document=as_document)
+        return output
     except OSError as error:
-        reporter.problem(Problem(None, "cannot_write", error.strerror or type(error).__name__, str(out / name)))
-        report.retry += 1
+        _tell_unwritten(error, out / name, report, reporter)
     except StoreError as error:
         reporter.problem(Problem(None, error.code, error.detail, error.path or str(out / name)))
         report.retry += 1
-    except BaseException:
-        if hashed is not None:
-            hashed.give_up()
-        raise
-    if hashed is not None:
-        report.input_bytes, report.input_sha256 = hashed.end()
-    report.problems = reporter.problems - problems_before
-    return report
+    return None
+
+
+def _tell_unwritten(error: OSError, place: Path, report: FileReport, reporter: Telling) -> None:
+    reporter.problem(Problem(None, "cannot_write", error.strerror or type(error).__name__, str(place)))
+    report.retry += 1
 
 
 def _found(
-    source: Source, compactor: BatchCompactor, reporter: Telling, threads: int
+    source: Source, held: bytes | None, compactor: BatchCompactor, reporter: Telling, threads: int
 ) -> Iterator[StoredTranscript | NamedRow]:
     """The transcripts of a file, folded already where the core does all of it."""
     folder = compactor.row_folder(threads)
@@ -233,71 +323,23 @@ def _found(
         yield from transcripts(source, reporter.problem)
         return
     try:
-        yield from read_rows(source.path, folder, reporter.problem)
+        yield from read_rows(source.path, folder, reporter.problem, held)
     except OSError as error:
         reporter.problem(Problem(None, "unreadable_file", error.strerror or type(error).__name__, source.path))
 
 
-class _Hashed:
-    """Bytes and hash of a file: of a large one found while it is folded, of a small one thereafter."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._found: tuple[int | None, str | None] = (None, None)
-        self._given_up = threading.Event()
-        self._thread: threading.Thread | None = None
-        with contextlib.suppress(OSError):  # it is told when it is read
-            if path.stat().st_size >= _LARGE_BYTES:
-                self._thread = threading.Thread(target=self._hash, name="foldline-hash", daemon=True)
-                self._thread.start()
-
-    def _hash(self) -> None:
-        with contextlib.suppress(OSError):  # it is told when it is read
-            self._found = sha256_of(self._path, self._given_up.is_set)
-
-    def give_up(self) -> None:
-        """Nobody waits for it."""
-        self._given_up.set()
-
-    def end(self) -> tuple[int | None, str | None]:
-        """Waits for it."""
-        if self._thread is None:
-            self._hash()
-        else:
-            self._thread.join()
-        return self._found
-
-
 @contextlib.contextmanager
-def _output(report: FileReport, out: Path, name: Path, source: Source) -> Iterator[IO[bytes]]:
-    """The stream of an output; in the report once it lies in its place."""
+def _output(
+    report: FileReport, out: Path, name: Path, source: Source, outputs: Outputs
+) -> Iterator[tuple[Staged, IO[bytes]]]:
+    """An output beside its place, and the stream of what is written to it; in the report once it is complete."""
     folder = make_folder(out, name.parent)
-    with replacing(folder / name.name, mode=_mode(source)) as stream:
+    with outputs.staging(folder / name.name, mode=_mode(source)) as (output, stream):
         hashing = Hashing(stream)
         with compressing(hashing, name.suffix) as packed:
-            yield packed
+            yield output, packed
     report.output = name.as_posix()
     report.output_bytes, report.output_sha256 = hashing.size, hashing.hexdigest()
-
-
-def sha256_of(path: Path, is_given_up: Callable[[], bool] = lambda: False) -> tuple[int, str]:
-    """Bytes and hash of a file; of what is no file, a pipe for one, nothing is read.
-
-    Args:
-        path: The file.
-        is_given_up: Asked now and then; once it is, the rest of the file is not read.
-
-    Raises:
-        OSError: It cannot be read, or is no file.
-    """
-    if not path.is_file():
-        raise FileNotFoundError(path)
-    digest, size = hashlib.sha256(), 0
-    with path.open("rb") as stream:
-        while (chunk := stream.read(1 << 20)) and not is_given_up():
-            digest.update(chunk)
-            size += len(chunk)
-    return size, digest.hexdigest()
 
 
 def source_name(source: Source) -> str:
@@ -352,49 +394,6 @@ def _mode(source: Source) -> int:
     with contextlib.suppress(OSError):
         return (os.stat(source.path).st_mode & 0o666) | 0o600  # noqa: PTH116 - as it was given
     return 0o600
-
-
-def _is_list(source: Source) -> bool:
-    """Whether a file is one JSON array, and not lines with an array each. Reads its first value, or all of it."""
-    if not os.path.isfile(source.path):  # noqa: PTH113 - as it was given
-        return False
-    errors: tuple[type[Exception], ...] = (OSError, EOFError, zlib.error)
-    with contextlib.suppress(ImportError):
-        import zstandard
-
-        errors += (zstandard.ZstdError,)
-    with contextlib.suppress(*errors), Path(source.path).open("rb") as raw:
-        stream: Any = raw
-        magic = raw.read(4)
-        raw.seek(0)
-        if magic[:2] == b"\x1f\x8b":
-            stream = gzip.GzipFile(fileobj=raw)
-        elif magic == b"\x28\xb5\x2f\xfd":
-            stream = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-        return _holds_list(stream)
-    return False
-
-
-def _holds_list(stream: IO[bytes]) -> bool:
-    begun = bytearray(stream.read(_SNIFFED_BYTES))
-    if not begun.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"["):
-        return False
-    scanner = LineScanner()
-    chunk, values = bytes(begun), 0
-    while chunk:
-        found, problems = scanner.feed(chunk)
-        if not values and problems and (not found or problems[0][0] <= found[0][0]):
-            # The first line is none: a document over many lines, or nothing at all.
-            ranges, bad = document_ranges(bytes(begun) + stream.read(MAX_DOCUMENT_BYTES))
-            return len(ranges) == 1 and not bad
-        values += len(found)
-        if values > 1 or problems:
-            return False
-        chunk = stream.read(_SNIFFED_BYTES)
-        if not values:
-            begun += chunk
-    found, problems = scanner.finish()
-    return values + len(found) == 1 and not problems
 
 
 # All files.

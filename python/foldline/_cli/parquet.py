@@ -21,10 +21,12 @@ __all__ = ["folded_batches", "is_parquet", "write_batches"]
 _MAGIC = b"PAR1"
 
 
-def is_parquet(path: str) -> bool:
-    """Whether a file says that it is one."""
+def is_parquet(path: str, held: bytes | None = None) -> bool:
+    """Whether a file says that it is one; by its bytes, where they were read already."""
     from foldline._cli.sources import STDIN, is_file
 
+    if held is not None:
+        return held.startswith(_MAGIC)
     if path == STDIN or not is_file(path):
         return False
     with contextlib.suppress(OSError), open(path, "rb") as stream:  # noqa: PTH123 - as it was given

@@ -12,12 +12,13 @@ from typing import Any
 
 import click
 
-from foldline._cli.compacting import BOOKKEEPING, FileReport, sha256_of, source_name, totals
+from foldline._cli.compacting import BOOKKEEPING, FileReport, source_name, totals
+from foldline._cli.inputs import sha256_of
 from foldline._cli.reporting import Reporter
 from foldline._cli.sources import STDIN, Source
 from foldline._core import __version__
 from foldline.errors import StoreError
-from foldline.output import TEMPORARY, hold, make_folder, replacing
+from foldline.output import hold, make_folder, replacing, sweep
 from foldline.typing import Problem
 
 __all__ = ["Run", "begun", "tell_resumed"]
@@ -115,11 +116,14 @@ class Run:
             "command": "compact",
             "options": self.options,
             "complete": complete,
-            "files": [report.record() for report in files],
             "totals": totals(files),
         }
         with replacing(self.folder / _MANIFEST) as stream:
-            stream.write(json.dumps(manifest, indent=2).encode() + b"\n")
+            # A line for each file: there may be a million.
+            stream.write(json.dumps(manifest, indent=2).removesuffix("\n}").encode() + b',\n  "files": [')
+            for index, report in enumerate(files):
+                stream.write((b",\n    " if index else b"\n    ") + json.dumps(report.record()).encode())
+            stream.write(b"\n  ]\n}\n" if files else b"]\n}\n")
         if self._journal is not None:
             os.close(self._journal)
             self._journal = None
@@ -147,10 +151,7 @@ class Run:
 
     def _sweep(self, names: Iterable[Path]) -> None:
         """Removes what killed writers left half written."""
-        for folder in {self.folder, *(self.out / name.parent for name in names)}:
-            for leftover in folder.glob(f"{TEMPORARY}*.tmp"):
-                with contextlib.suppress(OSError):
-                    leftover.unlink()
+        sweep([self.folder, *(self.out / name.parent for name in names)])
 
 
 @contextlib.contextmanager

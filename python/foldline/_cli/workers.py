@@ -1,24 +1,28 @@
-"""Worker processes: each folds one file at a time, and one that dies costs its file alone."""
+"""Worker processes: each folds one file after the other, and one that dies costs no more than its time."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import multiprocessing
 import os
 import signal
+import stat
 import sys
 import threading
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from foldline._cli.compacting import FileReport, compact_file
+from foldline._cli.compacting import FileReport, compact_file, fold_file, place_files
+from foldline._cli.placing import Placing
 from foldline._cli.reporting import Reporter, Stop, Telling
 from foldline._cli.sources import STDIN, Source
 from foldline.batch import BatchCompactor
+from foldline.output import Outputs, sweep
 from foldline.typing import Problem
 
 __all__ = ["compact_all"]
@@ -29,14 +33,8 @@ _TRIES = 2
 #: Seconds that a worker has to remove its temporary file when it is stopped.
 _GRACE_S = 5.0
 
-
-@dataclass(slots=True)
-class _Worker:
-    """A worker process and what it does."""
-
-    process: Any
-    pipe: Connection
-    source: Source | None = None
+#: Behind a file of at most so many bytes a worker gets its next one ahead, so that it need not wait for it.
+_AHEAD_BYTES = 4 << 20
 
 
 def compact_all(
@@ -61,99 +59,198 @@ def compact_all(
             yield source, compact_file(source, out, names[source], compactor, reporter, threads=jobs)
         else:
             elsewhere.append(source)
-    yield from _in_workers(elsewhere, names, out, compactor, reporter, jobs)
+    if elsewhere:
+        with _Crew(elsewhere, names, out, compactor, reporter) as crew:
+            yield from crew.work(min(jobs, len(elsewhere)))
 
 
-def _in_workers(
-    sources: Sequence[Source],
-    names: Mapping[Source, Path],
-    out: Path,
-    compactor: BatchCompactor,
-    reporter: Reporter,
-    jobs: int,
-) -> Iterator[tuple[Source, FileReport]]:
-    context = multiprocessing.get_context("spawn")
-    waiting = deque(sources)
-    deaths: dict[Source, int] = {}
-    workers: list[_Worker] = []
+@dataclass(slots=True)
+class _Worker:
+    """A worker process and its files, in the order in which it got them.
 
-    def start() -> None:
-        ours, theirs = context.Pipe()
-        process = context.Process(
-            target=_work, args=(theirs, compactor, out, reporter.strict), name="foldline", daemon=True
-        )
-        process.start()
-        theirs.close()
-        workers.append(_Worker(process, ours))
-        give(workers[-1])
+    Attributes:
+        process: The process.
+        pipe: What it says comes here.
+        sources: Files of which there is no report yet.
+        folded: How many of them, the first ones, are folded and wait to be put in their places.
+        is_stuck: Whether it cannot put them there.
+    """
 
-    def give(worker: _Worker) -> None:
-        worker.source = waiting.popleft() if waiting else None
-        with contextlib.suppress(OSError):  # it died: that shows when it is listened to
-            worker.pipe.send(None if worker.source is None else (worker.source, names[worker.source]))
+    process: Any
+    pipe: Connection
+    sources: deque[Source] = field(default_factory=deque)
+    folded: int = 0
+    is_stuck: bool = False
 
-    try:
-        for _ in range(min(jobs, len(sources))):
-            start()
-        while any(worker.source is not None for worker in workers):
-            busy = {worker.pipe: worker for worker in workers if worker.source is not None}
+    @property
+    def unfolded(self) -> int:
+        """How many files it has still to fold."""
+        return len(self.sources) - self.folded
+
+    def suspect(self) -> Source:
+        """The file over which it died: the one that it folded, where there is one."""
+        return self.sources[0 if self.is_stuck else min(self.folded, len(self.sources) - 1)]
+
+
+class _Crew:
+    """Worker processes and the files that they share. Leaving its block ends them."""
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        names: Mapping[Source, Path],
+        out: Path,
+        compactor: BatchCompactor,
+        reporter: Reporter,
+    ) -> None:
+        self._names = names
+        self._out = out
+        self._compactor = compactor
+        self._reporter = reporter
+        self._context = multiprocessing.get_context("spawn")
+        self._waiting = deque(sources)
+        self._workers: list[_Worker] = []
+        self._deaths: dict[Source, int] = {}
+        #: Files that a worker had folded when it died: their problems were told.
+        self._told: set[Source] = set()
+        #: Nobody knows how long a model takes, and a strict run ends with the first problem.
+        self._gives_ahead = compactor.row_folder() is not None and not reporter.strict
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        killed = bool(self._deaths)
+        for worker in self._workers:
+            if worker.sources:
+                worker.process.terminate()
+            worker.pipe.close()
+        for worker in self._workers:
+            worker.process.join(_GRACE_S)
+            if worker.process.is_alive():
+                worker.process.kill()
+                worker.process.join()
+                killed = True
+        if killed:
+            sweep(self._out / name.parent for name in self._names.values())
+
+    def work(self, jobs: int) -> Iterator[tuple[Source, FileReport]]:
+        """Folds all files in so many processes.
+
+        Raises:
+            Stop: In a strict run.
+        """
+        for _ in range(jobs):
+            self._start()
+        self._share()
+        while busy := {worker.pipe: worker for worker in self._workers if worker.sources}:
             for pipe in wait(list(busy)):
                 worker = busy[pipe]  # type: ignore[index]
-                source = worker.source
-                assert source is not None  # noqa: S101 - for the type checker: it is busy
                 try:
                     kind, value = worker.pipe.recv()
                 except (EOFError, OSError):
-                    workers.remove(worker)
-                    worker.pipe.close()
-                    worker.process.join()
-                    deaths[source] = deaths.get(source, 0) + 1
-                    if deaths[source] < _TRIES:
-                        waiting.appendleft(source)
-                    else:
-                        reporter.problem(_death(source, worker.process.exitcode))
-                    if waiting:
-                        start()
+                    self._bury(worker)
                     continue
-                if kind == "problem":
-                    reporter.problem(*value)
-                elif kind == "advance":
-                    reporter.advance(**value)
+                if kind == "done":
+                    worker.folded -= 1
+                    yield worker.sources.popleft(), value
                 else:
-                    give(worker)
-                    yield source, value
-    finally:
-        _end(workers)
+                    self._hear(worker, kind, value)
+
+    def _hear(self, worker: _Worker, kind: str, value: Any) -> None:
+        """What a worker says of the file that it folds, or of those that it puts in their places."""
+        was_told = worker.unfolded > 0 and worker.sources[worker.folded] in self._told
+        match kind:
+            case "folded":
+                worker.folded += 1
+                self._share()
+            case "unwritten":
+                self._reporter.problem(*value)
+            case "problem" if not was_told:
+                self._reporter.problem(*value)
+            case "advance" if not was_told:
+                self._reporter.advance(**value)
+            case "stuck":
+                worker.is_stuck = True
+                worker.process.terminate()
+
+    def _start(self) -> None:
+        ours, theirs = self._context.Pipe()
+        process = self._context.Process(
+            target=_work,
+            args=(theirs, self._compactor, self._out, self._reporter.strict),
+            name="foldline",
+            daemon=True,
+        )
+        process.start()
+        theirs.close()
+        self._workers.append(_Worker(process, ours))
+
+    def _share(self) -> None:
+        """Gives files to workers that have none to fold, and ahead while there are enough for all."""
+        while self._waiting:
+            worker = min(self._workers, key=lambda worker: worker.unfolded)
+            is_ahead = worker.unfolded == 1 and self._gives_ahead and len(self._waiting) >= len(self._workers)
+            if worker.unfolded and not (is_ahead and _is_small(worker.sources[-1])):
+                return
+            source = self._waiting.popleft()
+            worker.sources.append(source)
+            with contextlib.suppress(OSError):  # it died: that shows when it is listened to
+                worker.pipe.send((source, self._names[source]))
+
+    def _bury(self, worker: _Worker) -> None:
+        self._workers.remove(worker)
+        worker.pipe.close()
+        worker.process.join()
+        suspect = worker.suspect()
+        self._told.update(itertools.islice(worker.sources, worker.folded))
+        self._deaths[suspect] = self._deaths.get(suspect, 0) + 1
+        if self._deaths[suspect] >= _TRIES:
+            self._reporter.problem(_death(suspect, worker.process.exitcode))
+            worker.sources.remove(suspect)
+        self._waiting.extendleft(reversed(worker.sources))
+        if self._waiting:
+            self._start()
+            self._share()
+
+
+def _is_small(source: Source) -> bool:
+    with contextlib.suppress(OSError):
+        known = os.stat(source.path)  # noqa: PTH116 - as it was given
+        return stat.S_ISREG(known.st_mode) and known.st_size <= _AHEAD_BYTES
+    return False
 
 
 def _death(source: Source, exitcode: int | None) -> Problem:
     how = f"signal {-exitcode}" if exitcode is not None and exitcode < 0 else f"exit code {exitcode}"
-    return Problem(None, "worker_died", f"its worker ended by {how}, {_TRIES} times; nothing was written", source.path)
-
-
-def _end(workers: list[_Worker]) -> None:
-    for worker in workers:
-        if worker.source is not None:
-            worker.process.terminate()
-        worker.pipe.close()
-    for worker in workers:
-        worker.process.join(_GRACE_S)
-        if worker.process.is_alive():
-            worker.process.kill()
-            worker.process.join()
+    return Problem(None, "worker_died", f"its worker ended by {how}, {_TRIES} times; it is given up", source.path)
 
 
 # In the worker.
 
 
 class _Pipe(Telling):
-    """Tells the parent."""
+    """Tells the parent.
 
-    def __init__(self, pipe: Connection, *, strict: bool) -> None:
+    Args:
+        pipe: Where it listens.
+        lock: For those who share the pipe.
+        strict: End with the first problem.
+        kind: What problems are sent as.
+    """
+
+    def __init__(self, pipe: Connection, lock: threading.Lock, *, strict: bool, kind: str = "problem") -> None:
         self.problems = 0
+        self._kind = kind
         self._pipe = pipe
+        self._lock = lock
         self._strict = strict
         self._transcripts = 0
+
+    def send(self, kind: str, value: object = None) -> None:
+        """Sends something on."""
+        with self._lock:
+            self._pipe.send((kind, value))
 
     def problem(self, problem: Problem, transcript: str | None = None) -> None:
         """Sends a problem on.
@@ -162,7 +259,7 @@ class _Pipe(Telling):
             Stop: In a strict run: the file must not be put in its place before the parent has read of it.
         """
         self.problems += 1
-        self._pipe.send(("problem", (problem, transcript)))
+        self.send(self._kind, (problem, transcript))
         if self._strict:
             raise Stop
 
@@ -175,7 +272,7 @@ class _Pipe(Telling):
     def tell(self) -> None:
         """Sends what was not sent yet."""
         if self._transcripts:
-            self._pipe.send(("advance", {"transcripts": self._transcripts}))
+            self.send("advance", {"transcripts": self._transcripts})
             self._transcripts = 0
 
 
@@ -184,13 +281,25 @@ def _work(pipe: Connection, compactor: BatchCompactor, out: Path, strict: bool) 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     threading.Thread(target=_follow_parent, daemon=True).start()
-    with contextlib.suppress(EOFError, OSError, Stop):
+    lock = threading.Lock()
+    # Two tellers: each thread counts problems of its own.
+    teller, placer = _Pipe(pipe, lock, strict=strict), _Pipe(pipe, lock, strict=strict, kind="unwritten")
+    with (
+        contextlib.suppress(EOFError, OSError, Stop),
+        Outputs() as outputs,
+        Placing(outputs, placer, lambda report: placer.send("done", report), lambda: placer.send("stuck")) as placing,
+    ):
         while (task := pipe.recv()) is not None:
             source, name = task
-            teller = _Pipe(pipe, strict=strict)
-            report = compact_file(source, out, name, compactor, teller)
+            folded = fold_file(source, out, name, compactor, teller, outputs)
             teller.tell()
-            pipe.send(("done", report))
+            if strict:  # what went well before a problem is there, and told
+                place_files([folded], outputs, teller)
+                teller.send("folded")
+                teller.send("done", folded.report)
+            else:
+                teller.send("folded")
+                placing.add(folded)
 
 
 def _follow_parent() -> None:
