@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from foldline._sqlite import set_durable
 from foldline.errors import ConfigError, StoreError, SummaryError
 from foldline.typing import ChatModel, Completion, Messages, Summarizer, SummarizeRequest
 
@@ -140,9 +141,8 @@ class SummaryCache:
     def _connection(self) -> sqlite3.Connection:
         if self._open is None or self._open[0] != os.getpid():
             with self._errors():
-                connection = sqlite3.connect(self.path, timeout=60.0, isolation_level=None, check_same_thread=False)
-                connection.execute("PRAGMA journal_mode = WAL")
-                connection.execute("PRAGMA synchronous = FULL")  # NORMAL may lose the newest in a power cut
+                connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+                set_durable(connection, lock_timeout_s=60.0)
                 connection.executescript(_TABLES)
                 lock = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
             self._open = (os.getpid(), connection, lock)

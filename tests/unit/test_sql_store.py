@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sqlite3
 import stat
@@ -216,6 +217,24 @@ def test_two_at_once_make_the_tables_once(url: str, tmp_path: Path) -> None:
     assert errors == []
     with SqlStore(url, session=session) as opened:
         assert len(opened.messages()) == 8
+
+
+def test_a_new_file_that_another_writes_to_is_waited_for(tmp_path: Path) -> None:
+    """SQLite itself says busy at once where a file's way of writing is to change and another holds its lock."""
+    file = tmp_path / "new.db"
+    with contextlib.closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(sqlite3.OperationalError), contextlib.closing(sqlite3.connect(file, timeout=60)) as plain:
+            plain.execute("PRAGMA journal_mode = WAL")
+        assert (
+            code_of(lambda: SqlStore(f"sqlite:///{file}", session="a", lock_timeout_s=0.05).append(user("hi")))
+            == "busy"
+        )
+        release = threading.Timer(0.2, other.execute, ["COMMIT"])
+        release.start()
+        with SqlStore(f"sqlite:///{file}", session="a") as opened:
+            opened.append(user("hi"))
+        release.join()
 
 
 # --- Errors -------------------------------------------------------------------------------------------------

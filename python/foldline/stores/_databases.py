@@ -11,6 +11,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy import event, exc
 
+from foldline._sqlite import set_durable
 from foldline.errors import ConfigError, StoreError
 
 __all__ = ["Database", "store_error"]
@@ -96,9 +97,7 @@ class Database:
         """What every connection is set to."""
         if self.kind == "sqlite":
             connection.isolation_level = None  # transactions begin where we say so
-            # Readers and writers at once; and a commit is on the disk when it returns, which WAL alone does not say.
-            for setting in (f"busy_timeout={self._lock_timeout_ms}", "journal_mode=WAL", "synchronous=FULL"):
-                connection.execute(f"PRAGMA {setting}").close()
+            set_durable(connection, self._lock_timeout_ms / 1000)
             return
         settings = (
             ("lock_timeout", f"{self._lock_timeout_ms}ms"),
