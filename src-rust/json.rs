@@ -11,7 +11,7 @@ mod scan;
 mod string_end;
 mod tape;
 
-pub use rewrite::push_string;
+pub use rewrite::{Rewrite, push_string};
 pub use tape::{Tape, TapeNode};
 
 use std::borrow::Cow;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::error::Result;
-use crate::json::TapeNode;
+use crate::json::{Rewrite, TapeNode};
 use crate::node::{Key, Kind, Node, Unit};
 
 /// The list, or a value in it.
@@ -22,9 +22,11 @@ impl<'t> EntryNode<'t> {
             EntryNode::One(node) => Some(node),
         }
     }
+}
 
-    /// Appends the value as [`TapeNode::rewrite`] does; `None` for the list of all entries, too.
-    pub fn rewrite(&self, out: &mut Vec<u8>) -> Option<()> {
+impl Rewrite for EntryNode<'_> {
+    /// `None` for the list of all entries, too.
+    fn rewrite(&self, out: &mut Vec<u8>) -> Option<()> {
         self.one()?.rewrite(out)
     }
 }

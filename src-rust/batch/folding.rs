@@ -1,6 +1,6 @@
 //! One transcript folded without a model: planned, summarised by what it says itself, written anew.
 //!
-//! It does what `compact` does with the summarizer `Extractive`, for messages that stand on a tape. Whatever is not
+//! It does what `compact` does with the summarizer `Extractive`, for messages that stand in JSON. Whatever is not
 //! plainly so (messages that cannot be read, a summary that is refused) is declined: then nothing is promised of what was
 //! written, and whoever asked takes the way by Python objects, which knows the errors.
 
@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::evidence::{extract, render};
 use crate::formats::session::Made;
 use crate::formats::{Format, read_as};
-use crate::json::{Tape, TapeNode, push_string};
+use crate::json::{Rewrite, Tape, push_string};
 use crate::neutral::neutralise;
 use crate::node::Node;
 use crate::plan::{Keep, Outcome, Plan, Request, plan};
@@ -81,9 +81,9 @@ impl Folding<'_> {
     ///
     /// # Errors
     /// `interrupted`, and defects.
-    pub fn fold(
+    pub fn fold<N: Rewrite>(
         &self,
-        messages: &TapeNode<'_>,
+        messages: &N,
         format: Format,
         around: &Around,
         out: &mut Vec<u8>,
@@ -114,7 +114,7 @@ impl Folding<'_> {
             true => plainly!(read(messages, format, false)),
             false => transcript,
         };
-        let list = List { plan: &plan, transcript: &transcript, messages: messages.items().collect() };
+        let list = List { plan: &plan, transcript: &transcript, messages: plainly!(items(messages)) };
         let summary = match plan.cut {
             0 => None,
             _ => match plainly!(self.summary(&list, go_on)) {
@@ -155,7 +155,7 @@ impl Folding<'_> {
     }
 
     /// The summary, within its room; `None` where it would be refused.
-    fn summary(&self, list: &List<'_>, go_on: GoOn<'_>) -> Result<Option<String>> {
+    fn summary<N: Rewrite>(&self, list: &List<'_, N>, go_on: GoOn<'_>) -> Result<Option<String>> {
         let replaced: u64 =
             list.plan.folded().map(|i| list.plan.message_tokens.get(i).copied().map_or(0, u64::from)).sum();
         let Some(label) = self.label_tokens(list, go_on)? else { return Ok(None) };
@@ -182,7 +182,7 @@ impl Folding<'_> {
     }
 
     /// Tokens of a summary message that are not the summary: its label and what goes around a message.
-    fn label_tokens(&self, list: &List<'_>, go_on: GoOn<'_>) -> Result<Option<u64>> {
+    fn label_tokens<N: Rewrite>(&self, list: &List<'_, N>, go_on: GoOn<'_>) -> Result<Option<u64>> {
         let steps = apply::steps(list.plan, list.transcript, false);
         if steps.get(list.plan.head) != Some(&Step::Summary) {
             return Ok(None);
@@ -208,20 +208,20 @@ impl Folding<'_> {
     }
 }
 
-fn read(messages: &TapeNode<'_>, format: Format, wants_result_json: bool) -> Result<Transcript> {
+fn read<N: Node>(messages: &N, format: Format, wants_result_json: bool) -> Result<Transcript> {
     let make = |framing| Builder::new(framing, wants_result_json);
     let (_, builder) = read_as(messages, Some(format), None, make)?;
     Ok(builder.finish())
 }
 
 /// Messages and what becomes of them.
-struct List<'a> {
+struct List<'a, N> {
     plan: &'a Plan,
     transcript: &'a Transcript,
-    messages: Vec<TapeNode<'a>>,
+    messages: Vec<N>,
 }
 
-impl List<'_> {
+impl<N: Rewrite> List<'_, N> {
     fn labelled(&self, summary: &str, model: &str) -> String {
         let covered: Vec<usize> = self.plan.folded().collect();
         labelled_summary(summary, &covered, text_hash(self.transcript, &covered), model)
@@ -262,23 +262,28 @@ impl List<'_> {
         let changes: Vec<&Change> = changes.iter().filter(|change| change.message == i).collect();
         let is_stripped = self.plan.stripped.binary_search(&i).is_ok();
         let made = edited(message, &self.plan.format, &changes, is_stripped)?;
-        Ok(push_made(&made, &|node: &TapeNode<'_>, out| node.rewrite(out), out))
+        Ok(push_made(&made, out))
     }
 
     fn push_text(&self, side: Side, text: &str, out: &mut Vec<u8>) -> Option<()> {
         let made = text_message(&self.plan.format, self.messages.first(), side, text);
-        push_made(&made, &|node: &TapeNode<'_>, out| node.rewrite(out), out)
+        push_made(&made, out)
     }
 }
 
-/// Writes a value that was made; `given` writes what it is made of.
-pub(super) fn push_made<N: Node>(
-    made: &Made<N>,
-    given: &impl Fn(&N, &mut Vec<u8>) -> Option<()>,
-    out: &mut Vec<u8>,
-) -> Option<()> {
+fn items<N: Node>(messages: &N) -> Result<Vec<N>> {
+    let mut items = Vec::with_capacity(messages.len());
+    messages.each_item(|_, item| {
+        items.push(item.clone());
+        Ok(())
+    })?;
+    Ok(items)
+}
+
+/// Writes a value that was made; `None` where what it is made of cannot be written.
+pub(super) fn push_made<N: Rewrite>(made: &Made<N>, out: &mut Vec<u8>) -> Option<()> {
     match made {
-        Made::Given(node) => return given(node, out),
+        Made::Given(node) => return node.rewrite(out),
         Made::Text(text) => push_string(text, out),
         Made::Number(number) => out.extend_from_slice(number.to_string().as_bytes()),
         Made::Null => out.extend_from_slice(b"null"),
@@ -288,7 +293,7 @@ pub(super) fn push_made<N: Node>(
                 if i > 0 {
                     out.push(b',');
                 }
-                push_made(item, given, out)?;
+                push_made(item, out)?;
             }
             out.push(b']');
         }
@@ -300,7 +305,7 @@ pub(super) fn push_made<N: Node>(
                 }
                 push_string(key, out);
                 out.push(b':');
-                push_made(value, given, out)?;
+                push_made(value, out)?;
             }
             out.push(b'}');
         }

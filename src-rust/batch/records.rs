@@ -8,7 +8,7 @@ use crate::count::tools::{Tool, read_tools};
 use crate::error::Result;
 use crate::formats::sniff::at_path;
 use crate::formats::{Format, detect_at};
-use crate::json::{Tape, TapeNode, push_string};
+use crate::json::{Rewrite, Tape, TapeNode, push_string};
 use crate::node::{Key, Kind, Node};
 
 /// What a conversation may have as its own id, in the order in which it is looked for.
@@ -89,10 +89,10 @@ impl Recording<'_> {
     }
 
     /// The row of messages with a name and what stands around them.
-    pub(super) fn row(
+    pub(super) fn row<N: Rewrite>(
         &self,
         id: Option<String>,
-        messages: &TapeNode<'_>,
+        messages: &N,
         format: Format,
         beside: &Around,
         meta: impl FnOnce(&mut Vec<u8>) -> Option<()>,

@@ -3,7 +3,8 @@
 use memchr::memchr_iter;
 
 use super::entries::EntryNode;
-use super::folding::{Around, plainly, push_made};
+use super::folding::{Around, plainly};
+use super::made::MadeNode;
 use super::records::{Recording, Row, tools_of};
 use super::stream::Line;
 use crate::count::counter::GoOn;
@@ -13,7 +14,7 @@ use crate::formats::Format;
 use crate::formats::session::{Session, Thread};
 use crate::formats::sniff::{Record, classify};
 use crate::formats::{claude_code, codex, gemini_cli, pi_session};
-use crate::json::{Tape, TapeNode};
+use crate::json::{Rewrite, Tape, TapeNode};
 use crate::node::{Key, Kind, Node};
 
 /// A kind of session that stands in lines.
@@ -214,7 +215,7 @@ fn instructions<'t>(entry: &TapeNode<'t>) -> Option<TapeNode<'t>> {
     given.get(Key::TEXT).filter(|text| text.kind() == Kind::String)
 }
 
-/// The row of one conversation: its messages are written first, as they are put together of the entries.
+/// The row of one conversation.
 fn thread_row(
     recording: &Recording<'_>,
     thread: &Thread<EntryNode<'_>>,
@@ -223,21 +224,10 @@ fn thread_row(
     id: Option<&str>,
     go_on: GoOn<'_>,
 ) -> Result<Option<Row>> {
-    let mut json = b"[".to_vec();
-    for (i, message) in thread.messages.iter().enumerate() {
-        if i > 0 {
-            json.push(b',');
-        }
-        if push_made(&message.made, &|node: &EntryNode<'_>, out| node.rewrite(out), &mut json).is_none() {
-            return Ok(None);
-        }
-    }
-    json.push(b']');
-    let Some(tape) = Tape::parse(&json, go_on)? else { return Ok(None) };
     let id = id.filter(|id| !id.is_empty()).map(str::to_owned);
     let push_meta = |out: &mut Vec<u8>| {
         out.extend_from_slice(&meta.json);
         Some(())
     };
-    recording.row(id, &tape.root(), meta.format, beside, push_meta, go_on)
+    recording.row(id, &MadeNode::Messages(&thread.messages), meta.format, beside, push_meta, go_on)
 }

@@ -6,10 +6,15 @@ use super::escapes::escaped_unit;
 use super::tape::{Entry, TapeNode};
 use crate::node::{Kind, Node};
 
-impl TapeNode<'_> {
+/// A value that can be written anew.
+pub trait Rewrite: Node {
     /// Appends the value; `None` where it has no such text here: a lone surrogate, a number that is no finite float.
     /// Then `out` holds the beginning of it. O(bytes).
-    pub fn rewrite(&self, out: &mut Vec<u8>) -> Option<()> {
+    fn rewrite(&self, out: &mut Vec<u8>) -> Option<()>;
+}
+
+impl Rewrite for TapeNode<'_> {
+    fn rewrite(&self, out: &mut Vec<u8>) -> Option<()> {
         if let Some(plain) = self.plain() {
             out.extend_from_slice(plain.as_bytes());
             return Some(());
@@ -44,7 +49,9 @@ impl TapeNode<'_> {
         }
         Some(())
     }
+}
 
+impl TapeNode<'_> {
     fn rewrite_string(&self, entry: Entry, out: &mut Vec<u8>) -> Option<()> {
         let raw = self.raw_of(entry).as_bytes();
         out.reserve(raw.len() + 2);

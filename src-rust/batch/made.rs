@@ -1,0 +1,191 @@
+//! What a session's messages were put together of, read where it lies: they need not be written to be read.
+
+use std::borrow::Cow;
+
+use super::entries::EntryNode;
+use super::folding::push_made;
+use crate::error::Result;
+use crate::formats::session::{Made, Message};
+use crate::json::Rewrite;
+use crate::node::{Key, Kind, Node, Unit};
+
+/// The messages of a conversation, or a value in them.
+#[derive(Clone, Copy, Debug)]
+pub enum MadeNode<'t> {
+    /// All messages.
+    Messages(&'t [Message<EntryNode<'t>>]),
+    /// A value that was made; none that was given.
+    Made(&'t Made<EntryNode<'t>>),
+    /// A value out of the file.
+    Given(EntryNode<'t>),
+}
+
+impl<'t> MadeNode<'t> {
+    fn of(made: &'t Made<EntryNode<'t>>) -> Self {
+        match made {
+            Made::Given(node) => MadeNode::Given(*node),
+            made => MadeNode::Made(made),
+        }
+    }
+
+    /// The text, where one was made.
+    fn made_text(&self) -> Option<&'t str> {
+        match self {
+            MadeNode::Made(Made::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The members, where an object was made.
+    fn made_members(&self) -> &'t [(Cow<'static, str>, Made<EntryNode<'t>>)] {
+        match self {
+            MadeNode::Made(Made::Object(members)) => members,
+            _ => &[],
+        }
+    }
+}
+
+impl Rewrite for MadeNode<'_> {
+    fn rewrite(&self, out: &mut Vec<u8>) -> Option<()> {
+        match self {
+            MadeNode::Messages(messages) => {
+                out.push(b'[');
+                for (i, message) in messages.iter().enumerate() {
+                    if i > 0 {
+                        out.push(b',');
+                    }
+                    push_made(&message.made, out)?;
+                }
+                out.push(b']');
+                Some(())
+            }
+            MadeNode::Made(made) => push_made(made, out),
+            MadeNode::Given(node) => node.rewrite(out),
+        }
+    }
+}
+
+impl<'t> Node for MadeNode<'t> {
+    type Text = Cow<'t, str>;
+
+    fn kind(&self) -> Kind {
+        match self {
+            MadeNode::Messages(_) | MadeNode::Made(Made::List(_)) => Kind::Array,
+            MadeNode::Made(Made::Object(_)) => Kind::Object,
+            MadeNode::Made(Made::Text(_)) => Kind::String,
+            MadeNode::Made(Made::Number(_)) => Kind::Number,
+            MadeNode::Made(Made::Null) => Kind::Null,
+            MadeNode::Made(Made::Given(node)) | MadeNode::Given(node) => node.kind(),
+        }
+    }
+
+    fn text(&self) -> Option<Cow<'t, str>> {
+        match self {
+            MadeNode::Given(node) => node.text(),
+            made => made.made_text().map(Cow::Borrowed),
+        }
+    }
+
+    fn with_text<R>(&self, read: impl FnOnce(&str, bool) -> R) -> Option<R> {
+        match self {
+            MadeNode::Given(node) => node.with_text(read),
+            made => made.made_text().map(|text| read(text, false)),
+        }
+    }
+
+    fn append_text(&self, out: &mut String) -> Option<bool> {
+        match self {
+            MadeNode::Given(node) => node.append_text(out),
+            made => made.made_text().map(|text| {
+                out.push_str(text);
+                false
+            }),
+        }
+    }
+
+    fn text_length(&self, unit: Unit) -> Option<u64> {
+        match self {
+            MadeNode::Given(node) => node.text_length(unit),
+            made => made.made_text().map(|text| unit.of(text)),
+        }
+    }
+
+    fn get(&self, key: Key) -> Option<Self> {
+        match self {
+            MadeNode::Given(node) => node.get(key).map(MadeNode::Given),
+            made => {
+                let mut members = made.made_members().iter().rev();
+                members.find(|(name, _)| name == key.as_str()).map(|(_, value)| MadeNode::of(value))
+            }
+        }
+    }
+
+    fn fields<const K: usize>(&self, keys: &[Key; K]) -> [Option<Self>; K] {
+        match self {
+            MadeNode::Given(node) => node.fields(keys).map(|found| found.map(MadeNode::Given)),
+            made => keys.map(|key| made.get(key)),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            MadeNode::Messages(messages) => messages.len(),
+            MadeNode::Made(Made::List(items)) => items.len(),
+            MadeNode::Made(_) => 0,
+            MadeNode::Given(node) => node.len(),
+        }
+    }
+
+    fn item(&self, i: usize) -> Option<Self> {
+        match self {
+            MadeNode::Messages(messages) => messages.get(i).map(|message| MadeNode::of(&message.made)),
+            MadeNode::Made(Made::List(items)) => items.get(i).map(MadeNode::of),
+            MadeNode::Made(_) => None,
+            MadeNode::Given(node) => node.item(i).map(MadeNode::Given),
+        }
+    }
+
+    fn each_item(&self, mut read: impl FnMut(usize, &Self) -> Result<()>) -> Result<()> {
+        match self {
+            MadeNode::Given(node) => node.each_item(|i, item| read(i, &MadeNode::Given(*item))),
+            made => (0..made.len())
+                .filter_map(|i| Some((i, made.item(i)?)))
+                .try_for_each(|(i, item)| read(i, &item)),
+        }
+    }
+
+    fn members(&self) -> Result<Vec<(String, Self)>> {
+        match self {
+            MadeNode::Given(node) => {
+                let members = node.members()?.into_iter();
+                Ok(members.map(|(key, value)| (key, MadeNode::Given(value))).collect())
+            }
+            made => {
+                let members = made.made_members().iter();
+                Ok(members.map(|(key, value)| (key.clone().into_owned(), MadeNode::of(value))).collect())
+            }
+        }
+    }
+
+    fn each_member(&self, mut read: impl FnMut(&str, &Self) -> Result<()>) -> Result<()> {
+        match self {
+            MadeNode::Given(node) => node.each_member(|key, value| read(key, &MadeNode::Given(*value))),
+            made => made.made_members().iter().try_for_each(|(key, value)| read(key, &MadeNode::of(value))),
+        }
+    }
+
+    fn as_bool(&self) -> Option<bool> {
+        match self {
+            MadeNode::Given(node) => node.as_bool(),
+            _ => None,
+        }
+    }
+
+    fn write_scalar(&self, out: &mut String) {
+        match self {
+            MadeNode::Given(node) => node.write_scalar(out),
+            MadeNode::Made(Made::Number(number)) => out.push_str(&number.to_string()),
+            _ => {}
+        }
+    }
+}
