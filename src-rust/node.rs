@@ -4,6 +4,8 @@
 //! the Python bindings implement it for `dict`, `list`, `str` and numbers. Keys are [`Key`] constants
 //! rather than strings, so that the Python side can look them up through interned strings.
 
+#[cfg(test)]
+pub mod told;
 mod write;
 
 pub use write::{is_data, json_string_length, quoting_of, write_float, write_json_string};

@@ -189,3 +189,82 @@ impl<'t> Node for MadeNode<'t> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::{claude_code, pi_session};
+    use crate::json::Tape;
+    use crate::node::told::told;
+
+    /// Messages read where they lie tell what they tell once they are written and read again.
+    fn check(
+        file: &[u8],
+        session: impl for<'t> Fn(&EntryNode<'t>) -> Vec<Vec<Message<EntryNode<'t>>>>,
+    ) -> usize {
+        let lines = file.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let tapes: Vec<Tape<'_>> =
+            lines.map(|line| Tape::parse(line, &mut || true).unwrap().unwrap()).collect();
+        let entries: Vec<_> = tapes.iter().map(Tape::root).collect();
+        let threads = session(&EntryNode::All(&entries));
+        for messages in &threads {
+            let (mut ours, mut theirs, mut json) = (String::new(), String::new(), Vec::new());
+            let node = MadeNode::Messages(messages);
+            node.rewrite(&mut json).unwrap();
+            told(&node, &mut ours);
+            told(&Tape::parse(&json, &mut || true).unwrap().unwrap().root(), &mut theirs);
+            assert_eq!(ours, theirs);
+            let mut walked = 0;
+            node.each_item(|i, item| {
+                walked += usize::from(i == walked && item.kind() == Kind::Object);
+                item.each_member(|key, value| {
+                    let same = item
+                        .members()?
+                        .into_iter()
+                        .find(|(name, _)| name == key)
+                        .map(|(_, value)| value.kind());
+                    assert_eq!(same, Some(value.kind()));
+                    Ok(())
+                })
+            })
+            .unwrap();
+            assert_eq!(walked, messages.len());
+        }
+        threads.iter().map(Vec::len).sum()
+    }
+
+    #[test]
+    fn messages_tell_what_they_tell_when_they_are_written() {
+        let claude = include_bytes!("../../examples/data/claude-code-session.jsonl");
+        let pi = include_bytes!("../../examples/data/pi-session.jsonl");
+        let of_claude = check(claude, |entries| {
+            claude_code::session(entries).unwrap().threads.into_iter().map(|thread| thread.messages).collect()
+        });
+        let of_pi = check(pi, |entries| {
+            pi_session::assemble(entries).unwrap().threads.into_iter().map(|thread| thread.messages).collect()
+        });
+        assert!(of_claude > 20 && of_pi > 10, "{of_claude} {of_pi}");
+    }
+
+    #[test]
+    fn what_was_made_tells_what_it_tells_when_it_is_written() {
+        let tape = Tape::parse(br#"{"type":"text","n":[1,2.50,true,null,"\u00e9\n"]}"#, &mut || true)
+            .unwrap()
+            .unwrap();
+        let given = Made::Given(EntryNode::One(tape.root()));
+        let list = vec![given, Made::text("\"é\n"), Made::Number(7), Made::Null, Made::List(Vec::new())];
+        let made = Made::object([
+            ("role", Some(Made::text("user"))),
+            ("content", Some(Made::List(list))),
+            ("type", Some(Made::Null)),
+        ]);
+        let messages = [Message::of(0, made)];
+        let node = MadeNode::Messages(&messages);
+        let (mut ours, mut theirs, mut json) = (String::new(), String::new(), Vec::new());
+        node.rewrite(&mut json).unwrap();
+        told(&node, &mut ours);
+        told(&Tape::parse(&json, &mut || true).unwrap().unwrap().root(), &mut theirs);
+        assert_eq!(ours, theirs);
+        assert!(ours.contains("Number 0 None"), "{ours}");
+    }
+}

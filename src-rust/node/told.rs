@@ -1,0 +1,35 @@
+//! For tests: two nodes that tell the same are the same to every reader.
+
+use super::{Key, Node, Unit};
+
+/// All that can be asked of a node, as text.
+pub fn told<N: Node>(node: &N, out: &mut String) {
+    const UNITS: [Unit; 3] = [Unit::Bytes, Unit::Points, Unit::Utf16];
+    out.push_str(&format!("{:?} {} {:?};", node.kind(), node.len(), node.as_bool()));
+    let mut json = String::new();
+    let written = node.write_json(&mut json).map_err(|error| error.code);
+    out.push_str(&format!("{:?} {:?};", written.is_ok(), json));
+    for unit in UNITS {
+        let length = node.json_length(unit).map_err(|error| error.code);
+        assert_eq!(length, written.map(|_| unit.of(&json)), "{json}");
+        out.push_str(&format!("{:?} {:?};", node.text_length(unit), node.quoted_length(unit)));
+        assert_eq!(node.text_length(unit), node.with_text(|text, _| unit.of(text)));
+    }
+    out.push_str(&format!("{:?};", node.text().map(|text| text.to_owned())));
+    let keys = [Key::ROLE, Key::CONTENT, Key::TYPE, Key::TEXT];
+    for (key, field) in keys.iter().zip(node.fields(&keys)) {
+        assert_eq!(field.as_ref().map(Node::kind), node.get(*key).map(|value| value.kind()));
+        if let Some(value) = field {
+            out.push_str(key.as_str());
+            told(&value, out);
+        }
+    }
+    for i in 0..node.len() {
+        out.push_str(&format!("[{i}]"));
+        node.item(i).iter().for_each(|item| told(item, out));
+    }
+    for (key, value) in node.members().unwrap_or_default() {
+        out.push_str(&format!("{key:?}:"));
+        told(&value, out);
+    }
+}
