@@ -4,7 +4,7 @@
 
 use super::classify::{Block, Leads, Masks};
 use super::hash::Key;
-use super::memo::Line;
+use super::lines::Line;
 use std::arch::x86_64::*;
 
 // One bit for each product of high halves and low halves; two for letters, whose rows differ.
@@ -203,7 +203,7 @@ mod tests {
     use crate::count::batch;
     use crate::count::classify::{portable, portable_leads, samples};
     use crate::count::hash::Key;
-    use crate::count::memo::find_in_line;
+    use crate::count::lines::find_in_line;
 
     #[test]
     fn equals_the_portable_version() {

@@ -178,7 +178,7 @@ fn merge_segments(
     let mut total = 0;
     let mut merged = 0;
     for segment in bpe::segments(vocab, piece) {
-        total += if segment.len() < SHORTEST {
+        total += if segment.len() <= SHORTEST {
             remembered(memo, Memo::place_of_segment(segment), segment, |_| {
                 bpe::count(vocab, segment, &mut |_| true).unwrap_or(0)
             })

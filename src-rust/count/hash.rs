@@ -65,17 +65,6 @@ impl Key {
         self.low.wrapping_mul(seed).wrapping_add(self.high.wrapping_mul(FACTOR))
     }
 
-    /// The key of a segment of up to fourteen bytes instead of a whole pre-token: filled with `0xfe`, which occurs in no
-    /// text either.
-    #[allow(dead_code, reason = "not in the build script")]
-    #[inline]
-    pub(crate) fn of_segment(bytes: &[u8]) -> Option<Key> {
-        let (low, high) = FILL[bytes.len().min(255)];
-        let key = Key::new(bytes)?;
-        const ONES: u64 = 0x0101_0101_0101_0101;
-        Some(Key { low: key.low ^ low & ONES, high: key.high ^ high & ONES >> 8 })
-    }
-
     /// The key that lies in a table as these bytes.
     #[inline(always)]
     pub(crate) fn from_bytes(bytes: &[u8; 16]) -> Key {

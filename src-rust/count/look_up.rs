@@ -6,7 +6,8 @@
 
 use super::batch::{BYTES, Batch, MOST};
 use super::hash::{KEY_BYTES, Key, WORD_BYTES, word_of_block};
-use super::memo::{Line, Memo, SHORTEST};
+use super::lines::Line;
+use super::memo::{Memo, SHORTEST};
 use super::vocab::{Common, Vocab};
 
 /// The text of a batch, with room behind it, so that keys are read without looking where it ends. What stands behind the

@@ -1,101 +1,35 @@
 //! What merging found for pre-tokens that are no tokens, kept for the next time they occur.
 //!
 //! Text repeats itself: names, word forms and phrases come back, and merging is the expensive step. Tables
-//! of bounded size per thread and vocabulary hold the last answers, in small sets. Entries carry the bytes they
-//! answer for, so a wrong answer is impossible; text that makes entries push each other out merely
-//! gets no help. Nothing is allocated before the first miss, and tables start small and grow while they fill and help, so that
-//! a short life touches few pages.
+//! of bounded size per thread and vocabulary hold the last answers ([`super::lines`]); text that makes entries push each
+//! other out merely gets no help. Nothing is allocated before the first miss, and tables start small and grow while they
+//! fill and help, so that a short life touches few pages.
 
-use super::hash::{Key, hash_ends};
+use super::hash::Key;
+use super::lines::{Homes, Keyed, LONGEST, Pieces, hash_of_key, hash_of_piece};
 use super::vocab::VOCABS;
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard};
 
 /// Lines of answers for pieces of up to [`SHORTEST`] bytes: at first, and at most.
 const SHORT: (usize, usize) = (1 << 8, 1 << 16);
-/// Sets of two lines of answers for pieces of up to [`LONGEST`] bytes: at first, and at most.
-const LONG: (usize, usize) = (1 << 6, 1 << 15);
+/// Lines of answers for segments.
+const SEGMENTS: (usize, usize) = (1 << 6, 1 << 12);
+/// Lines of answers for pieces of up to [`LONGEST`] bytes.
+const LONG: (usize, usize) = (1 << 7, 1 << 16);
 /// Answers for pieces of up to [`HUGEST`] bytes: clauses of languages without spaces, lines drawn across a page.
 const HUGE: usize = 1 << 12;
 /// Longest piece that is remembered as a key.
 pub(crate) const SHORTEST: usize = 15;
-/// Longest piece that fits a cache line with its length and count.
-const LONGEST: usize = 62;
 /// Longest piece that is remembered.
 const HUGEST: usize = 1024;
-/// How much larger a table becomes when it grows.
-const GROWTH: usize = 2;
-const COUNT_SHIFT: u32 = 56;
-const SEED: u64 = 0x2545_f491_4f6c_dd1d;
-
-pub(crate) type Line = [u8; 64];
-
-/// A power of two of cache lines.
-struct Lines {
-    bytes: Vec<u8>,
-    /// Bytes before the first whole line.
-    skip: usize,
-    /// How far hashes are shifted to become the number of a line.
-    shift: u32,
-    /// Entries that may be added before it is asked whether the table should grow.
-    room: usize,
-    /// Entries after which that is asked.
-    eighth: usize,
-    /// Answers the memo had given when that was asked last.
-    given: usize,
-}
-
-impl Lines {
-    /// Lines that grow when an eighth of the entries that fit are there: in fuller ones sets overflow.
-    #[allow(clippy::slow_vector_initialization, reason = "slow is meant")]
-    fn new(count: usize, entries: usize, given: usize) -> Lines {
-        // Written at once: pages that are read before they are written cost two faults, and nearly all are written soon.
-        let mut bytes = Vec::with_capacity((count + 1) * size_of::<Line>());
-        bytes.resize((count + 1) * size_of::<Line>(), 0);
-        let skip = bytes.as_ptr().align_offset(size_of::<Line>()) % size_of::<Line>();
-        Lines {
-            bytes,
-            skip,
-            shift: 64 - count.trailing_zeros(),
-            room: entries / 8,
-            eighth: entries / 8,
-            given,
-        }
-    }
-
-    #[inline(always)]
-    fn all(&self) -> &[Line] {
-        self.bytes.get(self.skip..).unwrap_or_default().as_chunks().0
-    }
-
-    fn all_mut(&mut self) -> &mut [Line] {
-        self.bytes.get_mut(self.skip..).unwrap_or_default().as_chunks_mut().0
-    }
-
-    /// How many lines are in use: the last one is there because the first may be cut off.
-    fn count(&self) -> usize {
-        1 << (64 - self.shift)
-    }
-
-    /// Notes a new entry. Whether the table should grow: when an eighth is new, and answers were given for at least one
-    /// entry in four. In text that does not repeat itself a larger table would only take time and memory.
-    fn fills(&mut self, most: usize, given: usize) -> bool {
-        self.room = self.room.saturating_sub(1);
-        if self.room != 0 || self.count() >= most {
-            return false;
-        }
-        let helped = 4 * (given - self.given) >= self.eighth;
-        (self.room, self.given) = (self.eighth, given);
-        helped
-    }
-}
 
 pub(crate) struct Memo {
-    /// Four keys in a line. In a full line the newcomer's hash says whom it replaces: replacing the oldest
-    /// would lose all answers of a line to a text that goes round more of them than it holds.
-    short: Lines,
-    /// Length, count and bytes in a line, two lines a set.
-    long: Lines,
+    short: Keyed,
+    /// A segment that looks like a token need not become one, so these answers are kept apart from those for whole
+    /// pre-tokens. Most are asked for once: the pre-token itself is known from then on.
+    segments: Keyed,
+    long: Pieces,
     /// Bytes and count, two entries a set; nothing before the first is kept.
     huge: Vec<(Vec<u8>, usize)>,
     /// Answers given so far.
@@ -107,6 +41,8 @@ pub(crate) struct Memo {
 pub(crate) enum Place {
     /// Hash and key.
     Short(u64, Key),
+    /// Hash and key.
+    Segment(u64, Key),
     /// Hash.
     Long(u64),
     /// Hash.
@@ -117,8 +53,9 @@ pub(crate) enum Place {
 impl Memo {
     fn new() -> Memo {
         Memo {
-            short: Lines::new(SHORT.0, 4 * SHORT.0, 0),
-            long: Lines::new(2 * LONG.0, 2 * LONG.0, 0),
+            short: Keyed::new(SHORT.0, SHORT.1),
+            segments: Keyed::new(SEGMENTS.0, SEGMENTS.1),
+            long: Pieces::new(LONG.0, LONG.1),
             huge: Vec::new(),
             given: 0,
         }
@@ -128,49 +65,42 @@ impl Memo {
     #[inline]
     pub(crate) fn place(piece: &[u8]) -> Place {
         match Key::new(piece) {
-            Some(key) if piece.len() <= SHORTEST => Place::Short(key.hash(SEED), key),
-            _ if piece.len() <= LONGEST => Place::Long(hash_ends(piece, SEED)),
-            _ if piece.len() <= HUGEST => Place::Huge(hash_ends(piece, SEED)),
+            Some(key) if piece.len() <= SHORTEST => Place::Short(hash_of_key(key), key),
+            _ if piece.len() <= LONGEST => Place::Long(hash_of_piece(piece)),
+            _ if piece.len() <= HUGEST => Place::Huge(hash_of_piece(piece)),
             _ => Place::Nowhere,
         }
     }
 
-    /// Where the answer for a segment would stand. A segment that looks like a token need not become one, so these
-    /// answers are kept apart from those for whole pre-tokens.
+    /// Where the answer for a segment would stand.
     #[inline]
     pub(crate) fn place_of_segment(segment: &[u8]) -> Place {
-        match Key::of_segment(segment) {
-            Some(key) if segment.len() < SHORTEST => Place::Short(key.hash(SEED), key),
+        match Key::new(segment) {
+            Some(key) if segment.len() <= SHORTEST => Place::Segment(hash_of_key(key), key),
             _ => Place::Nowhere,
         }
     }
 
-    /// The answers among which that for a pre-token of up to fifteen bytes would be.
+    /// The answers among which that for a pre-token of up to fifteen bytes is, as a rule.
     #[inline(always)]
-    pub(crate) fn short(&self) -> Short<'_> {
-        Short { lines: self.short.all(), shift: self.short.shift }
+    pub(crate) fn short(&self) -> Homes<'_> {
+        self.short.homes()
     }
 
     /// The count of `piece`, which has this place, if it is known.
     #[inline]
     pub(crate) fn find(&self, place: &Place, piece: &[u8]) -> Option<usize> {
-        match *place {
-            Place::Short(hash, key) => {
-                let found = self.short().line_at(hash).map_or(0, |line| find_in_line(line, key));
-                (found != 0).then_some(found)
-            }
-            Place::Long(hash) => {
-                let set = self.long.all()[set_of(hash, &self.long)..].iter().take(2);
-                set.map(|line| (usize::from(line[0]), usize::from(line[1]), &line[2..]))
-                    .find(|(len, _, bytes)| bytes.get(..*len) == Some(piece))
-                    .map(|(_, count, _)| count)
-            }
+        let found = match *place {
+            Place::Short(hash, key) => self.short.find(hash, key),
+            Place::Segment(hash, key) => self.segments.find(hash, key),
+            Place::Long(hash) => self.long.find(hash, piece),
             Place::Huge(hash) => {
                 let set = self.huge.get(set_of_huge(hash)..).unwrap_or_default().iter().take(2);
-                set.filter(|(bytes, _)| bytes == piece).map(|(_, count)| *count).next()
+                set.filter(|(bytes, _)| bytes == piece).map(|(_, count)| *count).next().unwrap_or(0)
             }
-            Place::Nowhere => None,
-        }
+            Place::Nowhere => 0,
+        };
+        (found != 0).then_some(found)
     }
 
     /// Notes that so many answers helped.
@@ -179,23 +109,12 @@ impl Memo {
         self.given += answers;
     }
 
-    /// Keeps the count of `piece`, which has this place.
+    /// Keeps the count of `piece`, which has this place and is not known.
     pub(crate) fn keep(&mut self, place: &Place, piece: &[u8], count: usize) {
         match *place {
-            Place::Short(hash, key) => {
-                debug_assert!(piece.len() <= SHORTEST && (1..=SHORTEST).contains(&count));
-                if self.short.fills(SHORT.1, self.given) {
-                    self.grow_short();
-                }
-                let high = key.high << 8 >> 8 | (count as u64) << COUNT_SHIFT;
-                keep_key(&mut self.short, hash, Key { low: key.low, high });
-            }
-            Place::Long(hash) => {
-                if self.long.fills(2 * LONG.1, self.given) {
-                    self.grow_long();
-                }
-                keep_long(&mut self.long, hash, piece, count);
-            }
+            Place::Short(hash, key) => self.short.keep(hash, key, count, self.given),
+            Place::Segment(hash, key) => self.segments.keep(hash, key, count, self.given),
+            Place::Long(hash) => self.long.keep(hash, piece, count, self.given),
             Place::Huge(hash) => {
                 self.huge.resize_with(HUGE, Default::default);
                 let Some(set) = self.huge.get_mut(set_of_huge(hash)..) else { return };
@@ -209,92 +128,11 @@ impl Memo {
             Place::Nowhere => {}
         }
     }
-
-    #[cold]
-    fn grow_short(&mut self) {
-        let count = (GROWTH * self.short.count()).min(SHORT.1);
-        let old = std::mem::replace(&mut self.short, Lines::new(count, 4 * count, self.given));
-        for entry in old.all().iter().flat_map(|line| line.as_chunks::<16>().0).filter(|entry| entry[15] != 0)
-        {
-            let kept = Key::from_bytes(entry);
-            let key = Key { high: kept.high | 0xff << COUNT_SHIFT, ..kept };
-            keep_key(&mut self.short, key.hash(SEED), kept);
-        }
-    }
-
-    #[cold]
-    fn grow_long(&mut self) {
-        let count = (GROWTH * self.long.count()).min(2 * LONG.1);
-        let old = std::mem::replace(&mut self.long, Lines::new(count, count, self.given));
-        for line in old.all().iter().filter(|line| line[0] != 0) {
-            if let Some(piece) = line[2..].get(..usize::from(line[0])) {
-                keep_long(&mut self.long, hash_ends(piece, SEED), piece, usize::from(line[1]));
-            }
-        }
-    }
-}
-
-/// Writes a key with its count into the line of its hash.
-fn keep_key(lines: &mut Lines, hash: u64, entry: Key) {
-    let place = (hash >> lines.shift) as usize;
-    let Some(line) = lines.all_mut().get_mut(place) else { return };
-    let entries = line.as_chunks_mut::<16>().0;
-    let free = entries.iter().position(|known| *known == [0; 16]);
-    entries[free.unwrap_or((hash >> 32) as usize % 4)] = entry.to_bytes();
-}
-
-/// Where the set of a hash begins.
-#[inline]
-fn set_of(hash: u64, lines: &Lines) -> usize {
-    (hash >> lines.shift) as usize & !1
 }
 
 /// Where the set of a hash begins among the huge.
 fn set_of_huge(hash: u64) -> usize {
     (hash >> (64 - HUGE.trailing_zeros())) as usize & !1
-}
-
-/// Writes length, count and bytes of a piece into the set of its hash.
-fn keep_long(lines: &mut Lines, hash: u64, piece: &[u8], count: usize) {
-    let place = set_of(hash, lines);
-    let Some(set) = lines.all_mut().get_mut(place..place + 2) else { return };
-    let free = set.iter().position(|line| line[0] == 0);
-    let line = &mut set[free.unwrap_or((hash >> 32) as usize % 2)];
-    line[..2].copy_from_slice(&[piece.len() as u8, count as u8]);
-    line[2..piece.len() + 2].copy_from_slice(piece);
-}
-
-/// The count of a key in a line; zero if it is not known.
-#[inline(always)]
-pub(crate) fn find_in_line(line: &Line, key: Key) -> usize {
-    let mut found = 0;
-    for known in line.as_chunks().0 {
-        let Key { low, high } = Key::from_bytes(known);
-        let differs = (low ^ key.low) | ((high | 0xff << COUNT_SHIFT) ^ key.high);
-        // At most one of them matches.
-        found |= if differs == 0 { high >> COUNT_SHIFT } else { 0 };
-    }
-    found as usize
-}
-
-/// Answers for pre-tokens of up to [`SHORTEST`] bytes.
-#[derive(Clone, Copy)]
-pub(crate) struct Short<'a> {
-    lines: &'a [Line],
-    shift: u32,
-}
-
-impl<'a> Short<'a> {
-    /// The line that may hold a key.
-    #[inline(always)]
-    pub(crate) fn line(&self, key: Key) -> Option<&'a Line> {
-        self.line_at(key.hash(SEED))
-    }
-
-    #[inline(always)]
-    fn line_at(&self, hash: u64) -> Option<&'a Line> {
-        self.lines.get((hash >> self.shift) as usize)
-    }
 }
 
 /// A thread's memos, one a vocabulary. When it ends they are laid by for threads to come.

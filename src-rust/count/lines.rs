@@ -1,0 +1,312 @@
+//! Tables of answers that are made of cache lines: counts under short keys, and under whole pieces.
+//!
+//! An answer stands in the line that its hash names, or, where that one is full, in its neighbour. Entries carry the
+//! bytes they answer for, so that a wrong answer is impossible. Where both lines are full the newcomer's hash says whom it
+//! replaces: to replace the oldest would lose all answers of a line to a text that goes round more of them than it holds.
+
+use super::hash::{Key, hash_ends};
+
+/// Longest piece that fits a cache line with its length and count.
+pub(crate) const LONGEST: usize = 62;
+/// How much larger a table becomes when it grows.
+const GROWTH: usize = 2;
+/// A table may grow when so many of the entries that fit are new: one in four. In fuller ones neighbours overflow, emptier
+/// ones take the room of something else in the processor's caches.
+const PART: usize = 4;
+const COUNT_SHIFT: u32 = 56;
+const SEED: u64 = 0x2545_f491_4f6c_dd1d;
+
+pub(crate) type Line = [u8; 64];
+
+/// The hash by which a key is kept.
+#[inline(always)]
+pub(crate) fn hash_of_key(key: Key) -> u64 {
+    key.hash(SEED)
+}
+
+/// The hash by which a piece is kept.
+#[inline]
+pub(crate) fn hash_of_piece(piece: &[u8]) -> u64 {
+    hash_ends(piece, SEED)
+}
+
+/// A power of two of cache lines.
+struct Lines {
+    bytes: Vec<u8>,
+    /// Bytes before the first whole line.
+    skip: usize,
+    /// How far hashes are shifted to become the number of a line.
+    shift: u32,
+    /// Entries that may be added before it is asked whether the table should grow.
+    room: usize,
+    /// Entries after which that is asked.
+    part: usize,
+    /// Answers the memo had given when that was asked last.
+    given: usize,
+}
+
+impl Lines {
+    #[allow(clippy::slow_vector_initialization, reason = "slow is meant")]
+    fn new(count: usize, entries_a_line: usize, given: usize) -> Lines {
+        // Written at once: pages that are read before they are written cost two faults, and nearly all are written soon.
+        let mut bytes = Vec::with_capacity((count + 1) * size_of::<Line>());
+        bytes.resize((count + 1) * size_of::<Line>(), 0);
+        let skip = bytes.as_ptr().align_offset(size_of::<Line>()) % size_of::<Line>();
+        let part = count * entries_a_line / PART;
+        Lines { bytes, skip, shift: 64 - count.trailing_zeros(), room: part, part, given }
+    }
+
+    #[inline(always)]
+    fn all(&self) -> &[Line] {
+        self.bytes.get(self.skip..).unwrap_or_default().as_chunks().0
+    }
+
+    fn all_mut(&mut self) -> &mut [Line] {
+        self.bytes.get_mut(self.skip..).unwrap_or_default().as_chunks_mut().0
+    }
+
+    /// How many lines are in use: the last one is there because the first may be cut off.
+    fn count(&self) -> usize {
+        1 << (64 - self.shift)
+    }
+
+    /// The number of the line of a hash.
+    #[inline(always)]
+    fn place(&self, hash: u64) -> usize {
+        (hash >> self.shift) as usize
+    }
+
+    /// Notes a new entry. Whether the table should grow: when a part is new, and answers were given for at least one entry in
+    /// four. In text that does not repeat itself a larger table would only take time and memory.
+    fn fills(&mut self, most: usize, given: usize) -> bool {
+        self.room = self.room.saturating_sub(1);
+        if self.room != 0 || self.count() >= most {
+            return false;
+        }
+        let helped = 4 * (given - self.given) >= self.part;
+        (self.room, self.given) = (self.part, given);
+        helped
+    }
+}
+
+/// Counts under keys of up to fifteen bytes, four in a line.
+pub(crate) struct Keyed {
+    lines: Lines,
+    most: usize,
+}
+
+/// Keys in a line.
+const KEYS: usize = 4;
+
+impl Keyed {
+    /// With so many lines at first, and at most; powers of two.
+    pub(crate) fn new(least: usize, most: usize) -> Keyed {
+        Keyed { lines: Lines::new(least, KEYS, 0), most }
+    }
+
+    /// The lines where most keys are found.
+    #[inline(always)]
+    pub(crate) fn homes(&self) -> Homes<'_> {
+        Homes { lines: self.lines.all(), shift: self.lines.shift }
+    }
+
+    /// The count of a key; zero if it is not known.
+    #[inline]
+    pub(crate) fn find(&self, hash: u64, key: Key) -> usize {
+        let (lines, place) = (self.lines.all(), self.lines.place(hash));
+        let Some(home) = lines.get(place) else { return 0 };
+        let found = find_in_line(home, key);
+        if found != 0 || home[63] == 0 {
+            return found;
+        }
+        lines.get(place ^ 1).map_or(0, |line| find_in_line(line, key))
+    }
+
+    /// Keeps the count of a key that is not known; `given` answers were given so far.
+    pub(crate) fn keep(&mut self, hash: u64, key: Key, count: usize, given: usize) {
+        if self.lines.fills(self.most, given) {
+            self.grow(given);
+        }
+        self.put(hash, Key { low: key.low, high: key.high << 8 >> 8 | (count as u64) << COUNT_SHIFT });
+    }
+
+    /// Writes a key with its count.
+    fn put(&mut self, hash: u64, entry: Key) {
+        let place = self.lines.place(hash);
+        let lines = self.lines.all_mut();
+        let free = [place, place ^ 1].into_iter().find_map(|place| {
+            let entries = lines.get(place)?.as_chunks::<16>().0;
+            Some((place, entries.iter().position(|known| *known == [0; 16])?))
+        });
+        let (place, at) = free.unwrap_or((place, (hash >> 32) as usize % KEYS));
+        if let Some(line) = lines.get_mut(place) {
+            line.as_chunks_mut::<16>().0[at] = entry.to_bytes();
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, given: usize) {
+        let count = (GROWTH * self.lines.count()).min(self.most);
+        let old = std::mem::replace(&mut self.lines, Lines::new(count, KEYS, given));
+        for entry in old.all().iter().flat_map(|line| line.as_chunks::<16>().0).filter(|entry| entry[15] != 0)
+        {
+            let kept = Key::from_bytes(entry);
+            let key = Key { high: kept.high | 0xff << COUNT_SHIFT, ..kept };
+            self.put(hash_of_key(key), kept);
+        }
+    }
+
+    /// How many lines there are.
+    #[cfg(test)]
+    pub(crate) fn count(&self) -> usize {
+        self.lines.count()
+    }
+}
+
+/// The count of a key in a line; zero if it is not known.
+#[inline(always)]
+pub(crate) fn find_in_line(line: &Line, key: Key) -> usize {
+    let mut found = 0;
+    for known in line.as_chunks().0 {
+        let Key { low, high } = Key::from_bytes(known);
+        let differs = (low ^ key.low) | ((high | 0xff << COUNT_SHIFT) ^ key.high);
+        // At most one of them matches.
+        found |= if differs == 0 { high >> COUNT_SHIFT } else { 0 };
+    }
+    found as usize
+}
+
+/// The lines of [`Keyed`], for loops that look at one line a key.
+#[derive(Clone, Copy)]
+pub(crate) struct Homes<'a> {
+    lines: &'a [Line],
+    shift: u32,
+}
+
+impl<'a> Homes<'a> {
+    /// The line that holds a key, as a rule.
+    #[inline(always)]
+    pub(crate) fn line(&self, key: Key) -> Option<&'a Line> {
+        self.lines.get((hash_of_key(key) >> self.shift) as usize)
+    }
+}
+
+/// Counts under pieces of up to [`LONGEST`] bytes: length, count and bytes in a line, two lines a set.
+pub(crate) struct Pieces {
+    lines: Lines,
+    most: usize,
+}
+
+impl Pieces {
+    /// With so many lines at first, and at most; powers of two.
+    pub(crate) fn new(least: usize, most: usize) -> Pieces {
+        Pieces { lines: Lines::new(least, 1, 0), most }
+    }
+
+    /// The line of a piece, its number even: that behind it belongs to the set.
+    #[inline]
+    fn place(&self, hash: u64) -> usize {
+        self.lines.place(hash) & !1
+    }
+
+    /// The count of a piece; zero if it is not known.
+    #[inline]
+    pub(crate) fn find(&self, hash: u64, piece: &[u8]) -> usize {
+        let (lines, place) = (self.lines.all(), self.place(hash));
+        // The neighbours of a set that is not full hold nothing of it.
+        for place in [place, place + 1, place ^ 2, (place ^ 2) + 1] {
+            let Some(line) = lines.get(place) else { return 0 };
+            let (len, count) = (usize::from(line[0]), usize::from(line[1]));
+            if len == piece.len() && line[2..].get(..len) == Some(piece) {
+                return count;
+            }
+            if len == 0 {
+                return 0;
+            }
+        }
+        0
+    }
+
+    /// Keeps the count of a piece that is not known; `given` answers were given so far.
+    pub(crate) fn keep(&mut self, hash: u64, piece: &[u8], count: usize, given: usize) {
+        if self.lines.fills(self.most, given) {
+            self.grow(given);
+        }
+        self.put(hash, piece, count);
+    }
+
+    fn put(&mut self, hash: u64, piece: &[u8], count: usize) {
+        let place = self.place(hash);
+        let lines = self.lines.all_mut();
+        let is_free = |place: &usize| lines.get(*place).is_some_and(|line| line[0] == 0);
+        let free = [place, place + 1, place ^ 2, (place ^ 2) + 1].into_iter().find(is_free);
+        if let Some(line) = lines.get_mut(free.unwrap_or(place + (hash >> 32) as usize % 2))
+            && let Some(room) = line[2..].get_mut(..piece.len())
+        {
+            room.copy_from_slice(piece);
+            line[..2].copy_from_slice(&[piece.len() as u8, count as u8]);
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, given: usize) {
+        let count = (GROWTH * self.lines.count()).min(self.most);
+        let old = std::mem::replace(&mut self.lines, Lines::new(count, 1, given));
+        for line in old.all().iter().filter(|line| line[0] != 0) {
+            if let Some(piece) = line[2..].get(..usize::from(line[0])) {
+                self.put(hash_of_piece(piece), piece, usize::from(line[1]));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(n: usize) -> Key {
+        Key::new(format!("key {n}").as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_full_line_overflows_into_its_neighbour() {
+        // Two lines: all keys are in one of them, eight fit.
+        let mut keyed = Keyed::new(2, 2);
+        for n in 0..8 {
+            keyed.keep(0, key(n), n + 1, 0);
+        }
+        assert!((0..8).all(|n| keyed.find(0, key(n)) == n + 1));
+        keyed.keep(0, key(8), 9, 0);
+        assert_eq!(keyed.find(0, key(8)), 9);
+        assert_eq!((0..9).filter(|&n| keyed.find(0, key(n)) != 0).count(), 8);
+    }
+
+    #[test]
+    fn a_full_set_overflows_into_its_neighbour() {
+        let mut pieces = Pieces::new(4, 4);
+        let piece = |n: usize| format!("a piece of some bytes {n}").into_bytes();
+        for n in 0..4 {
+            pieces.keep(0, &piece(n), n + 1, 0);
+        }
+        assert!((0..4).all(|n| pieces.find(0, &piece(n)) == n + 1));
+        pieces.keep(0, &piece(4), 5, 0);
+        assert_eq!(pieces.find(0, &piece(4)), 5);
+        assert_eq!((0..5).filter(|&n| pieces.find(0, &piece(n)) != 0).count(), 4);
+    }
+
+    #[test]
+    fn nothing_is_lost_while_tables_grow() {
+        let (mut keyed, mut pieces) = (Keyed::new(4, 1 << 12), Pieces::new(4, 1 << 12));
+        let piece = |n: usize| format!("{n:-^40}").into_bytes();
+        for n in 0..1000 {
+            keyed.keep(hash_of_key(key(n)), key(n), n % 15 + 1, 4 * n);
+            pieces.keep(hash_of_piece(&piece(n)), &piece(n), n % 40 + 1, 4 * n);
+        }
+        for n in 0..1000 {
+            assert_eq!(keyed.find(hash_of_key(key(n)), key(n)), n % 15 + 1);
+            assert_eq!(pieces.find(hash_of_piece(&piece(n)), &piece(n)), n % 40 + 1);
+        }
+        assert_eq!(keyed.find(hash_of_key(key(1000)), key(1000)), 0);
+        assert_eq!(pieces.find(hash_of_piece(&piece(1000)), &piece(1000)), 0);
+    }
+}
