@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn nothing_is_lost_while_tables_grow() {
         let (mut keyed, mut pieces) = (Keyed::new(4, 1 << 12), Pieces::new(4, 1 << 12));
-        let piece = |n: usize| format!("{n:-^40}").into_bytes();
+        let piece = |n: usize| format!("{n:-<40}").into_bytes();
         for n in 0..1000 {
             keyed.keep(hash_of_key(key(n)), key(n), n % 15 + 1, 4 * n);
             pieces.keep(hash_of_piece(&piece(n)), &piece(n), n % 40 + 1, 4 * n);
