@@ -5,8 +5,8 @@
 
 use super::batch::{self, Batch};
 use super::classify;
-use super::look_up::{Rare, Unknown, Window, look_up, recall};
 use super::lines::find_in_line;
+use super::look_up::{Rare, Unknown, Window, look_up, recall};
 use super::memo::Memo;
 use super::vocab::Vocab;
 
