@@ -138,14 +138,25 @@ fn count_window(
     let memo = loan.memo();
     let mut count = batch.len - asked + engine.recall(memo, batch, window, rare, unknown);
     memo.gave(asked - unknown.numbers().len());
-    for &number in unknown.numbers() {
-        let [start, end] = batch.starts[usize::from(number)..].first_chunk().copied().unwrap_or_default();
-        let piece = &text[usize::from(start)..usize::from(end)];
-        let place = Memo::place(piece);
-        count += remembered(memo, place, piece, |memo| merge(vocab, piece, memo));
+    // Some ahead: what is known of long pieces lies far apart.
+    let mut asked: [(&[u8], Place); AHEAD] = [(&[], Place::Nowhere); AHEAD];
+    for numbers in unknown.numbers().chunks(AHEAD) {
+        for (&number, asked) in numbers.iter().zip(&mut asked) {
+            let [start, end] = batch.starts[usize::from(number)..].first_chunk().copied().unwrap_or_default();
+            let piece = &text[usize::from(start)..usize::from(end)];
+            let place = Memo::place(piece);
+            memo.line_of(&place).inspect(|line| engine.fetch(line));
+            *asked = (piece, place);
+        }
+        for (piece, place) in asked.iter().take(numbers.len()) {
+            count += remembered(memo, *place, piece, |memo| merge(vocab, piece, memo));
+        }
     }
     count
 }
+
+/// How many pieces are looked for at a time.
+const AHEAD: usize = 16;
 
 /// What the memo knows of `piece`, else what `count` says, which it then keeps.
 fn remembered(memo: &mut Memo, place: Place, piece: &[u8], count: impl FnOnce(&mut Memo) -> usize) -> usize {

@@ -5,7 +5,7 @@
 
 use super::batch::{self, Batch};
 use super::classify;
-use super::lines::find_in_line;
+use super::lines::{Line, find_in_line};
 use super::look_up::{Rare, Unknown, Window, look_up, recall};
 use super::memo::Memo;
 use super::vocab::Vocab;
@@ -82,11 +82,24 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Has the processor fetch a line that is read soon, where that can be said.
+    #[inline(always)]
+    pub(crate) fn fetch(self, line: &Line) {
+        match self {
+            Engine::Portable => {}
+            #[cfg(target_arch = "x86_64")]
+            Engine::Avx2(_) | Engine::Avx512(_) => x86::fetch(line),
+        }
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod x86 {
-    use super::{Batch, Memo, Rare, Unknown, Vocab, Window, look_up, recall};
+    use super::{Batch, Line, Memo, Rare, Unknown, Vocab, Window, look_up, recall};
     use crate::count::{avx2, avx512};
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
     /// Proof that features were detected: AVX2 and its companions, or these and AVX-512.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -149,6 +162,12 @@ mod x86 {
             // SAFETY: every way to make a `Detected` has checked for AVX2 and its companions.
             unsafe { recall_avx2(memo, batch, window, rare, unknown) }
         }
+    }
+
+    #[inline(always)]
+    pub(super) fn fetch(line: &Line) {
+        // SAFETY: prefetching reads and writes nothing, and every processor of this architecture can.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) }
     }
 
     // As a closure `spread` is compiled for the features of the function around it.

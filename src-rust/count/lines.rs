@@ -216,6 +216,12 @@ impl Pieces {
         (0..SET).map(move |i| set(hash) + i).chain((0..SET).map(move |i| other(i) + i))
     }
 
+    /// The line that is read first for a hash.
+    #[inline]
+    pub(crate) fn line(&self, hash: u64) -> Option<&Line> {
+        self.lines.all().get(self.lines.place(hash) & !(SET - 1))
+    }
+
     /// The count of a piece; zero if it is not known.
     #[inline]
     pub(crate) fn find(&self, hash: u64, piece: &[u8]) -> usize {

@@ -6,7 +6,7 @@
 //! fill and help, so that a short life touches few pages.
 
 use super::hash::Key;
-use super::lines::{Homes, Keyed, LONGEST, Pieces, hash_of_key, hash_of_piece};
+use super::lines::{Homes, Keyed, LONGEST, Line, Pieces, hash_of_key, hash_of_piece};
 use super::vocab::VOCABS;
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard};
@@ -101,6 +101,15 @@ impl Memo {
             Place::Nowhere => 0,
         };
         (found != 0).then_some(found)
+    }
+
+    /// The line that is read first for a long piece.
+    #[inline]
+    pub(crate) fn line_of(&self, place: &Place) -> Option<&Line> {
+        match *place {
+            Place::Long(hash) => self.long.line(hash),
+            _ => None,
+        }
     }
 
     /// Notes that so many answers helped.
