@@ -14,8 +14,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from foldline._sqlite import set_durable
 from foldline.errors import ConfigError, StoreError, SummaryError
+from foldline.stores._sqlite import set_durable
 from foldline.typing import ChatModel, Completion, Messages, Summarizer, SummarizeRequest
 
 fcntl: ModuleType | None
