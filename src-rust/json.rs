@@ -5,7 +5,6 @@
 
 mod blocks;
 mod escapes;
-mod names;
 mod rewrite;
 mod scan;
 mod string_end;
@@ -291,6 +290,16 @@ impl<'d> Node for JsonNode<'d> {
                 members.iter().find(|(name, _)| name == key.as_str()).map(|(_, at)| self.sibling(*at))
             }
             _ => None,
+        }
+    }
+
+    fn each_known(&self, mut read: impl FnMut(Key, Self)) {
+        if let Value::Object(members) = self.value() {
+            for (name, at) in members {
+                if let Some(key) = Key::named(name) {
+                    read(key, self.sibling(*at));
+                }
+            }
         }
     }
 

@@ -4,6 +4,7 @@
 //! the Python bindings implement it for `dict`, `list`, `str` and numbers. Keys are [`Key`] constants
 //! rather than strings, so that the Python side can look them up through interned strings.
 
+pub(crate) mod names;
 #[cfg(test)]
 pub mod told;
 mod write;
@@ -40,18 +41,38 @@ impl Unit {
         match self {
             Unit::Bytes => text.len() as u64,
             // Bytes that do not continue a code point.
-            Unit::Points => sum_of(text, |byte| u8::from((byte as i8) >= -0x40)),
+            Unit::Points => sum_of(text, |byte| u8::from((byte as i8) >= -0x40), begins),
             // The same, and one more for those of four bytes.
-            Unit::Utf16 => sum_of(text, |byte| u8::from((byte as i8) >= -0x40) + u8::from(byte >= 0xf0)),
+            Unit::Utf16 => sum_of(
+                text,
+                |byte| u8::from((byte as i8) >= -0x40) + u8::from(byte >= 0xf0),
+                |word| begins(word) + is_four_bytes(word),
+            ),
         }
     }
 }
 
-/// The sum of at most 2 for every byte, in blocks whose sum fits a byte.
-fn sum_of(text: &str, each: impl Fn(u8) -> u8) -> u64 {
+/// Bytes of eight that begin a code point: all but those of the form `10xxxxxx`.
+fn begins(word: u64) -> u32 {
+    8 - (word & !(word << 1) & HIGH).count_ones()
+}
+
+/// Bytes of eight that begin a code point of four bytes: those of the form `1111xxxx`.
+fn is_four_bytes(word: u64) -> u32 {
+    (word & word << 1 & word << 2 & word << 3 & HIGH).count_ones()
+}
+
+/// The highest bit of each of eight bytes.
+const HIGH: u64 = 0x8080_8080_8080_8080;
+
+/// The sum of at most 2 for every byte: in blocks whose sum fits a byte, and the rest eight at a time.
+fn sum_of(text: &str, each: impl Fn(u8) -> u8, of_word: impl Fn(u64) -> u32) -> u64 {
     let (blocks, rest) = text.as_bytes().as_chunks::<64>();
-    let sum = |block: &[u8]| u64::from(block.iter().map(|&byte| each(byte)).sum::<u8>());
-    blocks.iter().map(|block| sum(block)).sum::<u64>() + sum(rest)
+    let of_block = |block: &[u8; 64]| u64::from(block.iter().map(|&byte| each(byte)).sum::<u8>());
+    let (words, rest) = rest.as_chunks::<8>();
+    let of_words: u32 = words.iter().map(|word| of_word(u64::from_le_bytes(*word))).sum();
+    let of_rest: u32 = rest.iter().map(|&byte| u32::from(each(byte))).sum();
+    blocks.iter().map(of_block).sum::<u64>() + u64::from(of_words + of_rest)
 }
 
 /// What a node is.
@@ -89,8 +110,9 @@ macro_rules! keys {
                 #[doc = concat!("`", $text, "`")]
                 pub const $name: Key = Key(Index::$name);
             )*
-            /// Every key, in the order of [`Key::ordinal`].
+            /// Every key as text, in the order of [`Key::ordinal`].
             pub const ALL: &'static [&'static str] = &[$($text),*];
+            const EACH: &'static [Key] = &[$(Key::$name),*];
         }
     };
 }
@@ -225,6 +247,20 @@ impl Key {
         Self::ALL[self.ordinal()]
     }
 
+    /// The key with that text, if it is one.
+    #[must_use]
+    #[inline]
+    pub fn named(text: &str) -> Option<Self> {
+        Self::at(names::ordinal_of(text.as_bytes()))
+    }
+
+    /// The key at a position in [`Key::ALL`].
+    #[must_use]
+    #[inline]
+    pub fn at(ordinal: u8) -> Option<Self> {
+        Self::EACH.get(usize::from(ordinal)).copied()
+    }
+
     /// Position in [`Key::ALL`].
     #[must_use]
     pub fn ordinal(self) -> usize {
@@ -276,10 +312,9 @@ pub trait Node: Sized + Clone {
         self.with_text(|text, _| json_string_length(text, unit))
     }
 
-    /// The values under some keys of an object node, as [`Node::get`] gives them.
-    fn fields<const K: usize>(&self, keys: &[Key; K]) -> [Option<Self>; K] {
-        keys.map(|key| self.get(key))
-    }
+    /// Calls `read` with every member of an object node whose name is a [`Key`]: what would take a look-up each takes one
+    /// walk. Of repeated keys [`Node::get`] gives the last.
+    fn each_known(&self, read: impl FnMut(Key, Self));
 
     /// Number of items of an array node, else 0.
     fn len(&self) -> usize;
@@ -410,7 +445,9 @@ mod tests {
 
     #[test]
     fn lengths_are_those_of_the_standard_library() {
-        for text in ["", "abc", "héllo", "日本語", "a😀b", "\u{fffd}\u{10ffff}"] {
+        let mixed = "aé日😀\u{fffd}\u{10ffff}~\u{7f}\u{80}".repeat(20);
+        let of_any_length = (0..mixed.len()).filter_map(|end| mixed.get(end % 20..end));
+        for text in ["", "abc", "héllo", "日本語", "a😀b", "\u{fffd}\u{10ffff}"].into_iter().chain(of_any_length) {
             assert_eq!(Unit::Bytes.of(text), text.len() as u64);
             assert_eq!(Unit::Points.of(text), text.chars().count() as u64);
             assert_eq!(Unit::Utf16.of(text), text.encode_utf16().count() as u64);

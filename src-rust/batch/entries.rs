@@ -66,10 +66,9 @@ impl<'t> Node for EntryNode<'t> {
         self.one()?.get(key).map(EntryNode::One)
     }
 
-    fn fields<const K: usize>(&self, keys: &[Key; K]) -> [Option<Self>; K] {
-        match self.one() {
-            Some(node) => node.fields(keys).map(|found| found.map(EntryNode::One)),
-            None => [None; K],
+    fn each_known(&self, mut read: impl FnMut(Key, Self)) {
+        if let Some(node) = self.one() {
+            node.each_known(|key, value| read(key, EntryNode::One(value)));
         }
     }
 

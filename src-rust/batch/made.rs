@@ -120,10 +120,16 @@ impl<'t> Node for MadeNode<'t> {
         }
     }
 
-    fn fields<const K: usize>(&self, keys: &[Key; K]) -> [Option<Self>; K] {
+    fn each_known(&self, mut read: impl FnMut(Key, Self)) {
         match self {
-            MadeNode::Given(node) => node.fields(keys).map(|found| found.map(MadeNode::Given)),
-            made => keys.map(|key| made.get(key)),
+            MadeNode::Given(node) => node.each_known(|key, value| read(key, MadeNode::Given(value))),
+            made => {
+                for (name, value) in made.made_members() {
+                    if let Some(key) = Key::named(name) {
+                        read(key, MadeNode::of(value));
+                    }
+                }
+            }
         }
     }
 

@@ -185,10 +185,8 @@ impl<N: Node> Build<N> for Gathered<N::Text> {
     }
 
     fn set_name(&mut self, holder: &N, key: Key, kind: Option<PieceKind>) -> Result<()> {
-        match (kind, holder.get(key)) {
-            (Some(kind), Some(name)) => self.push_text(kind, &name).map(|_| ()),
-            _ => Ok(()),
-        }
+        let Some(kind) = kind else { return Ok(()) };
+        holder.get(key).map_or(Ok(()), |name| self.push_text(kind, &name).map(|_| ()))
     }
 
     fn set_known_name(&mut self, name: &str, kind: Option<PieceKind>) -> Result<()> {

@@ -66,6 +66,8 @@ pub(super) struct Envelope<N> {
     pub tool_calls: Option<N>,
     /// The `toolCalls` of AI-SDK messages.
     pub tool_calls_camel: Option<N>,
+    /// The call that a message of a tool answers.
+    pub tool_call_id: Option<N>,
     pub function_call: Option<N>,
     /// What stands under `type`: which item of Responses it is.
     pub item_type: Option<N>,
@@ -75,45 +77,34 @@ pub(super) struct Envelope<N> {
 
 impl<N: Node> Envelope<N> {
     pub fn of(message: &N) -> Self {
-        // Frequent ones first, and the id with them: who has found all members need not look for more.
-        let [
-            role,
-            content,
-            tool_calls,
-            _,
-            parts,
-            item_type,
-            name,
-            function_call,
-            refusal,
-            reasoning_content,
-            tool_calls_camel,
-        ] = message.fields(&[
-            Key::ROLE,
-            Key::CONTENT,
-            Key::TOOL_CALLS,
-            Key::TOOL_CALL_ID,
-            Key::PARTS,
-            Key::TYPE,
-            Key::NAME,
-            Key::FUNCTION_CALL,
-            Key::REFUSAL,
-            Key::REASONING_CONTENT,
-            Key::TOOL_CALLS_CAMEL,
-        ]);
-        let role = role.map(|role| role.with_text(|text, _| RoleName::of(text)));
-        Envelope {
-            role,
-            content,
-            name,
-            reasoning_content,
-            refusal,
-            tool_calls,
-            tool_calls_camel,
-            function_call,
-            item_type,
-            parts,
-        }
+        let mut found = Envelope {
+            role: None,
+            content: None,
+            name: None,
+            reasoning_content: None,
+            refusal: None,
+            tool_calls: None,
+            tool_calls_camel: None,
+            tool_call_id: None,
+            function_call: None,
+            item_type: None,
+            parts: None,
+        };
+        message.each_known(|key, value| match key {
+            Key::ROLE => found.role = Some(value.with_text(|text, _| RoleName::of(text))),
+            Key::CONTENT => found.content = Some(value),
+            Key::NAME => found.name = Some(value),
+            Key::REASONING_CONTENT => found.reasoning_content = Some(value),
+            Key::REFUSAL => found.refusal = Some(value),
+            Key::TOOL_CALLS => found.tool_calls = Some(value),
+            Key::TOOL_CALLS_CAMEL => found.tool_calls_camel = Some(value),
+            Key::TOOL_CALL_ID => found.tool_call_id = Some(value),
+            Key::FUNCTION_CALL => found.function_call = Some(value),
+            Key::TYPE => found.item_type = Some(value),
+            Key::PARTS => found.parts = Some(value),
+            _ => {}
+        });
+        found
     }
 
     /// Who speaks.

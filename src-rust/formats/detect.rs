@@ -148,6 +148,8 @@ pub(super) struct Judge {
     /// The dialect that the place of the list speaks for.
     place: Option<Format>,
     left: Candidates,
+    /// The one of them that is taken for theirs.
+    format: Format,
     /// The last message that left fewer candidates than those before it, and by what.
     telling: Option<(usize, Reason)>,
 }
@@ -160,7 +162,7 @@ impl Judge {
             Some("contents") => Some(Format::Gemini),
             _ => None,
         };
-        Judge { place, left: ANY, telling: None }
+        Judge { place, left: ANY, format: place.unwrap_or(Format::OpenAiChat), telling: None }
     }
 
     /// Hears message `i`.
@@ -178,6 +180,7 @@ impl Judge {
         }
         if left != self.left {
             self.left = left;
+            self.format = self.preferred();
             if said.reason != Reason::Plain {
                 self.telling = Some((i, said.reason));
             }
@@ -187,6 +190,10 @@ impl Judge {
 
     /// The dialect of all that was heard.
     pub fn format(&self) -> Format {
+        self.format
+    }
+
+    fn preferred(&self) -> Format {
         let preferred = [self.place.unwrap_or(Format::OpenAiChat), Format::OpenAiChat];
         let mut all = preferred.into_iter().chain(self.left.formats());
         all.find(|format| self.left.has(*format)).unwrap_or(preferred[0])
@@ -242,7 +249,7 @@ fn said_by<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Said> {
     }
     let mut said = Said::only(PLAIN, Reason::Plain);
     match envelope.role {
-        Some(Some(RoleName::Tool)) if !has_parts_of_results(message, envelope) => {
+        Some(Some(RoleName::Tool)) if !has_parts_of_results(envelope) => {
             said.narrow(CHAT, Reason::Role)?;
         }
         Some(Some(RoleName::Tool)) => said.narrow(CHAT.or(Format::AiSdk), Reason::Role)?,
@@ -267,15 +274,17 @@ fn said_by<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Said> {
         if content.kind() == Kind::String && envelope.item_type.as_ref().is_some_and(is_message) {
             said.narrow(RESPONSES, Reason::ItemType)?;
         }
-        content.each_item(|_, part| said.narrow(by_part(message, envelope, part), Reason::ContentPart))?;
+        if content.kind() == Kind::Array {
+            content.each_item(|_, part| said.narrow(by_part(message, envelope, part), Reason::ContentPart))?;
+        }
     }
     Ok(said)
 }
 
 /// Whether a message of a tool may be one of the AI SDK: its content is a list, and the ids stand in there.
-fn has_parts_of_results<N: Node>(message: &N, envelope: &Envelope<N>) -> bool {
+fn has_parts_of_results<N: Node>(envelope: &Envelope<N>) -> bool {
     let is_list = envelope.content.as_ref().is_some_and(|content| content.kind() == Kind::Array);
-    is_list && message.get(Key::TOOL_CALL_ID).is_none()
+    is_list && envelope.tool_call_id.is_none()
 }
 
 /// An object that holds messages is an iteration of gent where something says so; a stored conversation looks alike.

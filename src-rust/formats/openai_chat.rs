@@ -99,22 +99,30 @@ fn read_result<N: Node>(
     let part = builder.begin_part(PartKind::ToolResult)?;
     part.slot = Some(Slot::field(Key::CONTENT));
     part.is_unchecked = is_legacy;
-    let id = message.get_some(Key::TOOL_CALL_ID).or_else(|| message.get_some(Key::TOOL_CALL_IDS));
-    let first = match &id {
-        Some(ids) if ids.kind() == Kind::Array => ids.item(0),
-        _ => id.clone(),
+    let list;
+    let id = match some(&envelope.tool_call_id) {
+        None => {
+            list = message.get_some(Key::TOOL_CALL_IDS);
+            list.as_ref()
+        }
+        id => id,
     };
-    first.map_or(Ok(()), |id| builder.set_id(&id))?;
+    let (id, ids) = match id {
+        Some(ids) if ids.kind() == Kind::Array => (None, Some(ids)),
+        id => (id, None),
+    };
+    match ids.and_then(|ids| ids.item(0)) {
+        Some(first) => builder.set_id(&first)?,
+        None => id.map_or(Ok(()), |id| builder.set_id(id))?,
+    }
     builder.set_name(message, Key::NAME, None)?;
     result_content(envelope.content.as_ref(), builder)?;
-    match id.filter(|ids| ids.len() > 1) {
-        Some(ids) => ids.each_item(|i, id| {
-            if i > 0 {
-                builder.begin_part(PartKind::ToolResult)?.is_unchecked = is_legacy;
-                builder.set_id(id)?;
-            }
-            Ok(())
-        }),
-        None => Ok(()),
-    }
+    let Some(ids) = ids else { return Ok(()) };
+    ids.each_item(|i, id| {
+        if i > 0 {
+            builder.begin_part(PartKind::ToolResult)?.is_unchecked = is_legacy;
+            builder.set_id(id)?;
+        }
+        Ok(())
+    })
 }

@@ -2,10 +2,10 @@
 
 use super::MAX_PARSED_DEPTH;
 use super::escapes::decode;
-use super::names::{UNKNOWN, bit_of, ordinal_of};
 use super::string_end::string_end;
 use super::tape::{Entry, Escapes};
 use crate::node::Kind;
+use crate::node::names::{UNKNOWN, bit_of, ordinal_in, ordinal_of};
 
 /// Longest number that is read here.
 pub(super) const MAX_DIGITS: usize = 64;
@@ -227,9 +227,9 @@ impl Parser<'_, '_> {
         let (start, end) = (entry.start as usize, entry.end as usize);
         entry.key = if entry.has_escapes {
             let (name, _) = decode(std::str::from_utf8(self.bytes.get(start..end)?).ok()?);
-            ordinal_of(name.as_bytes(), 0, name.len())
+            ordinal_of(name.as_bytes())
         } else {
-            ordinal_of(self.bytes, start, end)
+            ordinal_in(self.bytes, start, end)
         };
         Some(place)
     }

@@ -7,10 +7,10 @@
 use std::borrow::Cow;
 
 use super::escapes::{decode, decode_into};
-use super::names::{UNKNOWN, bit_of};
 use super::scan::Parser;
 use super::{keep_last_of_repeated, write_number};
 use crate::error::{Error, Result};
+use crate::node::names::bit_of;
 use crate::node::{Key, Kind, Node, Unit, write_json_string};
 
 /// A value.
@@ -27,7 +27,7 @@ pub(super) struct Entry {
     pub has_escapes: bool,
     /// Whether it stands here as it is written anew: without blanks, needless escapes and fractions. Keys may repeat.
     pub is_plain: bool,
-    /// Of a key its [`Key::ordinal`], where it has one; else [`UNKNOWN`].
+    /// Of a key its [`Key::ordinal`], where it has one; else [`UNKNOWN`](crate::node::names::UNKNOWN).
     pub key: u8,
     /// Of an object a bit for each of its keys that has an ordinal, see [`bit_of`].
     pub names: u32,
@@ -334,14 +334,12 @@ impl<'t> Node for TapeNode<'t> {
         found.map(|value| self.node(value))
     }
 
-    fn fields<const K: usize>(&self, keys: &[Key; K]) -> [Option<Self>; K] {
-        let mut found = [None; K];
-        for (name, value) in self.tape.members(self.at).filter(|(name, _)| name.key != UNKNOWN) {
-            if let Some(place) = keys.iter().position(|key| usize::from(name.key) == key.ordinal()) {
-                found[place] = Some(self.node(value));
+    fn each_known(&self, mut read: impl FnMut(Key, Self)) {
+        for (name, value) in self.tape.members(self.at) {
+            if let Some(key) = Key::at(name.key) {
+                read(key, self.node(value));
             }
         }
-        found
     }
 
     fn len(&self) -> usize {

@@ -17,9 +17,13 @@ pub fn told<N: Node>(node: &N, out: &mut String) {
     }
     out.push_str(&format!("{:?};", node.text().map(|text| text.to_owned())));
     let keys = [Key::ROLE, Key::CONTENT, Key::TYPE, Key::TEXT];
-    for (key, field) in keys.iter().zip(node.fields(&keys)) {
-        assert_eq!(field.as_ref().map(Node::kind), node.get(*key).map(|value| value.kind()));
-        if let Some(value) = field {
+    let mut known = Vec::new();
+    node.each_known(|key, value| known.push((key, value)));
+    for key in keys {
+        let value = node.get(key);
+        let last = known.iter().rev().find(|(name, _)| *name == key);
+        assert_eq!(last.map(|(_, value)| value.kind()), value.as_ref().map(Node::kind));
+        if let Some(value) = value {
             out.push_str(key.as_str());
             told(&value, out);
         }

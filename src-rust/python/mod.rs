@@ -12,6 +12,7 @@ mod evidence;
 mod folding;
 mod gate;
 mod live;
+mod members;
 mod models;
 mod node;
 mod plan_values;

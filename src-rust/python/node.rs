@@ -11,6 +11,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use super::gate::breathe;
+use super::members::each_known;
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node, Unit, changed, write_float};
 
@@ -136,20 +137,10 @@ impl Node for PyNode<'_> {
         }
     }
 
-    fn fields<const K: usize>(&self, keys: &[Key; K]) -> [Option<Self>; K] {
-        let mut found = [const { None }; K];
-        let Some(dict) = self.dict() else { return found };
-        let names = key_strings(dict.py());
-        // Most messages have two or three members: once all are found, the rest need not be looked for.
-        let mut left = dict.len();
-        for (place, key) in found.iter_mut().zip(keys) {
-            if left == 0 {
-                break;
-            }
-            *place = dict.get_item(&names[key.ordinal()]).ok().flatten().map(PyNode);
-            left -= usize::from(place.is_some());
+    fn each_known(&self, mut read: impl FnMut(Key, Self)) {
+        if let Some(dict) = self.dict() {
+            each_known(dict, |key, value| read(key, PyNode(value)));
         }
-        found
     }
 
     fn kind(&self) -> Kind {
