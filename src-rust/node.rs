@@ -447,7 +447,9 @@ mod tests {
     fn lengths_are_those_of_the_standard_library() {
         let mixed = "aé日😀\u{fffd}\u{10ffff}~\u{7f}\u{80}".repeat(20);
         let of_any_length = (0..mixed.len()).filter_map(|end| mixed.get(end % 20..end));
-        for text in ["", "abc", "héllo", "日本語", "a😀b", "\u{fffd}\u{10ffff}"].into_iter().chain(of_any_length) {
+        for text in
+            ["", "abc", "héllo", "日本語", "a😀b", "\u{fffd}\u{10ffff}"].into_iter().chain(of_any_length)
+        {
             assert_eq!(Unit::Bytes.of(text), text.len() as u64);
             assert_eq!(Unit::Points.of(text), text.chars().count() as u64);
             assert_eq!(Unit::Utf16.of(text), text.encode_utf16().count() as u64);

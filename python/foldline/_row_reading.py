@@ -87,6 +87,8 @@ class _Rows(_File):
             yield from self._whole_session(window, windows, folder)
             return
         begun: list[bytes] | None = []
+        # What is wrong before the first value: told once it is known that the file is not read anew as a document.
+        early: list[FoldedRow | tuple[int, int, bytes] | tuple[int, int, str]] = []
         while window:
             following = next(windows, b"")
             found = folder.feed(window, is_last=not following)
@@ -101,6 +103,11 @@ class _Rows(_File):
                 too_long = any(isinstance(each, tuple) and each[2] == "line_too_long" for each in found)
                 held = sum(map(len, begun)) <= MAX_DOCUMENT_BYTES
                 begun = begun if held and not too_long and not any(map(_is_value, found)) else None
+                early += found
+                if begun is not None and following:
+                    window = following
+                    continue
+                found, early = early, []
             window = following
             yield from self._in_order(found)
         yield from self.at_end()

@@ -195,6 +195,8 @@ class _File:
         """JSON values with line and offset: one a line, or, where the first line is none, each over many lines."""
         scanner = _core.LineScanner()
         begun: list[bytes] | None = []
+        # What is wrong before the first value: told once it is known that the file is not read anew as a document.
+        early: list[tuple[int, int, str]] = []
         for chunk in chunks:
             values, problems = scanner.feed(chunk)
             if begun is not None:
@@ -205,11 +207,16 @@ class _File:
                 # Once a line was read, or is too long for any, the file is lines.
                 too_long = any(code == "line_too_long" for _, _, code in problems)
                 begun = None if values or too_long or len(begun) * _CHUNK_BYTES > MAX_DOCUMENT_BYTES else begun
+                early += problems
+                if begun is not None:
+                    continue
+                problems, early = early, []
             yield from self._report(values, problems)
         values, problems = scanner.finish()
         if begun and _begins_badly(values, problems):
             yield from self._document(begun, iter(()))
             return
+        yield from self._report([], early)
         yield from self._report(values, problems)
 
     def _report(

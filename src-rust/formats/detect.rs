@@ -275,7 +275,8 @@ fn said_by<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Said> {
             said.narrow(RESPONSES, Reason::ItemType)?;
         }
         if content.kind() == Kind::Array {
-            content.each_item(|_, part| said.narrow(by_part(message, envelope, part), Reason::ContentPart))?;
+            content
+                .each_item(|_, part| said.narrow(by_part(message, envelope, part), Reason::ContentPart))?;
         }
     }
     Ok(said)

@@ -2,16 +2,14 @@
 
 #![allow(unsafe_code)]
 
-use super::string_end::{Search, StringEnd};
-
 /// Bytes that are looked at together.
 pub(super) const BLOCK: usize = 16;
 
-/// Bytes of a long string that are looked at together.
+/// Bytes of a text with strings that are looked at together.
 pub(super) const WIDE: usize = 64;
 
 /// A bit for each of [`WIDE`] bytes that is one of these, the first lowest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Signs {
     pub quotes: u64,
     pub backslashes: u64,
@@ -19,30 +17,38 @@ pub(super) struct Signs {
     pub controls: u64,
 }
 
-/// A search with the widest registers that this processor has.
-#[inline]
-pub(super) fn with_signs(search: Search<'_>) -> Option<StringEnd> {
-    #[cfg(target_arch = "x86_64")]
-    {
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") {
-            // SAFETY: both were detected.
-            return unsafe { avx2::run(search) };
-        }
-        // SAFETY: every processor of this architecture has SSE2.
-        unsafe { sse2::run(search) }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    search.run(portable::signs_in, portable::usual_in)
+/// Work on blocks of [`WIDE`] bytes.
+pub(super) trait OnBlocks: Sized {
+    /// What comes of it.
+    type Outcome;
+
+    /// Does it, with what tells the signs of a block, and where an `n` or a `t` stands in it. To be compiled into its
+    /// caller, for the processor's features.
+    fn run(self, signs: impl Fn(&[u8; WIDE]) -> Signs, usual: impl Fn(&[u8; WIDE]) -> u64) -> Self::Outcome;
 }
 
-/// A bit for each quote, backslash and control sign of a block, the first lowest.
+/// Does the work with the widest registers that this processor has.
 #[inline]
-pub(super) fn specials_in(block: &[u8; BLOCK]) -> u32 {
+pub(super) fn on_blocks<W: OnBlocks>(work: W) -> W::Outcome {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: every processor of this architecture has SSE2.
-    return unsafe { sse2::specials_in(block) };
+    {
+        let has_bits = is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("lzcnt")
+            && is_x86_feature_detected!("popcnt");
+        if has_bits && is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
+            // SAFETY: all were detected.
+            return unsafe { avx512::run(work) };
+        }
+        if has_bits && is_x86_feature_detected!("avx2") {
+            // SAFETY: all were detected.
+            return unsafe { avx2::run(work) };
+        }
+        // SAFETY: every processor of this architecture has SSE2.
+        unsafe { sse2::run(work) }
+    }
     #[cfg(not(target_arch = "x86_64"))]
-    return portable::specials_in(block);
+    work.run(portable::signs_in, portable::usual_in)
 }
 
 /// A bit for each backslash of a block.
@@ -62,23 +68,13 @@ mod sse2 {
         _mm_set1_epi8,
     };
 
-    use super::{BLOCK, Search, Signs, StringEnd, WIDE};
+    use super::{BLOCK, OnBlocks, Signs, WIDE};
 
     #[target_feature(enable = "sse2")]
     #[inline]
     fn vector(block: &[u8; BLOCK]) -> __m128i {
         // SAFETY: the block is as long as the register, and need not be aligned.
         unsafe { _mm_loadu_si128(block.as_ptr().cast()) }
-    }
-
-    #[target_feature(enable = "sse2")]
-    #[inline]
-    pub fn specials_in(block: &[u8; BLOCK]) -> u32 {
-        let block = vector(block);
-        let quotes = _mm_cmpeq_epi8(block, _mm_set1_epi8(0x22));
-        let backslashes = _mm_cmpeq_epi8(block, _mm_set1_epi8(0x5c));
-        let controls = _mm_cmpeq_epi8(_mm_min_epu8(block, _mm_set1_epi8(0x1f)), block);
-        _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quotes, backslashes), controls)) as u32
     }
 
     #[target_feature(enable = "sse2")]
@@ -117,8 +113,8 @@ mod sse2 {
     // As closures they are compiled for the features of the function around them.
     #[allow(clippy::redundant_closure)]
     #[target_feature(enable = "sse2")]
-    pub fn run(search: Search<'_>) -> Option<StringEnd> {
-        search.run(|block| signs_in(block), |block| usual_in(block))
+    pub fn run<W: OnBlocks>(work: W) -> W::Outcome {
+        work.run(|block| signs_in(block), |block| usual_in(block))
     }
 }
 
@@ -129,7 +125,7 @@ mod avx2 {
         _mm256_or_si256, _mm256_set1_epi8,
     };
 
-    use super::{Search, Signs, StringEnd, WIDE};
+    use super::{OnBlocks, Signs, WIDE};
 
     #[target_feature(enable = "avx2,bmi1")]
     #[inline]
@@ -166,9 +162,51 @@ mod avx2 {
 
     // As closures they are compiled for the features of the function around them.
     #[allow(clippy::redundant_closure)]
-    #[target_feature(enable = "avx2,bmi1")]
-    pub fn run(search: Search<'_>) -> Option<StringEnd> {
-        search.run(|block| signs_in(block), |block| usual_in(block))
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    pub fn run<W: OnBlocks>(work: W) -> W::Outcome {
+        work.run(|block| signs_in(block), |block| usual_in(block))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx512 {
+    use std::arch::x86_64::{
+        __m512i, _mm512_cmpeq_epi8_mask, _mm512_cmplt_epu8_mask, _mm512_loadu_si512, _mm512_set1_epi8,
+    };
+
+    use super::{OnBlocks, Signs, WIDE};
+
+    #[target_feature(enable = "avx512f,avx512bw")]
+    #[inline]
+    fn vector(block: &[u8; WIDE]) -> __m512i {
+        // SAFETY: the block is as long as the register, and need not be aligned.
+        unsafe { _mm512_loadu_si512(block.as_ptr().cast()) }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw")]
+    #[inline]
+    pub fn signs_in(block: &[u8; WIDE]) -> Signs {
+        let block = vector(block);
+        Signs {
+            quotes: _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(0x22)),
+            backslashes: _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(0x5c)),
+            controls: _mm512_cmplt_epu8_mask(block, _mm512_set1_epi8(0x20)),
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw")]
+    #[inline]
+    pub fn usual_in(block: &[u8; WIDE]) -> u64 {
+        let block = vector(block);
+        let (n, t) = (_mm512_set1_epi8(0x6e), _mm512_set1_epi8(0x74));
+        _mm512_cmpeq_epi8_mask(block, n) | _mm512_cmpeq_epi8_mask(block, t)
+    }
+
+    // As closures they are compiled for the features of the function around them.
+    #[allow(clippy::redundant_closure)]
+    #[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2,lzcnt,popcnt")]
+    pub fn run<W: OnBlocks>(work: W) -> W::Outcome {
+        work.run(|block| signs_in(block), |block| usual_in(block))
     }
 }
 
@@ -200,10 +238,6 @@ pub(super) mod portable {
         block.iter().enumerate().fold(0, |bits, (i, &byte)| bits | u32::from(is(byte)) << i)
     }
 
-    pub fn specials_in(block: &[u8; BLOCK]) -> u32 {
-        bits(block, |byte| is_control(byte) || byte == b'"' || byte == b'\\')
-    }
-
     pub fn backslashes_in(block: &[u8; BLOCK]) -> u32 {
         bits(block, |byte| byte == b'\\')
     }
@@ -220,7 +254,6 @@ mod tests {
                 let mut wide = *b"x~ !#[]\x7f\xc3\xa9\xff\x80\x21\x23\x5b\x5dntu/\"\\ \xf0\x1f\x9f\x20rst\\n\"\" a text of 32 bytes behind, \\t";
                 wide[at] = byte;
                 let block = wide.first_chunk().unwrap();
-                assert_eq!(specials_in(block), portable::specials_in(block), "{byte} at {at}");
                 assert_eq!(backslashes_in(block), portable::backslashes_in(block), "{byte} at {at}");
                 let expected = (portable::signs_in(&wide), portable::usual_in(&wide));
                 #[cfg(target_arch = "x86_64")]
@@ -233,11 +266,13 @@ mod tests {
                         let found = unsafe { (avx2::signs_in(&wide), avx2::usual_in(&wide)) };
                         assert_eq!(found, expected, "{byte} at {at}");
                     }
+                    if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
+                        // SAFETY: both were detected.
+                        let found = unsafe { (avx512::signs_in(&wide), avx512::usual_in(&wide)) };
+                        assert_eq!(found, expected, "{byte} at {at}");
+                    }
                 }
-                assert_eq!(
-                    specials_in(block) == 0,
-                    (expected.0.quotes | expected.0.backslashes | expected.0.controls) as u16 == 0
-                );
+                assert_eq!(u64::from(backslashes_in(block)), expected.0.backslashes & 0xffff);
             }
         }
     }

@@ -1,8 +1,9 @@
 //! What stands in JSON bytes, value by value: the parser that fills a tape.
 
 use super::MAX_PARSED_DEPTH;
+use super::blocks::{OnBlocks, Signs, WIDE, on_blocks};
 use super::escapes::decode;
-use super::string_end::string_end;
+use super::string_end::{StringEnd, Strings};
 use super::tape::{Entry, Escapes};
 use crate::node::Kind;
 use crate::node::names::{UNKNOWN, bit_of, ordinal_in, ordinal_of};
@@ -13,12 +14,22 @@ pub(super) const MAX_DIGITS: usize = 64;
 /// Bytes between two looks at whether to go on.
 pub(super) const LOOK_EVERY: usize = 1 << 20;
 
+/// In the place of a container where there is none: no document has so many values.
+const NONE: u32 = u32::MAX;
+
 /// Reads one document. It knows plain JSON alone, and stops at anything else.
 pub(super) struct Parser<'a, 'g> {
     bytes: &'a [u8],
     at: usize,
+    strings: Strings<'a>,
     pub entries: Vec<Entry>,
     pub escapes: Vec<Escapes>,
+    /// The place of the innermost container; [`NONE`] outside of all. Until it is closed, its entry notes what is needed
+    /// then: in `link` the container around it, in `is_plain` whether that is plain so far, and in `end` the place of the
+    /// key whose value is read.
+    around: u32,
+    /// Containers that are open.
+    depth: usize,
     /// Most containers that lie in each other.
     pub deepest: usize,
     next_look: usize,
@@ -32,36 +43,64 @@ pub(super) struct Parser<'a, 'g> {
 impl<'a, 'g> Parser<'a, 'g> {
     /// Before the first of at most 2^32 bytes.
     pub fn new(bytes: &'a [u8], go_on: &'g mut dyn FnMut() -> bool) -> Self {
-        let entries = Vec::with_capacity(bytes.len() / 64 + 8);
-        let (escapes, next_look) = (Vec::new(), LOOK_EVERY);
         Parser {
             bytes,
             at: 0,
-            entries,
-            escapes,
+            strings: Strings::new(bytes, 0),
+            entries: Vec::with_capacity(bytes.len() / 32 + 8),
+            escapes: Vec::new(),
+            around: NONE,
+            depth: 0,
             deepest: 0,
-            next_look,
+            next_look: LOOK_EVERY,
             go_on,
             is_stopped: false,
             is_plain: true,
         }
     }
+
+    /// Fills the arrays; `None` where it stopped.
+    pub fn document(&mut self) -> Option<()> {
+        on_blocks(Document(self))
+    }
+}
+
+/// A document to be read.
+struct Document<'p, 'a, 'g>(&'p mut Parser<'a, 'g>);
+
+impl OnBlocks for Document<'_, '_, '_> {
+    type Outcome = Option<()>;
+
+    #[inline(always)]
+    fn run(self, signs: impl Fn(&[u8; WIDE]) -> Signs, usual: impl Fn(&[u8; WIDE]) -> u64) -> Option<()> {
+        let parser = self.0;
+        parser.blanks();
+        loop {
+            let start = parser.at;
+            let more = match parser.byte() {
+                b'"' => parser.string(&signs, &usual).map(|_| false)?,
+                b'{' => parser.open(Kind::Object, b'}')?,
+                b'[' => parser.open(Kind::Array, b']')?,
+                _ => parser.scalar(start).map(|()| false)?,
+            };
+            if !more && !parser.end_value()? {
+                return (parser.at == parser.bytes.len()).then_some(());
+            }
+            if parser.is_in_object() {
+                parser.key(&signs, &usual)?;
+            }
+        }
+    }
 }
 
 impl Parser<'_, '_> {
-    /// Fills the arrays; `None` where it stopped.
-    pub fn document(&mut self) -> Option<()> {
-        self.blanks();
-        self.value(0)?;
-        self.blanks();
-        (self.at == self.bytes.len()).then_some(())
-    }
-
     /// The next byte; 0, which begins nothing, behind the last.
+    #[inline(always)]
     fn byte(&self) -> u8 {
         self.bytes.get(self.at).copied().unwrap_or(0)
     }
 
+    #[inline(always)]
     fn blanks(&mut self) {
         while matches!(self.byte(), b' ' | b'\n' | b'\r' | b'\t') {
             self.at += 1;
@@ -69,11 +108,8 @@ impl Parser<'_, '_> {
         }
     }
 
-    fn expect(&mut self, byte: u8) -> Option<()> {
-        (self.byte() == byte).then(|| self.at += 1)
-    }
-
-    fn push(&mut self, kind: Kind, start: usize) -> Option<usize> {
+    #[inline(always)]
+    fn push(&mut self, kind: Kind, start: usize) -> usize {
         let place = self.entries.len();
         // The length of the document fits, and so does its number of values.
         let (start, end) = (start as u32, self.at as u32);
@@ -87,22 +123,12 @@ impl Parser<'_, '_> {
             key: UNKNOWN,
             names: 0,
         });
-        Some(place)
+        place
     }
 
-    fn value(&mut self, depth: usize) -> Option<()> {
-        if self.at >= self.next_look {
-            self.next_look = self.at + LOOK_EVERY;
-            if !(self.go_on)() {
-                self.is_stopped = true;
-                return None;
-            }
-        }
-        let start = self.at;
+    /// Reads a word or a number.
+    fn scalar(&mut self, start: usize) -> Option<()> {
         match self.byte() {
-            b'"' => self.string().map(|_| ()),
-            b'{' => self.object(depth),
-            b'[' => self.array(depth),
             b'n' => self.word(b"null", Kind::Null),
             b't' => self.word(b"true", Kind::Bool),
             b'f' => self.word(b"false", Kind::Bool),
@@ -110,7 +136,8 @@ impl Parser<'_, '_> {
                 self.number()?;
                 let is_integer = self.bytes.get(start..self.at)?.iter().all(u8::is_ascii_digit);
                 self.is_plain &= is_integer;
-                self.push(Kind::Number, start).map(|_| ())
+                self.push(Kind::Number, start);
+                Some(())
             }
         }
     }
@@ -121,7 +148,8 @@ impl Parser<'_, '_> {
             return None;
         }
         self.at += word.len();
-        self.push(kind, start).map(|_| ())
+        self.push(kind, start);
+        Some(())
     }
 
     fn digits(&mut self) -> Option<()> {
@@ -156,112 +184,154 @@ impl Parser<'_, '_> {
         (self.at - start <= MAX_DIGITS).then_some(())
     }
 
-    /// Begins a container: its first entry, and whether it has anything in it.
-    fn open(&mut self, kind: Kind, close: u8, depth: usize) -> Option<(Opened, bool)> {
-        if depth >= MAX_PARSED_DEPTH {
+    /// Begins a container; says whether it has anything in it.
+    #[inline(always)]
+    fn open(&mut self, kind: Kind, close: u8) -> Option<bool> {
+        if self.depth >= MAX_PARSED_DEPTH {
             return None;
         }
-        self.deepest = self.deepest.max(depth + 1);
-        let opened = Opened { place: self.push(kind, self.at)?, is_around_plain: self.is_plain };
-        self.is_plain = true;
+        let place = self.push(kind, self.at);
+        let entry = self.entries.get_mut(place)?;
+        (entry.link, entry.is_plain) = (self.around, self.is_plain);
+        (self.around, self.is_plain) = (place as u32, true);
+        self.depth += 1;
+        self.deepest = self.deepest.max(self.depth);
         self.at += 1;
         self.blanks();
-        Some((opened, self.byte() != close))
+        if self.byte() != close {
+            return Some(true);
+        }
+        self.close();
+        Some(false)
     }
 
-    /// Ends a container.
-    fn close(&mut self, opened: Opened, close: u8, names: u32) -> Option<()> {
-        self.expect(close)?;
+    /// Ends the innermost container, at its last byte.
+    #[inline(always)]
+    fn close(&mut self) {
+        self.at += 1;
         let (end, link) = (self.at as u32, self.entries.len() as u32);
-        let entry = self.entries.get_mut(opened.place)?;
+        let Some(entry) = self.entries.get_mut(self.around as usize) else { return };
+        (self.around, self.depth) = (entry.link, self.depth - 1);
+        let is_around_plain = entry.is_plain;
         (entry.end, entry.link, entry.is_plain) = (end, link, self.is_plain);
-        entry.names = names;
-        self.is_plain &= opened.is_around_plain;
+        self.is_plain &= is_around_plain;
+    }
+
+    /// Goes on behind a value that was read: says whether another comes, in the container that is innermost then.
+    #[inline(always)]
+    fn end_value(&mut self) -> Option<bool> {
+        self.may_go_on()?;
+        loop {
+            self.blanks();
+            let link = self.entries.len() as u32;
+            let Some(&Entry { kind, end, .. }) = self.entries.get(self.around as usize) else {
+                return Some(false);
+            };
+            let close = if kind == Kind::Object {
+                let key = self.entries.get_mut(end as usize)?;
+                key.link = link;
+                let bit = bit_of(key.key);
+                self.entries.get_mut(self.around as usize)?.names |= bit;
+                b'}'
+            } else {
+                b']'
+            };
+            match self.byte() {
+                b',' => {
+                    self.at += 1;
+                    self.blanks();
+                    return Some(true);
+                }
+                byte if byte == close => self.close(),
+                _ => return None,
+            }
+        }
+    }
+
+    /// Looks now and then whether to go on.
+    #[inline(always)]
+    fn may_go_on(&mut self) -> Option<()> {
+        if self.at >= self.next_look {
+            self.next_look = self.at + LOOK_EVERY;
+            if !(self.go_on)() {
+                self.is_stopped = true;
+                return None;
+            }
+        }
         Some(())
     }
 
-    fn array(&mut self, depth: usize) -> Option<()> {
-        let (opened, mut more) = self.open(Kind::Array, b']', depth)?;
-        while more {
-            self.value(depth + 1)?;
-            self.blanks();
-            more = self.byte() == b',';
-            if more {
-                self.at += 1;
-                self.blanks();
-            }
-        }
-        self.close(opened, b']', 0)
+    /// Whether what comes next stands in an object.
+    #[inline(always)]
+    fn is_in_object(&self) -> bool {
+        self.entries.get(self.around as usize).is_some_and(|around| around.kind == Kind::Object)
     }
 
-    fn object(&mut self, depth: usize) -> Option<()> {
-        let (opened, mut more) = self.open(Kind::Object, b'}', depth)?;
-        let mut names = 0;
-        while more {
-            if self.byte() != b'"' {
-                return None;
-            }
-            let key = self.key()?;
-            self.blanks();
-            self.expect(b':')?;
-            self.blanks();
-            self.value(depth + 1)?;
-            let link = self.entries.len() as u32;
-            let key = self.entries.get_mut(key)?;
-            key.link = link;
-            names |= bit_of(key.key);
-            self.blanks();
-            more = self.byte() == b',';
-            if more {
-                self.at += 1;
-                self.blanks();
-            }
+    /// Reads a key, and what stands between it and its value.
+    #[inline(always)]
+    fn key(
+        &mut self,
+        signs: &impl Fn(&[u8; WIDE]) -> Signs,
+        usual: &impl Fn(&[u8; WIDE]) -> u64,
+    ) -> Option<()> {
+        if self.byte() != b'"' {
+            return None;
         }
-        self.close(opened, b'}', names)
-    }
-
-    /// The place of its entry.
-    fn key(&mut self) -> Option<usize> {
-        let place = self.string()?;
+        let place = self.string(signs, usual)?;
         let entry = self.entries.get_mut(place)?;
         let (start, end) = (entry.start as usize, entry.end as usize);
         entry.key = if entry.has_escapes {
-            let (name, _) = decode(std::str::from_utf8(self.bytes.get(start..end)?).ok()?);
-            ordinal_of(name.as_bytes())
+            ordinal_of_escaped(self.bytes.get(start..end)?)?
         } else {
             ordinal_in(self.bytes, start, end)
         };
-        Some(place)
+        self.entries.get_mut(self.around as usize)?.end = place as u32;
+        self.blanks();
+        if self.byte() != b':' {
+            return None;
+        }
+        self.at += 1;
+        self.blanks();
+        Some(())
     }
 
     /// The place of its entry.
-    fn string(&mut self) -> Option<usize> {
+    #[inline(always)]
+    fn string(
+        &mut self,
+        signs: &impl Fn(&[u8; WIDE]) -> Signs,
+        usual: &impl Fn(&[u8; WIDE]) -> u64,
+    ) -> Option<usize> {
         let start = self.at + 1;
-        let found = string_end(self.bytes, start)?;
+        let found = self.strings.end_of(start, signs, usual)?;
         self.at = found.end;
-        let place = self.push(Kind::String, start)?;
+        let place = self.push(Kind::String, start);
         self.at += 1;
-        let (simple, mut escapes) = (found.letters + found.solidi, found.units);
-        if simple > 0 || found.has_units {
-            escapes.bytes += simple;
-            escapes.points += simple;
-            escapes.utf16 += simple;
-            escapes.quoting += found.letters;
-            escapes.are_letters = found.solidi == 0 && !found.has_units;
-            let entry = self.entries.get_mut(place)?;
-            (entry.link, entry.has_escapes) = (self.escapes.len() as u32, true);
-            entry.is_plain = escapes.are_letters;
-            self.is_plain &= escapes.are_letters;
-            self.escapes.push(escapes);
+        if found.letters + found.solidi > 0 || found.has_units {
+            self.note_escapes(place, &found);
         }
         Some(place)
     }
+
+    fn note_escapes(&mut self, place: usize, found: &StringEnd) {
+        let (simple, mut escapes) = (found.letters + found.solidi, found.units);
+        escapes.bytes += simple;
+        escapes.points += simple;
+        escapes.utf16 += simple;
+        escapes.quoting += found.letters;
+        escapes.are_letters = found.solidi == 0 && !found.has_units;
+        self.is_plain &= escapes.are_letters;
+        if let Some(entry) = self.entries.get_mut(place) {
+            (entry.link, entry.has_escapes) = (self.escapes.len() as u32, true);
+            entry.is_plain = escapes.are_letters;
+        }
+        self.escapes.push(escapes);
+    }
 }
 
-/// A container that was begun.
-struct Opened {
-    /// The place of its entry.
-    place: usize,
-    /// Whether what is around it is plain so far.
-    is_around_plain: bool,
+/// The ordinal of a key with escapes.
+#[cold]
+fn ordinal_of_escaped(raw: &[u8]) -> Option<u8> {
+    let (name, _) = decode(std::str::from_utf8(raw).ok()?);
+    Some(ordinal_of(name.as_bytes()))
 }

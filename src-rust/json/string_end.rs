@@ -1,6 +1,6 @@
 //! Where a JSON string ends, and what its escapes take away from its length: 64 bytes at a time, a bit for each.
 
-use super::blocks::{BLOCK, Signs, WIDE, specials_in, with_signs};
+use super::blocks::{Signs, WIDE};
 use super::escapes::Escape;
 use super::tape::Escapes;
 
@@ -18,76 +18,92 @@ pub(super) struct StringEnd {
     pub has_units: bool,
 }
 
-/// Looks for the end of the string that begins at `at`, behind its quote; `None` where it has none, or something in it
-/// is not plainly JSON.
-#[inline]
-pub(super) fn string_end(bytes: &[u8], at: usize) -> Option<StringEnd> {
-    // Most are names and words.
-    if let Some(short) = bytes.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
-        let end = at + specials_in(short).trailing_zeros() as usize;
-        if end < at + BLOCK && bytes.get(end) == Some(&b'"') {
-            return Some(StringEnd { end, ..StringEnd::default() });
-        }
-    }
-    with_signs(Search { bytes, at })
-}
-
-/// A search for the end of a string.
-#[derive(Clone, Copy)]
-pub(super) struct Search<'a> {
+/// Finds where the strings of a text end, one after the other: each block of it is looked at once.
+pub(super) struct Strings<'a> {
     bytes: &'a [u8],
-    at: usize,
+    /// The first byte behind the block; nothing is known of one before the first step.
+    behind: usize,
+    /// What means something in the block.
+    here: Signs,
+    /// Which of its bytes are escaped.
+    escaped: u64,
+    /// Whether the byte behind it is, as 1 or 0.
+    carry: u64,
 }
 
-impl Search<'_> {
-    /// Looks for it, with what tells the signs of a block, and where an `n` or a `t` stands in it.
+impl<'a> Strings<'a> {
+    /// Before the first byte from `at` on, which lies in no string.
+    pub fn new(bytes: &'a [u8], at: usize) -> Self {
+        Strings { bytes, behind: at, here: Signs::default(), escaped: 0, carry: 0 }
+    }
+
+    /// Where the string ends that begins at `at`, behind its quote and behind all strings asked about before; `None` where
+    /// it has no end, or something in it is not plainly JSON.
     #[inline(always)]
-    pub fn run(
-        self,
-        signs: impl Fn(&[u8; WIDE]) -> Signs,
-        usual: impl Fn(&[u8; WIDE]) -> u64,
+    pub fn end_of(
+        &mut self,
+        at: usize,
+        signs: &impl Fn(&[u8; WIDE]) -> Signs,
+        usual: &impl Fn(&[u8; WIDE]) -> u64,
     ) -> Option<StringEnd> {
-        let Search { bytes, mut at } = self;
         let mut found = StringEnd::default();
-        let (mut is_first_escaped, mut behind_unit) = (0, 0);
+        let mut behind_unit = 0;
+        let mut from = at;
         loop {
-            let rest = bytes.get(at..)?;
-            let mut padded = [0; WIDE];
-            let block = match rest.first_chunk() {
-                Some(block) => block,
-                None => {
-                    padded[..rest.len()].copy_from_slice(rest);
-                    &padded
-                }
-            };
-            let here = signs(block);
-            let (escaped, carry) = escaped_in(here.backslashes, is_first_escaped);
-            is_first_escaped = carry;
-            let ends = here.quotes & !escaped;
-            let within = !ends & ends.wrapping_sub(1);
-            if here.controls & within != 0 {
+            while from >= self.behind {
+                self.step(signs)?;
+            }
+            let base = self.behind - WIDE;
+            let rest = u64::MAX << (from - base);
+            let ends = self.here.quotes & !self.escaped & rest;
+            let within = rest & !ends & ends.wrapping_sub(1);
+            if self.here.controls & within != 0 {
                 return None;
             }
-            let escaped = escaped & within;
+            let escaped = self.escaped & within;
             if escaped != 0 {
-                let letters = escaped & (here.quotes | here.backslashes | usual(block));
+                let usual = with_block(self.bytes, base, usual)?;
+                let letters = escaped & (self.here.quotes | self.here.backslashes | usual);
                 found.letters += letters.count_ones();
                 let mut others = escaped & !letters;
                 while others != 0 {
-                    let place = at + others.trailing_zeros() as usize;
+                    let place = base + others.trailing_zeros() as usize;
                     others &= others - 1;
                     if place >= behind_unit {
-                        behind_unit = found.pass(bytes, place)?;
+                        behind_unit = found.pass(self.bytes, place)?;
                     }
                 }
             }
             if ends != 0 {
-                found.end = at + ends.trailing_zeros() as usize;
+                found.end = base + ends.trailing_zeros() as usize;
                 return Some(found);
             }
-            at += WIDE;
+            from = self.behind;
         }
     }
+
+    /// Goes on to the next block.
+    #[inline(always)]
+    fn step(&mut self, signs: &impl Fn(&[u8; WIDE]) -> Signs) -> Option<()> {
+        self.here = with_block(self.bytes, self.behind, signs)?;
+        (self.escaped, self.carry) = escaped_in(self.here.backslashes, self.carry);
+        self.behind += WIDE;
+        Some(())
+    }
+}
+
+/// What `read` makes of the block at `at`, with zeros behind the end of the text.
+#[inline(always)]
+fn with_block<R>(bytes: &[u8], at: usize, read: impl Fn(&[u8; WIDE]) -> R) -> Option<R> {
+    let rest = bytes.get(at..)?;
+    Some(match rest.first_chunk() {
+        Some(block) => read(block),
+        None => {
+            let mut padded = [0; WIDE];
+            padded[..rest.len()].copy_from_slice(rest);
+            read(&padded)
+        }
+    })
 }
 
 impl StringEnd {
@@ -130,8 +146,28 @@ fn escaped_in(backslashes: u64, is_first_escaped: u64) -> (u64, u64) {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::blocks::portable;
+    use super::super::blocks::{OnBlocks, on_blocks, portable};
     use super::*;
+
+    /// Where strings end that begin at these places, each behind the one before.
+    struct Ends<'a>(&'a [u8], &'a [usize]);
+
+    impl OnBlocks for Ends<'_> {
+        type Outcome = Vec<Option<StringEnd>>;
+
+        fn run(
+            self,
+            signs: impl Fn(&[u8; WIDE]) -> Signs,
+            usual: impl Fn(&[u8; WIDE]) -> u64,
+        ) -> Self::Outcome {
+            let mut strings = Strings::new(self.0, self.1.first().copied().unwrap_or(0));
+            self.1.iter().map(|&at| strings.end_of(at, &signs, &usual)).collect()
+        }
+    }
+
+    fn string_end(bytes: &[u8], at: usize) -> Option<StringEnd> {
+        on_blocks(Ends(bytes, &[at])).pop().flatten()
+    }
 
     /// Byte by byte.
     fn slowly(bytes: &[u8], mut at: usize) -> Option<StringEnd> {
@@ -168,7 +204,8 @@ mod tests {
         for at in 0..bytes.len().min(3) {
             let expected = slowly(bytes, at);
             assert_eq!(string_end(bytes, at), expected, "{:?} from {at}", String::from_utf8_lossy(bytes));
-            assert_eq!(Search { bytes, at }.run(portable::signs_in, portable::usual_in), expected);
+            let portable = Ends(bytes, &[at]).run(portable::signs_in, portable::usual_in);
+            assert_eq!(portable, [expected]);
         }
     }
 
@@ -187,6 +224,33 @@ mod tests {
             end in prop::sample::select(vec!["\"", "\"\":1}", "", "\n\"", "\\"]),
         ) {
             check((pieces.concat() + end).as_bytes());
+        }
+    }
+
+    #[test]
+    fn strings_end_one_after_the_other() {
+        let strings = [
+            "",
+            "a",
+            "\\\\",
+            "\\\"",
+            "é\\n",
+            "twelve bytes",
+            "\\ud83d\\ude00 and a text of many more bytes than a block of 64 has, \\\\",
+        ];
+        for first in 0..200 {
+            let (mut text, mut starts) = (String::new(), Vec::new());
+            for i in 0..first + 20 {
+                text.push_str(&"[ ".repeat((i * first) % 40));
+                text.push('"');
+                starts.push(text.len());
+                text.push_str(strings[(i * 5 + first) % strings.len()]);
+                text.push('"');
+            }
+            let expected: Vec<_> = starts.iter().map(|&at| slowly(text.as_bytes(), at)).collect();
+            assert_eq!(on_blocks(Ends(text.as_bytes(), &starts)), expected);
+            let portable = Ends(text.as_bytes(), &starts).run(portable::signs_in, portable::usual_in);
+            assert_eq!(portable, expected);
         }
     }
 

@@ -336,6 +336,8 @@ EQUAL_TO_PLAIN = [
     ("StrEnum as role", [{"role": Role.USER, "content": WORDS}]),
     ("part as a string", [user([WORDS])]),
     ("keys that are not strings, beside ours", [{"role": "user", "content": WORDS, 5: 1, None: 2, (1,): 3}]),
+    ("a thousand other members", [{f"k{i}": i for i in range(1000)} | user(WORDS)]),
+    ("a lone surrogate as a key, beside ours", [{"\ud800": 1, **user(WORDS)}]),
     ("JSON bytes", json.dumps([user(WORDS)]).encode()),
     (
         "JSON bytes with escapes and blanks",
@@ -354,6 +356,27 @@ def test_other_containers_read_like_plain_ones(messages: Any) -> None:
     assert fl.analyze(messages)["groups"] == [[0]]
     assert fl.validate(messages, "openai") == []
     assert Text.calls == Loud.calls == LoudList.calls == []
+
+
+def test_keys_are_told_by_what_they_say_wherever_they_stand_in_memory() -> None:
+    """Strings come and go, and one that is made takes the place of another that is gone."""
+    names = ["role", "rule", "roles", "content", "contents", "name", "nama", "refusal"]
+    expected = {name: json.dumps({"role": "user", "content": WORDS} | {name: "user"}) for name in names}
+    plain = {
+        name: fl.TokenCounter("chars/4").count_messages(f"[{text}]".encode()).total for name, text in expected.items()
+    }
+    count = fl.TokenCounter("chars/4").count_messages
+    for i in range(4_000):
+        name = names[i * i % len(names)] if i % 3 else names[i % len(names)]
+        message = json.loads(expected[name])
+        assert count([message]).total == plain[name], name
+        without = {"".join(reversed("elor"))[: 4 - i % 2] + "s" * (i % 2): "user", "content": WORDS}
+        if i % 2:
+            with pytest.raises(MessageError) as error:
+                count([without])
+            assert error.value.code == "missing_role"
+        else:
+            assert count([without]).total == plain["role"]
 
 
 class Fraction(float):

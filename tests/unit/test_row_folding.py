@@ -204,6 +204,13 @@ def test_files_of_any_lines_give_the_same_either_way(
     agree(file, folder, **KEEPS[keep])
 
 
+def test_what_is_wrong_before_a_torn_line_is_told_once(tmp_path: Path) -> None:
+    file = written([LINES["deeper"], LINES["NUL"][:-1]], tmp_path)
+    agree(file, tmp_path, **KEEPS["messages"])
+    _, _, told, _ = folded(file, ByObjects(**KEEPS["messages"]), tmp_path / "told")
+    assert "(3 problems)" in told[0]
+
+
 def test_rows_that_the_core_folds_are_not_read_into_objects(tmp_path: Path) -> None:
     """Else both ways would be one, and the comparison empty."""
     folder = BatchCompactor(fl.KeepMessages(2), counter="chars/4", summary_tokens=300).row_folder()
