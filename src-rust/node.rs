@@ -71,7 +71,15 @@ fn sum_of(text: &str, each: impl Fn(u8) -> u8, of_word: impl Fn(u64) -> u32) -> 
     let of_block = |block: &[u8; 64]| u64::from(block.iter().map(|&byte| each(byte)).sum::<u8>());
     let (words, rest) = rest.as_chunks::<8>();
     let of_words: u32 = words.iter().map(|word| of_word(u64::from_le_bytes(*word))).sum();
-    let of_rest: u32 = rest.iter().map(|&byte| u32::from(each(byte))).sum();
+    let of_rest = match text.as_bytes().last_chunk() {
+        _ if rest.is_empty() => 0,
+        // In a word with zeros in the place of what was counted already, each of which counts one.
+        Some(last) => {
+            let zeros = 8 - rest.len();
+            of_word(u64::from_le_bytes(*last) >> (8 * zeros)) - zeros as u32
+        }
+        None => rest.iter().map(|&byte| u32::from(each(byte))).sum(),
+    };
     blocks.iter().map(of_block).sum::<u64>() + u64::from(of_words + of_rest)
 }
 
