@@ -19,7 +19,8 @@ use std::collections::HashMap;
 use jiter::{Jiter, Peek};
 
 use crate::error::{Error, Result};
-use crate::node::{Key, Kind, Node, write_float};
+use crate::node::names::ordinal_of;
+use crate::node::{Found, Key, Kind, Node, Wanted, write_float};
 
 /// Deepest nesting of a document. Values inside messages are held to [`crate::node::MAX_DEPTH`], counted from where
 /// they begin, as in Python objects; this only guards the stack.
@@ -293,11 +294,11 @@ impl<'d> Node for JsonNode<'d> {
         }
     }
 
-    fn each_known(&self, mut read: impl FnMut(Key, Self)) {
+    fn find<const N: usize>(&self, wanted: &Wanted<N>, found: &mut Found<Self, N>) {
         if let Value::Object(members) = self.value() {
             for (name, at) in members {
-                if let Some(key) = Key::named(name) {
-                    read(key, self.sibling(*at));
+                if let Some(place) = wanted.place_of(ordinal_of(name.as_bytes())) {
+                    found.note(place, self.sibling(*at));
                 }
             }
         }

@@ -7,8 +7,10 @@
 pub(crate) mod names;
 #[cfg(test)]
 pub mod told;
+mod wanted;
 mod write;
 
+pub use wanted::{Found, Wanted};
 pub use write::{is_data, json_string_length, quoting_of, write_float, write_json_string};
 
 use std::ops::Deref;
@@ -120,7 +122,6 @@ macro_rules! keys {
             )*
             /// Every key as text, in the order of [`Key::ordinal`].
             pub const ALL: &'static [&'static str] = &[$($text),*];
-            const EACH: &'static [Key] = &[$(Key::$name),*];
         }
     };
 }
@@ -255,20 +256,6 @@ impl Key {
         Self::ALL[self.ordinal()]
     }
 
-    /// The key with that text, if it is one.
-    #[must_use]
-    #[inline]
-    pub fn named(text: &str) -> Option<Self> {
-        Self::at(names::ordinal_of(text.as_bytes()))
-    }
-
-    /// The key at a position in [`Key::ALL`].
-    #[must_use]
-    #[inline]
-    pub fn at(ordinal: u8) -> Option<Self> {
-        Self::EACH.get(usize::from(ordinal)).copied()
-    }
-
     /// Position in [`Key::ALL`].
     #[must_use]
     pub fn ordinal(self) -> usize {
@@ -320,9 +307,15 @@ pub trait Node: Sized + Clone {
         self.with_text(|text, _| json_string_length(text, unit))
     }
 
-    /// Calls `read` with every member of an object node whose name is a [`Key`]: what would take a look-up each takes one
-    /// walk. Of repeated keys [`Node::get`] gives the last.
-    fn each_known(&self, read: impl FnMut(Key, Self));
+    /// Notes what stands under some names of an object node, of which nothing was noted before: what would take a look-up
+    /// each takes one walk.
+    fn find<const N: usize>(&self, wanted: &Wanted<N>, found: &mut Found<Self, N>);
+
+    /// What stands under two names of an object node that has no others. `None` of any other node, and where looking for
+    /// it would not be quicker than [`Node::find`].
+    fn pair(&self, _: [Key; 2]) -> Option<[Self; 2]> {
+        None
+    }
 
     /// Number of items of an array node, else 0.
     fn len(&self) -> usize;

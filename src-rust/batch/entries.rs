@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::error::Result;
 use crate::json::{Rewrite, TapeNode};
-use crate::node::{Key, Kind, Node, Unit};
+use crate::node::{Found, Key, Kind, Node, Unit, Wanted};
 
 /// The list, or a value in it.
 #[derive(Clone, Copy, Debug)]
@@ -66,9 +66,9 @@ impl<'t> Node for EntryNode<'t> {
         self.one()?.get(key).map(EntryNode::One)
     }
 
-    fn each_known(&self, mut read: impl FnMut(Key, Self)) {
+    fn find<const N: usize>(&self, wanted: &Wanted<N>, found: &mut Found<Self, N>) {
         if let Some(node) = self.one() {
-            node.each_known(|key, value| read(key, EntryNode::One(value)));
+            found.fill(EntryNode::One, |found| node.find(wanted, found));
         }
     }
 

@@ -7,7 +7,8 @@ use super::folding::push_made;
 use crate::error::Result;
 use crate::formats::session::{Made, Message};
 use crate::json::Rewrite;
-use crate::node::{Key, Kind, Node, Unit};
+use crate::node::names::ordinal_of;
+use crate::node::{Found, Key, Kind, Node, Unit, Wanted};
 
 /// The messages of a conversation, or a value in them.
 #[derive(Clone, Copy, Debug)]
@@ -120,15 +121,13 @@ impl<'t> Node for MadeNode<'t> {
         }
     }
 
-    fn each_known(&self, mut read: impl FnMut(Key, Self)) {
-        match self {
-            MadeNode::Given(node) => node.each_known(|key, value| read(key, MadeNode::Given(value))),
-            made => {
-                for (name, value) in made.made_members() {
-                    if let Some(key) = Key::named(name) {
-                        read(key, MadeNode::of(value));
-                    }
-                }
+    fn find<const N: usize>(&self, wanted: &Wanted<N>, found: &mut Found<Self, N>) {
+        if let MadeNode::Given(node) = self {
+            return found.fill(MadeNode::Given, |found| node.find(wanted, found));
+        }
+        for (name, value) in self.made_members() {
+            if let Some(place) = wanted.place_of(ordinal_of(name.as_bytes())) {
+                found.note(place, MadeNode::of(value));
             }
         }
     }

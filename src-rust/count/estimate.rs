@@ -104,8 +104,13 @@ impl<N: Node> Build<N> for Estimate {
     fn mark_estimated(&mut self) {}
 
     fn set_name(&mut self, holder: &N, key: Key, kind: Option<PieceKind>) -> Result<()> {
+        // Names that are no pieces cost nothing: they need not be looked up.
         let Some(kind) = kind else { return Ok(()) };
         holder.get(key).map_or(Ok(()), |name| self.push_text(kind, &name).map(|_| ()))
+    }
+
+    fn set_name_node(&mut self, name: &N, kind: Option<PieceKind>) -> Result<()> {
+        kind.map_or(Ok(()), |kind| self.push_text(kind, name).map(|_| ()))
     }
 
     fn set_known_name(&mut self, name: &str, kind: Option<PieceKind>) -> Result<()> {

@@ -5,9 +5,10 @@
 //! `type` and a `value`. Calls may also stand beside the content, under `toolCalls`; one that stands in both is one.
 
 use super::content::{
-    Envelope, KnownCalls, each_item, keyed_text_part, picture_of, picture_part, push_value, read_content,
-    some, unknown_part,
+    KnownCalls, each_item, keyed_text_part, picture_of, picture_part, push_value, read_content, some,
+    unknown_part,
 };
+use super::envelope::Envelope;
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Build, PartKind, PieceKind, Role, Slot, Wrapping};
@@ -16,14 +17,14 @@ pub(super) fn read<N: Node>(envelope: &Envelope<N>, builder: &mut impl Build<N>)
     let role = envelope.role()?.common();
     builder.begin_message(role)?;
     read_content(envelope, builder, read_part)?;
-    let Some(calls) = some(&envelope.tool_calls_camel).filter(|_| role == Role::Assistant) else {
+    let Some(calls) = some(envelope.get(Key::TOOL_CALLS_CAMEL)).filter(|_| role == Role::Assistant) else {
         return Ok(());
     };
     if calls.kind() != Kind::Array {
         return Err(Error::message("bad_tool_calls", "toolCalls", "toolCalls must be a list"));
     }
     let mut known = KnownCalls::default();
-    if let Some(content) = envelope.content.as_ref().filter(|_| calls.len() > 0) {
+    if let Some(content) = envelope.get(Key::CONTENT).filter(|_| calls.len() > 0) {
         content.each_item(|_, part| {
             if part.text_is(Key::TYPE, "tool-call") {
                 known.note(part, Key::TOOL_CALL_ID_CAMEL);

@@ -1,9 +1,9 @@
 //! Anthropic messages: blocks of text, thinking, tool use and tool results.
 
 use super::content::{
-    Envelope, call_arguments, keyed_text_part, picture_part, read_content, result_content, text_part,
-    unknown_part,
+    call_arguments, keyed_text_part, picture_part, read_content, result_content, text_part, unknown_part,
 };
+use super::envelope::Envelope;
 use crate::error::Result;
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Binding, Build, PartKind, PieceKind, Role, Slot};
@@ -90,7 +90,7 @@ fn read_call<N: Node>(block: &N, on_server: bool, builder: &mut impl Build<N>) -
     builder.begin_part(PartKind::ToolCall)?.is_unchecked = on_server;
     builder.set_key(block, Key::ID)?;
     builder.set_name(block, Key::NAME, Some(PieceKind::CallName))?;
-    call_arguments(block.get_some(Key::INPUT), builder).map_err(|error| error.under("input"))
+    call_arguments(block.get_some(Key::INPUT).as_ref(), builder).map_err(|error| error.under("input"))
 }
 
 fn read_result<N: Node>(block: &N, at: u32, on_server: bool, builder: &mut impl Build<N>) -> Result<()> {

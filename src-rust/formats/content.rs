@@ -1,130 +1,21 @@
-//! What the dialects share: roles, lists of content parts, unknown parts.
+//! What the dialects share: lists of content parts, unknown parts.
 
 use std::collections::HashSet;
 
+use super::envelope::Envelope;
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
 use crate::picture::{Detail, Picture, base64_size, data_url_size};
-use crate::transcript::{Build, PartKind, PieceKind, Role};
-
-/// A role by its name, as far as any dialect knows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum RoleName {
-    System,
-    Developer,
-    User,
-    Assistant,
-    /// Gemini's word for assistant.
-    Model,
-    Tool,
-    /// OpenAI's older word for tool, and one of Gemini's for the user who answers calls.
-    Function,
-    /// A tool's message of pi.
-    ToolResult,
-    /// A command that the user ran, of pi.
-    BashExecution,
-    Other,
-}
-
-impl RoleName {
-    pub fn of(text: &str) -> Self {
-        match text {
-            "system" => RoleName::System,
-            "developer" => RoleName::Developer,
-            "user" => RoleName::User,
-            "assistant" => RoleName::Assistant,
-            "model" => RoleName::Model,
-            "tool" => RoleName::Tool,
-            "function" => RoleName::Function,
-            "toolResult" => RoleName::ToolResult,
-            "bashExecution" => RoleName::BashExecution,
-            _ => RoleName::Other,
-        }
-    }
-
-    /// The roles that most dialects share; anything else is an ordinary message.
-    pub fn common(self) -> Role {
-        match self {
-            RoleName::System => Role::System,
-            RoleName::Developer => Role::Developer,
-            RoleName::User => Role::User,
-            RoleName::Assistant => Role::Assistant,
-            RoleName::Tool | RoleName::Function => Role::Tool,
-            RoleName::Model | RoleName::ToolResult | RoleName::BashExecution | RoleName::Other => Role::Other,
-        }
-    }
-}
-
-/// What stands at the top of a message, looked up at once: the judge of dialects and the readers both need it.
-pub(super) struct Envelope<N> {
-    /// `None` without a role, `Some(None)` where it is no text.
-    pub role: Option<Option<RoleName>>,
-    pub content: Option<N>,
-    pub name: Option<N>,
-    pub reasoning_content: Option<N>,
-    pub refusal: Option<N>,
-    pub tool_calls: Option<N>,
-    /// The `toolCalls` of AI-SDK messages.
-    pub tool_calls_camel: Option<N>,
-    /// The call that a message of a tool answers.
-    pub tool_call_id: Option<N>,
-    pub function_call: Option<N>,
-    /// What stands under `type`: which item of Responses it is.
-    pub item_type: Option<N>,
-    /// The parts of a Gemini content.
-    pub parts: Option<N>,
-}
-
-impl<N: Node> Envelope<N> {
-    pub fn of(message: &N) -> Self {
-        let mut found = Envelope {
-            role: None,
-            content: None,
-            name: None,
-            reasoning_content: None,
-            refusal: None,
-            tool_calls: None,
-            tool_calls_camel: None,
-            tool_call_id: None,
-            function_call: None,
-            item_type: None,
-            parts: None,
-        };
-        message.each_known(|key, value| match key {
-            Key::ROLE => found.role = Some(value.with_text(|text, _| RoleName::of(text))),
-            Key::CONTENT => found.content = Some(value),
-            Key::NAME => found.name = Some(value),
-            Key::REASONING_CONTENT => found.reasoning_content = Some(value),
-            Key::REFUSAL => found.refusal = Some(value),
-            Key::TOOL_CALLS => found.tool_calls = Some(value),
-            Key::TOOL_CALLS_CAMEL => found.tool_calls_camel = Some(value),
-            Key::TOOL_CALL_ID => found.tool_call_id = Some(value),
-            Key::FUNCTION_CALL => found.function_call = Some(value),
-            Key::TYPE => found.item_type = Some(value),
-            Key::PARTS => found.parts = Some(value),
-            _ => {}
-        });
-        found
-    }
-
-    /// Who speaks.
-    pub fn role(&self) -> Result<RoleName> {
-        match self.role {
-            None => Err(Error::message("missing_role", "role", "the message has no role")),
-            Some(None) => Err(Error::message("bad_role", "role", "the role is not a string")),
-            Some(Some(role)) => Ok(role),
-        }
-    }
-}
+use crate::transcript::{Build, PartKind, PieceKind};
 
 /// What is there and not null.
-pub(super) fn some<N: Node>(value: &Option<N>) -> Option<&N> {
-    value.as_ref().filter(|value| value.kind() != Kind::Null)
+pub(super) fn some<N: Node>(value: Option<&N>) -> Option<&N> {
+    value.filter(|value| value.kind() != Kind::Null)
 }
 
 /// What is a string.
-pub(super) fn string<N: Node>(value: &Option<N>) -> Option<&N> {
-    value.as_ref().filter(|value| value.kind() == Kind::String)
+pub(super) fn string<N: Node>(value: Option<&N>) -> Option<&N> {
+    value.filter(|value| value.kind() == Kind::String)
 }
 
 /// Reads `content`: nothing, one string, or a list of parts that `read_part` reads.
@@ -133,7 +24,7 @@ pub(super) fn read_content<N: Node, B: Build<N>>(
     builder: &mut B,
     mut read_part: impl FnMut(&N, u32, &mut B) -> Result<()>,
 ) -> Result<()> {
-    let Some(content) = &envelope.content else { return Ok(()) };
+    let Some(content) = envelope.get(Key::CONTENT) else { return Ok(()) };
     match content.kind() {
         Kind::Null => Ok(()),
         Kind::String => text_part(content, builder),
@@ -297,12 +188,12 @@ fn id_of<N: Node>(call: &N, key: Key) -> Option<String> {
 }
 
 /// Adds the arguments of a call: JSON text as it is, a value as compact JSON.
-pub(super) fn call_arguments<N: Node>(arguments: Option<N>, builder: &mut impl Build<N>) -> Result<()> {
+pub(super) fn call_arguments<N: Node>(arguments: Option<&N>, builder: &mut impl Build<N>) -> Result<()> {
     match arguments {
         None => Ok(()),
         Some(arguments) if arguments.kind() == Kind::String => {
-            builder.push_text(PieceKind::CallArguments, &arguments).map(|_| ())
+            builder.push_text(PieceKind::CallArguments, arguments).map(|_| ())
         }
-        Some(arguments) => builder.push_json(PieceKind::CallArguments, &arguments),
+        Some(arguments) => builder.push_json(PieceKind::CallArguments, arguments),
     }
 }

@@ -4,7 +4,8 @@
 //! are left (messages of plain text, which most dialects write alike), it is the one that the place of the list
 //! speaks for, or else OpenAI chat.
 
-use super::content::{Envelope, RoleName, some};
+use super::content::some;
+use super::envelope::{Envelope, RoleName};
 use super::{Format, ai_sdk, gent, langchain, openai_responses};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
@@ -171,6 +172,25 @@ impl Judge {
     /// Those of [`detect`], with the index. What was heard before still stands.
     pub fn hear<N: Node>(&mut self, i: usize, message: &N, envelope: &Envelope<N>) -> Result<()> {
         let said = said_by(message, envelope).map_err(|error| error.at(i))?;
+        self.note(i, said)
+    }
+
+    /// The same of a message of which its role alone says something.
+    ///
+    /// # Errors
+    /// Those of [`Judge::hear`].
+    #[inline]
+    pub fn hear_role(&mut self, i: usize, role: RoleName) -> Result<()> {
+        self.note(i, by_role(Some(role), false))
+    }
+
+    #[inline]
+    fn note(&mut self, i: usize, said: Said) -> Result<()> {
+        if self.left.and(said.left) == self.left { Ok(()) } else { self.narrow(i, said) }
+    }
+
+    /// Leaves fewer dialects than before.
+    fn narrow(&mut self, i: usize, said: Said) -> Result<()> {
         let left = self.left.and(said.left);
         if left == NONE {
             let first = self.telling.map_or(0, |(first, _)| first);
@@ -178,12 +198,10 @@ impl Judge {
             let detail = format!("message {first} looks like {before}, message {i} like {said}");
             return Err(Error::message("ambiguous_format", "", detail).at(i));
         }
-        if left != self.left {
-            self.left = left;
-            self.format = self.preferred();
-            if said.reason != Reason::Plain {
-                self.telling = Some((i, said.reason));
-            }
+        self.left = left;
+        self.format = self.preferred();
+        if said.reason != Reason::Plain {
+            self.telling = Some((i, said.reason));
         }
         Ok(())
     }
@@ -229,7 +247,11 @@ pub fn detect<N: Node>(messages: &N) -> Result<Detected> {
 pub fn detect_at<N: Node>(messages: &N, key: Option<&str>) -> Result<Detected> {
     let mut judge = Judge::new(key);
     messages.each_item(|i, message| match message.kind() {
-        Kind::Object => judge.hear(i, message, &Envelope::of(message)),
+        Kind::Object => {
+            let mut envelope = Envelope::sealed();
+            envelope.open(message);
+            judge.hear(i, message, &envelope)
+        }
         _ => Ok(()),
     })?;
     Ok(judge.detected())
@@ -237,41 +259,34 @@ pub fn detect_at<N: Node>(messages: &N, key: Option<&str>) -> Result<Detected> {
 
 /// The dialects that an object can be a message of.
 fn said_by<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Said> {
-    if let (Some(parts), None) = (&envelope.parts, &envelope.content) {
+    if envelope.is_quiet() {
+        return Ok(by_role(envelope.role.flatten(), has_parts_of_results(envelope)));
+    }
+    if let (Some(parts), None) = (envelope.get(Key::PARTS), envelope.get(Key::CONTENT)) {
         return by_parts(envelope, parts);
     }
     let is_type = |kind: &N| kind.with_text(|kind, _| langchain::is_type(kind)) == Some(true);
-    if envelope.item_type.as_ref().is_some_and(is_type) && langchain::is_message(message) {
+    if envelope.get(Key::TYPE).is_some_and(is_type) && langchain::is_message(message) {
         return Ok(Said::only(LANGCHAIN, Reason::MessageType));
     }
-    if envelope.role.is_none() && envelope.item_type.is_none() && gent::is_unit(message) {
+    if envelope.role.is_none() && envelope.get(Key::TYPE).is_none() && gent::is_unit(message) {
         return by_unit(message);
     }
-    let mut said = Said::only(PLAIN, Reason::Plain);
-    match envelope.role {
-        Some(Some(RoleName::Tool)) if !has_parts_of_results(envelope) => {
-            said.narrow(CHAT, Reason::Role)?;
-        }
-        Some(Some(RoleName::Tool)) => said.narrow(CHAT.or(Format::AiSdk), Reason::Role)?,
-        Some(Some(RoleName::Function)) => said.narrow(CHAT, Reason::Role)?,
-        Some(Some(RoleName::Developer)) => said.narrow(OPENAI, Reason::Role)?,
-        Some(Some(RoleName::ToolResult | RoleName::BashExecution)) => said.narrow(PI, Reason::Role)?,
-        _ => {}
-    }
-    if envelope.item_type.is_some() && openai_responses::is_item(message) {
+    let mut said = by_role(envelope.role.flatten(), has_parts_of_results(envelope));
+    if envelope.get(Key::TYPE).is_some() && openai_responses::is_item(message) {
         said.narrow(RESPONSES, Reason::ItemType)?;
     }
-    if envelope.tool_calls.as_ref().is_some_and(|calls| calls.len() > 0)
-        || some(&envelope.function_call).is_some()
+    if envelope.get(Key::TOOL_CALLS).is_some_and(|calls| calls.len() > 0)
+        || some(envelope.get(Key::FUNCTION_CALL)).is_some()
     {
         said.narrow(CHAT, Reason::ToolCalls)?;
     }
-    if envelope.tool_calls_camel.as_ref().is_some_and(|calls| calls.len() > 0) {
+    if envelope.get(Key::TOOL_CALLS_CAMEL).is_some_and(|calls| calls.len() > 0) {
         said.narrow(AI_SDK, Reason::ToolCalls)?;
     }
-    if let Some(content) = &envelope.content {
+    if let Some(content) = envelope.get(Key::CONTENT) {
         let is_message = |kind: &N| kind.with_text(|kind, _| kind == "message") == Some(true);
-        if content.kind() == Kind::String && envelope.item_type.as_ref().is_some_and(is_message) {
+        if content.kind() == Kind::String && envelope.get(Key::TYPE).is_some_and(is_message) {
             said.narrow(RESPONSES, Reason::ItemType)?;
         }
         if content.kind() == Kind::Array {
@@ -282,10 +297,23 @@ fn said_by<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Said> {
     Ok(said)
 }
 
+/// What the role of a message says; of a tool's whether it may be one of the AI SDK.
+#[inline]
+fn by_role(role: Option<RoleName>, has_parts_of_results: bool) -> Said {
+    let left = match role {
+        Some(RoleName::Tool) if has_parts_of_results => CHAT.or(Format::AiSdk),
+        Some(RoleName::Tool | RoleName::Function) => CHAT,
+        Some(RoleName::Developer) => OPENAI,
+        Some(RoleName::ToolResult | RoleName::BashExecution) => PI,
+        _ => return Said::only(PLAIN, Reason::Plain),
+    };
+    Said::only(left, Reason::Role)
+}
+
 /// Whether a message of a tool may be one of the AI SDK: its content is a list, and the ids stand in there.
 fn has_parts_of_results<N: Node>(envelope: &Envelope<N>) -> bool {
-    let is_list = envelope.content.as_ref().is_some_and(|content| content.kind() == Kind::Array);
-    is_list && envelope.tool_call_id.is_none()
+    let is_list = envelope.get(Key::CONTENT).is_some_and(|content| content.kind() == Kind::Array);
+    is_list && envelope.get(Key::TOOL_CALL_ID).is_none()
 }
 
 /// An object that holds messages is an iteration of gent where something says so; a stored conversation looks alike.
@@ -317,7 +345,7 @@ fn by_part<N: Node>(message: &N, envelope: &Envelope<N>, part: &N) -> Candidates
             "refusal" => OPENAI,
             "input_image" | "input_file" => RESPONSES,
             // Some services that speak chat take these as well.
-            "input_text" | "output_text" if envelope.tool_calls.is_none() => RESPONSES,
+            "input_text" | "output_text" if envelope.get(Key::TOOL_CALLS).is_none() => RESPONSES,
             "tool_use" | "tool_result" | "thinking" | "redacted_thinking" | "server_tool_use"
             | "mcp_tool_use" | "document" => anthropic_or_pi(message),
             "compaction" => ANTHROPIC,

@@ -3,9 +3,8 @@
 //! Calls and responses may lack ids; then a response answers by name and order. A system instruction, which Gemini
 //! takes outside the contents, may stand in the list as a leading turn of role `system`.
 
-use super::content::{
-    Envelope, RoleName, bad_content, call_arguments, each_item, picture_of, some, text_part, unknown_part,
-};
+use super::content::{bad_content, call_arguments, each_item, picture_of, some, text_part, unknown_part};
+use super::envelope::{Envelope, RoleName};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, MAX_DEPTH, MAX_VALUES, Node};
 use crate::transcript::{Binding, Build, PartKind, PieceKind, Role, Slot, Wrapping};
@@ -13,7 +12,9 @@ use crate::transcript::{Binding, Build, PartKind, PieceKind, Role, Slot, Wrappin
 pub(super) fn read<N: Node>(turn: &N, envelope: &Envelope<N>, builder: &mut impl Build<N>) -> Result<()> {
     let role = match envelope.role {
         // A single turn may leave it out: it is the user's.
-        None | Some(None) if envelope.parts.is_some() && turn.get_some(Key::ROLE).is_none() => Role::User,
+        None | Some(None) if envelope.get(Key::PARTS).is_some() && turn.get_some(Key::ROLE).is_none() => {
+            Role::User
+        }
         _ => match envelope.role()? {
             RoleName::User => Role::User,
             RoleName::Model => Role::Assistant,
@@ -24,8 +25,8 @@ pub(super) fn read<N: Node>(turn: &N, envelope: &Envelope<N>, builder: &mut impl
     };
     builder.begin_message(role)?;
     let mut calls = false;
-    match some(&envelope.parts) {
-        None => match some(&envelope.content) {
+    match some(envelope.get(Key::PARTS)) {
+        None => match some(envelope.get(Key::CONTENT)) {
             None => {}
             Some(text) if text.kind() == Kind::String => text_part(text, builder)?,
             Some(_) => return Err(bad_content()),
@@ -100,7 +101,7 @@ fn read_part<N: Node>(part: &N, at: u32, builder: &mut impl Build<N>) -> Result<
             builder.begin_part(PartKind::ToolCall)?;
             builder.set_key(&value, Key::ID)?;
             builder.set_name(&value, Key::NAME, Some(PieceKind::CallName))?;
-            let arguments = call_arguments(value.get_some(Key::ARGS), builder);
+            let arguments = call_arguments(value.get_some(Key::ARGS).as_ref(), builder);
             arguments.map_err(|error| error.under("args").under(name))?;
         }
         Member::Response => read_response(&value, at, key, builder).map_err(|error| error.under(name))?,

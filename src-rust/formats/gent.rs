@@ -11,10 +11,10 @@
 
 use super::Format;
 use super::content::{
-    Envelope, RoleName, call_arguments, each_item, keyed_text_part, picture_part, result_content, text_part,
-    unknown_part,
+    call_arguments, each_item, keyed_text_part, picture_part, result_content, text_part, unknown_part,
 };
 use super::detect::Judge;
+use super::envelope::{Envelope, RoleName};
 use super::{ai_sdk, anthropic, openai_chat};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
@@ -133,10 +133,12 @@ fn read_message<N: Node, B: Build<N>>(message: &N, inside: &mut Inside<'_, B>) -
 
 /// A message of another dialect.
 fn read_foreign<N: Node, B: Build<N>>(message: &N, inside: &mut Inside<'_, B>) -> Result<()> {
-    let envelope = Envelope::of(message);
+    let mut envelope = Envelope::sealed();
+    envelope.open(message);
     let mut judge = Judge::new(None);
     // Its place in the list is said by who called.
-    judge.hear(0, message, &envelope).map_err(|error| Error::message(error.code, "", error.detail))?;
+    let heard = judge.hear(0, message, &envelope);
+    heard.map_err(|error| Error::message(error.code, "", error.detail))?;
     match judge.format() {
         Format::OpenAiChat => openai_chat::read(message, &envelope, inside),
         Format::Anthropic => anthropic::read(&envelope, inside),
@@ -185,7 +187,7 @@ fn read_call<N: Node>(call: &N, builder: &mut impl Build<N>) -> Result<()> {
     builder.set_key(call, Key::ID)?;
     let Some(function) = call.get_some(Key::FUNCTION) else { return Ok(()) };
     builder.set_name(&function, Key::NAME, Some(PieceKind::CallName))?;
-    call_arguments(function.get_some(Key::ARGUMENTS), builder)
+    call_arguments(function.get_some(Key::ARGUMENTS).as_ref(), builder)
         .map_err(|error| error.under("arguments").under("function"))
 }
 
@@ -224,6 +226,10 @@ impl<N: Node, B: Build<N>> Build<N> for Inside<'_, B> {
 
     fn set_name(&mut self, holder: &N, key: Key, kind: Option<PieceKind>) -> Result<()> {
         self.0.set_name(holder, key, kind)
+    }
+
+    fn set_name_node(&mut self, name: &N, kind: Option<PieceKind>) -> Result<()> {
+        self.0.set_name_node(name, kind)
     }
 
     fn set_known_name(&mut self, name: &str, kind: Option<PieceKind>) -> Result<()> {

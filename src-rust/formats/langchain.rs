@@ -6,9 +6,10 @@
 //! is a call as well.
 
 use super::content::{
-    Envelope, KnownCalls, call_arguments, each_item, keyed_text_part, picture_part, read_content,
-    result_content, string, unknown_part,
+    KnownCalls, call_arguments, each_item, keyed_text_part, picture_part, read_content, result_content,
+    string, unknown_part,
 };
+use super::envelope::Envelope;
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Build, Holder, PartKind, PieceKind, Role, Slot};
@@ -116,7 +117,9 @@ pub(super) fn read<N: Node>(message: &N, envelope: &Envelope<N>, builder: &mut i
         return read_body(message, envelope, speaker, Holder::Message, builder);
     };
     let body = message.get(key).ok_or_else(crate::node::changed)?;
-    read_body(&body, &Envelope::of(&body), speaker, Holder::Field(key), builder)
+    let mut envelope = Envelope::sealed();
+    envelope.open(&body);
+    read_body(&body, &envelope, speaker, Holder::Field(key), builder)
         .map_err(|error| error.under(key.as_str()))
 }
 
@@ -149,7 +152,7 @@ fn read_body<N: Node>(
     if matches!(speaker, Speaker::Tool | Speaker::Function) {
         return read_result(body, envelope, speaker, builder);
     }
-    if let Some(name) = string(&envelope.name) {
+    if let Some(name) = string(envelope.get(Key::NAME)) {
         builder.begin_part(PartKind::Text)?;
         builder.push_text(PieceKind::ParticipantName, name)?;
     }
@@ -334,7 +337,8 @@ fn read_call<N: Node>(call: &N, id: Key, arguments: Key, builder: &mut impl Buil
 
 fn read_function<N: Node>(call: &N, arguments: Key, builder: &mut impl Build<N>) -> Result<()> {
     builder.set_name(call, Key::NAME, Some(PieceKind::CallName))?;
-    call_arguments(call.get_some(arguments), builder).map_err(|error| error.under(arguments.as_str()))
+    call_arguments(call.get_some(arguments).as_ref(), builder)
+        .map_err(|error| error.under(arguments.as_str()))
 }
 
 /// Reasoning in LangChain's own block, in Bedrock's, or in that of Responses: encrypted, or a list of summaries.
@@ -378,5 +382,5 @@ fn read_result<N: Node>(
     part.is_error = body.text_is(Key::STATUS, "error");
     builder.set_key(body, Key::TOOL_CALL_ID)?;
     builder.set_name(body, Key::NAME, None)?;
-    result_content(envelope.content.as_ref(), builder)
+    result_content(envelope.get(Key::CONTENT), builder)
 }

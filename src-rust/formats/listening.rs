@@ -1,7 +1,7 @@
 //! Messages that are read one by one, in the dialect that all of them so far speak.
 
-use super::content::Envelope;
 use super::detect::Judge;
+use super::envelope::Envelope;
 use super::{Format, read_enveloped, read_message};
 use crate::error::{Error, Result};
 use crate::node::{Kind, Node};
@@ -53,7 +53,9 @@ impl Listener {
         if let Some(judge) = &mut self.judge
             && message.kind() == Kind::Object
         {
-            judge.hear(i, message, &Envelope::of(message))?;
+            let mut envelope = Envelope::sealed();
+            envelope.open(message);
+            judge.hear(i, message, &envelope)?;
             self.format = judge.format();
         }
         Ok(())
@@ -76,7 +78,8 @@ impl Listener {
         if message.kind() != Kind::Object {
             return Err(not_an_object().at(i));
         }
-        let envelope = Envelope::of(message);
+        let mut envelope = Envelope::sealed();
+        envelope.open(message);
         let mut heard = *judge;
         heard.hear(i, message, &envelope)?;
         if heard.format() != self.format {

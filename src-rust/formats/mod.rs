@@ -5,6 +5,7 @@ mod ai_sdk;
 mod anthropic;
 mod content;
 mod detect;
+mod envelope;
 mod gemini;
 mod listening;
 mod openai_chat;
@@ -27,8 +28,9 @@ pub use anthropic::is_thinking_block;
 pub use detect::{Detected, Reason, detect, detect_at};
 pub use listening::{Heard, Listener};
 
-use self::content::{Envelope, text_part};
+use self::content::text_part;
 use self::detect::Judge;
+use self::envelope::{Envelope, Plain};
 use crate::error::{Error, Result};
 use crate::node::{Kind, Node};
 use crate::transcript::{Build, Builder, Framing, Role, Transcript};
@@ -169,7 +171,16 @@ fn read_while<N: Node>(messages: &N, key: Option<&str>, guess: Format, builder: 
         if message.kind() != Kind::Object {
             return Err(Error::internal("guessed", ""));
         }
-        let envelope = Envelope::of(message);
+        if let Some(plain) = Plain::of(message, guess) {
+            judge.hear_role(i, plain.role)?;
+            return if judge.format() == guess {
+                plain.read(builder)
+            } else {
+                Err(Error::internal("guessed", ""))
+            };
+        }
+        let mut envelope = Envelope::sealed();
+        envelope.open(message);
         judge.hear(i, message, &envelope)?;
         if judge.format() != guess {
             return Err(Error::internal("guessed", ""));
@@ -217,7 +228,12 @@ pub fn read_message<N: Node>(message: &N, format: Format, builder: &mut impl Bui
     if message.kind() != Kind::Object {
         return Err(Error::message("not_an_object", "", "a message must be an object"));
     }
-    read_enveloped(message, &Envelope::of(message), format, builder)
+    if let Some(plain) = Plain::of(message, format) {
+        return plain.read(builder);
+    }
+    let mut envelope = Envelope::sealed();
+    envelope.open(message);
+    read_enveloped(message, &envelope, format, builder)
 }
 
 fn read_enveloped<N: Node>(

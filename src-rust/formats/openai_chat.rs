@@ -1,9 +1,10 @@
 //! OpenAI chat messages, and the many services that speak the same dialect.
 
 use super::content::{
-    Envelope, RoleName, call_arguments, each_item, keyed_text_part, picture_part, read_content,
-    result_content, some, string, unknown_part,
+    call_arguments, each_item, keyed_text_part, picture_part, read_content, result_content, some, string,
+    unknown_part,
 };
+use super::envelope::{Envelope, RoleName};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Build, PartKind, PieceKind, Role, Slot};
@@ -14,26 +15,26 @@ pub(super) fn read<N: Node>(message: &N, envelope: &Envelope<N>, builder: &mut i
     if role.common() == Role::Tool {
         return read_result(message, envelope, role == RoleName::Function, builder);
     }
-    if let Some(name) = string(&envelope.name) {
+    if let Some(name) = string(envelope.get(Key::NAME)) {
         builder.begin_part(PartKind::Text)?;
         builder.push_text(PieceKind::ParticipantName, name)?;
     }
     read_content(envelope, builder, read_part)?;
-    if let Some(text) = string(&envelope.reasoning_content) {
+    if let Some(text) = string(envelope.get(Key::REASONING_CONTENT)) {
         builder.begin_part(PartKind::Reasoning)?;
         builder.push_text(PieceKind::Reasoning, text)?;
     }
-    if let Some(text) = string(&envelope.refusal) {
+    if let Some(text) = string(envelope.get(Key::REFUSAL)) {
         builder.begin_part(PartKind::Text)?;
         builder.push_text(PieceKind::Text, text)?;
     }
-    if let Some(calls) = some(&envelope.tool_calls) {
+    if let Some(calls) = some(envelope.get(Key::TOOL_CALLS)) {
         if calls.kind() != Kind::Array {
             return Err(Error::message("bad_tool_calls", "tool_calls", "tool_calls must be a list"));
         }
         each_item(calls, |call, _| read_call(call, builder)).map_err(|error| error.under("tool_calls"))?;
     }
-    if let Some(call) = envelope.function_call.as_ref().filter(|call| call.kind() == Kind::Object) {
+    if let Some(call) = envelope.get(Key::FUNCTION_CALL).filter(|call| call.kind() == Kind::Object) {
         builder.begin_part(PartKind::ToolCall)?.is_unchecked = true;
         read_function(call, builder).map_err(|error| error.under("function_call"))?;
     }
@@ -84,8 +85,13 @@ fn read_call<N: Node>(call: &N, builder: &mut impl Build<N>) -> Result<()> {
 }
 
 fn read_function<N: Node>(function: &N, builder: &mut impl Build<N>) -> Result<()> {
-    builder.set_name(function, Key::NAME, Some(PieceKind::CallName))?;
-    call_arguments(function.get_some(Key::ARGUMENTS), builder).map_err(|error| error.under("arguments"))
+    // Hardly any has more members than these.
+    let (name, arguments) = match function.pair([Key::NAME, Key::ARGUMENTS]) {
+        Some([name, arguments]) => (Some(name), Some(arguments)),
+        None => (function.get(Key::NAME), function.get(Key::ARGUMENTS)),
+    };
+    name.map_or(Ok(()), |name| builder.set_name_node(&name, Some(PieceKind::CallName)))?;
+    call_arguments(some(arguments.as_ref()), builder).map_err(|error| error.under("arguments"))
 }
 
 /// A message of role `tool` (or the older `function`, which has a name instead of an id) is one result. Some agents
@@ -100,7 +106,7 @@ fn read_result<N: Node>(
     part.slot = Some(Slot::field(Key::CONTENT));
     part.is_unchecked = is_legacy;
     let list;
-    let id = match some(&envelope.tool_call_id) {
+    let id = match some(envelope.get(Key::TOOL_CALL_ID)) {
         None => {
             list = message.get_some(Key::TOOL_CALL_IDS);
             list.as_ref()
@@ -115,8 +121,8 @@ fn read_result<N: Node>(
         Some(first) => builder.set_id(&first)?,
         None => id.map_or(Ok(()), |id| builder.set_id(id))?,
     }
-    builder.set_name(message, Key::NAME, None)?;
-    result_content(envelope.content.as_ref(), builder)?;
+    envelope.get(Key::NAME).map_or(Ok(()), |name| builder.set_name_node(name, None))?;
+    result_content(envelope.get(Key::CONTENT), builder)?;
     let Some(ids) = ids else { return Ok(()) };
     ids.each_item(|i, id| {
         if i > 0 {

@@ -5,9 +5,10 @@
 //! Items of a type that this version does not know are kept as they are and counted by their JSON text.
 
 use super::content::{
-    Envelope, RoleName, bad_content, call_arguments, each_item, keyed_text_part, picture_of, picture_part,
-    read_content, unknown_part,
+    bad_content, call_arguments, each_item, keyed_text_part, picture_of, picture_part, read_content,
+    unknown_part,
 };
+use super::envelope::{Envelope, RoleName};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Binding, Build, PartKind, PieceKind, Role, Slot};
@@ -87,7 +88,7 @@ pub(super) fn is_item<N: Node>(node: &N) -> bool {
 }
 
 pub(super) fn read<N: Node>(item: &N, envelope: &Envelope<N>, builder: &mut impl Build<N>) -> Result<()> {
-    let known = envelope.item_type.as_ref().and_then(|kind| kind.with_text(|kind, _| item_of(kind)));
+    let known = envelope.get(Key::TYPE).and_then(|kind| kind.with_text(|kind, _| item_of(kind)));
     match known.unwrap_or(Item::Message) {
         Item::Message => {
             builder.begin_message(match envelope.role()?.common() {
@@ -206,7 +207,8 @@ fn id_key<N: Node>(item: &N) -> Key {
 /// Name and arguments of the current part.
 fn read_function<N: Node>(item: &N, name: &str, arguments: Key, builder: &mut impl Build<N>) -> Result<()> {
     set_name(item, name, Some(PieceKind::CallName), builder)?;
-    call_arguments(item.get_some(arguments), builder).map_err(|error| error.under(arguments.as_str()))
+    call_arguments(item.get_some(arguments).as_ref(), builder)
+        .map_err(|error| error.under(arguments.as_str()))
 }
 
 /// The name of the tool: the item's own, where its type does not say it.

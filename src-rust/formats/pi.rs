@@ -2,9 +2,9 @@
 //! shell commands that the user ran as `bashExecution`, and summaries of branches and compactions.
 
 use super::content::{
-    Envelope, RoleName, call_arguments, keyed_text_part, picture_part, read_content, result_content,
-    unknown_part,
+    call_arguments, keyed_text_part, picture_part, read_content, result_content, unknown_part,
 };
+use super::envelope::{Envelope, RoleName};
 use crate::error::Result;
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Build, PartKind, PieceKind, Role, Slot};
@@ -13,7 +13,7 @@ pub(super) fn read<N: Node>(message: &N, envelope: &Envelope<N>, builder: &mut i
     match envelope.role()? {
         RoleName::ToolResult => read_result(message, envelope, builder),
         RoleName::BashExecution => read_bash_execution(message, envelope, builder),
-        RoleName::Other if envelope.content.is_none() && message.get(Key::SUMMARY).is_some() => {
+        RoleName::Other if envelope.get(Key::CONTENT).is_none() && message.get(Key::SUMMARY).is_some() => {
             // A summary of its own; it reaches the model as user text.
             builder.begin_message(Role::User)?;
             keyed_text_part(message, Key::SUMMARY, (PartKind::Text, PieceKind::Text), builder)
@@ -55,7 +55,8 @@ fn read_part<N: Node>(part: &N, _: u32, builder: &mut impl Build<N>) -> Result<(
             builder.begin_part(PartKind::ToolCall)?;
             builder.set_key(part, Key::ID)?;
             builder.set_name(part, Key::NAME, Some(PieceKind::CallName))?;
-            call_arguments(part.get_some(Key::ARGUMENTS), builder).map_err(|error| error.under("arguments"))
+            call_arguments(part.get_some(Key::ARGUMENTS).as_ref(), builder)
+                .map_err(|error| error.under("arguments"))
         }
         Part::Unknown => unknown_part(part, builder),
     }
@@ -68,7 +69,7 @@ fn read_result<N: Node>(message: &N, envelope: &Envelope<N>, builder: &mut impl 
     part.is_error = message.is_true(Key::IS_ERROR_CAMEL);
     builder.set_key(message, Key::TOOL_CALL_ID_CAMEL)?;
     builder.set_name(message, Key::TOOL_NAME_CAMEL, None)?;
-    result_content(envelope.content.as_ref(), builder)
+    result_content(envelope.get(Key::CONTENT), builder)
 }
 
 /// A command and its output, run by the user: both reach the model as user text.

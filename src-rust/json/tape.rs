@@ -11,7 +11,7 @@ use super::scan::Parser;
 use super::{keep_last_of_repeated, write_number};
 use crate::error::{Error, Result};
 use crate::node::names::bit_of;
-use crate::node::{Key, Kind, Node, Unit, write_json_string};
+use crate::node::{Found, Key, Kind, Node, Unit, Wanted, write_json_string};
 
 /// A value.
 #[derive(Clone, Copy, Debug)]
@@ -334,11 +334,30 @@ impl<'t> Node for TapeNode<'t> {
         found.map(|value| self.node(value))
     }
 
-    fn each_known(&self, mut read: impl FnMut(Key, Self)) {
+    fn find<const N: usize>(&self, wanted: &Wanted<N>, found: &mut Found<Self, N>) {
         for (name, value) in self.tape.members(self.at) {
-            if let Some(key) = Key::at(name.key) {
-                read(key, self.node(value));
+            if let Some(place) = wanted.place_of(name.key) {
+                found.note(place, self.node(value));
             }
+        }
+    }
+
+    #[inline]
+    fn pair(&self, keys: [Key; 2]) -> Option<[Self; 2]> {
+        let object = self.entry();
+        // Of an object with two members the first entries are a key, its value and, behind that, the other key.
+        let entries = &self.tape.entries;
+        let first = entries.get(self.at as usize + 1)?;
+        let second = entries.get(first.link as usize)?;
+        if object.kind != Kind::Object || first.link >= object.link || second.link != object.link {
+            return None;
+        }
+        let [a, b] = keys.map(|key| key.ordinal() as u8);
+        let values = [self.at + 2, first.link + 1].map(|at| self.node(at));
+        match (first.key, second.key) {
+            keys if keys == (a, b) => Some(values),
+            keys if keys == (b, a) => Some([values[1], values[0]]),
+            _ => None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! For tests: two nodes that tell the same are the same to every reader.
 
-use super::{Key, Node, Unit};
+use super::{Found, Key, Node, Unit, Wanted};
 
 /// All that can be asked of a node, as text.
 pub fn told<N: Node>(node: &N, out: &mut String) {
@@ -17,16 +17,22 @@ pub fn told<N: Node>(node: &N, out: &mut String) {
     }
     out.push_str(&format!("{:?};", node.text().map(|text| text.to_owned())));
     let keys = [Key::ROLE, Key::CONTENT, Key::TYPE, Key::TEXT];
-    let mut known = Vec::new();
-    node.each_known(|key, value| known.push((key, value)));
+    let wanted = Wanted::new(keys);
+    let mut found = Found::nothing();
+    node.find(&wanted, &mut found);
     for key in keys {
         let value = node.get(key);
-        let last = known.iter().rev().find(|(name, _)| *name == key);
-        assert_eq!(last.map(|(_, value)| value.kind()), value.as_ref().map(Node::kind));
+        assert_eq!(found.under(&wanted, key).map(Node::kind), value.as_ref().map(Node::kind));
         if let Some(value) = value {
             out.push_str(key.as_str());
             told(&value, out);
         }
+    }
+    for (a, b) in [(0, 1), (1, 0), (2, 3)] {
+        let Some(pair) = node.pair([keys[a], keys[b]]) else { continue };
+        assert!(node.members().is_ok_and(|members| members.len() == 2));
+        let sought = [a, b].map(|i| found.under(&wanted, keys[i]).map(Node::kind));
+        assert_eq!(pair.map(|value| Some(value.kind())), sought);
     }
     for i in 0..node.len() {
         out.push_str(&format!("[{i}]"));

@@ -10,30 +10,66 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
-use crate::node::Key;
+use super::node::PyNode;
+use crate::node::names::{UNKNOWN, ordinal_of};
+use crate::node::{Found, Key, Wanted};
 
-/// Calls `read` with every member whose name is a [`Key`]. O(members), and no Python code runs but what `read` runs.
-pub(super) fn each_known<'py>(dict: &Bound<'py, PyDict>, mut read: impl FnMut(Key, Bound<'py, PyAny>)) {
-    let py = dict.py();
-    let (mut place, mut key, mut value) = (0, null_mut(), null_mut());
-    for _ in 0..dict.len() {
-        // SAFETY: the dict is held, and so is the GIL. What a step finds belongs to the dict: it is looked at, and the
-        // value is taken hold of, before anything else can run. Should `read` change the dict, the next step reads what
-        // it holds then: it may pass over members, but compares its place with the table that there is.
-        if unsafe { ffi::PyDict_Next(dict.as_ptr(), &mut place, &mut key, &mut value) } == 0 {
-            break;
+/// What stands under some names of a dict. O(members), and no Python code runs.
+pub(super) fn find<'py, const N: usize>(
+    dict: &Bound<'py, PyDict>,
+    wanted: &Wanted<N>,
+    found: &mut Found<PyNode<'py>, N>,
+) {
+    MET.with(|met| {
+        let mut place = 0;
+        for _ in 0..dict.len() {
+            let Some((key, value)) = step(dict, &mut place) else { break };
+            if let Some(at) = wanted.place_of(met.ordinal_of(key)) {
+                found.note(at, PyNode(value.to_owned()));
+            }
         }
-        // SAFETY: as above; a key in a dict is never null.
-        let key = unsafe { Borrowed::from_ptr(py, key) };
-        if let Some(name) = known(&key) {
-            // SAFETY: as above.
-            read(name, unsafe { Bound::from_borrowed_ptr(py, value) });
-        }
-    }
+    });
 }
 
-/// How many keys are remembered by their addresses.
-const PLACES: usize = 64;
+/// What stands under two names of a dict that has no others. O(1), and no Python code runs.
+pub(super) fn pair<'py>(dict: &Bound<'py, PyDict>, keys: [Key; 2]) -> Option<[PyNode<'py>; 2]> {
+    if dict.len() != 2 {
+        return None;
+    }
+    MET.with(|met| {
+        let mut place = 0;
+        let (first, one) = step(dict, &mut place)?;
+        let first = met.ordinal_of(first);
+        let (second, other) = step(dict, &mut place)?;
+        let names = (first, met.ordinal_of(second));
+        let [a, b] = keys.map(|key| key.ordinal() as u8);
+        match names {
+            names if names == (a, b) => Some([one, other]),
+            names if names == (b, a) => Some([other, one]),
+            _ => None,
+        }
+        .map(|values| values.map(|value| PyNode(value.to_owned())))
+    })
+}
+
+/// The next member of a dict. It belongs to the dict: it is to be looked at, and taken hold of if it is wanted, before
+/// anything else runs that could change the dict.
+#[inline(always)]
+fn step<'a, 'py>(
+    dict: &'a Bound<'py, PyDict>,
+    place: &mut ffi::Py_ssize_t,
+) -> Option<(Borrowed<'a, 'py, PyAny>, Borrowed<'a, 'py, PyAny>)> {
+    let (mut key, mut value) = (null_mut(), null_mut());
+    // SAFETY: the dict is held, and so is the GIL.
+    if unsafe { ffi::PyDict_Next(dict.as_ptr(), place, &mut key, &mut value) } == 0 {
+        return None;
+    }
+    // SAFETY: members that were found are never null, and the dict holds them until it is changed.
+    Some(unsafe { (Borrowed::from_ptr(dict.py(), key), Borrowed::from_ptr(dict.py(), value)) })
+}
+
+/// How many keys are remembered by their addresses: far more than messages have, so that hardly two share a place.
+const PLACES: usize = 512;
 
 /// Bytes of the longest key that is remembered.
 const LONGEST: usize = 32;
@@ -41,7 +77,7 @@ const LONGEST: usize = 32;
 /// Keys that were met, at places by their addresses. They are held: no other string can have the address of one.
 struct Met {
     addresses: [Cell<usize>; PLACES],
-    names: [Cell<Option<Key>>; PLACES],
+    ordinals: [Cell<u8>; PLACES],
     held: RefCell<[Option<Py<PyString>>; PLACES]>,
 }
 
@@ -49,32 +85,45 @@ thread_local! {
     static MET: Met = const {
         Met {
             addresses: [const { Cell::new(0) }; PLACES],
-            names: [const { Cell::new(None) }; PLACES],
+            ordinals: [const { Cell::new(UNKNOWN) }; PLACES],
             held: RefCell::new([const { None }; PLACES]),
         }
     };
 }
 
-/// Which name a key is. The messages of one document share their keys, and those written in code are interned: nearly
-/// always the same few strings come again.
-fn known(key: &Bound<'_, PyAny>) -> Option<Key> {
-    let address = key.as_ptr() as usize;
-    // Objects stand at multiples of 16; those made one after the other, 48 or 64 bytes apart.
-    let place = (address >> 4 ^ address >> 10) % PLACES;
-    MET.with(|met| {
-        if met.addresses[place].get() == address {
-            return met.names[place].get();
+impl Met {
+    /// Which name a key is. The messages of one document share their keys, and those written in code are interned:
+    /// nearly always the same few strings come again.
+    #[inline]
+    fn ordinal_of(&self, key: Borrowed<'_, '_, PyAny>) -> u8 {
+        let address = key.as_ptr() as usize;
+        let place = place_of(address);
+        if self.addresses[place].get() == address {
+            return self.ordinals[place].get();
         }
+        self.meet(&key, place).unwrap_or(UNKNOWN)
+    }
+
+    /// Looks at a key, and holds it at that place.
+    #[cold]
+    #[inline(never)]
+    fn meet(&self, key: &Bound<'_, PyAny>, place: usize) -> Option<u8> {
         let key = key.cast::<PyString>().ok()?;
         let text = key.to_str().ok()?;
-        let name = Key::named(text);
+        let ordinal = ordinal_of(text.as_bytes());
         if text.len() <= LONGEST && key.is_exact_instance_of::<PyString>() {
-            let before = met.held.borrow_mut()[place].replace(key.clone().unbind());
-            met.addresses[place].set(address);
-            met.names[place].set(name);
+            let before = self.held.borrow_mut()[place].replace(key.clone().unbind());
+            self.addresses[place].set(key.as_ptr() as usize);
+            self.ordinals[place].set(ordinal);
             // Nothing is borrowed any more, should this be the last that held it.
             drop(before);
         }
-        name
-    })
+        Some(ordinal)
+    }
+}
+
+/// The place of an address. What lies close together gets places far apart.
+fn place_of(address: usize) -> usize {
+    let mixed = (address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> (u64::BITS - PLACES.trailing_zeros())) as usize
 }

@@ -11,9 +11,9 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use super::gate::breathe;
-use super::members::each_known;
+use super::members::{find, pair};
 use crate::error::{Error, Result};
-use crate::node::{Key, Kind, Node, Unit, changed, write_float};
+use crate::node::{Found, Key, Kind, Node, Unit, Wanted, changed, write_float};
 
 /// A Python object, read as a JSON value.
 #[derive(Clone)]
@@ -47,9 +47,6 @@ impl Deref for PyText {
 /// After so many items of a list it is seen whether another thread should have its turn.
 const BREATHE_EVERY_ITEMS: usize = 32;
 
-/// Below so many bytes to count characters is cheaper than to ask Python for their number.
-const SHORT: usize = 64;
-
 impl<'py> PyNode<'py> {
     // A cast to an exact type compares a pointer; one that may be to a subclass calls into Python.
 
@@ -72,6 +69,14 @@ impl<'py> PyNode<'py> {
             return self.0.cast_exact().ok();
         }
         self.0.cast().ok()
+    }
+}
+
+impl PyNode<'_> {
+    /// The length of a text that nobody knows yet.
+    #[cold]
+    fn rarer_text_length(&self, unit: Unit) -> Option<u64> {
+        self.string().map(|string| text_of(string, |text, _| unit.of(text)))
     }
 }
 
@@ -113,6 +118,23 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Text {
     }
 }
 
+/// What an object is that is neither exactly a string, dict or list nor `None`.
+fn rarer_kind(object: &Bound<'_, PyAny>) -> Kind {
+    if object.is_exact_instance_of::<PyBool>() {
+        Kind::Bool
+    } else if object.is_instance_of::<PyString>() {
+        Kind::String
+    } else if object.is_instance_of::<PyDict>() {
+        Kind::Object
+    } else if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
+        Kind::Array
+    } else if object.is_instance_of::<PyInt>() || object.is_instance_of::<PyFloat>() {
+        Kind::Number
+    } else {
+        Kind::Other
+    }
+}
+
 impl Node for PyNode<'_> {
     type Text = PyText;
 
@@ -125,24 +147,35 @@ impl Node for PyNode<'_> {
     }
 
     fn text_length(&self, unit: Unit) -> Option<u64> {
-        let string = self.string()?;
-        let Ok(text) = string.to_str() else { return Some(text_of(string, |text, _| unit.of(text))) };
-        if unit == Unit::Bytes || text.len() < SHORT || !string.is_exact_instance_of::<PyString>() {
-            return Some(unit.of(text));
+        if self.0.is_exact_instance_of::<PyString>()
+            && let Ok(string) = self.0.cast_exact::<PyString>()
+            && let Ok(text) = string.to_str()
+        {
+            if unit == Unit::Bytes {
+                return Some(text.len() as u64);
+            }
+            // Python knows how many characters a string has: where they are as many as its bytes it is ASCII.
+            if let Ok(characters) = string.len()
+                && (unit == Unit::Points || characters == text.len())
+            {
+                return Some(characters as u64);
+            }
         }
-        // Python knows how many characters a string has: where they are as many as its bytes it is ASCII.
-        match string.len() {
-            Ok(characters) if unit == Unit::Points || characters == text.len() => Some(characters as u64),
-            _ => Some(unit.of(text)),
-        }
+        self.rarer_text_length(unit)
     }
 
-    fn each_known(&self, mut read: impl FnMut(Key, Self)) {
+    fn find<const N: usize>(&self, wanted: &Wanted<N>, found: &mut Found<Self, N>) {
         if let Some(dict) = self.dict() {
-            each_known(dict, |key, value| read(key, PyNode(value)));
+            find(dict, wanted, found);
         }
     }
 
+    #[inline]
+    fn pair(&self, keys: [Key; 2]) -> Option<[Self; 2]> {
+        pair(self.dict()?, keys)
+    }
+
+    #[inline]
     fn kind(&self) -> Kind {
         let object = &self.0;
         // Exact types first: they are told by a pointer.
@@ -154,18 +187,8 @@ impl Node for PyNode<'_> {
             Kind::Array
         } else if object.is_none() {
             Kind::Null
-        } else if object.is_exact_instance_of::<PyBool>() {
-            Kind::Bool
-        } else if object.is_instance_of::<PyString>() {
-            Kind::String
-        } else if object.is_instance_of::<PyDict>() {
-            Kind::Object
-        } else if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
-            Kind::Array
-        } else if object.is_instance_of::<PyInt>() || object.is_instance_of::<PyFloat>() {
-            Kind::Number
         } else {
-            Kind::Other
+            rarer_kind(object)
         }
     }
 

@@ -81,7 +81,15 @@ pub trait Build<N: Node> {
     ///
     /// # Errors
     /// `too_much_text` beyond 4 GiB.
-    fn set_name(&mut self, holder: &N, key: Key, kind: Option<PieceKind>) -> Result<()>;
+    fn set_name(&mut self, holder: &N, key: Key, kind: Option<PieceKind>) -> Result<()> {
+        holder.get(key).map_or(Ok(()), |name| self.set_name_node(&name, kind))
+    }
+
+    /// The same for a name by itself.
+    ///
+    /// # Errors
+    /// `too_much_text` beyond 4 GiB.
+    fn set_name_node(&mut self, name: &N, kind: Option<PieceKind>) -> Result<()>;
 
     /// The same where the dialect has a word of its own for the tool.
     ///
@@ -347,10 +355,9 @@ impl<N: Node> Build<N> for Builder {
         self.note_estimated();
     }
 
-    fn set_name(&mut self, holder: &N, key: Key, kind: Option<PieceKind>) -> Result<()> {
+    fn set_name_node(&mut self, name: &N, kind: Option<PieceKind>) -> Result<()> {
         let start = self.transcript.text.len();
-        let text = &mut self.transcript.text;
-        let named = holder.get(key).and_then(|node| node.append_text(text));
+        let named = name.append_text(&mut self.transcript.text);
         let Some(lossy) = named else { return Ok(()) };
         let span = index_u32(start)?..index_u32(self.transcript.text.len())?;
         if let Some(part) = self.transcript.parts.last_mut() {
