@@ -20,6 +20,7 @@ pub mod framing;
 pub mod gather;
 pub(crate) mod hash;
 pub mod heuristics;
+mod likeness;
 pub(crate) mod lines;
 pub(crate) mod look_up;
 pub mod media;

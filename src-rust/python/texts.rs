@@ -78,6 +78,10 @@ impl Texts for Strings<'_> {
         self.0[index].as_ref().map_or(0, |text| text.len())
     }
 
+    fn bytes(&self, index: usize) -> Option<&[u8]> {
+        self.0[index].as_ref().map(|text| text.as_bytes())
+    }
+
     fn text(&self, index: usize) -> Result<Option<&str>> {
         Ok(self.0[index].as_deref())
     }

@@ -322,6 +322,18 @@ def test_the_first_bad_text_by_index_is_named_on_any_number_of_threads() -> None
         assert (caught.value.code, caught.value.index) == ("bad_utf8", 13)
 
 
+def test_the_first_bad_text_by_index_is_named_among_texts_of_many_kinds() -> None:
+    texts = ["the words of a text " * 2_000, "消息一条也没有丢失。" * 2_000] * 20
+    of_han, of_letters = ("对话" * 100).encode() + b"\xff", b"a text " * 100 + b"\xff"
+    bad = [from_buffers(pa.string(), 1, offsets(0, len(text)), text) for text in (of_han, of_letters)]
+    for first in (0, 1):
+        column = pa.chunked_array([pa.array(texts), bad[first], pa.array(texts), bad[1 - first]])
+        for threads in (1, 2):
+            with pytest.raises(MessageError) as caught:
+                COUNTER.count_batch(column, threads=threads)
+            assert (caught.value.code, caught.value.index) == ("bad_utf8", 40)
+
+
 class Producer:
     """Something that answers both methods in its own way."""
 

@@ -102,6 +102,27 @@ def test_a_type_error_is_a_value_like_the_others(over: Callable[[Any], Any]) -> 
 # --- Threads -----------------------------------------------------------------------------------------
 
 
+KINDS = [WORDS, "for (i = 0; i < 10; ++i) { a[i] += 1; }\n", "12.50, 13.75; ", "Сообщения. ", "消息一条也没有丢失。"]
+MIXED = [f"{i} " + KINDS[i % len(KINDS)] * (20 + i % 23) for i in range(2_000)]
+"""Kinds in turn, more than a megabyte: foldline counts them kind by kind."""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base", "r50k_base"])
+def test_a_batch_of_many_kinds_is_counted_as_its_texts_are(encoding: str, threads: int) -> None:
+    counter = fl.TokenCounter(encoding)
+    expected = [counter.count(text) for text in MIXED]
+    assert sum(len(text.encode()) for text in MIXED) > 1 << 20
+    assert counter.count_batch(MIXED, threads=threads).tolist() == expected
+    assert counter.count_batch(np.array(MIXED, dtype=object), threads=threads).tolist() == expected
+
+
+def test_a_function_of_the_caller_hears_the_texts_in_their_order() -> None:
+    heard: list[str] = []
+    fl.TokenCounter(lambda text: heard.append(text) or 1).count_batch(MIXED)
+    assert heard == MIXED
+
+
 @pytest.mark.parametrize("threads", [1, 2, 3, 7, None, np.int64(2)], ids=repr)
 @pytest.mark.parametrize("spec", ["o200k_base", "chars/4", "auto", len], ids=str)
 def test_the_number_of_threads_changes_no_count(spec: Any, threads: Any) -> None:

@@ -1,0 +1,149 @@
+//! Which texts are alike, at a glance.
+//!
+//! A text of a kind asks for the same entries of the tables as the one before it, and other kinds for others: together they
+//! fill the processor's caches several times over. A batch that is counted kind by kind waits for memory less often.
+
+use super::texts::Texts;
+
+/// Bytes in the middle of a text that are looked at.
+const SEEN: usize = 64;
+
+/// Below so many bytes, on average, a glance would cost more than it saves; so it would where all texts together leave
+/// room in the caches.
+const LEAST_BYTES: usize = 512;
+const LEAST_BYTES_OF_ALL: usize = 1 << 20;
+
+/// How finely texts of ASCII are told apart, by how many of their bytes are letters: prose from code, code from tables.
+const PARTS: usize = 16;
+
+/// The first bytes of characters of several, by script: from each to the one before the next. (Latin and its neighbours,
+/// Greek, Cyrillic, Hebrew and Arabic, scripts of India and South-East Asia, symbols, kana, Han, Hangul, the rest.)
+const SCRIPTS: [u8; 10] = [0xc2, 0xce, 0xd0, 0xd4, 0xe0, 0xe2, 0xe3, 0xe4, 0xea, 0xee];
+
+/// Kinds of texts.
+const KINDS: usize = PARTS + 1 + SCRIPTS.len();
+
+/// The indices of texts, those of a kind one after the other, each kind in its order; `None` where the order they have is
+/// as good. O(texts).
+pub(super) fn by_kind(texts: &impl Texts) -> Option<Vec<u32>> {
+    let many = u32::try_from(texts.len()).ok()?;
+    let bytes: usize = (0..texts.len()).map(|index| texts.size_bytes(index)).sum();
+    if bytes < LEAST_BYTES_OF_ALL || bytes / LEAST_BYTES < texts.len() {
+        return None;
+    }
+    let kinds: Vec<u8> =
+        (0..texts.len()).map(|index| texts.bytes(index).map_or(0, |text| kind_of(text) as u8)).collect();
+    let mut places = [0_u32; KINDS];
+    kinds.iter().for_each(|&kind| places[usize::from(kind)] += 1);
+    let mut before = 0;
+    for place in &mut places {
+        before += std::mem::replace(place, before);
+    }
+    let mut order = vec![0; kinds.len()];
+    for (index, kind) in (0..many).zip(kinds) {
+        let place = &mut places[usize::from(kind)];
+        order[*place as usize] = index;
+        *place += 1;
+    }
+    Some(order)
+}
+
+/// A number below [`KINDS`] that texts of a kind share.
+fn kind_of(text: &[u8]) -> usize {
+    let middle = text.len().saturating_sub(SEEN) / 2;
+    let mut padded = [0; SEEN];
+    let seen = text[middle..].first_chunk().unwrap_or_else(|| {
+        padded[..text.len()].copy_from_slice(text);
+        &padded
+    });
+    let firsts = count(seen, |byte| byte >= SCRIPTS[0]);
+    if firsts * PARTS <= SEEN {
+        return count(seen, |byte| (byte | 0x20).wrapping_sub(b'a') < 26) * PARTS / SEEN;
+    }
+    let many = |script: usize| {
+        let (from, next) = (SCRIPTS[script], SCRIPTS.get(script + 1).copied().unwrap_or(u8::MAX));
+        count(seen, |byte| byte.wrapping_sub(from) < next - from)
+    };
+    PARTS + 1 + (0..SCRIPTS.len()).max_by_key(|&script| many(script)).unwrap_or(0)
+}
+
+/// How many of the bytes are such. (There are fewer than 256, so that they are summed up as bytes.)
+#[inline(always)]
+fn count(seen: &[u8; SEEN], is: impl Fn(u8) -> bool) -> usize {
+    seen.iter().map(|&byte| u8::from(is(byte))).sum::<u8>().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Result;
+
+    struct Given(Vec<String>);
+
+    impl Texts for Given {
+        fn len(&self) -> usize {
+            self.0.len()
+        }
+
+        fn size_bytes(&self, index: usize) -> usize {
+            self.0[index].len()
+        }
+
+        fn bytes(&self, index: usize) -> Option<&[u8]> {
+            Some(self.0[index].as_bytes())
+        }
+
+        fn text(&self, index: usize) -> Result<Option<&str>> {
+            Ok(Some(&self.0[index]))
+        }
+    }
+
+    const SAMPLES: [&str; 8] = [
+        "It was a dark and stormy night, and the rain fell in torrents. ",
+        "for (int i = 0; i < n; ++i) { a[i] += b[i] * c[i]; } // ok\n",
+        "12.50, 13.75, 1999-12-31, 0x7f;\n",
+        "Сессия продолжается, и сообщения сохраняются. ",
+        "消息一条也没有丢失，会话仍在继续。",
+        "セッションはつづきます。メッセージはのこっています。",
+        "세션은 계속되고 메시지는 남아 있습니다. ",
+        "संदेश सुरक्षित हैं और सत्र जारी है। ",
+    ];
+
+    #[test]
+    fn texts_of_a_kind_come_one_after_the_other_in_their_order() {
+        for repeated in [20, 40, 400] {
+            let texts = Given((0..4000).map(|i| SAMPLES[i % SAMPLES.len()].repeat(repeated)).collect());
+            let order: Vec<usize> =
+                by_kind(&texts).unwrap().into_iter().map(|index| index as usize).collect();
+            let runs: Vec<&[usize]> = order.chunk_by(|a, b| a % SAMPLES.len() == b % SAMPLES.len()).collect();
+            assert_eq!(runs.len(), SAMPLES.len());
+            assert!(runs.iter().all(|run| run.len() == 500 && run.is_sorted()));
+        }
+    }
+
+    #[test]
+    fn every_text_is_there_once() {
+        let text =
+            |i: usize| char::from_u32((i as u32 * 7919) % 0xd800).map(String::from).unwrap_or_default();
+        let texts = Given((0..3000).map(|i| text(i).repeat(i % 2000)).collect());
+        let mut order = by_kind(&texts).unwrap();
+        order.sort_unstable();
+        assert!(order.into_iter().eq(0..3000));
+    }
+
+    #[test]
+    fn small_batches_and_short_texts_keep_their_order() {
+        assert_eq!(by_kind(&Given(Vec::new())), None);
+        assert_eq!(by_kind(&Given(vec!["a text ".repeat(100); 10])), None);
+        assert_eq!(by_kind(&Given(vec!["a text".to_owned(); 1_000_000])), None);
+    }
+
+    #[test]
+    fn every_length_and_byte_has_a_kind() {
+        for byte in 0..=u8::MAX {
+            for len in (0..200).chain([1000, 5001]) {
+                assert!(kind_of(&vec![byte; len]) < KINDS);
+            }
+        }
+    }
+}
