@@ -344,12 +344,14 @@ impl<'t> Node for TapeNode<'t> {
 
     #[inline]
     fn pair(&self, keys: [Key; 2]) -> Option<[Self; 2]> {
-        let object = self.entry();
-        // Of an object with two members the first entries are a key, its value and, behind that, the other key.
-        let entries = &self.tape.entries;
+        let (object, entries) = (self.entry(), &self.tape.entries);
+        if object.kind != Kind::Object || self.at + 1 >= object.link {
+            return None;
+        }
+        // Behind a member, which is a key and its value, comes the next, and behind the last what follows the object.
         let first = entries.get(self.at as usize + 1)?;
         let second = entries.get(first.link as usize)?;
-        if object.kind != Kind::Object || first.link >= object.link || second.link != object.link {
+        if first.link >= object.link || second.link != object.link {
             return None;
         }
         let [a, b] = keys.map(|key| key.ordinal() as u8);

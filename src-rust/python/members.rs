@@ -14,7 +14,7 @@ use super::node::PyNode;
 use crate::node::names::{UNKNOWN, ordinal_of};
 use crate::node::{Found, Key, Wanted};
 
-/// What stands under some names of a dict. O(members), and no Python code runs.
+/// What stands under some names of a dict. O(members).
 pub(super) fn find<'py, const N: usize>(
     dict: &Bound<'py, PyDict>,
     wanted: &Wanted<N>,
@@ -24,14 +24,22 @@ pub(super) fn find<'py, const N: usize>(
         let mut place = 0;
         for _ in 0..dict.len() {
             let Some((key, value)) = step(dict, &mut place) else { break };
-            if let Some(at) = wanted.place_of(met.ordinal_of(key)) {
-                found.note(at, PyNode(value.to_owned()));
+            if let Some(ordinal) = met.known(key) {
+                if let Some(at) = wanted.place_of(ordinal) {
+                    found.note(at, PyNode(value.to_owned()));
+                }
+                continue;
+            }
+            let (key, value) = (key.to_owned(), value.to_owned());
+            if let Some(at) = wanted.place_of(met.meet(&key)) {
+                found.note(at, PyNode(value));
             }
         }
     });
 }
 
-/// What stands under two names of a dict that has no others. O(1), and no Python code runs.
+/// What stands under two names of a dict that has no others, as far as they were met before. O(1), and no Python code
+/// runs.
 pub(super) fn pair<'py>(dict: &Bound<'py, PyDict>, keys: [Key; 2]) -> Option<[PyNode<'py>; 2]> {
     if dict.len() != 2 {
         return None;
@@ -39,9 +47,8 @@ pub(super) fn pair<'py>(dict: &Bound<'py, PyDict>, keys: [Key; 2]) -> Option<[Py
     MET.with(|met| {
         let mut place = 0;
         let (first, one) = step(dict, &mut place)?;
-        let first = met.ordinal_of(first);
         let (second, other) = step(dict, &mut place)?;
-        let names = (first, met.ordinal_of(second));
+        let names = (met.known(first)?, met.known(second)?);
         let [a, b] = keys.map(|key| key.ordinal() as u8);
         match names {
             names if names == (a, b) => Some([one, other]),
@@ -52,8 +59,8 @@ pub(super) fn pair<'py>(dict: &Bound<'py, PyDict>, keys: [Key; 2]) -> Option<[Py
     })
 }
 
-/// The next member of a dict. It belongs to the dict: it is to be looked at, and taken hold of if it is wanted, before
-/// anything else runs that could change the dict.
+/// The next member of a dict. It belongs to the dict: it is to be taken hold of before anything else runs that could
+/// change the dict. (Whatever makes an object may: the collector then runs finalisers.)
 #[inline(always)]
 fn step<'a, 'py>(
     dict: &'a Bound<'py, PyDict>,
@@ -92,33 +99,32 @@ thread_local! {
 }
 
 impl Met {
-    /// Which name a key is. The messages of one document share their keys, and those written in code are interned:
-    /// nearly always the same few strings come again.
+    /// Which name a key is that was met. The messages of one document share their keys, and those written in code are
+    /// interned: nearly always the same few strings come again.
     #[inline]
-    fn ordinal_of(&self, key: Borrowed<'_, '_, PyAny>) -> u8 {
+    fn known(&self, key: Borrowed<'_, '_, PyAny>) -> Option<u8> {
         let address = key.as_ptr() as usize;
         let place = place_of(address);
-        if self.addresses[place].get() == address {
-            return self.ordinals[place].get();
-        }
-        self.meet(&key, place).unwrap_or(UNKNOWN)
+        (self.addresses[place].get() == address).then(|| self.ordinals[place].get())
     }
 
-    /// Looks at a key, and holds it at that place.
+    /// Looks which name a key is, and holds the key.
     #[cold]
     #[inline(never)]
-    fn meet(&self, key: &Bound<'_, PyAny>, place: usize) -> Option<u8> {
-        let key = key.cast::<PyString>().ok()?;
-        let text = key.to_str().ok()?;
+    fn meet(&self, key: &Bound<'_, PyAny>) -> u8 {
+        let Ok(key) = key.cast::<PyString>() else { return UNKNOWN };
+        let Ok(text) = key.to_str() else { return UNKNOWN };
         let ordinal = ordinal_of(text.as_bytes());
         if text.len() <= LONGEST && key.is_exact_instance_of::<PyString>() {
+            let address = key.as_ptr() as usize;
+            let place = place_of(address);
             let before = self.held.borrow_mut()[place].replace(key.clone().unbind());
-            self.addresses[place].set(key.as_ptr() as usize);
+            self.addresses[place].set(address);
             self.ordinals[place].set(ordinal);
             // Nothing is borrowed any more, should this be the last that held it.
             drop(before);
         }
-        Some(ordinal)
+        ordinal
     }
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
 import sys
 import threading
@@ -377,6 +378,39 @@ def test_keys_are_told_by_what_they_say_wherever_they_stand_in_memory() -> None:
             assert error.value.code == "missing_role"
         else:
             assert count([without]).total == plain["role"]
+
+
+class Emptying:
+    """Garbage that empties a dict when it is collected."""
+
+    def __init__(self, message: dict[str, Any]) -> None:
+        self.itself = self
+        self.message = message
+
+    def __del__(self) -> None:
+        self.message.clear()
+
+
+def test_a_dict_that_a_finaliser_empties_while_it_is_read_is_read_as_far_as_it_was_there() -> None:
+    """A key that is no UTF-8 makes an exception inside, and with it the collector may run."""
+    count = fl.TokenCounter("chars/4").count_messages
+    before = gc.get_threshold()
+    for i in range(200):
+        message = {f"\ud800{i}": i, "role": str(i), "content": WORDS * (i + 1)}
+        messages = [message]
+        gc.disable()
+        Emptying(message)
+        gc.set_threshold(1)
+        gc.enable()
+        outcome: int | str
+        try:
+            outcome = count(messages).total
+        except MessageError as error:
+            outcome = error.code
+        finally:
+            gc.set_threshold(*before)
+        assert outcome in (0, -(-len(WORDS) * (i + 1) // 4), "missing_role")
+        assert message == {}
 
 
 class Fraction(float):
