@@ -1,5 +1,7 @@
 //! Tokens of many texts.
 
+use std::ops::Range;
+
 use super::counter::{Counter, GoOn, tokens_u32};
 use super::likeness::by_kind;
 use super::parallel;
@@ -28,6 +30,10 @@ pub trait Texts: Sync {
     fn text(&self, index: usize) -> Result<Option<&str>>;
 }
 
+/// Of a batch so many bytes are put in an order of their own at a time: enough for the caches, and few enough that an
+/// error is found soon, and that a column which lies on a disk is read once.
+const WINDOW_BYTES: usize = 32 << 20;
+
 /// Tokens of each text, 0 of a missing one. O(bytes / threads).
 ///
 /// # Errors
@@ -38,34 +44,66 @@ pub fn count_texts(
     threads: usize,
     go_on: GoOn<'_>,
 ) -> Result<Vec<u32>> {
-    let count = |index: usize, go_on: GoOn<'_>| {
-        let tokens = texts.text(index)?.map_or(Ok(0), |text| counter.count(text, go_on))?;
-        tokens_u32(tokens)
-    };
-    let work = |index, go_on: GoOn<'_>| count(index, go_on).map_err(|error| error.at(index));
-    let is_callers_own = counter.is_callers_own();
-    let threads = if is_callers_own { 1 } else { threads };
+    let work = Work { counter, texts, threads: if counter.is_callers_own() { 1 } else { threads } };
     // A caller's own function hears the texts in their order, and a formula over lengths looks nothing up.
-    let order = if is_callers_own || counter.heuristic().is_some() { None } else { by_kind(texts) };
-    if let Some(order) = order {
-        let (at, size) = (|place: usize| order[place] as usize, |index| texts.size_bytes(index));
-        let counted = parallel::map(
-            threads,
-            order.len(),
-            |place| size(at(place)),
-            |place, go_on| work(at(place), go_on),
-            go_on,
-        );
-        match counted {
-            Ok(counts) => {
-                let mut by_index = vec![0; counts.len()];
-                counts.into_iter().enumerate().for_each(|(place, count)| by_index[at(place)] = count);
-                return Ok(by_index);
-            }
-            Err(error) if error.kind == ErrorKind::Interrupted => return Err(error),
-            // Another may have failed before it.
-            Err(_) => {}
+    if counter.is_callers_own() || counter.heuristic().is_some() {
+        return work.in_order(0..texts.len(), go_on);
+    }
+    let mut counts = Vec::with_capacity(texts.len());
+    let (mut start, mut bytes) = (0, 0_usize);
+    for index in 0..texts.len() {
+        bytes = bytes.saturating_add(texts.size_bytes(index));
+        if bytes >= WINDOW_BYTES || index + 1 == texts.len() {
+            counts.append(&mut work.by_kind(start..index + 1, go_on)?);
+            (start, bytes) = (index + 1, 0);
         }
     }
-    parallel::map(threads, texts.len(), |index| texts.size_bytes(index), work, go_on)
+    Ok(counts)
+}
+
+/// Texts that are to be counted.
+struct Work<'a, T> {
+    counter: &'a dyn Counter,
+    texts: &'a T,
+    threads: usize,
+}
+
+impl<T: Texts> Work<'_, T> {
+    fn count(&self, index: usize, go_on: GoOn<'_>) -> Result<u32> {
+        let text = self.texts.text(index);
+        let tokens = text.and_then(|text| text.map_or(Ok(0), |text| self.counter.count(text, go_on)));
+        tokens.and_then(tokens_u32).map_err(|error| error.at(index))
+    }
+
+    fn in_order(&self, range: Range<usize>, go_on: GoOn<'_>) -> Result<Vec<u32>> {
+        let index = |place: usize| range.start + place;
+        let size_bytes = |place| self.texts.size_bytes(index(place));
+        parallel::map(
+            self.threads,
+            range.len(),
+            size_bytes,
+            |place, go_on| self.count(index(place), go_on),
+            go_on,
+        )
+    }
+
+    /// Those of a kind one after the other, where that is quicker.
+    fn by_kind(&self, range: Range<usize>, go_on: GoOn<'_>) -> Result<Vec<u32>> {
+        let Some(order) = by_kind(self.texts, range.clone()) else { return self.in_order(range, go_on) };
+        let size_bytes = |place: usize| self.texts.size_bytes(order[place]);
+        let count = |place: usize, go_on: GoOn<'_>| self.count(order[place], go_on);
+        match parallel::map(self.threads, order.len(), size_bytes, count, go_on) {
+            Ok(counts) => {
+                let mut by_index = vec![0; counts.len()];
+                order
+                    .into_iter()
+                    .zip(counts)
+                    .for_each(|(index, count)| by_index[index - range.start] = count);
+                Ok(by_index)
+            }
+            Err(error) if error.kind == ErrorKind::Interrupted => Err(error),
+            // Another may have failed before it.
+            Err(_) => self.in_order(range, go_on),
+        }
+    }
 }

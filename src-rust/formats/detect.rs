@@ -260,7 +260,7 @@ pub fn detect_at<N: Node>(messages: &N, key: Option<&str>) -> Result<Detected> {
 /// The dialects that an object can be a message of.
 fn said_by<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Said> {
     if envelope.is_quiet() {
-        return Ok(by_role(envelope.role.flatten(), has_parts_of_results(envelope)));
+        return Ok(by_role(envelope.role.flatten(), false));
     }
     if let (Some(parts), None) = (envelope.get(Key::PARTS), envelope.get(Key::CONTENT)) {
         return by_parts(envelope, parts);

@@ -6,7 +6,7 @@ use super::content::{
 };
 use super::envelope::{Envelope, RoleName};
 use crate::error::{Error, Result};
-use crate::node::{Key, Kind, Node};
+use crate::node::{Found, Key, Kind, Node, Wanted};
 use crate::transcript::{Build, PartKind, PieceKind, Role, Slot};
 
 pub(super) fn read<N: Node>(message: &N, envelope: &Envelope<N>, builder: &mut impl Build<N>) -> Result<()> {
@@ -85,13 +85,19 @@ fn read_call<N: Node>(call: &N, builder: &mut impl Build<N>) -> Result<()> {
 }
 
 fn read_function<N: Node>(function: &N, builder: &mut impl Build<N>) -> Result<()> {
+    static HEADS: Wanted<2> = Wanted::new([Key::NAME, Key::ARGUMENTS]);
+    let mut found = Found::nothing();
     // Hardly any has more members than these.
-    let (name, arguments) = match function.pair([Key::NAME, Key::ARGUMENTS]) {
+    let pair = function.pair([Key::NAME, Key::ARGUMENTS]);
+    let (name, arguments) = match &pair {
         Some([name, arguments]) => (Some(name), Some(arguments)),
-        None => (function.get(Key::NAME), function.get(Key::ARGUMENTS)),
+        None => {
+            function.find(&HEADS, &mut found);
+            (found.under(&HEADS, Key::NAME), found.under(&HEADS, Key::ARGUMENTS))
+        }
     };
-    name.map_or(Ok(()), |name| builder.set_name_node(&name, Some(PieceKind::CallName)))?;
-    call_arguments(some(arguments.as_ref()), builder).map_err(|error| error.under("arguments"))
+    name.map_or(Ok(()), |name| builder.set_name_node(name, Some(PieceKind::CallName)))?;
+    call_arguments(some(arguments), builder).map_err(|error| error.under("arguments"))
 }
 
 /// A message of role `tool` (or the older `function`, which has a name instead of an id) is one result. Some agents

@@ -22,7 +22,7 @@ pub fn told<N: Node>(node: &N, out: &mut String) {
     node.find(&wanted, &mut found);
     for key in keys {
         let value = node.get(key);
-        assert_eq!(found.under(&wanted, key).map(Node::kind), value.as_ref().map(Node::kind));
+        assert_eq!(found.under(&wanted, key).map(json_of), value.as_ref().map(json_of));
         if let Some(value) = value {
             out.push_str(key.as_str());
             told(&value, out);
@@ -31,8 +31,8 @@ pub fn told<N: Node>(node: &N, out: &mut String) {
     for (a, b) in [(0, 1), (1, 0), (2, 3)] {
         let Some(pair) = node.pair([keys[a], keys[b]]) else { continue };
         assert!(node.members().is_ok_and(|members| members.len() == 2));
-        let sought = [a, b].map(|i| found.under(&wanted, keys[i]).map(Node::kind));
-        assert_eq!(pair.map(|value| Some(value.kind())), sought);
+        let sought = [a, b].map(|i| found.under(&wanted, keys[i]).map(json_of));
+        assert_eq!(pair.map(|value| Some(json_of(&value))), sought);
     }
     for i in 0..node.len() {
         out.push_str(&format!("[{i}]"));
@@ -42,4 +42,9 @@ pub fn told<N: Node>(node: &N, out: &mut String) {
         out.push_str(&format!("{key:?}:"));
         told(&value, out);
     }
+}
+
+fn json_of<N: Node>(node: &N) -> (bool, String) {
+    let mut json = String::new();
+    (node.write_json(&mut json).is_ok(), json)
 }

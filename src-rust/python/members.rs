@@ -23,7 +23,8 @@ pub(super) fn find<'py, const N: usize>(
     MET.with(|met| {
         let mut place = 0;
         for _ in 0..dict.len() {
-            let Some((key, value)) = step(dict, &mut place) else { break };
+            // SAFETY: nothing runs until both are held, or were told apart by their addresses.
+            let Some((key, value)) = (unsafe { step(dict, &mut place) }) else { break };
             if let Some(ordinal) = met.known(key) {
                 if let Some(at) = wanted.place_of(ordinal) {
                     found.note(at, PyNode(value.to_owned()));
@@ -46,8 +47,8 @@ pub(super) fn pair<'py>(dict: &Bound<'py, PyDict>, keys: [Key; 2]) -> Option<[Py
     }
     MET.with(|met| {
         let mut place = 0;
-        let (first, one) = step(dict, &mut place)?;
-        let (second, other) = step(dict, &mut place)?;
+        // SAFETY: nothing runs until the values are held: keys are told by their addresses.
+        let ((first, one), (second, other)) = unsafe { (step(dict, &mut place)?, step(dict, &mut place)?) };
         let names = (met.known(first)?, met.known(second)?);
         let [a, b] = keys.map(|key| key.ordinal() as u8);
         match names {
@@ -59,10 +60,13 @@ pub(super) fn pair<'py>(dict: &Bound<'py, PyDict>, keys: [Key; 2]) -> Option<[Py
     })
 }
 
-/// The next member of a dict. It belongs to the dict: it is to be taken hold of before anything else runs that could
-/// change the dict. (Whatever makes an object may: the collector then runs finalisers.)
+/// The next member of a dict.
+///
+/// # Safety
+/// It belongs to the dict: it is to be taken hold of before anything else runs that could change the dict. (Whatever makes
+/// an object may: the collector then runs finalisers.)
 #[inline(always)]
-fn step<'a, 'py>(
+unsafe fn step<'a, 'py>(
     dict: &'a Bound<'py, PyDict>,
     place: &mut ffi::Py_ssize_t,
 ) -> Option<(Borrowed<'a, 'py, PyAny>, Borrowed<'a, 'py, PyAny>)> {

@@ -266,6 +266,11 @@ BAD = {
         "bad_offsets",
         0,
     ),
+    "large offsets that add up beyond all": (
+        from_buffers(pa.large_string(), 8, offsets(*[0, 1 << 62] * 4, 4, kind=np.int64), b"abcd"),
+        "bad_offsets",
+        0,
+    ),
     "no UTF-8": (from_buffers(pa.string(), 2, offsets(0, 1, 3), b"a\xff\xfe"), "bad_utf8", 1),
     "a cut character": (from_buffers(pa.string(), 2, offsets(0, 2, 3), "é对".encode()[:3]), "bad_utf8", 1),
     "a surrogate": (from_buffers(pa.string(), 1, offsets(0, 3), b"\xed\xa0\xbd"), "bad_utf8", 0),

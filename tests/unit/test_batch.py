@@ -104,7 +104,7 @@ def test_a_type_error_is_a_value_like_the_others(over: Callable[[Any], Any]) -> 
 
 KINDS = [WORDS, "for (i = 0; i < 10; ++i) { a[i] += 1; }\n", "12.50, 13.75; ", "Сообщения. ", "消息一条也没有丢失。"]
 MIXED = [f"{i} " + KINDS[i % len(KINDS)] * (20 + i % 23) for i in range(2_000)]
-"""Kinds in turn, more than a megabyte: foldline counts them kind by kind."""
+"""Kinds in turn, more than a megabyte, and 512 bytes on average: foldline counts them kind by kind."""
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -112,9 +112,15 @@ MIXED = [f"{i} " + KINDS[i % len(KINDS)] * (20 + i % 23) for i in range(2_000)]
 def test_a_batch_of_many_kinds_is_counted_as_its_texts_are(encoding: str, threads: int) -> None:
     counter = fl.TokenCounter(encoding)
     expected = [counter.count(text) for text in MIXED]
-    assert sum(len(text.encode()) for text in MIXED) > 1 << 20
+    assert sum(len(text.encode()) for text in MIXED) > max(1 << 20, 512 * len(MIXED))
     assert counter.count_batch(MIXED, threads=threads).tolist() == expected
     assert counter.count_batch(np.array(MIXED, dtype=object), threads=threads).tolist() == expected
+
+
+def test_a_batch_that_takes_several_windows_is_counted_as_its_texts_are() -> None:
+    times = 1 + (33 << 20) // sum(len(text.encode()) for text in MIXED)
+    expected = [COUNTER.count(text) for text in MIXED]
+    assert COUNTER.count_batch(MIXED * times).tolist() == expected * times
 
 
 def test_a_function_of_the_caller_hears_the_texts_in_their_order() -> None:

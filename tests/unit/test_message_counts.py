@@ -48,6 +48,14 @@ def test_a_count_needs_no_transcript_and_a_plan_says_the_same(name: str, spec: s
     assert counts.total == 0 or not counter.fits(messages, counts.total - 1)
 
 
+def turned(message: dict[str, Any]) -> dict[str, Any]:
+    """The members of a message and of the functions it calls in the opposite order."""
+    told = dict(reversed(message.items()))
+    if isinstance(calls := told.get("tool_calls"), list):
+        told["tool_calls"] = [{**call, "function": dict(reversed(call["function"].items()))} for call in calls]
+    return told
+
+
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("name", LISTS)
 def test_however_messages_are_held_they_count_the_same(name: str, spec: str) -> None:
@@ -60,6 +68,8 @@ def test_however_messages_are_held_they_count_the_same(name: str, spec: str) -> 
         [OrderedDict(reversed(message.items())) for message in messages],
         [{**message, **{f"extra{i}": i for i in range(40)}} for message in messages],
         text.encode(),
+        [turned(message) for message in messages],
+        json.dumps([turned(message) for message in messages]).encode(),
         json.dumps(messages, ensure_ascii=False, indent=2).encode(),
         text.replace('"role"', r'"\u0072ole"').encode(),
         text.replace('"role"', '"role": "x", "role"').encode(),
