@@ -7,6 +7,7 @@
 
 pub mod apply;
 pub mod batch;
+pub mod characters;
 pub mod count;
 pub mod error;
 pub mod evidence;

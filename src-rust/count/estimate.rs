@@ -19,13 +19,16 @@ pub struct Estimate {
     part: Part,
 }
 
+/// Messages of most conversations, for which room is made at once.
+const MESSAGES: usize = 64;
+
 impl Estimate {
     /// Nothing counted yet.
     #[must_use]
     pub fn new(heuristic: Heuristic) -> Self {
         Estimate {
             heuristic,
-            per_message: Vec::new(),
+            per_message: Vec::with_capacity(MESSAGES),
             first_role: None,
             sum: 0,
             part: Part::new(PartKind::Text),

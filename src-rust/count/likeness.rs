@@ -65,6 +65,8 @@ fn count(seen: &[u8; SEEN], is: impl Fn(u8) -> bool) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+
     use super::*;
     use crate::error::Result;
 
@@ -83,8 +85,8 @@ mod tests {
             Some(self.0[index].as_bytes())
         }
 
-        fn text(&self, index: usize) -> Result<Option<&str>> {
-            Ok(Some(&self.0[index]))
+        fn text(&self, index: usize) -> Result<Option<Cow<'_, str>>> {
+            Ok(Some(Cow::Borrowed(&self.0[index])))
         }
     }
 

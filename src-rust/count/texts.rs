@@ -1,5 +1,6 @@
 //! Tokens of many texts.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::counter::{Counter, GoOn, tokens_u32};
@@ -23,11 +24,11 @@ pub trait Texts: Sync {
     /// The bytes of a text as they lie there, UTF-8 or not; `None` where there are none.
     fn bytes(&self, index: usize) -> Option<&[u8]>;
 
-    /// A text; `None` where it is missing.
+    /// A text, a copy where it is no UTF-8 as it lies there; `None` where it is missing.
     ///
     /// # Errors
     /// Bytes that are no text.
-    fn text(&self, index: usize) -> Result<Option<&str>>;
+    fn text(&self, index: usize) -> Result<Option<Cow<'_, str>>>;
 }
 
 /// Of a batch so many bytes are put in an order of their own at a time: enough for the caches, and few enough that an
@@ -71,7 +72,7 @@ struct Work<'a, T> {
 impl<T: Texts> Work<'_, T> {
     fn count(&self, index: usize, go_on: GoOn<'_>) -> Result<u32> {
         let text = self.texts.text(index);
-        let tokens = text.and_then(|text| text.map_or(Ok(0), |text| self.counter.count(text, go_on)));
+        let tokens = text.and_then(|text| text.map_or(Ok(0), |text| self.counter.count(&text, go_on)));
         tokens.and_then(tokens_u32).map_err(|error| error.at(index))
     }
 

@@ -30,7 +30,7 @@ pub(super) fn build<'py>(
     changes: &[Change],
     summary: &str,
 ) -> PyResult<Bound<'py, PyList>> {
-    if PyNode(messages.clone()).kind() != Kind::Array {
+    if PyNode::of(messages.clone()).kind() != Kind::Array {
         let error = Error::message("not_a_list", "", "a plan is applied to a list or tuple of dicts");
         return Err(exception(py, error));
     }
@@ -55,7 +55,7 @@ pub(super) fn build<'py>(
                     strip_thinking(changed.cast::<PyDict>()?)?;
                 }
                 if plan.format == Format::Gent.name()
-                    && let Some(key) = modified_key(&PyNode(changed.clone()))
+                    && let Some(key) = modified_key(&PyNode::of(changed.clone()))
                 {
                     changed.cast::<PyDict>()?.set_item(key, gent::MODIFIED)?;
                 }
@@ -78,7 +78,7 @@ fn text_message<'py>(
     side: Side,
     text: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let first = PyNode(messages.clone()).item(0);
+    let first = PyNode::of(messages.clone()).item(0);
     made(py, shaped(format, first.as_ref(), side, text))
 }
 
@@ -107,7 +107,7 @@ fn edited<'py>(
         }
         return Ok(copy.into_any());
     }
-    let count = PyNode(container.clone()).len();
+    let count = PyNode::of(container.clone()).len();
     let items = (0..count).map(|i| item(container, i)).collect::<PyResult<Vec<_>>>()?;
     let copy = PyList::new(container.py(), items)?;
     for run in runs {
@@ -121,14 +121,14 @@ fn edited<'py>(
 /// Leaves the blocks of thinking out of a copied message; where there is nothing else, a text stands for them.
 fn strip_thinking(message: &Bound<'_, PyDict>) -> PyResult<()> {
     let Some(blocks) = message.get_item("content")? else { return Ok(()) };
-    if PyNode(blocks.clone()).kind() != Kind::Array {
+    if PyNode::of(blocks.clone()).kind() != Kind::Array {
         return Ok(());
     }
-    let count = PyNode(blocks.clone()).len();
+    let count = PyNode::of(blocks.clone()).len();
     let kept = PyList::empty(message.py());
     for i in 0..count {
         let block = item(&blocks, i)?;
-        if !is_thinking_block(&PyNode(block.clone())) {
+        if !is_thinking_block(&PyNode::of(block.clone())) {
             kept.append(block)?;
         }
     }

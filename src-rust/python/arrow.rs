@@ -12,6 +12,7 @@
 //! Two things no consumer can check, since the interface does not say them: that buffers are as long as the last offset
 //! has it, and that nobody writes to them meanwhile. The interface obliges the producer to both.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -251,11 +252,11 @@ impl Texts for Column {
         self.chunks[chunk].bytes(index).ok()?
     }
 
-    fn text(&self, index: usize) -> Result<Option<&str>> {
+    fn text(&self, index: usize) -> Result<Option<Cow<'_, str>>> {
         let (chunk, index) = self.place(index);
         let Some(bytes) = self.chunks[chunk].bytes(index)? else { return Ok(None) };
         let bad = |_| Error::message("bad_utf8", "", "the bytes of a text are not UTF-8");
-        std::str::from_utf8(bytes).map(Some).map_err(bad)
+        std::str::from_utf8(bytes).map(|text| Some(Cow::Borrowed(text))).map_err(bad)
     }
 }
 

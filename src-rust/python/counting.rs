@@ -7,6 +7,7 @@ use pyo3::types::{PyBool, PyBytes, PyInt, PyString, PyType};
 
 use super::gate::{exception, guard, load_numpy, raise_later, run};
 use super::node::{PyNode, Text, text_of};
+use super::strings::Reading;
 use super::texts::{self, Threads};
 use super::transcripts::{self, TranscriptCounts};
 use crate::batch::transcripts::{Batch, Count};
@@ -54,7 +55,7 @@ pub(super) fn read(messages: &Bound<'_, PyAny>, format: &str, wants_result_json:
     if let Ok(bytes) = messages.cast::<PyBytes>() {
         return with_document(bytes.as_bytes(), |node| read_node(&node, format, wants_result_json))?;
     }
-    read_node(&PyNode(messages.clone()), format, wants_result_json)
+    read_node(&PyNode::of(messages.clone()), format, wants_result_json)
 }
 
 fn read_node<N: Node>(messages: &N, format: &str, wants_result_json: bool) -> Result<Read> {
@@ -70,7 +71,7 @@ pub(super) fn dialect(name: &str) -> Result<Option<Format>> {
 
 pub(super) fn read_all_tools(tools: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Tool>> {
     let Some(tools) = tools else { return Ok(Vec::new()) };
-    guard(tools.py(), || read_tools(&PyNode(tools.clone())).map_err(|e| exception(tools.py(), e)))
+    guard(tools.py(), || read_tools(&PyNode::of(tools.clone())).map_err(|e| exception(tools.py(), e)))
 }
 
 impl TokenCounter {
@@ -198,7 +199,8 @@ impl TokenCounter {
         let text = text
             .cast::<PyString>()
             .map_err(|_| exception(py, Error::message("not_a_string", "", "a text must be a str")))?;
-        text_of(text, |text, _| run(py, text.len(), |go_on| self.counter.count(text, go_on)))
+        let text = Reading::of(text);
+        run(py, text.stored().len(), |go_on| self.counter.count(&text.text(), go_on))
     }
 
     /// Tokens of each text, uint32 of shape (texts,), writable: a list, tuple or iterable of str; a numpy array of str,
@@ -260,8 +262,9 @@ impl TokenCounter {
     ) -> PyResult<bool> {
         let limit = limit_of(limit)?;
         if let Ok(text) = text_or_messages.cast::<PyString>() {
-            return text_of(text, |text, _| {
-                run(py, text.len(), |go_on| Ok(self.counter.count_upto(text, limit, go_on)?.is_some()))
+            let text = Reading::of(text);
+            return run(py, text.stored().len(), |go_on| {
+                Ok(self.counter.count_upto(&text.text(), limit, go_on)?.is_some())
             });
         }
         let (read, tools) = self.read(text_or_messages, tools, format)?;
@@ -288,7 +291,8 @@ impl TokenCounter {
             run(py, json.len(), |go_on| tally::count_json(counter, json, dialect, &tools, go_on))
         } else {
             let read = guard(py, || {
-                tally::read(counter, &PyNode(messages.clone()), dialect).map_err(|error| exception(py, error))
+                tally::read(counter, &PyNode::of(messages.clone()), dialect)
+                    .map_err(|error| exception(py, error))
             })?;
             match read {
                 tally::Read::Estimated(counts, _) if tools.is_empty() => Ok(counts),

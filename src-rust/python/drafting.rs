@@ -17,12 +17,12 @@ const BETWEEN: &str = "\n\n";
 
 /// An item of a list or tuple, by the container's own slots.
 pub(super) fn item<'py>(items: &Bound<'py, PyAny>, i: usize) -> PyResult<Bound<'py, PyAny>> {
-    PyNode(items.clone()).item(i).map(|found| found.0).ok_or_else(|| exception(items.py(), changed()))
+    PyNode::of(items.clone()).item(i).map(PyNode::into_bound).ok_or_else(|| exception(items.py(), changed()))
 }
 
 /// The field that holds what a message says.
 fn content_field(message: &Bound<'_, PyAny>, provider: Provider) -> &'static str {
-    let has_parts = || PyNode(message.clone()).get(Key::PARTS).is_some();
+    let has_parts = || PyNode::of(message.clone()).get(Key::PARTS).is_some();
     if provider == Provider::Gemini && has_parts() { "parts" } else { "content" }
 }
 
@@ -33,7 +33,7 @@ pub(super) fn field<'py>(holder: &Bound<'py, PyAny>, name: &str) -> PyResult<Opt
 }
 
 fn is_list(value: &Bound<'_, PyAny>) -> bool {
-    PyNode(value.clone()).kind() == Kind::Array
+    PyNode::of(value.clone()).kind() == Kind::Array
 }
 
 pub(super) fn is_text(value: &Bound<'_, PyAny>) -> bool {
@@ -41,24 +41,24 @@ pub(super) fn is_text(value: &Bound<'_, PyAny>) -> bool {
 }
 
 fn items<'py>(list: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    (0..PyNode(list.clone()).len()).map(|i| item(list, i)).collect()
+    (0..PyNode::of(list.clone()).len()).map(|i| item(list, i)).collect()
 }
 
 pub(super) fn type_is(holder: &Bound<'_, PyAny>, name: &str) -> bool {
-    PyNode(holder.clone()).text_is(Key::TYPE, name)
+    PyNode::of(holder.clone()).text_is(Key::TYPE, name)
 }
 
 /// What the passes must know of a message beside its transcript.
 pub(super) fn shape(message: &Bound<'_, PyAny>, provider: Provider) -> Shape {
     let content = field(message, content_field(message, provider)).ok().flatten();
-    let blocks = content.filter(is_list).map(|list| PyNode(list).len());
+    let blocks = content.filter(is_list).map(|list| PyNode::of(list).len());
     let taken: &[&str] = match provider {
         Provider::OpenAiChat => &["role", "content", "tool_calls"],
         Provider::OpenAiResponses => &["type", "role", "content"],
         Provider::Anthropic => &["role", "content"],
         Provider::Gemini => &["role", "parts"],
     };
-    let members = PyNode(message.clone()).members().unwrap_or_default();
+    let members = PyNode::of(message.clone()).members().unwrap_or_default();
     let is_plain = members.iter().all(|(key, _)| taken.contains(&key.as_str()));
     // A screenshot cannot be made up.
     let is_answerable = !type_is(message, "computer_call");
@@ -202,7 +202,7 @@ impl<'py> Making<'_, 'py> {
                 _ => Ok(self.joined(BETWEEN, texts)?),
             };
         }
-        let is_model = PyNode(message.as_any().clone()).text_is(Key::ROLE, "assistant");
+        let is_model = PyNode::of(message.as_any().clone()).text_is(Key::ROLE, "assistant");
         let mut blocks = Vec::new();
         for piece in pieces {
             match piece {
@@ -336,7 +336,7 @@ impl<'py> Making<'_, 'py> {
     /// The text of JSON.
     fn json(&self, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let mut text = String::new();
-        PyNode(value.clone()).write_json(&mut text).map_err(|error| exception(self.py(), error))?;
+        PyNode::of(value.clone()).write_json(&mut text).map_err(|error| exception(self.py(), error))?;
         Ok(self.text(&text))
     }
 
@@ -396,9 +396,9 @@ impl<'py> Making<'_, 'py> {
     /// The text of a response of Gemini's: the one that it holds, or all of it.
     fn response(&self, response: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(value) = field(response, "response")? else { return Ok(None) };
-        let members = PyNode(value.clone()).members().unwrap_or_default();
+        let members = PyNode::of(value.clone()).members().unwrap_or_default();
         match members.as_slice() {
-            [(_, only)] if is_text(&only.0) => Ok(Some(only.0.clone())),
+            [(_, only)] if is_text(&only.0) => Ok(Some(only.0.clone().into_bound())),
             _ => Ok(Some(value)),
         }
     }

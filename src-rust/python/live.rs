@@ -121,7 +121,7 @@ impl State {
     ) -> PyResult<()> {
         for message in messages {
             let message = message?;
-            let node = PyNode(message.clone());
+            let node = PyNode::of(message.clone());
             match self.live.read(&node).map_err(|error| exception(py, error))? {
                 Heard::Read => self.messages.push(message.unbind()),
                 Heard::Otherwise(listener) => {
@@ -160,7 +160,7 @@ impl State {
         // What is the same may still be other objects.
         let mut new = State { live: self.live.clone(), messages: Vec::with_capacity(objects.len()) };
         let mut listener = self.live.listener().afresh();
-        let hear = |(i, object): (usize, &Bound<'_, PyAny>)| listener.hear(i, &PyNode(object.clone()));
+        let hear = |(i, object): (usize, &Bound<'_, PyAny>)| listener.hear(i, &PyNode::of(object.clone()));
         objects[..at].iter().enumerate().try_for_each(hear).map_err(|error| exception(py, error))?;
         let kept = objects[..at].iter().map(|object| object.clone().unbind());
         new.messages.extend(kept);
@@ -246,7 +246,7 @@ fn reread<'py>(
     let mut new = live.again(listener, counter, &mut || true).map_err(|error| exception(py, error))?;
     let mut known = Vec::new();
     for (message, tokens) in messages {
-        new.read_again(&PyNode(message)).map_err(|error| exception(py, error))?;
+        new.read_again(&PyNode::of(message)).map_err(|error| exception(py, error))?;
         known.push(tokens);
         if new.is_full() {
             py.check_signals()?;
@@ -265,7 +265,7 @@ fn take_up(py: Python<'_>, live: &mut Live, known: &[Option<u32>], counter: &dyn
 
 fn difference(py: Python<'_>, live: &Live, messages: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
     let mut raised = None;
-    let found = live.difference(&PyNode(messages.clone()), &mut || match py.check_signals() {
+    let found = live.difference(&PyNode::of(messages.clone()), &mut || match py.check_signals() {
         Ok(()) => true,
         Err(signal) => {
             raised = Some(signal);
@@ -281,13 +281,13 @@ fn difference(py: Python<'_>, live: &Live, messages: &Bound<'_, PyAny>) -> PyRes
 /// The items of a list or tuple.
 fn items<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     use crate::node::{Kind, Node};
-    let node = PyNode(messages.clone());
+    let node = PyNode::of(messages.clone());
     if node.kind() != Kind::Array {
         let error = Error::message("not_a_list", "", "messages must be a list or tuple of objects");
         return Err(exception(messages.py(), error));
     }
     let changed = || exception(messages.py(), crate::node::changed());
-    (0..node.len()).map(|i| node.item(i).map(|item| item.0).ok_or_else(changed)).collect()
+    (0..node.len()).map(|i| node.item(i).map(PyNode::into_bound).ok_or_else(changed)).collect()
 }
 
 /// What of a plan is asked for.

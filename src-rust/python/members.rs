@@ -4,12 +4,12 @@
 #![allow(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
-use std::ptr::null_mut;
 
-use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
+use super::containers::Containers;
+use super::held::Held;
 use super::node::PyNode;
 use crate::node::names::{UNKNOWN, ordinal_of};
 use crate::node::{Found, Key, Wanted};
@@ -20,18 +20,19 @@ pub(super) fn find<'py, const N: usize>(
     wanted: &Wanted<N>,
     found: &mut Found<PyNode<'py>, N>,
 ) {
+    let containers = Containers::of(dict.py());
     MET.with(|met| {
         let mut place = 0;
-        for _ in 0..dict.len() {
+        for _ in 0..containers.dict_length(dict) {
             // SAFETY: nothing runs until both are held, or were told apart by their addresses.
-            let Some((key, value)) = (unsafe { step(dict, &mut place) }) else { break };
+            let Some((key, value)) = (unsafe { containers.next(dict, &mut place) }) else { break };
             if let Some(ordinal) = met.known(key) {
                 if let Some(at) = wanted.place_of(ordinal) {
-                    found.note(at, PyNode(value.to_owned()));
+                    found.note(at, PyNode(Held::of(value)));
                 }
                 continue;
             }
-            let (key, value) = (key.to_owned(), value.to_owned());
+            let (key, value) = (Held::of(key), Held::of(value));
             if let Some(at) = wanted.place_of(met.meet(&key)) {
                 found.note(at, PyNode(value));
             }
@@ -42,13 +43,17 @@ pub(super) fn find<'py, const N: usize>(
 /// What stands under two names of a dict that has no others, as far as they were met before. O(1), and no Python code
 /// runs.
 pub(super) fn pair<'py>(dict: &Bound<'py, PyDict>, keys: [Key; 2]) -> Option<[PyNode<'py>; 2]> {
-    if dict.len() != 2 {
+    let containers = Containers::of(dict.py());
+    if containers.dict_length(dict) != 2 {
         return None;
     }
     MET.with(|met| {
-        let mut place = 0;
-        // SAFETY: nothing runs until the values are held: keys are told by their addresses.
-        let ((first, one), (second, other)) = unsafe { (step(dict, &mut place)?, step(dict, &mut place)?) };
+        let mut next = {
+            let mut place = 0;
+            // SAFETY: nothing runs until the values are held: keys are told by their addresses.
+            move || unsafe { containers.next(dict, &mut place) }
+        };
+        let ((first, one), (second, other)) = (next()?, next()?);
         let names = (met.known(first)?, met.known(second)?);
         let [a, b] = keys.map(|key| key.ordinal() as u8);
         match names {
@@ -56,27 +61,41 @@ pub(super) fn pair<'py>(dict: &Bound<'py, PyDict>, keys: [Key; 2]) -> Option<[Py
             names if names == (b, a) => Some([other, one]),
             _ => None,
         }
-        .map(|values| values.map(|value| PyNode(value.to_owned())))
+        .map(|values| values.map(|value| PyNode(Held::of(value))))
     })
 }
 
-/// The next member of a dict.
-///
-/// # Safety
-/// It belongs to the dict: it is to be taken hold of before anything else runs that could change the dict. (Whatever makes
-/// an object may: the collector then runs finalisers.)
-#[inline(always)]
-unsafe fn step<'a, 'py>(
-    dict: &'a Bound<'py, PyDict>,
-    place: &mut ffi::Py_ssize_t,
-) -> Option<(Borrowed<'a, 'py, PyAny>, Borrowed<'a, 'py, PyAny>)> {
-    let (mut key, mut value) = (null_mut(), null_mut());
-    // SAFETY: the dict is held, and so is the GIL.
-    if unsafe { ffi::PyDict_Next(dict.as_ptr(), place, &mut key, &mut value) } == 0 {
+/// Up to so many members are walked over to find one.
+const FEW: usize = 8;
+
+/// What stands under one name of a dict, by a walk; `None` where the dict has many members, so that it is to be looked up.
+/// O(1).
+pub(super) fn one<'py>(dict: &Bound<'py, PyDict>, key: Key) -> Option<Option<PyNode<'py>>> {
+    let containers = Containers::of(dict.py());
+    if containers.dict_length(dict) > FEW {
         return None;
     }
-    // SAFETY: members that were found are never null, and the dict holds them until it is changed.
-    Some(unsafe { (Borrowed::from_ptr(dict.py(), key), Borrowed::from_ptr(dict.py(), value)) })
+    MET.with(|met| {
+        let mut place = 0;
+        for _ in 0..FEW {
+            // SAFETY: nothing runs until both are held, or were told apart by their addresses.
+            let Some((name, value)) = (unsafe { containers.next(dict, &mut place) }) else { break };
+            let ordinal = match met.known(name) {
+                Some(ordinal) => ordinal,
+                None => {
+                    let (name, value) = (Held::of(name), Held::of(value));
+                    if usize::from(met.meet(&name)) == key.ordinal() {
+                        return Some(Some(PyNode(value)));
+                    }
+                    continue;
+                }
+            };
+            if usize::from(ordinal) == key.ordinal() {
+                return Some(Some(PyNode(Held::of(value))));
+            }
+        }
+        Some(None)
+    })
 }
 
 /// How many keys are remembered by their addresses: far more than messages have, so that hardly two share a place.

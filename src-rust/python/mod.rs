@@ -6,11 +6,14 @@
 mod answering;
 mod applying;
 mod arrow;
+mod containers;
 mod counting;
 mod drafting;
 mod evidence;
 mod folding;
 mod gate;
+mod held;
+mod interpreter;
 mod live;
 mod members;
 mod models;
@@ -21,6 +24,7 @@ mod plans;
 mod reading;
 mod repair;
 mod rules;
+mod strings;
 mod texts;
 mod transcripts;
 

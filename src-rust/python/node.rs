@@ -10,14 +10,17 @@ use pyo3::pybacked::PyBackedStr;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
+use super::containers::Containers;
 use super::gate::breathe;
-use super::members::{find, pair};
+use super::held::Held;
+use super::members::{find, one, pair};
+use super::strings::{characters, kept};
 use crate::error::{Error, Result};
 use crate::node::{Found, Key, Kind, Node, Unit, Wanted, changed, write_float};
 
 /// A Python object, read as a JSON value.
 #[derive(Clone)]
-pub(super) struct PyNode<'py>(pub Bound<'py, PyAny>);
+pub(super) struct PyNode<'py>(pub Held<'py>);
 
 /// The interned strings of all keys.
 fn key_strings(py: Python<'_>) -> &[Py<PyString>] {
@@ -48,6 +51,16 @@ impl Deref for PyText {
 const BREATHE_EVERY_ITEMS: usize = 32;
 
 impl<'py> PyNode<'py> {
+    /// The node of an object.
+    pub fn of(object: Bound<'py, PyAny>) -> Self {
+        PyNode(object.into())
+    }
+
+    /// The object.
+    pub fn into_bound(self) -> Bound<'py, PyAny> {
+        self.0.into_bound()
+    }
+
     // A cast to an exact type compares a pointer; one that may be to a subclass calls into Python.
 
     fn string(&self) -> Option<&Bound<'py, PyString>> {
@@ -72,17 +85,12 @@ impl<'py> PyNode<'py> {
     }
 }
 
-impl PyNode<'_> {
-    /// The length of a text that nobody knows yet.
-    #[cold]
-    fn rarer_text_length(&self, unit: Unit) -> Option<u64> {
-        self.string().map(|string| text_of(string, |text, _| unit.of(text)))
-    }
-}
-
 /// The text of a Python string and whether lone surrogates were replaced. Two surrogates that form a pair are that
 /// character, as in tiktoken.
 pub(super) fn text_of<R>(string: &Bound<'_, PyString>, read: impl FnOnce(&str, bool) -> R) -> R {
+    if let Some(text) = kept(string) {
+        return read(text, false);
+    }
     if let Ok(text) = string.to_str() {
         return read(text, false);
     }
@@ -104,6 +112,12 @@ pub(super) fn text_of<R>(string: &Bound<'_, PyString>, read: impl FnOnce(&str, b
         })
         .collect();
     read(&text, lossy)
+}
+
+/// The length of a text with surrogates, or of one that cannot be read where it lies.
+#[cold]
+fn rarer_length(string: &Bound<'_, PyString>, unit: Unit) -> Option<u64> {
+    Some(text_of(string, |text, _| unit.of(text)))
 }
 
 /// A `str` argument as text; lone surrogates are read as U+FFFD, as they are everywhere.
@@ -147,21 +161,12 @@ impl Node for PyNode<'_> {
     }
 
     fn text_length(&self, unit: Unit) -> Option<u64> {
-        if self.0.is_exact_instance_of::<PyString>()
-            && let Ok(string) = self.0.cast_exact::<PyString>()
-            && let Ok(text) = string.to_str()
-        {
-            if unit == Unit::Bytes {
-                return Some(text.len() as u64);
-            }
-            // Python knows how many characters a string has: where they are as many as its bytes it is ASCII.
-            if let Ok(characters) = string.len()
-                && (unit == Unit::Points || characters == text.len())
-            {
-                return Some(characters as u64);
-            }
+        let string = self.string()?;
+        // Nothing is made of a string that is only measured.
+        match characters(string) {
+            Some(characters) => characters.length(unit).or_else(|| rarer_length(string, unit)),
+            None => rarer_length(string, unit),
         }
-        self.rarer_text_length(unit)
     }
 
     fn find<const N: usize>(&self, wanted: &Wanted<N>, found: &mut Found<Self, N>) {
@@ -198,12 +203,15 @@ impl Node for PyNode<'_> {
 
     fn get(&self, key: Key) -> Option<Self> {
         let dict = self.dict()?;
-        dict.get_item(&key_strings(dict.py())[key.ordinal()]).ok().flatten().map(PyNode)
+        if let Some(found) = one(dict, key) {
+            return found;
+        }
+        dict.get_item(&key_strings(dict.py())[key.ordinal()]).ok().flatten().map(PyNode::of)
     }
 
     fn len(&self) -> usize {
         if let Some(list) = self.list() {
-            list.len()
+            Containers::of(list.py()).list_length(list)
         } else {
             self.0.cast::<PyTuple>().map_or(0, |tuple| tuple.len())
         }
@@ -211,11 +219,11 @@ impl Node for PyNode<'_> {
 
     fn each_item(&self, mut read: impl FnMut(usize, &Self) -> Result<()>) -> Result<()> {
         if let Some(list) = self.list() {
-            return (0..list.len()).try_for_each(|i| {
+            return (0..Containers::of(list.py()).list_length(list)).try_for_each(|i| {
                 if i % BREATHE_EVERY_ITEMS == BREATHE_EVERY_ITEMS - 1 {
                     breathe(list.py());
                 }
-                read(i, &PyNode(list.get_item(i).map_err(|_| changed())?))
+                read(i, &PyNode(Held::item(list, i).ok_or_else(changed)?))
             });
         }
         (0..self.len()).try_for_each(|i| read(i, &self.item(i).ok_or_else(changed)?))
@@ -223,9 +231,9 @@ impl Node for PyNode<'_> {
 
     fn item(&self, i: usize) -> Option<Self> {
         if let Some(list) = self.list() {
-            list.get_item(i).ok().map(PyNode)
+            Held::item(list, i).map(PyNode)
         } else {
-            self.0.cast::<PyTuple>().ok()?.get_item(i).ok().map(PyNode)
+            self.0.cast::<PyTuple>().ok()?.get_item(i).ok().map(PyNode::of)
         }
     }
 
@@ -247,7 +255,7 @@ impl Node for PyNode<'_> {
             let key = key
                 .cast::<PyString>()
                 .map_err(|_| Error::message("bad_key", "", "a key of an object is not a string"))?;
-            let value = PyNode(value);
+            let value = PyNode::of(value);
             match key.to_str() {
                 Ok(key) => read(key, &value),
                 Err(_) => text_of(key, |key, _| read(key, &value)),

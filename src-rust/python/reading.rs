@@ -77,7 +77,7 @@ pub(super) fn classify(
     value: Bound<'_, PyAny>,
 ) -> PyResult<(&'static str, Vec<&'static str>)> {
     guard(py, || {
-        Ok(match classify_record(&PyNode(value)) {
+        Ok(match classify_record(&PyNode::of(value)) {
             Record::Message => ("message", vec![]),
             Record::MessageList => ("message_list", vec![]),
             Record::Conversation(path) => ("conversation", names(path)),
@@ -121,7 +121,7 @@ pub(super) fn detect_format(
     guard(py, || {
         let found = match messages.cast::<PyBytes>() {
             Ok(json) => with_document(json.as_bytes(), |node| find(&node, key)).and_then(|found| found),
-            Err(_) => find(&PyNode(messages), key),
+            Err(_) => find(&PyNode::of(messages), key),
         };
         let found = found.map_err(|error| exception(py, error))?;
         let candidates = found.candidates.iter().map(|format| format.name()).collect();
@@ -137,7 +137,7 @@ pub(super) fn assemble_session<'py>(
     entries: Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyDict>> {
     guard(py, || {
-        let entries = PyNode(entries);
+        let entries = PyNode::of(entries);
         let assembled = match kind {
             "claude_code" => claude_code::session(&entries),
             "pi" => pi_session::assemble(&entries),
@@ -191,7 +191,7 @@ fn set_messages<'py>(holder: &Bound<'py, PyDict>, messages: Vec<Message<PyNode<'
 /// The object that was decided on, with the caller's own objects inside.
 pub(super) fn build<'py>(py: Python<'py>, made: Made<PyNode<'py>>) -> PyResult<Bound<'py, PyAny>> {
     Ok(match made {
-        Made::Given(node) => node.0,
+        Made::Given(node) => node.into_bound(),
         Made::Text(text) => text.into_pyobject(py)?.into_any(),
         Made::Number(number) => number.into_pyobject(py)?.into_any(),
         Made::Null => py.None().into_bound(py),

@@ -100,7 +100,7 @@ fn options(
 /// A list of the caller's own objects.
 fn listed<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
     let py = messages.py();
-    let node = PyNode(messages.clone());
+    let node = PyNode::of(messages.clone());
     if node.kind() != Kind::Array {
         let error = Error::message("not_a_list", "", "what is repaired is a list or tuple of dicts");
         return Err(exception(py, error));

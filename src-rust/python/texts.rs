@@ -12,7 +12,7 @@ use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple};
 
 use super::arrow::column_of;
 use super::gate::{exception, load_numpy, run};
-use super::node::text_of;
+use super::strings::Reading;
 use crate::count::counter::Counter;
 use crate::count::parallel::MAX_THREADS;
 use crate::count::texts::{Texts, count_texts};
@@ -60,14 +60,14 @@ pub(super) fn count_batch<'py>(
         Ok(array) if !is_list => strings_of_array(array)?,
         _ => strings(texts, None)?,
     };
-    let texts = Strings(strings.iter().map(|text| text.as_ref().map(borrowed)).collect());
+    let texts = Strings(strings.iter().map(|text| text.as_ref().map(Reading::of)).collect());
     let bytes = (0..texts.len()).map(|i| texts.size_bytes(i)).sum();
     let counts = run(py, bytes, |go_on| count_texts(counter, &texts, threads, go_on))?;
     Ok(PyArray1::from_vec(py, counts))
 }
 
-/// Texts of Python strings, borrowed where they hold no surrogates; `None` where one is missing.
-struct Strings<'a>(Vec<Option<Cow<'a, str>>>);
+/// Texts of Python strings; `None` where one is missing.
+struct Strings<'a>(Vec<Option<Reading<'a>>>);
 
 impl Texts for Strings<'_> {
     fn len(&self) -> usize {
@@ -75,24 +75,15 @@ impl Texts for Strings<'_> {
     }
 
     fn size_bytes(&self, index: usize) -> usize {
-        self.0[index].as_ref().map_or(0, |text| text.len())
+        self.0[index].as_ref().map_or(0, |text| text.stored().len())
     }
 
     fn bytes(&self, index: usize) -> Option<&[u8]> {
-        self.0[index].as_ref().map(|text| text.as_bytes())
+        self.0[index].as_ref().map(Reading::stored)
     }
 
-    fn text(&self, index: usize) -> Result<Option<&str>> {
-        Ok(self.0[index].as_deref())
-    }
-}
-
-/// The text of a string that lives as long as the string, copied only where it holds surrogates. (CPython keeps ASCII
-/// strings as UTF-8, and makes the UTF-8 of others once.)
-fn borrowed<'a>(string: &'a Bound<'_, PyString>) -> Cow<'a, str> {
-    match string.to_str() {
-        Ok(text) => Cow::Borrowed(text),
-        Err(_) => Cow::Owned(text_of(string, |text, _| text.to_owned())),
+    fn text(&self, index: usize) -> Result<Option<Cow<'_, str>>> {
+        Ok(self.0[index].as_ref().map(Reading::text))
     }
 }
 

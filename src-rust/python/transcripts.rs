@@ -406,11 +406,11 @@ fn read_object<T: Task>(object: &Bound<'_, PyAny>, batch: &Batch<'_, T>) -> PyRe
         let format = batch.format.or(named);
         match messages.cast::<PyBytes>() {
             Ok(json) => Ok(Readable::Json(PyBackedBytes::from(json.clone()), format)),
-            Err(_) => batch.task.read(&PyNode(messages.clone()), format, None).map(Readable::Read),
+            Err(_) => batch.task.read(&PyNode::of(messages.clone()), format, None).map(Readable::Read),
         }
     };
     if object.is_instance_of::<PyDict>() {
-        let mut found = conversations(&PyNode(object.clone()));
+        let mut found = conversations(&PyNode::of(object.clone()));
         let only = if found.len() == 1 { found.pop() } else { None };
         return Ok(match only {
             Some(found) => found.and_then(|found| {

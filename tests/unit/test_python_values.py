@@ -391,26 +391,33 @@ class Emptying:
         self.message.clear()
 
 
-def test_a_dict_that_a_finaliser_empties_while_it_is_read_is_read_as_far_as_it_was_there() -> None:
+@pytest.mark.parametrize("is_part", [False, True], ids=["a message", "a part"])
+def test_a_dict_that_a_finaliser_empties_while_it_is_read_is_read_as_far_as_it_was_there(is_part: bool) -> None:
     """A key that is no UTF-8 makes an exception inside, and with it the collector may run."""
     count = fl.TokenCounter("chars/4").count_messages
     before = gc.get_threshold()
     for i in range(200):
-        message = {f"\ud800{i}": i, "role": str(i), "content": WORDS * (i + 1)}
-        messages = [message]
+        words = WORDS * (i + 1)
+        read = {f"\ud800{i}{is_part}": i} | (
+            {"type": "text", "text": words} if is_part else {"role": str(i), "content": words}
+        )
+        messages = [user([read])] if is_part else [read]
         gc.disable()
-        Emptying(message)
+        Emptying(read)
         gc.set_threshold(1)
         gc.enable()
         outcome: int | str
         try:
-            outcome = count(messages).total
+            outcome = count(messages, format="openai_chat").total
         except MessageError as error:
             outcome = error.code
         finally:
             gc.set_threshold(*before)
-        assert outcome in (0, -(-len(WORDS) * (i + 1) // 4), "missing_role")
-        assert message == {}
+        if sys.version_info >= (3, 12):
+            gc.collect()  # There the collector runs between two steps of Python code alone.
+        # An unknown part that is empty is written as {}.
+        assert outcome in (0, 1, -(-len(words) // 4), "missing_role")
+        assert read == {}
 
 
 class Fraction(float):

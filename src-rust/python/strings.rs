@@ -1,0 +1,183 @@
+//! The characters of a `str` where CPython keeps them.
+//!
+//! CPython makes UTF-8 of a text that is not ASCII when it is first asked for, and keeps it as long as the string: a text of
+//! a megabyte then takes two, and the making costs more than to count it. Here its characters are read where they lie. In
+//! a version that is not known here the string is asked for its UTF-8, as anywhere else.
+
+#![allow(unsafe_code)]
+
+use std::borrow::Cow;
+use std::slice::from_raw_parts;
+use std::str::from_utf8_unchecked;
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyString;
+
+use super::interpreter::known_version;
+use super::node::text_of;
+use crate::characters::Characters;
+
+/// Where things lie in a string, in bytes from its beginning, on machines of 64 bits, the lowest byte first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Layout {
+    /// What must be set in [`STATE`].
+    needs: u32,
+    /// The characters of a string of ASCII.
+    ascii: usize,
+    /// The length of its UTF-8, and behind it where that is; null where nobody asked for it.
+    utf8_length: usize,
+    /// The characters of any other string.
+    others: usize,
+}
+
+/// The number of characters.
+const LENGTH: usize = 16;
+/// Bits that say how they are kept: from the third on three for the bytes a character takes, then these two.
+const STATE: usize = 32;
+const IS_COMPACT: u32 = 1 << 5;
+const IS_ASCII: u32 = 1 << 6;
+/// Up to 3.11: that the string is whole.
+const IS_READY: u32 = 1 << 7;
+
+impl Layout {
+    /// That of a version of CPython.
+    fn of_version(version: (u8, u8)) -> Option<Layout> {
+        match version {
+            (3, 11) => Some(Layout { needs: IS_COMPACT | IS_READY, ascii: 48, utf8_length: 48, others: 72 }),
+            (3, 12 | 13) => Some(Layout { needs: IS_COMPACT, ascii: 40, utf8_length: 40, others: 56 }),
+            _ => None,
+        }
+    }
+
+    /// Whether strings lie so in this process: some are read whose characters are known.
+    fn is_right(self, py: Python<'_>) -> bool {
+        // Of other lengths and longer than any header, so that nothing outside of them is read in any case.
+        ["a", "é", "中", "😀"].iter().zip(100..).all(|(last, length)| {
+            let text = "x".repeat(length - 1) + last;
+            let string = PyString::new(py, &text);
+            // SAFETY: it is longer than what is read of it.
+            let characters = unsafe { self.read(&string) };
+            let is_form = matches!(
+                (*last, characters),
+                ("a", Some(Characters::Utf8(_, _)))
+                    | ("é", Some(Characters::Bytes(_)))
+                    | ("中", Some(Characters::Units(_)))
+                    | ("😀", Some(Characters::Points(_)))
+            );
+            let is_same = || characters.is_some_and(|characters| characters.text() == *text);
+            // Then it is asked for its UTF-8, which is found from then on.
+            let is_found = || string.to_str().is_ok_and(|utf8| utf8 == text);
+            // SAFETY: as above.
+            let is_kept =
+                || matches!(unsafe { self.read(&string) }, Some(Characters::Utf8(utf8, _)) if utf8 == text);
+            is_form && is_same() && is_found() && is_kept()
+        })
+    }
+
+    /// The characters of a string; `None` where they lie elsewhere, as those of subclasses do.
+    ///
+    /// # Safety
+    /// Strings lie so in this process, or this one is new, of at least 100 characters, and no subclass's.
+    #[inline(always)]
+    unsafe fn read<'a>(self, string: &'a Bound<'_, PyString>) -> Option<Characters<'a>> {
+        let at = |offset: usize| string.as_ptr().cast::<u8>().wrapping_add(offset);
+        // SAFETY: every string begins with these two, and all are aligned.
+        let (length, state) = unsafe { (at(LENGTH).cast::<usize>().read(), at(STATE).cast::<u32>().read()) };
+        if state & self.needs != self.needs {
+            return None;
+        }
+        // SAFETY: so many characters of that size lie there, which nobody changes while the string is held; those of one
+        // that says so are ASCII, and what is kept beside one is its UTF-8.
+        unsafe {
+            if state & IS_ASCII != 0 {
+                let text = from_utf8_unchecked(from_raw_parts(at(self.ascii), length));
+                return Some(Characters::Utf8(text, length));
+            }
+            let utf8 = at(self.utf8_length + size_of::<usize>()).cast::<*const u8>().read();
+            if !utf8.is_null() {
+                let bytes = at(self.utf8_length).cast::<usize>().read();
+                let text = from_utf8_unchecked(from_raw_parts(utf8, bytes));
+                return Some(Characters::Utf8(text, length));
+            }
+            match state >> 2 & 7 {
+                1 => Some(Characters::Bytes(from_raw_parts(at(self.others), length))),
+                2 => Some(Characters::Units(from_raw_parts(at(self.others).cast(), length))),
+                4 => Some(Characters::Points(from_raw_parts(at(self.others).cast(), length))),
+                _ => None,
+            }
+        }
+    }
+}
+
+/// How strings lie in this process, if that is known.
+fn layout(py: Python<'_>) -> Option<Layout> {
+    static LAYOUT: PyOnceLock<Option<Layout>> = PyOnceLock::new();
+    *LAYOUT.get_or_init(py, || {
+        let layout = Layout::of_version(known_version(py)?)?;
+        layout.is_right(py).then_some(layout)
+    })
+}
+
+/// The characters of a string where they lie; `None` where that is not known. O(1).
+#[inline]
+pub(super) fn characters<'a>(string: &'a Bound<'_, PyString>) -> Option<Characters<'a>> {
+    let layout = layout(string.py())?;
+    // SAFETY: some strings were read to see that they lie so.
+    unsafe { layout.read(string) }
+}
+
+/// The text of a string that need not be asked for: it is ASCII, or somebody has asked before. O(1).
+#[inline]
+pub(super) fn kept<'a>(string: &'a Bound<'_, PyString>) -> Option<&'a str> {
+    match characters(string)? {
+        Characters::Utf8(text, _) => Some(text),
+        _ => None,
+    }
+}
+
+/// From so many bytes on a string is not made to keep its UTF-8. A shorter one may be read again and again, as the messages
+/// of a history are, and takes little.
+const LONG: usize = 32 << 10;
+
+/// The text of a string that is to be read once; no more of it than a thread without the GIL needs.
+pub(super) enum Reading<'a> {
+    /// In the string.
+    There(Characters<'a>),
+    /// A copy.
+    Copied(String),
+}
+
+impl<'a> Reading<'a> {
+    /// Finds it. O(1) of ASCII and of what is long, else O(characters) when the string is asked first.
+    #[inline]
+    pub fn of(string: &'a Bound<'_, PyString>) -> Self {
+        let there = characters(string);
+        if let Some(characters) = there
+            && (matches!(characters, Characters::Utf8(..)) || characters.stored().len() >= LONG)
+        {
+            return Reading::There(characters);
+        }
+        match (string.to_str(), there) {
+            (Ok(text), _) => Reading::There(Characters::Utf8(text, string.len().unwrap_or(0))),
+            (Err(_), Some(characters)) => Reading::There(characters),
+            (Err(_), None) => Reading::Copied(text_of(string, |text, _| text.to_owned())),
+        }
+    }
+
+    /// The bytes it takes where it lies.
+    pub fn stored(&self) -> &[u8] {
+        match self {
+            Reading::There(characters) => characters.stored(),
+            Reading::Copied(text) => text.as_bytes(),
+        }
+    }
+
+    /// The text. O(characters) where they are not kept as UTF-8.
+    pub fn text(&self) -> Cow<'_, str> {
+        match self {
+            Reading::There(characters) => characters.text(),
+            Reading::Copied(text) => Cow::Borrowed(text),
+        }
+    }
+}

@@ -1,0 +1,306 @@
+"""Strings, lists and dicts are read where CPython keeps them.
+
+Whatever form they have there, they count as the same value in JSON bytes does, and are left as they were.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import sys
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import foldline as fl
+from unit.samples import OPERATIONS, WORDS, anthropic_call, assistant, openai_call, openai_result, talk, user
+
+COUNTERS = {name: fl.TokenCounter(name) for name in ("o200k_base", "cl100k_base", "chars/4", "bytes/4+4", "utf16/4+2")}
+O200K = COUNTERS["o200k_base"]
+
+LONG = 40_000
+"""Characters of a text that is long in every form."""
+
+
+class Text(str):
+    """A string of a subclass, which is laid out in another way."""
+
+
+def asked(text: str) -> str:
+    """The same, and it keeps its UTF-8."""
+    copy = "".join([text[:1], text[1:]])
+    ask = ctypes.pythonapi.PyUnicode_AsUTF8AndSize
+    ask.argtypes, ask.restype = [ctypes.py_object, ctypes.c_void_p], ctypes.c_void_p
+    assert ask(copy, None)
+    return copy
+
+
+def legacy(text: str) -> str:
+    """The same in the form of strings that were made before their characters were known."""
+    make, place = ctypes.pythonapi.PyUnicode_FromUnicode, ctypes.pythonapi.PyUnicode_AsUnicode
+    make.argtypes, make.restype = [ctypes.c_void_p, ctypes.c_ssize_t], ctypes.py_object
+    place.argtypes, place.restype = [ctypes.py_object], ctypes.c_void_p
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        made: str = make(None, len(text))
+    ctypes.memmove(place(made), ctypes.create_unicode_buffer(text), 4 * len(text))
+    return made
+
+
+FORMS = {
+    "nothing": "",
+    "one byte of ASCII": "a",
+    "ASCII": "The quick brown fox, 12 times over.\n",
+    "one of Latin-1": "é",
+    "Latin-1": "Où est l'élève? À côté du café, naïf.\n",
+    "one of 16 bits": "中",
+    "16 bits": "日本語のテキスト and ASCII, ünd noch etwas. Ω\n",
+    "one of 21 bits": "😀",
+    "21 bits": "Fine 👍🏽 — 👩‍👩‍👧 日本語 é a\n",
+    "half a pair": "\ud83d",
+    "halves of pairs": "a\ud83d b\ude00 \ude00\ud83d中 \ud83d",
+    "a pair in two": "so \ud83d\ude00 it is",
+    "halves beside a whole": "😀\ud83d\ude00\ud83d 中 \udfff\U0010ffff",
+    "edges": "\x7f\x80\u07ff\u0800\ud7ff\ue000\uffff\U00010000\U0010ffff\0",
+}
+"""A text for each form that a string can have."""
+
+MAKES: dict[str, Callable[[str], str]] = {
+    "as it is": lambda text: text,
+    "again and again": lambda text: text * (LONG // max(len(text), 1)),
+    "of a subclass": Text,
+    "long, of a subclass": lambda text: Text(text * (LONG // max(len(text), 1))),
+    "asked before": lambda text: text if any("\ud800" <= c <= "\udfff" for c in text) else asked(text),
+}
+if sys.version_info < (3, 12):
+    MAKES["legacy"] = lambda text: legacy(text) if len(text) > 1 else text
+
+
+@pytest.fixture(params=FORMS.values(), ids=FORMS.keys())
+def form(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=MAKES.values(), ids=MAKES.keys())
+def make(request: pytest.FixtureRequest) -> Callable[[str], str]:
+    return request.param  # type: ignore[no-any-return]
+
+
+def plainly(counter: fl.TokenCounter, messages: Any) -> list[int]:
+    """Tokens of messages that are read from JSON: no Python value is."""
+    return counter.count_messages(json.dumps(messages).encode()).per_message.tolist()  # type: ignore[no-any-return]
+
+
+def of_text(counter: fl.TokenCounter, text: str) -> int:
+    """Tokens of a text, by a transcript of JSON bytes and the same without it."""
+    if counter in (COUNTERS["chars/4"], COUNTERS["bytes/4+4"], COUNTERS["utf16/4+2"]):
+        whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        lengths = {"chars/4": len(whole), "utf16/4+2": len(whole.encode("utf-16-le")) // 2}
+        if counter is COUNTERS["bytes/4+4"]:
+            return len(whole.encode()) // 4
+        return -(-lengths["chars/4" if counter is COUNTERS["chars/4"] else "utf16/4+2"] // 4)
+    with_text, without = (plainly(counter, [user(each)])[0] for each in (text, ""))
+    return with_text - without
+
+
+@pytest.mark.parametrize("counter", COUNTERS.values(), ids=COUNTERS.keys())
+def test_a_text_counts_the_same_in_every_form(counter: fl.TokenCounter, form: str, make: Callable[[str], str]) -> None:
+    text = make(form)
+    expected = of_text(counter, str(text))
+    assert counter.count(text) == expected
+    assert counter.count_batch([text, WORDS, text]).tolist() == [expected, counter.count(WORDS), expected]
+    assert counter.fits(text, expected)
+    assert expected == 0 or not counter.fits(text, expected - 1)
+
+
+@pytest.mark.parametrize("counter", COUNTERS.values(), ids=COUNTERS.keys())
+def test_messages_count_the_same_in_every_form(counter: fl.TokenCounter, form: str, make: Callable[[str], str]) -> None:
+    text = make(form)
+    messages = [
+        user(text),
+        assistant(text, tool_calls=openai_call(arguments=text)["tool_calls"]),
+        openai_result(content=text),
+        user([{"type": "text", "text": text}]),
+    ]
+    assert counter.count_messages(messages).per_message.tolist() == plainly(counter, messages)
+
+
+@given(st.text(st.characters(exclude_categories=[]), max_size=60), st.integers(0, 3))
+def test_any_text_counts_as_its_json_does(text: str, times: int) -> None:
+    text *= 1 << (times * 3)
+    for counter in COUNTERS.values():
+        assert counter.count(text) == of_text(counter, text)
+        assert counter.count_messages([user(text)]).per_message.tolist() == plainly(counter, [user(text)])
+
+
+@pytest.mark.parametrize("name", COUNTERS)
+def test_a_long_text_does_not_grow_by_being_counted(name: str, form: str) -> None:
+    text = form * (LONG // max(len(form), 1))
+    size = sys.getsizeof(text)
+    counter = COUNTERS[name]
+    counter.count(text)
+    counter.fits(text, 10)
+    counter.count_batch([text])
+    assert sys.getsizeof(text) == size
+
+
+def test_nothing_is_kept_of_a_text_that_is_estimated() -> None:
+    text = "naïve 日本 😀"
+    size = sys.getsizeof(text)
+    for name in ("chars/4", "bytes/4+4"):
+        COUNTERS[name].count_messages([user(text), openai_result(content=text)])
+    assert sys.getsizeof(text) == size
+
+
+# --- Dicts and lists --------------------------------------------------------------------------------
+
+
+class Members(dict[str, Any]):
+    """A dict of a subclass."""
+
+
+class Holder:
+    """An object whose members lie beside the names that all of its class share."""
+
+    def __init__(self, members: dict[str, Any]) -> None:
+        for key, value in members.items():
+            setattr(self, key, value)
+
+
+def with_holes(members: dict[str, Any]) -> dict[str, Any]:
+    """With members that were there and are not any more, before, between and behind."""
+    full: dict[str, Any] = {}
+    for i, (key, value) in enumerate(members.items()):
+        full |= {f"gone{i}": WORDS, key: value, f"gone too{i}": None}
+    for key in [key for key in full if key.startswith("gone")]:
+        del full[key]
+    return full
+
+
+def with_many(members: dict[str, Any]) -> dict[str, Any]:
+    return {f"more{i}": i for i in range(300)} | members
+
+
+def fresh_keys(members: dict[str, Any]) -> dict[str, Any]:
+    """With keys that no other dict has."""
+    return {"".join(list(key)): value for key, value in members.items()}
+
+
+DICTS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "as they are": lambda members: members,
+    "turned round": lambda members: dict(reversed(members.items())),
+    "with holes": with_holes,
+    "with many more": with_many,
+    "with seven more": lambda members: {f"more{i}": i for i in range(7)} | members,
+    "with other keys": lambda members: {7: WORDS, None: 1, (1, 2): 3} | members,
+    "with other keys that are gone": lambda members: {
+        key: value for key, value in ({7: 1} | members).items() if key != 7
+    },
+    "of an object": lambda members: Holder(members).__dict__,
+    "ordered": OrderedDict,
+    "of a subclass": Members,
+    "with keys of their own": fresh_keys,
+    "with keys of a subclass": lambda members: {Text(key): value for key, value in members.items()},
+}
+"""Ways in which a dict comes to the same members."""
+
+MESSAGES = {
+    "text": user(WORDS),
+    "call": openai_call(arguments='{"a": 1}'),
+    "result": openai_result(content=WORDS),
+    "parts": user([{"type": "text", "text": WORDS}, {"type": "refusal", "refusal": WORDS}]),
+    "nested": assistant(
+        None, tool_calls=[{"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}]
+    ),
+}
+
+
+def remade(value: Any, make: Callable[[dict[str, Any]], Any]) -> Any:
+    """The same with every dict made so."""
+    if isinstance(value, dict):
+        return make({key: remade(item, make) for key, item in value.items()})
+    return [remade(item, make) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("counter", COUNTERS.values(), ids=COUNTERS.keys())
+@pytest.mark.parametrize("make_dict", DICTS.values(), ids=DICTS.keys())
+@pytest.mark.parametrize("message", MESSAGES.values(), ids=MESSAGES.keys())
+def test_a_dict_counts_the_same_however_it_came_about(
+    counter: fl.TokenCounter, message: dict[str, Any], make_dict: Callable[[dict[str, Any]], Any]
+) -> None:
+    before = counter.count_messages([message], format="openai_chat").per_message.tolist()
+    assert before == plainly(counter, [message])
+    made = remade(message, make_dict)
+    for _ in range(3):
+        assert counter.count_messages([made], format="openai_chat").per_message.tolist() == before
+
+
+NAMES = st.sampled_from(
+    ["role", "content", "name", "type", "tool_calls", "id", "parts", "x", "y", "", "é", "日本", "😀"]
+)
+
+
+@given(
+    st.lists(st.tuples(NAMES | st.text(max_size=3), st.sampled_from(["user", "tool", "a b c", "日本語"])), max_size=12),
+    st.lists(st.integers(0, 11), max_size=6),
+)
+def test_any_members_are_found_as_in_json(members: list[tuple[str, str]], gone: list[int]) -> None:
+    message: dict[str, str] = {"role": "user"}
+    for key, value in members:
+        message["".join(list(key))] = value
+    for i in gone:
+        if i < len(members):
+            message.pop(members[i][0], None)
+    for counter in COUNTERS.values():
+        try:
+            expected: Any = plainly(counter, [message])
+        except fl.errors.FoldlineError as error:
+            expected = (error.code, error.index, error.path)
+        try:
+            found: Any = counter.count_messages([message]).per_message.tolist()
+        except fl.errors.FoldlineError as error:
+            found = (error.code, error.index, error.path)
+        assert found == expected
+
+
+def references(value: Any) -> list[int]:
+    """The count of references of all there is in a value, but for keys: of those some are remembered."""
+    counts = [sys.getrefcount(value)]
+    if isinstance(value, dict):
+        counts += [count for item in value.values() for count in references(item)]
+    elif isinstance(value, list):
+        counts += [count for item in value for count in references(item)]
+    return counts
+
+
+@pytest.mark.parametrize("name", sorted(OPERATIONS))
+@pytest.mark.parametrize("format", ["openai_chat", "anthropic"])
+def test_references_are_given_back(name: str, format: str) -> None:
+    calls = {"openai_chat": [openai_call(), openai_result()], "anthropic": [anthropic_call()]}[format]
+    messages = json.loads(
+        json.dumps([*talk(3), user("naïve 😀"), *calls, *talk(2), user([{"type": "text", "text": "a"}])])
+    )
+    operation = OPERATIONS[name]
+    outcomes = []
+    for _ in range(3):
+        try:
+            operation(messages, format)
+        except fl.errors.FoldlineError as error:
+            outcomes.append(error.code)
+        gc.collect()
+        outcomes.append(str(references(messages)))
+    assert outcomes[-1] == outcomes[len(outcomes) // 3 - 1]
+
+
+def test_objects_that_live_for_ever_are_left_alone() -> None:
+    for value in (None, True, "user", "", 5):
+        before = sys.getrefcount(value)
+        for _ in range(1000):
+            COUNTERS["chars/4"].count_messages([{"role": "user", "content": "a", "name": value, "x": value}])
+        assert abs(sys.getrefcount(value) - before) < 50
