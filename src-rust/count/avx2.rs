@@ -202,8 +202,7 @@ pub(crate) fn spread(starts: u64, offset: u16, room: &mut [u16; 64]) {
 mod tests {
     use crate::count::batch;
     use crate::count::classify::{portable, portable_leads, samples};
-    use crate::count::hash::Key;
-    use crate::count::lines::find_in_line;
+    use crate::count::lines::{self, find_in_line};
 
     #[test]
     fn equals_the_portable_version() {
@@ -245,19 +244,10 @@ mod tests {
             println!("skipped: no AVX2");
             return;
         }
-        let key = |text: &str| Key::new(text.as_bytes()).unwrap_or_else(|| panic!("{text} is short"));
-        let words = ["a", "ab", " word", "fifteen letters", "", "b"];
-        for shift in 0..6 {
-            let mut line = [0u8; 64];
-            for (nth, entry) in line.as_chunks_mut::<16>().0.iter_mut().enumerate().take(shift) {
-                *entry = key(words[(nth + shift) % 6]).to_bytes();
-                entry[15] = nth as u8 + 1;
-            }
-            for word in words {
-                // SAFETY: AVX2 was detected above, and no processor has it without the others.
-                let found = unsafe { super::find_in_line(&line, key(word)) };
-                assert_eq!(found, find_in_line(&line, key(word)), "{word}");
-            }
+        for (line, key) in lines::samples() {
+            // SAFETY: AVX2 was detected above, and no processor has it without the others.
+            let found = unsafe { super::find_in_line(&line, key) };
+            assert_eq!(found, find_in_line(&line, key), "{line:?}, {key:?}");
         }
     }
 }

@@ -6,6 +6,8 @@
 #![allow(unsafe_code)]
 
 use super::classify::{Block, Leads, Masks};
+use super::hash::Key;
+use super::lines::Line;
 use std::arch::x86_64::*;
 
 // One bit for each class.
@@ -92,6 +94,19 @@ pub(crate) fn leads(block: &Block) -> Leads {
     Leads { caseless_3, lower_2: small_latin | small_cyrillic }
 }
 
+/// The count of a key in a line of the memo; zero if it is not known.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,bmi1")]
+pub(crate) fn find_in_line(line: &Line, key: Key) -> usize {
+    let key = _mm512_broadcast_i32x4(_mm_set_epi64x(key.high as i64, key.low as i64));
+    // Counts stand where keys have 0xff.
+    let keys =
+        _mm512_mask_blend_epi8(1 << 15 | 1 << 31 | 1 << 47 | 1 << 63, load(line), _mm512_set1_epi8(-1));
+    let words = u32::from(_mm512_cmpeq_epi64_mask(keys, key));
+    let keys = words & words >> 1 & 0b0101_0101;
+    if keys == 0 { 0 } else { usize::from(line[(8 * keys.trailing_zeros() as usize + 15) % 64]) }
+}
+
 /// Writes the places of the bits of `starts`, plus `offset`. What stands behind them is overwritten.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2")]
@@ -112,6 +127,7 @@ pub(crate) fn spread(starts: u64, offset: u16, room: &mut [u16; 64]) {
 mod tests {
     use crate::count::batch;
     use crate::count::classify::{portable, portable_leads, samples};
+    use crate::count::lines::{self, find_in_line};
 
     fn detected() -> bool {
         let detected = is_x86_feature_detected!("avx512bw")
@@ -130,6 +146,15 @@ mod tests {
             let (masks, leads) = unsafe { (super::classify(&block), super::leads(&block)) };
             assert_eq!(masks, portable(&block), "{block:?}");
             assert_eq!(leads, portable_leads(&block), "{block:?}");
+        }
+    }
+
+    #[test]
+    fn lines_are_read_like_the_portable_version() {
+        for (line, key) in lines::samples().into_iter().filter(|_| detected()) {
+            // SAFETY: the features were detected above.
+            let found = unsafe { super::find_in_line(&line, key) };
+            assert_eq!(found, find_in_line(&line, key), "{line:?}, {key:?}");
         }
     }
 

@@ -75,9 +75,9 @@ impl Engine {
         match self {
             Engine::Portable => recall(memo, batch, window, rare, unknown, find_in_line),
             #[cfg(target_arch = "x86_64")]
-            Engine::Avx2(detected) | Engine::Avx512(detected) => {
-                detected.recall(memo, batch, window, rare, unknown)
-            }
+            Engine::Avx2(detected) => detected.recall_avx2(memo, batch, window, rare, unknown),
+            #[cfg(target_arch = "x86_64")]
+            Engine::Avx512(detected) => detected.recall_avx512(memo, batch, window, rare, unknown),
         }
     }
 }
@@ -151,7 +151,7 @@ mod x86 {
         }
 
         #[inline]
-        pub(super) fn recall(
+        pub(super) fn recall_avx2(
             self,
             memo: &Memo,
             batch: &Batch,
@@ -161,6 +161,23 @@ mod x86 {
         ) -> usize {
             // SAFETY: every way to make a `Detected` has checked for AVX2 and its companions.
             unsafe { recall_avx2(memo, batch, window, rare, unknown) }
+        }
+
+        #[inline]
+        pub(super) fn recall_avx512(
+            self,
+            memo: &Memo,
+            batch: &Batch,
+            window: &Window,
+            rare: &Rare,
+            unknown: &mut Unknown,
+        ) -> usize {
+            if self.avx512 {
+                // SAFETY: `avx512` is set only where all its features were found.
+                unsafe { recall_avx512(memo, batch, window, rare, unknown) }
+            } else {
+                self.recall_avx2(memo, batch, window, rare, unknown)
+            }
         }
     }
 
@@ -195,6 +212,18 @@ mod x86 {
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     fn look_up_avx2(vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut Rare) {
         look_up(vocab, batch, window, rare);
+    }
+
+    #[allow(clippy::redundant_closure)]
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512vbmi,avx512vbmi2")]
+    fn recall_avx512(
+        memo: &Memo,
+        batch: &Batch,
+        window: &Window,
+        rare: &Rare,
+        unknown: &mut Unknown,
+    ) -> usize {
+        recall(memo, batch, window, rare, unknown, |line, key| avx512::find_in_line(line, key))
     }
 
     #[allow(clippy::redundant_closure)]

@@ -272,6 +272,22 @@ impl Pieces {
     }
 }
 
+/// Lines, fuller and fuller, with keys of which some are there, for tests of the faster versions.
+#[cfg(test)]
+pub(crate) fn samples() -> Vec<(Line, Key)> {
+    let words = ["a", "ab", " word", "fifteen letters", "", "b"];
+    let keys = words.map(|word| Key::new(word.as_bytes()).unwrap_or_else(|| panic!("{word} is short")));
+    let lines = (0..6).map(|shift| {
+        let mut line = [0u8; 64];
+        for (nth, entry) in line.as_chunks_mut::<16>().0.iter_mut().enumerate().take(shift) {
+            *entry = keys[(nth + shift) % 6].to_bytes();
+            entry[15] = nth as u8 + 1;
+        }
+        line
+    });
+    lines.flat_map(|line| keys.map(|key| (line, key))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
