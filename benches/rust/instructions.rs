@@ -27,6 +27,7 @@ use foldline::formats::{Format, claude_code, read_messages};
 use foldline::json::with_document;
 use foldline::plan::{Keep, Outcome, Request, plan};
 use foldline::rules::{Pins, analyze};
+use foldline::tally::count_json;
 use foldline::transcript::Transcript;
 use serde_json::Value;
 use std::hint::black_box;
@@ -73,6 +74,11 @@ const CASES: &[Case] = &[
     ("estimate/chars/4", || {
         let transcript = session();
         Box::new(move || counted(&Heuristic::from_name("chars/4").unwrap(), &transcript).total())
+    }),
+    ("estimate/JSON bytes", || {
+        let bytes = messages();
+        let formula = Heuristic::from_name("chars/4").unwrap();
+        Box::new(move || count_json(&formula, &bytes, None, &[], &mut || true).unwrap().total())
     }),
     ("read/messages", || {
         let bytes = messages();
