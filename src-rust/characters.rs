@@ -83,15 +83,16 @@ impl<'a> Characters<'a> {
         }
     }
 
-    /// The text in UTF-8. O(characters), and no copy of what is UTF-8.
+    /// The text in UTF-8, and whether halves of pairs were replaced. O(characters), and no copy of what is UTF-8.
     #[must_use]
-    pub fn text(&self) -> Cow<'a, str> {
-        match *self {
-            Characters::Utf8(text, _) => Cow::Borrowed(text),
-            Characters::Bytes(bytes) => Cow::Owned(encode(bytes, 2)),
-            Characters::Units(units) => Cow::Owned(encode(units, 3)),
-            Characters::Points(points) => Cow::Owned(encode(points, LONGEST)),
-        }
+    pub fn text(&self) -> (Cow<'a, str>, bool) {
+        let (text, is_lossy) = match *self {
+            Characters::Utf8(text, _) => return (Cow::Borrowed(text), false),
+            Characters::Bytes(bytes) => encode(bytes),
+            Characters::Units(units) => encode(units),
+            Characters::Points(points) => encode(points),
+        };
+        (Cow::Owned(text), is_lossy)
     }
 }
 
@@ -114,10 +115,11 @@ fn sum<T: Copy>(numbers: &[T], of: impl Fn(T) -> u16) -> usize {
     parts.map(|part| usize::from(part.iter().map(|&number| of(number)).sum::<u16>())).sum()
 }
 
-/// The text of characters that take at most so many bytes each.
-fn encode<T: Copy + Into<u32>>(characters: &[T], most_bytes: usize) -> String {
-    let mut out = Vec::with_capacity(characters.len() * most_bytes);
-    let mut left = characters;
+/// The text of characters, and whether halves of pairs were replaced.
+fn encode<T: Copy + Into<u32>>(characters: &[T]) -> (String, bool) {
+    // A long text is mostly ASCII or grows now and then: the most that it could take may be four times what it does.
+    let mut out = Vec::with_capacity(characters.len() + characters.len() / 16);
+    let (mut left, mut is_lossy) = (characters, false);
     while !left.is_empty() {
         while let Some(behind) = encode_ascii::<_, ASCII_RUN>(left, &mut out) {
             left = behind;
@@ -125,11 +127,11 @@ fn encode<T: Copy + Into<u32>>(characters: &[T], most_bytes: usize) -> String {
         for _ in 0..ASCII_RUN / BLOCK {
             left = encode_ascii::<_, BLOCK>(left, &mut out)
                 // A pair may begin with the last of the block.
-                .unwrap_or_else(|| encode_some(left, left.len().min(BLOCK), &mut out));
+                .unwrap_or_else(|| encode_some(left, &mut out, &mut is_lossy));
         }
     }
     // SAFETY: only whole characters were appended, as `write` makes them.
-    unsafe { String::from_utf8_unchecked(out) }
+    (unsafe { String::from_utf8_unchecked(out) }, is_lossy)
 }
 
 /// Appends so many characters where they are ASCII; what is left.
@@ -146,8 +148,13 @@ fn encode_ascii<'a, T: Copy + Into<u32>, const N: usize>(
     Some(behind)
 }
 
-/// Appends so many characters, at most a block, and one more where the last is the first half of a pair; what is left.
-fn encode_some<'a, T: Copy + Into<u32>>(characters: &'a [T], many: usize, out: &mut Vec<u8>) -> &'a [T] {
+/// Appends the characters of a block, and one more where the last is the first half of a pair; what is left.
+fn encode_some<'a, T: Copy + Into<u32>>(
+    characters: &'a [T],
+    out: &mut Vec<u8>,
+    is_lossy: &mut bool,
+) -> &'a [T] {
+    let many = characters.len().min(BLOCK);
     let mut written = [0; BLOCK * LONGEST];
     let (mut at, mut next) = (0, 0);
     while next < many {
@@ -160,6 +167,7 @@ fn encode_some<'a, T: Copy + Into<u32>>(characters: &'a [T], many: usize, out: &
                 next += 1;
             } else {
                 point = char::REPLACEMENT_CHARACTER.into();
+                *is_lossy = true;
             }
         }
         let (bytes, len) = write(point);
@@ -190,8 +198,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What the units of UTF-16 say, one by one.
-    fn slowly(points: &[u32]) -> (String, bool) {
+    /// What the units of UTF-16 say, one by one; whether there are halves of pairs, and whether any is alone.
+    fn slowly(points: &[u32]) -> (String, bool, bool) {
         let units = points.iter().flat_map(|&point| match char::from_u32(point) {
             Some(character) => character.encode_utf16(&mut [0; 2]).to_vec(),
             None => vec![point as u16],
@@ -199,12 +207,13 @@ mod tests {
         let read: Vec<_> = char::decode_utf16(units).collect();
         let text =
             read.iter().map(|unit| unit.as_ref().map_or(char::REPLACEMENT_CHARACTER, |c| *c)).collect();
-        (text, points.iter().any(|point| SURROGATES.contains(point)))
+        let is_lossy = read.iter().any(Result::is_err);
+        (text, points.iter().any(|point| SURROGATES.contains(point)), is_lossy)
     }
 
     fn check(characters: &Characters<'_>, points: &[u32]) {
-        let (text, has_surrogates) = slowly(points);
-        assert_eq!(characters.text(), text);
+        let (text, has_surrogates, is_lossy) = slowly(points);
+        assert_eq!(characters.text(), (Cow::Borrowed(&*text), is_lossy));
         for unit in [Unit::Bytes, Unit::Points, Unit::Utf16] {
             assert_eq!(characters.length(unit), (!has_surrogates).then(|| unit.of(&text)), "{unit:?}");
         }
@@ -213,7 +222,7 @@ mod tests {
     /// In every form that holds them.
     fn check_all(points: &[u32]) {
         check(&Characters::Points(points), points);
-        let (text, has_surrogates) = slowly(points);
+        let (text, has_surrogates, _) = slowly(points);
         if !has_surrogates {
             check(&Characters::Utf8(&text, points.len()), points);
         }

@@ -86,6 +86,18 @@ impl Containers {
         }
     }
 
+    /// Whether all keys of a dict are known to be strings, and none of a subclass: then none is twice there, and to look one
+    /// up calls no code of theirs. O(1).
+    #[inline(always)]
+    pub fn has_plain_keys(self, dict: &Bound<'_, PyDict>) -> bool {
+        // SAFETY: where containers lie so, every dict has a table. An object's keys are plain.
+        self == Containers::Here
+            && unsafe {
+                let table = at::<*const u8>(dict.as_ptr(), TABLE).read();
+                !at::<*const u8>(dict.as_ptr(), VALUES).read().is_null() || table.add(KIND).read() == STRINGS
+            }
+    }
+
     /// An item of a list, if there is one. O(1).
     ///
     /// # Safety

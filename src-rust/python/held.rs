@@ -2,8 +2,8 @@
 //!
 //! To read a message takes and gives back a reference for each of its values, and through the library of Python each is a
 //! call. The stable interface of 3.11, for which this module is built, has the count at the beginning of an object and
-//! lets modules change it there; later versions keep to that for modules as old. What they mark in it, objects that live for
-//! ever, is left to them.
+//! lets modules change it there; later versions keep to that for modules as old. What they mark in it on machines of 64
+//! bits, objects that live for ever, is left to them; on others all counting is.
 
 #![allow(unsafe_code)]
 
@@ -30,7 +30,8 @@ impl<'py> Held<'py> {
         // that is counted here is given to the `Bound`.
         unsafe {
             let count = &raw mut (*pointer).ob_refcnt;
-            if (*count as i32) < IN_PLACE.start - 1 || (*count as i32) == i32::MAX {
+            let is_in_place = (IN_PLACE.start - 1..IN_PLACE.end).contains(&(*count as i32));
+            if cfg!(not(target_pointer_width = "64")) || !is_in_place {
                 return object.to_owned().into();
             }
             *count += 1;
@@ -83,7 +84,7 @@ impl Drop for Held<'_> {
         // given back, nothing else is to be done; and it is given back once.
         unsafe {
             let count = &raw mut (*self.0.as_ptr()).ob_refcnt;
-            if IN_PLACE.contains(&(*count as i32)) {
+            if cfg!(target_pointer_width = "64") && IN_PLACE.contains(&(*count as i32)) {
                 *count -= 1;
             } else {
                 ManuallyDrop::drop(&mut self.0);

@@ -10,10 +10,14 @@ pub(super) fn known_version(py: Python<'_>) -> Option<(u8, u8)> {
     if cfg!(not(all(target_pointer_width = "64", target_endian = "little"))) {
         return None;
     }
-    let is_cpython = || -> PyResult<bool> {
-        let name = py.import("sys")?.getattr("implementation")?.getattr("name")?;
-        Ok(name.extract::<String>()? == "cpython")
+    // Builds that count references without the GIL, or trace them, have other objects.
+    let is_usual = || -> PyResult<bool> {
+        let sys = py.import("sys")?;
+        let name = sys.getattr("implementation")?.getattr("name")?.extract::<String>()?;
+        // Not there on Windows.
+        let flags = sys.getattr("abiflags").and_then(|flags| flags.extract::<String>()).unwrap_or_default();
+        Ok(name == "cpython" && !flags.contains('t') && !sys.hasattr("getobjects")?)
     };
     let version = py.version_info();
-    is_cpython().unwrap_or(false).then_some((version.major, version.minor))
+    is_usual().unwrap_or(false).then_some((version.major, version.minor))
 }

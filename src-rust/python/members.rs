@@ -65,36 +65,39 @@ pub(super) fn pair<'py>(dict: &Bound<'py, PyDict>, keys: [Key; 2]) -> Option<[Py
     })
 }
 
-/// Up to so many members are walked over to find one.
+/// Up to so many members are walked over to find one, and more where a key could have code of its own.
 const FEW: usize = 8;
 
-/// What stands under one name of a dict, by a walk; `None` where the dict has many members, so that it is to be looked up.
-/// O(1).
+/// What stands under one name of a dict, by a walk; `None` where it has so many members that it is to be looked up. O(1),
+/// but for keys that are no plain strings.
 pub(super) fn one<'py>(dict: &Bound<'py, PyDict>, key: Key) -> Option<Option<PyNode<'py>>> {
     let containers = Containers::of(dict.py());
-    if containers.dict_length(dict) > FEW {
+    let length = containers.dict_length(dict);
+    let is_plain = containers.has_plain_keys(dict);
+    if is_plain && length > FEW {
         return None;
     }
     MET.with(|met| {
-        let mut place = 0;
-        for _ in 0..FEW {
+        let (mut place, mut last) = (0, None);
+        for _ in 0..length {
             // SAFETY: nothing runs until both are held, or were told apart by their addresses.
             let Some((name, value)) = (unsafe { containers.next(dict, &mut place) }) else { break };
-            let ordinal = match met.known(name) {
-                Some(ordinal) => ordinal,
+            let (ordinal, value) = match met.known(name) {
+                Some(ordinal) if usize::from(ordinal) != key.ordinal() => continue,
+                Some(ordinal) => (ordinal, Held::of(value)),
                 None => {
                     let (name, value) = (Held::of(name), Held::of(value));
-                    if usize::from(met.meet(&name)) == key.ordinal() {
-                        return Some(Some(PyNode(value)));
-                    }
-                    continue;
+                    (met.meet(&name), value)
                 }
             };
             if usize::from(ordinal) == key.ordinal() {
-                return Some(Some(PyNode(Held::of(value))));
+                last = Some(PyNode(value));
+                if is_plain {
+                    break;
+                }
             }
         }
-        Some(None)
+        Some(last)
     })
 }
 

@@ -1,6 +1,6 @@
 //! Python objects as [`Node`]s: `dict`, `list`, `tuple`, `str`, `int`, `float`, `bool`, `None`.
 //!
-//! Only the containers' own slots are read, through the C API: no method of a user's class is ever called.
+//! Only the containers' own slots and the characters of strings are read: no method of a user's class is ever called.
 
 use std::ops::Deref;
 
@@ -8,13 +8,13 @@ use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use super::containers::Containers;
 use super::gate::breathe;
 use super::held::Held;
 use super::members::{find, one, pair};
-use super::strings::{characters, kept};
+use super::strings::{characters, copied, kept};
 use crate::error::{Error, Result};
 use crate::node::{Found, Key, Kind, Node, Unit, Wanted, changed, write_float};
 
@@ -94,24 +94,8 @@ pub(super) fn text_of<R>(string: &Bound<'_, PyString>, read: impl FnOnce(&str, b
     if let Ok(text) = string.to_str() {
         return read(text, false);
     }
-    let py = string.py();
-    let encode = || -> PyResult<Vec<u8>> {
-        let bytes =
-            py.get_type::<PyString>().call_method1("encode", (string, "utf-16-le", "surrogatepass"))?;
-        Ok(bytes.cast_into::<PyBytes>()?.as_bytes().to_vec())
-    };
-    let units = encode().unwrap_or_default();
-    let units = units.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
-    let mut lossy = false;
-    let text: String = char::decode_utf16(units)
-        .map(|unit| {
-            unit.unwrap_or_else(|_| {
-                lossy = true;
-                char::REPLACEMENT_CHARACTER
-            })
-        })
-        .collect();
-    read(&text, lossy)
+    let (text, is_lossy) = copied(string);
+    read(&text, is_lossy)
 }
 
 /// The length of a text with surrogates, or of one that cannot be read where it lies.

@@ -1,8 +1,9 @@
 //! The characters of a `str` where CPython keeps them.
 //!
 //! CPython makes UTF-8 of a text that is not ASCII when it is first asked for, and keeps it as long as the string: a text of
-//! a megabyte then takes two, and the making costs more than to count it. Here its characters are read where they lie. In
-//! a version that is not known here the string is asked for its UTF-8, as anywhere else.
+//! a megabyte then takes two, and the making costs more than to count it. Here its characters are read where they lie, of
+//! messages when they are measured, and of texts that are counted by themselves when they are long. In a version that is
+//! not known here the string is asked for its UTF-8, as anywhere else.
 
 #![allow(unsafe_code)]
 
@@ -10,19 +11,17 @@ use std::borrow::Cow;
 use std::slice::from_raw_parts;
 use std::str::from_utf8_unchecked;
 
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyString;
 
 use super::interpreter::known_version;
-use super::node::text_of;
 use crate::characters::Characters;
 
 /// Where things lie in a string, in bytes from its beginning, on machines of 64 bits, the lowest byte first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Layout {
-    /// What must be set in [`STATE`].
-    needs: u32,
     /// The characters of a string of ASCII.
     ascii: usize,
     /// The length of its UTF-8, and behind it where that is; null where nobody asked for it.
@@ -35,17 +34,16 @@ struct Layout {
 const LENGTH: usize = 16;
 /// Bits that say how they are kept: from the third on three for the bytes a character takes, then these two.
 const STATE: usize = 32;
+/// That the characters stand behind the header; those of subclasses and of strings that are not ready do not.
 const IS_COMPACT: u32 = 1 << 5;
 const IS_ASCII: u32 = 1 << 6;
-/// Up to 3.11: that the string is whole.
-const IS_READY: u32 = 1 << 7;
 
 impl Layout {
     /// That of a version of CPython.
     fn of_version(version: (u8, u8)) -> Option<Layout> {
         match version {
-            (3, 11) => Some(Layout { needs: IS_COMPACT | IS_READY, ascii: 48, utf8_length: 48, others: 72 }),
-            (3, 12 | 13) => Some(Layout { needs: IS_COMPACT, ascii: 40, utf8_length: 40, others: 56 }),
+            (3, 11) => Some(Layout { ascii: 48, utf8_length: 48, others: 72 }),
+            (3, 12 | 13) => Some(Layout { ascii: 40, utf8_length: 40, others: 56 }),
             _ => None,
         }
     }
@@ -65,7 +63,7 @@ impl Layout {
                     | ("中", Some(Characters::Units(_)))
                     | ("😀", Some(Characters::Points(_)))
             );
-            let is_same = || characters.is_some_and(|characters| characters.text() == *text);
+            let is_same = || characters.is_some_and(|characters| characters.text().0 == *text);
             // Then it is asked for its UTF-8, which is found from then on.
             let is_found = || string.to_str().is_ok_and(|utf8| utf8 == text);
             // SAFETY: as above.
@@ -84,7 +82,7 @@ impl Layout {
         let at = |offset: usize| string.as_ptr().cast::<u8>().wrapping_add(offset);
         // SAFETY: every string begins with these two, and all are aligned.
         let (length, state) = unsafe { (at(LENGTH).cast::<usize>().read(), at(STATE).cast::<u32>().read()) };
-        if state & self.needs != self.needs {
+        if state & IS_COMPACT == 0 {
             return None;
         }
         // SAFETY: so many characters of that size lie there, which nobody changes while the string is held; those of one
@@ -140,10 +138,31 @@ pub(super) fn kept<'a>(string: &'a Bound<'_, PyString>) -> Option<&'a str> {
 /// of a history are, and takes little.
 const LONG: usize = 32 << 10;
 
+/// The text of a string that has none in UTF-8, since it holds surrogates, or memory is short; and whether halves of pairs
+/// were replaced. No code of a subclass is called.
+#[cold]
+pub(super) fn copied(string: &Bound<'_, PyString>) -> (String, bool) {
+    let (text, is_lossy) = match characters(string) {
+        Some(characters) => characters.text(),
+        None => {
+            // SAFETY: the string is held, and has so many characters.
+            let points: Vec<u32> = unsafe {
+                let length = ffi::PyUnicode_GetLength(string.as_ptr());
+                (0..length).map(|at| ffi::PyUnicode_ReadChar(string.as_ptr(), at)).collect()
+            };
+            let (text, is_lossy) = Characters::Points(&points).text();
+            return (text.into_owned(), is_lossy);
+        }
+    };
+    (text.into_owned(), is_lossy)
+}
+
 /// The text of a string that is to be read once; no more of it than a thread without the GIL needs.
 pub(super) enum Reading<'a> {
-    /// In the string.
+    /// In the string, as it is kept there.
     There(Characters<'a>),
+    /// In the string, in UTF-8.
+    Utf8(&'a str),
     /// A copy.
     Copied(String),
 }
@@ -159,9 +178,9 @@ impl<'a> Reading<'a> {
             return Reading::There(characters);
         }
         match (string.to_str(), there) {
-            (Ok(text), _) => Reading::There(Characters::Utf8(text, string.len().unwrap_or(0))),
+            (Ok(text), _) => Reading::Utf8(text),
             (Err(_), Some(characters)) => Reading::There(characters),
-            (Err(_), None) => Reading::Copied(text_of(string, |text, _| text.to_owned())),
+            (Err(_), None) => Reading::Copied(copied(string).0),
         }
     }
 
@@ -169,6 +188,7 @@ impl<'a> Reading<'a> {
     pub fn stored(&self) -> &[u8] {
         match self {
             Reading::There(characters) => characters.stored(),
+            Reading::Utf8(text) => text.as_bytes(),
             Reading::Copied(text) => text.as_bytes(),
         }
     }
@@ -176,7 +196,8 @@ impl<'a> Reading<'a> {
     /// The text. O(characters) where they are not kept as UTF-8.
     pub fn text(&self) -> Cow<'_, str> {
         match self {
-            Reading::There(characters) => characters.text(),
+            Reading::There(characters) => characters.text().0,
+            Reading::Utf8(text) => Cow::Borrowed(text),
             Reading::Copied(text) => Cow::Borrowed(text),
         }
     }
