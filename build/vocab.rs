@@ -4,8 +4,8 @@
 //!
 //! | part | content |
 //! |---|---|
-//! | slots | 16-byte keys of tokens up to 16 bytes, see [`Key`] |
-//! | ranks | `u32` rank for each slot |
+//! | slots | `u32` for each slot of the tokens up to 16 bytes: rank and [`fingerprint`] |
+//! | keys | 16-byte keys of these tokens by rank, see [`Key`] |
 //! | pilots | one byte for each bucket of the slots |
 //! | common | words of frequent tokens up to eight bytes, see [`common_place`] |
 //! | long slots | hash `u64`, offset `u24` and length `u8` in the pool, rank `u32` |
@@ -14,7 +14,9 @@
 //! | pairs | `u32` rank of every two bytes, first byte first; `u32::MAX` if they are no token |
 //! | joints | bit set of places inside tokens, see [`joint`] |
 
-use crate::hash::{JOINTS, KEY_BYTES, Key, WORD_BYTES, common_place, hash_long, joint, word_of_block};
+use crate::hash::{
+    JOINTS, KEY_BYTES, Key, RANK_BITS, WORD_BYTES, common_place, fingerprint, hash_long, joint, word_of_block,
+};
 use crate::phf::{Placement, place};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -55,13 +57,15 @@ pub fn write(number: usize, name: &str, tokens: &Tokens, shared: u32, dir: &Path
         search(|seed| long.iter().map(|(bytes, _)| hash_long(bytes, seed)).collect());
 
     let mut file = File::default();
-    let slots = file.part(short_placed.slots.iter().flat_map(|s| match s {
-        Some(index) => keys[*index].to_bytes(),
-        None => Key::EMPTY,
+    let by_rank = short.iter().map(|(_, rank)| *rank as usize).zip(&keys);
+    let mut keys_by_rank = vec![Key::EMPTY; short.last().map_or(0, |(_, rank)| *rank as usize + 1)];
+    by_rank.for_each(|(rank, key)| keys_by_rank[rank] = key.to_bytes());
+    assert!(keys_by_rank.len() < 1 << RANK_BITS, "a rank fits its bits, and one is left for empty slots");
+    let slots = file.part(short_placed.slots.iter().flat_map(|s| {
+        let slot = s.map_or(u32::MAX, |index| short[index].1 | fingerprint(keys[index].hash(seed)));
+        slot.to_le_bytes()
     }));
-    let ranks = file.part(
-        short_placed.slots.iter().flat_map(|s| s.map_or(u32::MAX, |index| short[index].1).to_le_bytes()),
-    );
+    let keys = file.part(keys_by_rank.into_iter().flatten());
     let (common_seed, common) = common(tokens.iter().filter(|(_, rank)| *rank < shared));
     let common = file.part(common.into_iter().flat_map(u64::to_le_bytes));
     let pilots = file.part(short_placed.pilots.iter().copied());
@@ -94,7 +98,7 @@ pub fn write(number: usize, name: &str, tokens: &Tokens, shared: u32, dir: &Path
         source,
         "pub(crate) static {}: Vocab = {{\n    \
          static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{name}.bin\")));\n    \
-         Vocab::new({number}, &FILE.0, &Layout {{ slots: {slots:?}, ranks: {ranks:?}, pilots: {pilots:?}, common: {common:?}, \
+         Vocab::new({number}, &FILE.0, &Layout {{ slots: {slots:?}, keys: {keys:?}, pilots: {pilots:?}, common: {common:?}, \
          long_slots: {long_slots:?}, long_pilots: {long_pilots:?}, pool: {pool:?}, pairs: {pairs:?}, joints: {joints:?}, \
          seed: {seed}, common_seed: {common_seed}, long_seed: {long_seed}, longest: {longest} }})\n}};",
         name.to_uppercase(),

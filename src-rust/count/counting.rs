@@ -1,12 +1,12 @@
 //! The counting loop: cut a batch of pre-tokens, look all of them up, merge those that miss.
 
 use super::batch::{Batch, LONGEST};
-use super::bpe;
 use super::cuts::{GPT2, GPT4, GPT4O};
 use super::engine::Engine;
 use super::look_up::{Rare, Unknown, Window};
-use super::memo::{Loan, Memo, Place, SHORTEST};
+use super::memo::Loan;
 use super::pretokenize::{Pattern, Progress};
+use super::unknown;
 use super::vocab::Vocab;
 use std::cell::Cell;
 
@@ -14,7 +14,7 @@ use std::cell::Cell;
 pub(crate) trait Watch: Progress {
     /// Whether a count that has come to `position` and found `count` tokens may go on.
     fn allows(&mut self, position: usize, count: usize) -> bool;
-    /// The same inside a long pre-token, after another [`bpe::WINDOW`] bytes or so of it were merged.
+    /// The same inside a long pre-token, after another [`super::bpe::WINDOW`] bytes or so of it were merged.
     fn allows_more(&mut self, count: usize) -> bool;
 }
 
@@ -92,7 +92,7 @@ fn count_at(
         if let Some(end) = long {
             let piece = &text[at..end];
             let mut go_on = |so_far| watch.allows_more(total + so_far);
-            total += merge_segments(vocab, piece, loan.memo(), &mut go_on)?;
+            total += unknown::segments(vocab, engine, piece, loan.memo(), &mut go_on)?;
             next = end;
             if !watch.allows(end, total) {
                 return None;
@@ -136,80 +136,15 @@ fn count_window(
         return batch.len;
     }
     let memo = loan.memo();
-    let mut count = batch.len - asked + engine.recall(memo, batch, window, rare, unknown);
+    let count = batch.len - asked + engine.recall(memo, batch, window, rare, unknown);
     memo.gave(asked - unknown.numbers().len());
-    // Some ahead: what is known of long pieces lies far apart.
-    let mut asked: [(&[u8], Place); AHEAD] = [(&[], Place::Nowhere); AHEAD];
-    for numbers in unknown.numbers().chunks(AHEAD) {
-        for (&number, asked) in numbers.iter().zip(&mut asked) {
-            let [start, end] = batch.starts[usize::from(number)..].first_chunk().copied().unwrap_or_default();
-            let piece = &text[usize::from(start)..usize::from(end)];
-            let place = Memo::place(piece);
-            memo.line_of(&place).inspect(|line| engine.fetch(line));
-            *asked = (piece, place);
-        }
-        for (piece, place) in asked.iter().take(numbers.len()) {
-            count += remembered(memo, *place, piece, |memo| merge(vocab, piece, memo));
-        }
-    }
-    count
-}
-
-/// How many pieces are looked for at a time.
-const AHEAD: usize = 16;
-
-/// What the memo knows of `piece`, else what `count` says, which it then keeps.
-fn remembered(memo: &mut Memo, place: Place, piece: &[u8], count: impl FnOnce(&mut Memo) -> usize) -> usize {
-    if let Some(known) = memo.find(&place, piece) {
-        memo.gave(1);
-        return known;
-    }
-    let count = count(memo);
-    memo.keep(&place, piece, count);
-    count
-}
-
-/// The number of tokens of a pre-token that is no common token and not in the memo.
-#[cold]
-fn merge(vocab: &Vocab, piece: &[u8], memo: &mut Memo) -> usize {
-    if vocab.rank_at(piece, 0, piece.len()).is_some() {
-        return 1;
-    }
-    // Nothing stops these merges, and no piece is without tokens.
-    merge_segments(vocab, piece, memo, &mut |_| true).unwrap_or(0).max(1)
-}
-
-/// The number of tokens of a pre-token that is no token, segment by segment.
-fn merge_segments(
-    vocab: &Vocab,
-    piece: &[u8],
-    memo: &mut Memo,
-    go_on: &mut impl FnMut(usize) -> bool,
-) -> Option<usize> {
-    let mut total = 0;
-    let mut merged = 0;
-    for segment in bpe::segments(vocab, piece) {
-        total += if segment.len() <= SHORTEST {
-            remembered(memo, Memo::place_of_segment(segment), segment, |_| {
-                bpe::count(vocab, segment, &mut |_| true).unwrap_or(0)
-            })
-        } else {
-            bpe::count(vocab, segment, &mut |so_far| go_on(total + so_far))?
-        };
-        merged += segment.len();
-        if merged >= bpe::WINDOW {
-            merged = 0;
-            if !go_on(total) {
-                return None;
-            }
-        }
-    }
-    Some(total)
+    count + unknown::count(vocab, engine, text, batch, unknown.numbers(), memo)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::count::bpe;
     use crate::count::vocab::{CL100K, O200K, P50K, R50K};
     use proptest::prelude::*;
 

@@ -5,10 +5,11 @@
 
 use super::batch::{self, Batch};
 use super::classify;
-use super::lines::{Line, find_in_line};
+use super::lines::find_in_line;
 use super::look_up::{Rare, Unknown, Window, look_up, recall};
 use super::memo::Memo;
 use super::vocab::Vocab;
+use super::words::{self, Word};
 
 /// What the hot loops are compiled for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,13 +84,23 @@ impl Engine {
 }
 
 impl Engine {
-    /// Has the processor fetch a line that is read soon, where that can be said.
+    /// [`words::merge`].
+    #[inline]
+    pub(crate) fn merge_words<const N: usize>(self, vocab: &Vocab, words: &[Word; N]) -> [u32; N] {
+        match self {
+            Engine::Portable => words::merge(vocab, words, |_| {}),
+            #[cfg(target_arch = "x86_64")]
+            Engine::Avx2(detected) | Engine::Avx512(detected) => detected.merge_words(vocab, words),
+        }
+    }
+
+    /// Has the processor fetch what is read soon, where that can be said.
     #[inline(always)]
-    pub(crate) fn fetch(self, line: &Line) {
+    pub(crate) fn fetch<T>(self, what: &T) {
         match self {
             Engine::Portable => {}
             #[cfg(target_arch = "x86_64")]
-            Engine::Avx2(_) | Engine::Avx512(_) => x86::fetch(line),
+            Engine::Avx2(_) | Engine::Avx512(_) => x86::fetch(what),
         }
     }
 }
@@ -97,7 +108,7 @@ impl Engine {
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod x86 {
-    use super::{Batch, Line, Memo, Rare, Unknown, Vocab, Window, look_up, recall};
+    use super::{Batch, Memo, Rare, Unknown, Vocab, Window, Word, look_up, recall, words};
     use crate::count::{avx2, avx512};
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
@@ -151,6 +162,12 @@ mod x86 {
         }
 
         #[inline]
+        pub(super) fn merge_words<const N: usize>(self, vocab: &Vocab, words: &[Word; N]) -> [u32; N] {
+            // SAFETY: every way to make a `Detected` has checked for AVX2 and its companions.
+            unsafe { merge_words_avx2(vocab, words) }
+        }
+
+        #[inline]
         pub(super) fn recall_avx2(
             self,
             memo: &Memo,
@@ -182,9 +199,9 @@ mod x86 {
     }
 
     #[inline(always)]
-    pub(super) fn fetch(line: &Line) {
+    pub(super) fn fetch<T>(what: &T) {
         // SAFETY: prefetching reads and writes nothing, and every processor of this architecture can.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) }
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(what).cast()) }
     }
 
     // As a closure `spread` is compiled for the features of the function around it.
@@ -212,6 +229,11 @@ mod x86 {
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     fn look_up_avx2(vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut Rare) {
         look_up(vocab, batch, window, rare);
+    }
+
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn merge_words_avx2<const N: usize>(vocab: &Vocab, words: &[Word; N]) -> [u32; N] {
+        words::merge(vocab, words, |slot| fetch(slot))
     }
 
     #[allow(clippy::redundant_closure)]

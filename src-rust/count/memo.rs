@@ -6,6 +6,7 @@
 //! fill and help, so that a short life touches few pages.
 
 use super::hash::Key;
+use super::huge::Huge;
 use super::lines::{Homes, Keyed, LONGEST, Line, Pieces, hash_of_key, hash_of_piece};
 use super::vocab::VOCABS;
 use std::cell::Cell;
@@ -17,8 +18,6 @@ const SHORT: (usize, usize) = (1 << 8, 1 << 16);
 const SEGMENTS: (usize, usize) = (1 << 6, 1 << 12);
 /// Lines of answers for pieces of up to [`LONGEST`] bytes.
 const LONG: (usize, usize) = (1 << 7, 1 << 16);
-/// Answers for pieces of up to [`HUGEST`] bytes: clauses of languages without spaces, lines drawn across a page.
-const HUGE: usize = 1 << 12;
 /// Longest piece that is remembered as a key.
 pub(crate) const SHORTEST: usize = 15;
 /// Longest piece that is remembered.
@@ -30,8 +29,7 @@ pub(crate) struct Memo {
     /// pre-tokens. Most are asked for once: the pre-token itself is known from then on.
     segments: Keyed,
     long: Pieces,
-    /// Bytes and count, two entries a set; nothing before the first is kept.
-    huge: Vec<(Vec<u8>, usize)>,
+    huge: Huge,
     /// Answers given so far.
     given: usize,
 }
@@ -56,7 +54,7 @@ impl Memo {
             short: Keyed::new(SHORT.0, SHORT.1),
             segments: Keyed::new(SEGMENTS.0, SEGMENTS.1),
             long: Pieces::new(LONG.0, LONG.1),
-            huge: Vec::new(),
+            huge: Huge::default(),
             given: 0,
         }
     }
@@ -94,10 +92,7 @@ impl Memo {
             Place::Short(hash, key) => self.short.find(hash, key),
             Place::Segment(hash, key) => self.segments.find(hash, key),
             Place::Long(hash) => self.long.find(hash, piece),
-            Place::Huge(hash) => {
-                let set = self.huge.get(set_of_huge(hash)..).unwrap_or_default().iter().take(2);
-                set.filter(|(bytes, _)| bytes == piece).map(|(_, count)| *count).next().unwrap_or(0)
-            }
+            Place::Huge(hash) => self.huge.find(hash, piece),
             Place::Nowhere => 0,
         };
         (found != 0).then_some(found)
@@ -124,24 +119,10 @@ impl Memo {
             Place::Short(hash, key) => self.short.keep(hash, key, count, self.given),
             Place::Segment(hash, key) => self.segments.keep(hash, key, count, self.given),
             Place::Long(hash) => self.long.keep(hash, piece, count, self.given),
-            Place::Huge(hash) => {
-                self.huge.resize_with(HUGE, Default::default);
-                let Some(set) = self.huge.get_mut(set_of_huge(hash)..) else { return };
-                let free = set.iter().take(2).position(|(bytes, _)| bytes.is_empty());
-                if let Some((bytes, known)) = set.get_mut(free.unwrap_or(hash as usize % 2)) {
-                    bytes.clear();
-                    bytes.extend_from_slice(piece);
-                    *known = count;
-                }
-            }
+            Place::Huge(hash) => self.huge.keep(hash, piece, count),
             Place::Nowhere => {}
         }
     }
-}
-
-/// Where the set of a hash begins among the huge.
-fn set_of_huge(hash: u64) -> usize {
-    (hash >> (64 - HUGE.trailing_zeros())) as usize & !1
 }
 
 /// A thread's memos, one a vocabulary. When it ends they are laid by for threads to come.

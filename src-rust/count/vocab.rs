@@ -2,9 +2,11 @@
 //!
 //! The tables are built by the build script (`build/vocab.rs` describes the file) and lie in the
 //! library's read-only data. Nothing is parsed or copied at run time; a look-up touches one byte of
-//! pilots and one slot (see [`super::hash`]), and the operating system loads the pages it touches.
+//! pilots, one slot and, of a token, its key (see [`super::hash`]), and the operating system loads the pages it touches.
 
-use super::hash::{KEY_BYTES, Key, WORD_BYTES, bucket, common_place, hash_long, joint, slot};
+use super::hash::{
+    KEY_BYTES, Key, RANK_BITS, WORD_BYTES, bucket, common_place, fingerprint, hash_long, joint, slot,
+};
 
 /// Rank of a token: the order in which merges happen. Lower ranks merge first.
 pub(crate) type Rank = u32;
@@ -19,7 +21,7 @@ struct Aligned<T: ?Sized>(T);
 /// Where the parts of a table file start and end.
 struct Layout {
     slots: (usize, usize),
-    ranks: (usize, usize),
+    keys: (usize, usize),
     pilots: (usize, usize),
     common: (usize, usize),
     long_slots: (usize, usize),
@@ -35,8 +37,8 @@ struct Layout {
 
 /// A set of tokens with their ranks.
 pub(crate) struct Vocab {
-    slots: &'static [[u8; 16]],
-    ranks: &'static [[u8; 4]],
+    slots: &'static [[u8; 4]],
+    keys: &'static [[u8; 16]],
     pilots: &'static [u8],
     common: &'static [[u8; WORD_BYTES]],
     common_seed: u64,
@@ -76,10 +78,12 @@ const fn part(file: &'static [u8], (start, end): (usize, usize)) -> &'static [u8
 impl Vocab {
     const fn new(number: usize, file: &'static [u8], layout: &Layout) -> Vocab {
         let slots = part(file, layout.slots).as_chunks().0;
+        let keys = part(file, layout.keys).as_chunks().0;
+        assert!(keys.len() < 1 << RANK_BITS);
         let long_slots = part(file, layout.long_slots).as_chunks().0;
         Vocab {
             slots,
-            ranks: part(file, layout.ranks).as_chunks().0,
+            keys,
             pilots: part(file, layout.pilots),
             common: part(file, layout.common).as_chunks().0,
             common_seed: layout.common_seed,
@@ -100,7 +104,7 @@ impl Vocab {
 
     /// The same tokens without those of rank `limit` and above.
     const fn below(&self, limit: Rank, number: usize) -> Vocab {
-        Vocab { limit, number, ..*self }
+        Vocab { limit, number, keys: self.keys.split_at(limit as usize).0, ..*self }
     }
 
     /// The rank of `bytes` if they are a token.
@@ -127,15 +131,42 @@ impl Vocab {
         rank.filter(|&rank| rank < self.limit)
     }
 
+    /// The slot where the rank of a short token stands.
+    #[inline(always)]
+    pub(crate) fn slot(&self, hash: u64) -> &'static [u8; 4] {
+        let pilot = self.pilots.get(bucket(hash, self.pilots.len())).copied().unwrap_or_default();
+        self.slots.get(slot(hash, pilot, self.shift)).unwrap_or(&[0xff; 4])
+    }
+
+    /// The hash of a key in this vocabulary.
+    #[inline(always)]
+    pub(crate) fn hash(&self, key: Key) -> u64 {
+        key.hash(self.seed)
+    }
+
+    /// The only rank that a key with this hash can have; one that [`Vocab::key`] does not know if it has none.
+    #[inline(always)]
+    pub(crate) fn candidate(&self, hash: u64) -> Rank {
+        Rank::from_le_bytes(*self.slot(hash)) ^ fingerprint(hash)
+    }
+
+    /// The key of the short token with this rank.
+    #[inline(always)]
+    pub(crate) fn key(&self, rank: Rank) -> Option<&'static [u8; 16]> {
+        self.keys.get(rank as usize)
+    }
+
+    /// Whether a candidate is the rank of a short token, and the key of that, or of any. Without a branch.
+    #[inline(always)]
+    pub(crate) fn key_or_first(&self, candidate: Rank) -> (bool, &'static [u8; 16]) {
+        let is_rank = (candidate as usize) < self.keys.len();
+        (is_rank, self.keys.get(if is_rank { candidate as usize } else { 0 }).unwrap_or(&Key::EMPTY))
+    }
+
     #[inline]
     fn short_rank(&self, key: Key) -> Option<Rank> {
-        let hash = key.hash(self.seed);
-        let pilot = *self.pilots.get(bucket(hash, self.pilots.len()))?;
-        let place = slot(hash, pilot, self.shift);
-        if Key::from_bytes(self.slots.get(place)?) != key {
-            return None;
-        }
-        Some(Rank::from_le_bytes(*self.ranks.get(place)?))
+        let rank = self.candidate(self.hash(key));
+        (Key::from_bytes(self.key(rank)?) == key).then_some(rank)
     }
 
     /// How many places the table of common tokens has.
@@ -154,7 +185,7 @@ impl Vocab {
     #[inline]
     pub(crate) fn rank_of_key(&self, key: Key) -> Rank {
         count_look_up();
-        self.short_rank(key).filter(|&rank| rank < self.limit).unwrap_or(Rank::MAX)
+        self.short_rank(key).unwrap_or(Rank::MAX)
     }
 
     /// The rank of two bytes, or [`Rank::MAX`].
