@@ -86,13 +86,47 @@ impl<'a> Characters<'a> {
     /// The text in UTF-8, and whether halves of pairs were replaced. O(characters), and no copy of what is UTF-8.
     #[must_use]
     pub fn text(&self) -> (Cow<'a, str>, bool) {
-        let (text, is_lossy) = match *self {
-            Characters::Utf8(text, _) => return (Cow::Borrowed(text), false),
-            Characters::Bytes(bytes) => encode(bytes),
-            Characters::Units(units) => encode(units),
-            Characters::Points(points) => encode(points),
-        };
+        if let Characters::Utf8(text, _) = *self {
+            return (Cow::Borrowed(text), false);
+        }
+        // A long text is mostly ASCII or grows now and then: the most that it could take may be four times what it does.
+        let mut text = String::with_capacity(self.count() + self.count() / 16);
+        let mut left = *self;
+        let is_lossy = left.take_text(usize::MAX, &mut text);
         (Cow::Owned(text), is_lossy)
+    }
+
+    /// How many there are, each half of a pair for itself.
+    fn count(&self) -> usize {
+        match self {
+            Characters::Utf8(_, count) => *count,
+            Characters::Bytes(bytes) => bytes.len(),
+            Characters::Units(units) => units.len(),
+            Characters::Points(points) => points.len(),
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+
+    /// Appends about so many characters from the front in UTF-8, or all that are left, and leaves the others; whether halves
+    /// of pairs were replaced. O(characters).
+    pub fn take_text(&mut self, many: usize, out: &mut String) -> bool {
+        match self {
+            Characters::Utf8(text, length) => {
+                let cut = text.char_indices().nth(many).map_or(text.len(), |(at, _)| at);
+                let (taken, left) = text.split_at(cut);
+                out.push_str(taken);
+                (*text, *length) = (left, length.saturating_sub(many));
+                false
+            }
+            Characters::Bytes(bytes) => encode(bytes, many, out),
+            Characters::Units(units) => encode(units, many, out),
+            Characters::Points(points) => encode(points, many, out),
+        }
     }
 }
 
@@ -115,23 +149,26 @@ fn sum<T: Copy>(numbers: &[T], of: impl Fn(T) -> u16) -> usize {
     parts.map(|part| usize::from(part.iter().map(|&number| of(number)).sum::<u16>())).sum()
 }
 
-/// The text of characters, and whether halves of pairs were replaced.
-fn encode<T: Copy + Into<u32>>(characters: &[T]) -> (String, bool) {
-    // A long text is mostly ASCII or grows now and then: the most that it could take may be four times what it does.
-    let mut out = Vec::with_capacity(characters.len() + characters.len() / 16);
-    let (mut left, mut is_lossy) = (characters, false);
-    while !left.is_empty() {
-        while let Some(behind) = encode_ascii::<_, ASCII_RUN>(left, &mut out) {
-            left = behind;
+/// Takes about so many characters from the front and appends them; whether halves of pairs were replaced.
+fn encode<T: Copy + Into<u32>>(characters: &mut &[T], many: usize, out: &mut String) -> bool {
+    // SAFETY: only whole characters are appended, as `write` makes them.
+    let out = unsafe { out.as_mut_vec() };
+    let (mut left, mut is_lossy) = (*characters, false);
+    let behind = left.len().saturating_sub(many);
+    while left.len() > behind {
+        while left.len() > behind
+            && let Some(more) = encode_ascii::<_, ASCII_RUN>(left, out)
+        {
+            left = more;
         }
         for _ in 0..ASCII_RUN / BLOCK {
-            left = encode_ascii::<_, BLOCK>(left, &mut out)
+            left = encode_ascii::<_, BLOCK>(left, out)
                 // A pair may begin with the last of the block.
-                .unwrap_or_else(|| encode_some(left, &mut out, &mut is_lossy));
+                .unwrap_or_else(|| encode_some(left, out, &mut is_lossy));
         }
     }
-    // SAFETY: only whole characters were appended, as `write` makes them.
-    (unsafe { String::from_utf8_unchecked(out) }, is_lossy)
+    *characters = left;
+    is_lossy
 }
 
 /// Appends so many characters where they are ASCII; what is left.
@@ -254,6 +291,32 @@ mod tests {
             check_all(&points);
             for most in [0xff, 0xffff] {
                 check_all(&points.iter().copied().filter(|&point| point <= most).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    /// Taken part by part they are the text, whatever stands at the edges.
+    #[test]
+    fn parts_are_the_whole() {
+        let points: Vec<u32> =
+            (0..3000).map(|i| [0x61, 0x62, 0xe9, 0xd83d, 0xde00, 0x4e2d, 0xdc00][i % 97 % 7]).collect();
+        let units: Vec<u16> = points.iter().map(|&point| point as u16).collect();
+        let (whole, is_lossy) = Characters::Units(&units).text();
+        for many in [1, 2, 3, 15, 16, 17, 63, 64, 65, 1000, 5000] {
+            for mut left in [
+                Characters::Units(&units),
+                Characters::Points(&points),
+                Characters::Utf8(&whole, whole.chars().count()),
+            ] {
+                let is_utf8 = matches!(left, Characters::Utf8(..));
+                let (mut text, mut was_lossy) = (String::new(), false);
+                while !left.is_empty() {
+                    let before = text.chars().count();
+                    was_lossy |= left.take_text(many, &mut text);
+                    // A pair and a block more, at most.
+                    assert!(text.chars().count() - before <= many + ASCII_RUN + 1);
+                }
+                assert_eq!((&*text, was_lossy), (&*whole, is_lossy && !is_utf8));
             }
         }
     }

@@ -93,7 +93,8 @@ impl Encoding {
     }
 }
 
-const CHECK_EVERY: usize = 64 * 1024;
+/// Bytes after which a count asks whether to go on.
+pub(crate) const CHECK_EVERY: usize = 64 * 1024;
 
 /// Limit and check.
 struct Stop<'a> {

@@ -233,7 +233,7 @@ mod x86 {
 
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     fn merge_words_avx2<const N: usize>(vocab: &Vocab, words: &[Word; N]) -> [u32; N] {
-        words::merge(vocab, words, |slot| fetch(slot))
+        words::merge(vocab, words, fetch)
     }
 
     #[allow(clippy::redundant_closure)]

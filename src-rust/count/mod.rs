@@ -28,6 +28,7 @@ pub mod media;
 pub(crate) mod memo;
 pub mod models;
 pub mod parallel;
+mod parts;
 pub(crate) mod pretokenize;
 pub mod recall;
 pub mod recalling;

@@ -75,7 +75,8 @@ impl<'a> Merging<'a> {
 
     /// The tokens of a piece, or of words that waited, or none so far.
     fn count(&mut self, piece: &[u8], place: Place, memo: &mut Memo) -> usize {
-        let is_whole = || bpe::segments(self.vocab, piece).next().is_some_and(|first| first.len() == piece.len());
+        let is_whole =
+            || bpe::segments(self.vocab, piece).next().is_some_and(|first| first.len() == piece.len());
         let Some(word) = Word::new(piece).filter(|_| is_whole()) else {
             // Nothing stops these merges, and no piece is without tokens.
             let count = segments(self.vocab, self.engine, piece, memo, &mut |_| true).unwrap_or(0).max(1);

@@ -66,7 +66,11 @@ struct Pair {
 /// How many tokens each word becomes; zero for those where that is in doubt, and for empty ones. `fetch` has the processor
 /// fetch what is read soon.
 #[inline(always)]
-pub(crate) fn merge<const N: usize>(vocab: &Vocab, words: &[Word; N], fetch: impl Fn(&[u8; 4]) + Copy) -> [u32; N] {
+pub(crate) fn merge<const N: usize>(
+    vocab: &Vocab,
+    words: &[Word; N],
+    fetch: impl Fn(&[u8; 4]) + Copy,
+) -> [u32; N] {
     let mut joined = [[u32::MAX; PARTS]; N];
     let mut starts = [0; N];
     let mut steps = [Step::default(); N];
@@ -76,7 +80,7 @@ pub(crate) fn merge<const N: usize>(vocab: &Vocab, words: &[Word; N], fetch: imp
             *joined = pack(vocab.rank_of_pair(pair[0], pair[1]), i);
         }
         // Of all parts, and of what is behind them.
-        *starts = (2 << word.len) - 1 | NOTHING;
+        *starts = ((2 << word.len) - 1) | NOTHING;
     }
     loop {
         let mut all_done = true;
@@ -132,7 +136,7 @@ pub(crate) fn merge<const N: usize>(vocab: &Vocab, words: &[Word; N], fetch: imp
 /// Rank and start in one number, so that the lowest is the next merge; the highest of all for [`Rank::MAX`].
 #[inline(always)]
 fn pack(rank: Rank, start: u32) -> u32 {
-    if rank == Rank::MAX { u32::MAX } else { rank * PARTS as u32 | start }
+    if rank == Rank::MAX { u32::MAX } else { (rank * PARTS as u32) | start }
 }
 
 #[cfg(test)]

@@ -200,7 +200,10 @@ impl TokenCounter {
             .cast::<PyString>()
             .map_err(|_| exception(py, Error::message("not_a_string", "", "a text must be a str")))?;
         let text = Reading::of(text);
-        run(py, text.stored().len(), |go_on| self.counter.count(&text.text(), go_on))
+        run(py, text.stored().len(), |go_on| match text.parts() {
+            Some(mut more) => self.counter.count_told(&mut more, go_on),
+            None => self.counter.count(&text.text(), go_on),
+        })
     }
 
     /// Tokens of each text, uint32 of shape (texts,), writable: a list, tuple or iterable of str; a numpy array of str,
@@ -264,7 +267,11 @@ impl TokenCounter {
         if let Ok(text) = text_or_messages.cast::<PyString>() {
             let text = Reading::of(text);
             return run(py, text.stored().len(), |go_on| {
-                Ok(self.counter.count_upto(&text.text(), limit, go_on)?.is_some())
+                let counted = match text.parts() {
+                    Some(mut more) => self.counter.told_upto(&mut more, limit, go_on)?,
+                    None => self.counter.count_upto(&text.text(), limit, go_on)?,
+                };
+                Ok(counted.is_some())
             });
         }
         let (read, tools) = self.read(text_or_messages, tools, format)?;

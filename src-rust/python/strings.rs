@@ -138,6 +138,9 @@ pub(super) fn kept<'a>(string: &'a Bound<'_, PyString>) -> Option<&'a str> {
 /// of a history are, and takes little.
 const LONG: usize = 32 << 10;
 
+/// Characters that are told at a time: what they take in UTF-8 stays in the caches of a processor until it is counted.
+const PART: usize = 32 << 10;
+
 /// The text of a string that has none in UTF-8, since it holds surrogates, or memory is short; and whether halves of pairs
 /// were replaced. No code of a subclass is called.
 #[cold]
@@ -191,6 +194,19 @@ impl<'a> Reading<'a> {
             Reading::Utf8(text) => text.as_bytes(),
             Reading::Copied(text) => text.as_bytes(),
         }
+    }
+
+    /// Tells the text part by part where it is not kept as UTF-8, so that no copy of it all is made.
+    pub fn parts(&self) -> Option<impl FnMut(&mut String) -> bool + use<'_>> {
+        let mut left = match self {
+            Reading::There(Characters::Utf8(..)) | Reading::Utf8(_) | Reading::Copied(_) => return None,
+            Reading::There(characters) => *characters,
+        };
+        Some(move |out: &mut String| {
+            let is_any = !left.is_empty();
+            left.take_text(PART, out);
+            is_any
+        })
     }
 
     /// The text. O(characters) where they are not kept as UTF-8.
