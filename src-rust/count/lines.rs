@@ -11,6 +11,9 @@ use super::hash::{Key, hash_ends};
 pub(crate) const LONGEST: usize = 62;
 /// How much larger a table becomes when it grows.
 const GROWTH: usize = 2;
+/// The same the first time: a text that fills the first table, of a few pages, is likely to fill the next ones, and each of
+/// them would be written from nothing.
+const FIRST_GROWTH: usize = 8;
 /// A table may grow when so many of the entries that fit are new: one in four. In fuller ones neighbours overflow, emptier
 /// ones take the room of something else in the processor's caches.
 const PART: usize = 4;
@@ -44,6 +47,7 @@ struct Lines {
     part: usize,
     /// Answers the memo had given when that was asked last.
     given: usize,
+    has_grown: bool,
 }
 
 impl Lines {
@@ -54,7 +58,15 @@ impl Lines {
         bytes.resize((count + 1) * size_of::<Line>(), 0);
         let skip = bytes.as_ptr().align_offset(size_of::<Line>()) % size_of::<Line>();
         let part = count * entries_a_line / PART;
-        Lines { bytes, skip, shift: 64 - count.trailing_zeros(), room: part, part, given }
+        Lines { bytes, skip, shift: 64 - count.trailing_zeros(), room: part, part, given, has_grown: false }
+    }
+
+    /// Empty lines in place of these, more of them. They last as long as if their number had been doubled each time.
+    fn grown(&self, most: usize, entries_a_line: usize, given: usize) -> Lines {
+        let growth = if self.has_grown { GROWTH } else { FIRST_GROWTH };
+        let count = (growth * self.count()).min(most);
+        let room = 2 * (count - self.count()) * entries_a_line / PART;
+        Lines { room, has_grown: true, ..Lines::new(count, entries_a_line, given) }
     }
 
     #[inline(always)]
@@ -147,8 +159,8 @@ impl Keyed {
 
     #[cold]
     fn grow(&mut self, given: usize) {
-        let count = (GROWTH * self.lines.count()).min(self.most);
-        let old = std::mem::replace(&mut self.lines, Lines::new(count, KEYS, given));
+        let grown = self.lines.grown(self.most, KEYS, given);
+        let old = std::mem::replace(&mut self.lines, grown);
         for entry in old.all().iter().flat_map(|line| line.as_chunks::<16>().0).filter(|entry| entry[15] != 0)
         {
             let kept = Key::from_bytes(entry);
@@ -262,8 +274,8 @@ impl Pieces {
 
     #[cold]
     fn grow(&mut self, given: usize) {
-        let count = (GROWTH * self.lines.count()).min(self.most);
-        let old = std::mem::replace(&mut self.lines, Lines::new(count, 1, given));
+        let grown = self.lines.grown(self.most, 1, given);
+        let old = std::mem::replace(&mut self.lines, grown);
         for line in old.all().iter().filter(|line| line[0] != 0) {
             if let Some(piece) = line[2..].get(..usize::from(line[0])) {
                 self.put(hash_of_piece(piece), piece, usize::from(line[1]));

@@ -83,6 +83,7 @@ impl<'a> Merging<'a> {
             memo.keep(&place, piece, count);
             return count;
         };
+        piece.windows(2).for_each(|pair| self.engine.fetch(self.vocab.pair(pair[0], pair[1])));
         (self.words[self.waiting], self.places[self.waiting]) = (word, place);
         self.waiting += 1;
         if self.waiting < LANES { 0 } else { self.finish(memo) }

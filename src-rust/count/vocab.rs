@@ -188,12 +188,17 @@ impl Vocab {
         self.short_rank(key).unwrap_or(Rank::MAX)
     }
 
+    /// Where the rank of two bytes stands.
+    #[inline(always)]
+    pub(crate) fn pair(&self, first: u8, second: u8) -> &'static [u8; 4] {
+        self.pairs.get(usize::from(first) << 8 | usize::from(second)).unwrap_or(&[0xff; 4])
+    }
+
     /// The rank of two bytes, or [`Rank::MAX`].
     #[inline]
     pub(crate) fn rank_of_pair(&self, first: u8, second: u8) -> Rank {
         count_look_up();
-        let place = usize::from(first) << 8 | usize::from(second);
-        let rank = self.pairs.get(place).map_or(Rank::MAX, |rank| Rank::from_le_bytes(*rank));
+        let rank = Rank::from_le_bytes(*self.pair(first, second));
         if rank < self.limit { rank } else { Rank::MAX }
     }
 
