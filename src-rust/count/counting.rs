@@ -7,7 +7,7 @@ use super::look_up::{Rare, Unknown, Window};
 use super::memo::Loan;
 use super::pretokenize::{Pattern, Progress};
 use super::unknown;
-use super::vocab::Vocab;
+use super::vocab::{VOCABS, Vocab};
 use std::cell::Cell;
 
 /// What may end a count early.
@@ -45,11 +45,36 @@ struct Desk {
     rare: Rare,
     unknown: Unknown,
     window: Window,
+    /// Bytes counted with each vocabulary, up to [`MUCH`].
+    counted: [usize; VOCABS],
+}
+
+/// Who has counted so many bytes will need most of the table of common tokens: it is fetched in one go, which takes a part of
+/// the time that its lines would take one by one. For less text it would take longer.
+const MUCH: usize = 128 << 10;
+
+impl Desk {
+    /// Notes that so much text is counted now.
+    fn note(&mut self, vocab: &Vocab, engine: Engine, bytes: usize) {
+        let Some(counted) = self.counted.get_mut(vocab.number).filter(|counted| **counted < MUCH) else {
+            return;
+        };
+        *counted += bytes.min(MUCH);
+        if *counted >= MUCH {
+            engine.fetch_all(vocab.common_lines());
+        }
+    }
 }
 
 impl Default for Desk {
     fn default() -> Self {
-        Desk { batch: Batch::new(), rare: Rare::new(), unknown: Unknown::new(), window: [0; _] }
+        Desk {
+            batch: Batch::new(),
+            rare: Rare::new(),
+            unknown: Unknown::new(),
+            window: [0; _],
+            counted: [0; _],
+        }
     }
 }
 
@@ -61,6 +86,7 @@ fn count_at(
     text: &[u8],
     watch: &mut impl Watch,
 ) -> Option<usize> {
+    desk.note(vocab, engine, text.len());
     desk.batch.restart(0);
     let mut loan = Loan::new(vocab.number);
     let mut total = 0;
@@ -105,7 +131,7 @@ fn count_at(
 
 /// The number of tokens of a batch's pre-tokens.
 fn count_batch(vocab: &Vocab, engine: Engine, text: &[u8], desk: &mut Desk, loan: &mut Loan) -> usize {
-    let Desk { batch, rare, unknown, window } = desk;
+    let Desk { batch, rare, unknown, window, .. } = desk;
     batch.close();
     let behind = &text[batch.base..];
     let text = &behind[..batch.at - batch.base];

@@ -94,6 +94,15 @@ impl Engine {
         }
     }
 
+    /// Has the processor fetch all of what is read soon: whole cache lines that lie one behind the other.
+    pub(crate) fn fetch_all<T: Copy>(self, lines: &[T]) {
+        for page in lines.chunks((4096 / size_of::<T>()).max(1)) {
+            // What the system has not loaded yet the processor does not fetch: of each page something is read.
+            page.first().map(|first| std::hint::black_box(*first));
+            page.iter().for_each(|line| self.fetch(line));
+        }
+    }
+
     /// Has the processor fetch what is read soon, where that can be said.
     #[inline(always)]
     pub(crate) fn fetch<T>(self, what: &T) {

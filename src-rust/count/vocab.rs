@@ -175,6 +175,11 @@ impl Vocab {
         self.common.len()
     }
 
+    /// The table of common tokens, by cache lines.
+    pub(crate) fn common_lines(&self) -> &'static [[[u8; WORD_BYTES]; 8]] {
+        self.common.as_chunks().0
+    }
+
     /// The common tokens, with the table's size as a constant; `None` if it has another size.
     #[inline]
     pub(crate) fn common<const PLACES: usize>(&self) -> Option<Common<PLACES>> {
