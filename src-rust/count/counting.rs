@@ -9,6 +9,7 @@ use super::pretokenize::{Pattern, Progress};
 use super::unknown;
 use super::vocab::{VOCABS, Vocab};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What may end a count early.
 pub(crate) trait Watch: Progress {
@@ -49,9 +50,12 @@ struct Desk {
     counted: [usize; VOCABS],
 }
 
-/// Who has counted so many bytes will need most of the table of common tokens: it is fetched in one go, which takes a part of
-/// the time that its lines would take one by one. For less text it would take longer.
+/// Who counts so many bytes needs most of the tables: they are fetched in one go, which takes a part of the time that their
+/// lines would take one by one. For less text it would take longer.
 const MUCH: usize = 128 << 10;
+
+/// Whether the tables of a vocabulary were fetched in this process: caches far enough out to hold them serve all processors.
+static FETCHED: [AtomicBool; VOCABS] = [const { AtomicBool::new(false) }; VOCABS];
 
 impl Desk {
     /// Notes that so much text is counted now.
@@ -61,7 +65,11 @@ impl Desk {
         };
         *counted += bytes.min(MUCH);
         if *counted >= MUCH {
-            engine.fetch_all(vocab.common_lines());
+            let is_first =
+                FETCHED.get(vocab.number).is_some_and(|fetched| !fetched.swap(true, Ordering::Relaxed));
+            if is_first {
+                vocab.tables().iter().for_each(|table| engine.fetch_all(table));
+            }
         }
     }
 }

@@ -94,11 +94,11 @@ impl Engine {
         }
     }
 
-    /// Has the processor fetch all of what is read soon: whole cache lines that lie one behind the other.
-    pub(crate) fn fetch_all<T: Copy>(self, lines: &[T]) {
-        for page in lines.chunks((4096 / size_of::<T>()).max(1)) {
+    /// Has the processor fetch all of what is read soon: cache lines, one behind the other.
+    pub(crate) fn fetch_all(self, lines: &[[u8; 64]]) {
+        for page in lines.chunks(4096 / 64) {
             // What the system has not loaded yet the processor does not fetch: of each page something is read.
-            page.first().map(|first| std::hint::black_box(*first));
+            page.first().map(|line| std::hint::black_box(line[0]));
             page.iter().for_each(|line| self.fetch(line));
         }
     }

@@ -175,9 +175,10 @@ impl Vocab {
         self.common.len()
     }
 
-    /// The table of common tokens, by cache lines.
-    pub(crate) fn common_lines(&self) -> &'static [[[u8; WORD_BYTES]; 8]] {
-        self.common.as_chunks().0
+    /// What a long text needs most of, by cache lines; last what it needs most often.
+    pub(crate) fn tables(&self) -> [&'static [[u8; 64]]; 3] {
+        let of = |bytes: &'static [u8]| bytes.as_chunks().0;
+        [of(self.slots.as_flattened()), of(self.pilots), of(self.common.as_flattened())]
     }
 
     /// The common tokens, with the table's size as a constant; `None` if it has another size.
