@@ -17,6 +17,7 @@
 //! 4. What a window's step to the next one depends on is within two windows. Where the text repeats itself with the step as
 //!    its period, so do the steps, and a comparison of bytes replaces them.
 
+use super::engine::Engine;
 use super::hash::{KEY_BYTES, Key};
 use super::vocab::{Rank, Vocab};
 use std::cmp::Reverse;
@@ -37,11 +38,16 @@ const ATTEMPTS: usize = 4;
 
 /// How many tokens `piece` becomes. `go_on` hears the count so far after every window and may stop
 /// the work, which gives `None`.
-pub(crate) fn count(vocab: &Vocab, piece: &[u8], go_on: &mut impl FnMut(usize) -> bool) -> Option<usize> {
+pub(crate) fn count(
+    vocab: &Vocab,
+    engine: Engine,
+    piece: &[u8],
+    go_on: &mut impl FnMut(usize) -> bool,
+) -> Option<usize> {
     if piece.len() <= SMALL {
-        return Some(merge_small(vocab, piece).count_ones() as usize);
+        return Some(engine.merge_small(vocab, piece).count_ones() as usize);
     }
-    match count_in_small_windows(vocab, piece, go_on) {
+    match count_in_small_windows(vocab, engine, piece, go_on) {
         Small::Counted(count) => Some(count),
         Small::Stopped => None,
         Small::Unsure => count_in_windows(vocab, piece, WINDOW, go_on),
@@ -57,12 +63,17 @@ enum Small {
 }
 
 /// Windows of [`SMALL`] bytes, see fact 3.
-fn count_in_small_windows(vocab: &Vocab, piece: &[u8], go_on: &mut impl FnMut(usize) -> bool) -> Small {
+fn count_in_small_windows(
+    vocab: &Vocab,
+    engine: Engine,
+    piece: &[u8],
+    go_on: &mut impl FnMut(usize) -> bool,
+) -> Small {
     let window = |at: usize| &piece[at..piece.len().min(at + SMALL)];
     let mut done = 0;
     let mut asked = 0;
     let mut at = 0;
-    let mut starts = merge_small(vocab, window(0));
+    let mut starts = engine.merge_small(vocab, window(0));
     while at + SMALL < piece.len() {
         if at >= asked + WINDOW {
             asked = at;
@@ -76,14 +87,14 @@ fn count_in_small_windows(vocab: &Vocab, piece: &[u8], go_on: &mut impl FnMut(us
                 return Small::Unsure;
             }
             let cut = highest(cuts);
-            let next = merge_small(vocab, window(at + cut));
+            let next = engine.merge_small(vocab, window(at + cut));
             let behind = next & !1;
             let end = at
                 + cut
                 + if behind == 0 { window(at + cut).len() } else { behind.trailing_zeros() as usize };
             let start = at + highest(starts & !(u64::MAX << cut));
             let left = at + cut - start;
-            if end - start <= SMALL && merge_small(vocab, &piece[start..end]) == 1 | 1 << left {
+            if end - start <= SMALL && engine.merge_small(vocab, &piece[start..end]) == 1 | 1 << left {
                 break (cut, next);
             }
             cuts &= !(1 << cut);
@@ -147,7 +158,8 @@ pub(crate) fn segments<'a>(vocab: &'a Vocab, piece: &'a [u8]) -> impl Iterator<I
 ///
 /// Starts of parts are bits of one word. `joined[i]` is the rank of the part at `i` joined with the next, and
 /// `i` in the low bits, so that the smallest entry is the next merge.
-fn merge_small(vocab: &Vocab, piece: &[u8]) -> u64 {
+#[inline(always)]
+pub(crate) fn merge_small(vocab: &Vocab, piece: &[u8]) -> u64 {
     const INDEX: u32 = SMALL as u32 - 1;
     let len = piece.len();
     if !(2..=SMALL).contains(&len) {
@@ -347,13 +359,17 @@ mod tests {
         fn all_methods_agree(piece in piece()) {
             for vocab in [&O200K, &CL100K, &P50K, &R50K] {
                 let expected = whole(vocab, &piece);
-                prop_assert_eq!(count(vocab, &piece, &mut |_| true), Some(expected));
+                for engine in Engine::all() {
+                    prop_assert_eq!(count(vocab, engine, &piece, &mut |_| true), Some(expected));
+                }
                 for window in [MARGIN + 100, 1000] {
                     prop_assert_eq!(count_in_windows(vocab, &piece, window, &mut |_| true), Some(expected));
                 }
                 for len in 2..=piece.len().min(SMALL) {
-                    let small = merge_small(vocab, &piece[..len]).count_ones() as usize;
-                    prop_assert_eq!(small, whole(vocab, &piece[..len]));
+                    for engine in Engine::all() {
+                        let small = engine.merge_small(vocab, &piece[..len]).count_ones() as usize;
+                        prop_assert_eq!(small, whole(vocab, &piece[..len]));
+                    }
                 }
                 prop_assert_eq!(segments(vocab, &piece).map(|s| whole(vocab, s)).sum::<usize>(), expected);
             }
@@ -385,7 +401,7 @@ mod tests {
                     for vocab in [&O200K, &P50K] {
                         let expected = whole(vocab, text.as_bytes());
                         assert_eq!(
-                            count(vocab, text.as_bytes(), &mut |_| true),
+                            count(vocab, Engine::fastest(), text.as_bytes(), &mut |_| true),
                             Some(expected),
                             "{unit:?}, {len}"
                         );
@@ -400,7 +416,7 @@ mod tests {
     fn work_grows_with_the_length() {
         let look_ups = |piece: &[u8]| {
             LOOK_UPS.set(0);
-            count(&O200K, piece, &mut |_| true);
+            count(&O200K, Engine::fastest(), piece, &mut |_| true);
             LOOK_UPS.get()
         };
         for unit in ["a", " ", "^", "\n", "\u{301}", "aA", "中", "中文", "👩\u{200d}"] {

@@ -208,8 +208,11 @@ mod tests {
         while start < text.len() {
             let end = pattern.end(text, start, &mut Unwatched);
             let is_token = vocab.rank_at(text, start, end).is_some();
-            total +=
-                if is_token { 1 } else { bpe::count(vocab, &text[start..end], &mut |_| true).unwrap_or(0) };
+            total += if is_token {
+                1
+            } else {
+                bpe::count(vocab, Engine::Portable, &text[start..end], &mut |_| true).unwrap_or(0)
+            };
             start = end;
         }
         total

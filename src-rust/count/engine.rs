@@ -4,6 +4,7 @@
 //! instructions the compiler may use. The library itself is built for any processor of its architecture.
 
 use super::batch::{self, Batch};
+use super::bpe;
 use super::classify;
 use super::lines::find_in_line;
 use super::look_up::{Rare, Unknown, Window, look_up, recall};
@@ -84,6 +85,15 @@ impl Engine {
 }
 
 impl Engine {
+    /// [`bpe::merge_small`].
+    pub(crate) fn merge_small(self, vocab: &Vocab, piece: &[u8]) -> u64 {
+        match self {
+            Engine::Portable => bpe::merge_small(vocab, piece),
+            #[cfg(target_arch = "x86_64")]
+            Engine::Avx2(detected) | Engine::Avx512(detected) => detected.merge_small(vocab, piece),
+        }
+    }
+
     /// [`words::merge`].
     #[inline]
     pub(crate) fn merge_words<const N: usize>(self, vocab: &Vocab, words: &[Word; N]) -> [u32; N] {
@@ -117,7 +127,7 @@ impl Engine {
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod x86 {
-    use super::{Batch, Memo, Rare, Unknown, Vocab, Window, Word, look_up, recall, words};
+    use super::{Batch, Memo, Rare, Unknown, Vocab, Window, Word, bpe, look_up, recall, words};
     use crate::count::{avx2, avx512};
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
@@ -168,6 +178,12 @@ mod x86 {
         pub(super) fn look_up(self, vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut Rare) {
             // SAFETY: every way to make a `Detected` has checked for AVX2 and its companions.
             unsafe { look_up_avx2(vocab, batch, window, rare) }
+        }
+
+        #[inline]
+        pub(super) fn merge_small(self, vocab: &Vocab, piece: &[u8]) -> u64 {
+            // SAFETY: every way to make a `Detected` has checked for AVX2 and its companions.
+            unsafe { merge_small_avx2(vocab, piece) }
         }
 
         #[inline]
@@ -238,6 +254,11 @@ mod x86 {
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     fn look_up_avx2(vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut Rare) {
         look_up(vocab, batch, window, rare);
+    }
+
+    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+    fn merge_small_avx2(vocab: &Vocab, piece: &[u8]) -> u64 {
+        bpe::merge_small(vocab, piece)
     }
 
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]

@@ -100,7 +100,7 @@ impl<'a> Merging<'a> {
         };
         let mut total = 0;
         for ((word, place), count) in self.words.iter().zip(&self.places).zip(counts).take(waiting) {
-            let count = exact(self.vocab, word.text(), count);
+            let count = exact(self.vocab, self.engine, word.text(), count);
             total += count;
             // It may have waited twice.
             if memo.find(place, word.text()).is_none() {
@@ -122,8 +122,8 @@ impl<'a> Merging<'a> {
 }
 
 /// The number of tokens of a piece for which [`Engine::merge_words`] says `count`.
-fn exact(vocab: &Vocab, piece: &[u8], count: u32) -> usize {
-    if count == 0 { bpe::count(vocab, piece, &mut |_| true).unwrap_or(0) } else { count as usize }
+fn exact(vocab: &Vocab, engine: Engine, piece: &[u8], count: u32) -> usize {
+    if count == 0 { bpe::count(vocab, engine, piece, &mut |_| true).unwrap_or(0) } else { count as usize }
 }
 
 /// The number of tokens of a pre-token that is no token, segment by segment.
@@ -139,7 +139,7 @@ pub(crate) fn segments(
     for segment in bpe::segments(vocab, piece) {
         total += match Word::new(segment) {
             Some(word) => segment_of(vocab, engine, word, memo),
-            None => bpe::count(vocab, segment, &mut |so_far| go_on(total + so_far))?,
+            None => bpe::count(vocab, engine, segment, &mut |so_far| go_on(total + so_far))?,
         };
         merged += segment.len();
         if merged >= bpe::WINDOW {
@@ -161,7 +161,7 @@ fn segment_of(vocab: &Vocab, engine: Engine, segment: Word, memo: &mut Memo) -> 
         return known;
     }
     let [count] = engine.merge_words(vocab, &[segment]);
-    let count = exact(vocab, text, count);
+    let count = exact(vocab, engine, text, count);
     memo.keep(&place, text, count);
     count
 }
