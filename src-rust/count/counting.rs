@@ -6,7 +6,7 @@ use super::engine::Engine;
 use super::look_up::{Rare, Unknown, Window};
 use super::memo::Loan;
 use super::pretokenize::{Pattern, Progress};
-use super::unknown;
+use super::unknown::{self, Waiting};
 use super::vocab::{VOCABS, Vocab};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,6 +45,7 @@ struct Desk {
     batch: Batch,
     rare: Rare,
     unknown: Unknown,
+    waiting: Waiting,
     window: Window,
     /// Bytes counted with each vocabulary, up to [`MUCH`].
     counted: [usize; VOCABS],
@@ -80,6 +81,7 @@ impl Default for Desk {
             batch: Batch::new(),
             rare: Rare::new(),
             unknown: Unknown::new(),
+            waiting: Waiting::new(),
             window: [0; _],
             counted: [0; _],
         }
@@ -139,7 +141,7 @@ fn count_at(
 
 /// The number of tokens of a batch's pre-tokens.
 fn count_batch(vocab: &Vocab, engine: Engine, text: &[u8], desk: &mut Desk, loan: &mut Loan) -> usize {
-    let Desk { batch, rare, unknown, window, .. } = desk;
+    let Desk { batch, rare, unknown, waiting, window, .. } = desk;
     batch.close();
     let behind = &text[batch.base..];
     let text = &behind[..batch.at - batch.base];
@@ -150,7 +152,7 @@ fn count_batch(vocab: &Vocab, engine: Engine, text: &[u8], desk: &mut Desk, loan
             &*window
         }
     };
-    count_window(vocab, engine, text, window, batch, (rare, unknown), loan)
+    count_window(vocab, engine, text, window, batch, (rare, unknown, waiting), loan)
 }
 
 /// The same for the text of the batch, which stands in `window`.
@@ -161,7 +163,7 @@ fn count_window(
     text: &[u8],
     window: &Window,
     batch: &Batch,
-    (rare, unknown): (&mut Rare, &mut Unknown),
+    (rare, unknown, waiting): (&mut Rare, &mut Unknown, &mut Waiting),
     loan: &mut Loan,
 ) -> usize {
     engine.look_up(vocab, batch, window, rare);
@@ -172,7 +174,10 @@ fn count_window(
     let memo = loan.memo();
     let count = batch.len - asked + engine.recall(memo, batch, window, rare, unknown);
     memo.gave(asked - unknown.numbers().len());
-    count + unknown::count(vocab, engine, text, batch, unknown.numbers(), memo)
+    if unknown.numbers().is_empty() {
+        return count;
+    }
+    count + unknown::count((vocab, engine), text, batch, unknown.numbers(), waiting, memo)
 }
 
 #[cfg(test)]

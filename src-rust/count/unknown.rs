@@ -14,107 +14,159 @@ use super::words::{LANES, Word};
 /// How many are looked for at a time.
 const AHEAD: usize = 16;
 
+/// Where they wait; kept from one batch to the next, as to make it anew would cost what a piece does.
+pub(crate) struct Waiting {
+    /// Start, end and place of what is asked for.
+    asked: [(u16, u16, Place); AHEAD],
+    /// What is to be merged, side by side; those that do not wait are empty.
+    words: [Word; LANES],
+    places: [Place; LANES],
+}
+
+impl Waiting {
+    /// Room.
+    pub(crate) fn new() -> Waiting {
+        Waiting {
+            asked: [(0, 0, Place::Nowhere); AHEAD],
+            words: [Word::EMPTY; LANES],
+            places: [Place::Nowhere; LANES],
+        }
+    }
+}
+
 /// The number of tokens of the pre-tokens of a batch that have these numbers. `text` is that of the batch.
 pub(crate) fn count(
-    vocab: &Vocab,
-    engine: Engine,
+    (vocab, engine): (&Vocab, Engine),
     text: &[u8],
     batch: &Batch,
     numbers: &[u16],
+    waiting: &mut Waiting,
     memo: &mut Memo,
 ) -> usize {
-    let mut total = 0;
-    let mut merging = Merging::new(vocab, engine);
-    let mut asked: [(&[u8], Place); AHEAD] = [(&[], Place::Nowhere); AHEAD];
-    for numbers in numbers.chunks(AHEAD) {
-        let asked = &mut asked[..numbers.len()];
-        for (&number, asked) in numbers.iter().zip(&mut *asked) {
-            let [start, end] = batch.starts[usize::from(number)..].first_chunk().copied().unwrap_or_default();
-            let piece = &text[usize::from(start)..usize::from(end)];
-            let place = Memo::place(piece);
-            match place {
-                Place::Short(_, key) => engine.fetch(vocab.slot(vocab.hash(key))),
-                _ => _ = memo.line_of(&place).inspect(|line| engine.fetch(*line)),
-            }
-            *asked = (piece, place);
-        }
-        for (_, place) in &*asked {
-            if let Place::Short(_, key) = *place {
-                _ = vocab.key(vocab.candidate(vocab.hash(key))).inspect(|key| engine.fetch(*key));
-            }
-        }
-        for &(piece, place) in &*asked {
-            if let Some(known) = memo.find(&place, piece) {
-                memo.gave(1);
-                total += known;
-            } else if vocab.rank_at(piece, 0, piece.len()).is_some() {
-                memo.keep(&place, piece, 1);
-                total += 1;
-            } else {
-                total += merging.count(piece, place, memo);
-            }
-        }
+    let mut unknown = Unknown { vocab, engine, text, memo, waiting, asked: 0, words: 0, total: 0 };
+    for &number in numbers {
+        let [start, end] = batch.starts[usize::from(number)..].first_chunk().copied().unwrap_or_default();
+        unknown.count(start, end);
     }
-    total + merging.finish(memo)
+    unknown.settle();
+    unknown.merge();
+    unknown.total
 }
 
-/// Merges what is no token; words wait until there are some.
-struct Merging<'a> {
+/// Pieces of a text that are looked for, a step of each at a time.
+struct Unknown<'a> {
     vocab: &'a Vocab,
     engine: Engine,
-    words: [Word; LANES],
-    places: [Place; LANES],
-    waiting: usize,
+    text: &'a [u8],
+    memo: &'a mut Memo,
+    waiting: &'a mut Waiting,
+    /// How many are asked for.
+    asked: usize,
+    /// How many words wait to be merged.
+    words: usize,
+    /// Tokens of what no longer waits.
+    total: usize,
 }
 
-impl<'a> Merging<'a> {
-    fn new(vocab: &'a Vocab, engine: Engine) -> Merging<'a> {
-        let (words, places) = ([Word::EMPTY; LANES], [Place::Nowhere; LANES]);
-        Merging { vocab, engine, words, places, waiting: 0 }
+impl Unknown<'_> {
+    /// Counts a piece, now or when there are more.
+    #[inline]
+    fn count(&mut self, start: u16, end: u16) {
+        let piece = &self.text[usize::from(start)..usize::from(end)];
+        let place = Memo::place(piece);
+        match place {
+            Place::Short(_, key) => {
+                // One line of two was looked at before, and the other is beside it.
+                if let Some(known) = self.memo.find(&place, piece) {
+                    self.memo.gave(1);
+                    self.total += known;
+                    return;
+                }
+                self.engine.fetch(self.vocab.slot(self.vocab.hash(key)));
+            }
+            _ => _ = self.memo.line_of(&place).inspect(|line| self.engine.fetch(*line)),
+        }
+        self.waiting.asked[self.asked] = (start, end, place);
+        self.asked += 1;
+        if self.asked == AHEAD {
+            self.settle();
+        }
     }
 
-    /// The tokens of a piece, or of words that waited, or none so far.
-    fn count(&mut self, piece: &[u8], place: Place, memo: &mut Memo) -> usize {
+    /// Counts the pieces that are asked for, but for words that wait to be merged.
+    fn settle(&mut self) {
+        let asked = std::mem::take(&mut self.asked);
+        for (_, _, place) in &self.waiting.asked[..asked] {
+            if let Place::Short(_, key) = *place {
+                let candidate = self.vocab.candidate(self.vocab.hash(key));
+                _ = self.vocab.key(candidate).inspect(|key| self.engine.fetch(*key));
+            }
+        }
+        for at in 0..asked {
+            let (start, end, place) = self.waiting.asked[at];
+            let piece = &self.text[usize::from(start)..usize::from(end)];
+            // Short ones too: a piece may wait twice.
+            if let Some(known) = self.memo.find(&place, piece) {
+                self.memo.gave(1);
+                self.total += known;
+            } else if self.vocab.rank_at(piece, 0, piece.len()).is_some() {
+                self.keep(&place, piece, 1);
+            } else {
+                self.is_no_token(piece, place);
+            }
+        }
+    }
+
+    /// Keeps what was found.
+    fn keep(&mut self, place: &Place, piece: &[u8], count: usize) {
+        self.memo.keep(place, piece, count);
+        self.total += count;
+    }
+
+    /// Counts a piece that has to be merged, now or when there are more.
+    #[cold]
+    fn is_no_token(&mut self, piece: &[u8], place: Place) {
         let is_whole =
             || bpe::segments(self.vocab, piece).next().is_some_and(|first| first.len() == piece.len());
         let Some(word) = Word::new(piece).filter(|_| is_whole()) else {
             // Nothing stops these merges, and no piece is without tokens.
-            let count = segments(self.vocab, self.engine, piece, memo, &mut |_| true).unwrap_or(0).max(1);
-            memo.keep(&place, piece, count);
-            return count;
+            let count = segments(self.vocab, self.engine, piece, self.memo, &mut |_| true);
+            return self.keep(&place, piece, count.unwrap_or(0).max(1));
         };
         piece.windows(2).for_each(|pair| self.engine.fetch(self.vocab.pair(pair[0], pair[1])));
-        (self.words[self.waiting], self.places[self.waiting]) = (word, place);
-        self.waiting += 1;
-        if self.waiting < LANES { 0 } else { self.finish(memo) }
+        (self.waiting.words[self.words], self.waiting.places[self.words]) = (word, place);
+        self.words += 1;
+        if self.words == LANES {
+            self.merge();
+        }
     }
 
-    /// The tokens of the words that wait.
-    fn finish(&mut self, memo: &mut Memo) -> usize {
-        let waiting = std::mem::take(&mut self.waiting);
-        let counts = match waiting {
-            0 => return 0,
-            1 => self.merge::<1>(),
-            2..=4 => self.merge::<4>(),
-            _ => self.merge::<LANES>(),
+    /// Counts the words that wait.
+    fn merge(&mut self) {
+        let words = std::mem::take(&mut self.words);
+        let counts = match words {
+            0 => return,
+            1 => self.side_by_side::<1>(),
+            2..=4 => self.side_by_side::<4>(),
+            _ => self.side_by_side::<LANES>(),
         };
-        let mut total = 0;
-        for ((word, place), count) in self.words.iter().zip(&self.places).zip(counts).take(waiting) {
+        for (at, count) in counts.into_iter().enumerate().take(words) {
+            let word = std::mem::replace(&mut self.waiting.words[at], Word::EMPTY);
+            let place = self.waiting.places[at];
             let count = exact(self.vocab, self.engine, word.text(), count);
-            total += count;
             // It may have waited twice.
-            if memo.find(place, word.text()).is_none() {
-                memo.keep(place, word.text(), count);
+            match self.memo.find(&place, word.text()) {
+                Some(known) => self.total += known,
+                None => self.keep(&place, word.text(), count),
             }
         }
-        self.words = [Word::EMPTY; LANES];
-        total
     }
 
     /// What the first words become.
-    fn merge<const N: usize>(&self) -> [u32; LANES] {
+    fn side_by_side<const N: usize>(&self) -> [u32; LANES] {
         let mut counts = [0; LANES];
-        if let (Some(counts), Some(words)) = (counts.first_chunk_mut(), self.words.first_chunk::<N>()) {
+        if let (Some(counts), Some(words)) = (counts.first_chunk_mut(), self.waiting.words.first_chunk::<N>())
+        {
             *counts = self.engine.merge_words(self.vocab, words);
         }
         counts
