@@ -6,10 +6,11 @@
 #![allow(unsafe_code)]
 
 use std::ptr::null_mut;
+use std::slice::from_raw_parts;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use pyo3::ffi::{self, Py_ssize_t, PyObject};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyList, PyString};
 
 use super::interpreter::known_version;
@@ -35,7 +36,7 @@ const ENTRIES: usize = 24;
 const INDEX: usize = 32;
 
 /// An entry: a key and its value, which is null where it was removed.
-type Entry = [*mut PyObject; 2];
+pub(super) type Entry = [*mut PyObject; 2];
 
 /// Whether containers lie so in this process.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,6 +47,11 @@ pub(super) enum Containers {
     Elsewhere,
 }
 
+/// What was seen of them, as one byte.
+const NOT_YET: u8 = 0;
+const HERE: u8 = 1;
+const ELSEWHERE: u8 = 2;
+
 /// A member that the dict holds.
 pub(super) type Member<'a, 'py> = (Borrowed<'a, 'py, PyAny>, Borrowed<'a, 'py, PyAny>);
 
@@ -53,16 +59,20 @@ impl Containers {
     /// Looks once, and remembers it.
     #[inline(always)]
     pub fn of(py: Python<'_>) -> Self {
-        static CONTAINERS: PyOnceLock<Containers> = PyOnceLock::new();
-        match CONTAINERS.get(py) {
-            Some(containers) => *containers,
-            None => *CONTAINERS.get_or_init(py, || Containers::look(py)),
+        /// What was seen is there by itself: nothing is to be seen with it.
+        static SEEN: AtomicU8 = AtomicU8::new(NOT_YET);
+        match SEEN.load(Ordering::Relaxed) {
+            HERE => Containers::Here,
+            ELSEWHERE => Containers::Elsewhere,
+            _ => Containers::look(py, &SEEN),
         }
     }
 
+    /// Two threads may look at once, and see the same.
     #[cold]
-    fn look(py: Python<'_>) -> Self {
+    fn look(py: Python<'_>, seen: &AtomicU8) -> Self {
         let is_right = matches!(known_version(py), Some((3, 11..=13))) && is_right(py).unwrap_or(false);
+        seen.store(if is_right { HERE } else { ELSEWHERE }, Ordering::Relaxed);
         if is_right { Containers::Here } else { Containers::Elsewhere }
     }
 
@@ -121,39 +131,72 @@ impl Containers {
         }
     }
 
-    /// The next member of a dict, from a place that is 0 at first. O(1), but for members that were removed.
+    /// The members of a dict whose keys are strings, none of a subclass: each a key and its value, which is null where
+    /// it was removed. None of any other dict. O(1).
     ///
     /// # Safety
-    /// It belongs to the dict: it is to be taken hold of before anything else runs that could change the dict. (Whatever
-    /// makes an object may: the collector then runs finalisers.)
+    /// They belong to the dict. Nothing else is to run that could change it as long as they are looked at, and what is
+    /// needed longer is to be taken hold of before. (Whatever makes an object may: the collector then runs finalisers.)
     #[inline(always)]
-    pub unsafe fn next<'a, 'py>(
-        self,
-        dict: &'a Bound<'py, PyDict>,
-        place: &mut Py_ssize_t,
-    ) -> Option<Member<'a, 'py>> {
+    pub unsafe fn plain_members<'a>(self, dict: &'a Bound<'_, PyDict>) -> &'a [Entry] {
         let pointer = dict.as_ptr();
-        // SAFETY: containers lie so in this process; the table and its entries are there until the dict is changed. Members
-        // that are there are never null.
+        // SAFETY: containers lie so in this process; the table and its entries are there until the dict is changed.
         unsafe {
             if self == Containers::Here && at::<*const u8>(pointer, VALUES).read().is_null() {
                 let table = at::<*const u8>(pointer, TABLE).read();
                 if table.add(KIND).read() == STRINGS {
                     let entries = table.add(INDEX).add(1 << table.add(INDEX_BYTES_LOG2).read());
-                    while *place < table.add(ENTRIES).cast::<Py_ssize_t>().read() {
-                        let [key, value] = entries.cast::<Entry>().offset(*place).read();
-                        *place += 1;
-                        if !value.is_null() {
-                            let py = dict.py();
-                            return Some((Borrowed::from_ptr(py, key), Borrowed::from_ptr(py, value)));
-                        }
-                    }
-                    return None;
+                    return from_raw_parts(entries.cast(), table.add(ENTRIES).cast::<usize>().read());
                 }
             }
         }
-        // SAFETY: the same is owed.
-        unsafe { rarer_next(dict, place) }
+        &[]
+    }
+
+    /// The members of a dict that has two. O(1), but for members that were removed.
+    ///
+    /// # Safety
+    /// That of [`Containers::next`].
+    #[inline(always)]
+    pub unsafe fn both<'a, 'py>(self, dict: &'a Bound<'py, PyDict>) -> Option<[Member<'a, 'py>; 2]> {
+        let py = dict.py();
+        // SAFETY: the same is owed. Members that are there are never null.
+        unsafe {
+            if let &[[key, value], [other_key, other]] = self.plain_members(dict)
+                && !value.is_null()
+                && !other.is_null()
+            {
+                let of = |key, value| (Borrowed::from_ptr(py, key), Borrowed::from_ptr(py, value));
+                return Some([of(key, value), of(other_key, other)]);
+            }
+            let mut place = 0;
+            Some([self.next(dict, &mut place)?, self.next(dict, &mut place)?])
+        }
+    }
+
+    /// The next member of a dict, from a place that is 0 at first. O(1), but for members that were removed.
+    ///
+    /// # Safety
+    /// It belongs to the dict: it is to be taken hold of before anything else runs that could change the dict. (Whatever
+    /// makes an object may: the collector then runs finalisers.)
+    #[inline(never)]
+    pub unsafe fn next<'a, 'py>(
+        self,
+        dict: &'a Bound<'py, PyDict>,
+        place: &mut Py_ssize_t,
+    ) -> Option<Member<'a, 'py>> {
+        // SAFETY: nothing runs here. Members that are there are never null.
+        unsafe {
+            let members = self.plain_members(dict);
+            while let Some(&[key, value]) = members.get(*place as usize) {
+                *place += 1;
+                if !value.is_null() {
+                    return Some((Borrowed::from_ptr(dict.py(), key), Borrowed::from_ptr(dict.py(), value)));
+                }
+            }
+            // Of plain members there are no more.
+            if members.is_empty() { rarer_next(dict, place) } else { None }
+        }
     }
 }
 

@@ -2,19 +2,21 @@
 //!
 //! Only the containers' own slots and the characters of strings are read: no method of a user's class is ever called.
 
+use std::borrow::Cow;
 use std::ops::Deref;
 
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::sync::PyOnceLock;
+use pyo3::type_object::PyTypeCheck;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use super::containers::Containers;
 use super::gate::breathe;
 use super::held::Held;
 use super::members::{find, one, pair};
-use super::strings::{characters, copied, kept};
+use super::strings::{ascii_length, characters, copied, kept};
 use crate::error::{Error, Result};
 use crate::node::{Found, Key, Kind, Node, Unit, Wanted, changed, write_float};
 
@@ -63,45 +65,74 @@ impl<'py> PyNode<'py> {
 
     // A cast to an exact type compares a pointer; one that may be to a subclass calls into Python.
 
+    #[inline(always)]
     fn string(&self) -> Option<&Bound<'py, PyString>> {
         if self.0.is_exact_instance_of::<PyString>() {
             return self.0.cast_exact().ok();
         }
-        self.0.cast().ok()
+        rarer(&self.0)
     }
 
+    #[inline(always)]
     fn dict(&self) -> Option<&Bound<'py, PyDict>> {
         if self.0.is_exact_instance_of::<PyDict>() {
             return self.0.cast_exact().ok();
         }
-        self.0.cast().ok()
+        rarer(&self.0)
     }
 
+    #[inline(always)]
     fn list(&self) -> Option<&Bound<'py, PyList>> {
         if self.0.is_exact_instance_of::<PyList>() {
             return self.0.cast_exact().ok();
         }
-        self.0.cast().ok()
+        rarer(&self.0)
     }
+
+    /// An item of a tuple.
+    #[cold]
+    fn tuple_item(&self, i: usize) -> Option<Self> {
+        self.0.cast::<PyTuple>().ok()?.get_item(i).ok().map(PyNode::of)
+    }
+}
+
+/// An object as what it is by a class of somebody's own.
+#[cold]
+fn rarer<'a, 'py, T: PyTypeCheck>(object: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, T>> {
+    object.cast().ok()
 }
 
 /// The text of a Python string and whether lone surrogates were replaced. Two surrogates that form a pair are that
 /// character, as in tiktoken.
+#[inline(always)]
 pub(super) fn text_of<R>(string: &Bound<'_, PyString>, read: impl FnOnce(&str, bool) -> R) -> R {
-    if let Some(text) = kept(string) {
-        return read(text, false);
-    }
-    if let Ok(text) = string.to_str() {
-        return read(text, false);
-    }
-    let (text, is_lossy) = copied(string);
-    read(&text, is_lossy)
+    let rarer;
+    let (text, is_lossy) = match kept(string) {
+        Some(text) => (text, false),
+        None => {
+            rarer = rarer_text(string);
+            (&*rarer.0, rarer.1)
+        }
+    };
+    read(text, is_lossy)
 }
 
-/// The length of a text with surrogates, or of one that cannot be read where it lies.
+/// The text of a string that is to be asked for it, or has surrogates.
 #[cold]
-fn rarer_length(string: &Bound<'_, PyString>, unit: Unit) -> Option<u64> {
-    Some(text_of(string, |text, _| unit.of(text)))
+fn rarer_text<'a>(string: &'a Bound<'_, PyString>) -> (Cow<'a, str>, bool) {
+    if let Ok(text) = string.to_str() {
+        return (Cow::Borrowed(text), false);
+    }
+    let (text, is_lossy) = copied(string);
+    (Cow::Owned(text), is_lossy)
+}
+
+/// The length of a text that is not ASCII, or cannot be read where it lies.
+#[inline(never)]
+fn rarer_length(string: &Bound<'_, PyString>, unit: Unit) -> u64 {
+    // Nothing is made of a string that is only measured, but of one with surrogates.
+    let length = characters(string).and_then(|characters| characters.length(unit));
+    length.unwrap_or_else(|| text_of(string, |text, _| unit.of(text)))
 }
 
 /// A `str` argument as text; lone surrogates are read as U+FFFD, as they are everywhere.
@@ -144,13 +175,10 @@ impl Node for PyNode<'_> {
         })
     }
 
+    #[inline(always)]
     fn text_length(&self, unit: Unit) -> Option<u64> {
         let string = self.string()?;
-        // Nothing is made of a string that is only measured.
-        match characters(string) {
-            Some(characters) => characters.length(unit).or_else(|| rarer_length(string, unit)),
-            None => rarer_length(string, unit),
-        }
+        Some(ascii_length(string).map_or_else(|| rarer_length(string, unit), |length| length as u64))
     }
 
     fn find<const N: usize>(&self, wanted: &Wanted<N>, found: &mut Found<Self, N>) {
@@ -159,12 +187,12 @@ impl Node for PyNode<'_> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn pair(&self, keys: [Key; 2]) -> Option<[Self; 2]> {
         pair(self.dict()?, keys)
     }
 
-    #[inline]
+    #[inline(always)]
     fn kind(&self) -> Kind {
         let object = &self.0;
         // Exact types first: they are told by a pointer.
@@ -181,6 +209,7 @@ impl Node for PyNode<'_> {
         }
     }
 
+    #[inline(always)]
     fn with_text<R>(&self, read: impl FnOnce(&str, bool) -> R) -> Option<R> {
         self.string().map(|string| text_of(string, read))
     }
@@ -193,6 +222,7 @@ impl Node for PyNode<'_> {
         dict.get_item(&key_strings(dict.py())[key.ordinal()]).ok().flatten().map(PyNode::of)
     }
 
+    #[inline]
     fn len(&self) -> usize {
         if let Some(list) = self.list() {
             Containers::of(list.py()).list_length(list)
@@ -201,24 +231,27 @@ impl Node for PyNode<'_> {
         }
     }
 
+    #[inline(always)]
     fn each_item(&self, mut read: impl FnMut(usize, &Self) -> Result<()>) -> Result<()> {
-        if let Some(list) = self.list() {
-            return (0..Containers::of(list.py()).list_length(list)).try_for_each(|i| {
-                if i % BREATHE_EVERY_ITEMS == BREATHE_EVERY_ITEMS - 1 {
-                    breathe(list.py());
+        // One loop for both, so that there is one place where what is read of items is put into it.
+        let list = self.list();
+        for i in 0..self.len() {
+            let item = match list {
+                Some(list) => {
+                    if i % BREATHE_EVERY_ITEMS == BREATHE_EVERY_ITEMS - 1 {
+                        breathe(list.py());
+                    }
+                    Held::item(list, i).map(PyNode)
                 }
-                read(i, &PyNode(Held::item(list, i).ok_or_else(changed)?))
-            });
+                None => self.tuple_item(i),
+            };
+            read(i, &item.ok_or_else(changed)?)?;
         }
-        (0..self.len()).try_for_each(|i| read(i, &self.item(i).ok_or_else(changed)?))
+        Ok(())
     }
 
     fn item(&self, i: usize) -> Option<Self> {
-        if let Some(list) = self.list() {
-            Held::item(list, i).map(PyNode)
-        } else {
-            self.0.cast::<PyTuple>().ok()?.get_item(i).ok().map(PyNode::of)
-        }
+        if let Some(list) = self.list() { Held::item(list, i).map(PyNode) } else { self.tuple_item(i) }
     }
 
     fn members(&self) -> Result<Vec<(String, Self)>> {

@@ -10,10 +10,10 @@
 use std::borrow::Cow;
 use std::slice::from_raw_parts;
 use std::str::from_utf8_unchecked;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyString;
 
 use super::interpreter::known_version;
@@ -39,14 +39,10 @@ const IS_COMPACT: u32 = 1 << 5;
 const IS_ASCII: u32 = 1 << 6;
 
 impl Layout {
-    /// That of a version of CPython.
-    fn of_version(version: (u8, u8)) -> Option<Layout> {
-        match version {
-            (3, 11) => Some(Layout { ascii: 48, utf8_length: 48, others: 72 }),
-            (3, 12 | 13) => Some(Layout { ascii: 40, utf8_length: 40, others: 56 }),
-            _ => None,
-        }
-    }
+    /// That of CPython 3.11.
+    const OLDER: Layout = Layout { ascii: 48, utf8_length: 48, others: 72 };
+    /// That of the two versions behind it.
+    const NEWER: Layout = Layout { ascii: 40, utf8_length: 40, others: 56 };
 
     /// Whether strings lie so in this process: some are read whose characters are known.
     fn is_right(self, py: Python<'_>) -> bool {
@@ -108,13 +104,36 @@ impl Layout {
     }
 }
 
-/// How strings lie in this process, if that is known.
+/// What was seen of strings, as one byte.
+const NOT_YET: u8 = 0;
+const ELSEWHERE: u8 = 1;
+const OLDER: u8 = 2;
+const NEWER: u8 = 3;
+
+/// How strings lie in this process, if that is known. Looks once, and remembers it.
+#[inline(always)]
 fn layout(py: Python<'_>) -> Option<Layout> {
-    static LAYOUT: PyOnceLock<Option<Layout>> = PyOnceLock::new();
-    *LAYOUT.get_or_init(py, || {
-        let layout = Layout::of_version(known_version(py)?)?;
-        layout.is_right(py).then_some(layout)
-    })
+    /// What was seen is there by itself: nothing is to be seen with it.
+    static SEEN: AtomicU8 = AtomicU8::new(NOT_YET);
+    match SEEN.load(Ordering::Relaxed) {
+        NEWER => Some(Layout::NEWER),
+        OLDER => Some(Layout::OLDER),
+        ELSEWHERE => None,
+        _ => look(py, &SEEN),
+    }
+}
+
+/// Two threads may look at once, and see the same.
+#[cold]
+fn look(py: Python<'_>, seen: &AtomicU8) -> Option<Layout> {
+    let (layout, found) = match known_version(py) {
+        Some((3, 11)) => (Layout::OLDER, OLDER),
+        Some((3, 12 | 13)) => (Layout::NEWER, NEWER),
+        _ => (Layout::NEWER, ELSEWHERE),
+    };
+    let is_known = found != ELSEWHERE && layout.is_right(py);
+    seen.store(if is_known { found } else { ELSEWHERE }, Ordering::Relaxed);
+    is_known.then_some(layout)
 }
 
 /// The characters of a string where they lie; `None` where that is not known. O(1).
@@ -125,8 +144,18 @@ pub(super) fn characters<'a>(string: &'a Bound<'_, PyString>) -> Option<Characte
     unsafe { layout.read(string) }
 }
 
+/// The length of a string of ASCII, which is the same in any unit; `None` of another, and of a subclass's. O(1).
+#[inline(always)]
+pub(super) fn ascii_length(string: &Bound<'_, PyString>) -> Option<usize> {
+    layout(string.py())?;
+    let at = |offset: usize| string.as_ptr().cast::<u8>().wrapping_add(offset);
+    // SAFETY: every string begins with these two, and all are aligned.
+    let (length, state) = unsafe { (at(LENGTH).cast::<usize>().read(), at(STATE).cast::<u32>().read()) };
+    (state & (IS_COMPACT | IS_ASCII) == IS_COMPACT | IS_ASCII).then_some(length)
+}
+
 /// The text of a string that need not be asked for: it is ASCII, or somebody has asked before. O(1).
-#[inline]
+#[inline(always)]
 pub(super) fn kept<'a>(string: &'a Bound<'_, PyString>) -> Option<&'a str> {
     match characters(string)? {
         Characters::Utf8(text, _) => Some(text),
