@@ -329,7 +329,12 @@ pub fn transcript_fits(
 ///
 /// # Errors
 /// `too_many_tokens` beyond 2^32.
+#[inline]
 pub fn tokens_u32(total: u64) -> Result<u32> {
-    u32::try_from(total)
-        .map_err(|_| Error::limit("too_many_tokens", "", "a message of more than 2^32 tokens"))
+    u32::try_from(total).map_err(|_| too_many_tokens())
+}
+
+#[cold]
+fn too_many_tokens() -> Error {
+    Error::limit("too_many_tokens", "", "a message of more than 2^32 tokens")
 }

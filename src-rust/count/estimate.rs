@@ -55,6 +55,7 @@ impl Estimate {
 
 impl Estimate {
     /// Adds a piece of that length.
+    #[inline(always)]
     fn add(&mut self, kind: PieceKind, length: u64) {
         if self.heuristic.counts(self.part.kind, kind) {
             self.sum += self.heuristic.of_piece(length);
@@ -62,21 +63,30 @@ impl Estimate {
     }
 }
 
+#[cold]
+fn too_many_messages() -> Error {
+    Error::limit("too_many_messages", "", format!("more than {MAX_MESSAGES} messages"))
+}
+
+// What is called for every message is a few instructions each: less than a call takes.
 impl<N: Node> Build<N> for Estimate {
+    #[inline(always)]
     fn begin_message(&mut self, role: Role) -> Result<()> {
         if self.per_message.len() >= MAX_MESSAGES {
-            return Err(Error::limit("too_many_messages", "", format!("more than {MAX_MESSAGES} messages")));
+            return Err(too_many_messages());
         }
         self.first_role.get_or_insert(role);
         self.sum = 0;
         Ok(())
     }
 
+    #[inline(always)]
     fn begin_part(&mut self, kind: PartKind) -> Result<&mut Part> {
         self.part.kind = kind;
         Ok(&mut self.part)
     }
 
+    #[inline(always)]
     fn push_text(&mut self, kind: PieceKind, node: &N) -> Result<bool> {
         if self.heuristic.counts(self.part.kind, kind)
             && let Some(length) = node.text_length(self.heuristic.unit())
@@ -112,8 +122,12 @@ impl<N: Node> Build<N> for Estimate {
         holder.get(key).map_or(Ok(()), |name| self.push_text(kind, &name).map(|_| ()))
     }
 
+    #[inline(always)]
     fn set_name_node(&mut self, name: &N, kind: Option<PieceKind>) -> Result<()> {
-        kind.map_or(Ok(()), |kind| self.push_text(kind, name).map(|_| ()))
+        if let Some(kind) = kind {
+            self.push_text(kind, name)?;
+        }
+        Ok(())
     }
 
     fn set_known_name(&mut self, name: &str, kind: Option<PieceKind>) -> Result<()> {
@@ -127,6 +141,7 @@ impl<N: Node> Build<N> for Estimate {
         Ok(())
     }
 
+    #[inline(always)]
     fn measure_result(&mut self, content: &N) -> Result<()> {
         if self.heuristic.wants_result_json() {
             self.sum += self.heuristic.of_piece(content.json_length(self.heuristic.unit())?);
@@ -134,6 +149,7 @@ impl<N: Node> Build<N> for Estimate {
         Ok(())
     }
 
+    #[inline(always)]
     fn end_message(&mut self) -> Result<()> {
         self.per_message.push(tokens_u32(self.heuristic.of_message(self.sum))?);
         Ok(())

@@ -64,6 +64,7 @@ impl Heuristic {
 
     /// Whether such a piece in such a part is measured.
     #[must_use]
+    #[inline(always)]
     pub fn counts(self, part: PartKind, piece: PieceKind) -> bool {
         use PieceKind::{Encrypted, ParticipantName, Reasoning, Result, Text, Unknown};
         match self {
@@ -77,6 +78,7 @@ impl Heuristic {
 
     /// What a piece that is measured adds to its message, by its length.
     #[must_use]
+    #[inline(always)]
     pub fn of_piece(self, length: u64) -> u64 {
         match self {
             Heuristic::CharsDiv4 | Heuristic::BytesDiv4Plus4 => length,
@@ -86,6 +88,7 @@ impl Heuristic {
 
     /// Tokens of a message, by the sum of its pieces.
     #[must_use]
+    #[inline(always)]
     pub fn of_message(self, sum: u64) -> u64 {
         match self {
             Heuristic::CharsDiv4 => sum.div_ceil(4),

@@ -9,13 +9,21 @@ use crate::picture::{Detail, Picture, base64_size, data_url_size};
 use crate::transcript::{Build, PartKind, PieceKind};
 
 /// What is there and not null.
+#[inline(always)]
 pub(super) fn some<N: Node>(value: Option<&N>) -> Option<&N> {
-    value.filter(|value| value.kind() != Kind::Null)
+    match value {
+        Some(value) if value.kind() != Kind::Null => Some(value),
+        _ => None,
+    }
 }
 
 /// What is a string.
+#[inline(always)]
 pub(super) fn string<N: Node>(value: Option<&N>) -> Option<&N> {
-    value.filter(|value| value.kind() == Kind::String)
+    match value {
+        Some(value) if value.kind() == Kind::String => Some(value),
+        _ => None,
+    }
 }
 
 /// Reads `content`: nothing, one string, or a list of parts that `read_part` reads.
@@ -39,6 +47,7 @@ pub(super) fn read_content<N: Node, B: Build<N>>(
 }
 
 /// Calls `read` on every item of an array node, and places errors at the item.
+#[inline(always)]
 pub(super) fn each_item<N: Node>(array: &N, mut read: impl FnMut(&N, u32) -> Result<()>) -> Result<()> {
     array.each_item(|i, item| {
         let at = u32::try_from(i).map_err(|_| Error::limit("too_many_parts", "", "more than 2^32 parts"))?;
@@ -52,6 +61,7 @@ pub(super) fn bad_content() -> Error {
 }
 
 /// Adds a text part from a string node.
+#[inline(always)]
 pub(super) fn text_part<N: Node>(text: &N, builder: &mut impl Build<N>) -> Result<()> {
     builder.begin_part(PartKind::Text)?;
     builder.push_text(PieceKind::Text, text).map(|_| ())
@@ -118,11 +128,19 @@ pub(super) fn picture_of<N: Node>(part: &N, depth: u32) -> Picture {
 }
 
 /// Fills the current tool-result part from its content: a string, or a list of texts, pictures and others.
+#[inline(always)]
 pub(super) fn result_content<N: Node>(content: Option<&N>, builder: &mut impl Build<N>) -> Result<()> {
-    let Some(content) = content.filter(|content| content.kind() != Kind::Null) else { return Ok(()) };
+    let Some(content) = some(content) else { return Ok(()) };
     builder.measure_result(content)?;
     match content.kind() {
         Kind::String => builder.push_text(PieceKind::Result, content).map(|_| ()),
+        _ => rarer_result_content(content, builder),
+    }
+}
+
+#[inline(never)]
+fn rarer_result_content<N: Node>(content: &N, builder: &mut impl Build<N>) -> Result<()> {
+    match content.kind() {
         Kind::Array => each_item(content, |block, _| result_block(block, builder))
             .map_err(|error| error.under("content")),
         Kind::Object => builder.push_json(PieceKind::Unknown, content),
@@ -188,6 +206,7 @@ fn id_of<N: Node>(call: &N, key: Key) -> Option<String> {
 }
 
 /// Adds the arguments of a call: JSON text as it is, a value as compact JSON.
+#[inline(always)]
 pub(super) fn call_arguments<N: Node>(arguments: Option<&N>, builder: &mut impl Build<N>) -> Result<()> {
     match arguments {
         None => Ok(()),

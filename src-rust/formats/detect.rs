@@ -125,16 +125,22 @@ impl Said {
         Said { left, reason }
     }
 
+    #[cold]
+    fn ambiguous(&self, others: Candidates) -> Error {
+        let (before, others) = (self.left.names(), others.names());
+        let detail = format!("the message looks like {before} and like {others}: name its format");
+        Error::message("ambiguous_format", "", detail)
+    }
+
     /// Leaves those that are also in `others`.
     ///
     /// # Errors
     /// `ambiguous_format` where there are none.
+    #[inline]
     fn narrow(&mut self, others: Candidates, reason: Reason) -> Result<()> {
         let left = self.left.and(others);
         if left == NONE {
-            let (before, others) = (self.left.names(), others.names());
-            let detail = format!("the message looks like {before} and like {others}: name its format");
-            return Err(Error::message("ambiguous_format", "", detail));
+            return Err(self.ambiguous(others));
         }
         if left != self.left {
             *self = Said { left, reason };
@@ -170,6 +176,7 @@ impl Judge {
     ///
     /// # Errors
     /// Those of [`detect`], with the index. What was heard before still stands.
+    #[inline(always)]
     pub fn hear<N: Node>(&mut self, i: usize, message: &N, envelope: &Envelope<N>) -> Result<()> {
         let said = said_by(message, envelope).map_err(|error| error.at(i))?;
         self.note(i, said)
@@ -190,6 +197,7 @@ impl Judge {
     }
 
     /// Leaves fewer dialects than before.
+    #[cold]
     fn narrow(&mut self, i: usize, said: Said) -> Result<()> {
         let left = self.left.and(said.left);
         if left == NONE {
@@ -258,10 +266,20 @@ pub fn detect_at<N: Node>(messages: &N, key: Option<&str>) -> Result<Detected> {
 }
 
 /// The dialects that an object can be a message of.
+#[inline(always)]
 fn said_by<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Said> {
     if envelope.is_quiet() {
         return Ok(by_role(envelope.role.flatten(), false));
     }
+    if envelope.is_quiet_but_for(Key::TOOL_CALLS) {
+        return with_calls(by_role(envelope.role.flatten(), false), envelope);
+    }
+    said_by_more(message, envelope)
+}
+
+/// The same of what says more than its role and calls.
+#[inline(never)]
+fn said_by_more<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Said> {
     if let (Some(parts), None) = (envelope.get(Key::PARTS), envelope.get(Key::CONTENT)) {
         return by_parts(envelope, parts);
     }
@@ -276,11 +294,7 @@ fn said_by<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Said> {
     if envelope.get(Key::TYPE).is_some() && openai_responses::is_item(message) {
         said.narrow(RESPONSES, Reason::ItemType)?;
     }
-    if envelope.get(Key::TOOL_CALLS).is_some_and(|calls| calls.len() > 0)
-        || some(envelope.get(Key::FUNCTION_CALL)).is_some()
-    {
-        said.narrow(CHAT, Reason::ToolCalls)?;
-    }
+    said = with_calls(said, envelope)?;
     if envelope.get(Key::TOOL_CALLS_CAMEL).is_some_and(|calls| calls.len() > 0) {
         said.narrow(AI_SDK, Reason::ToolCalls)?;
     }
@@ -293,6 +307,17 @@ fn said_by<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Said> {
             content
                 .each_item(|_, part| said.narrow(by_part(message, envelope, part), Reason::ContentPart))?;
         }
+    }
+    Ok(said)
+}
+
+/// What is left of what a message says by the calls beside its content.
+#[inline(always)]
+fn with_calls<N: Node>(mut said: Said, envelope: &Envelope<N>) -> Result<Said> {
+    if envelope.get(Key::TOOL_CALLS).is_some_and(|calls| calls.len() > 0)
+        || some(envelope.get(Key::FUNCTION_CALL)).is_some()
+    {
+        said.narrow(CHAT, Reason::ToolCalls)?;
     }
     Ok(said)
 }

@@ -26,6 +26,7 @@ pub(super) enum RoleName {
 }
 
 impl RoleName {
+    #[inline(always)]
     pub fn of(text: &str) -> Self {
         match text {
             "system" => RoleName::System,
@@ -39,6 +40,12 @@ impl RoleName {
             "bashExecution" => RoleName::BashExecution,
             _ => RoleName::Other,
         }
+    }
+
+    /// The same of a text as a node has it.
+    #[inline(always)]
+    fn read(text: &str, _: bool) -> Self {
+        Self::of(text)
     }
 
     /// The roles that most dialects share; anything else is an ordinary message.
@@ -69,7 +76,7 @@ impl<N: Node> Plain<N> {
             return None;
         }
         let [role, text] = message.pair([Key::ROLE, Key::CONTENT])?;
-        let role = role.with_text(|text, _| RoleName::of(text))?;
+        let role = role.with_text(RoleName::read)?;
         let is_plain = text.kind() == Kind::String && role.common() != Role::Tool;
         is_plain.then_some(Plain { role, text })
     }
@@ -123,8 +130,10 @@ impl<N: Node> Envelope<N> {
     #[inline(always)]
     pub fn open(&mut self, message: &N) {
         message.find(&HEADS, &mut self.heads);
-        let role = self.heads.under(&HEADS, Key::ROLE);
-        self.role = role.map(|role| role.with_text(|text, _| RoleName::of(text)));
+        self.role = None;
+        if let Some(role) = self.heads.under(&HEADS, Key::ROLE) {
+            self.role = Some(role.with_text(RoleName::read));
+        }
     }
 
     /// What stands under one of [`HEADS`].
@@ -134,14 +143,25 @@ impl<N: Node> Envelope<N> {
     }
 
     /// Whether nothing but the role tells dialects apart.
-    #[inline]
+    #[inline(always)]
     pub fn is_quiet(&self) -> bool {
+        self.heads.is_empty_from(TELLING) && self.has_role_and_no_list()
+    }
+
+    /// The same but for what stands under one of [`HEADS`].
+    #[inline(always)]
+    pub fn is_quiet_but_for(&self, key: Key) -> bool {
+        self.heads.is_empty_from_but_for(TELLING, &HEADS, key) && self.has_role_and_no_list()
+    }
+
+    #[inline(always)]
+    fn has_role_and_no_list(&self) -> bool {
         let is_list = || self.get(Key::CONTENT).is_some_and(|content| content.kind() == Kind::Array);
-        self.heads.is_empty_from(TELLING) && self.role.is_some() && !is_list()
+        self.role.is_some() && !is_list()
     }
 
     /// Who speaks.
-    #[inline]
+    #[inline(always)]
     pub fn role(&self) -> Result<RoleName> {
         match self.role {
             None => Err(Error::message("missing_role", "role", "the message has no role")),

@@ -236,6 +236,8 @@ pub fn read_message<N: Node>(message: &N, format: Format, builder: &mut impl Bui
     read_enveloped(message, &envelope, format, builder)
 }
 
+/// Reads a message whose top was looked at.
+#[inline(always)]
 fn read_enveloped<N: Node>(
     message: &N,
     envelope: &Envelope<N>,

@@ -67,6 +67,7 @@ fn read_part<N: Node>(part: &N, _: u32, builder: &mut impl Build<N>) -> Result<(
     }
 }
 
+#[inline(always)]
 fn read_call<N: Node>(call: &N, builder: &mut impl Build<N>) -> Result<()> {
     if call.kind() != Kind::Object {
         return Err(Error::message("bad_tool_call", "", "a tool call must be an object"));
@@ -84,19 +85,23 @@ fn read_call<N: Node>(call: &N, builder: &mut impl Build<N>) -> Result<()> {
     }
 }
 
+#[inline(always)]
 fn read_function<N: Node>(function: &N, builder: &mut impl Build<N>) -> Result<()> {
     static HEADS: Wanted<2> = Wanted::new([Key::NAME, Key::ARGUMENTS]);
-    let mut found = Found::nothing();
     // Hardly any has more members than these.
-    let pair = function.pair([Key::NAME, Key::ARGUMENTS]);
-    let (name, arguments) = match &pair {
-        Some([name, arguments]) => (Some(name), Some(arguments)),
-        None => {
-            function.find(&HEADS, &mut found);
-            (found.under(&HEADS, Key::NAME), found.under(&HEADS, Key::ARGUMENTS))
-        }
-    };
-    name.map_or(Ok(()), |name| builder.set_name_node(name, Some(PieceKind::CallName)))?;
+    if let Some([name, arguments]) = function.pair([Key::NAME, Key::ARGUMENTS]) {
+        return read_named(Some(&name), Some(&arguments), builder);
+    }
+    let mut found = Found::nothing();
+    function.find(&HEADS, &mut found);
+    read_named(found.under(&HEADS, Key::NAME), found.under(&HEADS, Key::ARGUMENTS), builder)
+}
+
+#[inline(always)]
+fn read_named<N: Node>(name: Option<&N>, arguments: Option<&N>, builder: &mut impl Build<N>) -> Result<()> {
+    if let Some(name) = name {
+        builder.set_name_node(name, Some(PieceKind::CallName))?;
+    }
     call_arguments(some(arguments), builder).map_err(|error| error.under("arguments"))
 }
 
@@ -127,7 +132,9 @@ fn read_result<N: Node>(
         Some(first) => builder.set_id(&first)?,
         None => id.map_or(Ok(()), |id| builder.set_id(id))?,
     }
-    envelope.get(Key::NAME).map_or(Ok(()), |name| builder.set_name_node(name, None))?;
+    if let Some(name) = envelope.get(Key::NAME) {
+        builder.set_name_node(name, None)?;
+    }
     result_content(envelope.get(Key::CONTENT), builder)?;
     let Some(ids) = ids else { return Ok(()) };
     ids.each_item(|i, id| {

@@ -75,6 +75,14 @@ impl<T, const N: usize> Found<T, N> {
         self.places >> place == 0
     }
 
+    /// The same of all but one of them.
+    #[inline]
+    #[must_use]
+    pub fn is_empty_from_but_for(&self, place: usize, wanted: &Wanted<N>, key: Key) -> bool {
+        let other = wanted.place_of(key.ordinal() as u8).map_or(0, |other| 1 << other);
+        (self.places & !other) >> place == 0
+    }
+
     /// Notes all that `find` finds, each as `make` makes it.
     pub fn fill<R>(&mut self, make: impl Fn(R) -> T, find: impl FnOnce(&mut Found<R, N>)) {
         let mut found = Found::nothing();
@@ -108,6 +116,10 @@ mod tests {
         found.note(2, 9);
         assert_eq!((of(&found, Key::ROLE), of(&found, Key::ACTION)), (None, Some(8)));
         assert_eq!([0, 1, 2].map(|place| found.is_empty_from(place)), [false, false, true]);
+        let but_for = |key| [0, 1, 2].map(|place| found.is_empty_from_but_for(place, &WANTED, key));
+        assert_eq!(but_for(Key::ACTION), [true, true, true]);
+        assert_eq!(but_for(Key::ROLE), [false, false, true]);
+        assert_eq!(but_for(Key::VALUE), [false, false, true]);
         found.note(0, 9);
         assert_eq!(of(&found, Key::VALUE), None);
         let mut others = Found::nothing();
