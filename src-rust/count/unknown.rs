@@ -7,7 +7,7 @@
 use super::batch::Batch;
 use super::bpe;
 use super::engine::Engine;
-use super::memo::{Memo, Place};
+use super::memo::{Memo, Place, SHORTEST};
 use super::vocab::Vocab;
 use super::words::{LANES, Word};
 
@@ -189,9 +189,10 @@ pub(crate) fn segments(
     let mut total = 0;
     let mut merged = 0;
     for segment in bpe::segments(vocab, piece) {
-        total += match Word::new(segment) {
-            Some(word) => segment_of(vocab, engine, word, memo),
-            None => bpe::count(vocab, engine, segment, &mut |so_far| go_on(total + so_far))?,
+        total += if segment.len() <= SHORTEST {
+            segment_of(vocab, engine, segment, memo)
+        } else {
+            bpe::count(vocab, engine, segment, &mut |so_far| go_on(total + so_far))?
         };
         merged += segment.len();
         if merged >= bpe::WINDOW {
@@ -204,16 +205,14 @@ pub(crate) fn segments(
     Some(total)
 }
 
-/// The number of tokens of a short segment.
-fn segment_of(vocab: &Vocab, engine: Engine, segment: Word, memo: &mut Memo) -> usize {
-    let text = segment.text();
-    let place = Memo::place_of_segment(text);
-    if let Some(known) = memo.find(&place, text) {
+/// The number of tokens of a short segment. Most are a few characters, which one by one are merged soonest.
+fn segment_of(vocab: &Vocab, engine: Engine, segment: &[u8], memo: &mut Memo) -> usize {
+    let place = Memo::place_of_segment(segment);
+    if let Some(known) = memo.find(&place, segment) {
         memo.gave(1);
         return known;
     }
-    let [count] = engine.merge_words(vocab, &[segment]);
-    let count = exact(vocab, engine, text, count);
-    memo.keep(&place, text, count);
+    let count = bpe::count(vocab, engine, segment, &mut |_| true).unwrap_or(0);
+    memo.keep(&place, segment, count);
     count
 }

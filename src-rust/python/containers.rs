@@ -144,9 +144,11 @@ impl Containers {
         unsafe {
             if self == Containers::Here && at::<*const u8>(pointer, VALUES).read().is_null() {
                 let table = at::<*const u8>(pointer, TABLE).read();
-                if table.add(KIND).read() == STRINGS {
+                let many = table.add(ENTRIES).cast::<usize>().read();
+                // The table that all empty dicts share has no room for entries, and what is behind it is none.
+                if many > 0 && table.add(KIND).read() == STRINGS {
                     let entries = table.add(INDEX).add(1 << table.add(INDEX_BYTES_LOG2).read());
-                    return from_raw_parts(entries.cast(), table.add(ENTRIES).cast::<usize>().read());
+                    return from_raw_parts(entries.cast(), many);
                 }
             }
         }

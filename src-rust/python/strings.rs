@@ -2,8 +2,8 @@
 //!
 //! CPython makes UTF-8 of a text that is not ASCII when it is first asked for, and keeps it as long as the string: a text of
 //! a megabyte then takes two, and the making costs more than to count it. Here its characters are read where they lie, of
-//! messages when they are measured, and of texts that are counted by themselves when they are long. In a version that is
-//! not known here the string is asked for its UTF-8, as anywhere else.
+//! messages when they are measured, and of texts that are counted by themselves when they are long, part by part. In a
+//! version that is not known here the string is asked for its UTF-8, as anywhere else.
 
 #![allow(unsafe_code)]
 

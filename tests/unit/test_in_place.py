@@ -122,6 +122,22 @@ def test_a_text_counts_the_same_in_every_form(counter: fl.TokenCounter, form: st
     assert expected == 0 or not counter.fits(make(form), expected - 1)
 
 
+PART = 32 << 10
+"""Characters that are counted at a time of a text that is no UTF-8."""
+
+
+@pytest.mark.parametrize("name", ["r50k_base", "cl100k_base", "o200k_base", "claude-sonnet-4-5"])
+def test_a_text_of_many_parts_counts_as_a_whole(name: str, form: str) -> None:
+    counter = fl.TokenCounter.for_model(name) if "claude" in name else fl.TokenCounter(name)
+    for length in (PART - 1, PART, PART + 1, 2 * PART + 7, 9 * PART):
+        text = (form * (length // max(len(form), 1) + 1))[:length]
+        # Of a batch each text is counted as a whole.
+        expected = int(counter.count_batch([text])[0])
+        assert counter.count(text) == expected
+        assert counter.fits(text, expected)
+        assert expected == 0 or not counter.fits(text, expected - 1)
+
+
 @pytest.mark.parametrize("counter", COUNTERS.values(), ids=COUNTERS.keys())
 def test_messages_count_the_same_in_every_form(counter: fl.TokenCounter, form: str, make: Callable[[str], str]) -> None:
     text = make(form)
