@@ -7,7 +7,7 @@ mod blocks;
 mod escapes;
 mod rewrite;
 mod scan;
-mod string_end;
+mod strings;
 mod tape;
 
 pub use rewrite::{Rewrite, push_string};

@@ -15,6 +15,10 @@ pub(super) struct Signs {
     pub backslashes: u64,
     /// What may not stand in a string.
     pub controls: u64,
+    /// An `n` or a `t`, which most escapes have beside the two signs above.
+    pub usual: u64,
+    /// What is not ASCII.
+    pub high: u64,
 }
 
 /// Work on blocks of [`WIDE`] bytes.
@@ -22,9 +26,8 @@ pub(super) trait OnBlocks: Sized {
     /// What comes of it.
     type Outcome;
 
-    /// Does it, with what tells the signs of a block, and where an `n` or a `t` stands in it. To be compiled into its
-    /// caller, for the processor's features.
-    fn run(self, signs: impl Fn(&[u8; WIDE]) -> Signs, usual: impl Fn(&[u8; WIDE]) -> u64) -> Self::Outcome;
+    /// Does it, with what tells the signs of a block. To be compiled into its caller, for the processor's features.
+    fn run(self, signs: impl Fn(&[u8; WIDE]) -> Signs) -> Self::Outcome;
 }
 
 /// Does the work with the widest registers that this processor has.
@@ -48,7 +51,7 @@ pub(super) fn on_blocks<W: OnBlocks>(work: W) -> W::Outcome {
         unsafe { sse2::run(work) }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    work.run(portable::signs_in, portable::usual_in)
+    work.run(portable::signs_in)
 }
 
 /// A bit for each backslash of a block.
@@ -99,22 +102,19 @@ mod sse2 {
             quotes: each(block, |part| _mm_cmpeq_epi8(part, _mm_set1_epi8(0x22))),
             backslashes: each(block, |part| _mm_cmpeq_epi8(part, _mm_set1_epi8(0x5c))),
             controls: each(block, |part| _mm_cmpeq_epi8(_mm_min_epu8(part, _mm_set1_epi8(0x1f)), part)),
+            usual: each(block, |part| {
+                let (n, t) = (_mm_set1_epi8(0x6e), _mm_set1_epi8(0x74));
+                _mm_or_si128(_mm_cmpeq_epi8(part, n), _mm_cmpeq_epi8(part, t))
+            }),
+            high: each(block, |part| part),
         }
-    }
-
-    #[target_feature(enable = "sse2")]
-    pub fn usual_in(block: &[u8; WIDE]) -> u64 {
-        each(block, |part| {
-            let (n, t) = (_mm_set1_epi8(0x6e), _mm_set1_epi8(0x74));
-            _mm_or_si128(_mm_cmpeq_epi8(part, n), _mm_cmpeq_epi8(part, t))
-        })
     }
 
     // As closures they are compiled for the features of the function around them.
     #[allow(clippy::redundant_closure)]
     #[target_feature(enable = "sse2")]
     pub fn run<W: OnBlocks>(work: W) -> W::Outcome {
-        work.run(|block| signs_in(block), |block| usual_in(block))
+        work.run(|block| signs_in(block))
     }
 }
 
@@ -124,7 +124,7 @@ mod avx2 {
 
     use std::arch::x86_64::{
         __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8,
-        _mm256_set1_epi8,
+        _mm256_or_si256, _mm256_set1_epi8,
     };
 
     use super::{OnBlocks, Signs, WIDE};
@@ -150,29 +150,28 @@ mod avx2 {
             controls: each(block, |part| {
                 _mm256_cmpeq_epi8(_mm256_min_epu8(part, _mm256_set1_epi8(0x1f)), part)
             }),
+            // A hint, or the compiler takes the masks apart bit by bit to combine them as vectors.
+            usual: black_box(each(block, |part| {
+                let (n, t) = (_mm256_set1_epi8(0x6e), _mm256_set1_epi8(0x74));
+                _mm256_or_si256(_mm256_cmpeq_epi8(part, n), _mm256_cmpeq_epi8(part, t))
+            })),
+            high: each(block, |part| part),
         }
-    }
-
-    #[target_feature(enable = "avx2,bmi1")]
-    #[inline]
-    pub fn usual_in(block: &[u8; WIDE]) -> u64 {
-        let equal = |byte| each(block, |part| _mm256_cmpeq_epi8(part, _mm256_set1_epi8(byte)));
-        // A hint, or the compiler takes the masks apart bit by bit to combine them as vectors.
-        black_box(equal(0x6e)) | black_box(equal(0x74))
     }
 
     // As closures they are compiled for the features of the function around them.
     #[allow(clippy::redundant_closure)]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     pub fn run<W: OnBlocks>(work: W) -> W::Outcome {
-        work.run(|block| signs_in(block), |block| usual_in(block))
+        work.run(|block| signs_in(block))
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
     use std::arch::x86_64::{
-        __m512i, _mm512_cmpeq_epi8_mask, _mm512_cmplt_epu8_mask, _mm512_loadu_si512, _mm512_set1_epi8,
+        __m512i, _mm512_cmpeq_epi8_mask, _mm512_cmplt_epu8_mask, _mm512_loadu_si512, _mm512_movepi8_mask,
+        _mm512_set1_epi8,
     };
 
     use super::{OnBlocks, Signs, WIDE};
@@ -192,22 +191,17 @@ mod avx512 {
             quotes: _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(0x22)),
             backslashes: _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(0x5c)),
             controls: _mm512_cmplt_epu8_mask(block, _mm512_set1_epi8(0x20)),
+            usual: _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(0x6e))
+                | _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(0x74)),
+            high: _mm512_movepi8_mask(block),
         }
-    }
-
-    #[target_feature(enable = "avx512f,avx512bw")]
-    #[inline]
-    pub fn usual_in(block: &[u8; WIDE]) -> u64 {
-        let block = vector(block);
-        let (n, t) = (_mm512_set1_epi8(0x6e), _mm512_set1_epi8(0x74));
-        _mm512_cmpeq_epi8_mask(block, n) | _mm512_cmpeq_epi8_mask(block, t)
     }
 
     // As closures they are compiled for the features of the function around them.
     #[allow(clippy::redundant_closure)]
     #[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2,lzcnt,popcnt")]
     pub fn run<W: OnBlocks>(work: W) -> W::Outcome {
-        work.run(|block| signs_in(block), |block| usual_in(block))
+        work.run(|block| signs_in(block))
     }
 }
 
@@ -228,11 +222,9 @@ pub(super) mod portable {
             quotes: wide_bits(block, |byte| byte == b'"'),
             backslashes: wide_bits(block, |byte| byte == b'\\'),
             controls: wide_bits(block, is_control),
+            usual: wide_bits(block, |byte| byte == b'n' || byte == b't'),
+            high: wide_bits(block, |byte| !byte.is_ascii()),
         }
-    }
-
-    pub fn usual_in(block: &[u8; WIDE]) -> u64 {
-        wide_bits(block, |byte| byte == b'n' || byte == b't')
     }
 
     fn bits(block: &[u8; BLOCK], is: impl Fn(u8) -> bool) -> u32 {
@@ -256,24 +248,24 @@ mod tests {
                 wide[at] = byte;
                 let block = wide.first_chunk().unwrap();
                 assert_eq!(backslashes_in(block), portable::backslashes_in(block), "{byte} at {at}");
-                let expected = (portable::signs_in(&wide), portable::usual_in(&wide));
+                let expected = portable::signs_in(&wide);
                 #[cfg(target_arch = "x86_64")]
                 {
                     // SAFETY: every processor of this architecture has SSE2.
-                    let found = unsafe { (sse2::signs_in(&wide), sse2::usual_in(&wide)) };
+                    let found = unsafe { sse2::signs_in(&wide) };
                     assert_eq!(found, expected, "{byte} at {at}");
                     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") {
                         // SAFETY: both were detected.
-                        let found = unsafe { (avx2::signs_in(&wide), avx2::usual_in(&wide)) };
+                        let found = unsafe { avx2::signs_in(&wide) };
                         assert_eq!(found, expected, "{byte} at {at}");
                     }
                     if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
                         // SAFETY: both were detected.
-                        let found = unsafe { (avx512::signs_in(&wide), avx512::usual_in(&wide)) };
+                        let found = unsafe { avx512::signs_in(&wide) };
                         assert_eq!(found, expected, "{byte} at {at}");
                     }
                 }
-                assert_eq!(u64::from(backslashes_in(block)), expected.0.backslashes & 0xffff);
+                assert_eq!(u64::from(backslashes_in(block)), expected.backslashes & 0xffff);
             }
         }
     }

@@ -3,7 +3,7 @@
 use super::MAX_PARSED_DEPTH;
 use super::blocks::{OnBlocks, Signs, WIDE, on_blocks};
 use super::escapes::decode;
-use super::string_end::{StringEnd, Strings};
+use super::strings::Strings;
 use super::tape::{Entry, Escapes};
 use crate::node::Kind;
 use crate::node::names::{UNKNOWN, bit_of, ordinal_in, ordinal_of};
@@ -24,10 +24,17 @@ pub(super) struct Parser<'a, 'g> {
     strings: Strings<'a>,
     pub entries: Vec<Entry>,
     pub escapes: Vec<Escapes>,
-    /// The place of the innermost container; [`NONE`] outside of all. Until it is closed, its entry notes what is needed
-    /// then: in `link` the container around it, in `is_plain` whether that is plain so far, and in `end` the place of the
-    /// key whose value is read.
+    /// The place of the innermost container; [`NONE`] outside of all. Until it is closed, its entry keeps what is needed
+    /// then, of the container around it: in `link` its place, and what the next four have of it.
     around: u32,
+    /// Whether it is an object.
+    is_object: bool,
+    /// Of an object the place of the key whose value is read; kept in `end`.
+    key: u32,
+    /// Of an object the [`Entry::names`] so far; kept in `names`.
+    names: u32,
+    /// Whether all that was read of the innermost container is plain, see [`Entry::is_plain`]; kept in `is_plain`.
+    is_plain: bool,
     /// Containers that are open.
     depth: usize,
     /// Most containers that lie in each other.
@@ -36,8 +43,6 @@ pub(super) struct Parser<'a, 'g> {
     go_on: &'g mut dyn FnMut() -> bool,
     /// Whether `go_on` ended it.
     pub is_stopped: bool,
-    /// Whether all that was read of the innermost container is plain, see [`Entry::is_plain`].
-    is_plain: bool,
 }
 
 impl<'a, 'g> Parser<'a, 'g> {
@@ -46,17 +51,25 @@ impl<'a, 'g> Parser<'a, 'g> {
         Parser {
             bytes,
             at: 0,
-            strings: Strings::new(bytes, 0),
+            strings: Strings::new(bytes),
             entries: Vec::with_capacity(bytes.len() / 32 + 8),
             escapes: Vec::new(),
             around: NONE,
+            is_object: false,
+            key: NONE,
+            names: 0,
+            is_plain: true,
             depth: 0,
             deepest: 0,
             next_look: LOOK_EVERY,
             go_on,
             is_stopped: false,
-            is_plain: true,
         }
+    }
+
+    /// Whether a document that was read to its end is ASCII.
+    pub fn is_ascii(&self) -> bool {
+        self.strings.is_ascii()
     }
 
     /// Fills the arrays; `None` where it stopped.
@@ -72,22 +85,27 @@ impl OnBlocks for Document<'_, '_, '_> {
     type Outcome = Option<()>;
 
     #[inline(always)]
-    fn run(self, signs: impl Fn(&[u8; WIDE]) -> Signs, usual: impl Fn(&[u8; WIDE]) -> u64) -> Option<()> {
+    fn run(self, signs: impl Fn(&[u8; WIDE]) -> Signs) -> Option<()> {
         let parser = self.0;
-        parser.blanks();
+        let mut sign = parser.sign();
         loop {
-            let start = parser.at;
-            let more = match parser.byte() {
-                b'"' => parser.string(&signs, &usual).map(|_| false)?,
+            parser.strings.look_ahead(&signs)?;
+            let more = match sign {
+                b'"' => {
+                    let entry = parser.string()?;
+                    parser.entries.push(entry);
+                    false
+                }
                 b'{' => parser.open(Kind::Object, b'}')?,
                 b'[' => parser.open(Kind::Array, b']')?,
-                _ => parser.scalar(start).map(|()| false)?,
+                _ => parser.scalar(sign).map(|()| false)?,
             };
             if !more && !parser.end_value()? {
                 return (parser.at == parser.bytes.len()).then_some(());
             }
-            if parser.is_in_object() {
-                parser.key(&signs, &usual)?;
+            sign = parser.sign();
+            if parser.is_object {
+                sign = parser.key(sign)?;
             }
         }
     }
@@ -100,43 +118,44 @@ impl Parser<'_, '_> {
         self.bytes.get(self.at).copied().unwrap_or(0)
     }
 
+    /// The next byte that is not blank.
     #[inline(always)]
-    fn blanks(&mut self) {
-        while matches!(self.byte(), b' ' | b'\n' | b'\r' | b'\t') {
-            self.at += 1;
-            self.is_plain = false;
+    fn sign(&mut self) -> u8 {
+        match self.byte() {
+            b' ' | b'\n' | b'\r' | b'\t' => self.sign_behind_blanks(),
+            sign => sign,
         }
     }
 
-    #[inline(always)]
-    fn push(&mut self, kind: Kind, start: usize) -> usize {
-        let place = self.entries.len();
-        // The length of the document fits, and so does its number of values.
-        let (start, end) = (start as u32, self.at as u32);
-        self.entries.push(Entry {
-            start,
-            end,
-            link: 0,
-            kind,
-            has_escapes: false,
-            is_plain: true,
-            key: UNKNOWN,
-            names: 0,
-        });
-        place
+    fn sign_behind_blanks(&mut self) -> u8 {
+        self.is_plain = false;
+        loop {
+            match self.byte() {
+                b' ' | b'\n' | b'\r' | b'\t' => self.at += 1,
+                sign => return sign,
+            }
+        }
     }
 
-    /// Reads a word or a number.
-    fn scalar(&mut self, start: usize) -> Option<()> {
-        match self.byte() {
+    /// The entry of a value that has no more to it than where it lies, from `start` on.
+    fn plain(&self, kind: Kind, start: usize) -> Entry {
+        // The length of the document fits, and so does its number of values.
+        let (start, end) = (start as u32, self.at as u32);
+        Entry { start, end, link: 0, kind, has_escapes: false, is_plain: true, key: UNKNOWN, names: 0 }
+    }
+
+    /// Reads a word or a number that begins with that byte.
+    fn scalar(&mut self, sign: u8) -> Option<()> {
+        match sign {
             b'n' => self.word(b"null", Kind::Null),
             b't' => self.word(b"true", Kind::Bool),
             b'f' => self.word(b"false", Kind::Bool),
             _ => {
+                let start = self.at;
                 self.number()?;
                 let is_integer = self.bytes.get(start..self.at)?.iter().all(u8::is_ascii_digit);
                 self.is_plain &= is_integer;
-                self.push(Kind::Number, start);
+                self.entries.push(self.plain(Kind::Number, start));
                 Some(())
             }
         }
@@ -148,7 +167,7 @@ impl Parser<'_, '_> {
             return None;
         }
         self.at += word.len();
-        self.push(kind, start);
+        self.entries.push(self.plain(kind, start));
         Some(())
     }
 
@@ -190,15 +209,23 @@ impl Parser<'_, '_> {
         if self.depth >= MAX_PARSED_DEPTH {
             return None;
         }
-        let place = self.push(kind, self.at);
-        let entry = self.entries.get_mut(place)?;
-        (entry.link, entry.is_plain) = (self.around, self.is_plain);
-        (self.around, self.is_plain) = (place as u32, true);
+        let place = self.entries.len() as u32;
+        self.entries.push(Entry {
+            start: self.at as u32,
+            end: self.key,
+            link: self.around,
+            kind,
+            has_escapes: false,
+            is_plain: self.is_plain,
+            key: UNKNOWN,
+            names: self.names,
+        });
+        (self.around, self.is_object, self.names) = (place, kind == Kind::Object, 0);
+        self.is_plain = true;
         self.depth += 1;
         self.deepest = self.deepest.max(self.depth);
         self.at += 1;
-        self.blanks();
-        if self.byte() != close {
+        if self.sign() != close {
             return Some(true);
         }
         self.close();
@@ -211,10 +238,17 @@ impl Parser<'_, '_> {
         self.at += 1;
         let (end, link) = (self.at as u32, self.entries.len() as u32);
         let Some(entry) = self.entries.get_mut(self.around as usize) else { return };
-        (self.around, self.depth) = (entry.link, self.depth - 1);
-        let is_around_plain = entry.is_plain;
-        (entry.end, entry.link, entry.is_plain) = (end, link, self.is_plain);
-        self.is_plain &= is_around_plain;
+        let Entry { end: key, link: around, names, is_plain, .. } = *entry;
+        (entry.end, entry.link, entry.names, entry.is_plain) = (end, link, self.names, self.is_plain);
+        (self.key, self.around, self.names) = (key, around, names);
+        self.is_plain &= is_plain;
+        self.depth -= 1;
+        self.is_object = self.entries.get(around as usize).is_some_and(|around| around.kind == Kind::Object);
+        if self.is_object
+            && let Some(key) = self.entries.get_mut(key as usize)
+        {
+            key.link = link;
+        }
     }
 
     /// Goes on behind a value that was read: says whether another comes, in the container that is innermost then.
@@ -222,27 +256,17 @@ impl Parser<'_, '_> {
     fn end_value(&mut self) -> Option<bool> {
         self.may_go_on()?;
         loop {
-            self.blanks();
-            let link = self.entries.len() as u32;
-            let Some(&Entry { kind, end, .. }) = self.entries.get(self.around as usize) else {
+            let sign = self.sign();
+            if self.around == NONE {
                 return Some(false);
-            };
-            let close = if kind == Kind::Object {
-                let key = self.entries.get_mut(end as usize)?;
-                key.link = link;
-                let bit = bit_of(key.key);
-                self.entries.get_mut(self.around as usize)?.names |= bit;
-                b'}'
-            } else {
-                b']'
-            };
-            match self.byte() {
+            }
+            let close = if self.is_object { b'}' } else { b']' };
+            match sign {
                 b',' => {
                     self.at += 1;
-                    self.blanks();
                     return Some(true);
                 }
-                byte if byte == close => self.close(),
+                sign if sign == close => self.close(),
                 _ => return None,
             }
         }
@@ -261,72 +285,71 @@ impl Parser<'_, '_> {
         Some(())
     }
 
-    /// Whether what comes next stands in an object.
+    /// Reads a key, which begins with that byte, and what stands between it and its value, whose first byte it gives.
     #[inline(always)]
-    fn is_in_object(&self) -> bool {
-        self.entries.get(self.around as usize).is_some_and(|around| around.kind == Kind::Object)
-    }
-
-    /// Reads a key, and what stands between it and its value.
-    #[inline(always)]
-    fn key(
-        &mut self,
-        signs: &impl Fn(&[u8; WIDE]) -> Signs,
-        usual: &impl Fn(&[u8; WIDE]) -> u64,
-    ) -> Option<()> {
-        if self.byte() != b'"' {
+    fn key(&mut self, sign: u8) -> Option<u8> {
+        if sign != b'"' {
             return None;
         }
-        let place = self.string(signs, usual)?;
-        let entry = self.entries.get_mut(place)?;
+        let entry = self.string()?;
         let (start, end) = (entry.start as usize, entry.end as usize);
-        entry.key = if entry.has_escapes {
+        let key = if entry.has_escapes {
             ordinal_of_escaped(self.bytes.get(start..end)?)?
         } else {
             ordinal_in(self.bytes, start, end)
         };
-        self.entries.get_mut(self.around as usize)?.end = place as u32;
-        self.blanks();
-        if self.byte() != b':' {
+        self.names |= bit_of(key);
+        self.key = self.entries.len() as u32;
+        // A value that is no container has one entry.
+        self.entries.push(Entry { key, link: self.key + 2, ..entry });
+        if self.sign() != b':' {
             return None;
         }
         self.at += 1;
-        self.blanks();
-        Some(())
+        Some(self.sign())
     }
 
-    /// The place of its entry.
+    /// The entry of a string.
     #[inline(always)]
-    fn string(
-        &mut self,
-        signs: &impl Fn(&[u8; WIDE]) -> Signs,
-        usual: &impl Fn(&[u8; WIDE]) -> u64,
-    ) -> Option<usize> {
+    fn string(&mut self) -> Option<Entry> {
         let start = self.at + 1;
-        let found = self.strings.end_of(start, signs, usual)?;
-        self.at = found.end;
-        let place = self.push(Kind::String, start);
-        self.at += 1;
-        if found.letters + found.solidi > 0 || found.has_units {
-            self.note_escapes(place, &found);
-        }
-        Some(place)
+        let (end, letters) = self.strings.end_of(start)?;
+        self.at = end + 1;
+        let escapes = if self.strings.has_others() {
+            self.note_others((end, letters))?
+        } else {
+            Noted { link: letters, has_escapes: letters != 0, is_plain: true }
+        };
+        let Noted { link, has_escapes, is_plain } = escapes;
+        let (start, end) = (start as u32, end as u32);
+        let (kind, key) = (Kind::String, UNKNOWN);
+        Some(Entry { start, end, link, kind, has_escapes, is_plain, key, names: 0 })
     }
 
-    fn note_escapes(&mut self, place: usize, found: &StringEnd) {
+    /// Notes the escapes of a string, of which some may be of letters that need not be escaped.
+    #[cold]
+    #[inline(never)]
+    fn note_others(&mut self, found: (usize, u32)) -> Option<Noted> {
+        let found = self.strings.escaped(found)?;
         let (simple, mut escapes) = (found.letters + found.solidi, found.units);
+        if found.solidi == 0 && !found.has_units {
+            return Some(Noted { link: simple, has_escapes: simple != 0, is_plain: true });
+        }
         escapes.bytes += simple;
         escapes.points += simple;
         escapes.utf16 += simple;
         escapes.quoting += found.letters;
-        escapes.are_letters = found.solidi == 0 && !found.has_units;
-        self.is_plain &= escapes.are_letters;
-        if let Some(entry) = self.entries.get_mut(place) {
-            (entry.link, entry.has_escapes) = (self.escapes.len() as u32, true);
-            entry.is_plain = escapes.are_letters;
-        }
         self.escapes.push(escapes);
+        self.is_plain = false;
+        Some(Noted { link: self.escapes.len() as u32 - 1, has_escapes: true, is_plain: false })
     }
+}
+
+/// What of the entry of a string tells of its escapes.
+struct Noted {
+    link: u32,
+    has_escapes: bool,
+    is_plain: bool,
 }
 
 /// The ordinal of a key with escapes.

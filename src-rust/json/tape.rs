@@ -20,8 +20,8 @@ pub(super) struct Entry {
     pub start: u32,
     /// Where it ends; a string before its quote.
     pub end: u32,
-    /// Of a container, the entry behind its last; of a key, the entry behind its value; of any other string with escapes,
-    /// its place in [`Tape::escapes`].
+    /// Of a container, the entry behind its last; of a key, the entry behind its value; of any other string that is plain,
+    /// how many escapes it has, and of one that is not, its place in [`Tape::escapes`].
     pub link: u32,
     pub kind: Kind,
     pub has_escapes: bool,
@@ -55,8 +55,6 @@ pub(super) struct Escapes {
     pub utf16: u32,
     /// By how much it grows when it is written as JSON again.
     pub quoting: u32,
-    /// Whether each is of a letter, and written anew the same.
-    pub are_letters: bool,
 }
 
 /// One document.
@@ -90,8 +88,9 @@ impl<'a> Tape<'a> {
         if parser.is_stopped {
             return Err(Error::interrupted());
         }
+        let is_ascii = parser.is_ascii();
         let Parser { entries, escapes, deepest, .. } = parser;
-        Ok(parsed.map(|()| Tape { text, is_ascii: text.is_ascii(), entries, escapes, depth: deepest }))
+        Ok(parsed.map(|()| Tape { text, is_ascii, entries, escapes, depth: deepest }))
     }
 
     /// How deep containers lie in each other: 0 where there are none.
@@ -127,7 +126,7 @@ impl<'a> Tape<'a> {
         let raw = self.raw(entry);
         let length = if self.is_ascii { raw.len() as u64 } else { unit.of(raw) };
         let less = match unit {
-            _ if !entry.has_escapes => 0,
+            _ if entry.is_plain => entry.link,
             Unit::Bytes => self.escapes_of(entry).bytes,
             Unit::Points => self.escapes_of(entry).points,
             Unit::Utf16 => self.escapes_of(entry).utf16,
@@ -297,7 +296,7 @@ impl<'t> Node for TapeNode<'t> {
 
     fn append_quoted(&self, out: &mut String) -> Option<bool> {
         let entry = self.string()?;
-        if entry.has_escapes && !self.tape.escapes_of(entry).are_letters {
+        if !entry.is_plain {
             return self.with_text(|text, is_lossy| {
                 write_json_string(text, out);
                 is_lossy
@@ -316,7 +315,7 @@ impl<'t> Node for TapeNode<'t> {
 
     fn quoted_length(&self, unit: Unit) -> Option<u64> {
         let entry = self.string()?;
-        let quoting = if entry.has_escapes { self.tape.escapes_of(entry).quoting } else { 0 };
+        let quoting = if entry.is_plain { entry.link } else { self.tape.escapes_of(entry).quoting };
         Some(self.tape.length(entry, unit) + 2 + u64::from(quoting))
     }
 

@@ -9,20 +9,42 @@ pub const UNKNOWN: u8 = u8::MAX;
 /// A quarter of them is taken.
 const SLOTS: usize = 512;
 
-/// The first eight bytes of each name; zeros behind a shorter one.
-static HEADS: [u64; Key::ALL.len()] = {
-    let mut heads = [0; Key::ALL.len()];
-    let mut ordinal = 0;
-    while ordinal < heads.len() {
-        let name = Key::ALL[ordinal].as_bytes();
-        let mut i = 0;
-        while i < name.len() && i < 8 {
-            heads[ordinal] |= (name[i] as u64) << (8 * i);
-            i += 1;
+/// What of a name is compared: most are told by two words and their length.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Signs {
+    /// The first eight bytes; zeros behind a shorter name.
+    head: u64,
+    /// The last eight bytes; of a shorter name the head.
+    tail: u64,
+    len: usize,
+}
+
+impl Signs {
+    /// Of a name.
+    #[inline]
+    const fn of(name: &[u8]) -> Self {
+        let len = name.len();
+        match (name.first_chunk(), name.last_chunk()) {
+            (Some(head), Some(tail)) => {
+                Signs { head: u64::from_le_bytes(*head), tail: u64::from_le_bytes(*tail), len }
+            }
+            _ => {
+                let head = head_of_short(name);
+                Signs { head, tail: head, len }
+            }
         }
+    }
+}
+
+/// Those of each name that is looked up.
+static KNOWN: [Signs; Key::ALL.len()] = {
+    let mut known = [Signs { head: 0, tail: 0, len: 0 }; Key::ALL.len()];
+    let mut ordinal = 0;
+    while ordinal < known.len() {
+        known[ordinal] = Signs::of(Key::ALL[ordinal].as_bytes());
         ordinal += 1;
     }
-    heads
+    known
 };
 
 /// In the slot of each name its [`Key::ordinal`], or in the next free one behind it.
@@ -31,7 +53,7 @@ static TABLE: [u8; SLOTS] = {
     let mut table = [UNKNOWN; SLOTS];
     let mut ordinal = 0;
     while ordinal < Key::ALL.len() {
-        let mut slot = slot_of(HEADS[ordinal], Key::ALL[ordinal].len());
+        let mut slot = slot_of(&KNOWN[ordinal]);
         while table[slot] != UNKNOWN {
             slot = (slot + 1) % SLOTS;
         }
@@ -42,8 +64,9 @@ static TABLE: [u8; SLOTS] = {
 };
 
 /// Where a name is looked for, by its first eight bytes and its length.
-const fn slot_of(head: u64, len: usize) -> usize {
-    let mixed = (head ^ len as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+#[inline]
+const fn slot_of(signs: &Signs) -> usize {
+    let mixed = (signs.head ^ signs.len as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> (u64::BITS - SLOTS.trailing_zeros())) as usize
 }
 
@@ -54,50 +77,60 @@ pub fn bit_of(ordinal: u8) -> u32 {
 }
 
 /// The [`Key::ordinal`] of the name in `bytes[start..end]`, or [`UNKNOWN`]. What stands behind it is read with it.
-#[inline]
+#[inline(always)]
 pub fn ordinal_in(bytes: &[u8], start: usize, end: usize) -> u8 {
     let Some(name) = bytes.get(start..end) else { return UNKNOWN };
-    let head = match bytes.get(start..).and_then(<[u8]>::first_chunk) {
-        Some(head) => u64::from_le_bytes(*head),
-        None => return ordinal_of(name),
+    let signs = match bytes.get(start..).and_then(<[u8]>::first_chunk) {
+        Some(eight) if name.len() < 8 => {
+            let head = u64::from_le_bytes(*eight) & !(u64::MAX << (8 * name.len()));
+            Signs { head, tail: head, len: name.len() }
+        }
+        _ => Signs::of(name),
     };
-    let head = if name.len() < 8 { head & !(u64::MAX << (8 * name.len())) } else { head };
-    find(head, name)
+    find(&signs, name)
 }
 
 /// The [`Key::ordinal`] of a name, or [`UNKNOWN`].
 #[inline]
 pub fn ordinal_of(name: &[u8]) -> u8 {
-    find(head_of(name), name)
+    find(&Signs::of(name), name)
 }
 
-/// The first eight bytes of a name; zeros behind a shorter one.
+/// The bytes of a name of fewer than eight, and zeros behind them.
 #[inline]
-fn head_of(name: &[u8]) -> u64 {
-    let four = |bytes: &[u8; 4]| u64::from(u32::from_le_bytes(*bytes));
-    match (name.first_chunk(), name.first_chunk(), name.last_chunk()) {
-        (Some(eight), ..) => u64::from_le_bytes(*eight),
+const fn head_of_short(name: &[u8]) -> u64 {
+    match (name.first_chunk(), name.last_chunk()) {
         // The two overlap where it has fewer than eight.
-        (None, Some(first), Some(last)) => four(first) | four(last) << (8 * (name.len() - 4)),
-        _ => name.iter().rev().fold(0, |head, &byte| head << 8 | u64::from(byte)),
+        (Some(first), Some(last)) => {
+            let (first, last) = (u32::from_le_bytes(*first) as u64, u32::from_le_bytes(*last) as u64);
+            first | last << (8 * (name.len() - 4))
+        }
+        _ => match name {
+            [] => 0,
+            [a] => *a as u64,
+            [a, b] => *a as u64 | (*b as u64) << 8,
+            [a, b, c, ..] => *a as u64 | (*b as u64) << 8 | (*c as u64) << 16,
+        },
     }
 }
 
-#[inline]
-fn find(head: u64, name: &[u8]) -> u8 {
-    let mut slot = slot_of(head, name.len());
+#[inline(always)]
+fn find(signs: &Signs, name: &[u8]) -> u8 {
+    let mut slot = slot_of(signs);
     loop {
         let ordinal = TABLE[slot];
-        let Some(known) = Key::ALL.get(usize::from(ordinal)) else { return UNKNOWN };
-        // Most have no more than their heads.
-        if HEADS[usize::from(ordinal)] == head
-            && known.len() == name.len()
-            && (name.len() <= 8 || known.as_bytes() == name)
-        {
+        let Some(known) = KNOWN.get(usize::from(ordinal)) else { return UNKNOWN };
+        if known == signs && (name.len() <= 16 || is_long(ordinal, name)) {
             return ordinal;
         }
         slot = (slot + 1) % SLOTS;
     }
+}
+
+/// Whether a name is that one, in which there are bytes between its first eight and its last.
+#[cold]
+fn is_long(ordinal: u8, name: &[u8]) -> bool {
+    Key::ALL.get(usize::from(ordinal)).is_some_and(|known| known.as_bytes() == name)
 }
 
 #[cfg(test)]
@@ -112,7 +145,9 @@ mod tests {
                 assert_eq!(usize::from(ordinal_in(text.as_bytes(), 2, 2 + name.len())), ordinal, "{text}");
             }
             assert_eq!(usize::from(ordinal_of(name.as_bytes())), ordinal, "{name}");
-            for other in [format!("{name}s s"), format!("x{name}"), name[1..].to_owned() + "\0"] {
+            let middle = name.len() / 2;
+            let changed = format!("{}~{}", &name[..middle], &name[middle + 1..]);
+            for other in [format!("{name}s s"), format!("x{name}"), name[1..].to_owned() + "\0", changed] {
                 assert_eq!(ordinal_in(other.as_bytes(), 0, other.len()), UNKNOWN, "{other}");
                 assert_eq!(ordinal_of(other.as_bytes()), UNKNOWN, "{other}");
             }
