@@ -11,11 +11,11 @@ mod wanted;
 mod write;
 
 pub use wanted::{Found, Wanted};
-pub use write::{is_data, json_string_length, quoting_of, write_float, write_json_string};
+pub use write::{is_data, json_string_length, length_as_json, quoting_of, write_float, write_json_string};
 
 use std::ops::Deref;
 
-use self::write::{Measured, Written, stringify};
+use self::write::{Written, stringify};
 use crate::error::{Error, Result};
 
 /// Deepest nesting that is read; one level more is a `LimitExceeded`.
@@ -40,6 +40,12 @@ impl Unit {
     /// The length of a text. O(bytes), and vectorises.
     #[must_use]
     pub fn of(self, text: &str) -> u64 {
+        self.of_utf8(text.as_bytes())
+    }
+
+    /// The same of its UTF-8.
+    #[must_use]
+    pub fn of_utf8(self, text: &[u8]) -> u64 {
         match self {
             Unit::Bytes => text.len() as u64,
             // Bytes that do not continue a code point.
@@ -68,12 +74,12 @@ fn is_four_bytes(word: u64) -> u32 {
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
 /// The sum of at most 2 for every byte: in blocks whose sum fits a byte, and the rest eight at a time.
-fn sum_of(text: &str, each: impl Fn(u8) -> u8, of_word: impl Fn(u64) -> u32) -> u64 {
-    let (blocks, rest) = text.as_bytes().as_chunks::<64>();
+fn sum_of(text: &[u8], each: impl Fn(u8) -> u8, of_word: impl Fn(u64) -> u32) -> u64 {
+    let (blocks, rest) = text.as_chunks::<64>();
     let of_block = |block: &[u8; 64]| u64::from(block.iter().map(|&byte| each(byte)).sum::<u8>());
     let (words, rest) = rest.as_chunks::<8>();
     let of_words: u32 = words.iter().map(|word| of_word(u64::from_le_bytes(*word))).sum();
-    let of_rest = match text.as_bytes().last_chunk() {
+    let of_rest = match text.last_chunk() {
         _ if rest.is_empty() => 0,
         // In a word with zeros in the place of what was counted already, each of which counts one.
         Some(last) => {
@@ -416,12 +422,15 @@ pub trait Node: Sized + Clone {
     /// # Errors
     /// Those of [`Node::write_json`].
     fn json_length(&self, unit: Unit) -> Result<u64> {
-        if self.kind() == Kind::String {
-            return Ok(self.quoted_length(unit).unwrap_or(0));
-        }
-        let mut measured = Measured { unit, is_outline: false, length: 0, scratch: String::new() };
-        stringify(self, &mut measured, 0, &mut MAX_VALUES.clone())?;
-        Ok(measured.length)
+        length_as_json(self, unit, false)
+    }
+
+    /// Whether [`Node::write_json`] can write the node.
+    ///
+    /// # Errors
+    /// Those of [`Node::write_json`].
+    fn check_json(&self) -> Result<()> {
+        self.json_length(Unit::Bytes).map(|_| ())
     }
 
     /// The length of what [`Node::write_outline`] writes, without writing it.
@@ -429,9 +438,7 @@ pub trait Node: Sized + Clone {
     /// # Errors
     /// Those of [`Node::write_json`].
     fn outline_length(&self, unit: Unit) -> Result<u64> {
-        let mut measured = Measured { unit, is_outline: true, length: 0, scratch: String::new() };
-        stringify(self, &mut measured, 0, &mut MAX_VALUES.clone())?;
-        Ok(measured.length)
+        length_as_json(self, unit, true)
     }
 }
 

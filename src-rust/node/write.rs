@@ -46,12 +46,26 @@ impl Output for Written<'_> {
 }
 
 /// JSON text whose length alone is wanted.
-pub(super) struct Measured {
-    pub unit: Unit,
+struct Measured {
+    unit: Unit,
     /// Data stands as empty text.
-    pub is_outline: bool,
-    pub length: u64,
-    pub scratch: String,
+    is_outline: bool,
+    length: u64,
+    scratch: String,
+}
+
+/// The length of what [`Node::write_json`] writes of a node or, of its outline, [`Node::write_outline`]: from what the
+/// strings in it say of their own.
+///
+/// # Errors
+/// Those of [`Node::write_json`].
+pub fn length_as_json<N: Node>(node: &N, unit: Unit, is_outline: bool) -> Result<u64> {
+    if node.kind() == Kind::String && !is_outline {
+        return Ok(node.quoted_length(unit).unwrap_or(0));
+    }
+    let mut measured = Measured { unit, is_outline, length: 0, scratch: String::new() };
+    stringify(node, &mut measured, 0, &mut MAX_VALUES.clone())?;
+    Ok(measured.length)
 }
 
 impl Output for Measured {
