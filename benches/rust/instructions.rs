@@ -18,13 +18,15 @@
     reason = "a measurement that cannot be made stops"
 )]
 
+use foldline::batch::lines::Splitter;
+use foldline::batch::transcripts::{Batch, Count, Row};
 use foldline::count::counter::{Counts, count_transcript};
 use foldline::count::encoding::Encoding;
 use foldline::count::exact::ExactCounter;
 use foldline::count::heuristics::Heuristic;
 use foldline::evidence::{extract, mend, render};
 use foldline::formats::{Format, claude_code, read_messages};
-use foldline::json::with_document;
+use foldline::json::{Tape, with_document};
 use foldline::plan::{Keep, Outcome, Request, plan};
 use foldline::rules::{Pins, analyze};
 use foldline::tally::count_json;
@@ -79,6 +81,15 @@ const CASES: &[Case] = &[
         let bytes = messages();
         let formula = Heuristic::from_name("chars/4").unwrap();
         Box::new(move || count_json(&formula, &bytes, None, &[], &mut || true).unwrap().total())
+    }),
+    ("estimate/JSON lines, messages alike", || {
+        let lines = sample("openai-tools.jsonl");
+        let formula = Heuristic::from_name("chars/4").unwrap();
+        Box::new(move || estimated(&formula, lines.as_bytes()))
+    }),
+    ("parse/JSON bytes", || {
+        let bytes = messages();
+        Box::new(move || Tape::parse(&bytes, &mut || true).unwrap().unwrap().depth() as u64)
     }),
     ("read/messages", || {
         let bytes = messages();
@@ -226,6 +237,18 @@ fn evidence(text: &str, times: usize) -> Work {
 
 fn counted(counter: &dyn foldline::count::counter::Counter, transcript: &Transcript) -> Counts {
     count_transcript(counter, transcript, &mut || true).unwrap()
+}
+
+/// Tokens of all conversations in JSON lines.
+fn estimated(formula: &Heuristic, lines: &[u8]) -> u64 {
+    let (lines, _) = Splitter::default().split(lines, true);
+    let batch = Batch { task: &Count(formula), format: None, is_strict: true, threads: 1 };
+    let rows = batch.lines(&lines, &mut || true).unwrap();
+    let total = |row: Row<Counts>| match row {
+        Row::Done(counts) => counts.total(),
+        other => panic!("{other:?}"),
+    };
+    rows.into_iter().flat_map(|(_, rows)| rows).map(total).sum()
 }
 
 fn sample(name: &str) -> String {

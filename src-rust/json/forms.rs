@@ -46,6 +46,16 @@ struct Fixed {
     len: usize,
 }
 
+/// What came of looking at a value.
+pub(super) enum Tried {
+    /// It has the form, and ends there.
+    EndsAt(usize),
+    /// It has another form, or none.
+    Other,
+    /// It has a string that no form takes.
+    Odd,
+}
+
 impl Form {
     /// The form of a value, in which the strings may differ of which `differs` says so, and these in their order.
     /// `None` where it has none that is worth keeping.
@@ -91,21 +101,27 @@ impl Form {
         self.fixed.len() - 1
     }
 
-    /// Where the value ends that begins at `at`, if it has this form; `held` is filled with its strings.
+    /// Where the value ends that begins at `at`, if it has this form; `held` is filled with its strings, or has those already
+    /// that another form found.
     #[inline(always)]
     pub(super) fn end_of(
         &self,
         (text, at): (&[u8], usize),
         signs: &impl Fn(&[u8; WIDE]) -> Signs,
         held: &mut [Held; MOST_STRINGS],
-    ) -> Option<usize> {
-        let (last, between) = self.fixed.split_last()?;
+    ) -> Tried {
+        let Some((last, between)) = self.fixed.split_last() else { return Tried::Other };
         let mut at = at;
         for (fixed, held) in between.iter().zip(held) {
-            *held = string_end::held(text, self.behind(fixed, text, at)?, signs)?;
+            let Some(start) = self.behind(fixed, text, at) else { return Tried::Other };
+            // No two strings of a text begin at the same place.
+            if held.start != start {
+                let Some(found) = string_end::held(text, start, signs) else { return Tried::Odd };
+                *held = found;
+            }
             at = held.end;
         }
-        self.behind(last, text, at)
+        self.behind(last, text, at).map_or(Tried::Other, Tried::EndsAt)
     }
 
     /// The place behind a fixed part, where it stands at `at`.

@@ -2,7 +2,7 @@
 
 use super::MAX_PARSED_DEPTH;
 use super::blocks::{OnBlocks, Signs, WIDE, on_blocks};
-use super::forms::{Form, MOST_STRINGS};
+use super::forms::{Form, MOST_STRINGS, Tried};
 use super::scan::LOOK_EVERY;
 use super::string_end::Held;
 use super::tape::{Tape, TapeNode};
@@ -184,10 +184,12 @@ impl<'a, R: ReadItems> List<'a, '_, R> {
         let mut found = None;
         for i in (guess..forms.known.len()).chain(0..guess) {
             let form = &forms.known.get(i)?.form;
-            if let Some(end) = form.end_of((self.bytes, self.at), signs, held) {
-                found = Some((i, end));
-                break;
+            match form.end_of((self.bytes, self.at), signs, held) {
+                Tried::EndsAt(end) => found = Some((i, end)),
+                Tried::Other => continue,
+                Tried::Odd => {}
             }
+            break;
         }
         let Some((i, end)) = found else { return Some(false) };
         let item = Item { text: self.bytes, held };
@@ -219,5 +221,111 @@ impl<'a, R: ReadItems> List<'a, '_, R> {
             self.valid = simdutf8::basic::from_utf8(self.bytes).ok();
         }
         self.valid
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every string of the items as it is written, and how many items were read by a form.
+    #[derive(Default)]
+    struct Strings {
+        found: Vec<String>,
+        by_form: usize,
+    }
+
+    impl ReadItems for Strings {
+        type Told = usize;
+
+        fn by_form(&mut self, strings: &usize, item: &Item<'_>) -> Option<()> {
+            self.by_form += 1;
+            for held in &item.held[..*strings] {
+                self.found.push(String::from_utf8_lossy(&item.text[held.start..held.end]).into_owned());
+            }
+            Some(())
+        }
+
+        fn whole(&mut self, item: &TapeNode<'_>) -> Option<Option<(Form, usize)>> {
+            self.found.extend(item.strings().iter().map(|string| string.written().to_owned()));
+            Some(Form::of(item, |_| true).map(|(form, strings)| (form, strings.len())))
+        }
+
+        fn may_go_on(&mut self) -> bool {
+            true
+        }
+    }
+
+    /// What is read of a list, whose strings are those that are found by reading all of it; how many by a form.
+    fn read(list: &[u8]) -> Option<usize> {
+        let mut strings = Strings::default();
+        let end = read_list(list, 0, &mut Forms::new(), &mut strings)?;
+        assert_eq!(end, list.len());
+        let tape = Tape::parse(list, &mut || true).unwrap().expect("what is read is JSON");
+        let all: Vec<String> =
+            tape.root().strings().iter().map(|string| string.written().to_owned()).collect();
+        assert_eq!(strings.found, all, "{}", String::from_utf8_lossy(list));
+        Some(strings.by_form)
+    }
+
+    #[test]
+    fn an_item_has_the_form_of_another_if_nothing_differs_but_its_strings() {
+        for long in 0..70 {
+            let name = "n".repeat(long);
+            let item = format!(
+                r#"{{"{name}":"a text","b":[1.5,"more \" text"],"c{name}":null,"d":{{"e":"","{name}":"é"}}}}"#
+            );
+            let strings = [r#""a text""#, r#""more \" text""#, r#""""#, r#""é""#].map(|string| {
+                let start = item.find(string).unwrap() + 1;
+                start..start + string.len() - 2
+            });
+            assert_eq!(read(format!("[{item} , {item}]").as_bytes()), Some(1), "{item}");
+            for at in 0..item.len() {
+                for other in [b'~', b'"', b'\\', b'0', b'\n'] {
+                    let mut changed = item.clone().into_bytes();
+                    let is_other = std::mem::replace(&mut changed[at], other) != other;
+                    let list = [b"[", item.as_bytes(), b",", &changed, b"]"].concat();
+                    let is_alike = strings.iter().any(|string| string.contains(&at));
+                    let by_form = read(&list);
+                    assert!(by_form.is_none_or(|by_form| by_form == 0 || is_alike || !is_other), "{list:?}");
+                    // A letter in the place of another.
+                    let is_letter = other == b'~' && item.as_bytes()[at].is_ascii_alphabetic();
+                    assert!(!is_alike || !is_letter || by_form == Some(1), "{list:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_list_is_declined() {
+        let lists = [
+            "",
+            "{}",
+            "[",
+            "[]",
+            "[,]",
+            "[1,]",
+            "[1 2]",
+            "[1",
+            "[\"a]",
+            "[\"\u{1}\"]",
+            "[{\"a\":\"b\"},{\"a\":\"b]",
+        ];
+        assert!(lists.iter().all(|list| read(list.as_bytes()).is_none()));
+        let nested = |depth: usize| format!("[{}{}]", "[".repeat(depth), "]".repeat(depth));
+        assert!(read(nested(MAX_PARSED_DEPTH - 3).as_bytes()).is_some());
+        assert!(read(nested(MAX_PARSED_DEPTH + 1).as_bytes()).is_none());
+    }
+
+    #[test]
+    fn forms_that_are_not_met_are_forgotten() {
+        let item = |i: usize| format!(r#"{{"{}":"text"}}"#, "k".repeat(i + 1));
+        let all = (0..3 * MOST_FORMS).map(item).collect::<Vec<_>>().join(",");
+        let mut forms = Forms::new();
+        for _ in 0..2 {
+            let list = format!("[{all},{},{}]", item(0), item(0));
+            assert!(read_list(list.as_bytes(), 0, &mut forms, &mut Strings::default()).is_some());
+        }
+        assert_eq!(forms.known.len(), MOST_FORMS);
     }
 }

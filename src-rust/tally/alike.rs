@@ -137,6 +137,9 @@ const FIRST_TRIES: u32 = 64;
 /// Messages that were met again which pay for watching another; each list pays for one.
 const PAYS: usize = 16;
 
+/// Messages of a list that may be read whole, and not to learn from them, before it is asked whether most are.
+const MOST_IN_VAIN: usize = 64;
+
 /// Most lists that are left to others at a time.
 const LONGEST_REST: u32 = 255;
 
@@ -235,6 +238,11 @@ impl ReadItems for Reading<'_> {
         }
         read_message(item, self.dialect, &mut self.estimate).ok()?;
         self.whole += 1;
+        // What is read whole is looked at twice.
+        let in_vain = self.whole.saturating_sub(self.learned as usize);
+        if in_vain > MOST_IN_VAIN && in_vain > self.estimate.messages() / 2 {
+            return None;
+        }
         if self.learned >= self.may_learn {
             return Some(None);
         }

@@ -271,6 +271,36 @@ fn lists_of_messages_that_are_never_alike_are_left_to_others() {
 }
 
 #[test]
+fn a_long_list_is_left_to_others_where_hardly_any_message_is_like_another() {
+    afresh();
+    let alike = r#"{"role":"user","content":"a"}"#.to_owned();
+    let odd = |i| format!(r#"{{"role":"user","content":"a","number":{i}}}"#);
+    let list = |every: usize| {
+        let message = |i| if i % every == 0 { odd(i) } else { alike.clone() };
+        format!("[{}]", (0..1_000).map(message).collect::<Vec<_>>().join(","))
+    };
+    assert!(estimated(HEURISTICS[0], &list(3), None, Place::Document).is_some());
+    assert!(estimated(HEURISTICS[0], &list(1), None, Place::Document).is_none());
+}
+
+#[test]
+fn a_string_is_followed_once_whatever_forms_it_is_in() {
+    afresh();
+    // All begin alike, and end otherwise.
+    let message =
+        |i: usize, text: &str| format!(r#"{{"role":"user","content":"{text}","{}":0}}"#, "x".repeat(i));
+    let all = |text: &str| (0..20).map(|i| message(i, text)).collect::<Vec<_>>().join(",");
+    let long = "a text longer than a block of 64 bytes, so that the next one is looked at as well";
+    for text in ["a", r"\n\\\n", "é日本😀", r"\r", r"\u00e9", long] {
+        let list = format!("[{},{}]", all("b"), all(text));
+        for _ in 0..3 {
+            assert!(estimated(HEURISTICS[0], &list, None, Place::Document).is_some());
+            MET.with_borrow_mut(|met| met.rest = 0);
+        }
+    }
+}
+
+#[test]
 fn it_stops_where_it_is_told_to_and_who_tells_it_may_count() {
     afresh();
     let message = format!(r#"{{"role":"user","content":"{}"}}"#, "x".repeat(600_000));
