@@ -15,7 +15,7 @@ mod tape;
 mod watched;
 
 pub use forms::Form;
-pub use lists::{Forms, Item, ReadItems, read_list};
+pub use lists::{Forms, Item, ReadItems, behind_blanks, read_list};
 pub use rewrite::{Rewrite, push_string};
 pub use string_end::Held;
 pub use tape::{Tape, TapeNode};

@@ -160,7 +160,7 @@ fn read_part<N: Node>(part: &N, _: u32, builder: &mut impl Build<N>) -> Result<(
 fn read_reasoning<N: Node>(item: &N, builder: &mut impl Build<N>) -> Result<()> {
     builder.begin_message(Role::Assistant)?;
     builder.bind(Binding::Reasoning);
-    if item.get_some(Key::ENCRYPTED_CONTENT).is_some_and(|text| text.with_text(|_, _| ()).is_some()) {
+    if item.get(Key::ENCRYPTED_CONTENT).is_some_and(|text| text.kind() == Kind::String) {
         return read_encrypted(item, PartKind::Reasoning, builder);
     }
     builder.begin_part(PartKind::Reasoning)?;

@@ -7,6 +7,7 @@
 use super::blocks::{Signs, WIDE};
 use super::string_end::{self, Held};
 use super::tape::TapeNode;
+use crate::node::{Kind, Node};
 
 /// Bytes that are compared at once.
 const CHUNK: usize = 32;
@@ -16,6 +17,9 @@ pub(super) const MOST_STRINGS: usize = 16;
 
 /// Most bytes of what stands between them: what is longer hardly comes again.
 const MOST_BYTES: usize = 1024;
+
+/// Most values, and keys, of a form: what has more has more bytes than that.
+const MOST_VALUES: usize = MOST_BYTES / 2;
 
 /// Longest string that belongs to a form.
 const LONGEST_FIXED: usize = 64;
@@ -57,12 +61,21 @@ pub(super) enum Tried {
 }
 
 impl Form {
-    /// The form of a value, in which the strings may differ of which `differs` says so, and these in their order.
-    /// `None` where it has none that is worth keeping.
+    /// Whether a value is small enough to have a form that is worth keeping: an object or a list. O(1).
+    #[must_use]
+    pub fn may_be_of(value: &TapeNode<'_>) -> bool {
+        matches!(value.kind(), Kind::Object | Kind::Array) && value.values() <= MOST_VALUES
+    }
+
+    /// The form of a value, in which the strings may differ of which `differs` says so, and these in their order. `None`
+    /// where it has none that is worth keeping.
     pub fn of<'t>(
         value: &TapeNode<'t>,
         differs: impl Fn(&TapeNode<'t>) -> bool,
     ) -> Option<(Self, Vec<TapeNode<'t>>)> {
+        if !Self::may_be_of(value) {
+            return None;
+        }
         let (text, strings) = (value.written().as_bytes(), value.strings());
         let origin = value.start();
         let mut form = Form { chunks: Vec::new(), fixed: Vec::new() };
@@ -101,8 +114,8 @@ impl Form {
         self.fixed.len() - 1
     }
 
-    /// Where the value ends that begins at `at`, if it has this form; `held` is filled with its strings, or has those already
-    /// that another form found.
+    /// Where the value ends that begins at `at`, if it has this form; `held` is filled with its strings, or has those
+    /// already that another form found.
     #[inline(always)]
     pub(super) fn end_of(
         &self,

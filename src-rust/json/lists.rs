@@ -16,7 +16,7 @@ pub struct Forms<T> {
     known: Vec<Known<T>>,
     /// The form of the last item that had one.
     last: usize,
-    /// Items that had a known form, ever.
+    /// Items that had a form that was known, or is since.
     hits: u64,
 }
 
@@ -37,9 +37,9 @@ impl<T> Forms<T> {
         Forms { known: Vec::new(), last: 0, hits: 0 }
     }
 
-    /// Items that had a form which was known, ever.
-    #[must_use]
-    pub fn hits(&self) -> u64 {
+    /// The number of items that had a form that was known, or is since.
+    #[cfg(test)]
+    pub(crate) fn hits(&self) -> u64 {
         self.hits
     }
 
@@ -96,8 +96,8 @@ pub trait ReadItems {
     /// Reads an item by its form. `None` where the list is to be read another way.
     fn by_form(&mut self, told: &Self::Told, item: &Item<'_>) -> Option<()>;
 
-    /// Reads an item that has no known form; gives its form where it wants to know it again. `None` where the list is to
-    /// be read another way.
+    /// Reads an item that has no known form; gives its form where it wants to know it again. `None` where the list is
+    /// to be read another way.
     fn whole(&mut self, item: &TapeNode<'_>) -> Option<Option<(Form, Self::Told)>>;
 
     /// Asked now and then whether to go on.
@@ -114,6 +114,16 @@ pub fn read_list<R: ReadItems>(
 ) -> Option<usize> {
     u32::try_from(bytes.len()).ok()?;
     on_blocks(List { bytes, at, forms, reader, is_ascii: true, valid: None })
+}
+
+/// The first place from `at` on where no blank stands.
+#[inline(always)]
+#[must_use]
+pub fn behind_blanks(text: &[u8], mut at: usize) -> usize {
+    while matches!(text.get(at), Some(b' ' | b'\n' | b'\r' | b'\t')) {
+        at += 1;
+    }
+    at
 }
 
 struct List<'a, 'f, R: ReadItems> {
@@ -136,7 +146,7 @@ impl<R: ReadItems> OnBlocks for List<'_, '_, R> {
         let mut next_look = LOOK_EVERY;
         self.pass(b'[')?;
         loop {
-            self.pass_blanks();
+            self.at = behind_blanks(self.bytes, self.at);
             if !self.by_form(&signs, &mut held)? {
                 self.whole()?;
             }
@@ -146,7 +156,7 @@ impl<R: ReadItems> OnBlocks for List<'_, '_, R> {
                     return None;
                 }
             }
-            self.pass_blanks();
+            self.at = behind_blanks(self.bytes, self.at);
             if self.pass(b',').is_none() {
                 break;
             }
@@ -163,13 +173,6 @@ impl<'a, R: ReadItems> List<'a, '_, R> {
     #[inline(always)]
     fn pass(&mut self, sign: u8) -> Option<()> {
         (self.bytes.get(self.at) == Some(&sign)).then(|| self.at += 1)
-    }
-
-    #[inline(always)]
-    fn pass_blanks(&mut self) {
-        while matches!(self.bytes.get(self.at), Some(b' ' | b'\n' | b'\r' | b'\t')) {
-            self.at += 1;
-        }
     }
 
     /// Reads the next item by a form that it has; says whether there is one.

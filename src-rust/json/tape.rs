@@ -87,24 +87,26 @@ impl<'a> Tape<'a> {
             return Ok(None);
         };
         let mut parser = Parser::new(bytes, bytes.len(), go_on);
-        let parsed = parser.value().filter(|&end| end == bytes.len());
+        let end = parser.value();
         if parser.is_stopped {
             return Err(Error::interrupted());
         }
-        let is_ascii = parser.is_ascii();
-        let Parser { entries, escapes, deepest, .. } = parser;
-        Ok(parsed.map(|_| Tape { text, is_ascii, entries, escapes, depth: deepest }))
+        Ok(end.filter(|&end| end == bytes.len()).map(|_| Tape::of(text, parser)))
     }
 
-    /// The tape of the value that a text begins with, and how many bytes it and blanks behind it take; `None` where another
-    /// reader must say what it is, and where `go_on` said to stop. O(bytes of the value).
+    /// The tape of the value that a text of at most 2^32 bytes begins with, and how many it and blanks behind it take; `None`
+    /// where another reader must say what it is, and where `go_on` said to stop. O(bytes of the value).
     pub(super) fn parse_first(text: &'a str, go_on: &mut dyn FnMut() -> bool) -> Option<(Self, usize)> {
-        u32::try_from(text.len()).ok()?;
         let mut parser = Parser::new(text.as_bytes(), text.len().min(USUAL_BYTES), go_on);
         let end = parser.value()?;
+        Some((Tape::of(text, parser), end))
+    }
+
+    /// What was read of a text.
+    fn of(text: &'a str, parser: Parser<'a, '_>) -> Self {
         let is_ascii = parser.is_ascii();
         let Parser { entries, escapes, deepest, .. } = parser;
-        Some((Tape { text, is_ascii, entries, escapes, depth: deepest }, end))
+        Tape { text, is_ascii, entries, escapes, depth: deepest }
     }
 
     /// How deep containers lie in each other: 0 where there are none.
@@ -223,6 +225,11 @@ impl<'t> TapeNode<'t> {
     /// Where it begins in the text; a string behind its quote.
     pub(super) fn start(&self) -> usize {
         self.entry().start as usize
+    }
+
+    /// How many values, and keys, it holds, and itself.
+    pub(super) fn values(&self) -> usize {
+        (self.tape.behind(self.at) - self.at) as usize
     }
 
     /// Which of the values of the text it is: no two have the same number.

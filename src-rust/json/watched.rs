@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::tape::TapeNode;
 use crate::error::Result;
@@ -17,8 +17,7 @@ pub struct Watch {
     /// What it measured, in its order.
     pieces: RefCell<Vec<Piece>>,
     /// See [`Watch::stretching`].
-    stretch: u64,
-    stretched: HashSet<u32>,
+    stretched: HashMap<u32, u64>,
 }
 
 /// A value that was measured.
@@ -41,11 +40,12 @@ pub struct Measured {
 }
 
 impl Watch {
-    /// One under which these strings seem to be longer than they are, each by another multiple of `stretch`.
+    /// One under which these strings seem to be longer than they are, each by another odd multiple of `stretch`.
     #[must_use]
     pub fn stretching(strings: &[TapeNode<'_>], stretch: u64) -> Self {
-        let stretched = strings.iter().map(TapeNode::number).collect();
-        Watch { stretch, stretched, ..Watch::default() }
+        let stretched =
+            strings.iter().map(TapeNode::number).zip((1..).step_by(2).map(|odd: u64| odd * stretch));
+        Watch { stretched: stretched.collect(), ..Watch::default() }
     }
 
     /// Whether the reader looked into that string.
@@ -106,9 +106,7 @@ impl<'t, 'w> Watched<'t, 'w> {
     /// Notes that the node is measured, if it is a string: what it seems to be.
     fn measured(&self, is_quoted: bool, length: Option<u64>) -> Option<u64> {
         let string = self.node.number();
-        let more =
-            if self.watch.stretched.contains(&string) { self.watch.stretch * u64::from(string) } else { 0 };
-        let length = length? + more;
+        let length = length? + self.watch.stretched.get(&string).copied().unwrap_or(0);
         let strings = vec![Measured { string, is_quoted, length }];
         self.watch.pieces.borrow_mut().push(Piece { length, strings });
         Some(length)
@@ -156,6 +154,10 @@ impl<'t> Node for Watched<'t, '_> {
 
     fn item(&self, i: usize) -> Option<Self> {
         self.node.item(i).map(|node| self.of(node))
+    }
+
+    fn each_item(&self, mut read: impl FnMut(usize, &Self) -> Result<()>) -> Result<()> {
+        self.node.each_item(|i, node| read(i, &self.of(*node)))
     }
 
     fn members(&self) -> Result<Vec<(String, Self)>> {

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::count::counter::Counts;
+use crate::count::framing::Beside;
 use crate::json::with_document;
 use crate::node::Key;
 use crate::tally::{Read, read_at};
@@ -78,11 +79,14 @@ fn stop() -> bool {
     false
 }
 
+/// The counts, the dialect's framing and who speaks first.
+type Estimated = (Counts, Beside);
+
 /// The long way.
-fn at_length(heuristic: Heuristic, json: &[u8], format: Option<Format>, place: Place) -> Option<Counts> {
+fn at_length(heuristic: Heuristic, json: &[u8], format: Option<Format>, place: Place) -> Option<Estimated> {
     with_document(json, |node| {
         let of = |messages: &_, key| match read_at(&heuristic, messages, format, key) {
-            Ok(Read::Estimated(counts, _)) => Some(counts),
+            Ok(Read::Estimated(counts, beside)) => Some((counts, beside)),
             _ => None,
         };
         if place == Place::Document {
@@ -97,9 +101,12 @@ fn at_length(heuristic: Heuristic, json: &[u8], format: Option<Format>, place: P
     .ok()?
 }
 
-fn estimated(heuristic: Heuristic, json: &str, format: Option<Format>, place: Place) -> Option<Counts> {
+fn estimated(heuristic: Heuristic, json: &str, format: Option<Format>, place: Place) -> Option<Estimated> {
     let found = estimate(heuristic, json.as_bytes(), format, place, &mut || true)?;
-    let counts = found.map(|(_, estimate)| estimate.finish()).ok();
+    let counts = match Read::<String>::estimated(found.ok()?) {
+        Read::Estimated(counts, beside) => Some((counts, beside)),
+        Read::Texts(_) => None,
+    };
     assert_eq!(
         counts,
         at_length(heuristic, json.as_bytes(), format, place),
@@ -109,7 +116,7 @@ fn estimated(heuristic: Heuristic, json: &str, format: Option<Format>, place: Pl
 }
 
 fn hits() -> u64 {
-    MET.with_borrow(|met| met.forms.hits())
+    MET.with_borrow(Met::hits)
 }
 
 fn afresh() {
@@ -188,7 +195,7 @@ fn a_stored_conversation_is_a_list_or_has_one_alone() {
     ];
     for other in others {
         for _ in 0..3 {
-            MET.with_borrow_mut(|met| met.rest = 0);
+            MET.with_borrow_mut(Met::wake);
             assert_eq!(estimated(HEURISTICS[0], other, None, Place::Stored), None, "{other}");
         }
     }
@@ -266,8 +273,45 @@ fn lists_of_messages_that_are_never_alike_are_left_to_others() {
     assert!(taken.count() < 12);
     // Until they are alike again.
     let same = r#"[{"role":"user","content":"a"},{"role":"user","content":"b"}]"#;
-    let taken = (0..600).filter(|_| estimated(HEURISTICS[0], same, None, Place::Document).is_some());
-    assert!(taken.count() > 300);
+    let taken = (0..1_500).filter(|_| estimated(HEURISTICS[0], same, None, Place::Document).is_some());
+    assert!(taken.count() > 900);
+}
+
+#[test]
+fn messages_of_very_many_values_are_read_and_not_learned_from() {
+    afresh();
+    for value in [r#""""#, "5", r#"{"type":"text","text":"a"}"#] {
+        let values = vec![value; 100_000].join(",");
+        let message = format!(r#"{{"role":"user","content":[{values}],"more":[{values}]}}"#);
+        let list = format!("[{message},{message}]");
+        let found =
+            estimate(HEURISTICS[0], list.as_bytes(), Some(Format::Anthropic), Place::Document, &mut || true);
+        assert_eq!(found.is_some(), value != "5");
+        assert_eq!(hits(), 0);
+    }
+}
+
+#[test]
+fn learning_in_vain_ends() {
+    afresh();
+    // A list for each message, no two of a form.
+    let list = |i: usize| format!(r#"[{{"role":"user","content":"a","created_at":{i}}}]"#);
+    let taken = (0..3_000).filter(|&i| estimated(HEURISTICS[0], &list(i), None, Place::Document).is_some());
+    assert!(taken.count() < 100);
+}
+
+#[test]
+fn formulas_and_dialects_take_turns() {
+    afresh();
+    let list = r#"[{"role":"user","content":"a"},{"role":"user","content":"b"}]"#;
+    for _ in 0..100 {
+        for heuristic in &HEURISTICS[..2] {
+            for format in [Format::Anthropic, Format::OpenAiChat] {
+                assert!(estimated(*heuristic, list, Some(format), Place::Document).is_some());
+            }
+        }
+    }
+    assert_eq!(hits(), 4 * 200);
 }
 
 #[test]
@@ -279,7 +323,7 @@ fn a_long_list_is_left_to_others_where_hardly_any_message_is_like_another() {
         let message = |i| if i % every == 0 { odd(i) } else { alike.clone() };
         format!("[{}]", (0..1_000).map(message).collect::<Vec<_>>().join(","))
     };
-    assert!(estimated(HEURISTICS[0], &list(3), None, Place::Document).is_some());
+    assert!(estimated(HEURISTICS[0], &list(6), None, Place::Document).is_some());
     assert!(estimated(HEURISTICS[0], &list(1), None, Place::Document).is_none());
 }
 
@@ -295,7 +339,7 @@ fn a_string_is_followed_once_whatever_forms_it_is_in() {
         let list = format!("[{},{}]", all("b"), all(text));
         for _ in 0..3 {
             assert!(estimated(HEURISTICS[0], &list, None, Place::Document).is_some());
-            MET.with_borrow_mut(|met| met.rest = 0);
+            MET.with_borrow_mut(Met::wake);
         }
     }
 }
