@@ -119,7 +119,10 @@ impl Around {
 }
 
 /// Messages of a list that may be read whole, and not to learn from them, before it is asked whether most are.
-const MOST_IN_VAIN: usize = 64;
+const MOST_IN_VAIN: usize = 16;
+
+/// Messages at the beginning of a list of which one has a known form, or the list is left to others.
+const FIRST: usize = 8;
 
 /// A list that is read.
 struct Reading<'g> {
@@ -197,7 +200,8 @@ impl ReadItems for Reading<'_> {
         }
         read_message(item, self.dialect, &mut self.estimate).ok()?;
         self.whole += 1;
-        if self.in_vain() > MOST_IN_VAIN && self.is_in_vain() {
+        let is_strange = self.whole >= FIRST && self.known() == 0;
+        if is_strange || (self.in_vain() > MOST_IN_VAIN && self.is_in_vain()) {
             return None;
         }
         if self.learned >= self.may_learn || !Form::may_be_of(item) {

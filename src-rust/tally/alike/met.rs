@@ -12,8 +12,8 @@ const MOST_SETS: usize = 4;
 /// vain.
 const LEARNING: u32 = 512;
 
-/// The most that may be spent on forms which are perhaps not met again.
-const MOST_CREDIT: u32 = 64 * LEARNING;
+/// What may be spent on forms which are perhaps not met again: at first, and at most.
+const CREDIT: (u32, u32) = (16 * LEARNING, 64 * LEARNING);
 
 /// Most lists that are left to others at a time.
 const LONGEST_REST: u32 = 255;
@@ -86,14 +86,14 @@ impl Met {
 
 impl Set {
     fn new(heuristic: Heuristic, dialect: Format) -> Self {
-        Set { heuristic, dialect, forms: Forms::new(), credit: MOST_CREDIT, rest: 0, last_rest: 0 }
+        Set { heuristic, dialect, forms: Forms::new(), credit: CREDIT.0, rest: 0, last_rest: 0 }
     }
 
     /// Whether a list is left to others.
     pub fn rests(&mut self) -> bool {
         let rests = self.rest > 0;
         self.rest = self.rest.saturating_sub(1);
-        self.credit = MOST_CREDIT.min(self.credit + u32::from(rests));
+        self.credit = CREDIT.1.min(self.credit + u32::from(rests));
         rests
     }
 
@@ -103,9 +103,9 @@ impl Set {
     }
 
     fn note(&mut self, outcome: &Outcome) {
-        let earned = u32::try_from(outcome.known).unwrap_or(MOST_CREDIT).min(MOST_CREDIT);
+        let earned = u32::try_from(outcome.known).unwrap_or(CREDIT.1).min(CREDIT.1);
         let spent = outcome.learned.saturating_mul(LEARNING);
-        self.credit = MOST_CREDIT.min(self.credit.saturating_sub(spent) + earned);
+        self.credit = CREDIT.1.min(self.credit.saturating_sub(spent) + earned);
         // Forms that were learned show what they are worth in the next list.
         let was_worth_it = outcome.is_read
             && outcome.spoken == self.dialect

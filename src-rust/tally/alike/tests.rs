@@ -333,7 +333,8 @@ fn a_string_is_followed_once_whatever_forms_it_is_in() {
     // All begin alike, and end otherwise.
     let message =
         |i: usize, text: &str| format!(r#"{{"role":"user","content":"{text}","{}":0}}"#, "x".repeat(i));
-    let all = |text: &str| (0..20).map(|i| message(i, text)).collect::<Vec<_>>().join(",");
+    let plain = r#"{"role":"user","content":"b"},"#.repeat(5);
+    let all = |text: &str| (0..12).map(|i| plain.clone() + &message(i, text)).collect::<Vec<_>>().join(",");
     let long = "a text longer than a block of 64 bytes, so that the next one is looked at as well";
     for text in ["a", r"\n\\\n", "é日本😀", r"\r", r"\u00e9", long] {
         let list = format!("[{},{}]", all("b"), all(text));
