@@ -151,10 +151,10 @@ impl Reading<'_> {
         self.whole.saturating_sub(self.learned as usize)
     }
 
-    /// Whether these cost more than was gained: to read one by itself takes some three times what one with a known form
-    /// saves.
+    /// Whether these cost more than was gained: to read one by itself, and not with all others, takes some five times what
+    /// one with a known form saves (of 100 bytes 320 ns, 85 in a list that is read at once, 41 by its form).
     fn is_in_vain(&self) -> bool {
-        self.known() < 4 * self.in_vain()
+        self.known() < 6 * self.in_vain()
     }
 
     /// What came of it.

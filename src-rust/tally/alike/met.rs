@@ -8,8 +8,7 @@ use crate::json::Forms;
 /// Formulas and dialects whose forms are known at a time.
 const MOST_SETS: usize = 4;
 
-/// What it costs to learn a form, in messages that are met again: it takes what some sixty of them save, and often is in
-/// vain.
+/// What it costs to learn a form, in messages that are met again: its reader is watched three times, and often in vain.
 const LEARNING: u32 = 512;
 
 /// What may be spent on forms which are perhaps not met again: at first, and at most.
@@ -111,8 +110,10 @@ impl Set {
             && outcome.spoken == self.dialect
             && !outcome.is_in_vain
             && (outcome.known > 0 || self.last_rest == 0);
-        self.last_rest = if was_worth_it { 0 } else { LONGEST_REST.min(2 * self.last_rest + 1) };
-        self.rest = self.last_rest;
+        // One that was does not speak for those before, where they differ.
+        self.last_rest =
+            if was_worth_it { self.last_rest / 2 } else { LONGEST_REST.min(2 * self.last_rest + 1) };
+        self.rest = if was_worth_it { 0 } else { self.last_rest };
     }
 }
 

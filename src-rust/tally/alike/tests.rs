@@ -323,7 +323,7 @@ fn a_long_list_is_left_to_others_where_hardly_any_message_is_like_another() {
         let message = |i| if i % every == 0 { odd(i) } else { alike.clone() };
         format!("[{}]", (0..1_000).map(message).collect::<Vec<_>>().join(","))
     };
-    assert!(estimated(HEURISTICS[0], &list(6), None, Place::Document).is_some());
+    assert!(estimated(HEURISTICS[0], &list(10), None, Place::Document).is_some());
     assert!(estimated(HEURISTICS[0], &list(1), None, Place::Document).is_none());
 }
 
