@@ -19,6 +19,7 @@
 
 use super::engine::Engine;
 use super::hash::{KEY_BYTES, Key};
+use super::passes;
 use super::vocab::{Rank, Vocab};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -44,6 +45,11 @@ pub(crate) fn count(
     piece: &[u8],
     go_on: &mut impl FnMut(usize) -> bool,
 ) -> Option<usize> {
+    if passes::repeats(piece)
+        && let Some(count) = passes::count(vocab, piece)
+    {
+        return Some(count);
+    }
     if piece.len() <= SMALL {
         return Some(engine.merge_small(vocab, piece).count_ones() as usize);
     }
@@ -325,12 +331,13 @@ impl Merger {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::count::vocab::{CL100K, LOOK_UPS, O200K, P50K, R50K};
     use proptest::prelude::*;
 
-    fn whole(vocab: &Vocab, piece: &[u8]) -> usize {
+    /// What the heap says of the whole.
+    pub(in crate::count) fn whole(vocab: &Vocab, piece: &[u8]) -> usize {
         Merger::default().boundaries(vocab, piece, 0, piece.len()).len() - 1
     }
 

@@ -98,6 +98,7 @@ fn count_at(
 ) -> Option<usize> {
     desk.note(vocab, engine, text.len());
     desk.batch.restart(0);
+    desk.waiting.clear();
     let mut loan = Loan::new(vocab.number);
     let mut total = 0;
     while desk.batch.at < text.len() {
@@ -136,7 +137,8 @@ fn count_at(
         }
         desk.batch.restart(next);
     }
-    Some(total)
+    let late = unknown::finish((vocab, engine), &mut desk.waiting, &mut loan);
+    (late == 0 || watch.allows(text.len(), total + late)).then_some(total + late)
 }
 
 /// The number of tokens of a batch's pre-tokens.

@@ -10,7 +10,7 @@ use super::lines::find_in_line;
 use super::look_up::{Rare, Unknown, Window, look_up, recall};
 use super::memo::Memo;
 use super::vocab::Vocab;
-use super::words::{self, Word};
+use super::words::{self, Lane};
 
 /// What the hot loops are compiled for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,11 +96,11 @@ impl Engine {
 
     /// [`words::merge`].
     #[inline]
-    pub(crate) fn merge_words<const N: usize>(self, vocab: &Vocab, words: &[Word; N]) -> [u32; N] {
+    pub(crate) fn merge_words<const N: usize>(self, vocab: &Vocab, lanes: &mut [Lane; N], busy: u32) -> u32 {
         match self {
-            Engine::Portable => words::merge(vocab, words, |_| {}),
+            Engine::Portable => words::merge(vocab, lanes, busy, |_| {}),
             #[cfg(target_arch = "x86_64")]
-            Engine::Avx2(detected) | Engine::Avx512(detected) => detected.merge_words(vocab, words),
+            Engine::Avx2(detected) | Engine::Avx512(detected) => detected.merge_words(vocab, lanes, busy),
         }
     }
 
@@ -127,7 +127,7 @@ impl Engine {
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod x86 {
-    use super::{Batch, Memo, Rare, Unknown, Vocab, Window, Word, bpe, look_up, recall, words};
+    use super::{Batch, Lane, Memo, Rare, Unknown, Vocab, Window, bpe, look_up, recall, words};
     use crate::count::{avx2, avx512};
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
@@ -187,9 +187,14 @@ mod x86 {
         }
 
         #[inline]
-        pub(super) fn merge_words<const N: usize>(self, vocab: &Vocab, words: &[Word; N]) -> [u32; N] {
+        pub(super) fn merge_words<const N: usize>(
+            self,
+            vocab: &Vocab,
+            lanes: &mut [Lane; N],
+            busy: u32,
+        ) -> u32 {
             // SAFETY: every way to make a `Detected` has checked for AVX2 and its companions.
-            unsafe { merge_words_avx2(vocab, words) }
+            unsafe { merge_words_avx2(vocab, lanes, busy) }
         }
 
         #[inline]
@@ -262,8 +267,8 @@ mod x86 {
     }
 
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn merge_words_avx2<const N: usize>(vocab: &Vocab, words: &[Word; N]) -> [u32; N] {
-        words::merge(vocab, words, fetch)
+    fn merge_words_avx2<const N: usize>(vocab: &Vocab, lanes: &mut [Lane; N], busy: u32) -> u32 {
+        words::merge(vocab, lanes, busy, fetch)
     }
 
     #[allow(clippy::redundant_closure)]

@@ -35,7 +35,7 @@ pub(crate) struct Memo {
 }
 
 /// Where the answer for a piece stands, if it is known.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Hash and key.
     Short(u64, Key),

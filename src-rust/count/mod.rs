@@ -29,6 +29,7 @@ pub(crate) mod memo;
 pub mod models;
 pub mod parallel;
 mod parts;
+mod passes;
 pub(crate) mod pretokenize;
 pub mod recall;
 pub mod recalling;

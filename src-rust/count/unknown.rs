@@ -7,9 +7,10 @@
 use super::batch::Batch;
 use super::bpe;
 use super::engine::Engine;
-use super::memo::{Memo, Place, SHORTEST};
+use super::memo::{Loan, Memo, Place, SHORTEST};
+use super::passes;
 use super::vocab::Vocab;
-use super::words::{LANES, Word};
+use super::words::{LANES, LONGEST, Lanes};
 
 /// How many are looked for at a time.
 const AHEAD: usize = 16;
@@ -18,9 +19,10 @@ const AHEAD: usize = 16;
 pub(crate) struct Waiting {
     /// Start, end and place of what is asked for.
     asked: [(u16, u16, Place); AHEAD],
-    /// What is to be merged, side by side; those that do not wait are empty.
-    words: [Word; LANES],
+    /// What is merged, side by side; and of each lane the place of its word, and how often it occurred.
+    lanes: Lanes,
     places: [Place; LANES],
+    times: [usize; LANES],
 }
 
 impl Waiting {
@@ -28,13 +30,46 @@ impl Waiting {
     pub(crate) fn new() -> Waiting {
         Waiting {
             asked: [(0, 0, Place::Nowhere); AHEAD],
-            words: [Word::EMPTY; LANES],
+            lanes: Lanes::new(),
             places: [Place::Nowhere; LANES],
+            times: [0; LANES],
         }
+    }
+
+    /// Forgets what waits.
+    pub(crate) fn clear(&mut self) {
+        if self.lanes.busy() != 0 {
+            self.lanes.clear();
+        }
+    }
+
+    /// The lane where this piece is merged, if it is.
+    #[inline]
+    fn lane_of(&self, place: &Place, piece: &[u8]) -> Option<usize> {
+        ones(self.lanes.busy())
+            .find(|&lane| self.places.get(lane) == Some(place) && self.lanes.told(lane).0 == piece)
     }
 }
 
-/// The number of tokens of the pre-tokens of a batch that have these numbers. `text` is that of the batch.
+/// The places of the bits that are set.
+fn ones(bits: u32) -> impl Iterator<Item = usize> {
+    (0..LANES).filter(move |place| bits >> place & 1 != 0)
+}
+
+/// The number of tokens of the words that still wait. Their batches were counted without them.
+pub(crate) fn finish((vocab, engine): (&Vocab, Engine), waiting: &mut Waiting, loan: &mut Loan) -> usize {
+    if waiting.lanes.busy() == 0 {
+        return 0;
+    }
+    let mut unknown = Unknown { vocab, engine, text: &[], memo: loan.memo(), waiting, asked: 0, total: 0 };
+    while unknown.waiting.lanes.busy() != 0 {
+        unknown.merge();
+    }
+    unknown.total
+}
+
+/// The number of tokens of the pre-tokens of a batch that have these numbers. `text` is that of the batch. Words that are
+/// merged may be left for the next batch, or for [`finish`].
 pub(crate) fn count(
     (vocab, engine): (&Vocab, Engine),
     text: &[u8],
@@ -43,13 +78,12 @@ pub(crate) fn count(
     waiting: &mut Waiting,
     memo: &mut Memo,
 ) -> usize {
-    let mut unknown = Unknown { vocab, engine, text, memo, waiting, asked: 0, words: 0, total: 0 };
+    let mut unknown = Unknown { vocab, engine, text, memo, waiting, asked: 0, total: 0 };
     for &number in numbers {
         let [start, end] = batch.starts[usize::from(number)..].first_chunk().copied().unwrap_or_default();
         unknown.count(start, end);
     }
     unknown.settle();
-    unknown.merge();
     unknown.total
 }
 
@@ -62,8 +96,6 @@ struct Unknown<'a> {
     waiting: &'a mut Waiting,
     /// How many are asked for.
     asked: usize,
-    /// How many words wait to be merged.
-    words: usize,
     /// Tokens of what no longer waits.
     total: usize,
 }
@@ -128,48 +160,37 @@ impl Unknown<'_> {
     fn is_no_token(&mut self, piece: &[u8], place: Place) {
         let is_whole =
             || bpe::segments(self.vocab, piece).next().is_some_and(|first| first.len() == piece.len());
-        let Some(word) = Word::new(piece).filter(|_| is_whole()) else {
+        if piece.len() > LONGEST || passes::repeats(piece) || !is_whole() {
             // Nothing stops these merges, and no piece is without tokens.
             let count = segments(self.vocab, self.engine, piece, self.memo, &mut |_| true);
             return self.keep(&place, piece, count.unwrap_or(0).max(1));
-        };
-        piece.windows(2).for_each(|pair| self.engine.fetch(self.vocab.pair(pair[0], pair[1])));
-        (self.waiting.words[self.words], self.waiting.places[self.words]) = (word, place);
-        self.words += 1;
-        if self.words == LANES {
-            self.merge();
         }
-    }
-
-    /// Counts the words that wait.
-    fn merge(&mut self) {
-        let words = std::mem::take(&mut self.words);
-        let counts = match words {
-            0 => return,
-            1 => self.side_by_side::<1>(),
-            2..=4 => self.side_by_side::<4>(),
-            _ => self.side_by_side::<LANES>(),
-        };
-        for (at, count) in counts.into_iter().enumerate().take(words) {
-            let word = std::mem::replace(&mut self.waiting.words[at], Word::EMPTY);
-            let place = self.waiting.places[at];
-            let count = exact(self.vocab, self.engine, word.text(), count);
-            // It may have waited twice.
-            match self.memo.find(&place, word.text()) {
-                Some(known) => self.total += known,
-                None => self.keep(&place, word.text(), count),
-            }
-        }
-    }
-
-    /// What the first words become.
-    fn side_by_side<const N: usize>(&self) -> [u32; LANES] {
-        let mut counts = [0; LANES];
-        if let (Some(counts), Some(words)) = (counts.first_chunk_mut(), self.waiting.words.first_chunk::<N>())
+        if let Some(times) =
+            self.waiting.lane_of(&place, piece).and_then(|lane| self.waiting.times.get_mut(lane))
         {
-            *counts = self.engine.merge_words(self.vocab, words);
+            *times += 1;
+            return;
         }
-        counts
+        piece.windows(2).for_each(|pair| self.engine.fetch(self.vocab.pair(pair[0], pair[1])));
+        let lane = loop {
+            match self.waiting.lanes.free() {
+                Some(lane) => break lane,
+                None => self.merge(),
+            }
+        };
+        self.waiting.lanes.put(self.vocab, lane, piece);
+        (self.waiting.places[lane], self.waiting.times[lane]) = (place, 1);
+    }
+
+    /// Counts at least one of the words that are merged.
+    fn merge(&mut self) {
+        for lane in ones(self.waiting.lanes.merge(self.vocab, self.engine)) {
+            let (word, count) = self.waiting.lanes.told(lane);
+            let count = exact(self.vocab, self.engine, word, count);
+            self.memo.keep(&self.waiting.places[lane], word, count);
+            self.total += count * self.waiting.times[lane];
+            self.waiting.lanes.free_up(lane);
+        }
     }
 }
 
