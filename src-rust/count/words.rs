@@ -47,9 +47,7 @@ struct Step {
 /// Two parts, joined.
 #[derive(Clone, Copy, Default)]
 struct Pair {
-    key: Key,
     hash: u64,
-    rank: Rank,
     start: u32,
     /// Bytes; more than the word has left if there is nothing to join.
     len: u32,
@@ -71,10 +69,7 @@ impl Lane {
         starts: 1 | NOTHING,
         len: 0,
         is_doubtful: false,
-        step: Step {
-            gone: 0,
-            pairs: [Pair { key: Key { low: 0, high: 0 }, hash: 0, rank: 0, start: 0, len: 0 }; 2],
-        },
+        step: Step { gone: 0, pairs: [Pair { hash: 0, start: 0, len: 0 }; 2] },
     };
 
     /// The lane with a word of up to [`LONGEST`] bytes.
@@ -126,6 +121,12 @@ pub(crate) fn merge<const N: usize>(
             let end = behind(gone);
             let after = behind(end);
             lane.starts = starts & !(1 << gone) | NOTHING;
+            // It was believed to be a token when it was asked for; now that is looked at.
+            let len = end - at;
+            let block = lane.text[at as usize % LONGEST..].first_chunk().unwrap_or(&[0; KEY_BYTES]);
+            let (is_rank, known) = vocab.key_or_first(lowest / LONGEST as u32);
+            let is_other = Key::from_bytes(known) != Key::of_block(block, len as u8);
+            lane.is_doubtful |= is_rank & is_other & (len <= KEY_BYTES as u32);
             let before = starts & !(u64::MAX << at);
             // Where there is none it is the part itself, whose own pair is written last.
             let previous = (before | 1).ilog2();
@@ -135,12 +136,12 @@ pub(crate) fn merge<const N: usize>(
                 let key = Key::of_block(block, len as u8);
                 let hash = vocab.hash(key);
                 fetch(vocab.slot(hash));
-                Pair { key, hash, rank: 0, start, len }
+                Pair { hash, start, len }
             };
             lane.step = Step { gone, pairs: [pair(previous, end), pair(at, after)] };
         }
         for lane in &mut *lanes {
-            for pair in &mut lane.step.pairs {
+            for pair in &lane.step.pairs {
                 let start = pair.start;
                 let (is_rank, rank) = if pair.is_long() {
                     let rank = long_rank(vocab, &lane.text, lane.len, pair);
@@ -151,16 +152,9 @@ pub(crate) fn merge<const N: usize>(
                     key.first_chunk().inspect(|key| fetch(key));
                     (is_rank, candidate)
                 };
-                pair.rank = rank;
                 lane.joined[start as usize % LONGEST] = pack(if is_rank { rank } else { Rank::MAX }, start);
             }
             lane.joined[lane.step.gone as usize % LONGEST] = u32::MAX;
-        }
-        for lane in &mut *lanes {
-            for pair in &lane.step.pairs {
-                let (is_rank, known) = vocab.key_or_first(pair.rank);
-                lane.is_doubtful |= is_rank & !pair.is_long() & (Key::from_bytes(known) != pair.key);
-            }
         }
         if done & busy != 0 {
             return done & busy;
