@@ -169,6 +169,32 @@ fn fetch<T>(what: &T) {
 
 /// Takes about so many characters from the front and appends them; whether halves of pairs were replaced.
 fn encode<T: Copy + Into<u32>>(characters: &mut &[T], many: usize, out: &mut String) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl") {
+        // SAFETY: the processor has what it is compiled for.
+        return unsafe { encode_avx512(characters, many, out) };
+    } else if is_x86_feature_detected!("avx2") {
+        // SAFETY: as above.
+        return unsafe { encode_avx2(characters, many, out) };
+    }
+    encode_inline(characters, many, out)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn encode_avx2<T: Copy + Into<u32>>(characters: &mut &[T], many: usize, out: &mut String) -> bool {
+    encode_inline(characters, many, out)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,avx512f,avx512bw,avx512vl")]
+fn encode_avx512<T: Copy + Into<u32>>(characters: &mut &[T], many: usize, out: &mut String) -> bool {
+    encode_inline(characters, many, out)
+}
+
+/// [`encode`], compiled for the features of who calls it.
+#[inline(always)]
+fn encode_inline<T: Copy + Into<u32>>(characters: &mut &[T], many: usize, out: &mut String) -> bool {
     // SAFETY: only whole characters are appended, as `write` makes them.
     let out = unsafe { out.as_mut_vec() };
     let (mut left, mut is_lossy) = (*characters, false);

@@ -7,18 +7,34 @@
 use super::batch::Batch;
 use super::bpe;
 use super::engine::Engine;
+use super::hash::Key;
 use super::memo::{Loan, Memo, Place, SHORTEST};
 use super::passes;
-use super::vocab::Vocab;
+use super::vocab::{Rank, Vocab};
 use super::words::{LANES, LONGEST, Lanes};
 
 /// How many are looked for at a time.
-const AHEAD: usize = 16;
+const AHEAD: usize = 32;
+
+/// A piece that is looked for.
+#[derive(Clone, Copy)]
+struct Asked {
+    start: u16,
+    end: u16,
+    place: Place,
+    /// The hash of its key in the vocabulary, and the only rank it can have; nothing if it has no key.
+    hash: u64,
+    candidate: Rank,
+}
+
+impl Asked {
+    const NOTHING: Asked = Asked { start: 0, end: 0, place: Place::Nowhere, hash: 0, candidate: Rank::MAX };
+}
 
 /// Where they wait; kept from one batch to the next, as to make it anew would cost what a piece does.
 pub(crate) struct Waiting {
-    /// Start, end and place of what is asked for.
-    asked: [(u16, u16, Place); AHEAD],
+    /// What is asked for.
+    asked: [Asked; AHEAD],
     /// What is merged, side by side; and of each lane the place of its word, and how often it occurred.
     lanes: Lanes,
     places: [Place; LANES],
@@ -29,7 +45,7 @@ impl Waiting {
     /// Room.
     pub(crate) fn new() -> Waiting {
         Waiting {
-            asked: [(0, 0, Place::Nowhere); AHEAD],
+            asked: [Asked::NOTHING; AHEAD],
             lanes: Lanes::new(),
             places: [Place::Nowhere; LANES],
             times: [0; LANES],
@@ -104,21 +120,15 @@ impl Unknown<'_> {
     /// Counts a piece, now or when there are more.
     #[inline]
     fn count(&mut self, start: u16, end: u16) {
-        let piece = &self.text[usize::from(start)..usize::from(end)];
-        let place = Memo::place(piece);
-        match place {
-            Place::Short(_, key) => {
-                // One line of two was looked at before, and the other is beside it.
-                if let Some(known) = self.memo.find(&place, piece) {
-                    self.memo.gave(1);
-                    self.total += known;
-                    return;
-                }
-                self.engine.fetch(self.vocab.slot(self.vocab.hash(key)));
-            }
-            _ => _ = self.memo.line_of(&place).inspect(|line| self.engine.fetch(*line)),
+        let place = Memo::place(&self.text[usize::from(start)..usize::from(end)]);
+        let mut hash = 0;
+        if let Place::Short(_, key) = place {
+            hash = self.vocab.hash(key);
+            self.engine.fetch(self.vocab.slot(hash));
+        } else {
+            self.memo.line_of(&place).inspect(|line| self.engine.fetch(*line));
         }
-        self.waiting.asked[self.asked] = (start, end, place);
+        self.waiting.asked[self.asked] = Asked { start, end, place, hash, candidate: Rank::MAX };
         self.asked += 1;
         if self.asked == AHEAD {
             self.settle();
@@ -128,24 +138,35 @@ impl Unknown<'_> {
     /// Counts the pieces that are asked for, but for words that wait to be merged.
     fn settle(&mut self) {
         let asked = std::mem::take(&mut self.asked);
-        for (_, _, place) in &self.waiting.asked[..asked] {
-            if let Place::Short(_, key) = *place {
-                let candidate = self.vocab.candidate(self.vocab.hash(key));
-                _ = self.vocab.key(candidate).inspect(|key| self.engine.fetch(*key));
+        for asked in &mut self.waiting.asked[..asked] {
+            if let Place::Short(..) = asked.place {
+                asked.candidate = self.vocab.candidate(asked.hash);
+                self.vocab.key(asked.candidate).inspect(|key| self.engine.fetch(*key));
             }
         }
         for at in 0..asked {
-            let (start, end, place) = self.waiting.asked[at];
+            let Asked { start, end, place, candidate, .. } = self.waiting.asked[at];
             let piece = &self.text[usize::from(start)..usize::from(end)];
-            // Short ones too: a piece may wait twice.
+            // One line of two was looked at before; and a piece may wait twice.
             if let Some(known) = self.memo.find(&place, piece) {
                 self.memo.gave(1);
                 self.total += known;
-            } else if self.vocab.rank_at(piece, 0, piece.len()).is_some() {
+            } else if self.is_token(piece, &place, candidate) {
                 self.keep(&place, piece, 1);
             } else {
                 self.is_no_token(piece, place);
             }
+        }
+    }
+
+    /// Whether a piece is a token.
+    #[inline]
+    fn is_token(&self, piece: &[u8], place: &Place, candidate: Rank) -> bool {
+        match *place {
+            Place::Short(_, key) => {
+                self.vocab.key(candidate).is_some_and(|known| Key::from_bytes(known) == key)
+            }
+            _ => self.vocab.rank_at(piece, 0, piece.len()).is_some(),
         }
     }
 
