@@ -103,7 +103,8 @@ impl<'a> Characters<'a> {
     }
 
     /// How many there are, each half of a pair for itself.
-    fn count(&self) -> usize {
+    #[must_use]
+    pub fn count(&self) -> usize {
         match self {
             Characters::Utf8(_, count) => *count,
             Characters::Bytes(bytes) => bytes.len(),

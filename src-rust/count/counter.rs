@@ -119,13 +119,30 @@ pub(super) const ASK_EVERY_MESSAGES: usize = 256;
 /// Called between pieces of work; `false` stops it.
 pub type GoOn<'a> = &'a mut dyn FnMut() -> bool;
 
-/// Tells a text part by part: appends what comes next, and says whether there was anything left.
-pub type More<'a> = &'a mut dyn FnMut(&mut String) -> bool;
+/// Tells a text part by part.
+pub trait Parts {
+    /// Appends what comes next, and says whether there was anything left.
+    fn more(&mut self, out: &mut String) -> bool;
+
+    /// About how many bytes are left, as far as that is known.
+    fn to_come(&self) -> usize {
+        0
+    }
+}
+
+impl<F: FnMut(&mut String) -> bool> Parts for F {
+    fn more(&mut self, out: &mut String) -> bool {
+        self(out)
+    }
+}
+
+/// Who tells a text part by part.
+pub type More<'a> = &'a mut dyn Parts;
 
 /// The text that `more` tells.
 fn whole(more: More<'_>) -> String {
     let mut text = String::new();
-    while more(&mut text) {}
+    while more.more(&mut text) {}
     text
 }
 

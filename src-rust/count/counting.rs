@@ -19,16 +19,18 @@ pub(crate) trait Watch: Progress {
     fn allows_more(&mut self, count: usize) -> bool;
 }
 
-/// The number of tokens of `text`, or `None` if `watch` ended the count.
+/// The number of tokens of `text`, or `None` if `watch` ended the count. About `to_come` bytes will be counted behind it.
 pub(crate) fn count(
     vocab: &Vocab,
     pattern: Pattern,
     engine: Engine,
     text: &[u8],
+    to_come: usize,
     watch: &mut impl Watch,
 ) -> Option<usize> {
     // Of the thread: to make one for each text would take a tenth of the time of a short one.
     let mut desk = DESK.try_with(Cell::take).ok().flatten().unwrap_or_default();
+    desk.note(vocab, engine, text.len(), to_come);
     let total = count_at(&mut desk, vocab, pattern, engine, text, watch);
     // Where the thread is about to end nothing is kept.
     let _ = DESK.try_with(|kept| kept.set(Some(desk)));
@@ -59,13 +61,14 @@ const MUCH: usize = 128 << 10;
 static FETCHED: [AtomicBool; VOCABS] = [const { AtomicBool::new(false) }; VOCABS];
 
 impl Desk {
-    /// Notes that so much text is counted now.
-    fn note(&mut self, vocab: &Vocab, engine: Engine, bytes: usize) {
+    /// Notes that so many bytes are counted now, and so many later.
+    fn note(&mut self, vocab: &Vocab, engine: Engine, bytes: usize, to_come: usize) {
         let Some(counted) = self.counted.get_mut(vocab.number).filter(|counted| **counted < MUCH) else {
             return;
         };
         *counted += bytes.min(MUCH);
-        if *counted >= MUCH {
+        if counted.saturating_add(to_come) >= MUCH {
+            *counted = MUCH;
             let is_first =
                 FETCHED.get(vocab.number).is_some_and(|fetched| !fetched.swap(true, Ordering::Relaxed));
             if is_first {
@@ -96,7 +99,6 @@ fn count_at(
     text: &[u8],
     watch: &mut impl Watch,
 ) -> Option<usize> {
-    desk.note(vocab, engine, text.len());
     desk.batch.restart(0);
     desk.waiting.clear();
     let mut loan = Loan::new(vocab.number);
@@ -188,6 +190,16 @@ mod tests {
     use crate::count::bpe;
     use crate::count::vocab::{CL100K, O200K, P50K, R50K};
     use proptest::prelude::*;
+
+    fn count(
+        vocab: &Vocab,
+        pattern: Pattern,
+        engine: Engine,
+        text: &[u8],
+        watch: &mut impl Watch,
+    ) -> Option<usize> {
+        super::count(vocab, pattern, engine, text, 0, watch)
+    }
 
     /// Never stops.
     struct Unwatched;

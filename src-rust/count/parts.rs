@@ -23,7 +23,7 @@ pub(super) fn count_upto(
     let (mut total, mut unasked) = (0, 0);
     loop {
         let known = text.len();
-        let is_end = !more(&mut text);
+        let is_end = !more.more(&mut text);
         let cut = if is_end { Some(text.len()) } else { last_cut(text.as_bytes(), known) };
         unasked += text.len() - known;
         if unasked >= CHECK_EVERY {
@@ -34,7 +34,7 @@ pub(super) fn count_upto(
         }
         let Some(cut) = cut else { continue };
         let mut is_stopped = false;
-        let counted = encoding.count_upto_with_check(&text[..cut], limit - total, &mut || {
+        let counted = encoding.count_part(&text[..cut], more.to_come(), limit - total, &mut || {
             is_stopped |= !go_on();
             !is_stopped
         });

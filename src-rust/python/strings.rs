@@ -18,6 +18,7 @@ use pyo3::types::PyString;
 
 use super::interpreter::known_version;
 use crate::characters::Characters;
+use crate::count::counter::Parts;
 
 /// Where things lie in a string, in bytes from its beginning, on machines of 64 bits, the lowest byte first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,6 +200,22 @@ pub(super) enum Reading<'a> {
     Copied(String),
 }
 
+/// What is left to tell of a string.
+struct Left<'a>(Characters<'a>);
+
+impl Parts for Left<'_> {
+    fn more(&mut self, out: &mut String) -> bool {
+        let is_any = !self.0.is_empty();
+        self.0.take_text(PART, out);
+        is_any
+    }
+
+    fn to_come(&self) -> usize {
+        // A byte for each, as in most of a text.
+        self.0.count()
+    }
+}
+
 impl<'a> Reading<'a> {
     /// Finds it. O(1) of ASCII and of what is long, else O(characters) when the string is asked first.
     #[inline]
@@ -226,16 +243,11 @@ impl<'a> Reading<'a> {
     }
 
     /// Tells the text part by part where it is not kept as UTF-8, so that no copy of it all is made.
-    pub fn parts(&self) -> Option<impl FnMut(&mut String) -> bool + use<'_>> {
-        let mut left = match self {
-            Reading::There(Characters::Utf8(..)) | Reading::Utf8(_) | Reading::Copied(_) => return None,
-            Reading::There(characters) => *characters,
-        };
-        Some(move |out: &mut String| {
-            let is_any = !left.is_empty();
-            left.take_text(PART, out);
-            is_any
-        })
+    pub fn parts(&self) -> Option<impl Parts + use<'_>> {
+        match self {
+            Reading::There(Characters::Utf8(..)) | Reading::Utf8(_) | Reading::Copied(_) => None,
+            Reading::There(characters) => Some(Left(*characters)),
+        }
     }
 
     /// The text. O(characters) where they are not kept as UTF-8.
