@@ -104,15 +104,6 @@ impl Engine {
         }
     }
 
-    /// Has the processor fetch all of what is read soon: cache lines, one behind the other.
-    pub(crate) fn fetch_all(self, lines: &[[u8; 64]]) {
-        for page in lines.chunks(4096 / 64) {
-            // What the system has not loaded yet the processor does not fetch: of each page something is read.
-            page.first().map(|line| std::hint::black_box(line[0]));
-            page.iter().for_each(|line| self.fetch(line));
-        }
-    }
-
     /// Has the processor fetch what is read soon, where that can be said.
     #[inline(always)]
     pub(crate) fn fetch<T>(self, what: &T) {

@@ -70,6 +70,18 @@ impl Memo {
         }
     }
 
+    /// Where the answer for `text[start..end]` would stand. Knowing what follows lets short pieces be read as one block.
+    #[inline]
+    pub(crate) fn place_at(text: &[u8], start: usize, end: usize) -> Place {
+        match text.get(start..).and_then(<[u8]>::first_chunk) {
+            Some(block) if end - start <= SHORTEST => {
+                let key = Key::of_block(block, (end - start) as u8);
+                Place::Short(hash_of_key(key), key)
+            }
+            _ => Memo::place(&text[start..end]),
+        }
+    }
+
     /// Where the answer for a segment would stand.
     #[inline]
     pub(crate) fn place_of_segment(segment: &[u8]) -> Place {

@@ -120,7 +120,7 @@ impl Unknown<'_> {
     /// Counts a piece, now or when there are more.
     #[inline]
     fn count(&mut self, start: u16, end: u16) {
-        let place = Memo::place(&self.text[usize::from(start)..usize::from(end)]);
+        let place = Memo::place_at(self.text, usize::from(start), usize::from(end));
         let mut hash = 0;
         if let Place::Short(_, key) = place {
             hash = self.vocab.hash(key);
@@ -179,8 +179,10 @@ impl Unknown<'_> {
     /// Counts a piece that has to be merged, now or when there are more.
     #[cold]
     fn is_no_token(&mut self, piece: &[u8], place: Place) {
-        let is_whole =
-            || bpe::segments(self.vocab, piece).next().is_some_and(|first| first.len() == piece.len());
+        let is_whole = || {
+            piece.is_ascii()
+                || bpe::segments(self.vocab, piece).next().is_some_and(|first| first.len() == piece.len())
+        };
         if piece.len() > LONGEST || passes::repeats(piece) || !is_whole() {
             // Nothing stops these merges, and no piece is without tokens.
             let count = segments(self.vocab, self.engine, piece, self.memo, &mut |_| true);
