@@ -10,7 +10,7 @@ use super::engine::Engine;
 use super::hash::Key;
 use super::memo::{Loan, Memo, Place, SHORTEST};
 use super::passes;
-use super::vocab::{Rank, Vocab};
+use super::vocab::{Rank, Slot, Vocab};
 use super::words::{LANES, LONGEST, Lanes};
 
 /// How many are looked for at a time.
@@ -22,13 +22,14 @@ struct Asked {
     start: u16,
     end: u16,
     place: Place,
-    /// The hash of its key in the vocabulary, and the only rank it can have; nothing if it has no key.
-    hash: u64,
+    /// Where its rank stands, and the only one it can have; nothing if it has no key.
+    slot: Slot,
     candidate: Rank,
 }
 
 impl Asked {
-    const NOTHING: Asked = Asked { start: 0, end: 0, place: Place::Nowhere, hash: 0, candidate: Rank::MAX };
+    const NOTHING: Asked =
+        Asked { start: 0, end: 0, place: Place::Nowhere, slot: Slot::NONE, candidate: Rank::MAX };
 }
 
 /// Where they wait; kept from one batch to the next, as to make it anew would cost what a piece does.
@@ -121,14 +122,14 @@ impl Unknown<'_> {
     #[inline]
     fn count(&mut self, start: u16, end: u16) {
         let place = Memo::place_at(self.text, usize::from(start), usize::from(end));
-        let mut hash = 0;
+        let mut slot = Slot::NONE;
         if let Place::Short(_, key) = place {
-            hash = self.vocab.hash(key);
-            self.engine.fetch(self.vocab.slot(hash));
+            slot = self.vocab.slot(self.vocab.hash(key));
+            self.engine.fetch(slot.rank);
         } else {
             self.memo.line_of(&place).inspect(|line| self.engine.fetch(*line));
         }
-        self.waiting.asked[self.asked] = Asked { start, end, place, hash, candidate: Rank::MAX };
+        self.waiting.asked[self.asked] = Asked { start, end, place, slot, candidate: Rank::MAX };
         self.asked += 1;
         if self.asked == AHEAD {
             self.settle();
@@ -140,7 +141,7 @@ impl Unknown<'_> {
         let asked = std::mem::take(&mut self.asked);
         for asked in &mut self.waiting.asked[..asked] {
             if let Place::Short(..) = asked.place {
-                asked.candidate = self.vocab.candidate(asked.hash);
+                asked.candidate = asked.slot.candidate();
                 self.vocab.key(asked.candidate).inspect(|key| self.engine.fetch(*key));
             }
         }

@@ -4,6 +4,8 @@
 //! library's read-only data. Nothing is parsed or copied at run time; a look-up touches one byte of
 //! pilots, one slot and, of a token, its key (see [`super::hash`]), and the operating system loads the pages it touches.
 
+use std::hint::select_unpredictable;
+
 use super::hash::{
     KEY_BYTES, Key, RANK_BITS, WORD_BYTES, bucket, common_place, fingerprint, hash_long, joint, slot,
 };
@@ -131,11 +133,12 @@ impl Vocab {
         rank.filter(|&rank| rank < self.limit)
     }
 
-    /// The slot where the rank of a short token stands.
+    /// The slot where the rank of a short token with this hash stands.
     #[inline(always)]
-    pub(crate) fn slot(&self, hash: u64) -> &'static [u8; 4] {
+    pub(crate) fn slot(&self, hash: u64) -> Slot {
         let pilot = self.pilots.get(bucket(hash, self.pilots.len())).copied().unwrap_or_default();
-        self.slots.get(slot(hash, pilot, self.shift)).unwrap_or(&[0xff; 4])
+        let rank = self.slots.get(slot(hash, pilot, self.shift)).unwrap_or(Slot::NONE.rank);
+        Slot { rank, fingerprint: fingerprint(hash) }
     }
 
     /// The hash of a key in this vocabulary.
@@ -144,28 +147,36 @@ impl Vocab {
         key.hash(self.seed)
     }
 
-    /// The only rank that a key with this hash can have; one that [`Vocab::key`] does not know if it has none.
-    #[inline(always)]
-    pub(crate) fn candidate(&self, hash: u64) -> Rank {
-        Rank::from_le_bytes(*self.slot(hash)) ^ fingerprint(hash)
-    }
-
     /// The key of the short token with this rank.
     #[inline(always)]
     pub(crate) fn key(&self, rank: Rank) -> Option<&'static [u8; 16]> {
         self.keys.get(rank as usize)
     }
 
+    /// Whether a candidate is below the end of the ranks of short tokens.
+    #[inline(always)]
+    pub(crate) fn is_rank(&self, candidate: Rank) -> bool {
+        (candidate as usize) < self.keys.len()
+    }
+
+    /// Where the key of this rank begins, or that of the last one, to be fetched. Without a branch.
+    #[inline(always)]
+    pub(crate) fn key_or_last(&self, candidate: Rank) -> Option<&'static [u8; 4]> {
+        let last = self.keys.len().wrapping_sub(1);
+        self.keys.get(select_unpredictable(self.is_rank(candidate), candidate as usize, last))?.first_chunk()
+    }
+
     /// Whether a candidate is the rank of a short token, and the key of that, or of any. Without a branch.
     #[inline(always)]
     pub(crate) fn key_or_first(&self, candidate: Rank) -> (bool, &'static [u8; 16]) {
-        let is_rank = (candidate as usize) < self.keys.len();
-        (is_rank, self.keys.get(if is_rank { candidate as usize } else { 0 }).unwrap_or(&Key::EMPTY))
+        let is_rank = self.is_rank(candidate);
+        let place = select_unpredictable(is_rank, candidate as usize, 0);
+        (is_rank, self.keys.get(place).unwrap_or(&Key::EMPTY))
     }
 
     #[inline]
     fn short_rank(&self, key: Key) -> Option<Rank> {
-        let rank = self.candidate(self.hash(key));
+        let rank = self.slot(self.hash(key)).candidate();
         (Key::from_bytes(self.key(rank)?) == key).then_some(rank)
     }
 
@@ -226,6 +237,25 @@ impl Vocab {
         let (offset, len) = ((entry >> 64) as usize & 0xff_ffff, (entry >> 88) as usize & 0xff);
         let token = self.pool.get(offset..offset + len)?;
         (entry as u64 == hash && token == bytes).then_some((entry >> 96) as Rank)
+    }
+}
+
+/// Where the rank of a token stands, known and not yet read, so that it can be fetched meanwhile.
+#[derive(Clone, Copy)]
+pub(crate) struct Slot {
+    /// The rank under a fingerprint.
+    pub(crate) rank: &'static [u8; 4],
+    fingerprint: u32,
+}
+
+impl Slot {
+    /// That of what is no token.
+    pub(crate) const NONE: Slot = Slot { rank: &[0xff; 4], fingerprint: 0 };
+
+    /// The only rank that a key with this hash can have; one that [`Vocab::key`] does not know if it has none.
+    #[inline(always)]
+    pub(crate) fn candidate(self) -> Rank {
+        Rank::from_le_bytes(*self.rank) ^ self.fingerprint
     }
 }
 

@@ -8,9 +8,11 @@
 //! while others go on. A lane is given the next word as soon as its word is done; until then, and when it has none, it takes
 //! steps that change nothing.
 
+use std::hint::select_unpredictable;
+
 use super::engine::Engine;
 use super::hash::{KEY_BYTES, Key};
-use super::vocab::{Rank, Vocab};
+use super::vocab::{Rank, Slot, Vocab};
 
 /// Longest word.
 pub(crate) const LONGEST: usize = 2 * KEY_BYTES;
@@ -36,7 +38,7 @@ pub(crate) struct Lane {
 }
 
 /// What a step does to a word.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Step {
     /// Where the part starts that is joined with the one before it.
     gone: u32,
@@ -45,19 +47,19 @@ struct Step {
 }
 
 /// Two parts, joined.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Pair {
-    hash: u64,
+    slot: Slot,
     start: u32,
     /// Bytes; more than the word has left if there is nothing to join.
     len: u32,
 }
 
 impl Pair {
-    /// Whether it is too long for a key.
+    /// Whether it is too long for a key, and yet in a word of so many bytes: hardly ever.
     #[inline(always)]
-    fn is_long(&self) -> bool {
-        self.len > KEY_BYTES as u32
+    fn is_long(&self, len: u8) -> bool {
+        (self.len > KEY_BYTES as u32) & (self.start + self.len <= u32::from(len))
     }
 }
 
@@ -69,7 +71,7 @@ impl Lane {
         starts: 1 | NOTHING,
         len: 0,
         is_doubtful: false,
-        step: Step { gone: 0, pairs: [Pair { hash: 0, start: 0, len: 0 }; 2] },
+        step: Step { gone: 0, pairs: [Pair { slot: Slot::NONE, start: 0, len: 0 }; 2] },
     };
 
     /// The lane with a word of up to [`LONGEST`] bytes.
@@ -116,10 +118,13 @@ pub(crate) fn merge<const N: usize>(
             // Of a word that is done it is the last place, behind which there is nothing.
             let at = lowest % LONGEST as u32;
             let starts = lane.starts;
-            let behind = |place: u32| (starts & (u64::MAX << place << 1)).trailing_zeros();
-            let gone = behind(at);
-            let end = behind(gone);
-            let after = behind(end);
+            let mut behind = starts & (u64::MAX << at << 1);
+            let mut next = || {
+                let first = behind.trailing_zeros();
+                behind &= behind.wrapping_sub(1);
+                first
+            };
+            let (gone, end, after) = (next(), next(), next());
             lane.starts = starts & !(1 << gone) | NOTHING;
             // It was believed to be a token when it was asked for; now that is looked at.
             let len = end - at;
@@ -134,25 +139,21 @@ pub(crate) fn merge<const N: usize>(
                 let block = lane.text[start as usize % LONGEST..].first_chunk().unwrap_or(&[0; KEY_BYTES]);
                 let len = end - start;
                 let key = Key::of_block(block, len as u8);
-                let hash = vocab.hash(key);
-                fetch(vocab.slot(hash));
-                Pair { hash, start, len }
+                let slot = vocab.slot(vocab.hash(key));
+                fetch(slot.rank);
+                Pair { slot, start, len }
             };
             lane.step = Step { gone, pairs: [pair(previous, end), pair(at, after)] };
         }
         for lane in &mut *lanes {
             for pair in &lane.step.pairs {
-                let start = pair.start;
-                let (is_rank, rank) = if pair.is_long() {
-                    let rank = long_rank(vocab, &lane.text, lane.len, pair);
-                    (rank.is_some(), rank.unwrap_or(Rank::MAX))
-                } else {
-                    let candidate = vocab.candidate(pair.hash);
-                    let (is_rank, key) = vocab.key_or_first(candidate);
-                    key.first_chunk().inspect(|key| fetch(key));
-                    (is_rank, candidate)
-                };
-                lane.joined[start as usize % LONGEST] = pack(if is_rank { rank } else { Rank::MAX }, start);
+                let candidate = pair.slot.candidate();
+                vocab.key_or_last(candidate).inspect(|key| fetch(key));
+                let mut joined = pack_if(vocab.is_rank(candidate), candidate, pair.start);
+                if pair.is_long(lane.len) {
+                    joined = pack(long_rank(vocab, &lane.text, pair), pair.start);
+                }
+                lane.joined[pair.start as usize % LONGEST] = joined;
             }
             lane.joined[lane.step.gone as usize % LONGEST] = u32::MAX;
         }
@@ -163,16 +164,21 @@ pub(crate) fn merge<const N: usize>(
 }
 
 /// The rank of a pair that is too long for a key.
-#[inline]
-fn long_rank(vocab: &Vocab, text: &[u8], len: u8, pair: &Pair) -> Option<Rank> {
-    let (start, end) = (pair.start as usize, (pair.start + pair.len) as usize);
-    if end <= usize::from(len) { vocab.rank_at(text, start, end) } else { None }
+#[cold]
+fn long_rank(vocab: &Vocab, text: &[u8], pair: &Pair) -> Rank {
+    vocab.rank_at(text, pair.start as usize, (pair.start + pair.len) as usize).unwrap_or(Rank::MAX)
 }
 
 /// Rank and start in one number; the highest of all for [`Rank::MAX`].
 #[inline(always)]
 fn pack(rank: Rank, start: u32) -> u32 {
-    if rank == Rank::MAX { u32::MAX } else { (rank * LONGEST as u32) | start }
+    pack_if(rank != Rank::MAX, rank, start)
+}
+
+/// The same where it is a rank, and the highest of all where it is none. Without a branch: half of them are none.
+#[inline(always)]
+fn pack_if(is_rank: bool, rank: Rank, start: u32) -> u32 {
+    select_unpredictable(is_rank, rank.wrapping_mul(LONGEST as u32) | start, u32::MAX)
 }
 
 /// Lanes, some of them with words.
@@ -339,7 +345,7 @@ mod tests {
     fn what_is_longer_than_any_token_is_none() {
         for vocab in [&O200K, &CL100K, &P50K, &R50K] {
             let hash = vocab.hash(Key::of_block(&[0; KEY_BYTES], u8::MAX));
-            assert!(!vocab.key_or_first(vocab.candidate(hash)).0);
+            assert!(!vocab.key_or_first(vocab.slot(hash).candidate()).0);
         }
     }
 
