@@ -63,6 +63,16 @@ impl Key {
         Some(Key::of_block(&block, bytes.len() as u8))
     }
 
+    /// The key of `text[start..end]` if that is short enough. Knowing what follows lets it be read as one block.
+    #[inline(always)]
+    #[allow(dead_code, reason = "not in the build script")]
+    pub(crate) fn at(text: &[u8], start: usize, end: usize) -> Option<Key> {
+        match text.get(start..).and_then(<[u8]>::first_chunk) {
+            Some(block) if end - start <= KEY_BYTES => Some(Key::of_block(block, (end - start) as u8)),
+            _ => Key::new(text.get(start..end)?),
+        }
+    }
+
     /// The hash under `seed`, an odd number. Its top bits are good.
     #[inline(always)]
     pub(crate) fn hash(self, seed: u64) -> u64 {

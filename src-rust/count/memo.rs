@@ -59,34 +59,24 @@ impl Memo {
         }
     }
 
-    /// Where the answer for `piece` would stand.
+    /// Where the answer for the piece `text[start..end]` would stand.
     #[inline]
-    pub(crate) fn place(piece: &[u8]) -> Place {
-        match Key::new(piece) {
-            Some(key) if piece.len() <= SHORTEST => Place::Short(hash_of_key(key), key),
-            _ if piece.len() <= LONGEST => Place::Long(hash_of_piece(piece)),
-            _ if piece.len() <= HUGEST => Place::Huge(hash_of_piece(piece)),
+    pub(crate) fn place(text: &[u8], start: usize, end: usize) -> Place {
+        let len = end - start;
+        let of_piece = || text.get(start..end).map_or(0, hash_of_piece);
+        match Key::at(text, start, end) {
+            Some(key) if len <= SHORTEST => Place::Short(hash_of_key(key), key),
+            _ if len <= LONGEST => Place::Long(of_piece()),
+            _ if len <= HUGEST => Place::Huge(of_piece()),
             _ => Place::Nowhere,
         }
     }
 
-    /// Where the answer for `text[start..end]` would stand. Knowing what follows lets short pieces be read as one block.
+    /// Where the answer for the segment `text[start..end]` would stand.
     #[inline]
-    pub(crate) fn place_at(text: &[u8], start: usize, end: usize) -> Place {
-        match text.get(start..).and_then(<[u8]>::first_chunk) {
-            Some(block) if end - start <= SHORTEST => {
-                let key = Key::of_block(block, (end - start) as u8);
-                Place::Short(hash_of_key(key), key)
-            }
-            _ => Memo::place(&text[start..end]),
-        }
-    }
-
-    /// Where the answer for a segment would stand.
-    #[inline]
-    pub(crate) fn place_of_segment(segment: &[u8]) -> Place {
-        match Key::new(segment) {
-            Some(key) if segment.len() <= SHORTEST => Place::Segment(hash_of_key(key), key),
+    pub(crate) fn place_of_segment(text: &[u8], start: usize, end: usize) -> Place {
+        match Key::at(text, start, end) {
+            Some(key) if end - start <= SHORTEST => Place::Segment(hash_of_key(key), key),
             _ => Place::Nowhere,
         }
     }
@@ -225,10 +215,14 @@ impl Drop for Loan {
 mod tests {
     use super::*;
 
+    fn place(piece: &[u8]) -> Place {
+        Memo::place(piece, 0, piece.len())
+    }
+
     #[test]
     fn answers_are_those_that_were_kept() {
         let mut memo = Memo::new();
-        let find = |memo: &Memo, piece: &[u8]| memo.find(&Memo::place(piece), piece);
+        let find = |memo: &Memo, piece: &[u8]| memo.find(&place(piece), piece);
         assert!([&b""[..], b"\0", &[0; 16]].iter().all(|piece| find(&memo, piece).is_none()));
         let text: Vec<u8> = (0..4000u32)
             .flat_map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes())
@@ -241,7 +235,7 @@ mod tests {
             for piece in pieces() {
                 match find(&memo, piece) {
                     Some(found) => assert_eq!(found, count(piece)),
-                    None => memo.keep(&Memo::place(piece), piece, count(piece)),
+                    None => memo.keep(&place(piece), piece, count(piece)),
                 }
             }
         }
@@ -254,8 +248,8 @@ mod tests {
         const PIECE: &[u8] = b"a long piece of text";
         // The last vocabulary: no other test of this file lends its memo.
         let vocab = VOCABS - 1;
-        let know = move || Loan::new(vocab).memo().keep(&Memo::place(PIECE), PIECE, 7);
-        let find = move || Loan::new(vocab).memo().find(&Memo::place(PIECE), PIECE);
+        let know = move || Loan::new(vocab).memo().keep(&place(PIECE), PIECE, 7);
+        let find = move || Loan::new(vocab).memo().find(&place(PIECE), PIECE);
         // Other tests' threads end at any time, and may hold what is laid by for a moment.
         assert!((0..1000).any(|_| {
             std::thread::spawn(know).join().unwrap();
@@ -277,7 +271,7 @@ mod tests {
             let mut memo = Memo::new();
             for n in 0..40_000u32 {
                 let piece = n.to_string().into_bytes();
-                memo.keep(&Memo::place(&piece), &piece, 1);
+                memo.keep(&place(&piece), &piece, 1);
                 memo.gave(usize::from(helps));
             }
             assert_eq!(memo.short.count() > SHORT.0, helps);

@@ -34,6 +34,8 @@ pub(crate) fn repeats(piece: &[u8]) -> bool {
 }
 
 /// How many tokens a piece becomes that [`repeats`]; `None` where this is not the way to tell.
+// Not a part of who asks: most pieces do not repeat themselves, and should not pay for the room.
+#[inline(never)]
 pub(crate) fn count(vocab: &Vocab, piece: &[u8]) -> Option<usize> {
     let mut parts = Parts::new(vocab, piece)?;
     let mut patience = PATIENCE * piece.len();

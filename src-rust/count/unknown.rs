@@ -121,7 +121,7 @@ impl Unknown<'_> {
     /// Counts a piece, now or when there are more.
     #[inline]
     fn count(&mut self, start: u16, end: u16) {
-        let place = Memo::place_at(self.text, usize::from(start), usize::from(end));
+        let place = Memo::place(self.text, usize::from(start), usize::from(end));
         let mut slot = Slot::NONE;
         if let Place::Short(_, key) = place {
             slot = self.vocab.slot(self.vocab.hash(key));
@@ -232,13 +232,14 @@ pub(crate) fn segments(
     go_on: &mut impl FnMut(usize) -> bool,
 ) -> Option<usize> {
     let mut total = 0;
-    let mut merged = 0;
+    let (mut merged, mut at) = (0, 0);
     for segment in bpe::segments(vocab, piece) {
         total += if segment.len() <= SHORTEST {
-            segment_of(vocab, engine, segment, memo)
+            segment_of(vocab, engine, (piece, at, segment), memo)
         } else {
             bpe::count(vocab, engine, segment, &mut |so_far| go_on(total + so_far))?
         };
+        at += segment.len();
         merged += segment.len();
         if merged >= bpe::WINDOW {
             merged = 0;
@@ -250,9 +251,15 @@ pub(crate) fn segments(
     Some(total)
 }
 
-/// The number of tokens of a short segment. Most are a few characters, which one by one are merged soonest.
-fn segment_of(vocab: &Vocab, engine: Engine, segment: &[u8], memo: &mut Memo) -> usize {
-    let place = Memo::place_of_segment(segment);
+/// The number of tokens of a short segment, which stands in its piece at that place. Most are a few characters, which one by one are merged soonest.
+#[inline(always)]
+fn segment_of(
+    vocab: &Vocab,
+    engine: Engine,
+    (piece, at, segment): (&[u8], usize, &[u8]),
+    memo: &mut Memo,
+) -> usize {
+    let place = Memo::place_of_segment(piece, at, at + segment.len());
     if let Some(known) = memo.find(&place, segment) {
         memo.gave(1);
         return known;

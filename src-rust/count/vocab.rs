@@ -116,17 +116,11 @@ impl Vocab {
     }
 
     /// The rank of `text[start..end]` if it is a token.
-    ///
-    /// Knowing what follows in the text lets short candidates be read as one block.
     #[inline]
     pub(crate) fn rank_at(&self, text: &[u8], start: usize, end: usize) -> Option<Rank> {
         count_look_up();
         let rank = if end - start <= KEY_BYTES {
-            let key = match text.get(start..).and_then(|rest| rest.first_chunk()) {
-                Some(block) => Key::of_block(block, (end - start) as u8),
-                None => Key::new(text.get(start..end)?)?,
-            };
-            self.short_rank(key)
+            self.short_rank(Key::at(text, start, end)?)
         } else {
             self.long_rank(text.get(start..end)?)
         };
