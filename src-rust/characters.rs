@@ -171,26 +171,55 @@ fn fetch<T>(what: &T) {
 /// Takes about so many characters from the front and appends them; whether halves of pairs were replaced.
 fn encode<T: Copy + Into<u32>>(characters: &mut &[T], many: usize, out: &mut String) -> bool {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512vl") {
-        // SAFETY: the processor has what it is compiled for.
-        return unsafe { encode_avx512(characters, many, out) };
-    } else if is_x86_feature_detected!("avx2") {
-        // SAFETY: as above.
-        return unsafe { encode_avx2(characters, many, out) };
+    {
+        if let Some(is_lossy) = x86::encode_avx512(characters, many, out) {
+            return is_lossy;
+        }
+        if let Some(is_lossy) = x86::encode_avx2(characters, many, out) {
+            return is_lossy;
+        }
     }
     encode_inline(characters, many, out)
 }
 
+/// [`encode`] for processors that have more than all do; nothing, and nothing taken, where this one does not.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn encode_avx2<T: Copy + Into<u32>>(characters: &mut &[T], many: usize, out: &mut String) -> bool {
-    encode_inline(characters, many, out)
-}
+mod x86 {
+    use super::encode_inline;
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,avx512f,avx512bw,avx512vl")]
-fn encode_avx512<T: Copy + Into<u32>>(characters: &mut &[T], many: usize, out: &mut String) -> bool {
-    encode_inline(characters, many, out)
+    #[inline]
+    pub(super) fn encode_avx2<T: Copy + Into<u32>>(
+        characters: &mut &[T],
+        many: usize,
+        out: &mut String,
+    ) -> Option<bool> {
+        // SAFETY: what it is compiled for was found.
+        is_x86_feature_detected!("avx2").then(|| unsafe { with_avx2(characters, many, out) })
+    }
+
+    #[inline]
+    pub(super) fn encode_avx512<T: Copy + Into<u32>>(
+        characters: &mut &[T],
+        many: usize,
+        out: &mut String,
+    ) -> Option<bool> {
+        let detected = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512vl");
+        // SAFETY: all that it is compiled for was found.
+        detected.then(|| unsafe { with_avx512(characters, many, out) })
+    }
+
+    #[target_feature(enable = "avx2")]
+    fn with_avx2<T: Copy + Into<u32>>(characters: &mut &[T], many: usize, out: &mut String) -> bool {
+        encode_inline(characters, many, out)
+    }
+
+    #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vl")]
+    fn with_avx512<T: Copy + Into<u32>>(characters: &mut &[T], many: usize, out: &mut String) -> bool {
+        encode_inline(characters, many, out)
+    }
 }
 
 /// [`encode`], compiled for the features of who calls it.
@@ -368,6 +397,47 @@ mod tests {
                 assert_eq!((&*text, was_lossy), (&*whole, is_lossy && !is_utf8));
             }
         }
+    }
+
+    #[test]
+    fn every_processor_encodes_alike() {
+        let points: Vec<u32> = (0..5000)
+            .map(|i| {
+                if i % 113 == 0 {
+                    [0xe9, 0x4e2d, 0xd83d, 0xde00, 0x1_f600][i % 5]
+                } else {
+                    0x20 + i as u32 % 0x5f
+                }
+            })
+            .collect();
+        let units: Vec<u16> = points.iter().map(|&point| point as u16).collect();
+        let ways = |many: usize| {
+            let (mut left, mut expected) = (&*points, String::new());
+            let is_lossy = encode_inline(&mut left, many, &mut expected);
+            let (mut short, mut of_units) = (&*units, String::new());
+            let short_is_lossy = encode_inline(&mut short, many, &mut of_units);
+            #[cfg(target_arch = "x86_64")]
+            {
+                let (mut rest, mut out) = (&*points, String::new());
+                if let Some(found) = x86::encode_avx2(&mut rest, many, &mut out) {
+                    assert_eq!((found, rest.len(), &*out), (is_lossy, left.len(), &*expected));
+                }
+                let (mut rest, mut out) = (&*points, String::new());
+                if let Some(found) = x86::encode_avx512(&mut rest, many, &mut out) {
+                    assert_eq!((found, rest.len(), &*out), (is_lossy, left.len(), &*expected));
+                }
+                let (mut rest, mut out) = (&*units, String::new());
+                if let Some(found) = x86::encode_avx2(&mut rest, many, &mut out) {
+                    assert_eq!((found, rest.len(), &*out), (short_is_lossy, short.len(), &*of_units));
+                }
+                let (mut rest, mut out) = (&*units, String::new());
+                if let Some(found) = x86::encode_avx512(&mut rest, many, &mut out) {
+                    assert_eq!((found, rest.len(), &*out), (short_is_lossy, short.len(), &*of_units));
+                }
+            }
+            assert!(expected.len() >= many.min(points.len()) && !of_units.is_empty());
+        };
+        [1, 63, 64, 65, 1000, 4999, 9000].into_iter().for_each(ways);
     }
 
     #[test]

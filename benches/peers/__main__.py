@@ -73,7 +73,7 @@ def measures(peers: list[Peer], *, quick: bool) -> dict[str, Callable[[], Iterat
         "texts": lambda: warm.texts(peers, rounds),
         "messages": lambda: warm.messages(peers, rounds),
         "estimates": lambda: warm.estimates(rounds),
-        "cold": lambda: processes.cold(peers, 2 if quick else 5),
+        "cold": lambda: processes.cold(peers, 2 if quick else 12),
         "threads": lambda: processes.threads(peers),
         "sizes": lambda: processes.sizes(peers),
         "linearity": lambda: processes.linearity(1 << (21 if quick else 24), *((1, 0.0) if quick else (5, 10.0))),

@@ -343,6 +343,42 @@ mod tests {
         assert!(watch.0 > 0 && watch.0.is_multiple_of(7), "{}", watch.0);
     }
 
+    /// Stops at a limit, and notes where it was asked last.
+    struct Limited(usize, usize);
+
+    impl Progress for Limited {
+        fn reached(&mut self, _: usize) -> bool {
+            true
+        }
+    }
+
+    impl Watch for Limited {
+        fn allows(&mut self, position: usize, count: usize) -> bool {
+            self.1 = position;
+            count <= self.0
+        }
+
+        fn allows_more(&mut self, count: usize) -> bool {
+            count <= self.0
+        }
+    }
+
+    /// Words that wait to be merged are not in the count yet, but they must not wait for ever.
+    #[test]
+    fn words_that_come_again_and_again_reach_a_limit_soon() {
+        std::thread::spawn(|| {
+            for word in ["qzxjkvw ", "Zqxwvkjqzx\n", "qzx jkv wqq zxj kvq wzj xqk vjz qqx\n"] {
+                let text = word.repeat(20_000);
+                let mut watch = Limited(40, 0);
+                let counted = count(&O200K, Pattern::Gpt4o, Engine::fastest(), text.as_bytes(), &mut watch);
+                assert_eq!(counted, None);
+                assert!(watch.1 < 8 * 4096, "{word:?} {}", watch.1);
+            }
+        })
+        .join()
+        .unwrap();
+    }
+
     #[test]
     fn what_was_counted_before_does_not_matter() {
         let texts = ["x".repeat(5000), "word ".repeat(300), "é".repeat(40), String::from("a"), String::new()];

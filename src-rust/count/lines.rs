@@ -129,8 +129,15 @@ impl Keyed {
         let (lines, place) = (self.lines.all(), self.lines.place(hash));
         let Some(home) = lines.get(place) else { return 0 };
         let found = find_in_line(home, key);
-        if found != 0 || home[63] == 0 {
-            return found;
+        if found != 0 { found } else { self.find_beside(hash, key) }
+    }
+
+    /// The same of a key that is not in its home line.
+    #[inline]
+    pub(crate) fn find_beside(&self, hash: u64, key: Key) -> usize {
+        let (lines, place) = (self.lines.all(), self.lines.place(hash));
+        if lines.get(place).is_none_or(|home| home[63] == 0) {
+            return 0;
         }
         lines.get(place ^ 1).map_or(0, |line| find_in_line(line, key))
     }

@@ -100,6 +100,13 @@ impl Memo {
         (found != 0).then_some(found)
     }
 
+    /// The count of a piece that is not where it is as a rule, if it is a short one that is known.
+    #[inline]
+    pub(crate) fn find_beside(&self, place: &Place) -> Option<usize> {
+        let Place::Short(hash, key) = *place else { return None };
+        Some(self.short.find_beside(hash, key)).filter(|&found| found != 0)
+    }
+
     /// The line that is read first for a long piece.
     #[inline]
     pub(crate) fn line_of(&self, place: &Place) -> Option<&Line> {

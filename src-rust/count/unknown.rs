@@ -13,6 +13,8 @@ use super::passes;
 use super::vocab::{Rank, Slot, Vocab};
 use super::words::{LANES, LONGEST, Lanes};
 
+/// How often a word may occur while it waits.
+const MOST_TIMES: usize = 4;
 /// How many are looked for at a time.
 const AHEAD: usize = 32;
 
@@ -122,6 +124,12 @@ impl Unknown<'_> {
     #[inline]
     fn count(&mut self, start: u16, end: u16) {
         let place = Memo::place(self.text, usize::from(start), usize::from(end));
+        // One line of two was looked at before, and the other is beside it.
+        if let Some(known) = self.memo.find_beside(&place) {
+            self.memo.gave(1);
+            self.total += known;
+            return;
+        }
         let mut slot = Slot::NONE;
         if let Place::Short(_, key) = place {
             slot = self.vocab.slot(self.vocab.hash(key));
@@ -148,7 +156,7 @@ impl Unknown<'_> {
         for at in 0..asked {
             let Asked { start, end, place, candidate, .. } = self.waiting.asked[at];
             let piece = &self.text[usize::from(start)..usize::from(end)];
-            // One line of two was looked at before; and a piece may wait twice.
+            // A piece may wait twice.
             if let Some(known) = self.memo.find(&place, piece) {
                 self.memo.gave(1);
                 self.total += known;
@@ -189,10 +197,13 @@ impl Unknown<'_> {
             let count = segments(self.vocab, self.engine, piece, self.memo, &mut |_| true);
             return self.keep(&place, piece, count.unwrap_or(0).max(1));
         }
-        if let Some(times) =
-            self.waiting.lane_of(&place, piece).and_then(|lane| self.waiting.times.get_mut(lane))
-        {
-            *times += 1;
+        if let Some(lane) = self.waiting.lane_of(&place, piece) {
+            self.waiting.times[lane] += 1;
+            self.memo.gave(1);
+            // Not for ever: the memo answers sooner, and a limit must hear of it.
+            while self.waiting.times[lane] >= MOST_TIMES && self.waiting.lanes.busy() >> lane & 1 != 0 {
+                self.merge();
+            }
             return;
         }
         piece.windows(2).for_each(|pair| self.engine.fetch(self.vocab.pair(pair[0], pair[1])));
