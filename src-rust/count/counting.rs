@@ -380,6 +380,19 @@ mod tests {
     }
 
     #[test]
+    fn tables_are_read_once_enough_is_counted_or_to_come() {
+        let mut desk = Desk::default();
+        let mut noted = |bytes, to_come| {
+            desk.note(&P50K, bytes, to_come);
+            desk.counted[P50K.number]
+        };
+        assert_eq!([noted(10, 0), noted(10, 100), noted(10, MUCH)], [10, 20, MUCH]);
+        let mut desk = Desk::default();
+        desk.note(&P50K, MUCH, 0);
+        assert_eq!(desk.counted[P50K.number], MUCH);
+    }
+
+    #[test]
     fn what_was_counted_before_does_not_matter() {
         let texts = ["x".repeat(5000), "word ".repeat(300), "é".repeat(40), String::from("a"), String::new()];
         for before in &texts {

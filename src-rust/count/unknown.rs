@@ -229,7 +229,7 @@ impl Unknown<'_> {
     }
 }
 
-/// The number of tokens of a piece for which [`Engine::merge_words`] says `count`.
+/// The number of tokens of a piece of which [`Lanes::told`] says `count`.
 fn exact(vocab: &Vocab, engine: Engine, piece: &[u8], count: u32) -> usize {
     if count == 0 { bpe::count(vocab, engine, piece, &mut |_| true).unwrap_or(0) } else { count as usize }
 }
@@ -262,7 +262,8 @@ pub(crate) fn segments(
     Some(total)
 }
 
-/// The number of tokens of a short segment, which stands in its piece at that place. Most are a few characters, which one by one are merged soonest.
+/// The number of tokens of a short segment, which stands in its piece at that place. Most are a few characters, which one by
+/// one are merged soonest.
 #[inline(always)]
 fn segment_of(
     vocab: &Vocab,

@@ -3,10 +3,10 @@
 //!
 //! What makes merging slow is not its steps but waiting: for a guess that was wrong whether a joined pair is a token (half of
 //! them are), and for the memory where that stands. So a step looks both new pairs up and believes what their slots say; the
-//! keys are compared beside it, and where one is another after all, as one in sixteen thousand is, the word is merged anew by
-//! those who look first. And words take their steps in turn, each in a lane of its own, so that what one waits for comes
-//! while others go on. A lane is given the next word as soon as its word is done; until then, and when it has none, it takes
-//! steps that change nothing.
+//! key of a pair is compared when it is joined, and where it is another after all, as one in sixteen thousand is, the word is
+//! merged anew by those who look first. And words take their steps in turn, each in a lane of its own, so that what one waits
+//! for comes while others go on. A lane is given the next word as soon as its word is done; until then, and when it has none,
+//! it takes steps that change nothing.
 
 use std::hint::select_unpredictable;
 
@@ -115,7 +115,7 @@ pub(crate) fn merge<const N: usize>(
         for (nth, lane) in lanes.iter_mut().enumerate() {
             let lowest = lane.joined.iter().fold(u32::MAX, |a, &b| a.min(b));
             done |= u32::from(lowest == u32::MAX) << nth;
-            // Of a word that is done it is the last place, behind which there is nothing.
+            // Of a word that is done it is the last place, behind which no part starts: what is changed there does not matter.
             let at = lowest % LONGEST as u32;
             let starts = lane.starts;
             let mut behind = starts & (u64::MAX << at << 1);
