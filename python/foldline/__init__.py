@@ -22,21 +22,30 @@ from foldline._core import (
     TranscriptCounts,
     __version__,
 )
-from foldline.tokenizer_json import tokenizer_json
+from foldline.counting.tokenizer_json import tokenizer_json
 
 if TYPE_CHECKING:
-    from foldline import config, events, models, presets, stores, strategies, summarizers, testing, triggers
+    from foldline import config, presets, stores, strategies, summarizers, testing, triggers
     from foldline.batch import BatchCompactor
-    from foldline.batch_plans import BatchPlans, plan_batch
-    from foldline.calibration import Calibration
-    from foldline.compactor import CompactionResult, Compactor, NoProgress
-    from foldline.detection import DetectedFormat, detect_format
-    from foldline.folding import FoldResult, acompact, compact
-    from foldline.live import Transcript, TranscriptSnapshot
-    from foldline.loop import AgentLoop, LoopResult
-    from foldline.metadata import Metadata
+    from foldline.compactor import CompactionResult, Compactor, NoProgress, events
+    from foldline.context import (
+        Calibration,
+        ContextState,
+        ContextUsage,
+        Metadata,
+        Stats,
+        TokenBudget,
+        Transcript,
+        TranscriptSnapshot,
+    )
+    from foldline.counting import models
+    from foldline.folding import FoldResult, acompact
+    from foldline.folding.compact import compact
+    from foldline.loop import AgentLoop, LoopResult, Response, StepHooks
     from foldline.planning import (
+        BatchPlans,
         ByMetadata,
+        DetectedFormat,
         FitTokens,
         Infeasible,
         Keep,
@@ -45,16 +54,19 @@ if TYPE_CHECKING:
         KeepMessages,
         KeepTokens,
         KeepTurns,
+        Repair,
+        RepairAction,
         analyze,
-        plan,
-        validate,
+        detect_format,
+        plan_batch,
     )
+
+    # Not from the package: mypy would take the names for those of its modules.
+    from foldline.planning.plan import plan
+    from foldline.planning.repair import repair
+    from foldline.planning.validate import validate
     from foldline.reading import read
-    from foldline.repairing import Repair, RepairAction, repair
-    from foldline.state import ContextState, Stats
-    from foldline.stepping import Response, StepHooks
     from foldline.typing import CompactionEvent, Problem, StoredTranscript
-    from foldline.usage import ContextUsage, TokenBudget
 
 __all__ = [
     "AgentLoop",
@@ -121,22 +133,26 @@ __all__ = [
     "validate",
 ]
 
-#: Where names are that are imported when they are first asked for: who only counts should not wait for asyncio.
-_LATER = {
+#: Rooms that are imported on first use, with their public names: a process that only counts does not load asyncio.
+_ROOMS = {
     "batch": ("BatchCompactor",),
-    "batch_plans": ("BatchPlans", "plan_batch"),
-    "calibration": ("Calibration",),
     "compactor": ("CompactionResult", "Compactor", "NoProgress"),
-    "config": (),
-    "events": (),
-    "detection": ("DetectedFormat", "detect_format"),
+    "context": (
+        "Calibration",
+        "ContextState",
+        "ContextUsage",
+        "Metadata",
+        "Stats",
+        "TokenBudget",
+        "Transcript",
+        "TranscriptSnapshot",
+    ),
     "folding": ("FoldResult", "acompact", "compact"),
-    "live": ("Transcript", "TranscriptSnapshot"),
-    "loop": ("AgentLoop", "LoopResult"),
-    "metadata": ("Metadata",),
-    "models": (),
+    "loop": ("AgentLoop", "LoopResult", "Response", "StepHooks"),
     "planning": (
+        "BatchPlans",
         "ByMetadata",
+        "DetectedFormat",
         "FitTokens",
         "Infeasible",
         "Keep",
@@ -145,24 +161,26 @@ _LATER = {
         "KeepMessages",
         "KeepTokens",
         "KeepTurns",
+        "Repair",
+        "RepairAction",
         "analyze",
+        "detect_format",
         "plan",
+        "plan_batch",
+        "repair",
         "validate",
     ),
-    "presets": (),
     "reading": ("read",),
-    "repairing": ("Repair", "RepairAction", "repair"),
-    "state": ("ContextState", "Stats"),
-    "stepping": ("Response", "StepHooks"),
-    "stores": (),
-    "strategies": (),
-    "summarizers": (),
-    "testing": (),
-    "triggers": (),
     "typing": ("CompactionEvent", "Problem", "StoredTranscript"),
-    "usage": ("ContextUsage", "TokenBudget"),
 }
-_MODULES = {name: module for module, names in _LATER.items() for name in names}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+#: Modules that are attributes here, imported on first use.
+_MODULES = {
+    **{room: room for room in _ROOMS},
+    **{name: name for name in ("config", "presets", "stores", "strategies", "summarizers", "testing", "triggers")},
+    "events": "compactor.events",
+    "models": "counting.models",
+}
 
 
 def count_tokens(text: str, encoding: str = "o200k_base") -> int:
@@ -176,17 +194,18 @@ def count_tokens(text: str, encoding: str = "o200k_base") -> int:
 
 
 def __getattr__(name: str) -> Any:
-    """A public name or module that was not asked for before."""
-    if name in _LATER:
-        return importlib.import_module(f"{__name__}.{name}")
-    if name not in _MODULES:
+    """A public name or module that is imported on first use."""
+    if name in _MODULES:
+        value: Any = importlib.import_module(f"{__name__}.{_MODULES[name]}")
+    elif name in _ROOM_OF:
+        value = getattr(importlib.import_module(f"{__name__}.{_ROOM_OF[name]}"), name)
+    else:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)
-    value = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    """All public names, asked for or not."""
-    return sorted({*globals(), *_LATER, *_MODULES})
+    """All public names, imported yet or not."""
+    return sorted({*globals(), *_MODULES, *_ROOM_OF})

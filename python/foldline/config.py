@@ -30,9 +30,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from foldline import models, presets
-from foldline.calibration import token_number
+from foldline import presets
+from foldline._util.checks import token_number
 from foldline.compactor import Compactor
+from foldline.counting import models
 from foldline.errors import ConfigError, UnknownModelError
 from foldline.triggers import Never
 from foldline.typing import Completion, Messages

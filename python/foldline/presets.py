@@ -17,13 +17,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack
 
 from foldline._core import TokenCounter
-from foldline.calibration import token_number
+from foldline._util.checks import token_number
 from foldline.compactor import Compactor
+from foldline.compactor.events import Hooks
+from foldline.context.state import ITERATIONS, SCRATCHPAD
 from foldline.errors import ConfigError
-from foldline.events import Hooks
+from foldline.folding._ask import aask, ask
+from foldline.folding.redact import Redact
 from foldline.planning import KeepFraction, KeepMessages, KeepTokens
-from foldline.redacting import Redact
-from foldline.state import ITERATIONS, SCRATCHPAD
 from foldline.strategies import (
     ClearToolResults,
     Pipeline,
@@ -36,7 +37,6 @@ from foldline.strategies import (
 )
 from foldline.summarizers import Prompted
 from foldline.summarizers.rendering import text_of
-from foldline.summarizing import aask, ask
 from foldline.triggers import Never, ReserveTokens, StatThreshold, TokenThreshold, Trigger, Utilization
 from foldline.typing import (
     AsyncSummarizer,

@@ -19,8 +19,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from foldline.context.state import ContextState
 from foldline.errors import ConfigError
-from foldline.state import ContextState
 from foldline.strategies.base import Outcome, StrategyRequest
 from foldline.strategies.function import FromFunction
 from foldline.typing import CompactionEvent, Completion, Messages, SummarizeRequest

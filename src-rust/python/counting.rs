@@ -86,7 +86,7 @@ impl TokenCounter {
                 return Ok(TokenCounter { counter: Box::new(AutoCounter), name, model: None });
             }
             if name.ends_with("tokenizer.json") {
-                let load = py.import("foldline.tokenizer_json")?.getattr("load_counter")?;
+                let load = py.import("foldline.counting.tokenizer_json")?.getattr("load_counter")?;
                 return Ok(TokenCounter {
                     counter: callable_counter(&load.call1((&name,))?),
                     name,

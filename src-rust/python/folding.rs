@@ -171,7 +171,7 @@ fn recording<'a>(
     Recording { folding: Folding { counter, request, pins }, format }
 }
 
-/// A text without marks of roles, of tools and of foldline's own label. See `foldline.summarizers.neutralizing`.
+/// A text without marks of roles, of tools and of foldline's own label. See `foldline.summarizers._sanitize`.
 #[pyfunction]
 pub(super) fn neutralise(py: Python<'_>, text: super::node::Text) -> PyResult<String> {
     guard(py, || Ok(neutral::neutralise(&text.0).into_owned()))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import foldline as fl
-from foldline.ray import compact_dataset, running
+from foldline.batch.ray import compact_dataset, running
 
 
 class Slow:

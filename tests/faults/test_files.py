@@ -14,8 +14,9 @@ from typing import IO, Any
 import pytest
 
 import foldline as fl
-from foldline import _core, reading
+from foldline import _core
 from foldline.errors import MessageError
+from foldline.reading import files as reading
 
 MESSAGES = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": "Done."}]
 

@@ -25,8 +25,8 @@ from hypothesis.stateful import (
 )
 
 import foldline as fl
+from foldline.context.state import COMPACTIONS, ITERATIONS, SCRATCHPAD
 from foldline.errors import FoldlineError, FoldlineWarning, StoreError
-from foldline.state import COMPACTIONS, ITERATIONS, SCRATCHPAD
 from foldline.stores import MemoryStore
 from foldline.strategies import ClearToolResults, Pipeline, SlidingWindow, Summarize
 from foldline.triggers import Manual, MessageCount, StatThreshold, reason_of

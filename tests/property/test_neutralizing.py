@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from foldline.summarizers.neutralizing import neutralized
+from foldline.summarizers._sanitize import neutralized
 from reference.neutralizing import neutralized as expected
 
 WORDS = """

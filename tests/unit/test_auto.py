@@ -25,7 +25,7 @@ PROSE = (
 RANDOM = b"".join(hashlib.sha256(bytes([i])).digest() for i in range(64))
 TEXTS = {
     "prose": PROSE * 4,
-    "code": Path(fl.__file__).with_name("planning.py").read_text(encoding="utf-8"),
+    "code": Path(fl.__file__).with_name("planning").joinpath("plan.py").read_text(encoding="utf-8"),
     "rust": (ROOT / "src-rust" / "count" / "heuristics.rs").read_text(encoding="utf-8"),
     "json": json.dumps([{"id": i, "name": f"item {i}", "tags": ["new", "sale"], "price": 9.99} for i in range(40)]),
     "hex": RANDOM.hex(),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import foldline as fl
-from foldline._cli import reporting
+from foldline._cli import progress
 from foldline.cli import main
 
 DATA = Path(__file__).resolve().parents[2] / "examples" / "data"
@@ -484,13 +484,13 @@ def test_names_that_are_markup_or_control_characters_stay_harmless(
 
 
 def test_printable_escapes_what_a_terminal_would_obey() -> None:
-    assert reporting.printable("a b 漢字 é") == "a b 漢字 é"
-    assert reporting.printable("\u3000x") == "\u3000x"
-    assert reporting.printable("a\x1b[2Jb\r\n\u202e\u2028\ud800") == "a\\x1b[2Jb\\r\\n\\u202e\\u2028\\ud800"
+    assert progress.printable("a b 漢字 é") == "a b 漢字 é"
+    assert progress.printable("\u3000x") == "\u3000x"
+    assert progress.printable("a\x1b[2Jb\r\n\u202e\u2028\ud800") == "a\\x1b[2Jb\\r\\n\\u202e\\u2028\\ud800"
 
 
 def test_long_work_shows_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(reporting, "_BAR_AFTER_S", 0)
+    monkeypatch.setattr(progress, "_BAR_AFTER_S", 0)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("TERM", "xterm")
     path = tmp_path / "a.jsonl"

@@ -221,8 +221,8 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
 
 def test_parquet_rows_without_a_summary_are_folded_again_when_resumed(tmp_path: Path) -> None:
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    from foldline._cli.compacting import compact_file
-    from foldline._cli.reporting import Reporter
+    from foldline._cli.fold_file import compact_file
+    from foldline._cli.progress import Reporter
     from foldline._cli.sources import Source
 
     def refuse(messages: list[Any]) -> str:

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import pytest
 
 import foldline as fl
-from foldline import batch, output
+from foldline._util import files as output
+from foldline.batch import compactor as batch
 from foldline.cli import main
 
 DATA = Path(__file__).resolve().parents[2] / "examples" / "data"
@@ -427,7 +428,7 @@ def test_long_work_without_a_terminal_tells_lines(
 ) -> None:
     for name in "ab":
         (sources / name).write_text(lines({"messages": talk(1)}, {"messages": talk(1)}))
-    monkeypatch.setattr("foldline._cli.reporting._LINE_EVERY_S", 0.0)
+    monkeypatch.setattr("foldline._cli.progress._LINE_EVERY_S", 0.0)
     answer = foldline("compact", sources, "--out", out)
     assert answer.code == 0
     assert answer.err.splitlines()[-1].startswith("2 of 2 files, 4 transcripts, ")

@@ -1,4 +1,4 @@
-"""`foldline.fragments`: a file a block, whole or not there, known by what it was made of."""
+"""`foldline.batch._fragments`: a file a block, whole or not there, known by what it was made of."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import foldline as fl
+from foldline.batch._fragments import FragmentWriter
+from foldline.batch.ray import _Worker, slices_of
 from foldline.errors import ConfigError, SummaryError
-from foldline.fragments import FragmentWriter
-from foldline.ray import _Worker, slices_of
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -150,8 +150,8 @@ DYING = """
 import json, os, signal, sys
 import pyarrow as pa
 import foldline as fl
-from foldline.fragments import FragmentWriter
-from foldline.ray import _Worker, slices_of
+from foldline.batch._fragments import FragmentWriter
+from foldline.batch.ray import _Worker, slices_of
 
 def die(messages):
     os.kill(os.getpid(), signal.SIGKILL)

@@ -11,8 +11,8 @@ import pytest
 
 import foldline as fl
 from foldline.cli import main
+from foldline.counting.counters import as_counter
 from foldline.errors import ConfigError
-from foldline.planning import as_counter
 
 tokenizers = pytest.importorskip("tokenizers")
 

@@ -36,16 +36,16 @@ def test_every_public_name_is_there_in_a_process_of_its_own(name: str) -> None:
 
 def test_names_stay_what_they_are_whatever_is_imported() -> None:
     code = """
-import foldline.planning, foldline.folding, foldline.tokenizer_json, foldline.models
+import foldline.planning, foldline.folding, foldline.counting.tokenizer_json, foldline.counting.models
 import foldline as fl
-print(callable(fl.plan), callable(fl.compact), callable(fl.tokenizer_json), fl.models is foldline.models)
+print(callable(fl.plan), callable(fl.compact), callable(fl.tokenizer_json), fl.models is foldline.counting.models)
 """
     assert run(code) == "True True True True"
 
 
 def test_a_star_gives_all_names() -> None:
     assert run("from foldline import *; print(compact.__name__, plan.__name__, models.__name__)") == (
-        "compact plan foldline.models"
+        "compact plan foldline.counting.models"
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import foldline as fl
 from facts import FACTS, session_with_facts
-from foldline.finishing import MEND_SHARE, target_for
+from foldline.folding._finish import MEND_SHARE, target_for
 from foldline.strategies import Pipeline, StrategyRequest, Summarize
 from foldline.summarizers import Completion, Extractive
 from foldline.testing import FakeModel, FakeSummarizer

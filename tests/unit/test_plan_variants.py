@@ -8,7 +8,7 @@ import json
 import pytest
 
 import foldline as fl
-from foldline.strategies.tool_results import ToolResult, tool_results
+from foldline.strategies._tool_results import ToolResult, tool_results
 
 LONG = "line " * 400
 

@@ -14,11 +14,12 @@ import pytest
 
 import foldline as fl
 from foldline.errors import ConfigError, SummaryError
+from foldline.folding._ask import refuse_without_gain
 from foldline.strategies import StrategyRequest, Summarize
-from foldline.summarizers import PROMPT_VERSION, Completion, Prompted, prompts
-from foldline.summarizers.blocks import DOCUMENT_LIMITS, SEPARATOR, SESSION_LIMITS, block_of, fitted
+from foldline.summarizers import PROMPT_VERSION, Completion, Prompted
+from foldline.summarizers._prompt import prompts
+from foldline.summarizers._prompt.blocks import DOCUMENT_LIMITS, SEPARATOR, SESSION_LIMITS, block_of, fitted
 from foldline.summarizers.rendering import role_of, text_of
-from foldline.summarizing import refuse_without_gain
 from foldline.testing import FakeModel
 from foldline.typing import SummarizeRequest
 from unit.prompt_reading import nonces, recovered, said, sections

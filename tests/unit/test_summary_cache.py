@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import foldline as fl
+from foldline.batch.cache import CachedSummarizer, Metered, SummaryCache
 from foldline.errors import ConfigError, StoreError, SummaryError
 from foldline.summarizers import Completion, FromFunction, Prompted
-from foldline.summary_cache import CachedSummarizer, Metered, SummaryCache
 from foldline.typing import SummarizeRequest
 
 REQUEST = SummarizeRequest(

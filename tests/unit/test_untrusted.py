@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 import foldline as fl
 from foldline.errors import ConfigError, FoldlineWarning, SummaryError
-from foldline.redacting import redacted_messages
+from foldline.folding.redact import redacted_messages
 from foldline.strategies import Summarize
 from foldline.summarizers import Completion, Extractive, Prompted
-from foldline.summarizers.fencing import Fence, escaped, unescaped
-from foldline.summarizers.neutralizing import neutralized
+from foldline.summarizers._prompt.fencing import Fence, escaped, unescaped
+from foldline.summarizers._sanitize import neutralized
 from foldline.testing import FakeModel, FakeSummarizer
 from foldline.triggers import MessageCount
 from unit.prompt_reading import nonces, recovered, said, sections

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import foldline as fl
+from foldline.context.usage import reported_tokens
 from foldline.errors import ConfigError
-from foldline.usage import reported_tokens
 
 TOKENS = st.integers(0, 10**7)
 NOT_TOKENS = [-1, 1.5, "7", None, True, math.nan, 2**53]

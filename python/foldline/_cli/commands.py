@@ -16,8 +16,9 @@ from typing import Any
 import click
 
 from foldline._beside import system_beside, tools_beside
-from foldline._cli.compacting import BOOKKEEPING
 from foldline._cli.databases import database_sources
+from foldline._cli.estimate import predict
+from foldline._cli.fold_file import BOOKKEEPING
 from foldline._cli.models import make_predictor, make_summarizer
 from foldline._cli.options import (
     PATHS,
@@ -29,10 +30,9 @@ from foldline._cli.options import (
     make_counter,
     running_options,
 )
-from foldline._cli.predicting import predict
-from foldline._cli.reporting import Column, Reporter, Stop, Table, printable, write_json
-from foldline._cli.restoring import restore
-from foldline._cli.running import Compacting
+from foldline._cli.progress import Column, Reporter, Stop, Table, printable, write_json
+from foldline._cli.restore import restore
+from foldline._cli.run import Compacting
 from foldline._cli.sources import (
     STDIN,
     OnProblem,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from foldline._cli.predicting import Predictor
+from foldline._cli.estimate import Predictor
+from foldline.batch.cache import CachedSummarizer, Metered, SummaryCache
 from foldline.errors import FoldlineError
 from foldline.summarizers import Extractive, Prompted
-from foldline.summary_cache import CachedSummarizer, Metered, SummaryCache
 from foldline.typing import Completion, Messages, Summarizer
 
 __all__ = ["SUMMARIZERS", "Price", "make_predictor", "make_summarizer"]

@@ -7,14 +7,14 @@ import json
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
-from foldline._cli.reporting import Telling
+from foldline._cli.progress import Telling
 from foldline.batch import BatchCompactor
+from foldline.batch._fragments import ROWS_AT_A_TIME, is_worth_another_try
 from foldline.errors import ConfigError, FoldlineError
-from foldline.fragments import ROWS_AT_A_TIME, is_worth_another_try
 from foldline.typing import Problem
 
 if TYPE_CHECKING:
-    from foldline._cli.compacting import FileReport
+    from foldline._cli.fold_file import FileReport
 
 __all__ = ["folded_batches", "is_parquet", "write_batches"]
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import click
 
-from foldline._cli.compacting import BOOKKEEPING, FileReport, source_name, totals
+from foldline._cli.fold_file import BOOKKEEPING, FileReport, source_name, totals
 from foldline._cli.inputs import sha256_of
-from foldline._cli.reporting import Reporter
+from foldline._cli.progress import Reporter
 from foldline._cli.sources import STDIN, Source
 from foldline._core import __version__
+from foldline._util.files import hold, make_folder, replacing, sweep
 from foldline.errors import StoreError
-from foldline.output import hold, make_folder, replacing, sweep
 from foldline.typing import Problem
 
 __all__ = ["Run", "begun", "tell_resumed"]

@@ -17,12 +17,12 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, Self
 
-from foldline._cli.compacting import FileReport, compact_file, fold_file, place_files
-from foldline._cli.placing import Placing
-from foldline._cli.reporting import Reporter, Stop, Telling
+from foldline._cli.finalize import Placing
+from foldline._cli.fold_file import FileReport, compact_file, fold_file, place_files
+from foldline._cli.progress import Reporter, Stop, Telling
 from foldline._cli.sources import STDIN, Source
+from foldline._util.files import Outputs, sweep
 from foldline.batch import BatchCompactor
-from foldline.output import Outputs, sweep
 from foldline.typing import Problem
 
 __all__ = ["compact_all"]

@@ -11,8 +11,8 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy import event, exc
 
+from foldline._util.sqlite import set_durable
 from foldline.errors import ConfigError, StoreError
-from foldline.stores._sqlite import set_durable
 
 __all__ = ["Database", "store_error"]
 

@@ -11,14 +11,14 @@ Examples:
 from __future__ import annotations
 
 from foldline.strategies.base import BaseStrategy, Deadline, Outcome, Strategy, StrategyRequest
-from foldline.strategies.clearing import ClearToolResults, prune_tool_results
+from foldline.strategies.clear import ClearToolResults, prune_tool_results
 from foldline.strategies.function import FromFunction, as_strategy
 from foldline.strategies.model_fold import ModelFold
 from foldline.strategies.noop import NoOp
 from foldline.strategies.pipeline import Pipeline
 from foldline.strategies.shaped import Shape, Shaped, message_of
-from foldline.strategies.summarizing import TURN_HEADING, Summarize
-from foldline.strategies.truncating import TruncateOldest
+from foldline.strategies.summarize import TURN_HEADING, Summarize
+from foldline.strategies.truncate import TruncateOldest
 from foldline.strategies.window import SlidingWindow
 
 __all__ = [

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from foldline._core import Plan, TokenCounter
+from foldline._util.threads import in_thread
+from foldline.context.metadata import Metadata
+from foldline.context.state import ContextState
 from foldline.errors import ConfigError, SummaryError
-from foldline.metadata import Metadata
+from foldline.folding._ask import aask, ask
+from foldline.folding.redact import Redact
 from foldline.planning import Infeasible, Keep, plan
-from foldline.redacting import Redact
-from foldline.state import ContextState
-from foldline.summarizing import aask, ask, in_thread
 from foldline.typing import AsyncSummarizer, Completion, Messages, Summarizer, SummarizeRequest
 
 __all__ = [

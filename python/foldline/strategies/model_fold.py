@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
-from foldline.calibration import token_number
+from foldline._util.checks import token_number
 from foldline.errors import ConfigError, SummaryError
 from foldline.planning import analyze
 from foldline.strategies.base import DirectStrategy, Outcome, StrategyRequest
@@ -166,7 +166,7 @@ class ModelFold(DirectStrategy):
         try:
             answer = _dumped(self.compact(**body))
         except Exception as error:  # noqa: BLE001 - whatever an SDK raises is judged by what it says
-            from foldline.summarizers.sdk import failure_of
+            from foldline.summarizers._remote.sdk import failure_of
 
             failure = failure_of(error, answered=False).error
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 
-from foldline.calibration import token_number
+from foldline._util.checks import token_number
 from foldline.errors import ConfigError
 from foldline.strategies.base import BaseStrategy, Outcome, Steps, Strategy, StrategyRequest
 from foldline.strategies.function import as_strategy

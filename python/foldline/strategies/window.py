@@ -5,8 +5,8 @@ from __future__ import annotations
 from foldline._core import Plan
 from foldline.errors import ConfigError
 from foldline.planning import KeepIterations
+from foldline.strategies._note import dropped
 from foldline.strategies.base import DirectStrategy, Outcome, StrategyRequest, plan_for
-from foldline.strategies.dropping import dropped
 from foldline.typing import Messages
 
 __all__ = ["SlidingWindow"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from foldline.summarizers._prompt.prompts import PROMPT_VERSION
 from foldline.summarizers.extractive import Extractive
 from foldline.summarizers.function import FromFunction, as_summarizer
 from foldline.summarizers.prompted import Prompted
-from foldline.summarizers.prompts import PROMPT_VERSION
 from foldline.typing import Completion
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 
 from foldline import _core
-from foldline.summarizers.neutralizing import neutralized, settled
+from foldline.summarizers._sanitize import neutralized, settled
 from foldline.typing import Completion, SummarizeRequest
 
 __all__ = ["Extractive"]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from foldline.errors import ConfigError
-from foldline.summarizers import private_loop
-from foldline.summarizers.answers import Answer
-from foldline.summarizers.sdk import SdkModel, nothing
+from foldline.summarizers._remote import background_loop
+from foldline.summarizers._remote.answers import Answer
+from foldline.summarizers._remote.sdk import SdkModel, nothing
 from foldline.typing import Completion, Messages
 
 __all__ = ["LangChainModel"]
@@ -63,7 +63,7 @@ class LangChainModel(SdkModel):
         raise NotImplementedError
 
     def _open(self) -> tuple[Any, Callable[[], Awaitable[object]]]:
-        return _Half(self._client, is_async=not private_loop.is_here()), nothing
+        return _Half(self._client, is_async=not background_loop.is_here()), nothing
 
     def _is_async(self, client: Any) -> bool:
         return isinstance(client, _Half) and client.is_async

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 from urllib.parse import urlsplit
 
 from foldline.errors import ConfigError, SummaryError
-from foldline.summarizers.answers import ChatAnswer
-from foldline.summarizers.bodies import bounding, tls
-from foldline.summarizers.failures import Failure, of_answered_error, of_connection, of_status
-from foldline.summarizers.remote import RemoteModel, extra_package
+from foldline.summarizers._remote.answers import ChatAnswer
+from foldline.summarizers._remote.bodies import bounding, tls
+from foldline.summarizers._remote.failures import Failure, of_answered_error, of_connection, of_status
+from foldline.summarizers._remote.remote import RemoteModel, extra_package
 from foldline.typing import Completion, Messages
 
 if TYPE_CHECKING:

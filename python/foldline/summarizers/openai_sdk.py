@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar
 
-from foldline.summarizers.answers import Answer, ChatAnswer
-from foldline.summarizers.remote import extra_package
-from foldline.summarizers.sdk import SdkModel, bounded_client, dumped
+from foldline.summarizers._remote.answers import Answer, ChatAnswer
+from foldline.summarizers._remote.remote import extra_package
+from foldline.summarizers._remote.sdk import SdkModel, bounded_client, dumped
 from foldline.typing import Messages
 
 __all__ = ["OpenAISDK"]

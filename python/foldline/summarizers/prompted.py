@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 
 from foldline import _core
 from foldline.errors import ConfigError, SummaryError
-from foldline.summarizers.checking import is_refusal, other_script, talk_of, usable
-from foldline.summarizers.prompting import Ask, Prompt, Room, Words
-from foldline.summarizers.prompts import FLAWS, FORMS, FormName, Kind
+from foldline.summarizers._checks import is_refusal, other_script, talk_of, usable
+from foldline.summarizers._prompt.prompting import Ask, Prompt, Room, Words
+from foldline.summarizers._prompt.prompts import FLAWS, FORMS, FormName, Kind
 from foldline.typing import ChatModel, Completion, SummarizeRequest
 
 __all__ = ["Prompted"]

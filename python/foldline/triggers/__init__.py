@@ -10,6 +10,7 @@ Examples:
 
 from __future__ import annotations
 
+from foldline.triggers._stop_reasons import is_max_tokens_stop, is_window_stop
 from foldline.triggers.base import (
     AllOf,
     AnyOf,
@@ -25,7 +26,6 @@ from foldline.triggers.manual import Manual
 from foldline.triggers.overflow import Overflow, overflow_kind
 from foldline.triggers.sizes import MessageCount, ReserveTokens, TokenThreshold, Utilization
 from foldline.triggers.stats import StatThreshold
-from foldline.triggers.stops import is_max_tokens_stop, is_window_stop
 
 __all__ = [
     "AllOf",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Protocol, runtime_checkable
 
+from foldline.context.state import ContextState
 from foldline.errors import ConfigError
-from foldline.state import ContextState
 
 __all__ = [
     "AllOf",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from foldline.state import ContextState
+from foldline.context.state import ContextState
 from foldline.triggers.base import BaseTrigger
 
 __all__ = ["Manual"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from foldline.state import ContextState
-from foldline.summarizers.overflow import overflow_kind
+from foldline._util.overflow import overflow_kind
+from foldline.context.state import ContextState
+from foldline.triggers._stop_reasons import is_window_stop
 from foldline.triggers.base import BaseTrigger
-from foldline.triggers.stops import is_window_stop
 
 __all__ = ["Overflow", "overflow_kind"]
 

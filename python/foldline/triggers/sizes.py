@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from foldline.calibration import token_number
+from foldline._util.checks import token_number
+from foldline.context.state import ContextState, checked_number
 from foldline.errors import ConfigError
-from foldline.state import ContextState, checked_number
+from foldline.triggers._stop_reasons import is_max_tokens_stop
 from foldline.triggers.base import BaseTrigger
-from foldline.triggers.stops import is_max_tokens_stop
 
 __all__ = ["MessageCount", "ReserveTokens", "TokenThreshold", "Utilization"]
 

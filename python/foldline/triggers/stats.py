@@ -7,8 +7,8 @@ import threading
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from foldline.context.state import ContextState, checked_key, checked_number
 from foldline.errors import ConfigError
-from foldline.state import ContextState, checked_key, checked_number
 from foldline.triggers.base import BaseTrigger
 
 __all__ = ["StatThreshold"]

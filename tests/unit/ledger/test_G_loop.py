@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 import foldline as fl
+from foldline.context.state import COMPACTIONS, ITERATIONS, SCRATCHPAD
 from foldline.errors import CompactionError, ConfigError, FoldlineWarning, StoreError, SummaryError
-from foldline.state import COMPACTIONS, ITERATIONS, SCRATCHPAD
-from foldline.stepping import LAST_ITERATION
+from foldline.loop._truncated import discard_truncated_calls
+from foldline.loop.steps import LAST_ITERATION
 from foldline.strategies import SlidingWindow, Summarize
 from foldline.testing import FakeStrategy, FakeSummarizer, FakeTrigger
 from foldline.triggers import MessageCount, Never, Overflow, StatThreshold, Utilization
-from foldline.truncated import discard_truncated_calls
 from unit.samples import WORDS, anthropic_call, assistant, openai_call, openai_result, talk, user
 
 TOTAL = LAST_ITERATION[2]

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import foldline as fl
+from foldline.context.metadata import IMPORTANCE, PINNED_FROM, Key
 from foldline.errors import ConfigError
-from foldline.metadata import IMPORTANCE, PINNED_FROM, Key
 from foldline.triggers import StatThreshold
 
 

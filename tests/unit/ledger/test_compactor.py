@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 import foldline as fl
+from foldline.compactor.events import CompactBoundary, CompactionFailed, Hooks, PreCompact, SessionStart
+from foldline.context.metadata import ROUND
 from foldline.errors import (
     CompactionError,
     ConfigError,
@@ -21,8 +23,6 @@ from foldline.errors import (
     StoreError,
     SummaryError,
 )
-from foldline.events import CompactBoundary, CompactionFailed, Hooks, PreCompact, SessionStart
-from foldline.metadata import ROUND
 from foldline.strategies import NoOp, SlidingWindow, StrategyRequest, Summarize, TruncateOldest
 from foldline.testing import FakeClock, FakeModel, FakeStore, FakeStrategy, FakeSummarizer, FakeTrigger
 from foldline.triggers import Manual, MessageCount, Never, ReserveTokens, TokenThreshold, Utilization

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import foldline as fl
+from foldline.compactor.events import CompactBoundary, PreCompact, SessionStart
 from foldline.errors import ConfigError, FoldlineWarning, StoreError, SummaryError
-from foldline.events import CompactBoundary, PreCompact, SessionStart
 from foldline.presets import COMPACT_SUMMARY, SESSION_SUMMARY, UNDERSTOOD
 from foldline.stores import MemoryStore
 from foldline.strategies import SlidingWindow

@@ -1,0 +1,131 @@
+"""What a run would ask of a model, without asking it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from foldline._cli.fold_file import FileReport, output_names, source_name
+from foldline._cli.parquet import folded_batches, is_parquet
+from foldline._cli.progress import Column, Reporter, Stop, Table, Telling
+from foldline._cli.sources import STDIN, Source, find_sources, transcripts
+from foldline.batch import BatchCompactor
+from foldline.errors import StoreError
+from foldline.summarizers import Extractive, Prompted
+from foldline.typing import Completion, Problem, SummarizeRequest
+
+__all__ = ["Prediction", "Predictor", "predict"]
+
+_PREDICTED = ("transcripts", "to_fold", "requests", "input_tokens", "output_tokens_at_most", "cost_at_most")
+
+
+@dataclass(slots=True)
+class Prediction:
+    """What folding a file would take."""
+
+    source: str
+    transcripts: int = 0
+    to_fold: int = 0
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens_at_most: int = 0
+    cost_at_most: float | None = None
+
+    def add(self, other: Prediction) -> None:
+        """Sums up."""
+        for key in _PREDICTED[:-1]:
+            setattr(self, key, getattr(self, key) + getattr(other, key))
+        if other.cost_at_most is not None:
+            self.cost_at_most = (self.cost_at_most or 0.0) + other.cost_at_most
+
+    def record(self) -> dict[str, Any]:
+        """What is told of it."""
+        return asdict(self)
+
+
+class Predictor:
+    """Stands in for the summarizer: measures the prompts that would be sent, and sends none.
+
+    A call for each summary; those in which the model would be asked again are not foreseen.
+
+    Args:
+        writer: Whose prompts; None where no model is asked.
+        price: What so many input and output tokens cost, if known.
+    """
+
+    def __init__(self, writer: Prompted | None, price: Callable[[int, int], float] | None) -> None:
+        self._writer = writer
+        self._price = price
+        self.prediction = Prediction("")
+
+    def summarize(self, request: SummarizeRequest) -> Completion:
+        """Measures."""
+        told = self.prediction
+        if self._writer is None:
+            return Extractive().summarize(request)
+        read = sum(request.count(message["content"]) for message in self._writer.messages_for(request))
+        told.requests += 1
+        told.input_tokens += read
+        told.output_tokens_at_most += request.max_tokens
+        if self._price is not None:
+            told.cost_at_most = (told.cost_at_most or 0.0) + self._price(read, request.max_tokens)
+        return Completion("-", model="none")
+
+
+def _predict_file(source: Source, predictor: Predictor, compactor: BatchCompactor, reporter: Telling) -> Prediction:
+    """What folding a file would take. Nothing is written.
+
+    Raises:
+        Stop: In a strict run.
+    """
+    told = predictor.prediction = Prediction(source_name(source))
+    if is_parquet(source.path):
+        report = FileReport(told.source)
+        for _ in folded_batches(source.path, compactor, report, reporter):
+            pass
+        told.transcripts, told.to_fold = report.transcripts, report.folded
+        return told
+    try:
+        for row in compactor.compact_rows(transcripts(source, reporter.problem)):
+            told.transcripts += 1
+            told.to_fold += row.status == "folded"
+            reporter.advance(transcripts=1)
+    except StoreError as error:
+        reporter.problem(Problem(None, error.code, error.detail, error.path))
+    return told
+
+
+def predict(
+    paths: Sequence[str],
+    more: Sequence[Source],
+    out: Path,
+    predictor: Predictor,
+    compactor: BatchCompactor,
+    *,
+    compress: str,
+    strict: bool,
+    as_json: bool,
+) -> int:
+    """Tells what a run would ask for; its exit code.
+
+    Raises:
+        click.UsageError: Outputs would collide.
+    """
+    table = Table([Column("source")] + [Column(key, "right") for key in _PREDICTED], as_json=as_json)
+    total = Prediction("total")
+    with Reporter(strict=strict) as reporter, contextlib.suppress(Stop):
+        sources = [*find_sources(paths, reporter.problem), *more]
+        output_names(sources, [path for path in paths if path != STDIN and Path(path).is_dir()], out, compress)
+        reporter.files = len(sources)
+        for source in sources:
+            prediction = _predict_file(source, predictor, compactor, reporter)
+            total.add(prediction)
+            table.add(prediction.record())
+            reporter.advance(files=1)
+        if len(sources) > 1 and not as_json:
+            table.add(total.record())
+    table.close()
+    return reporter.exit_code

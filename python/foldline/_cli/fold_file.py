@@ -1,0 +1,404 @@
+"""What `foldline compact` does: transcripts in, folded transcripts out, file by file."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import IO, Any
+
+import click
+
+from foldline._cli.inputs import Input, is_list
+from foldline._cli.parquet import folded_batches, is_parquet, write_batches
+from foldline._cli.progress import Telling
+from foldline._cli.sources import STDIN, DatabaseSource, Source, transcripts
+from foldline._core import READER_KEYS, RECORD_KEYS
+from foldline._util.files import COMPRESSIONS, Hashing, Outputs, Staged, compressing, make_folder
+from foldline.batch import BatchCompactor, CompactedRow, error_record, json_text
+from foldline.errors import StoreError
+from foldline.reading._rows import NamedRow, read_rows
+from foldline.typing import Problem, StoredTranscript
+
+__all__ = [
+    "BOOKKEEPING",
+    "COUNTS",
+    "FileReport",
+    "FoldedFile",
+    "compact_file",
+    "fold_file",
+    "output_names",
+    "place_files",
+    "source_name",
+    "totals",
+]
+
+#: Where bookkeeping lies in the output folder.
+BOOKKEEPING = Path(".foldline")
+
+#: What is counted of a file, in the order in which it is shown.
+COUNTS = (
+    "transcripts",
+    "folded",
+    "unchanged",
+    "infeasible",
+    "failed",
+    "problems",
+    "tokens_before",
+    "tokens_after",
+)
+
+
+# What goes where.
+
+
+def output_names(sources: list[Source], folders: list[str], out: Path, compress: str = "auto") -> dict[Source, Path]:
+    """The path of each output below ``out``; its suffix says how it is compressed.
+
+    Raises:
+        click.UsageError: Two would be the same, or one would overwrite a source.
+    """
+    place = _real(out)
+    for folder in folders:
+        if place.is_relative_to(_real(Path(folder))):
+            raise click.BadParameter("lies in a folder that is read; choose one outside it", param_hint="--out")
+    occupied = _occupied(source.path for source in sources if source.path != STDIN)
+    names: dict[Source, Path] = {}
+    taken: dict[Path, Source] = {}
+    for source in sources:
+        name = _output_name(source, compress)
+        if name.parts[0] == str(BOOKKEEPING):
+            raise click.UsageError(f"{source.path}: {BOOKKEEPING} in the output folder is kept for bookkeeping")
+        if name in taken:
+            raise click.UsageError(f"{taken[name].path} and {source.path} would both become {name.as_posix()}")
+        if os.path.normcase(place / name) in occupied:
+            raise click.BadParameter(f"{source.path} would be overwritten", param_hint="--out")
+        taken[name] = source
+        names[source] = name
+    for name, source in taken.items():
+        above = next((parent for parent in name.parents if parent in taken), None)
+        if above is not None:
+            raise click.UsageError(f"{taken[above].path} and {source.path} would both become {above.as_posix()}")
+    return names
+
+
+def _occupied(paths: Iterable[str]) -> set[str]:
+    """Where sources lie, and where they lead if they are links."""
+    folders: dict[str, str] = {}
+    occupied = set()
+    for path in paths:
+        folder, name = os.path.split(path)
+        if folder not in folders:
+            folders[folder] = os.path.realpath(folder)
+        occupied.add(os.path.normcase(os.path.join(folders[folder], name)))  # noqa: PTH118 - of a million sources
+        if os.path.islink(path):  # noqa: PTH114
+            occupied.add(os.path.normcase(os.path.realpath(path)))
+    return occupied
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))  # Path.resolve raises where links go in a circle.
+
+
+def _output_name(source: Source, compress: str) -> Path:
+    """The name of a source, with the suffix of another compression if one is asked for. Parquet compresses itself."""
+    is_compressed = source.name.suffix in COMPRESSIONS
+    if compress == "auto" and not is_compressed:
+        return source.name
+    plain = source.name.with_suffix("") if is_compressed else source.name
+    if is_parquet(source.path):
+        return plain
+    if compress == "auto":
+        return source.name
+    return plain if compress == "none" else plain.with_name(f"{plain.name}.{compress}")
+
+
+# One transcript.
+
+
+def _record(transcript: StoredTranscript, source: Source, row: CompactedRow) -> dict[str, Any]:
+    """A transcript as it is written."""
+    return {
+        "id": row.id,
+        "format": row.format,
+        "messages": row.messages,
+        "summary": row.summary,
+        "tokens_before": row.tokens_before,
+        "tokens_after": row.tokens_after,
+        "actions": row.actions,
+        "status": row.status,
+        "error": None if row.error is None else error_record(row.error),
+        "plan_hash": row.plan_hash,
+        "meta": _meta(transcript, source),
+    }
+
+
+def _meta(transcript: StoredTranscript, source: Source) -> dict[str, Any]:
+    """What stood around the messages. Of what this command wrote itself, what stood around at first."""
+    around = transcript.meta
+    if around.keys() | {"messages"} >= set(RECORD_KEYS) and isinstance(around["meta"], dict):
+        return around["meta"]
+    said = {"id": transcript.id, "format": transcript.format, "path": source.path}
+    # What is said of single messages is not true of the folded list.
+    said |= {key: around[key] for key in READER_KEYS if key in around}
+    return {key: value for key, value in around.items() if key not in said or said[key] != value}
+
+
+# One file.
+
+
+@dataclass(slots=True)
+class FileReport:
+    """What became of a file."""
+
+    source: str
+    output: str | None = None
+    transcripts: int = 0
+    folded: int = 0
+    unchanged: int = 0
+    infeasible: int = 0
+    failed: int = 0
+    problems: int = 0
+    tokens_before: int = 0
+    tokens_after: int = 0
+    longest: int = 0
+    retry: int = 0
+    input_bytes: int | None = None
+    input_sha256: str | None = None
+    output_bytes: int | None = None
+    output_sha256: str | None = None
+
+    def add(self, status: str, tokens_before: int | None, tokens_after: int | None, messages: int) -> None:
+        """Counts a written transcript."""
+        self.transcripts += 1
+        setattr(self, status, getattr(self, status) + 1)
+        self.tokens_before += tokens_before or 0
+        self.tokens_after += tokens_after or 0
+        self.longest = max(self.longest, messages)
+
+    def record(self) -> dict[str, Any]:
+        """What is told of it: the counts, the longest transcript, summaries worth another try, sizes and hashes."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedFile:
+    """A file that is folded, and its output, which waits to be put in its place.
+
+    Attributes:
+        report: What became of it.
+        output: The output; None where there is none.
+    """
+
+    report: FileReport
+    output: Staged | None
+
+
+def compact_file(
+    source: Source, out: Path, name: Path, compactor: BatchCompactor, reporter: Telling, *, threads: int = 1
+) -> FileReport:
+    """Folds the transcripts of a file, one at a time, into ``out / name``: `fold_file` and `place_files`."""
+    with Outputs() as outputs:
+        folded = fold_file(source, out, name, compactor, reporter, outputs, threads=threads)
+        place_files([folded], outputs, reporter)
+    return folded.report
+
+
+def fold_file(
+    source: Source,
+    out: Path,
+    name: Path,
+    compactor: BatchCompactor,
+    reporter: Telling,
+    outputs: Outputs,
+    *,
+    threads: int = 1,
+) -> FoldedFile:
+    """Folds the transcripts of a file, one at a time, into a temporary file beside ``out / name``.
+
+    A file without any transcript gives no output. What cannot be written is a problem.
+
+    Args:
+        source: The file.
+        out: The output folder.
+        name: The path of the output below it.
+        compactor: What folds.
+        reporter: Who is told of problems and progress.
+        outputs: Where the temporary file belongs.
+        threads: How many may fold at once where no model is asked.
+
+    Raises:
+        Stop: In a strict run; then nothing is written.
+    """
+    report = FileReport(source_name(source))
+    problems_before = reporter.problems
+    given = None if source.path == STDIN else Input(Path(source.path))
+    held = None if given is None else given.held
+    try:
+        output = _folded_output(source, held, out, name, compactor, report, reporter, outputs, threads)
+        if given is not None:
+            report.input_bytes, report.input_sha256 = given.end()
+    except BaseException:
+        if given is not None:
+            given.give_up()
+        raise
+    report.problems = reporter.problems - problems_before
+    return FoldedFile(report, output)
+
+
+def place_files(
+    files: Sequence[FoldedFile],
+    outputs: Outputs,
+    reporter: Telling,
+    may_go_on: Callable[[], bool] = lambda: True,
+) -> None:
+    """Puts the outputs of files in their places, durable when this returns.
+
+    One that cannot be put there is a problem, and leaves an older output as it was.
+
+    Raises:
+        GivenUp: ``may_go_on`` said no.
+    """
+    waiting = [(file, file.output) for file in files if file.output is not None]
+    faults = outputs.place([output for _, output in waiting], may_go_on)
+    for (file, output), fault in zip(waiting, faults, strict=True):
+        if fault is not None:
+            file.report.output = file.report.output_bytes = file.report.output_sha256 = None
+            file.report.problems += 1
+            _tell_unwritten(fault, output.path, file.report, reporter)
+
+
+def _folded_output(
+    source: Source,
+    held: bytes | None,
+    out: Path,
+    name: Path,
+    compactor: BatchCompactor,
+    report: FileReport,
+    reporter: Telling,
+    outputs: Outputs,
+    threads: int,
+) -> Staged | None:
+    """The complete output of a file; None without transcripts, or where it cannot be written."""
+    try:
+        if is_parquet(source.path, held):
+            batches = folded_batches(source.path, compactor, report, reporter)
+            first_batch = next(batches, None)
+            if first_batch is None:
+                return None
+            with _output(report, out, name, source, outputs) as (output, stream):
+                write_batches(stream, itertools.chain([first_batch], batches), compactor)
+            return output
+        found = _found(source, held, compactor, reporter, threads)
+        first = next(found, None)
+        if first is None:
+            return None
+        as_document = is_list(source.path, held)
+        with _output(report, out, name, source, outputs) as (output, stream):
+            lines = _folded_lines(itertools.chain([first], found), source, compactor, report, reporter)
+            _write(stream, lines, as_document=as_document)
+        return output
+    except OSError as error:
+        _tell_unwritten(error, out / name, report, reporter)
+    except StoreError as error:
+        reporter.problem(Problem(None, error.code, error.detail, error.path or str(out / name)))
+        report.retry += 1
+    return None
+
+
+def _tell_unwritten(error: OSError, place: Path, report: FileReport, reporter: Telling) -> None:
+    reporter.problem(Problem(None, "cannot_write", error.strerror or type(error).__name__, str(place)))
+    report.retry += 1
+
+
+def _found(
+    source: Source, held: bytes | None, compactor: BatchCompactor, reporter: Telling, threads: int
+) -> Iterator[StoredTranscript | NamedRow]:
+    """The transcripts of a file, folded already where the core does all of it."""
+    folder = compactor.row_folder(threads)
+    if folder is None or isinstance(source, DatabaseSource):
+        yield from transcripts(source, reporter.problem)
+        return
+    try:
+        yield from read_rows(source.path, folder, reporter.problem, held)
+    except OSError as error:
+        reporter.problem(Problem(None, "unreadable_file", error.strerror or type(error).__name__, source.path))
+
+
+@contextlib.contextmanager
+def _output(
+    report: FileReport, out: Path, name: Path, source: Source, outputs: Outputs
+) -> Iterator[tuple[Staged, IO[bytes]]]:
+    """An output beside its place, and the stream of what is written to it; in the report once it is complete."""
+    folder = make_folder(out, name.parent)
+    with outputs.staging(folder / name.name, mode=_mode(source)) as (output, stream):
+        hashing = Hashing(stream)
+        with compressing(hashing, name.suffix) as packed:
+            yield output, packed
+    report.output = name.as_posix()
+    report.output_bytes, report.output_sha256 = hashing.size, hashing.hexdigest()
+
+
+def source_name(source: Source) -> str:
+    """What reports call a source."""
+    return source.path if source.path == STDIN else source.name.as_posix()
+
+
+def _folded_lines(
+    found: Iterator[StoredTranscript | NamedRow],
+    source: Source,
+    compactor: BatchCompactor,
+    report: FileReport,
+    reporter: Telling,
+) -> Iterator[bytes]:
+    for transcript in found:
+        if isinstance(transcript, NamedRow):
+            folded = transcript.row
+            report.add(folded.status, folded.tokens_before, folded.tokens_after, folded.messages)
+            if transcript.error is not None:
+                reporter.error(transcript.error, source.path, transcript.id)
+            reporter.advance(transcripts=1)
+            yield transcript.record
+            continue
+        row = compactor.compact_row(transcript)
+        written = _record(transcript, source, row)
+        report.add(row.status, row.tokens_before, row.tokens_after, len(transcript.messages))
+        report.retry += row.retry
+        if row.error is not None:
+            reporter.error(row.error, source.path, transcript.id)
+        reporter.advance(transcripts=1)
+        yield json_text(written).encode()
+
+
+def _write(stream: IO[bytes], lines: Iterator[bytes], *, as_document: bool) -> None:
+    """Lines of JSON, or one array of several; a single object is the same in both."""
+    opening, between, closing = (b"[\n", b",\n", b"\n]\n") if as_document else (b"", b"\n", b"\n")
+    held = next(lines)
+    several = False
+    for line in lines:
+        stream.write(held if several else opening + held)
+        stream.write(between)
+        held = line
+        several = True
+    stream.write(held)
+    stream.write(closing if several else b"\n")
+
+
+def _mode(source: Source) -> int:
+    """What the owner alone may read stays so."""
+    if source.path == STDIN:
+        return 0o666
+    with contextlib.suppress(OSError):
+        return (os.stat(source.path).st_mode & 0o666) | 0o600  # noqa: PTH116 - as it was given
+    return 0o600
+
+
+# All files.
+
+
+def totals(files: Sequence[FileReport]) -> dict[str, int]:
+    """The sums over all files."""
+    return {key: sum(getattr(report, key) for report in files) for key in COUNTS}

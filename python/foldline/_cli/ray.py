@@ -1,0 +1,160 @@
+"""Actors on Ray in the place of worker processes: each folds one file at a time, and one that dies costs its file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from foldline._cli.fold_file import FileReport, compact_file
+from foldline._cli.progress import Reporter, Stop, Telling
+from foldline._cli.sources import STDIN, Source
+from foldline.batch import BatchCompactor
+from foldline.batch.ray import running
+from foldline.errors import FoldlineError
+from foldline.typing import Problem
+
+__all__ = ["compact_all_on_ray"]
+
+#: Actors that may die over the same file before it is given up.
+_TRIES = 2
+
+_Told = list[tuple[Problem, str | None]]
+
+
+def compact_all_on_ray(
+    sources: Sequence[Source],
+    names: Mapping[Source, Path],
+    out: Path,
+    compactor: BatchCompactor,
+    reporter: Reporter,
+    jobs: int | None,
+    *,
+    strict: bool,
+) -> Iterator[tuple[Source, FileReport]]:
+    """Folds files on a Ray cluster as `compact_all` does in processes; without ``jobs``, on all of its processors.
+
+    All nodes must reach sources and output under the same paths.
+
+    Raises:
+        Stop: In a strict run.
+        click.UsageError: Ray is missing, or no cluster answers.
+    """
+    for source in sources:
+        if source.path == STDIN:
+            yield source, compact_file(source, out, names[source], compactor, reporter)
+    waiting = deque(source for source in sources if source.path != STDIN)
+    if not waiting:
+        return
+    with contextlib.ExitStack() as stack:
+        try:
+            ray = stack.enter_context(running(jobs))
+        except FoldlineError as error:
+            raise click.UsageError(f"--engine ray: {error.detail}") from None
+        stack.enter_context(contextlib.redirect_stdout(sys.stderr))  # for results; Ray tells of deaths there
+        yield from _on_actors(ray, waiting, names, out, compactor, reporter, jobs, strict=strict)
+
+
+def _on_actors(
+    ray: Any,
+    waiting: deque[Source],
+    names: Mapping[Source, Path],
+    out: Path,
+    compactor: BatchCompactor,
+    reporter: Reporter,
+    jobs: int | None,
+    *,
+    strict: bool,
+) -> Iterator[tuple[Source, FileReport]]:
+    kind = ray.remote(num_cpus=1, max_restarts=0)(_Worker)
+    busy: dict[Any, tuple[Any, Source]] = {}
+    deaths: dict[Source, int] = {}
+
+    def give(actor: Any) -> None:
+        if waiting:
+            source = waiting.popleft()
+            busy[actor.compact.remote(source, names[source])] = (actor, source)
+        else:
+            ray.kill(actor)
+
+    def start() -> None:
+        give(kind.remote(compactor, out, str(Path.cwd()), strict=strict))
+
+    try:
+        for _ in range(min(len(waiting), jobs or max(1, int(ray.cluster_resources().get("CPU", 1))))):
+            start()
+        while busy:
+            (done,), _ = ray.wait(list(busy), num_returns=1)
+            actor, source = busy.pop(done)
+            try:
+                told, report = ray.get(done)
+            except ray.exceptions.RayError as error:
+                deaths[source] = deaths.get(source, 0) + 1
+                if deaths[source] < _TRIES:
+                    waiting.appendleft(source)
+                else:
+                    reporter.problem(_death(source, error))
+                with contextlib.suppress(ray.exceptions.RayError):
+                    ray.kill(actor)
+                if waiting:
+                    start()
+                continue
+            give(actor)
+            for problem, transcript in told:
+                reporter.problem(problem, transcript)
+            if report is not None:
+                reporter.advance(transcripts=report.transcripts)
+                yield source, report
+    finally:
+        for actor, _ in busy.values():
+            with contextlib.suppress(ray.exceptions.RayError):
+                ray.kill(actor)
+
+
+def _death(source: Source, error: Exception) -> Problem:
+    detail = f"its worker ended by {type(error).__name__}, {_TRIES} times; nothing was written"
+    return Problem(None, "worker_died", detail, source.path)
+
+
+# In the actor.
+
+
+class _Worker:
+    def __init__(self, compactor: BatchCompactor, out: Path, folder: str, *, strict: bool) -> None:
+        os.chdir(folder)  # paths are as they were given
+        self._compactor = compactor
+        self._out = out
+        self._strict = strict
+
+    def compact(self, source: Source, name: Path) -> tuple[_Told, FileReport | None]:
+        """What is to be told of a file, and its report; without one where a strict run stopped."""
+        teller = _Teller(strict=self._strict)
+        report = None
+        with contextlib.suppress(Stop):
+            report = compact_file(source, self._out, name, self._compactor, teller)
+        return teller.told, report
+
+
+class _Teller(Telling):
+    """Remembers what is to be told."""
+
+    def __init__(self, *, strict: bool) -> None:
+        self.problems = 0
+        self.told: _Told = []
+        self._strict = strict
+
+    def problem(self, problem: Problem, transcript: str | None = None) -> None:
+        """Remembers a problem."""
+        self.problems += 1
+        self.told.append((problem, transcript))
+        if self._strict:
+            raise Stop
+
+    def advance(self, *, files: int = 0, transcripts: int = 0) -> None:
+        """Nothing: the report says it."""

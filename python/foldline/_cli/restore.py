@@ -1,0 +1,62 @@
+"""`foldline restore`: the original messages of a session that was compacted."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from foldline._cli.progress import Reporter, Stop, write_json
+from foldline._util.files import replacing
+from foldline.errors import FoldlineError
+from foldline.reading._sessions import dialect_of
+from foldline.stores import JsonlSession
+
+__all__ = ["restore"]
+
+
+@click.command()
+@click.argument("session", type=click.Path(exists=True, dir_okay=False, readable=False), metavar="SESSION.jsonl")
+@click.option("--out", type=click.Path(dir_okay=False), metavar="FILE", help="Write to this file, not standard output.")
+@click.option("--leaf", metavar="ID", help="The branch that ends with this entry; else the newest.")
+@click.option("--strict", is_flag=True, help="Stop at the first problem, and write nothing.")
+def restore(session: str, out: str | None, leaf: str | None, strict: bool) -> int:
+    """Gives the original messages of a session file, as if it had never been compacted.
+
+    The session is one of pi, or of foldline's own (stores.JsonlSession); it is never touched. What comes out is one
+    line: an object with id, format and messages, which every command reads. Damaged lines are listed and passed over,
+    and so is what a compaction covered and is no longer what it was (covered_changed).
+    """
+    if out is not None and os.path.exists(out) and os.path.samefile(out, session):  # noqa: PTH110, PTH121 - as given
+        raise click.BadParameter("is the session itself", param_hint="--out")
+    with Reporter(strict=strict) as reporter, contextlib.suppress(Stop):
+        try:
+            # A link that the caller names is one he means.
+            store = JsonlSession(os.path.realpath(session), readonly=True)
+            if leaf is not None and leaf not in {entry.id for entry in store.entries}:
+                raise click.BadParameter("no such entry", param_hint="--leaf")
+            for problem in store.check():
+                reporter.problem(problem)
+            record = _record(store, leaf)
+        except FoldlineError as error:
+            reporter.error(error, session)
+            return reporter.exit_code
+        if out is None:
+            write_json(record)
+            return reporter.exit_code
+        try:
+            with replacing(Path(out)) as stream:
+                stream.write(json.dumps(record).encode() + b"\n")
+        except OSError as error:
+            raise click.BadParameter(f"cannot be written: {error.strerror}", param_hint="--out") from None
+    return reporter.exit_code
+
+
+def _record(store: JsonlSession, leaf: str | None) -> dict[str, Any]:
+    messages = store.restore(leaf)
+    values = [store.header, *(entry.value for entry in store.entries)]
+    return {"id": store.id, "format": dialect_of(values, messages), "messages": messages}

@@ -1,0 +1,107 @@
+"""A run of `foldline compact`: sources, bookkeeping, where the work is done, and what is told at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from foldline._cli.fold_file import COUNTS, FileReport, output_names, totals
+from foldline._cli.options import Folding
+from foldline._cli.progress import Column, Reporter, Stop, Table
+from foldline._cli.runs import begun, tell_resumed
+from foldline._cli.sources import STDIN, Source, find_sources
+from foldline._cli.workers import compact_all
+from foldline.batch import BatchCompactor
+from foldline.batch.cache import SummaryCache
+
+__all__ = ["Compacting"]
+
+
+@dataclass(frozen=True, slots=True)
+class Compacting:
+    """How to run.
+
+    Attributes:
+        out: The folder of the results.
+        compress: How results are compressed: ``auto``, ``gz``, ``zst`` or ``none``.
+        resume: Go on where an earlier run ended.
+        strict: Stop at the first problem.
+        engine: ``local`` or ``ray``.
+        jobs: How many sources at a time; None for what the engine takes by itself.
+        as_json: Tell the results as JSON lines.
+    """
+
+    out: Path
+    compress: str
+    resume: bool
+    strict: bool
+    engine: str
+    jobs: int | None
+    as_json: bool
+
+    def over(
+        self,
+        paths: Sequence[str],
+        databases: Sequence[Source],
+        folding: Folding,
+        compactor: BatchCompactor,
+        recorded: Mapping[str, Any],
+        cache: SummaryCache | None,
+    ) -> int:
+        """Folds what lies behind paths and in databases, and tells what became of it; the exit code.
+
+        Raises:
+            click.UsageError: Outputs would collide, the folder cannot be used, the engine is missing, or a pin meets no
+                message.
+        """
+        if self.engine == "ray" and importlib.util.find_spec("ray") is None:
+            raise click.UsageError("--engine ray needs the package ray: pip install 'foldline[ray]'")
+        finished: dict[Source, FileReport] = {}
+        sources: list[Source] = []
+        with Reporter(strict=self.strict) as reporter, contextlib.suppress(Stop):
+            sources = [*find_sources(paths, reporter.problem), *databases]
+            folders = [path for path in paths if path != STDIN and Path(path).is_dir()]
+            names = output_names(sources, folders, self.out, self.compress)
+            with begun(self.out, recorded) as run:
+                if self.resume:
+                    finished |= run.resumed(sources, names)
+                else:
+                    run.begin(names)
+                    if cache is not None:
+                        cache.forget_spent()
+                reporter.files = len(sources)
+                tell_resumed(finished, reporter)
+                waiting = [source for source in sources if source not in finished]
+                if self.engine == "ray":
+                    from foldline._cli.ray import compact_all_on_ray
+
+                    work = compact_all_on_ray(
+                        waiting, names, self.out, compactor, reporter, self.jobs, strict=self.strict
+                    )
+                else:
+                    work = compact_all(waiting, names, self.out, compactor, reporter, self.jobs or 1)
+                try:
+                    for source, report in work:
+                        finished[source] = report
+                        run.finished(report)
+                        reporter.advance(files=1)
+                finally:
+                    done = [finished[source] for source in sources if source in finished]
+                    run.write(done, complete=len(done) == len(sources))
+                    if cache is not None:
+                        cache.close()
+        reports = [finished[source] for source in sources if source in finished]
+        table = Table([Column("source")] + [Column(key, "right") for key in COUNTS], as_json=self.as_json)
+        for report in reports:
+            table.add(report.record())
+        if len(reports) > 1 and not self.as_json:
+            table.add({"source": "total"} | totals(reports))
+        table.close()
+        folding.check_pins(max((report.longest for report in reports), default=0))
+        return reporter.exit_code

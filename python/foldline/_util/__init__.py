@@ -1,0 +1,1 @@
+"""Helpers without a room of their own: files, threads, checks. Private."""

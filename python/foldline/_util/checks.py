@@ -1,0 +1,39 @@
+"""Checks of numbers that callers give."""
+
+from __future__ import annotations
+
+import operator
+
+from foldline.errors import ConfigError
+
+__all__ = ["token_number", "whole_number"]
+
+
+def whole_number(value: object, field: str) -> int:
+    """A whole number from 0, or a `ConfigError` that names the field."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise ConfigError("must be a whole number", code="bad_number", path=field) from None
+    if number < 0:
+        raise ConfigError("must not be negative", code="bad_number", path=field)
+    if number >= 2**53:
+        raise ConfigError("larger than any transcript", code="bad_number", path=field)
+    return number
+
+
+def token_number(value: object, field: str) -> int:
+    """A whole number from 0, or a `ConfigError` that names the field."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise ConfigError("must be a whole number of tokens", code="bad_tokens", path=field) from None
+    if number < 0:
+        raise ConfigError("must not be negative", code="bad_tokens", path=field)
+    if number >= 2**53:
+        raise ConfigError("larger than any context", code="bad_tokens", path=field)
+    return number

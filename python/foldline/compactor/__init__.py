@@ -1,0 +1,6 @@
+"""The compactor: a trigger and a strategy over a conversation, with its results and events."""
+
+from foldline.compactor.compactor import Compactor
+from foldline.compactor.result import CompactionResult, NoProgress
+
+__all__ = ["CompactionResult", "Compactor", "NoProgress"]

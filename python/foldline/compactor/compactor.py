@@ -1,0 +1,546 @@
+"""The compactor: it asks the trigger, runs the strategy, checks what came out, stores it and tells of it."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from foldline._core import TokenCounter
+from foldline._util.checks import token_number
+from foldline._util.threads import in_thread
+from foldline.compactor._commit import checked_store, saved
+from foldline.compactor._guard import LoopGuard, Ticket, bounded, checked_seconds
+from foldline.compactor._request import Live, Requests, messages_of
+from foldline.compactor._tasks import Works, adone, done
+from foldline.compactor.events import (
+    CompactBoundary,
+    CompactionFailed,
+    Event,
+    Hooks,
+    PreCompact,
+    SessionStart,
+    Subscribers,
+)
+from foldline.compactor.events import TriggerKind as Kind
+from foldline.compactor.result import (
+    CompactionResult,
+    NoProgress,
+    event_of,
+    left,
+    metadata_after,
+    no_progress,
+    state_after,
+)
+from foldline.context.metadata import ROUND, Metadata
+from foldline.context.state import COMPACTIONS, ContextState, checked_number
+from foldline.counting.counters import as_counter
+from foldline.errors import CompactionError, ConfigError, FoldlineError, FoldlineWarning, SummaryError
+from foldline.folding.redact import Redact, as_redactor
+from foldline.planning import KeepTokens
+from foldline.planning.detect import dialect_for
+from foldline.planning.plan import pin_indices
+from foldline.strategies import (
+    BaseStrategy,
+    ClearToolResults,
+    Deadline,
+    Outcome,
+    Shaped,
+    Strategy,
+    StrategyRequest,
+    TruncateOldest,
+    as_strategy,
+)
+from foldline.strategies._note import is_valid_as
+from foldline.triggers import Trigger, as_trigger, instructions_of, reason_of, threshold_of
+from foldline.typing import CompactionEvent, CompactionStore, Message, Messages, Pin, SessionStore
+
+__all__ = ["CompactionResult", "Compactor", "NoProgress"]
+
+_POLICIES = ("unchanged", "raise", "truncate", "clear")
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One compaction at work."""
+
+    messages: Messages
+    request: StrategyRequest
+    kind: Kind
+    reason: str
+    tokens_before: int
+    started_s: float
+    ids: Sequence[int | str]
+    ticket: Ticket
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """One compaction that is checked and not yet in force."""
+
+    run: _Run
+    outcome: Outcome
+    event: CompactionEvent
+    error: FoldlineError | None
+
+
+class Compactor:
+    """Compacts the messages of a session when its trigger says so, by its strategy.
+
+    It never changes its input. Whatever fails, the messages are as they were unless ``on_failure`` says otherwise,
+    nothing is stored, and the trigger is not told. One compactor goes with one session: it counts rounds, and tries
+    that did not help. It is safe to use from many threads; model calls run outside its lock.
+
+    Args:
+        trigger: When.
+        strategy: How; a function gets messages and a `strategies.StrategyRequest` and returns a list.
+        counter: Who counts; o200k_base without one.
+        store: Who remembers compactions; one that holds the messages too wants their ``ids`` with every call.
+        on_failure: ``"unchanged"`` gives the messages back with a typed error and a warning; ``"raise"`` raises it;
+            ``"truncate"`` drops the oldest messages instead, ``"clear"`` clears results of tools, both with the error
+            in the result and a warning.
+        hooks: Functions that are called on the way; see `events.Hooks`.
+        system: The system prompt, where it stands outside the messages.
+        tools: Tool schemas that are sent along.
+        context_limit: The model's window, for a budget where the state has none.
+        max_output_tokens: What is reserved for the answer in that budget.
+        timeout_s: How long a compaction may take in all.
+        hysteresis: Lighter steps go on until the request is by this share below the trigger's threshold; and after two
+            tries that did not help, the next waits until the context has grown by this share.
+        format: The dialect of the messages.
+        clock: Seconds, for durations and deadlines.
+        redact: What every text goes through before a summarizer sees it and before it stands in a summary. Where it
+            raises, nobody is asked and the compaction fails (``redact_failed``).
+
+    Raises:
+        ConfigError: An option is out of range; ``path`` names it.
+
+    Examples:
+        >>> import foldline as fl
+        >>> messages = [{"role": "user", "content": f"Step {i}. " + "word " * 60} for i in range(6)]
+        >>> compactor = Compactor(
+        ...     fl.triggers.MessageCount(5),
+        ...     fl.strategies.Summarize(lambda messages: "Steps 0 to 3 were done.", keep_recent=2),
+        ... )
+        >>> result = compactor.compact(messages)
+        >>> result.compacted, result.reason, len(result.messages), result.event.messages_removed
+        (True, 'message_count', 3, 4)
+        >>> compactor.compact(result.messages).reason
+        'not_triggered'
+    """
+
+    def __init__(
+        self,
+        trigger: Trigger,
+        strategy: Strategy | Callable[[list[Any], StrategyRequest], list[Any]],
+        *,
+        counter: TokenCounter | str | Callable[[str], int] | None = None,
+        store: CompactionStore | SessionStore | None = None,
+        on_failure: Literal["unchanged", "raise", "truncate", "clear"] = "unchanged",
+        hooks: Hooks | Mapping[str, Any] | None = None,
+        system: str | None = None,
+        tools: Messages | None = None,
+        context_limit: int | None = None,
+        max_output_tokens: int = 0,
+        timeout_s: float | None = None,
+        hysteresis: float = 0.10,
+        format: str = "auto",
+        clock: Callable[[], float] = time.monotonic,
+        redact: Redact | None = None,
+    ) -> None:
+        self.trigger = as_trigger(trigger)
+        self.strategy = as_strategy(strategy)
+        self.counter = as_counter(counter)
+        self.store = checked_store(store)
+        if on_failure not in _POLICIES:
+            raise ConfigError(f"must be one of {', '.join(_POLICIES)}", code="bad_policy", path="on_failure")
+        self.on_failure = on_failure
+        self.system = system
+        self.tools = tools
+        self.context_limit = None if context_limit is None else token_number(context_limit, "context_limit")
+        self.max_output_tokens = token_number(max_output_tokens, "max_output_tokens")
+        if self.context_limit is not None and self.max_output_tokens >= self.context_limit > 0:
+            raise ConfigError("must be smaller than the window", code="reserve_over_window", path="max_output_tokens")
+        self.timeout_s = checked_seconds(timeout_s)
+        if not 0 <= checked_number(hysteresis, "hysteresis") < 1:
+            raise ConfigError("must lie in [0, 1)", code="bad_share", path="hysteresis")
+        self.hysteresis = hysteresis
+        self.format = format
+        self._redact = as_redactor(redact)
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._guard = LoopGuard(hysteresis)
+        self._round = 0
+        self._requests = Requests(
+            self.counter,
+            system=system,
+            tools=tools,
+            context_limit=self.context_limit,
+            max_output_tokens=self.max_output_tokens,
+            format=format,
+        )
+        self._told = Subscribers(Hooks.of(hooks))
+
+    def __repr__(self) -> str:
+        return f"Compactor({self.trigger!r}, {self.strategy!r}, on_failure={self.on_failure!r})"
+
+    def subscribe(self, subscriber: Callable[[Event], Any]) -> Callable[[], None]:
+        """Tells a function of every event from now on; the function that is returned ends that."""
+        return self._told.subscribe(subscriber)
+
+    def should_compact(self, messages: Messages | Live, state: ContextState | None = None) -> str | None:
+        """Why `compact` would begin now, in a word; None for "not now". It changes nothing.
+
+        Args:
+            messages: The messages of the next request, or the `Transcript` that holds them.
+            state: That request and the run, as for `compact`.
+
+        Raises:
+            ConfigError: An option is out of range.
+            MessageError: A message cannot be read.
+
+        Complexity: With a `Transcript` O(1), a few microseconds: its own counts are taken. With messages O(text) of
+            what the state leaves open.
+
+        Examples:
+            >>> import foldline as fl
+            >>> compactor = Compactor(fl.triggers.ReserveTokens(100, 10), fl.strategies.SlidingWindow(10))
+            >>> live = fl.Transcript([{"role": "user", "content": "Good day."}])
+            >>> compactor.should_compact(live), compactor.should_compact(live.messages)
+            (None, None)
+            >>> live.append({"role": "user", "content": "word " * 100})
+            >>> compactor.should_compact(live)
+            'reserve'
+        """
+        return reason_of(self.trigger, self._requests.state(messages, state))
+
+    def compact(
+        self,
+        messages: Messages | Live,
+        state: ContextState | None = None,
+        *,
+        force: bool = False,
+        instructions: str | None = None,
+        pins: Iterable[Pin] | Callable[[Message], bool] = (),
+        metadata: Metadata | None = None,
+        ids: Sequence[int | str] | None = None,
+        timeout_s: float | None = None,
+        cancel: threading.Event | None = None,
+    ) -> CompactionResult:
+        """Compacts, if the trigger says so.
+
+        Args:
+            messages: The messages of the next request, or the `Transcript` that holds them, whose own counts then say
+                whether it is time. They are not changed; ``transcript.sync(result.messages)`` takes over what came out.
+            state: That request as it will be sent, and the run; what it leaves open is counted.
+            force: Compacts whatever the trigger says, and whatever was tried before.
+            instructions: What a summary is to mind.
+            pins: Messages that stay verbatim, with their groups: indices, predicates, or both.
+            metadata: What is known of the messages beside them; the result has that of the new ones.
+            ids: Ids of the messages, for the event; their indices without them.
+            timeout_s: How long it may take in all; the compactor's own without it.
+            cancel: Ends it when it is set; the messages are then as they were.
+
+        Returns:
+            The new messages and everything about them.
+
+        Raises:
+            ConfigError: An option is out of range.
+            MessageError: A message cannot be read.
+            FoldlineError: With ``on_failure="raise"``, what failed.
+        """
+        run = done(self._begun(messages, state, force, instructions, pins, metadata, ids, timeout_s, cancel))
+        if isinstance(run, CompactionResult):
+            return run
+        try:
+            outcome = bounded(lambda: self.strategy.run(run.messages, run.request), run.request.deadline, run.ticket)
+            pending = self._checked(run, outcome)
+            if isinstance(pending, CompactionResult):
+                return pending
+            self._save(pending)
+        except Exception as error:  # noqa: BLE001 - a strategy and a store may raise anything
+            return self._failed(run, error)
+        return self._concluded(pending)
+
+    async def acompact(
+        self,
+        messages: Messages | Live,
+        state: ContextState | None = None,
+        *,
+        force: bool = False,
+        instructions: str | None = None,
+        pins: Iterable[Pin] | Callable[[Message], bool] = (),
+        metadata: Metadata | None = None,
+        ids: Sequence[int | str] | None = None,
+        timeout_s: float | None = None,
+        cancel: threading.Event | None = None,
+    ) -> CompactionResult:
+        """`compact` without blocking the event loop, with the same arguments.
+
+        Summarizers with ``asummarize``, triggers, hooks and subscribers run on the loop; counting, checking, pins that
+        are functions, other summarizers, strategies and stores in threads. A task that is cancelled leaves everything
+        as it was, unless the compaction was being stored already: then it comes into force before the task ends.
+        """
+        run = await adone(self._begun(messages, state, force, instructions, pins, metadata, ids, timeout_s, cancel))
+        if isinstance(run, CompactionResult):
+            return run
+        try:
+            outcome = await self._strategy_outcome(run)
+            pending = await in_thread(lambda: self._checked(run, outcome))
+            if isinstance(pending, CompactionResult):
+                return pending
+            saving = asyncio.ensure_future(in_thread(lambda: self._save(pending)))
+            try:
+                await asyncio.shield(saving)
+            except asyncio.CancelledError:
+                await saving
+                self._concluded(pending)
+                raise
+        except asyncio.CancelledError:
+            run.ticket.give_up()
+            raise
+        except Exception as error:  # noqa: BLE001 - a strategy and a store may raise anything
+            return self._failed(run, error)
+        return self._concluded(pending)
+
+    async def _strategy_outcome(self, run: _Run) -> Outcome:
+        """What the strategy gives, in the time that is left."""
+        strategy, deadline = self.strategy, run.request.deadline
+        if isinstance(strategy, BaseStrategy):
+            work = asyncio.ensure_future(strategy.arun(run.messages, run.request))
+        else:
+            work = asyncio.ensure_future(in_thread(lambda: strategy.run(run.messages, run.request)))
+        try:
+            while True:
+                wait_s = deadline.remaining_s()
+                if run.ticket.can_be_cancelled:
+                    wait_s = min(0.02, wait_s) if wait_s is not None else 0.02
+                done, _ = await asyncio.wait([work], timeout=wait_s)
+                if done:
+                    return work.result()
+                deadline.check()
+        finally:
+            if not work.done():
+                work.cancel()
+                run.ticket.give_up()
+
+    # --- Before ---------------------------------------------------------------------------------------
+
+    def _begun(
+        self,
+        messages: Messages | Live,
+        state: ContextState | None,
+        force: bool,
+        instructions: str | None,
+        pins: Iterable[Pin] | Callable[[Message], bool],
+        metadata: Metadata | None,
+        ids: Sequence[int | str] | None,
+        timeout_s: float | None,
+        cancel: threading.Event | None,
+    ) -> Works[_Run | CompactionResult]:
+        """Everything before the strategy: what is to be done, or why nothing is."""
+        started_s = self._clock()
+        timeout_s = self.timeout_s if timeout_s is None else checked_seconds(timeout_s)
+        ticket = Ticket(cancel)
+        deadline = Deadline(None if timeout_s is None else started_s + timeout_s, self._clock, ticket.is_cancelled)
+        if ids is not None and len(ids) != len(messages):
+            raise ConfigError("must be as many as the messages", code="bad_ids", path="ids")
+        given, said = messages, state
+        if self._requests.is_known(given, said):
+            state = self._requests.state(given, said)
+        else:
+            state = yield lambda: self._requests.state(given, said)
+        messages = messages_of(given)
+        metadata = Metadata() if metadata is None else metadata
+        if not isinstance(metadata, Metadata):
+            raise ConfigError("must be Metadata", code="bad_metadata", path="metadata")
+        request = StrategyRequest(state, self.counter, metadata=metadata, tools=self.tools, format=self.format)
+        tokens = state.tokens or 0
+        if ticket.is_cancelled():
+            return left(messages, request, tokens, "cancelled")
+        with self._lock:
+            why = reason_of(self.trigger, state)
+            if why is None and not force:
+                self._guard.helped()
+                return left(messages, request, tokens, "not_triggered")
+            limit = None if force else threshold_of(self.trigger, state)
+            if not force and self._guard.blocks(tokens):
+                as_it_was = left(messages, request, tokens, "no_progress")
+                return no_progress(as_it_was, None, limit, self._guard.tries)
+        kind: Kind = "manual" if force or why == "manual" else "auto"
+        instructions = instructions or instructions_of(self.trigger)
+        dialect, counted, pinned = yield lambda: self._measured(messages, pins)
+        around = max(0, tokens - counted)
+        before = counted + around
+        request = StrategyRequest(
+            state,
+            self.counter,
+            pins=pinned,
+            metadata=metadata,
+            instructions=instructions,
+            round=self._next_round(metadata),
+            limit_tokens=limit,
+            # After an overflow the count was too low, so that the limit alone would say that all is well.
+            target_tokens=None if limit is None else int(min(limit, before) * (1 - self.hysteresis)),
+            around_tokens=around,
+            tools=self.tools,
+            format=dialect,
+            deadline=deadline,
+            redact=self._redact,
+        )
+        if not self._told.tell(PreCompact(kind, why or "forced", before, len(messages), instructions)):
+            return left(messages, request, before, "vetoed")
+        ids = range(len(messages)) if ids is None else ids
+        return _Run(messages, request, kind, why or "forced", before, started_s, ids, ticket)
+
+    def _measured(
+        self, messages: Messages, pins: Iterable[Pin] | Callable[[Message], bool]
+    ) -> tuple[str, int, tuple[int, ...]]:
+        """The dialect of messages, what they count, and which are pinned."""
+        dialect = dialect_for(messages, self.format)
+        counted = self.counter.count_messages(messages, self.tools, format=dialect).total
+        return dialect, counted, tuple(pin_indices(messages, pins))
+
+    def _next_round(self, metadata: Metadata) -> int:
+        """The round that is about to begin, by everything that knows of earlier ones."""
+        known = [self._round, *(metadata.get(index, ROUND, 0) for index in metadata)]
+        last_round = getattr(self.store, "last_round", None)
+        if callable(last_round):
+            known.append(token_number(last_round() or 0, "last_round"))
+        return max(known) + 1
+
+    # --- After ----------------------------------------------------------------------------------------
+
+    def _checked(self, run: _Run, outcome: Outcome, error: FoldlineError | None = None) -> _Pending | CompactionResult:
+        """What may come into force; or the result where nothing does."""
+        given: object = outcome
+        if not isinstance(given, Outcome) or len(given.sources) != len(given.messages):
+            raise CompactionError("the strategy gave no outcome", code="bad_outcome")
+        if not outcome.changed:
+            as_it_was = left(run.messages, run.request, run.tokens_before, "nothing_to_fold", outcome)
+            if outcome.floor is None:
+                return as_it_was
+            return no_progress(as_it_was, outcome.floor, run.request.limit_tokens, self._guard.tries)
+        if not is_valid_as(outcome.messages, run.messages, run.request.format):
+            raise CompactionError("a provider would not take what came out", code="invalid_result")
+        after = run.request.tokens_of(outcome.messages)
+        if after >= run.tokens_before:
+            with self._lock:
+                self._guard.did_not_help(run.tokens_before)
+            return left(run.messages, run.request, run.tokens_before, "no_gain", outcome)
+        event = event_of(
+            outcome,
+            run.request,
+            run.ids,
+            (run.tokens_before, after),
+            duration_s=self._clock() - run.started_s,
+            trigger=run.kind,
+            reason=run.reason,
+            fallback=None if error is None else self.on_failure,
+        )
+        return _Pending(run, outcome, event, error)
+
+    def _save(self, pending: _Pending) -> None:
+        """From here on it is in force: the store knows it, or nobody does."""
+        pending.run.ticket.commit(pending.run.request.deadline)
+        if self.store is not None:
+            saved(self.store, pending.event, pending.outcome, pending.run.ids)
+
+    def _concluded(self, pending: _Pending) -> CompactionResult:
+        """Counts it, and tells everybody."""
+        run, outcome, event = pending.run, pending.outcome, pending.event
+        before = run.request.state
+        before.stats.incr(COMPACTIONS)
+        state = state_after(before, event)
+        with self._lock:
+            self._round = max(self._round, event.round)
+            limit = run.request.limit_tokens
+            if limit is not None and event.tokens_after > limit:
+                self._guard.did_not_help(event.tokens_after)
+            else:
+                self._guard.helped()
+            try:
+                self.trigger.notify_compacted(state)
+            except Exception as error:  # noqa: BLE001 - it has happened, whatever the trigger makes of it
+                _warn(f"the trigger raised {type(error).__name__} when it was told of a compaction")
+        for each in (event, SessionStart(), CompactBoundary(run.kind, run.tokens_before)):
+            self._told.tell(each)
+        if pending.error is not None:
+            self._told.tell(CompactionFailed(pending.error, event.fallback))
+        evidence = outcome.evidence
+        if evidence is None:
+            evidence = next((c.evidence for c in reversed(outcome.completions) if c.evidence is not None), None)
+        return CompactionResult(
+            outcome.messages,
+            compacted=True,
+            reason=run.reason,
+            tokens_before=event.tokens_before,
+            tokens_after=event.tokens_after,
+            state=state,
+            summary=outcome.summary,
+            plan=outcome.plan,
+            error=pending.error,
+            fallback=event.fallback,
+            evidence=evidence,
+            event=event,
+            metadata=metadata_after(run.request.metadata, outcome, event.round),
+            sources=outcome.sources,
+            dropped=outcome.dropped,
+            completions=outcome.completions,
+            steps=outcome.steps,
+        )
+
+    def _failed(self, run: _Run, failure: Exception) -> CompactionResult:
+        """What the policy says."""
+        error = failure
+        if not isinstance(error, FoldlineError):
+            error = CompactionError(f"the strategy raised {type(failure).__name__}", code="strategy_failed")
+            error.__cause__ = failure
+        if error.code == "cancelled" and isinstance(error, SummaryError):
+            self._told.tell(CompactionFailed(error))
+            if self.on_failure == "raise":
+                raise error
+            return dataclasses.replace(left(run.messages, run.request, run.tokens_before, "cancelled"), error=error)
+        with self._lock:
+            self._guard.did_not_help(run.tokens_before)
+        if self.on_failure == "raise":
+            self._told.tell(CompactionFailed(error))
+            raise error
+        if self.on_failure in ("truncate", "clear"):
+            result = self._fallen_back(run, error)
+            if result is not None:
+                _warn(f"compacted by {self.on_failure} instead: {error}")
+                return result
+        self._told.tell(CompactionFailed(error))
+        _warn(f"not compacted, the messages are unchanged: {error}")
+        return dataclasses.replace(left(run.messages, run.request, run.tokens_before, "failed"), error=error)
+
+    def _fallen_back(self, run: _Run, error: FoldlineError) -> CompactionResult | None:
+        """The fallback in the strategy's place; None where it does not help either."""
+        keep = getattr(self.strategy, "keep", None)
+        fallback: BaseStrategy
+        if self.on_failure == "truncate":
+            fallback = TruncateOldest(keep)
+        else:
+            fallback = ClearToolResults(KeepTokens(20_000) if keep is None else keep)
+        if isinstance(self.strategy, Shaped):
+            fallback = self.strategy.reshaped(fallback)
+        # It asks nobody and is quick: that the time is up is why it runs.
+        run = dataclasses.replace(run, request=dataclasses.replace(run.request, deadline=Deadline()), ticket=Ticket())
+        try:
+            pending = self._checked(run, fallback.run(run.messages, run.request), error)
+            if isinstance(pending, CompactionResult):
+                return None
+            self._save(pending)
+        except FoldlineError:
+            return None
+        return self._concluded(pending)
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, FoldlineWarning, stacklevel=4)

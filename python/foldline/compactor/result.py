@@ -1,0 +1,179 @@
+"""What a compactor gives back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from foldline._core import Plan
+from foldline.compactor.events import TriggerKind
+from foldline.context.metadata import ROUND, Metadata
+from foldline.context.state import ContextState
+from foldline.context.usage import ContextUsage, TokenBudget
+from foldline.errors import FoldlineError
+from foldline.planning import Infeasible
+from foldline.strategies.base import Outcome, StrategyRequest
+from foldline.typing import CompactionEvent, Completion, Messages
+
+__all__ = ["CompactionResult", "NoProgress", "event_of", "left", "metadata_after", "no_progress", "state_after"]
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionResult:
+    """What a compactor made of the messages.
+
+    Attributes:
+        messages: The new list; the messages as they were where nothing was compacted.
+        compacted: Whether something was.
+        reason: Why, as the trigger says; or why not: ``not_triggered``, ``vetoed``, ``nothing_to_fold``, ``no_gain``,
+            ``no_progress``, ``failed``, ``cancelled``.
+        summary: The text of the summary; empty where there is none.
+        plan: The plan behind it; `Infeasible`, or None, where there was none.
+        tokens_before: Tokens of the whole request before.
+        tokens_after: Tokens of the whole request after.
+        error: What failed, also where a fallback was taken.
+        fallback: What was done instead of the strategy: ``"truncate"`` or ``"clear"``.
+        evidence: What the summary must not lose: lists of requests, files, commands, errors and more. Of what was
+            held against it, ``kept`` is in the summary as it was written, ``mended`` was added to it, and for
+            ``dropped`` there was no room.
+        event: What is told of it; None where nothing was compacted.
+        state: The state of the next request, with the new messages.
+        metadata: What is known of the new messages.
+        sources: For every new message its index in the old list; None for one that is new.
+        dropped: Indices of messages that are gone without a summary.
+        completions: What summarizers answered.
+        steps: The strategies that did something.
+    """
+
+    messages: list[Any]
+    compacted: bool
+    reason: str
+    tokens_before: int
+    tokens_after: int
+    state: ContextState
+    summary: str = ""
+    plan: Plan | Infeasible | None = None
+    error: FoldlineError | None = None
+    fallback: str | None = None
+    evidence: Mapping[str, Any] | None = None
+    event: CompactionEvent | None = None
+    metadata: Metadata = field(default_factory=Metadata)
+    sources: Sequence[int | None] = ()
+    dropped: tuple[int, ...] = ()
+    completions: tuple[Completion, ...] = ()
+    steps: tuple[str, ...] = ()
+
+    @property
+    def trigger(self) -> TriggerKind:
+        """``"manual"`` where somebody asked for it, else ``"auto"``."""
+        return "manual" if self.event is not None and self.event.trigger == "manual" else "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class NoProgress(CompactionResult):
+    """A compaction that was not tried, since it would not help. The messages are as they were.
+
+    Attributes:
+        floor: The least that would have been reached, in tokens of the whole request, where that is known.
+        limit_tokens: What it would have had to get to.
+        tries: How many tries in a row had not helped.
+    """
+
+    floor: int | None = None
+    limit_tokens: int | None = None
+    tries: int = 0
+
+
+def left(
+    messages: Messages, request: StrategyRequest, tokens: int, reason: str, outcome: Outcome | None = None
+) -> CompactionResult:
+    """The messages as they were."""
+    unchanged = Outcome.unchanged(messages)
+    return CompactionResult(
+        unchanged.messages,
+        compacted=False,
+        reason=reason,
+        tokens_before=tokens,
+        tokens_after=tokens,
+        state=request.state,
+        plan=None if outcome is None else outcome.plan,
+        metadata=request.metadata,
+        sources=unchanged.sources,
+        completions=() if outcome is None else outcome.completions,
+    )
+
+
+def no_progress(as_it_was: CompactionResult, floor: int | None, limit: int | None, tries: int) -> NoProgress:
+    """The same, with why no other try was made."""
+    fields = {field.name: getattr(as_it_was, field.name) for field in dataclasses.fields(as_it_was)}
+    fields["reason"] = "no_progress"
+    return NoProgress(**fields, floor=floor, limit_tokens=limit, tries=tries)
+
+
+def event_of(
+    outcome: Outcome, request: StrategyRequest, ids: Sequence[int | str], tokens: tuple[int, int], **more: Any
+) -> CompactionEvent:
+    """What is told of a compaction with these tokens before and after."""
+    kept = {source for source in outcome.sources if source is not None}
+    gone = [index for index in range(len(ids)) if index not in kept]
+    first_kept = min((index for index in kept if gone and index > gone[-1]), default=None)
+    return CompactionEvent(
+        round=request.round,
+        tokens_before=tokens[0],
+        tokens_after=tokens[1],
+        length_before=len(ids),
+        length_after=len(outcome.messages),
+        summary=outcome.summary,
+        compacted_ids=tuple(ids[index] for index in gone),
+        first_kept_id=None if first_kept is None else ids[first_kept],
+        model=outcome.completions[-1].model if outcome.completions else "",
+        strategy=", ".join(outcome.steps),
+        read_files=_files(outcome, changed=False),
+        modified_files=_files(outcome, changed=True),
+        prompt_version=outcome.completions[-1].prompt_version if outcome.completions else "",
+        **more,
+    )
+
+
+def _files(outcome: Outcome, *, changed: bool) -> tuple[str, ...]:
+    """Paths that the evidence names: those that were changed, or those that were only read."""
+    found: dict[str, None] = {}
+    for completion in outcome.completions:
+        listed = completion.evidence.get("files", ()) if completion.evidence is not None else ()
+        for file in listed if isinstance(listed, (list, tuple)) else ():
+            path = file.get("path") if isinstance(file, Mapping) else None
+            if isinstance(path, str) and changed == any(each != "read" for each in file.get("actions", ())):
+                found[path] = None
+    return tuple(found)
+
+
+def state_after(state: ContextState, event: CompactionEvent) -> ContextState:
+    """The state of the next request, with what came out."""
+    budget = state.budget
+    if budget is not None:
+        messages = max(0, event.tokens_after - budget.system_tokens)
+        budget = TokenBudget(budget.context_limit, budget.system_tokens, messages, budget.max_output_tokens)
+    kind = "estimated" if state.usage is None else state.usage.kind
+    return dataclasses.replace(
+        state,
+        usage=ContextUsage(event.tokens_after, 0, event.tokens_after, kind),
+        budget=budget,
+        message_count=event.length_after,
+        stop_reason=None,
+        error=None,
+    )
+
+
+def metadata_after(metadata: Metadata, outcome: Outcome, round: int) -> Metadata:
+    """What is known of the new messages."""
+    moved = metadata.moved(outcome.sources)
+    edited = set(outcome.edited)
+    for new, old in enumerate(outcome.sources):
+        if old is None:
+            moved.set_origin(new, "compacted_synthetic")
+            moved.set(new, ROUND, round)
+        elif old in edited:
+            moved.set_origin(new, "compacted_modified")
+    return moved

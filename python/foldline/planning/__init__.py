@@ -1,0 +1,14 @@
+"""Planning: how much stays, what happens to each message, what a provider would reject."""
+
+from foldline.planning.batch import BatchPlans, plan_batch
+from foldline.planning.detect import DetectedFormat, detect_format
+from foldline.planning.keeps import FitTokens, Keep, KeepFraction, KeepIterations, KeepMessages, KeepTokens, KeepTurns
+from foldline.planning.plan import ByMetadata, Infeasible, plan
+from foldline.planning.repair import Repair, RepairAction, repair
+from foldline.planning.validate import analyze, validate
+
+__all__ = [
+    "BatchPlans", "ByMetadata", "DetectedFormat", "FitTokens", "Infeasible", "Keep", "KeepFraction", "KeepIterations",
+    "KeepMessages", "KeepTokens", "KeepTurns", "Repair", "RepairAction", "analyze", "detect_format", "plan",
+    "plan_batch", "repair", "validate",
+]  # fmt: skip

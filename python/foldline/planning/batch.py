@@ -1,0 +1,135 @@
+"""Plans of many transcripts at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal
+
+from foldline import _core
+from foldline._core import Plan, TokenCounter
+from foldline._util.checks import whole_number
+from foldline.counting.counters import as_counter
+from foldline.planning.keeps import Keep, keep_arguments, resolved_keep
+from foldline.planning.plan import Infeasible, _thinking
+from foldline.typing import ArrowArray, ArrowStream
+
+__all__ = ["BatchPlans", "plan_batch"]
+
+
+class BatchPlans:
+    """Plans of many transcripts: arrays of what they say, and each plan whole.
+
+    ``plans[i]`` is what `foldline.plan` gives for transcript ``i``: a `Plan` or an `Infeasible`, and ``None`` where
+    there was an error. Iterating gives them in order. All arrays are read-only.
+
+    Attributes:
+        cuts: The cut of each plan; int64 of shape (transcripts,); -1 where there is no plan.
+        heads: Number of leading messages that always stay; the same shape and type.
+        tokens_before: Tokens of each request as it is, overhead included; the same.
+        tokens_kept: Tokens of what stays, without overhead and summary; the same.
+        tokens_after: What stays, the overhead, and the room for the summary where something is folded; the same.
+        floors: The least that `FitTokens` could reach; the same; also where the budget cannot be met.
+        feasible: Whether there is a plan; bool of shape (transcripts,).
+        actions: What happens to every message: 0 keep, 1 pin, 2 clear, 3 shorten, 4 summarize, 5 drop (`ACTIONS` has
+            their names); uint8 of shape (messages,). Those of transcript i are ``actions[offsets[i]:offsets[i + 1]]``.
+        offsets: int64 of shape (transcripts + 1,).
+        lines: The line of each transcript, from 1; int64 of shape (transcripts,); ``None`` where there were no lines.
+        errors: With ``errors="null"``, what went wrong: `FoldlineError` with ``transcript`` and ``line``.
+    """
+
+    __slots__ = ("_core",)
+
+    #: The names of the codes in ``actions``.
+    ACTIONS = ("keep", "pin", "clear", "shorten", "summarize", "drop")
+
+    def __init__(self, core: _core.BatchPlans) -> None:
+        self._core = core
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._core, name)
+
+    def __len__(self) -> int:
+        return len(self._core)
+
+    def __getitem__(self, index: int) -> Plan | Infeasible | None:
+        count = len(self)
+        place = index + count if index < 0 else index
+        if not 0 <= place < count:
+            raise IndexError("no such transcript")
+        answer = self._core.plan_of(place)
+        return Infeasible(*answer) if isinstance(answer, tuple) else answer
+
+    def __iter__(self) -> Iterator[Plan | Infeasible | None]:
+        return (self[index] for index in range(len(self)))
+
+    def __repr__(self) -> str:
+        feasible, messages = int(self._core.feasible.sum()), len(self._core.actions)
+        return f"BatchPlans(transcripts={len(self)}, feasible={feasible}, messages={messages})"
+
+
+def plan_batch(
+    transcripts: Iterable[Any] | bytes | bytearray | memoryview | ArrowArray | ArrowStream,
+    keep: Keep | None = None,
+    *,
+    counter: TokenCounter | str | Callable[[str], int] | None = None,
+    window: int | None = None,
+    reserve: int = 0,
+    summary_tokens: int = 0,
+    min_gain_tokens: int = 0,
+    thinking: Literal["keep", "strip", "fold"] = "keep",
+    format: str = "auto",
+    threads: int | None = 1,
+    errors: str = "raise",
+) -> BatchPlans:
+    """Plans many transcripts, each as `plan` does.
+
+    Args:
+        transcripts: An iterable of lists of messages (or of what holds one: a dict with ``messages``, a
+            `StoredTranscript`, the bytes of a JSON array); JSON lines as ``bytes``, ``memoryview`` or ``mmap``, with a
+            list of messages or an object that holds one in each; or a column of such lists as JSON text, through the
+            Arrow C interface.
+        keep: As for `plan`.
+        counter: As for `plan`. A function of your own is called in this thread alone.
+        window: As for `plan`.
+        reserve: As for `plan`.
+        summary_tokens: As for `plan`.
+        min_gain_tokens: As for `plan`.
+        thinking: As for `plan`.
+        format: The dialect of all transcripts, or ``"auto"`` to judge each by its content.
+        threads: How many may work at once, 1 to 1024; ``None`` for one a processor. JSON is read, counted and planned
+            without the GIL; Python messages are read with it.
+        errors: ``"raise"`` ends at the first error, which names its transcript or line; with ``"null"`` a transcript
+            that fails has no plan, and stands in ``errors`` of the result.
+
+    Raises:
+        ConfigError: An option is out of range; ``path`` names it.
+        MessageError: A transcript cannot be read; ``transcript`` says which.
+        LimitExceeded: A message is nested beyond 128 levels, or too large.
+
+    Complexity: O(bytes / threads).
+
+    Examples:
+        >>> import foldline as fl
+        >>> talk = [{"role": "user", "content": "word " * 40} for _ in range(4)]
+        >>> plans = fl.plan_batch([talk, talk[:1]], fl.KeepMessages(1), counter="chars/4")
+        >>> plans.cuts.tolist(), plans[0] == fl.plan(talk, fl.KeepMessages(1), counter="chars/4")
+        ([3, 0], True)
+    """
+    kind, amount, of = keep_arguments(resolved_keep(keep, window, reserve))
+    core = _core.plan_batch(
+        transcripts,
+        as_counter(counter),
+        kind,
+        amount,
+        of,
+        summary_tokens=whole_number(summary_tokens, "summary_tokens"),
+        window=window,
+        min_gain_tokens=whole_number(min_gain_tokens, "min_gain_tokens"),
+        thinking=_thinking(thinking),
+        format=format,
+        threads=threads,
+        errors=errors,
+    )
+    return BatchPlans(core)

@@ -1,0 +1,101 @@
+"""Keeps: how much of a conversation stays verbatim."""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from foldline._util.checks import whole_number
+from foldline.errors import ConfigError
+
+__all__ = ["FitTokens", "Keep", "KeepFraction", "KeepIterations", "KeepMessages", "KeepTokens", "KeepTurns"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    n: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", whole_number(self.n, "n"))
+
+
+@dataclass(frozen=True, slots=True)
+class KeepTokens(_Counted):
+    """At least ``n`` recent tokens stay verbatim; a turn larger than that is split."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeepMessages(_Counted):
+    """At least ``n`` recent messages stay verbatim."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeepTurns(_Counted):
+    """At least ``n`` recent turns stay verbatim."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeepIterations(_Counted):
+    """At least ``n`` recent groups (a call with its results, or a message alone) stay verbatim."""
+
+
+@dataclass(frozen=True, slots=True)
+class FitTokens(_Counted):
+    """At most ``n`` tokens in all after folding; results are cleared and shortened where that is not enough.
+
+    What must be kept to is the budget: neither ``min_gain_tokens`` nor ``thinking="fold"`` keeps it from being met.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class KeepFraction:
+    """At least the fraction ``f`` of what counts stays verbatim, ``of`` tokens or messages."""
+
+    f: float
+    of: Literal["tokens", "messages"] = "tokens"
+
+    def __post_init__(self) -> None:
+        f: object = self.f
+        if isinstance(f, bool) or not isinstance(f, numbers.Real) or f != f:
+            raise ConfigError("must be a number", code="bad_fraction", path="f")
+        if not 0 <= self.f <= 1:
+            raise ConfigError("must lie in [0, 1]", code="bad_fraction", path="f")
+        if self.of not in ("tokens", "messages"):
+            raise ConfigError("must be tokens or messages", code="bad_keep", path="of")
+
+
+Keep: TypeAlias = KeepTokens | KeepFraction | KeepMessages | KeepTurns | KeepIterations | FitTokens
+
+
+_KINDS: dict[type, str] = {
+    KeepTokens: "tokens",
+    KeepMessages: "messages",
+    KeepTurns: "turns",
+    KeepIterations: "iterations",
+    FitTokens: "fit",
+}
+
+
+def resolved_keep(keep: Keep | None, window: int | None, reserve: int) -> Keep:
+    """The keep; without one what fits into the window less the reserve. Checks window and reserve on the way."""
+    if window is not None:
+        window = whole_number(window, "window")
+        if whole_number(reserve, "reserve") >= window:
+            raise ConfigError("must be smaller than the window", code="reserve_over_window", path="reserve")
+    elif reserve:
+        raise ConfigError("a reserve needs a window", code="missing_window", path="reserve")
+    if keep is not None:
+        return keep
+    if window is None:
+        raise ConfigError("give a keep or a window", code="missing_keep", path="keep")
+    return FitTokens(window - reserve)
+
+
+def keep_arguments(keep: Keep) -> tuple[str, float, str]:
+    if isinstance(keep, KeepFraction):
+        return "fraction", float(keep.f), keep.of
+    kind = _KINDS.get(type(keep))
+    if kind is None:
+        raise ConfigError("not a keep", code="bad_keep", path="keep")
+    return kind, float(keep.n), ""

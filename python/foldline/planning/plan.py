@@ -1,0 +1,211 @@
+"""Planning: what happens to each message, and which messages are pinned."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from foldline import _core
+from foldline._core import Plan, TokenCounter
+from foldline._util.checks import whole_number
+from foldline.counting.counters import as_counter
+from foldline.errors import ConfigError
+from foldline.planning.keeps import Keep, keep_arguments, resolved_keep
+from foldline.typing import ORIGINS, Message, Messages, Metadata, Origin, Pin
+
+__all__ = ["ByMetadata", "Infeasible", "plan"]
+
+
+@dataclass(frozen=True, slots=True)
+class Infeasible:
+    """A budget that cannot be met: a result, not an exception. Falsy.
+
+    Attributes:
+        floor: The least that could be reached, in tokens.
+        why: What stands in the way, in words without content.
+    """
+
+    floor: int
+    why: str
+
+    def __bool__(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class ByMetadata:
+    """A pin by what is known of a message beside the list: pins where ``predicate`` is true of its metadata.
+
+    Examples:
+        >>> import foldline as fl
+        >>> messages = [{"role": "user", "content": "word " * 40} for _ in range(4)]
+        >>> known = {1: {"tags": ["spec"]}}
+        >>> pin = fl.ByMetadata(lambda about: "spec" in about["tags"])
+        >>> fl.plan(messages, fl.KeepMessages(1), counter="chars/4", pins=[pin], metadata=known).actions
+        ['summarize', 'pin', 'summarize', 'keep']
+    """
+
+    predicate: Callable[[Metadata], bool]
+
+
+def plan(
+    messages: Messages | bytes,
+    keep: Keep | None = None,
+    *,
+    counter: TokenCounter | str | Callable[[str], int] | None = None,
+    window: int | None = None,
+    reserve: int = 0,
+    pins: Iterable[Pin | ByMetadata] | Callable[[Message], bool] | ByMetadata = (),
+    importance: Mapping[int, float] | None = None,
+    origins: Mapping[int, Origin] | None = None,
+    metadata: Mapping[int, Metadata] | None = None,
+    summary_tokens: int = 0,
+    min_gain_tokens: int = 0,
+    thinking: Literal["keep", "strip", "fold"] = "keep",
+    tools: Messages | None = None,
+    format: str = "auto",
+) -> Plan | Infeasible:
+    """Decides what happens to each message. Pure: nothing is changed, nothing is called but your counter.
+
+    Args:
+        messages: The messages, in their provider's form, or the bytes of a JSON array of them.
+        keep: How much stays. Without it, what fits into ``window - reserve``.
+        counter: A `TokenCounter`, its name, or a function from text to tokens; o200k_base without one.
+        window: The model's context window in tokens; a keep larger than it is an error.
+        reserve: Tokens of the window that are left for the answer.
+        pins: Messages that stay verbatim with their whole group: indices, predicates over messages, `ByMetadata`, or
+            several of these.
+        importance: Scores in [-10, 10] by index; from 10 on a message is pinned.
+        origins: Origins by index; ``"compacted_synthetic"`` marks the summary of an earlier fold.
+        metadata: What is known of messages, by index: mappings in which ``"pinned"`` (true), ``"importance"`` and
+            ``"origin"`` mean what the options of these names do, unless those name the message; `ByMetadata` reads the
+            rest.
+        summary_tokens: Tokens set aside for the summary; `FitTokens` counts them.
+        min_gain_tokens: Where folding would save fewer tokens than this, nothing is folded and the warning
+            ``gain_too_small`` says so; 0 asks for nothing. A budget (`FitTokens`) that is exceeded is met all the same.
+        thinking: What becomes of thinking that stays behind a summary or a cleared result. Newer models of Anthropic
+            bind it to everything before it and reject the request. ``"keep"``: it stays, the warning
+            ``thinking_bound`` names the first message and `Plan.request_fields` the field with which the provider drops
+            it. ``"strip"``: it is left out of what stays (pinned messages too), but for the latest message of the model
+            within a tool loop, whose thinking must not change. ``"fold"``: the cut moves on to where no thinking stays
+            behind it, so that less stays than the keep asks for; where that cannot be (``thinking_blocks_fold`` names
+            the message), nothing is folded, or under `FitTokens` folded as with ``"keep"``.
+        tools: Tool schemas that are sent beside the messages; they count as overhead.
+        format: ``"openai_chat"``, ``"openai_responses"``, ``"anthropic"``, ``"gemini"``, ``"pi"``, ``"ai_sdk"``,
+            ``"langchain"``, ``"gent"``, or ``"auto"`` to judge by content (see `detect_format`).
+
+    Returns:
+        A `Plan`, falsy where nothing is to be done, or `Infeasible`.
+
+    Raises:
+        ConfigError: An option is out of range; ``path`` names it.
+        MessageError: A message cannot be read.
+        LimitExceeded: A message is nested beyond 128 levels, or too large.
+
+    Complexity: O(text) to count, O(messages) to plan.
+
+    Examples:
+        >>> import foldline as fl
+        >>> messages = [{"role": "user", "content": "word " * 40} for _ in range(4)]
+        >>> plan = fl.plan(messages, fl.KeepMessages(1), counter="chars/4")
+        >>> plan.cut, plan.actions
+        (3, ['summarize', 'summarize', 'summarize', 'keep'])
+    """
+    kind, amount, of = keep_arguments(resolved_keep(keep, window, reserve))
+    known = _checked_metadata(metadata)
+    answer = _core.plan(
+        messages,
+        as_counter(counter),
+        kind,
+        amount,
+        of,
+        summary_tokens=whole_number(summary_tokens, "summary_tokens"),
+        window=window,
+        min_gain_tokens=whole_number(min_gain_tokens, "min_gain_tokens"),
+        thinking=_thinking(thinking),
+        pins=pin_indices(messages, pins, known),
+        importance=_scores(_overlaid(known, "importance", importance)),
+        summaries=_summaries(_overlaid(known, "origin", origins, "origins")),
+        tools=tools,
+        format=format,
+    )
+    return Infeasible(*answer) if isinstance(answer, tuple) else answer
+
+
+def pin_indices(
+    messages: Messages | bytes,
+    pins: Iterable[Pin | ByMetadata] | Callable[[Message], bool] | ByMetadata,
+    metadata: Mapping[int, Metadata] | None = None,
+) -> list[int]:
+    """The pinned indices that pins of all kinds stand for."""
+    known = metadata or {}
+    found = [index for index, about in known.items() if about.get("pinned") is True]
+    try:
+        given = [pins] if callable(pins) or isinstance(pins, ByMetadata) else list(pins)
+    except TypeError:
+        raise ConfigError("must be indices or predicates", code="bad_pin", path="pins") from None
+    for pin in given:
+        if isinstance(pin, ByMetadata):
+            found += [index for index, about in known.items() if pin.predicate(about)]
+        elif callable(pin):
+            if isinstance(messages, bytes):
+                raise ConfigError("a predicate needs messages, not bytes", code="bad_pin", path="pins")
+            found += [i for i, message in enumerate(messages) if pin(message)]
+        else:
+            found.append(whole_number(pin, "pins"))
+    return found
+
+
+def _thinking(thinking: object) -> str:
+    if not isinstance(thinking, str):
+        raise ConfigError("is one of keep, strip, fold", code="bad_thinking", path="thinking")
+    return thinking
+
+
+def _checked_metadata(metadata: object) -> dict[int, Metadata]:
+    """What is known of messages, by index."""
+    found: dict[int, Metadata] = {}
+    for index, about in _items(metadata, "metadata"):
+        if not isinstance(about, Mapping):
+            raise ConfigError("must map indices to mappings", code="bad_mapping", path="metadata")
+        found[index] = about
+    return found
+
+
+def _overlaid(known: Mapping[int, Metadata], key: str, given: object, field: str | None = None) -> Mapping[int, Any]:
+    """A value of each message by index: what was given for it, else what its metadata holds."""
+    found = {index: about[key] for index, about in known.items() if key in about}
+    return found | dict(_items(given, field or key))
+
+
+def _scores(importance: Mapping[int, object] | None) -> list[tuple[int, float]]:
+    """Scores that are numbers; anything else is neutral."""
+    found = []
+    for index, score in _items(importance, "importance"):
+        if score is not True and score is not False and isinstance(score, numbers.Real):
+            try:
+                found.append((index, float(score)))
+            except OverflowError:
+                raise ConfigError("lies in [-10, 10]", code="bad_importance", path="importance") from None
+    return found
+
+
+def _summaries(origins: Mapping[int, Origin] | None) -> list[int]:
+    """Indices of the summaries of earlier folds."""
+    found = []
+    for index, origin in _items(origins, "origins"):
+        if origin not in ORIGINS:
+            raise ConfigError(f"is one of {', '.join(ORIGINS)}", code="bad_origin", path="origins")
+        if origin == "compacted_synthetic":
+            found.append(index)
+    return found
+
+
+def _items(mapping: object, field: str) -> list[tuple[int, object]]:
+    if mapping is None:
+        return []
+    if not isinstance(mapping, Mapping):
+        raise ConfigError("must map indices to values", code="bad_mapping", path=field)
+    return [(whole_number(index, field), value) for index, value in mapping.items()]

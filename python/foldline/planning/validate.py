@@ -1,0 +1,59 @@
+"""What a provider's API would reject, and how messages hang together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from foldline import _core
+from foldline.planning.plan import pin_indices
+from foldline.typing import Messages, Pin, Problem
+
+__all__ = ["analyze", "validate"]
+
+
+def validate(
+    messages: Messages | bytes,
+    provider: str,
+    *,
+    alternate: bool = False,
+    single_system: bool = False,
+    partial: bool = False,
+    format: str = "auto",
+) -> list[Problem]:
+    """What a provider's API would reject, in the order of the messages; empty where all is well.
+
+    Args:
+        messages: The messages.
+        provider: ``"openai"``, ``"responses"``, ``"anthropic"`` or ``"gemini"``.
+        alternate: User and assistant take turns, the user first, as chat templates of open models want it. Calls,
+            results with a role of their own, reasoning and system messages are passed over.
+        single_system: There is at most one system message, the first.
+        partial: Responses: earlier items are stored at the provider (``previous_response_id``), so that outputs may
+            answer calls that are not in the list.
+        format: The dialect, or ``"auto"``.
+
+    Raises:
+        ConfigError: The provider or format is unknown.
+        MessageError: A message cannot be read.
+
+    Examples:
+        >>> import foldline as fl
+        >>> fl.validate([{"role": "tool", "tool_call_id": "a", "content": "42"}], "openai")[0].code
+        'result_without_call'
+    """
+    found = _core.validate(
+        messages, provider, alternate=alternate, single_system=single_system, partial=partial, format=format
+    )
+    return [Problem(index, code, detail) for index, code, detail in found]
+
+
+def analyze(messages: Messages | bytes, *, pins: Iterable[Pin] = (), format: str = "auto") -> dict[str, Any]:
+    """How messages hang together.
+
+    Returns:
+        A dict: ``format``, ``head`` (number of leading messages that always stay), ``groups`` (lists of indices),
+        ``turns`` (half-open ranges), ``open_calls`` and ``orphan_results`` (indices of their messages), ``summaries``
+        (of earlier folds), ``legal_cuts``, ``lone_surrogates``.
+    """
+    return _core.analyze(messages, pin_indices(messages, pins), format)

@@ -1,0 +1,419 @@
+"""Files into transcripts: what is in them is judged by content, and what is wrong with them is reported.
+
+A file may hold a JSON array of messages, conversations (JSON documents, or one a line), one message a line, or a
+session of Claude Code, Codex, Gemini CLI, pi or SWE-agent; plain or compressed. A bad line never stops the rest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import logging
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any, cast
+
+from foldline import _core
+from foldline.errors import FoldlineError, MessageError
+from foldline.reading._sessions import DIALECTS, FORMATS, Entry, session_transcripts
+from foldline.typing import Problem, StoredTranscript
+
+__all__ = ["FORMATS", "MAX_DOCUMENT_BYTES", "read", "transcript_of"]
+
+#: A document that is not one value a line is held in memory whole, up to this size.
+MAX_DOCUMENT_BYTES = 1 << 30
+
+_CHUNK_BYTES = 1 << 20
+
+_LOG = logging.getLogger(__name__)
+# As libraries do: silent unless the application wants to hear. Here, where the only logger is, so that nobody else pays
+# for importing `logging`.
+logging.getLogger("foldline").addHandler(logging.NullHandler())
+
+_MAX_HELD_PROBLEMS = 10_000
+
+OnProblem = Callable[[Problem], None]
+
+
+def read(path: str | Path, on_problem: OnProblem | None = None, *, strict: bool = False) -> Iterator[StoredTranscript]:
+    r"""Reads the transcripts of a file, a folder or standard input (``"-"``).
+
+    Conversations and lists of messages are given with what stood around them; a session of an agent in its provider's
+    messages, with its branches and all of its entries in ``meta`` (see `StoredTranscript`).
+
+    Of a folder all files below it are read, by name, but hidden ones.
+
+    Conversations are given one at a time, as they are read; a session is given when its file has ended.
+
+    Args:
+        path: The file or folder.
+        on_problem: Called with each `Problem` (path, line from 1, offset in bytes, code); without it they are logged.
+        strict: Stop with an error at the first problem.
+
+    Raises:
+        OSError: The path cannot be opened. Inside a folder that is a problem, not an error.
+        MessageError: With ``strict``, the first problem.
+
+    Examples:
+        >>> import tempfile, pathlib, foldline as fl
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "chat.jsonl"
+        >>> _ = file.write_text('{"id": "a", "messages": [{"role": "user", "content": "hi"}]}\nnot JSON\n')
+        >>> [(t.id, t.format, len(t.messages)) for t in fl.read(file, on_problem=lambda p: print(p.line, p.code))]
+        2 bad_json
+        [('a', 'openai_chat', 1)]
+    """
+
+    def report(problem: Problem) -> None:
+        if on_problem is not None:
+            on_problem(problem)
+        else:
+            _LOG.warning("%s", problem)
+        if strict:
+            raise MessageError(str(problem), code=problem.code)
+
+    if str(path) == "-":
+        yield from _File("-", report, strict=strict).transcripts(sys.stdin.buffer)
+        return
+    path = Path(path)
+    if not path.is_dir():
+        with path.open("rb") as stream:
+            yield from _File(str(path), report, strict=strict).transcripts(stream)
+        return
+    for file in sorted(file for file in path.rglob("*") if file.is_file() and not _is_hidden(file, path)):
+        try:
+            with file.open("rb") as stream:
+                yield from _File(str(file), report, strict=strict).transcripts(stream)
+        except OSError as error:
+            report(Problem(None, "unreadable_file", type(error).__name__, str(file)))
+
+
+def transcript_of(value: Any, name: str) -> StoredTranscript:
+    """The one transcript in a JSON value: a list of messages, or an object that holds one.
+
+    Args:
+        value: What was read from JSON.
+        name: What it is called where it has no name of its own.
+
+    Raises:
+        MessageError: There is none (the code of what was found instead), or there are several.
+    """
+    problems: list[Problem] = []
+    file = _File(name, problems.append, strict=False)
+    file.stem = name
+    found = [*file._sort(value, 1, 0), *file._leftovers()]
+    file.tell_held()
+    if len(found) == 1:
+        transcript = found[0]
+        if not transcript.id.startswith(f"{name}:"):
+            return transcript
+        return StoredTranscript(name, transcript.format, transcript.messages, transcript.meta)
+    if found:
+        raise MessageError(f"{len(found)} transcripts stand where one should", code="several_transcripts")
+    first = problems[0] if problems else Problem(None, "no_transcript", "nothing in it is a conversation")
+    raise MessageError(first.detail or "nothing in it is a conversation", code=first.code, index=first.index)
+
+
+def _is_hidden(file: Path, folder: Path) -> bool:
+    return any(part.startswith(".") for part in file.relative_to(folder).parts)
+
+
+class _File:
+    """The reading of one file: values are sorted into conversations, loose messages and session entries."""
+
+    def __init__(self, path: str, report: OnProblem, *, strict: bool) -> None:
+        self.path = path
+        self._strict = strict
+        self._report_now = report
+        # Problems before the first record: of a file without any, one is told instead of one a line.
+        self._held: list[Problem] | None = []
+        self.stem = "stdin" if path == "-" else Path(path).name.split(".")[0]
+        self.found = 0
+        self.messages: list[dict[str, Any]] = []
+        self.entries: dict[str, list[Entry]] = {}
+
+    def problem(
+        self,
+        code: str,
+        line: int | None = None,
+        offset: int | None = None,
+        detail: str = "",
+        index: int | None = None,
+    ) -> None:
+        problem = Problem(index, code, detail, self.path, line, offset)
+        if self._held is None:
+            self._report_now(problem)
+        else:
+            self._held.append(problem)
+            if len(self._held) >= _MAX_HELD_PROBLEMS or self._strict:
+                self.tell_held()
+
+    def tell_held(self) -> None:
+        """From the first record on every problem is told at once."""
+        held, self._held = self._held or [], None
+        for problem in held:
+            self._report_now(problem)
+
+    def transcripts(self, raw: IO[bytes]) -> Iterator[StoredTranscript]:
+        yield from self.in_chunks(self.chunks(raw))
+
+    def in_chunks(self, chunks: Iterator[bytes]) -> Iterator[StoredTranscript]:
+        """The transcripts in the bytes of the file, decompressed."""
+        for value in self._values(chunks):
+            yield from self.in_value(*value)
+        yield from self.at_end()
+
+    def in_value(self, line: int, offset: int, text: bytes) -> Iterator[StoredTranscript]:
+        """The transcripts in one JSON value, but for what is whole at the end of the file alone."""
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            self.problem("bad_json", line, offset)
+            return
+        yield from self._sort(value, line, offset)
+
+    def at_end(self) -> Iterator[StoredTranscript]:
+        """The transcripts that are whole at the end of the file; and where there was none, that is told."""
+        if self._held is not None:
+            held, self._held = self._held, None
+            lines = len(held)
+            telling = [problem for problem in held if problem.code == "unsupported_format"] or held
+            if lines == 1 or telling is not held:
+                self._report_now(telling[0])
+                return
+            self.problem("no_transcript", detail=f"nothing in this file is a conversation ({lines} problems)")
+            return
+        yield from self._leftovers()
+        if not self.found:
+            self.problem("no_transcript", detail="no record of this file is a message")
+
+    # From bytes to values.
+
+    def _values(self, chunks: Iterator[bytes]) -> Iterator[tuple[int, int, bytes]]:
+        """JSON values with line and offset: one a line, or, where the first line is none, each over many lines."""
+        scanner = _core.LineScanner()
+        begun: list[bytes] | None = []
+        # What is wrong before the first value: told once it is known that the file is not read anew as a document.
+        early: list[tuple[int, int, str]] = []
+        for chunk in chunks:
+            values, problems = scanner.feed(chunk)
+            if begun is not None:
+                begun.append(chunk)
+                if _begins_badly(values, problems):
+                    yield from self._document(begun, chunks)
+                    return
+                # Once a line was read, or is too long for any, the file is lines.
+                too_long = any(code == "line_too_long" for _, _, code in problems)
+                begun = None if values or too_long or len(begun) * _CHUNK_BYTES > MAX_DOCUMENT_BYTES else begun
+                early += problems
+                if begun is not None:
+                    continue
+                problems, early = early, []
+            yield from self._report(values, problems)
+        values, problems = scanner.finish()
+        if begun and _begins_badly(values, problems):
+            yield from self._document(begun, iter(()))
+            return
+        yield from self._report([], early)
+        yield from self._report(values, problems)
+
+    def _report(
+        self, values: list[tuple[int, int, bytes]], problems: list[tuple[int, int, str]]
+    ) -> Iterator[tuple[int, int, bytes]]:
+        for line, offset, code in problems:
+            self.problem(code, line, offset)
+        yield from values
+
+    def in_document(self, begun: list[bytes], chunks: Iterator[bytes]) -> Iterator[StoredTranscript]:
+        """The transcripts of a file whose first line is no JSON value."""
+        for value in self._document(begun, chunks):
+            yield from self.in_value(*value)
+        yield from self.at_end()
+
+    def _document(self, begun: list[bytes], chunks: Iterator[bytes]) -> Iterator[tuple[int, int, bytes]]:
+        """The whole file as one document, or one behind the other; line by line after all where it begins with none."""
+        size = sum(map(len, begun))
+        for chunk in chunks:
+            begun.append(chunk)
+            size += len(chunk)
+            if size > MAX_DOCUMENT_BYTES:
+                break
+        else:
+            document = b"".join(begun)
+            ranges, bad = _core.document_ranges(document)
+            if ranges:
+                places = _Places(document)
+                # As the lines of a file are, so that what is wrong is told in its place.
+                told = iter(bad)
+                wrong = next(told, None)
+                for begin, end in ranges:
+                    while wrong is not None and wrong[0] < begin:
+                        self.problem(wrong[1], places.line(wrong[0]), wrong[0])
+                        wrong = next(told, None)
+                    yield places.line(begin), begin, document[begin:end]
+                while wrong is not None:
+                    self.problem(wrong[1], places.line(wrong[0]), wrong[0])
+                    wrong = next(told, None)
+                return
+        scanner = _core.LineScanner()
+        for chunk in begun:
+            yield from self._report(*scanner.feed(chunk))
+        for chunk in chunks:
+            yield from self._report(*scanner.feed(chunk))
+        yield from self._report(*scanner.finish())
+
+    def chunks(self, raw: IO[bytes]) -> Iterator[bytes]:
+        """The bytes of the file, decompressed; of a corrupt archive the readable beginning."""
+        head = raw.read(4)
+        stream = cast(IO[bytes], _Rewound(head, raw))
+        if head[:2] == b"\x1f\x8b":
+            stream = cast(IO[bytes], gzip.GzipFile(fileobj=stream))
+        elif head == b"\x28\xb5\x2f\xfd":
+            try:
+                import zstandard
+            except ImportError:
+                self.problem("unsupported_compression", detail="reading zstd needs the package zstandard")
+                return
+            stream = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+        errors: tuple[type[Exception], ...] = (EOFError, gzip.BadGzipFile, zlib.error)
+        with contextlib.suppress(ImportError):
+            import zstandard
+
+            errors += (zstandard.ZstdError,)
+        # A decompressor's `read` gathers a whole chunk, and loses it where the archive breaks off; `read1` does not.
+        read = getattr(stream, "read1", stream.read)
+        offset = 0
+        while True:
+            try:
+                chunk = read(_CHUNK_BYTES)
+            except errors:
+                self.problem("corrupt_compression", None, offset)
+                return
+            if not chunk:
+                return
+            offset += len(chunk)
+            yield chunk
+
+    # From values to transcripts.
+
+    def _sort(self, value: Any, line: int, offset: int) -> Iterator[StoredTranscript]:
+        kind, path = _core.classify(value)
+        if kind not in ("unknown", "unsupported"):
+            self.tell_held()
+        match kind:
+            case "message" if "codex" in self.entries:
+                # In the older form of a rollout the items have no envelopes.
+                self.entries["codex"].append((line, offset, value))
+            case "message":
+                self.messages.append(value)
+            case "message_list":
+                yield from self._conversation(value, {}, line, offset)
+            case "conversation":
+                yield from self._conversation_object(value, path, line, offset)
+            case "conversation_list":
+                for item in value:
+                    yield from self._sort(item, line, offset)
+            case "gemini_cli" | "swe_agent" | "swe_agent_steps" | "dialogue":
+                yield from self._session_document(kind, value, path, line, offset)
+            case _ if kind in DIALECTS:
+                self.entries.setdefault(kind, []).append((line, offset, value))
+            case "unsupported":
+                self.problem("unsupported_format", line, offset, path[0])
+            case _:
+                self.problem("unknown_record", line, offset)
+
+    def _conversation_object(
+        self, value: dict[str, Any], path: list[str], line: int, offset: int
+    ) -> Iterator[StoredTranscript]:
+        holder = value
+        for key in path[:-1]:
+            holder = holder[key]
+        rest = {key: item for key, item in holder.items() if key != path[-1]}
+        if holder is not value:
+            rest |= {key: item for key, item in value.items() if key != path[0] and key not in rest}
+        messages = holder[path[-1]]
+        if isinstance(messages, str):
+            messages = [{"role": "user", "content": messages}]
+        yield from self._conversation(messages, rest, line, offset, path[-1])
+
+    def _conversation(
+        self, messages: list[Any], around: dict[str, Any], line: int, offset: int, key: str | None = None
+    ) -> Iterator[StoredTranscript]:
+        given = next((around[key] for key in _core.ID_KEYS if key in around), None)
+        number = self.found
+        self.found += 1
+        name = str(given) if isinstance(given, (str, int)) else f"{self.stem}:{number}"
+        stored = str(around.get("format", "auto"))
+        try:
+            format_ = stored if stored in FORMATS else _core.detect_format(messages, key)[0]
+        except FoldlineError as error:
+            self.problem(error.code, line, offset, error.detail, error.index)
+            return
+        yield StoredTranscript(name, format_, messages, around | {"path": self.path, "line": line})
+
+    def _session_document(
+        self, kind: str, value: dict[str, Any], path: list[str], line: int, offset: int
+    ) -> Iterator[StoredTranscript]:
+        holder = value
+        for key in path[:-1]:
+            holder = holder[key]
+        rest = {key: item for key, item in value.items() if key != path[0]}
+        rest |= {key: item for key, item in holder.items() if key != path[-1]}
+        given = next((rest[key] for key in (*_core.ID_KEYS, "sessionId") if key in rest), None)
+        name = str(given) if isinstance(given, (str, int)) else f"{self.stem}:{self.found}"
+        entries = [(line, offset, entry) for entry in holder[path[-1]]]
+        yield from self._session(kind, entries, name, rest | {"path": self.path, "line": line})
+
+    def _leftovers(self) -> Iterator[StoredTranscript]:
+        if self.messages:
+            yield from self._conversation(self.messages, {"id": self.stem}, 1, 0)
+        for kind in DIALECTS:
+            if entries := self.entries.get(kind):
+                yield from self._session(kind, entries, self.stem, {"path": self.path, "line": entries[0][0]})
+
+    def _session(self, kind: str, entries: list[Entry], name: str, meta: dict[str, Any]) -> Iterator[StoredTranscript]:
+        def report(code: str, line: int, offset: int, index: int | None) -> None:
+            self.problem(code, line, offset, index=index)
+
+        for transcript in session_transcripts(kind, entries, name, meta, report):
+            self.found += 1
+            yield transcript
+
+
+class _Places:
+    """Lines of offsets that are asked for in their order."""
+
+    def __init__(self, document: bytes) -> None:
+        self._document = document
+        self._offset = 0
+        self._line = 1
+
+    def line(self, offset: int) -> int:
+        self._line += self._document.count(b"\n", self._offset, offset)
+        self._offset = offset
+        return self._line
+
+
+def _begins_badly(values: list[tuple[int, int, bytes]], problems: list[tuple[int, int, str]]) -> bool:
+    """Whether the first line that is not blank is no JSON value: then the file may be one document."""
+    bad = [line for line, _, code in problems if code in ("bad_json", "torn_line")]
+    return bool(bad) and (not values or bad[0] < values[0][0])
+
+
+class _Rewound:
+    """A stream whose first bytes were read already."""
+
+    def __init__(self, head: bytes, rest: IO[bytes]) -> None:
+        self._head = head
+        self._rest = rest
+
+    def read(self, size: int = -1) -> bytes:
+        if not self._head:
+            return self._rest.read(size)
+        if size < 0:
+            head, self._head = self._head, b""
+            return head + self._rest.read()
+        head, self._head = self._head[:size], self._head[size:]
+        return head

@@ -1,0 +1,126 @@
+"""Clearing or shortening old results of tools: lighter than a summary, and asks nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from foldline._core import PLACEHOLDER, SHORTEN_MARKER, Plan, TokenCounter
+from foldline._util.checks import token_number
+from foldline.counting.counters import as_counter
+from foldline.errors import ConfigError
+from foldline.planning import Keep, KeepMessages, KeepTokens
+from foldline.strategies._tool_results import ToolResult, tool_results
+from foldline.strategies.base import DirectStrategy, Outcome, StrategyRequest, checked_keep, plan_for
+from foldline.typing import Messages
+
+__all__ = ["ClearToolResults", "prune_tool_results"]
+
+#: Results longer than this are shortened to it by `prune_tool_results`, in characters.
+PRUNE_OVER_CHARS: Final = 1_000
+
+
+class ClearToolResults(DirectStrategy):
+    """Replaces old results of tools by a placeholder, or by their head and tail.
+
+    Results of pinned and open groups stay, and so do those that ``keep`` leaves.
+
+    Args:
+        keep: How much is too new to be touched; the newest 40,000 tokens without one.
+        min_chars: Shorter results stay.
+        exclude: Tools whose results stay.
+        min_gain_tokens: Where less is gained, nothing is done: a cached prefix is not broken for little.
+        shorten_to_chars: What is left of a result, in characters; without it the placeholder.
+
+    Raises:
+        ConfigError: An option is out of range.
+
+    Examples:
+        >>> import foldline as fl
+        >>> call = {"id": "c", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}
+        >>> messages = [
+        ...     {"role": "user", "content": "Read it."},
+        ...     {"role": "assistant", "content": None, "tool_calls": [call]},
+        ...     {"role": "tool", "tool_call_id": "c", "content": "line " * 400},
+        ...     {"role": "assistant", "content": "Done."},
+        ... ]
+        >>> outcome = ClearToolResults(fl.KeepMessages(1)).run(messages, fl.strategies.StrategyRequest())
+        >>> outcome.messages[2]["content"], outcome.edited, messages[2]["content"][:5]
+        ('[cleared]', (2,), 'line ')
+    """
+
+    keep: Keep
+
+    def __init__(
+        self,
+        keep: Keep | None = None,
+        *,
+        min_chars: int = 0,
+        exclude: Iterable[str] = (),
+        min_gain_tokens: int = 0,
+        shorten_to_chars: int | None = None,
+    ) -> None:
+        self.keep = KeepTokens(40_000) if keep is None else keep
+        checked_keep(self.keep)
+        self.min_chars = token_number(min_chars, "min_chars")
+        self.min_gain_tokens = token_number(min_gain_tokens, "min_gain_tokens")
+        names = [] if isinstance(exclude, str) else list(exclude)
+        if isinstance(exclude, str) or not all(isinstance(name, str) for name in names):
+            raise ConfigError("must be names of tools", code="bad_tool", path="exclude")
+        self.exclude = frozenset(names)
+        self.shorten_to_chars = shorten_to_chars
+        if shorten_to_chars is not None and token_number(shorten_to_chars, "shorten_to_chars") <= len(SHORTEN_MARKER):
+            raise ConfigError("leaves no room for the text", code="bad_number", path="shorten_to_chars")
+
+    def __repr__(self) -> str:
+        return f"ClearToolResults({self.keep})"
+
+    def outcome(self, messages: Messages, request: StrategyRequest) -> Outcome:
+        """Clears or shortens what is old and large."""
+        old = plan_for(messages, self.keep, request)
+        boundary = old.cut if isinstance(old, Plan) else 0
+        as_it_is = plan_for(messages, KeepMessages(len(messages)), request)
+        if not boundary or not isinstance(as_it_is, Plan):
+            return Outcome.unchanged(messages, as_it_is)
+        touchable = {i for i, reason in enumerate(as_it_is.reasons[:boundary]) if reason == "nothing_to_fold"}
+        chosen = [r for r in tool_results(messages, as_it_is.format) if r.message in touchable and self._takes(r)]
+        if not chosen:
+            return Outcome.unchanged(messages, as_it_is)
+        edited = self._edited(as_it_is, chosen, as_it_is.tokens_kept)
+        new = edited.apply(messages)
+        gain = request.tokens_of(messages) - request.tokens_of(new)
+        if gain < max(1, self.min_gain_tokens):
+            return Outcome.unchanged(messages, as_it_is)
+        planned = self._edited(as_it_is, chosen, max(0, as_it_is.tokens_kept - gain))
+        return Outcome.of_plan(planned, new, steps=(self.name,))
+
+    def _takes(self, result: ToolResult) -> bool:
+        shortest = self.shorten_to_chars or len(PLACEHOLDER)
+        return result.tool not in self.exclude and result.chars > max(shortest, self.min_chars - 1)
+
+    def _edited(self, as_it_is: Plan, chosen: list[ToolResult], tokens_kept: int) -> Plan:
+        """The plan that keeps everything, with these results cleared or shortened."""
+        kept = None
+        if self.shorten_to_chars is not None:
+            room = self.shorten_to_chars - len(SHORTEN_MARKER)
+            kept = (room - room // 2, room // 2)
+        return as_it_is.with_edits([(result.message, result.part, kept) for result in chosen], tokens_kept)
+
+
+def prune_tool_results(
+    messages: Messages,
+    preserve_recent: int,
+    *,
+    counter: TokenCounter | str | None = None,
+    format: str = "auto",
+) -> list[Any]:
+    """Shortens results of tools over 1,000 characters, but in the newest ``preserve_recent`` messages.
+
+    Returns:
+        A new list; messages that did not change are the same objects.
+
+    Raises:
+        ConfigError: The number is negative or not whole.
+    """
+    strategy = ClearToolResults(KeepMessages(preserve_recent), shorten_to_chars=PRUNE_OVER_CHARS)
+    return strategy.run(messages, StrategyRequest(counter=as_counter(counter), format=format)).messages

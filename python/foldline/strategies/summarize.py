@@ -1,0 +1,220 @@
+"""Folding what is old into a summary."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, Literal
+
+from foldline._core import Plan
+from foldline._util.checks import token_number
+from foldline.errors import CompactionError, ConfigError, SummaryError
+from foldline.folding._ask import (
+    earlier_summary,
+    refuse_longer,
+    refuse_over_budget,
+    refuse_over_room,
+    room_for_summary,
+    splitter,
+)
+from foldline.folding._finish import finish, target_for
+from foldline.folding.redact import redacted_messages, redacted_text
+from foldline.planning import FitTokens, Keep, KeepIterations, KeepTokens
+from foldline.strategies.base import BaseStrategy, Call, Outcome, Steps, StrategyRequest, checked_keep, plan_for
+from foldline.summarizers import Extractive, Prompted, as_summarizer
+from foldline.typing import (
+    AsyncSummarizer,
+    ChatModel,
+    Completion,
+    Message,
+    Messages,
+    Summarizer,
+    SummarizeRequest,
+    SummaryFunction,
+)
+
+__all__ = ["TURN_HEADING", "Summarize"]
+
+#: What stands between the summary of the history and that of the turn which the cut splits.
+TURN_HEADING = "## Beginning of the current turn"
+
+_HISTORY_SHARE = 2 / 3
+
+
+class Summarize(BaseStrategy):
+    """Folds the messages before a cut into one summary directly behind the head; what is pinned stays behind it.
+
+    An earlier summary is given to the summarizer to be merged, and is replaced. Where ``keep`` is `KeepTokens` and the
+    newest turn alone has more tokens than that, the cut lies inside it: what was before the turn and the beginning of
+    the turn are summarised each by itself, and merged. Where even an empty summary would leave the request above the
+    trigger's threshold, nobody is asked.
+
+    Args:
+        summarizer: A summarizer (one with ``asummarize`` alone needs an event loop), a model (asked with
+            `summarizers.Prompted`), or a function from messages to a text; `summarizers.Extractive` without one.
+        keep: How much stays; the newest 20,000 tokens without one.
+        keep_recent: Instead of ``keep``, how many iterations stay: with 0 everything goes into the summary.
+        summary_tokens: Room for the summary message, its label included.
+        prompt: What a model is asked; see `summarizers.Prompted`.
+        split_turns: Whether the beginning of a split turn is summarised by itself; without it where ``keep`` is
+            `KeepTokens`.
+        shape: What stands for the folded messages, from the text of the summary and the request: at least one message;
+            without it a user message with a label by which it is known again.
+        is_summary: Whether a message is the summary of an earlier compaction, for shapes without that label.
+        mend: Whether facts that the summary lacks are added to it, as far as ``summary_tokens`` has room for them. The
+            summarizer is told of four fifths of the room then.
+
+    Raises:
+        ConfigError: An option is out of range, or ``keep`` and ``keep_recent`` are both given.
+
+    Examples:
+        >>> import foldline as fl
+        >>> messages = [{"role": "user", "content": f"Step {i}. " + "word " * 60} for i in range(6)]
+        >>> strategy = Summarize(lambda messages: f"{len(messages)} steps were done.", keep_recent=2, mend=False)
+        >>> outcome = strategy.run(messages, fl.strategies.StrategyRequest())
+        >>> outcome.summary, len(outcome.messages), outcome.sources
+        ('4 steps were done.', 3, (None, 4, 5))
+    """
+
+    keep: Keep
+
+    def __init__(
+        self,
+        summarizer: Summarizer | AsyncSummarizer | ChatModel | SummaryFunction | None = None,
+        keep: Keep | None = None,
+        *,
+        keep_recent: int | None = None,
+        summary_tokens: int = 1_000,
+        prompt: str | None = None,
+        split_turns: bool | None = None,
+        shape: Callable[[str, StrategyRequest], Sequence[Message]] | None = None,
+        is_summary: Callable[[Message], bool] | None = None,
+        mend: bool = True,
+    ) -> None:
+        if keep is not None and keep_recent is not None:
+            raise ConfigError("goes with no other keep", code="two_keeps", path="keep_recent")
+        if keep_recent is not None:
+            keep = KeepIterations(token_number(keep_recent, "keep_recent"))
+        self.keep = KeepTokens(20_000) if keep is None else keep
+        checked_keep(self.keep)
+        self.summary_tokens = token_number(summary_tokens, "summary_tokens")
+        self.split_turns = isinstance(self.keep, KeepTokens) if split_turns is None else split_turns
+        for name, function in (("shape", shape), ("is_summary", is_summary)):
+            if function is not None and not callable(function):
+                raise ConfigError("must be a function", code="bad_function", path=name)
+        self.shape = shape
+        self.is_summary = is_summary
+        self.mend = bool(mend)
+        self.summarizer: Summarizer | AsyncSummarizer
+        if prompt is None and isinstance(summarizer, AsyncSummarizer):
+            self.summarizer = summarizer
+        elif prompt is None:
+            given: Any = summarizer
+            self.summarizer = Extractive() if given is None else as_summarizer(given)
+        elif isinstance(summarizer, ChatModel) and not isinstance(summarizer, Summarizer):
+            self.summarizer = Prompted(summarizer, prompt)
+        else:
+            raise ConfigError("a prompt is for a model", code="bad_prompt", path="prompt")
+
+    def __repr__(self) -> str:
+        return f"Summarize({self.summarizer!r}, {self.keep})"
+
+    def steps(self, messages: Messages, request: StrategyRequest) -> Steps:
+        """Plans, asks, applies, and checks what came out."""
+        if self.is_summary is not None:
+            request = _knowing(messages, request, self.is_summary)
+        planned = plan_for(messages, self.keep, request, summary_tokens=self.summary_tokens)
+        if not isinstance(planned, Plan):
+            return Outcome.unchanged(messages, planned, floor=planned.floor + request.around_tokens)
+        if not planned:
+            return Outcome.unchanged(messages, planned)
+        floor = planned.tokens_kept + planned.overhead + request.around_tokens
+        if request.limit_tokens is not None and floor > request.limit_tokens:
+            return Outcome.unchanged(messages, planned, floor=floor)
+        if not planned.cut:  # results are cleared, nothing is folded
+            return Outcome.of_plan(planned, planned.apply(messages), steps=(self.name,))
+        room = room_for_summary(messages, planned, request.counter, self.summary_tokens)
+        shown = redacted_messages(messages, request.redact)
+        written, answered = yield from self._written(shown, planned, request, room)
+        finished = finish(
+            written, answered, shown, planned, request.counter, room=room, mend=self.mend, redact=request.redact
+        )
+        text, completions = finished.text, finished.completions
+        refuse_longer(text, planned, request.counter)
+        new = planned.apply(messages, text, model=str(completions[-1].model or "") if completions else "")
+        if self.shape is not None:
+            shaped = list(self.shape(text, request))
+            if not shaped:
+                raise CompactionError("the shape gave no message", code="bad_shape")
+            new[planned.head : planned.head + 1] = shaped
+        if isinstance(self.keep, FitTokens):
+            after = request.counter.count_messages(new, request.tools, format=planned.format).total
+            refuse_over_budget(after, self.keep.n)
+        refuse_over_room(written, room, request.counter)
+        return Outcome.of_plan(
+            planned,
+            new,
+            summary=text,
+            summarized=tuple(planned.folded),
+            completions=completions,
+            steps=(self.name,),
+            evidence=finished.evidence,
+        )
+
+    def _written(
+        self, messages: Messages, planned: Plan, request: StrategyRequest, room: int
+    ) -> Generator[Call, Completion, tuple[str, tuple[Completion, ...]]]:
+        """The text of the summary, and who wrote it."""
+        folded, reasons = planned.folded, planned.reasons
+        start = planned.turn_prefix[0] if planned.turn_prefix and self.split_turns else None
+        history = folded if start is None else [i for i in folded if i < start]
+        prefix = [] if start is None else [i for i in folded if i >= start]
+        earlier = [i for i in folded if reasons[i] == "earlier_summary"]
+
+        def call(part: Literal["whole", "history", "turn_prefix"], indices: Sequence[int], max_tokens: int) -> Call:
+            previous = [i for i in indices if i in earlier]
+            asked = SummarizeRequest(
+                messages,
+                indices,
+                max(1, max_tokens),
+                request.counter.count,
+                planned.format,
+                previous=previous,
+                previous_summary=earlier_summary(messages, previous) or None,
+                instructions=redacted_text(request.instructions, request.redact),
+                round=request.round,
+                part=part,
+                target_tokens=target_for(max(1, max_tokens), mend=self.mend),
+                redact=request.redact,
+                split=splitter(planned, indices),
+            )
+            return Call(self.summarizer, asked)
+
+        if not prefix:
+            completion = yield call("whole", history, room)
+            return completion.text, (completion,)
+        if not history:
+            completion = yield call("turn_prefix", prefix, room)
+            return completion.text, (completion,)
+        room -= request.counter.count(f"\n\n{TURN_HEADING}\n\n")
+        written: list[Completion] = []
+        of_history = earlier_summary(messages, history) if set(history) <= set(earlier) else ""
+        share = int(room * _HISTORY_SHARE)
+        # With nothing new before the turn its summary stays as it is, unless it would leave the turn no room.
+        if not of_history or request.counter.count(of_history) > share:
+            first = yield call("history", history, share)
+            of_history = first.text
+            written.append(first)
+        second = yield call("turn_prefix", prefix, room - request.counter.count(of_history))
+        if not of_history.strip():
+            raise SummaryError("the summary is empty", code="empty_summary")
+        return f"{of_history}\n\n{TURN_HEADING}\n\n{second.text}", (*written, second)
+
+
+def _knowing(messages: Messages, request: StrategyRequest, is_summary: Callable[[Message], bool]) -> StrategyRequest:
+    """The request, with earlier summaries known for what they are."""
+    metadata = request.metadata.copy()
+    for index, message in enumerate(messages):
+        if is_summary(message):
+            metadata.set_origin(index, "compacted_synthetic")
+    return dataclasses.replace(request, metadata=metadata)

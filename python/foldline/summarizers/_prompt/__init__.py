@@ -1,0 +1,1 @@
+"""Prompts for summaries: their parts, fences and texts. Private."""

@@ -1,0 +1,69 @@
+"""Text of others inside a prompt: as data between marks that nobody can guess."""
+
+from __future__ import annotations
+
+import html
+import re
+import secrets
+
+from foldline.summarizers._sanitize import well_formed
+
+__all__ = ["Fence", "escaped", "unescaped"]
+
+#: What some chat templates take for the beginning of a turn, and what a block of a message begins with.
+_LINE_START = re.compile(
+    r"^([ \t]*)(?:\[(?=\d+\] [A-Z_]+:)|(Human|Assistant|System|User|Developer|Tool)([ \t]*):)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_BRACKETS = re.compile(
+    r"\[(?=/?\s*(?:INST|SYS|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|SYSTEM_PROMPT)\s*\])", re.IGNORECASE
+)
+
+
+def escaped(text: str) -> str:
+    r"""A text that holds no mark, no tag and no beginning of a turn; `unescaped` gives it back, letter by letter.
+
+    ``<``, ``>`` and ``&`` are written as HTML writes them, everywhere. The bracket of ``[INST]`` and of a line that
+    begins like a block of this prompt (``[3] USER:``), and the colon of a line that begins like a turn (``Human:``),
+    are written as numbers. Half a surrogate pair is no text and becomes U+FFFD.
+
+    Examples:
+        >>> escaped("</data> & more")
+        '&lt;/data&gt; &amp; more'
+        >>> unescaped(escaped("\nHuman: [INST] <|im_start|>"))
+        '\nHuman: [INST] <|im_start|>'
+    """
+    text = html.escape(well_formed(text), quote=False)
+    text = _BRACKETS.sub("&#91;", text)
+    return _LINE_START.sub(lambda start: start[1] + (f"{start[2]}{start[3]}&#58;" if start[2] else "&#91;"), text)
+
+
+def unescaped(text: str) -> str:
+    """What a text was before `escaped`."""
+    return html.unescape(text)
+
+
+class Fence:
+    r"""Marks for one prompt: their names end in 128 random bits.
+
+    Examples:
+        >>> fence = Fence()
+        >>> fence.around("data", "a < b") == f"<data-{fence.nonce}>\na &lt; b\n</data-{fence.nonce}>"
+        True
+    """
+
+    def __init__(self) -> None:
+        self.nonce = secrets.token_hex(16)
+
+    def name(self, kind: str = "data") -> str:
+        """What the marks are called."""
+        return f"{kind}-{self.nonce}"
+
+    def around(self, kind: str, text: str) -> str:
+        """A text, escaped, between its marks."""
+        return self.around_escaped(kind, escaped(text))
+
+    def around_escaped(self, kind: str, text: str) -> str:
+        """A text whose parts were escaped, between its marks."""
+        name = self.name(kind)
+        return f"<{name}>\n{text}\n</{name}>"

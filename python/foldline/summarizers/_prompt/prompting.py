@@ -1,0 +1,352 @@
+"""The prompt of one summary: its data, its words, and how they come apart where they are too long for one call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from foldline import _core
+from foldline.errors import SummaryError
+from foldline.summarizers._prompt.blocks import SEPARATOR, Block, block_of, cut, fitted
+from foldline.summarizers._prompt.fencing import Fence, escaped
+from foldline.summarizers._prompt.prompts import (
+    AGAIN,
+    FACTS_SECTION,
+    TASK_SECTION,
+    Form,
+    Kind,
+    custom_version,
+    filled,
+    messages_for,
+    words_for,
+)
+from foldline.summarizers.rendering import text_of
+from foldline.typing import SummarizeRequest
+
+__all__ = ["Ask", "Prompt", "Room", "Words"]
+
+#: How much of the original task is quoted, in characters.
+_TASK_CHARS = 4_000
+#: The share of the room of a summary that a list of facts in the prompt may have, and the most that it has, in tokens.
+_FACTS_SHARE, _MOST_FACTS_TOKENS = 0.5, 1_000
+#: What goes around the texts of a request, in tokens.
+_AROUND_TOKENS = 16
+#: What a part's label and the line around it cost at most, and the least that is worth being a part, in tokens.
+_LABEL_TOKENS, _LEAST_PART_TOKENS = 16, 32
+_FIRST = "None (first compaction)."
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a summarizer says in all its prompts.
+
+    Attributes:
+        form: How the summary is asked for.
+        template: The caller's own prompt in place of it.
+        instructions: What every summary is to mind.
+        focus: What every summary is to be most detailed about.
+        has_system: Whether the model takes a system message.
+    """
+
+    form: Form
+    template: str | None = None
+    instructions: str | None = None
+    focus: str | None = None
+    has_system: bool = True
+
+    @property
+    def version(self) -> str:
+        """The version of the prompt."""
+        return self.form.version if self.template is None else custom_version(self.template)
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much a model may answer, in tokens.
+
+    Attributes:
+        most: What it is held to.
+        target: What it is told.
+    """
+
+    most: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One call of a model.
+
+    Attributes:
+        messages: What it is sent.
+        room: How much it may answer.
+    """
+
+    messages: list[dict[str, str]]
+    room: Room
+
+    def again(self, why: str) -> Ask:
+        """The same once more, with what was wrong. The answer itself is not sent back."""
+        *others, last = self.messages
+        return Ask([*others, {**last, "content": f"{last['content']}{AGAIN}{why}"}], self.room)
+
+
+class Prompt:
+    """The prompts of one request. Every text that comes from the conversation stands between marks.
+
+    Raises:
+        SummaryError: ``redact`` of the request could not do its work; then nothing was sent.
+    """
+
+    def __init__(self, words: Words, request: SummarizeRequest) -> None:
+        self.words = words
+        self.request = request
+        earlier = set(request.previous)
+        self.blocks: list[Block] = [
+            block_of(request.messages[i], i, request.redact) for i in request.folded if i not in earlier
+        ]
+        self._previous = self._redacted(request.previous_summary)
+        self._instructions = self._spoken()
+        self._task = self._original_task()
+
+    def _redacted(self, text: str | None) -> str | None:
+        redact = self.request.redact
+        return text if not text or redact is None else redact(text)
+
+    def _spoken(self) -> str:
+        """What the caller wants, as lines of the instructions."""
+        focus, request = self._redacted(self.words.focus), self.request
+        wanted = [self._redacted(each) for each in (self.words.instructions, request.instructions)]
+        lines = [f"- Mind this above all: {each}\n" for each in wanted if each]
+        return "".join([*lines, f"- Be most detailed about this: {focus}\n" if focus else ""])
+
+    def _original_task(self) -> str:
+        """What the user asked for first; empty where an earlier summary says it, or the messages that stay."""
+        request = self.request
+        if request.previous_summary or request.part == "turn_prefix":
+            return ""
+        roles = ((i, each.get("role") or each.get("type")) for i, each in enumerate(request.messages))
+        first = next((i for i, role in roles if role in ("user", "human")), None)
+        if first is None:
+            return ""
+        # Where it is pinned or kept the agent goes on seeing it; the summary's reader is not told of it twice.
+        if not any(block.index == first for block in self.blocks):
+            return ""
+        return cut(self._redacted(text_of(request.messages[first])) or "", _TASK_CHARS, 0.25)
+
+    # --- Sizes -------------------------------------------------------------------------------------------
+
+    def tokens(self, messages: Sequence[dict[str, str]]) -> int:
+        """Tokens of what is sent, by the caller's counter."""
+        return _AROUND_TOKENS + sum(self.request.count(message["content"]) for message in messages)
+
+    def again_tokens(self, why: str) -> int:
+        """What asking again takes more than asking, at most."""
+        return self.request.count(AGAIN + why) + _LABEL_TOKENS
+
+    def price(self, text: str) -> int:
+        """Tokens of a text once it is escaped."""
+        return self.request.count(escaped(text))
+
+    def sizes(self) -> list[int]:
+        """Tokens of every message of the list as it is sent; 0 for those that are not."""
+        sizes = [0] * len(self.request.messages)
+        for block in self.blocks:
+            sizes[block.index] = self.request.count(block.text(self.words.form.limits) + SEPARATOR)
+        return sizes
+
+    def stretches(self, max_tokens: int) -> list[list[Block]]:
+        """The blocks in stretches that have at most so many tokens each, divided at legal cuts."""
+        by_index = {block.index: block for block in self.blocks}
+        divide = self.request.split or self._split
+        stretches = [[by_index[i] for i in part if i in by_index] for part in divide(max_tokens, self.sizes())]
+        return [stretch for stretch in stretches if stretch]
+
+    def _split(self, max_tokens: int, sizes: Sequence[int]) -> list[list[int]]:
+        """`SummarizeRequest.split` for a request that comes without a plan."""
+        request = self.request
+        legal = set(_core.analyze(request.messages, [], request.format)["legal_cuts"])
+        pieces: list[list[int]] = []
+        for index in request.folded:
+            if not pieces or index in legal:
+                pieces.append([])
+            pieces[-1].append(index)
+        stretches: list[list[int]] = []
+        used = 0
+        for piece in pieces:
+            size = sum(sizes[i] for i in piece)
+            if stretches and used + size <= max_tokens:
+                stretches[-1] += piece
+                used += size
+            else:
+                stretches.append(list(piece))
+                used = size
+        return stretches
+
+    # --- Prompts ------------------------------------------------------------------------------------------
+
+    def ask(
+        self,
+        kind: Kind,
+        texts: Sequence[str],
+        room: Room,
+        indices: Sequence[int] = (),
+        *,
+        has_previous: bool | None = None,
+    ) -> Ask:
+        """One call, about texts that are blocks or summaries of parts.
+
+        Args:
+            kind: What it is for.
+            texts: What is to be read, escaped.
+            room: How much may be answered.
+            indices: The messages whose facts are listed.
+            has_previous: Whether the earlier summary is shown; without it where the kind asks for it.
+        """
+        request, words, fence = self.request, self.words, Fence()
+        previous = self._previous or ""
+        if has_previous is None:
+            has_previous = kind != "part"
+        task, facts = self._task if self._shows_task(kind) else "", self._facts(indices, room)
+
+        def around(kind: str, text: str) -> str:
+            # A caller's own prompt knows one name of the marks.
+            return fence.around("data" if words.template is not None else kind, text)
+
+        slots: dict[str, Any] = {
+            "nonce": fence.nonce,
+            "fence": fence.name(),
+            "existing_summary": around("summary", previous) if has_previous and previous else _FIRST,
+            "new_messages": fence.around_escaped("data", SEPARATOR.join(texts)),
+            "original_task": around("task", task) if task else "",
+            "facts": around("facts", facts) if facts else "",
+            "instructions": self._instructions,
+            "max_tokens": room.target,
+            "max_words": words_for(room.target),
+            "round": request.round,
+            "parts": len(texts),
+        }
+        slots["task_section"] = filled(TASK_SECTION, slots) if task else ""
+        slots["facts_section"] = filled(FACTS_SECTION, slots) if facts else ""
+        if words.template is not None:
+            messages = [{"role": "user", "content": filled(words.template, slots)}]
+        else:
+            messages = messages_for(words.form, kind, slots, has_system=words.has_system)
+        return Ask(messages, room)
+
+    def _shows_task(self, kind: Kind) -> bool:
+        """Whether the original task stands by itself: where its message may be cut, or is in another call."""
+        template = self.words.template
+        if template is not None:
+            return "{original_task}" in template
+        return self.words.form.shows_task or kind in ("part", "merge")
+
+    def _facts(self, indices: Sequence[int], room: Room) -> str:
+        """The weightiest facts of some messages, one a line."""
+        if not indices:
+            return ""
+        request = self.request
+        most = min(_MOST_FACTS_TOKENS, int(room.most * _FACTS_SHARE))
+        if most < 1:
+            return ""
+        # Those messages alone, so that each is read once, however many parts there are.
+        messages = [request.messages[i] for i in indices]
+        facts = _core.evidence_list(messages, list(range(len(messages))), request.format, most, request.count)
+        return self._redacted(facts) or ""
+
+    # --- Fitting ------------------------------------------------------------------------------------------
+
+    def make_room(self, window: int) -> None:
+        """Shortens what stands beside the messages: it gets a share of a window, however long it is."""
+        self._previous = shortened(self._previous or "", window // 3, self.price)
+        self._task = shortened(self._task, window // 8, self.price)
+
+    def fitting(self, kind: Kind, blocks: Sequence[Block], room: Room, window: int) -> list[Ask]:
+        """Calls about some blocks of which each takes at most ``window`` tokens: one, where shortening them is enough.
+
+        What is said is shortened; where too little of every message would be left, the blocks go into several calls.
+
+        Raises:
+            SummaryError: The window is too small for anything (``window_too_small``).
+        """
+        indices, texts = [block.index for block in blocks], self.texts(blocks)
+        for facts in (indices, []):  # rather the messages than what is listed of them
+            whole = self.ask(kind, texts, room, facts)
+            if self.tokens(whole.messages) <= window:
+                return [whole]
+        left = window - self.tokens(self.ask(kind, [""], room).messages)
+        while left >= 1:
+            short = fitted(blocks, self.words.form.limits, left, self.request.count)
+            if short is None:
+                middle = len(blocks) // 2
+                halves = (blocks[:middle], blocks[middle:])
+                return [ask for half in halves for ask in self.fitting(kind, half, room, window)]
+            made = self.ask(kind, short, room)
+            over = self.tokens(made.messages) - window
+            if over <= 0:
+                return [made]
+            left -= over
+        raise SummaryError("the model's window is too small for the prompt", code="window_too_small")
+
+    def texts(self, blocks: Sequence[Block]) -> list[str]:
+        """The texts of blocks, as long as the form has them."""
+        return [block.text(self.words.form.limits) for block in blocks]
+
+    def part_tokens(self, room: Room, window: int) -> int:
+        """Tokens of messages that go into one call about a part.
+
+        Raises:
+            SummaryError: The window is too small for anything (``window_too_small``).
+        """
+        left = window - self.tokens(self.ask("part", [""], room).messages) - int(room.most * _FACTS_SHARE)
+        if left < 1:
+            left = window - self.tokens(self.ask("part", [""], room).messages)
+        if left < 1:
+            raise SummaryError("the model's window is too small for the prompt", code="window_too_small")
+        return left
+
+    def merging(self, texts: Sequence[str], room: Room, window: int) -> Ask | list[list[str]]:
+        """The call that makes one summary of those of parts, in their order; or the groups to merge before that."""
+        indices = [block.index for block in self.blocks]
+        labelled = _labelled(texts)
+        for facts in (indices, []):
+            last = self.ask("merge", labelled, room, facts)
+            if self.tokens(last.messages) <= window:
+                return last
+        left = window - self.tokens(self.ask("merge", [""], room).messages)
+        if left < 2 * _LEAST_PART_TOKENS:
+            raise SummaryError("the model's window is too small for the prompt", code="window_too_small")
+        # Two always fit together, so that there are fewer of them each time.
+        half = left // 2 - _LABEL_TOKENS
+        groups: list[list[str]] = []
+        used = 0
+        for text in texts:
+            text = shortened(text, half, self.price)
+            cost = self.price(text) + _LABEL_TOKENS
+            if groups and used + cost <= left:
+                groups[-1].append(text)
+                used += cost
+            else:
+                groups.append([text])
+                used = cost
+        return groups
+
+    def group(self, texts: Sequence[str], room: Room) -> Ask:
+        """The call that makes one summary of those of some parts among others."""
+        return self.ask("merge", _labelled(texts), room, has_previous=False)
+
+
+def shortened(text: str, max_tokens: int, price: Callable[[str], int]) -> str:
+    """A text of at most so many tokens: its beginning, its end, and how much is missing between them."""
+    if price(text) <= max_tokens:
+        return text
+    low, high = 0, min(len(text), max(1, max_tokens) * 16)
+    while low + 1 < high:
+        middle = (low + high) // 2
+        low, high = (middle, high) if price(cut(text, middle, 0.25)) <= max_tokens else (low, middle)
+    return cut(text, low, 0.25)
+
+
+def _labelled(texts: Sequence[str]) -> list[str]:
+    return [f"Part {number} of {len(texts)}:\n\n{escaped(text)}" for number, text in enumerate(texts, 1)]

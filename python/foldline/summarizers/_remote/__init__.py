@@ -1,0 +1,1 @@
+"""Calls of remote models: requests, answers, failures, the loop they run on. Private."""

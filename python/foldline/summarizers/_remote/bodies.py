@@ -1,0 +1,78 @@
+"""What comes over HTTP, within bounds: so many bytes after unpacking, and text in UTF-8."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import functools
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from foldline.errors import SummaryError
+from foldline.summarizers._remote.remote import extra_package
+
+__all__ = ["bounding", "tls"]
+
+
+@functools.cache
+def tls() -> ssl.SSLContext:
+    """What connections are verified by. It takes a tenth of a second to load, so a process does it once."""
+    context: ssl.SSLContext = extra_package("httpx2", "llm").create_ssl_context()
+    return context
+
+
+def bounding(max_bytes: int) -> Callable[[Any], Awaitable[None]]:
+    """A hook for responses of an `httpx2.AsyncClient`: what is read of them is bounded and checked.
+
+    It unpacks the body itself, a MiB at most at a time, so that neither this package nor an SDK ever holds more than
+    ``max_bytes`` and a MiB of what a small compressed body may grow to.
+
+    Whoever reads gets a `SummaryError`: ``response_too_large``, or ``bad_utf8`` where an answer is no text.
+    """
+    httpx2 = extra_package("httpx2", "llm")
+
+    class Bounded(httpx2.AsyncByteStream):  # type: ignore[misc, name-defined]
+        """The unpacked body of a response."""
+
+        def __init__(self, packed: Any) -> None:
+            self._packed = packed
+            self._is_answer = packed.status_code == 200
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            size_bytes = 0
+            utf8 = codecs.getincrementaldecoder("utf-8")()
+            async for piece in self._packed.aiter_bytes():
+                size_bytes += len(piece)
+                if size_bytes > max_bytes:
+                    raise SummaryError(f"the answer has more than {max_bytes} bytes", code="response_too_large")
+                # What comes with an error status is not used as text, whatever it is written in.
+                if self._is_answer and not _decodes(utf8, piece):
+                    raise SummaryError("the answer is not in UTF-8", code="bad_utf8")
+                yield piece
+                # A small packed piece may hold a lot: deadlines and other calls have their turn in between.
+                await asyncio.sleep(0)
+            if self._is_answer and not _decodes(utf8, b"", final=True):
+                raise SummaryError("the answer is not in UTF-8", code="bad_utf8")
+
+        async def aclose(self) -> None:
+            await self._packed.aclose()
+
+    async def bound(response: Any) -> None:
+        packed = httpx2.Response(
+            response.status_code, headers=response.headers, stream=response.stream, request=response.request
+        )
+        response.stream = Bounded(packed)
+        for header in ("content-encoding", "content-length"):  # those of the packed body
+            if header in response.headers:
+                del response.headers[header]
+
+    return bound
+
+
+def _decodes(decoder: codecs.IncrementalDecoder, piece: bytes, *, final: bool = False) -> bool:
+    try:
+        decoder.decode(piece, final)
+    except UnicodeDecodeError:  # not passed on: it holds the bytes
+        return False
+    return True

@@ -1,0 +1,259 @@
+"""What models have in common that are called over a network: one deadline, one layer of retries, limits."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import math
+import os
+import random
+import threading
+import time
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, nullcontext
+from types import ModuleType
+from typing import Any, ClassVar, Self, TypeGuard
+from weakref import WeakKeyDictionary
+
+from foldline.errors import ConfigError, SummaryError
+from foldline.summarizers._remote import background_loop
+from foldline.summarizers._remote.failures import Failure
+from foldline.typing import Completion, Messages
+
+__all__ = ["RemoteModel", "checked_count", "extra_package"]
+
+#: Seconds before the second try, where the provider names none; doubled with each, and up to a half more at random.
+_WAIT_S = 0.5
+_MOST_WAIT_S = 8.0
+
+
+class _Held:
+    """What belongs to one event loop: connections and limits."""
+
+    def __init__(self, model: RemoteModel) -> None:
+        self.client, self.close = model._open()
+        self.slots = asyncio.Semaphore(model.max_concurrency) if model.max_concurrency else None
+        self.rate: Any = None
+        if model.requests_per_minute:
+            # One at a time, evenly: no minute ever sees more, and the first waits for nothing.
+            self.rate = extra_package("aiolimiter", "llm").AsyncLimiter(1, 60 / model.requests_per_minute)
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        """Waits until a request may be sent; its place is free again at the end."""
+        async with self.slots or nullcontext():
+            if self.rate is not None:
+                await self.rate.acquire()
+            yield
+
+
+class RemoteModel(ABC):
+    """A model behind a network. Subclasses say how to open a client and how to ask it once.
+
+    Calls run on one event loop of the process, in a thread of its own: `complete` waits for them, `acomplete` awaits
+    them. So connections are shared by all threads and event loops of the process. An object may be pickled and used
+    after a fork; connections are then made anew.
+    """
+
+    #: Packages that must be there, and the extra that brings each.
+    needs: ClassVar[tuple[tuple[str, str], ...]] = (("stamina", "llm"),)
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        timeout_s: float = 60.0,
+        max_attempts: int = 3,
+        max_bytes: int = 16 * 2**20,
+        requests_per_minute: float | None = None,
+        max_concurrency: int | None = None,
+        temperature: float | None = None,
+        thinking_tokens: int = 0,
+    ) -> None:
+        if not _is_name(model):
+            raise ConfigError("must be the name of a model", code="bad_model", path="model")
+        self.model = model
+        self.timeout_s = _checked_seconds(timeout_s)
+        self.max_attempts = checked_count(max_attempts, "max_attempts")
+        self.max_bytes = checked_count(max_bytes, "max_bytes")
+        self.max_concurrency = None if max_concurrency is None else checked_count(max_concurrency, "max_concurrency")
+        if requests_per_minute is not None and not _is_positive(requests_per_minute):
+            raise ConfigError("must be a number above 0", code="bad_rate", path="requests_per_minute")
+        self.requests_per_minute = requests_per_minute
+        if temperature is not None and not (_is_number(temperature) and 0 <= temperature <= 2):
+            raise ConfigError("must be from 0 to 2", code="bad_temperature", path="temperature")
+        self.temperature = temperature
+        self.thinking_tokens = checked_count(thinking_tokens, "thinking_tokens", least=0)
+        for package, extra in self.needs:
+            extra_package(package, extra)
+        self._begin()
+
+    def _begin(self) -> None:
+        """With no connection open."""
+        self._held: WeakKeyDictionary[asyncio.AbstractEventLoop, _Held] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.model!r})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_held", "_lock")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._begin()
+
+    # What subclasses say.
+
+    @abstractmethod
+    def _open(self) -> tuple[Any, Callable[[], Awaitable[object]]]:
+        """A client for the running event loop, and what closes it. Neither may refer to this object."""
+
+    @abstractmethod
+    async def _ask(self, client: Any, messages: Messages, max_tokens: int, left_s: float) -> Completion:
+        """One try.
+
+        Raises:
+            SummaryError: What came is no summary; another try would not help.
+            Failure: It failed; it says whether another try may help.
+        """
+
+    # What callers use.
+
+    def complete(self, messages: Messages, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
+        """Asks the model and waits.
+
+        Args:
+            messages: Messages of text, each with ``role`` and ``content``.
+            max_tokens: The most tokens that it may answer.
+            timeout_s: Seconds for all of it, where that is less than the model's own.
+
+        Raises:
+            SummaryError: No usable text came; the code says why.
+        """
+        return background_loop.run(self._complete(messages, max_tokens, self._deadline(timeout_s)))
+
+    async def acomplete(self, messages: Messages, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
+        """`complete` on an event loop. Cancelling it closes the connection."""
+        return await background_loop.arun(self._complete(messages, max_tokens, self._deadline(timeout_s)))
+
+    def close(self) -> None:
+        """Closes the connections. A later call opens new ones."""
+        background_loop.run(self._release())
+
+    async def aclose(self) -> None:
+        """`close` on an event loop."""
+        await background_loop.arun(self._release())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    # How it is done.
+
+    def _deadline(self, timeout_s: float | None) -> float:
+        seconds = self.timeout_s if timeout_s is None else min(self.timeout_s, timeout_s)
+        return time.monotonic() + seconds
+
+    async def _complete(self, messages: Messages, max_tokens: int, deadline: float) -> Completion:
+        stamina = extra_package("stamina", "llm")
+        error = SummaryError("no answer came in time", code="timeout")
+        waiting = _Waiting(deadline)
+        try:
+            async with asyncio.timeout(deadline - time.monotonic()):
+                held = self._here()
+                async for attempt in stamina.retry_context(waiting, attempts=self.max_attempts, timeout=None):
+                    with attempt:
+                        waiting.tries += 1
+                        async with held.slot():
+                            return await self._ask(held.client, messages, max_tokens, deadline - time.monotonic())
+        except TimeoutError:
+            pass
+        except Failure as failure:
+            error = failure.error
+        # Outside of the handlers, so that no error of a client hangs on to it: those hold what was sent, and the key.
+        raise error
+
+    def _here(self) -> _Held:
+        """What is held for the running event loop."""
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            held = self._held.get(loop)
+            if held is None:
+                self._held[loop] = held = _Held(self)
+                forget = background_loop.on_exit(held.close)
+                # Who drops the object without closing it leaves no connection open.
+                finalizer = weakref.finalize(self, background_loop.let_go, held.close, forget, os.getpid())
+                finalizer.atexit = False
+        return held
+
+    async def _release(self) -> None:
+        with self._lock:
+            held = self._held.pop(asyncio.get_running_loop(), None)
+        if held is not None:
+            await held.close()
+
+
+class _Waiting:
+    """Says of a try that failed how long to wait before the next; False where there is none."""
+
+    def __init__(self, deadline: float) -> None:
+        self.deadline = deadline
+        self.tries = 0
+
+    def __call__(self, error: Exception) -> bool | float:
+        if not isinstance(error, Failure) or not error.again:
+            return False
+        wait_s = error.wait_s
+        if wait_s is None:
+            backoff_s = min(_MOST_WAIT_S, _WAIT_S * 2 ** (self.tries - 1))
+            wait_s = backoff_s * random.uniform(1, 1.5)  # noqa: S311 - spreads the tries of many callers
+        # Waiting for a time in which nothing more can be asked would be waiting in vain.
+        return wait_s if wait_s < self.deadline - time.monotonic() else False
+
+
+def extra_package(name: str, extra: str) -> ModuleType:
+    """A package that an extra brings.
+
+    Raises:
+        ConfigError: It is not installed (``missing_extra``).
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise ConfigError(f"needs the extra {extra}", code="missing_extra", path="summarizer") from None
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def checked_count(value: object, path: str, *, least: int = 1) -> int:
+    """A number of things."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ConfigError(f"must be a whole number from {least} on", code="bad_count", path=path)
+    return value
+
+
+def _checked_seconds(value: object) -> float:
+    if not _is_positive(value):
+        raise ConfigError("must be a number of seconds above 0", code="bad_timeout", path="timeout_s")
+    return float(value)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_positive(value: object) -> TypeGuard[float]:
+    return _is_number(value) and value > 0

@@ -1,0 +1,214 @@
+"""What models have in common that are asked through the client of an SDK."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from foldline.errors import SummaryError
+from foldline.summarizers._remote.answers import Answer
+from foldline.summarizers._remote.background_loop import in_thread
+from foldline.summarizers._remote.bodies import bounding, tls
+from foldline.summarizers._remote.failures import Failure, of_answered_error, of_connection, of_status
+from foldline.summarizers._remote.remote import RemoteModel, extra_package
+from foldline.typing import Completion, Messages
+
+__all__ = ["SdkModel", "bounded_client", "dumped", "failure_of", "nothing", "split_system"]
+
+_DEPTH = 8
+
+
+class SdkModel(RemoteModel):
+    """A model asked through a client: one given, or one of its own.
+
+    Answers are always streamed and drained: that is what every client can do, and what can be given up in the middle.
+    The SDK's own retries are off, since this package's know the deadline.
+
+    A client of its own is asynchronous and lives where all models are called (`RemoteModel`): total deadline and bound
+    of bytes are as with `OpenAICompatible`. Of a client that is given, a synchronous one is used in a thread, which is
+    left behind where it is given up and ends with the next piece or the SDK's own limit a read; an asynchronous one is
+    used on the caller's event loop, by `acomplete` alone. Bytes of given clients are bounded as far as text goes: what
+    the SDK unpacks before, it unpacks.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        client: Any = None,
+        *,
+        client_options: Mapping[str, Any] | None = None,
+        request_options: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(model, **options)
+        self._client = client
+        self._client_options = dict(client_options or {})
+        self._request_options = dict(request_options or {})
+
+    # What subclasses say.
+
+    @abstractmethod
+    def _new_client(self) -> tuple[Any, Callable[[], Awaitable[object]]]:
+        """A client of its own, asynchronous, and what closes it."""
+
+    def _limited(self, client: Any, left_s: float) -> Any:
+        """A given client without retries, and with so many seconds a read."""
+        return client.with_options(max_retries=0, timeout=left_s)
+
+    @abstractmethod
+    def _answer(self) -> Answer:
+        """An answer that is put together."""
+
+    @abstractmethod
+    def _start(self, client: Any, messages: Messages, max_tokens: int) -> Any:
+        """Asks for a stream; of an asynchronous client what is to be awaited."""
+
+    @abstractmethod
+    def _take(self, answer: Any, piece: Any) -> None:
+        """Adds a piece of a stream to an answer."""
+
+    def _is_async(self, client: Any) -> bool:
+        """Whether a client is asynchronous."""
+        return hasattr(client, "__aenter__")
+
+    # What callers use.
+
+    def complete(self, messages: Messages, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
+        """As `RemoteModel.complete`.
+
+        Raises:
+            SummaryError: Also where an asynchronous client was given (``async_summarizer``): it belongs to the event
+                loop it was used on.
+        """
+        if self._client is not None and self._is_async(self._client):
+            raise SummaryError("an asynchronous client needs its event loop", code="async_summarizer")
+        return super().complete(messages, max_tokens=max_tokens, timeout_s=timeout_s)
+
+    async def acomplete(self, messages: Messages, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
+        """As `RemoteModel.acomplete`."""
+        if self._client is not None and self._is_async(self._client):
+            return await self._complete(messages, max_tokens, self._deadline(timeout_s))
+        return await super().acomplete(messages, max_tokens=max_tokens, timeout_s=timeout_s)
+
+    # How it is done.
+
+    def _open(self) -> tuple[Any, Callable[[], Awaitable[object]]]:
+        return self._new_client() if self._client is None else (self._client, nothing)
+
+    async def _ask(self, client: Any, messages: Messages, max_tokens: int, left_s: float) -> Completion:
+        if client is self._client:
+            client = self._limited(client, left_s)
+        answer = self._answer()
+        max_tokens += self.thinking_tokens
+        failure: Failure | None = None
+        try:
+            if self._is_async(client):
+                await self._adrain(answer, self._start(client, messages, max_tokens))
+            else:
+                await in_thread(
+                    lambda given_up: self._drain(answer, self._start(client, messages, max_tokens), given_up)
+                )
+        except SummaryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever an SDK raises is judged by what it says
+            failure = failure_of(error, answered=bool(answer.texts))
+        if failure is not None:
+            raise failure
+        return answer.completion()
+
+    def _drain(self, answer: Answer, stream: Any, given_up: threading.Event) -> None:
+        try:
+            for piece in stream:
+                self._add(answer, piece)
+                if given_up.is_set():
+                    return
+        finally:
+            with suppress(AttributeError):
+                stream.close()
+
+    async def _adrain(self, answer: Answer, started: Any) -> None:
+        stream = await started if inspect.isawaitable(started) else started
+        try:
+            async for piece in stream:
+                self._add(answer, piece)
+        finally:
+            # Streams of SDKs have the one, generators the other.
+            close = getattr(stream, "aclose", None) or getattr(stream, "close", None)
+            if close is not None:
+                await close()
+
+    def _add(self, answer: Answer, piece: Any) -> None:
+        before = len(answer.texts)
+        self._take(answer, piece)
+        answer.size += sum(map(len, answer.texts[before:]))
+        if answer.size > self.max_bytes:
+            raise SummaryError(f"the answer has more than {self.max_bytes} bytes", code="response_too_large")
+
+
+async def nothing() -> None:
+    """Whoever gave a client closes it."""
+
+
+def bounded_client(max_bytes: int) -> Any:
+    """A client of HTTP whose answers are bounded, for an SDK to use on the running event loop."""
+    return extra_package("httpx2", "llm").AsyncClient(
+        timeout=None,
+        follow_redirects=False,
+        verify=tls(),
+        event_hooks={"response": [bounding(max_bytes)]},
+    )
+
+
+def dumped(piece: Any) -> Mapping[str, Any]:
+    """A piece of a stream as a dict."""
+    if isinstance(piece, Mapping):
+        return piece
+    value: Mapping[str, Any] = piece.model_dump(exclude_none=True, warnings=False)
+    return value
+
+
+def split_system(messages: Messages) -> tuple[str, list[Mapping[str, Any]]]:
+    """What stands in system messages, and the other messages."""
+    system = [str(message["content"]) for message in messages if message.get("role") in ("system", "developer")]
+    return "\n\n".join(system), [each for each in messages if each.get("role") not in ("system", "developer")]
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    for _ in range(_DEPTH):
+        if error is None:
+            return
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def failure_of(error: Exception, *, answered: bool) -> Failure:
+    """What an error of an SDK means: by its status, by what it was raised from, by its name."""
+    for each in _chain(error):
+        if isinstance(each, SummaryError):
+            return Failure(each)
+    status = getattr(error, "status_code", None) or getattr(error, "code", None)
+    body = getattr(error, "body", None) or getattr(error, "details", None)
+    if isinstance(status, int) and status >= 300:
+        headers = getattr(getattr(error, "response", None), "headers", None)
+        return of_status(status, headers if isinstance(headers, Mapping) else {}, body)
+    names = {type(each).__name__ for each in _chain(error)}
+    if "DecodingError" in names:
+        return Failure(SummaryError("the answer cannot be unpacked", code="bad_compression"))
+    if names & {"APITimeoutError", "ReadTimeout", "ConnectTimeout", "WriteTimeout", "PoolTimeout", "TimeoutException"}:
+        return Failure(SummaryError("no answer came in time", code="timeout"))
+    if "SSEError" in names:
+        return Failure(SummaryError("an event of the stream is too large", code="event_too_large"))
+    httpx2 = extra_package("httpx2", "llm")
+    for each in _chain(error):
+        if isinstance(each, (httpx2.TransportError, OSError)):
+            # A read that fails has had an answer before it.
+            return of_connection(each, answered=answered or isinstance(each, httpx2.ReadError))
+    if body is not None or isinstance(status, int):
+        return Failure(of_answered_error(body, code="stream_error"))
+    if names & {"JSONDecodeError", "UnknownApiResponseError", "APIResponseValidationError"}:
+        return Failure(SummaryError("what was answered is no JSON", code="not_json"))
+    return Failure(SummaryError(f"the client raised {type(error).__name__}", code="client_failed"))
