@@ -14,8 +14,8 @@ import pytest
 import foldline as fl
 from foldline._cli import workers
 from foldline._cli.finalize import Placing
-from foldline._cli.fold_file import FileReport, FoldedFile, place_files
-from foldline._cli.progress import Reporter, Stop
+from foldline._cli.fold_file import FoldedFile, place_files
+from foldline._cli.progress import FileReport, Reporter, Stop
 from foldline._cli.sources import Source
 from foldline._cli.workers import compact_all
 from foldline._util.files import Outputs

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import foldline as fl
 from foldline import _core
-from foldline._cli.fold_file import FileReport, compact_file
-from foldline._cli.progress import Telling
+from foldline._cli.fold_file import compact_file
+from foldline._cli.progress import FileReport, Telling
 from foldline._cli.sources import Source
 from foldline._core import FoldedRow, RowFolder
 from foldline.batch import BatchCompactor

@@ -19,7 +19,7 @@ from foldline.typing import Problem, StoredTranscript
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
-__all__ = ["database_sources", "rows"]
+__all__ = ["database_sources"]
 
 #: Rows that are fetched, and held, at a time.
 _ROWS = 64
@@ -57,7 +57,7 @@ def database_sources(url: str | None, table: str | None, query: str | None) -> l
         raise click.BadParameter("there is no such file", param_hint="--database")
     name = "query" if query is not None else _file_name(table) if table is not None else "sessions"
     shown = parsed.set(query={}).render_as_string(hide_password=True)  # a password may stand in its query, too
-    return [DatabaseSource(shown, Path(f"{name}.jsonl"), url, table, query)]
+    return [DatabaseSource(shown, Path(f"{name}.jsonl"), url, table, query, rows)]
 
 
 def _file_name(table: str) -> str:

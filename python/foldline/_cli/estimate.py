@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from foldline._cli.fold_file import FileReport, output_names, source_name
+from foldline._cli.fold_file import output_names, source_name
 from foldline._cli.parquet import folded_batches, is_parquet
-from foldline._cli.progress import Column, Reporter, Stop, Table, Telling
+from foldline._cli.progress import Column, FileReport, Reporter, Stop, Table, Telling
 from foldline._cli.sources import STDIN, Source, find_sources, transcripts
 from foldline.batch import BatchCompactor
 from foldline.errors import StoreError

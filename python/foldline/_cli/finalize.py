@@ -10,8 +10,8 @@ from threading import Semaphore
 from types import TracebackType
 from typing import Self
 
-from foldline._cli.fold_file import FileReport, FoldedFile, place_files
-from foldline._cli.progress import Telling
+from foldline._cli.fold_file import FoldedFile, place_files
+from foldline._cli.progress import FileReport, Telling
 from foldline._util.files import Outputs
 
 __all__ = ["Placing"]

@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,7 +14,7 @@ import click
 
 from foldline._cli.inputs import Input, is_list
 from foldline._cli.parquet import folded_batches, is_parquet, write_batches
-from foldline._cli.progress import Telling
+from foldline._cli.progress import FileReport, Telling
 from foldline._cli.sources import STDIN, DatabaseSource, Source, transcripts
 from foldline._core import READER_KEYS, RECORD_KEYS
 from foldline._util.files import COMPRESSIONS, Hashing, Outputs, Staged, compressing, make_folder
@@ -25,31 +25,16 @@ from foldline.typing import Problem, StoredTranscript
 
 __all__ = [
     "BOOKKEEPING",
-    "COUNTS",
-    "FileReport",
     "FoldedFile",
     "compact_file",
     "fold_file",
     "output_names",
     "place_files",
     "source_name",
-    "totals",
 ]
 
 #: Where bookkeeping lies in the output folder.
 BOOKKEEPING = Path(".foldline")
-
-#: What is counted of a file, in the order in which it is shown.
-COUNTS = (
-    "transcripts",
-    "folded",
-    "unchanged",
-    "infeasible",
-    "failed",
-    "problems",
-    "tokens_before",
-    "tokens_after",
-)
 
 
 # What goes where.
@@ -148,40 +133,6 @@ def _meta(transcript: StoredTranscript, source: Source) -> dict[str, Any]:
 
 
 # One file.
-
-
-@dataclass(slots=True)
-class FileReport:
-    """What became of a file."""
-
-    source: str
-    output: str | None = None
-    transcripts: int = 0
-    folded: int = 0
-    unchanged: int = 0
-    infeasible: int = 0
-    failed: int = 0
-    problems: int = 0
-    tokens_before: int = 0
-    tokens_after: int = 0
-    longest: int = 0
-    retry: int = 0
-    input_bytes: int | None = None
-    input_sha256: str | None = None
-    output_bytes: int | None = None
-    output_sha256: str | None = None
-
-    def add(self, status: str, tokens_before: int | None, tokens_after: int | None, messages: int) -> None:
-        """Counts a written transcript."""
-        self.transcripts += 1
-        setattr(self, status, getattr(self, status) + 1)
-        self.tokens_before += tokens_before or 0
-        self.tokens_after += tokens_after or 0
-        self.longest = max(self.longest, messages)
-
-    def record(self) -> dict[str, Any]:
-        """What is told of it: the counts, the longest transcript, summaries worth another try, sizes and hashes."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,11 +345,3 @@ def _mode(source: Source) -> int:
     with contextlib.suppress(OSError):
         return (os.stat(source.path).st_mode & 0o666) | 0o600  # noqa: PTH116 - as it was given
     return 0o600
-
-
-# All files.
-
-
-def totals(files: Sequence[FileReport]) -> dict[str, int]:
-    """The sums over all files."""
-    return {key: sum(getattr(report, key) for report in files) for key in COUNTS}

@@ -5,16 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
-from foldline._cli.progress import Telling
+from foldline._cli.progress import FileReport, Telling
+from foldline._cli.sources import STDIN, is_file
 from foldline.batch import BatchCompactor
 from foldline.batch._fragments import ROWS_AT_A_TIME, is_worth_another_try
 from foldline.errors import ConfigError, FoldlineError
 from foldline.typing import Problem
-
-if TYPE_CHECKING:
-    from foldline._cli.fold_file import FileReport
 
 __all__ = ["folded_batches", "is_parquet", "write_batches"]
 
@@ -23,8 +21,6 @@ _MAGIC = b"PAR1"
 
 def is_parquet(path: str, held: bytes | None = None) -> bool:
     """Whether a file says that it is one; by its bytes, where they were read already."""
-    from foldline._cli.sources import STDIN, is_file
-
     if held is not None:
         return held.startswith(_MAGIC)
     if path == STDIN or not is_file(path):

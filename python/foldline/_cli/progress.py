@@ -1,4 +1,4 @@
-"""What a command says: results on standard output, everything else on standard error."""
+"""What a command reports: results on standard output, problems, progress and counts of files on standard error."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -21,7 +21,30 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
 
-__all__ = ["Column", "Reporter", "Stop", "Table", "Telling", "printable", "write_json"]
+__all__ = [
+    "COUNTS",
+    "Column",
+    "FileReport",
+    "Reporter",
+    "Stop",
+    "Table",
+    "Telling",
+    "printable",
+    "totals",
+    "write_json",
+]
+
+#: What is counted of a file, in the order in which it is shown.
+COUNTS = (
+    "transcripts",
+    "folded",
+    "unchanged",
+    "infeasible",
+    "failed",
+    "problems",
+    "tokens_before",
+    "tokens_after",
+)
 
 #: Work shorter than this shows no progress bar.
 _BAR_AFTER_S = 1.0
@@ -46,6 +69,45 @@ def printable(text: str) -> str:
 def write_json(record: object) -> None:
     """One JSON document on a line of standard output; ASCII, so that every terminal and pipe can carry it."""
     click.echo(json.dumps(record))
+
+
+@dataclass(slots=True)
+class FileReport:
+    """What became of a file."""
+
+    source: str
+    output: str | None = None
+    transcripts: int = 0
+    folded: int = 0
+    unchanged: int = 0
+    infeasible: int = 0
+    failed: int = 0
+    problems: int = 0
+    tokens_before: int = 0
+    tokens_after: int = 0
+    longest: int = 0
+    retry: int = 0
+    input_bytes: int | None = None
+    input_sha256: str | None = None
+    output_bytes: int | None = None
+    output_sha256: str | None = None
+
+    def add(self, status: str, tokens_before: int | None, tokens_after: int | None, messages: int) -> None:
+        """Counts a written transcript."""
+        self.transcripts += 1
+        setattr(self, status, getattr(self, status) + 1)
+        self.tokens_before += tokens_before or 0
+        self.tokens_after += tokens_after or 0
+        self.longest = max(self.longest, messages)
+
+    def record(self) -> dict[str, Any]:
+        """What is told of it: the counts, the longest transcript, summaries worth another try, sizes and hashes."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def totals(files: Sequence[FileReport]) -> dict[str, int]:
+    """The sums over all files."""
+    return {key: sum(getattr(report, key) for report in files) for key in COUNTS}
 
 
 class Telling(ABC):

@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
-from foldline._cli.fold_file import FileReport, compact_file
-from foldline._cli.progress import Reporter, Stop, Telling
+from foldline._cli.fold_file import compact_file
+from foldline._cli.progress import FileReport, Reporter, Stop, Telling
 from foldline._cli.sources import STDIN, Source
 from foldline.batch import BatchCompactor
 from foldline.batch.ray import running

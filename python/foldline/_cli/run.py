@@ -11,9 +11,9 @@ from typing import Any
 
 import click
 
-from foldline._cli.fold_file import COUNTS, FileReport, output_names, totals
+from foldline._cli.fold_file import output_names
 from foldline._cli.options import Folding
-from foldline._cli.progress import Column, Reporter, Stop, Table
+from foldline._cli.progress import COUNTS, Column, FileReport, Reporter, Stop, Table, totals
 from foldline._cli.runs import begun, tell_resumed
 from foldline._cli.sources import STDIN, Source, find_sources
 from foldline._cli.workers import compact_all

@@ -12,9 +12,9 @@ from typing import Any
 
 import click
 
-from foldline._cli.fold_file import BOOKKEEPING, FileReport, source_name, totals
+from foldline._cli.fold_file import BOOKKEEPING, source_name
 from foldline._cli.inputs import sha256_of
-from foldline._cli.progress import Reporter
+from foldline._cli.progress import FileReport, Reporter, totals
 from foldline._cli.sources import STDIN, Source
 from foldline._core import __version__
 from foldline._util.files import hold, make_folder, replacing, sweep

@@ -42,11 +42,13 @@ class DatabaseSource(Source):
         url: The address.
         table: The table; without one and without a query, the sessions of foldline.
         query: The query.
+        rows: Reads the transcripts of the source.
     """
 
     url: str = field(repr=False)
-    table: str | None = None
-    query: str | None = None
+    table: str | None
+    query: str | None
+    rows: Callable[[DatabaseSource, OnProblem], Iterator[StoredTranscript]] = field(repr=False, compare=False)
 
 
 def find_sources(paths: Sequence[str], on_problem: OnProblem) -> list[Source]:
@@ -119,9 +121,7 @@ def transcripts(source: Source, on_problem: OnProblem) -> Iterator[StoredTranscr
         StoreError: A database cannot be read, or not to its end.
     """
     if isinstance(source, DatabaseSource):
-        from foldline._cli.databases import rows
-
-        yield from rows(source, on_problem)
+        yield from source.rows(source, on_problem)
         return
     try:
         yield from read(source.path, on_problem=on_problem)

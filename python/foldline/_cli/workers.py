@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from foldline._cli.finalize import Placing
-from foldline._cli.fold_file import FileReport, compact_file, fold_file, place_files
-from foldline._cli.progress import Reporter, Stop, Telling
+from foldline._cli.fold_file import compact_file, fold_file, place_files
+from foldline._cli.progress import FileReport, Reporter, Stop, Telling
 from foldline._cli.sources import STDIN, Source
 from foldline._util.files import Outputs, sweep
 from foldline.batch import BatchCompactor
