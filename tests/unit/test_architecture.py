@@ -142,16 +142,144 @@ def test_the_crate_denies_unsafe_code() -> None:
 # --- Python -----------------------------------------------------------------------------------------
 
 
-def public_files() -> list[Path]:
-    """Modules whose names, and whose packages' names, begin with no underscore."""
-    paths = [file.relative_to(PYTHON) for file in sorted(PYTHON.rglob("*.py"))]
-    is_public = [all(part == "__init__.py" or not part.startswith("_") for part in path.parts) for path in paths]
-    return [PYTHON / path for path, public in zip(paths, is_public) if public]
+ROOMS = (
+    "_core", "errors", "typing", "_util | _html", "_beside", "counting", "planning", "context",
+    "summarizers | stores | reading", "triggers", "folding", "strategies", "compactor", "presets | testing", "config",
+    "loop", "batch", "recall | report | telemetry | integrations", "_cli", "cli", "__main__",
+)  # fmt: skip
+"""Rooms of the package, lowest first: each imports only rooms before it, none of its own entry."""
+
+LOWEST_ONLY = {"summarizers", "stores", "reading"}
+"""Rooms that import nothing above `_util` and `_beside`."""
+
+MODULES = {
+    "errors": "",
+    "typing": "",
+    "_util": "checks files overflow sqlite threads",
+    "_beside": "",
+    "counting": "counters tokenizer_json models",
+    "planning": "keeps plan batch detect validate repair",
+    "context": "calibration usage state metadata transcript",
+    "summarizers": """
+        rendering _sanitize _checks
+        _prompt _prompt.fencing _prompt.blocks _prompt.prompts _prompt.prompting
+        _remote _remote.failures _remote.background_loop _remote.remote _remote.bodies _remote.answers _remote.sdk
+        extractive prompted function google_genai openai_sdk openai_compatible anthropic_sdk langchain
+    """,
+    "stores": """
+        _records _tree _schema _databases _locks _appending _session_file memory jsonl sql sql_async
+    """,
+    "reading": "_sessions files _rows",
+    "triggers": "base stats manual _stop_reasons sizes overflow",
+    "folding": "redact _ask _finish compact",
+    "strategies": "base function noop _note _tool_results truncate window clear shaped pipeline summarize model_fold",
+    "compactor": "events result _commit _guard _request _tasks compactor",
+    "presets": "",
+    "testing": "",
+    "config": "",
+    "loop": "steps _truncated loop",
+    "batch": "compactor _fragments cache ray",
+    "_cli": """
+        progress sources inputs databases parquet restore fold_file estimate models finalize workers ray runs options
+        run commands
+    """,
+    "cli": "",
+    "__main__": "",
+}
+"""Modules of each room, lowest first: each imports only modules of its room that stand before it. A room's own
+`__init__` comes last."""
+
+
+def module_order() -> dict[str, tuple[int, int]]:
+    """The place of each module: that of its room, and within the room."""
+    places = {room: place for place, entry in enumerate(ROOMS) for room in entry.split(" | ")}
+    order = {}
+    for room, modules in MODULES.items():
+        names = modules.split()
+        order |= {f"{room}.{name}": (places[room], i) for i, name in enumerate(names)}
+        order[room] = (places[room], len(names))
+    return order
 
 
 def module_name(file: Path) -> str:
     parts = list(file.relative_to(PYTHON.parent).with_suffix("").parts)
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def python_files() -> list[Path]:
+    return sorted(PYTHON.rglob("*.py"))
+
+
+def name_below(file: Path) -> str:
+    """A module's dotted name below `foldline`; empty for the package itself."""
+    return module_name(file).removeprefix("foldline").removeprefix(".")
+
+
+def python_imports(code: str) -> set[str]:
+    """Names below `foldline` that a text imports, also within functions and for type checkers only.
+
+    Of `from foldline.x import y` it is `x.y`: whether that is a module is for the caller to say.
+    """
+    found = set()
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            # A relative import has no place in the package: it would get round the rule.
+            base = "." * node.level + (node.module or "")
+            found |= {f"{base}.{alias.name}" for alias in node.names}
+    return {name.removeprefix("foldline.") for name in found if name.startswith((".", "foldline."))}
+
+
+def imported_module(name: str) -> str:
+    """The module of an imported name: the name itself, or what it is a member of."""
+    known = {*module_order(), "_core"}
+    return name if name in known else name.rpartition(".")[0]
+
+
+def test_every_python_module_has_its_place() -> None:
+    assert {name_below(file) for file in python_files()} - {""} == set(module_order())
+    rooms = [room for entry in ROOMS for room in entry.split(" | ")]
+    assert set(MODULES) <= set(rooms)
+    assert len(set(rooms)) == len(rooms)
+
+
+@pytest.mark.parametrize("file", [file for file in python_files() if name_below(file)], ids=name_below)
+def test_python_imports_go_one_way(file: Path) -> None:
+    order, name = module_order(), name_below(file)
+    order["_core"] = (0, 0)
+    room = name.partition(".")[0]
+    for imported in {imported_module(each) for each in python_imports(file.read_text(encoding="utf-8"))}:
+        assert imported in order, f"imports {imported or 'foldline itself'}"
+        other = imported.partition(".")[0]
+        if other == room:
+            assert order[imported] < order[name], imported
+        else:
+            assert order[imported][0] < order[name][0], imported
+        if room in LOWEST_ONLY and other != room:
+            assert order[imported][0] <= order["_beside"][0], imported
+
+
+def test_the_scan_of_python_imports_sees_every_way_to_write_them() -> None:
+    code = """
+import foldline.loop
+from foldline import _core, config as c
+if TYPE_CHECKING:
+    from foldline.batch.ray import compact_dataset
+def f():
+    from foldline.stores import sql
+    from . import cli
+"""
+    found = {"loop", "_core", "config", "batch.ray.compact_dataset", "stores.sql", "..cli"}
+    assert python_imports(code) == found
+    assert {imported_module(name) for name in found} == {"loop", "_core", "config", "batch.ray", "stores.sql", "."}
+
+
+def public_files() -> list[Path]:
+    """Modules whose names, and whose packages' names, begin with no underscore."""
+    paths = [file.relative_to(PYTHON) for file in sorted(PYTHON.rglob("*.py"))]
+    is_public = [all(part == "__init__.py" or not part.startswith("_") for part in path.parts) for path in paths]
+    return [PYTHON / path for path, public in zip(paths, is_public) if public]
 
 
 @pytest.mark.parametrize("file", public_files(), ids=module_name)
