@@ -12,9 +12,14 @@ from foldline.typing import Conversation, Texts
 
 __all__ = [
     "AUTO_ERROR_BOUND",
+    "ENCODINGS",
+    "FORMATS",
     "ID_KEYS",
+    "ORIGINS",
     "PLACEHOLDER",
     "PROBLEM_CODES",
+    "PROVIDERS",
+    "PROVIDER_OF_FORMAT",
     "READER_KEYS",
     "RECORD_KEYS",
     "REPAIR_CODES",
@@ -65,6 +70,12 @@ RECORD_KEYS: tuple[str, ...]
 READER_KEYS: tuple[str, ...]
 REPAIR_CODES: list[str]
 SHORTEN_MARKER: str
+FORMATS: tuple[str, ...]
+PROVIDERS: tuple[str, ...]
+#: The provider that takes messages of a format as they are.
+PROVIDER_OF_FORMAT: dict[str, str]
+ORIGINS: tuple[str, ...]
+ENCODINGS: tuple[str, ...]
 
 @final
 class TokenCounter:

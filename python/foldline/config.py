@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from foldline import presets
+from foldline._core import FORMATS
 from foldline._util.checks import token_number
 from foldline.compactor import Compactor
 from foldline.counting import models
@@ -51,7 +52,7 @@ _COMMON = frozenset(
         *("max_output_tokens", "timeout_s", "hysteresis"),
     )
 )
-_FORMATS = ("auto", "openai_chat", "openai_responses", "anthropic", "gemini", "pi")
+_FORMATS = ("auto", *FORMATS)
 
 
 @dataclass(frozen=True, slots=True)

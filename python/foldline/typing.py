@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
+from foldline._core import ORIGINS
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -68,11 +70,8 @@ Pin: TypeAlias = "int | Callable[[Message], bool]"
 #: What is known of a message beside the list: ``pinned``, ``importance``, ``origin``, and whatever the caller likes.
 Metadata: TypeAlias = Mapping[str, Any]
 
-#: Where a message comes from: ``original``, ``compacted_synthetic``, ``compacted_modified``, ``retrieved_history``.
+#: Where a message comes from, one of `ORIGINS`.
 Origin: TypeAlias = str
-
-#: The origins there are.
-ORIGINS = ("original", "compacted_synthetic", "compacted_modified", "retrieved_history")
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,9 +29,13 @@ mod texts;
 mod transcripts;
 
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 
 use crate::batch::records;
+use crate::count::encoding::Encoding;
+use crate::formats::Format;
+use crate::live::Origin;
+use crate::rules::validate::Provider;
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -44,6 +48,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ID_KEYS", PyTuple::new(module.py(), records::ID_KEYS)?)?;
     module.add("RECORD_KEYS", PyTuple::new(module.py(), records::RECORD_KEYS)?)?;
     module.add("READER_KEYS", PyTuple::new(module.py(), records::READER_KEYS)?)?;
+    add_closed_lists(module)?;
     module.add("REPAIR_CODES", crate::rules::repair::ACTIONS.to_vec())?;
     module.add_class::<counting::TokenCounter>()?;
     module.add_class::<counting::Counts>()?;
@@ -78,4 +83,20 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(rules::tool_results, module)?)?;
     module.add_function(wrap_pyfunction!(rules::validate, module)?)?;
     Ok(())
+}
+
+/// Adds the names of dialects, providers, origins and encodings: Python has no lists of its own.
+fn add_closed_lists(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("FORMATS", PyTuple::new(py, Format::ALL.iter().map(|(name, _)| *name))?)?;
+    module.add("PROVIDERS", PyTuple::new(py, Provider::ALL.iter().map(|(name, _)| *name))?)?;
+    module.add("ORIGINS", PyTuple::new(py, Origin::ALL.iter().map(|(name, _)| *name))?)?;
+    module.add("ENCODINGS", PyTuple::new(py, Encoding::names())?)?;
+    let providers = PyDict::new(py);
+    for (name, format) in Format::ALL {
+        if let Some(provider) = Provider::of(format.framing()) {
+            providers.set_item(name, provider.name())?;
+        }
+    }
+    module.add("PROVIDER_OF_FORMAT", providers)
 }

@@ -40,24 +40,15 @@ from foldline._cli.sources import (
     find_sources,
     transcripts,
 )
-from foldline._core import Plan, TokenCounter, __version__
+from foldline._core import FORMATS, PROVIDER_OF_FORMAT, PROVIDERS, Plan, TokenCounter, __version__
 from foldline.errors import FoldlineError
 from foldline.planning import Infeasible, analyze, validate
-from foldline.reading import FORMATS
 from foldline.typing import Problem, StoredTranscript
 
 __all__ = ["run"]
 
 _INTERRUPTED = 130
 _PIPE_CLOSED = 141
-
-#: Whose rules a dialect is judged by; others are judged by how calls and results go together.
-_PROVIDERS = {
-    "openai_chat": "openai",
-    "openai_responses": "responses",
-    "anthropic": "anthropic",
-    "gemini": "gemini",
-}
 
 _FORMATS = ("auto", *FORMATS)
 
@@ -401,7 +392,7 @@ def compact_command(
 
 @_cli.command()
 @_paths_argument
-@click.option("--provider", type=click.Choice(sorted(_PROVIDERS.values())), help="Judge by the rules of this API.")
+@click.option("--provider", type=click.Choice(sorted(PROVIDERS)), help="Judge by the rules of this API.")
 @click.option("--alternate", is_flag=True, help="User and assistant must take turns, as some chat templates want it.")
 @click.option("--single-system", is_flag=True, help="There must be one system message at most, the first.")
 @click.option("--strict", is_flag=True, help="Stop at the first problem.")
@@ -424,7 +415,7 @@ def check(
             reporter.problem(problem)
 
         for source, transcript in _each(paths, reporter, of_file):
-            judge = provider or _PROVIDERS.get(transcript.format)
+            judge = provider or PROVIDER_OF_FORMAT.get(transcript.format)
             problems = _problems(transcript, judge, alternate=alternate, single_system=single_system)
             verdict = _verdict(source.path, transcript, judge, problems)
             table.add(verdict if as_json else verdict | {"problems": len(problems)})

@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 __all__ = ["in_thread"]
@@ -13,8 +14,18 @@ __all__ = ["in_thread"]
 T = TypeVar("T")
 
 
-async def in_thread(function: Callable[[], T]) -> T:
-    """What a function gives that is called in a thread of its own, which nobody waits for where it is given up."""
+async def in_thread(
+    function: Callable[[], T], *, name: str = "foldline", cancelled: threading.Event | None = None
+) -> T:
+    """Calls a blocking function in a new thread and awaits its result, without blocking the event loop.
+
+    A cancelled await returns at once; the thread runs on, and its result is dropped.
+
+    Args:
+        function: The function. It runs in a copy of the caller's context.
+        name: The thread's name.
+        cancelled: An event that is set when the await ends, so that the function can stop early.
+    """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
     context = contextvars.copy_context()
@@ -24,7 +35,7 @@ async def in_thread(function: Callable[[], T]) -> T:
             return
         if error is None:
             future.set_result(value)
-        elif isinstance(error, StopIteration):  # no future takes one, and it would be waited for without end
+        elif isinstance(error, StopIteration):  # a future refuses it, and the await would never end
             future.set_exception(RuntimeError("StopIteration was raised in a thread"))
         else:
             future.set_exception(error)
@@ -33,12 +44,14 @@ async def in_thread(function: Callable[[], T]) -> T:
         value, failure = None, None
         try:
             value = context.run(function)
-        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+        except BaseException as error:  # noqa: BLE001 - the await raises it
             failure = error
-        try:
+        with suppress(RuntimeError):  # the loop is closed, so that no await is left
             loop.call_soon_threadsafe(settle, value, failure)
-        except RuntimeError:  # the loop is closed: nobody waits any more
-            return
 
-    threading.Thread(target=work, name="foldline", daemon=True).start()
-    return await future
+    threading.Thread(target=work, name=name, daemon=True).start()
+    try:
+        return await future
+    finally:
+        if cancelled is not None:
+            cancelled.set()

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from foldline import _core
 from foldline._beside import beside_arguments
-from foldline._core import Plan, RowFolder, TokenCounter
+from foldline._core import FORMATS, Plan, RowFolder, TokenCounter
 from foldline.counting.counters import as_counter
 from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, InternalError, MessageError, SummaryError
 from foldline.folding import compact
 from foldline.planning import Keep, plan
 from foldline.planning.keeps import keep_arguments, resolved_keep
-from foldline.reading import FORMATS, transcript_of
+from foldline.reading import transcript_of
 from foldline.summarizers import Extractive, as_summarizer
 from foldline.typing import ChatModel, StoredTranscript, Summarizer, SummaryFunction
 

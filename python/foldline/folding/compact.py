@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from foldline._core import Plan, TokenCounter
+from foldline._util.lists import same
 from foldline.counting.counters import as_counter
 from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, MessageError, SummaryError
 from foldline.folding._ask import (
@@ -173,7 +174,7 @@ def compact(
     )
     if not planned:
         before = counter.count_messages(messages, tools, format=format).total
-        return FoldResult(_same(messages), "", planned, before, before)
+        return FoldResult(same(messages), "", planned, before, before)
     assert isinstance(planned, Plan)  # noqa: S101 - for the type checker: Infeasible is falsy
     try:
         budget = keep.n if isinstance(keep, FitTokens) else None
@@ -186,7 +187,7 @@ def compact(
             raise error from failure
         warnings.warn(f"not folded, the messages are unchanged: {error}", FoldlineWarning, stacklevel=2)
         before = planned.tokens_before
-        return FoldResult(_same(messages), "", planned, before, before, error=error)
+        return FoldResult(same(messages), "", planned, before, before, error=error)
 
 
 async def acompact(messages: Messages, keep: Keep | None = None, **options: Any) -> FoldResult:
@@ -232,11 +233,6 @@ class _Awaited:
 def _as_summary_error(failure: FoldlineError) -> SummaryError:
     """What failed once the summarizer had run, such as messages that it changed."""
     return SummaryError(failure.detail, code=failure.code, index=failure.index, path=failure.path)
-
-
-def _same(messages: Messages) -> list[Any]:
-    """A list of the same objects, made without calling a method of a user's class."""
-    return list.copy(messages) if isinstance(messages, list) else list(tuple.__iter__(messages))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)

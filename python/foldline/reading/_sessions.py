@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from foldline import _core
+from foldline._core import FORMATS
 from foldline.errors import FoldlineError
 from foldline.typing import StoredTranscript
 
-__all__ = ["DIALECTS", "FORMATS", "Entry", "dialect_of", "session_transcripts"]
+__all__ = ["DIALECTS", "Entry", "dialect_of", "session_transcripts"]
 
 #: An entry with its line and its offset in the file.
 Entry = tuple[int, int, Any]
@@ -25,9 +26,6 @@ DIALECTS = {
     "swe_agent_steps": "openai_chat",
     "dialogue": "openai_chat",
 }
-
-#: The dialects that a conversation, or the header of a session, may name itself (under ``format``).
-FORMATS = ("openai_chat", "openai_responses", "anthropic", "gemini", "pi", "ai_sdk", "langchain", "gent")
 
 #: What a kind is called in ``meta``, where two kinds are one to the reader.
 _NAMES = {"gemini_cli_log": "gemini_cli", "swe_agent_steps": "swe_agent"}

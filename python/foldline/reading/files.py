@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from foldline import _core
+from foldline._core import FORMATS
 from foldline.errors import FoldlineError, MessageError
-from foldline.reading._sessions import DIALECTS, FORMATS, Entry, session_transcripts
+from foldline.reading._sessions import DIALECTS, Entry, session_transcripts
 from foldline.typing import Problem, StoredTranscript
 
 __all__ = ["FORMATS", "MAX_DOCUMENT_BYTES", "read", "transcript_of"]

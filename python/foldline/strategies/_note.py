@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from foldline._core import Plan
+from foldline._core import PROVIDER_OF_FORMAT, Plan
 from foldline.planning import validate
 from foldline.strategies.base import Outcome
 from foldline.typing import Messages
 
-__all__ = ["PROVIDERS", "dropped", "is_valid_as", "replaced"]
-
-#: Whose rules go with a dialect.
-PROVIDERS = {"openai_chat": "openai", "openai_responses": "responses", "anthropic": "anthropic", "gemini": "gemini"}
+__all__ = ["dropped", "is_valid_as", "replaced"]
 
 
 def is_valid_as(messages: Messages, before: Messages, format: str) -> bool:
     """Whether a provider would take the messages, wherever it would have taken those before."""
-    provider = PROVIDERS.get(format)
+    provider = PROVIDER_OF_FORMAT.get(format)
     if provider is None:
         return True
     return not validate(messages, provider, format=format) or bool(validate(before, provider, format=format))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from foldline._core import Plan, TokenCounter
+from foldline._util.lists import same
 from foldline._util.threads import in_thread
 from foldline.context.metadata import Metadata
 from foldline.context.state import ContextState
@@ -30,7 +31,6 @@ __all__ = [
     "Strategy",
     "StrategyRequest",
     "plan_for",
-    "same",
 ]
 
 
@@ -314,11 +314,6 @@ def plan_for(messages: Messages, keep: Keep, request: StrategyRequest, *, summar
         tools=request.tools,
         format=request.format,
     )
-
-
-def same(messages: Messages) -> list[Any]:
-    """A list of the same objects, made without calling a method of a user's class."""
-    return list.copy(messages) if isinstance(messages, list) else list(tuple.__iter__(messages))  # type: ignore[arg-type]
 
 
 def checked_keep(keep: object, path: str = "keep") -> None:

@@ -52,6 +52,18 @@ impl Provider {
 }
 
 impl Provider {
+    /// The provider that takes messages of that framing as they are.
+    #[must_use]
+    pub fn of(framing: Framing) -> Option<Self> {
+        Self::ALL.iter().map(|(_, provider)| *provider).find(|provider| provider.framing() == framing)
+    }
+
+    /// The public name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, provider)| *provider == self).map_or("", |(name, _)| name)
+    }
+
     /// The dialect of its messages.
     #[must_use]
     pub fn framing(self) -> Framing {

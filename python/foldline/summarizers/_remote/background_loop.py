@@ -18,7 +18,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from foldline.errors import SummaryError
 
-__all__ = ["arun", "in_thread", "is_here", "let_go", "on_exit", "run", "submit"]
+__all__ = ["arun", "is_here", "let_go", "on_exit", "run", "submit"]
 
 T = TypeVar("T")
 
@@ -147,38 +147,3 @@ def let_go(close: Closer, forget: Callable[[], None], pid: int) -> None:
             await close()
 
     submit(closing())
-
-
-async def in_thread(function: Callable[[threading.Event], T]) -> T:
-    """What a function gives that blocks, called in a thread of its own.
-
-    Where it is given up, the event that the function was given is set, and nobody waits for it.
-    """
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[T] = loop.create_future()
-    given_up = threading.Event()
-
-    def settle(value: Any, error: BaseException | None) -> None:
-        if future.done():
-            return
-        if error is None:
-            future.set_result(value)
-        elif isinstance(error, StopIteration):  # no future takes one, and it would be waited for without end
-            future.set_exception(RuntimeError("StopIteration was raised in a thread"))
-        else:
-            future.set_exception(error)
-
-    def work() -> None:
-        value, failure = None, None
-        try:
-            value = function(given_up)
-        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
-            failure = error
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(settle, value, failure)
-
-    threading.Thread(target=work, name="foldline-model", daemon=True).start()
-    try:
-        return await future
-    finally:
-        given_up.set()

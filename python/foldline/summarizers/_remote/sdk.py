@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+from foldline._util.threads import in_thread
 from foldline.errors import SummaryError
 from foldline.summarizers._remote.answers import Answer
-from foldline.summarizers._remote.background_loop import in_thread
 from foldline.summarizers._remote.bodies import bounding, tls
 from foldline.summarizers._remote.failures import Failure, of_answered_error, of_connection, of_status
 from foldline.summarizers._remote.remote import RemoteModel, extra_package
@@ -109,8 +109,11 @@ class SdkModel(RemoteModel):
             if self._is_async(client):
                 await self._adrain(answer, self._start(client, messages, max_tokens))
             else:
+                cancelled = threading.Event()
                 await in_thread(
-                    lambda given_up: self._drain(answer, self._start(client, messages, max_tokens), given_up)
+                    lambda: self._drain(answer, self._start(client, messages, max_tokens), cancelled),
+                    name="foldline-model",
+                    cancelled=cancelled,
                 )
         except SummaryError:
             raise
@@ -120,11 +123,11 @@ class SdkModel(RemoteModel):
             raise failure
         return answer.completion()
 
-    def _drain(self, answer: Answer, stream: Any, given_up: threading.Event) -> None:
+    def _drain(self, answer: Answer, stream: Any, cancelled: threading.Event) -> None:
         try:
             for piece in stream:
                 self._add(answer, piece)
-                if given_up.is_set():
+                if cancelled.is_set():
                     return
         finally:
             with suppress(AttributeError):

@@ -1,0 +1,105 @@
+"""Closed lists: names of formats, providers, origins and encodings come from the core, and everything takes them."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import foldline as fl
+from foldline import _core, typing
+from foldline.errors import ConfigError
+
+MESSAGES = [{"role": "user", "content": "hello"}]
+LISTS = {"FORMATS": _core.FORMATS, "PROVIDERS": _core.PROVIDERS, "ORIGINS": _core.ORIGINS, "ENCODINGS": _core.ENCODINGS}
+
+NOT_COPIES = {"reading/_sessions.py"}
+"""Files that map something else to formats: there, a session's kind to the format of its messages."""
+
+
+def test_the_lists_are_the_documented_ones() -> None:
+    assert (
+        *("openai_chat", "openai_responses", "anthropic", "gemini"),
+        *("pi", "ai_sdk", "langchain", "gent"),
+    ) == _core.FORMATS
+    assert _core.PROVIDERS == ("openai", "responses", "anthropic", "gemini")
+    assert _core.ORIGINS == ("original", "compacted_synthetic", "compacted_modified", "retrieved_history")
+    assert _core.ENCODINGS == ("o200k_base", "cl100k_base", "o200k_harmony", "p50k_base", "r50k_base")
+    assert _core.PROVIDER_OF_FORMAT == {
+        "openai_chat": "openai",
+        "openai_responses": "responses",
+        "anthropic": "anthropic",
+        "gemini": "gemini",
+    }
+    assert typing.ORIGINS is _core.ORIGINS
+
+
+@pytest.mark.parametrize("format", _core.FORMATS)
+def test_every_format_is_taken_by_planning_batch_and_configuration(format: str) -> None:
+    assert fl.plan([], fl.KeepMessages(1), format=format).to_json()
+    assert fl.BatchCompactor(fl.KeepMessages(1), format=format).format == format
+    assert fl.config.load({"compaction": {"format": format}}).build().format == format
+
+
+def test_other_formats_are_refused_by_all_three() -> None:
+    for refused in (
+        lambda: fl.plan([], fl.KeepMessages(1), format="morse"),
+        lambda: fl.BatchCompactor(fl.KeepMessages(1), format="morse"),
+        lambda: fl.config.load({"compaction": {"format": "morse"}}),
+    ):
+        with pytest.raises(ConfigError):
+            refused()
+
+
+@pytest.mark.parametrize("provider", _core.PROVIDERS)
+def test_every_provider_is_judged_and_repaired_for(provider: str) -> None:
+    assert fl.validate([], provider) == []
+    assert fl.repair([], provider).messages == []
+
+
+@pytest.mark.parametrize("format", _core.PROVIDER_OF_FORMAT)
+def test_a_format_of_a_provider_is_valid_there(format: str) -> None:
+    messages = {
+        "gemini": [{"role": "user", "parts": [{"text": "hello"}]}],
+        "openai_responses": [{"type": "message", "role": "user", "content": "hello"}],
+    }.get(format, MESSAGES)
+    assert fl.validate(messages, _core.PROVIDER_OF_FORMAT[format], format=format) == []
+
+
+@pytest.mark.parametrize("origin", _core.ORIGINS)
+def test_every_origin_is_kept_by_metadata_and_transcripts(origin: str) -> None:
+    metadata = fl.Metadata()
+    metadata.set_origin(0, origin)
+    assert metadata.origin(0) == origin
+    assert fl.plan(MESSAGES, fl.KeepMessages(1), origins={0: origin}).actions == ["keep"]
+    live = fl.Transcript(MESSAGES)
+    live.set_origin(0, origin)
+    assert live.origin(0) == origin
+
+
+@pytest.mark.parametrize("encoding", _core.ENCODINGS)
+def test_every_encoding_counts(encoding: str) -> None:
+    assert fl.count_tokens("hello world", encoding) == 2
+    assert fl.TokenCounter(encoding).name == encoding
+
+
+def strings_in(node: ast.expr) -> set[str]:
+    """The strings of a list, tuple, set or dict that is written out."""
+    parts: list[ast.expr | None] = []
+    if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        parts = list(node.elts)
+    elif isinstance(node, ast.Dict):
+        parts = [*node.keys, *node.values]
+    return {part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+
+
+@pytest.mark.parametrize("names", LISTS.values(), ids=LISTS)
+def test_no_python_file_has_a_list_of_its_own(names: tuple[str, ...]) -> None:
+    package = Path(fl.__file__).parent
+    for file in sorted(package.rglob("*.py")):
+        if file.relative_to(package).as_posix() in NOT_COPIES:
+            continue
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.expr):
+                assert len(strings_in(node) & set(names)) < 3, f"{file.name}:{node.lineno}"
