@@ -15,7 +15,7 @@ TARGETS: dict[str, tuple[float | None, float | None]] = {
     "batch of 2 KB": (2.0, 3.0),
     "messages, exact": (2.0, 4.0),
     "estimates of dicts": (2.0, 4.0),
-    "estimates of JSONL": (20.0, None),
+    "estimates of JSONL": (8.0, None),
     "first megabyte": (2.5, 4.0),
     "threads against peers": (2.0, 3.0),
 }
