@@ -28,7 +28,6 @@ pub mod media;
 pub(crate) mod memo;
 pub mod models;
 pub mod parallel;
-mod parts;
 mod passes;
 pub(crate) mod pretokenize;
 pub mod recall;
