@@ -1,7 +1,6 @@
 //! Counting: exact encodings, heuristics and what providers add around the text.
 
 pub mod auto;
-mod auto_weights;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
