@@ -208,7 +208,7 @@ bench-quality: wheel ## what summaries keep: files, planted statements, constrai
 	@$(QUALITY_PY) benches/quality
 
 .PHONY: mutants
-mutants: develop ## mutation testing of the rules and the planner: an hour (FRESH=1 judges all anew); out/mutants
+mutants: develop ## mutation testing of the rules and the planner: hours (FRESH=1 judges all anew); out/mutants
 	@'$(PYTHON)' scripts/venv.py .venv-mutants --file scripts/mutants/requirements.txt
 	$(call say,mutants of the rules and the planner)
 	@$(PY) scripts/tiktoken_cache.py .venv/tiktoken-cache
