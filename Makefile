@@ -92,19 +92,19 @@ pytest: develop
 	@$(PY) scripts/tiktoken_cache.py .venv/tiktoken-cache
 	@$(if $(ENGINES),FOLDLINE_REQUIRE_ENGINES=1) $(PY) -m pytest -n $(PYTEST_WORKERS)
 
-# What reads Python's objects in place, on each version: which of these are found, or `make PYTHONS="…" test-pythons`.
+# Versions of Python: those that are found, or `make PYTHONS="…" test-pythons`.
 PYTHONS ?= $(shell for p in python3.11 python3.12 python3.13 python3.14; do command -v $$p; done)
-IN_PLACE = tests/unit/test_in_place.py tests/unit/test_python_values.py tests/unit/test_batch.py
 
 .PHONY: test-pythons
-test-pythons: wheel ## tests of what is read in place, with the release wheel, on every version of Python here
+test-pythons: wheel ## tests of how Python's objects are read, with the release wheel, on every version of Python here
 	@[ -n '$(PYTHONS)' ] || { echo 'no Python: make PYTHONS="/path/to/python …" test-pythons' >&2; exit 1; }
 	@for python in $(PYTHONS); do \
 	    version="$$($$python -c 'import platform; print(platform.python_version())')"; \
 	    printf '\n== %s\n' "Python $$version"; \
 	    $$python scripts/venv.py ".venv-$$version" --extra test; \
 	    ".venv-$$version/bin/python" -m pip install --quiet --force-reinstall --no-deps dist/foldline-*.whl; \
-	    ".venv-$$version/bin/python" -m pytest -q -p no:cacheprovider -n $(PYTEST_WORKERS) $(IN_PLACE); \
+	    ".venv-$$version/bin/python" -m pytest -q -p no:cacheprovider -n $(PYTEST_WORKERS) \
+	        tests/unit/test_python_objects.py tests/unit/test_python_values.py tests/unit/test_batch.py; \
 	done
 
 .PHONY: test-llm
@@ -208,7 +208,7 @@ bench-quality: wheel ## what summaries keep: files, planted statements, constrai
 	@$(QUALITY_PY) benches/quality
 
 .PHONY: mutants
-mutants: develop ## mutation testing of the rules and the planner: an hour (FRESH=1 judges all anew); out/mutants
+mutants: develop ## mutation testing of the rules and the planner: hours (FRESH=1 judges all anew); out/mutants
 	@'$(PYTHON)' scripts/venv.py .venv-mutants --file scripts/mutants/requirements.txt
 	$(call say,mutants of the rules and the planner)
 	@$(PY) scripts/tiktoken_cache.py .venv/tiktoken-cache

@@ -1,4 +1,4 @@
-//! Makes the tables that the token counter reads: character classes and vocabularies.
+//! Makes the tables that the token counter reads: character classes, vocabularies, and the weights of its estimator.
 //!
 //! Nothing is downloaded: the ranks come out of the `tiktoken-rs` crate, the classes out of
 //! `regex-syntax`, the crate that its regex engine takes them from. The library then holds the
@@ -6,6 +6,8 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a build that cannot make its tables must stop")]
 
+#[path = "build/auto.rs"]
+mod auto;
 #[path = "src-rust/count/hash.rs"]
 mod hash;
 #[path = "build/phf.rs"]
@@ -23,6 +25,7 @@ fn main() {
     }
     let dir = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     std::fs::write(dir.join("unicode.rs"), unicode::tables()).expect("OUT_DIR is writable");
+    std::fs::write(dir.join("auto.rs"), auto::tables()).expect("OUT_DIR is writable");
 
     let o200k = vocab::tokens(tiktoken_rs::o200k_base_singleton(), 199_998);
     let harmony = vocab::tokens(tiktoken_rs::o200k_harmony_singleton(), 199_998);

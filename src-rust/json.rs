@@ -5,21 +5,13 @@
 
 mod blocks;
 mod escapes;
-mod forms;
-mod lists;
 mod rewrite;
 mod scan;
-mod string_end;
 mod strings;
 mod tape;
-mod watched;
 
-pub use forms::Form;
-pub use lists::{Forms, Item, ReadItems, behind_blanks, read_list};
 pub use rewrite::{Rewrite, push_string};
-pub use string_end::Held;
 pub use tape::{Tape, TapeNode};
-pub use watched::{Measured, Watch, Watched};
 
 use std::borrow::Cow;
 use std::collections::HashMap;

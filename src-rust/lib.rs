@@ -7,7 +7,6 @@
 
 pub mod apply;
 pub mod batch;
-pub mod characters;
 pub mod count;
 pub mod error;
 pub mod evidence;

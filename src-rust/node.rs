@@ -11,11 +11,11 @@ mod wanted;
 mod write;
 
 pub use wanted::{Found, Wanted};
-pub use write::{is_data, json_string_length, length_as_json, quoting_of, write_float, write_json_string};
+pub use write::{is_data, json_string_length, quoting_of, write_float, write_json_string};
 
 use std::ops::Deref;
 
-use self::write::{Written, stringify};
+use self::write::{Written, length_as_json, stringify};
 use crate::error::{Error, Result};
 
 /// Deepest nesting that is read; one level more is a `LimitExceeded`.
@@ -40,12 +40,7 @@ impl Unit {
     /// The length of a text. O(bytes), and vectorises.
     #[must_use]
     pub fn of(self, text: &str) -> u64 {
-        self.of_utf8(text.as_bytes())
-    }
-
-    /// The same of its UTF-8.
-    #[must_use]
-    pub fn of_utf8(self, text: &[u8]) -> u64 {
+        let text = text.as_bytes();
         match self {
             Unit::Bytes => text.len() as u64,
             // Bytes that do not continue a code point.
@@ -423,14 +418,6 @@ pub trait Node: Sized + Clone {
     /// Those of [`Node::write_json`].
     fn json_length(&self, unit: Unit) -> Result<u64> {
         length_as_json(self, unit, false)
-    }
-
-    /// Whether [`Node::write_json`] can write the node.
-    ///
-    /// # Errors
-    /// Those of [`Node::write_json`].
-    fn check_json(&self) -> Result<()> {
-        self.json_length(Unit::Bytes).map(|_| ())
     }
 
     /// The length of what [`Node::write_outline`] writes, without writing it.

@@ -2,10 +2,6 @@
 //!
 //! An estimate by length adds lengths up; any other counter gets the texts where they stand.
 
-mod alike;
-
-pub use alike::{Place, estimate};
-
 use crate::count::counter::{Counter, Counts, GoOn};
 use crate::count::estimate::Estimate;
 use crate::count::framing::Beside;
@@ -48,10 +44,12 @@ pub fn read_at<N: Node>(
     match counter.heuristic() {
         Some(heuristic) => {
             let make = |_| Estimate::new(heuristic);
-            Ok(Read::estimated(match is_text {
+            let (format, estimate) = match is_text {
                 true => read_text_as(messages, format, key, make)?,
                 false => read_as(messages, format, key, make)?,
-            }))
+            };
+            let beside = Beside::new(format.framing(), estimate.first_role());
+            Ok(Read::Estimated(estimate.finish(), beside))
         }
         None => {
             let make = |framing| Gathered::new(framing, counter.framing(framing));
@@ -65,13 +63,6 @@ pub fn read_at<N: Node>(
 }
 
 impl<T: std::ops::Deref<Target = str>> Read<T> {
-    /// What an estimate of messages in that dialect leaves.
-    #[must_use]
-    pub fn estimated((format, estimate): (Format, Estimate)) -> Self {
-        let beside = Beside::new(format.framing(), estimate.first_role());
-        Read::Estimated(estimate.finish(), beside)
-    }
-
     /// Bytes of text that are left to count.
     #[must_use]
     pub fn bytes(&self) -> usize {
@@ -109,11 +100,6 @@ pub fn count_json(
     tools: &[Tool],
     go_on: GoOn<'_>,
 ) -> Result<Counts> {
-    if let Some(heuristic) = counter.heuristic()
-        && let Some(found) = estimate(heuristic, json, format, Place::Document, go_on)
-    {
-        return Read::<String>::estimated(found?).count(counter, tools, go_on);
-    }
     match Tape::parse(json, go_on)? {
         Some(tape) => read(counter, &tape.root(), format)?.count(counter, tools, go_on),
         None => with_document(json, |node| read(counter, &node, format)?.count(counter, tools, go_on))?,

@@ -14,8 +14,8 @@ TARGETS: dict[str, tuple[float | None, float | None]] = {
     "2 KB, one call each": (2.0, 3.0),
     "batch of 2 KB": (2.0, 3.0),
     "messages, exact": (2.0, 4.0),
-    "estimates of dicts": (2.0, 4.0),
-    "estimates of JSONL": (20.0, None),
+    "estimates of dicts": (1.0, 4.0),
+    "estimates of JSONL": (8.0, None),
     "first megabyte": (2.5, 4.0),
     "threads against peers": (2.0, 3.0),
 }

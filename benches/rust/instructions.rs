@@ -82,7 +82,7 @@ const CASES: &[Case] = &[
         let formula = Heuristic::from_name("chars/4").unwrap();
         Box::new(move || count_json(&formula, &bytes, None, &[], &mut || true).unwrap().total())
     }),
-    ("estimate/JSON lines, messages alike", || {
+    ("estimate/JSON lines", || {
         let lines = sample("openai-tools.jsonl");
         let formula = Heuristic::from_name("chars/4").unwrap();
         Box::new(move || estimated(&formula, lines.as_bytes()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -31,7 +30,6 @@ class Workshop:
         self.binaries = folder / "bin"
         self.files: set[str] = set()  # those that are not as they were in the copy
         # Its own, or cargo would leave mutated files where the checkout's are expected.
-        self.extension = self.binaries / "_core.abi3.so"
         self.environment = {**os.environ, "CARGO_TARGET_DIR": str(folder / "build")}
         self.of_extension = {**self.environment, "PYO3_BUILD_EXTENSION_MODULE": "1", "PYO3_PYTHON": str(python)}
 
@@ -71,6 +69,16 @@ class Workshop:
         if "mod mutant;" not in library:
             (rust / "lib.rs").write_text(library + "pub mod mutant;\n", encoding="utf-8")
         return done
+
+    def write_alone(self, mutant: Mutant) -> None:
+        """Put this mutant into the copy as cargo-mutants would, and no other."""
+        self.write([])
+        source = (ROOT / mutant.file).read_bytes()
+        rest = source[mutant.end :]
+        if mutant.genre in ("MatchArm", "StructField"):
+            rest = rest.removeprefix(b",")
+        self.files.add(mutant.file)
+        (self.tree / mutant.file).write_bytes(source[: mutant.start] + mutant.replacement.encode() + rest)
 
     def write_together(self, mutants: list[Mutant]) -> tuple[set[int], set[int]]:
         """Put as many of the mutants into the copy as one build takes.
@@ -120,51 +128,17 @@ class Workshop:
             found |= set(map(int, before[-1:] or within))
         return found
 
-    def build_tests(self, names: tuple[str, ...] = TESTS) -> None:
-        """The tests of the crate, into the folder `bin`."""
-        wanted = ["--lib", *(word for name in names for word in ("--test", name))]
+    def build(self) -> None:
+        """The tests of the crate, into the folder `bin`, and the Python module, into the package of the copy."""
+        wanted = ["--lib", *(word for name in TESTS for word in ("--test", name))]
         for row in self._artifacts(["cargo", "test", "--no-run", *wanted], self.environment):
             if row.get("executable"):
                 name = "lib" if row["target"]["name"] == "foldline" else row["target"]["name"]
                 self._keep(Path(row["executable"]), self.binaries / name)
-
-    def build_extension(self) -> None:
-        """The Python module, into the package of the copy."""
-        command = ["cargo", "build", "--features", "python", "--lib"]
-        for row in self._artifacts(command, self.of_extension):
+        for row in self._artifacts(["cargo", "build", "--features", "python", "--lib"], self.of_extension):
             shared = [Path(name) for name in row.get("filenames", ()) if re.search(r"\.(so|dylib|pyd)$", name)]
             if shared and row["target"]["name"] == "foldline":
-                self._keep(shared[0], self.extension)
-                self.install()
-
-    def install(self) -> None:
-        """Put the Python module that was built last into the package of the copy."""
-        self._keep(self.extension, self.tree / "python" / "foldline" / self.extension.name)
-
-    def digest(self) -> str:
-        """Of all that the one build is made of."""
-        files = [*(ROOT / "src-rust").rglob("*.rs"), *(ROOT / "tests" / "rust").rglob("*.rs"), *HERE.glob("*.rs")]
-        files += [ROOT / "Cargo.toml", ROOT / "Cargo.lock", HERE / "schemata.py", HERE / "building.py"]
-        parts = [f"{file.relative_to(ROOT)}\0".encode() + file.read_bytes() for file in sorted(files)]
-        return hashlib.sha256(b"\0".join(parts)).hexdigest()
-
-    def forget(self) -> None:
-        """Say that what was built is no longer there."""
-        (self.folder / "built.json").unlink(missing_ok=True)
-
-    def build_together(self, mutants: list[Mutant]) -> tuple[set[int], set[int]]:
-        """One build of as many mutants as can be, or the one that is there; see `write_together`."""
-        mark = self.folder / "built.json"
-        if mark.exists() and (built := json.loads(mark.read_text(encoding="utf-8")))["digest"] == self.digest():
-            self.install()
-            return set(built["together"]), set(built["unbuildable"])
-        self.forget()
-        together, unbuildable = self.write_together(mutants)
-        self.build_tests()
-        self.build_extension()
-        built = {"digest": self.digest(), "together": sorted(together), "unbuildable": sorted(unbuildable)}
-        mark.write_text(json.dumps(built), encoding="utf-8")
-        return together, unbuildable
+                self._keep(shared[0], self.tree / "python" / "foldline" / "_core.abi3.so")
 
     def _artifacts(self, command: list[str], environment: dict[str, str]) -> list[dict[str, Any]]:
         command = [*command, "--locked", "--message-format", "json"]

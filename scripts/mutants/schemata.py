@@ -1,7 +1,7 @@
 """All mutants of a file in one source: each stands beside the original and is switched on by its number.
 
 One build instead of one for each mutant. `a < b` becomes `if mutant::on(7) { (a) == (b) } else { a < b }`. What the
-compiler does not take in this form is left out here, and built alone (`alone.py`).
+compiler does not take in this form is left out here, and built alone.
 """
 
 from __future__ import annotations

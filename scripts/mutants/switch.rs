@@ -30,22 +30,13 @@ fn first() -> usize {
     chosen
 }
 
-/// Switches one on in a process that runs, for `ctypes`.
-#[unsafe(no_mangle)]
-pub extern "C" fn foldline_mutant_choose(number: usize) {
-    ON.store(number, Relaxed);
-}
-
-/// A byte for each number, 1 where a place was reached; the caller may set them to 0.
-#[unsafe(no_mangle)]
-pub extern "C" fn foldline_mutants_reached() -> *const AtomicBool {
-    REACHED.as_ptr()
-}
-
 extern "C" fn write_reached() {
     let reached = (0..=MUTANTS).filter(|&number| REACHED[number].load(Relaxed));
-    let text: Vec<String> = reached.map(|number| number.to_string()).collect();
-    if let Some(path) = std::env::var_os("FOLDLINE_MUTANTS_REACHED") {
-        let _ = std::fs::write(path, text.join("\n"));
+    let text: String = reached.map(|number| format!("{number}\n")).collect();
+    // Appended: tests start processes of their own.
+    if let Some(path) = std::env::var_os("FOLDLINE_MUTANTS_REACHED")
+        && let Ok(mut file) = std::fs::File::options().create(true).append(true).open(path)
+    {
+        let _ = std::io::Write::write_all(&mut file, text.as_bytes());
     }
 }

@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::formats::Format;
 use crate::json::{Tape, with_document};
 use crate::node::Node;
-use crate::tally::{self, Place};
+use crate::tally;
 
 /// What is done with each transcript: it is read, and what was read is worked on, perhaps elsewhere.
 pub trait Task: Sync {
@@ -45,15 +45,6 @@ pub trait Task: Sync {
         read: &Self::Read<T>,
         go_on: GoOn<'_>,
     ) -> Result<Self::Outcome>;
-
-    /// Both, for the one stored conversation in a JSON text, where there is a quicker way than to read all of it first.
-    /// `None` where there is none.
-    ///
-    /// # Errors
-    /// `interrupted`.
-    fn at_once(&self, _: &[u8], _: Option<Format>, _: GoOn<'_>) -> Option<Result<Self::Outcome>> {
-        None
-    }
 
     /// Both, for a list of messages as JSON.
     ///
@@ -97,15 +88,6 @@ impl Task for Count<'_> {
         go_on: GoOn<'_>,
     ) -> Result<Counts> {
         read.count(self.0, &[], go_on)
-    }
-
-    fn json(&self, json: &[u8], format: Option<Format>, go_on: GoOn<'_>) -> Result<Counts> {
-        tally::count_json(self.0, json, format, &[], go_on)
-    }
-
-    fn at_once(&self, json: &[u8], format: Option<Format>, go_on: GoOn<'_>) -> Option<Result<Counts>> {
-        let found = tally::estimate(self.0.heuristic()?, json, format, Place::Stored, go_on)?;
-        Some(found.map(|(_, estimate)| estimate.finish()))
     }
 }
 
@@ -183,9 +165,6 @@ impl<T: Task> Batch<'_, T> {
             let error = Error::limit("line_too_long", "", "a line of more than 256 MiB");
             return self.settle(Err(error)).map(|failed: Result<T::Outcome>| vec![row(failed)]);
         };
-        if let Some(outcome) = self.task.at_once(bytes, self.format, go_on) {
-            return self.settle(outcome).map(|outcome| vec![row(outcome)]);
-        }
         // As a rule a line is one value; only where it is none it is looked at closely.
         match self.value(bytes, go_on) {
             Ok(rows) => rows,

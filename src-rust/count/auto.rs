@@ -8,15 +8,20 @@
 //! appending to a text never makes it cheaper, and two texts joined cost what they cost apart, but for the few
 //! characters at the seam.
 
-use super::auto_weights::{
-    ACCENTED, ACCENTED_CLASS, ASCII, ASCII_CLASSES, ASCII_WEIGHTS, RANGES, WIDE, WIDE_WEIGHTS, WIDES,
+use self::weights::{
+    ACCENTED, ACCENTED_CLASS, ASCII, ASCII_CLASSES, ASCII_WEIGHTS, RANGE_CLASSES, RANGE_ENDS, WIDE,
+    WIDE_WEIGHTS, WIDES,
 };
 use super::counter::{CountKind, Counter, GoOn};
 use super::framing::{FramingCost, Trust};
 use crate::error::{Error, Result};
 use crate::transcript::Framing;
 
-pub use super::auto_weights::ERROR_BOUND;
+pub use self::weights::ERROR_BOUND;
+
+mod weights {
+    include!(concat!(env!("OUT_DIR"), "/auto.rs"));
+}
 
 /// Estimates tokens of `o200k_base` by classes of characters; messages get the framing that exact counts get.
 ///
@@ -121,10 +126,10 @@ struct Range {
 
 impl Range {
     fn of(point: u32) -> Self {
-        let at = RANGES.partition_point(|&(end, _)| end <= point);
-        let start = at.checked_sub(1).and_then(|at| RANGES.get(at)).map_or(0x80, |&(end, _)| end);
-        let (end, class) = RANGES.get(at).copied().unwrap_or((u32::MAX, 0));
-        Range { start, end, class: usize::from(class) }
+        let at = RANGE_ENDS.partition_point(|&end| end <= point);
+        let start = at.checked_sub(1).and_then(|at| RANGE_ENDS.get(at)).map_or(0x80, |&end| end);
+        let end = RANGE_ENDS.get(at).map_or(u32::MAX, |&end| end);
+        Range { start, end, class: RANGE_CLASSES.get(at).map_or(0, |&class| usize::from(class)) }
     }
 }
 
@@ -332,9 +337,9 @@ mod tests {
         assert_eq!(ASCII_WEIGHTS.len(), 3 * usize::from(REGIME_STEP));
         assert_eq!(WIDE_WEIGHTS.len(), 2 * (2 + WIDES) * WIDES);
         assert!(BYTES.iter().all(|seen| usize::from(seen & 63) < ACCENTED));
-        assert!(RANGES.iter().all(|&(_, class)| usize::from(class) < WIDES));
-        assert!(RANGES.windows(2).all(|pair| pair[0].0 < pair[1].0));
-        assert_eq!(RANGES.last().map(|&(end, _)| end), Some(0x0011_0000));
+        assert!(RANGE_CLASSES.iter().all(|&class| usize::from(class) < WIDES));
+        assert!(RANGE_ENDS.is_sorted_by(|one, next| one < next));
+        assert_eq!((RANGE_ENDS.last(), RANGE_ENDS.len()), (Some(&0x0011_0000), RANGE_CLASSES.len()));
     }
 
     #[test]

@@ -119,33 +119,6 @@ pub(super) const ASK_EVERY_MESSAGES: usize = 256;
 /// Called between pieces of work; `false` stops it.
 pub type GoOn<'a> = &'a mut dyn FnMut() -> bool;
 
-/// Tells a text part by part.
-pub trait Parts {
-    /// Appends what comes next, and says whether there was anything left.
-    fn more(&mut self, out: &mut String) -> bool;
-
-    /// About how many bytes are left, as far as that is known.
-    fn to_come(&self) -> usize {
-        0
-    }
-}
-
-impl<F: FnMut(&mut String) -> bool> Parts for F {
-    fn more(&mut self, out: &mut String) -> bool {
-        self(out)
-    }
-}
-
-/// Who tells a text part by part.
-pub type More<'a> = &'a mut dyn Parts;
-
-/// The text that `more` tells.
-fn whole(more: More<'_>) -> String {
-    let mut text = String::new();
-    while more.more(&mut text) {}
-    text
-}
-
 /// Prices texts and messages.
 pub trait Counter: Send + Sync {
     /// Tokens of a text. O(bytes).
@@ -160,22 +133,6 @@ pub trait Counter: Send + Sync {
     /// Those of [`Counter::count`].
     fn count_upto(&self, text: &str, limit: u64, go_on: GoOn<'_>) -> Result<Option<u64>> {
         Ok(Some(self.count(text, go_on)?).filter(|&tokens| tokens <= limit))
-    }
-
-    /// Tokens of a text that comes part by part. O(bytes); exact counters keep no more of it than they need.
-    ///
-    /// # Errors
-    /// Those of [`Counter::count`].
-    fn count_told(&self, more: More<'_>, go_on: GoOn<'_>) -> Result<u64> {
-        self.count(&whole(more), go_on)
-    }
-
-    /// The same where they are at most `limit`, else `None`.
-    ///
-    /// # Errors
-    /// Those of [`Counter::count`].
-    fn told_upto(&self, more: More<'_>, limit: u64, go_on: GoOn<'_>) -> Result<Option<u64>> {
-        self.count_upto(&whole(more), limit, go_on)
     }
 
     /// Tokens of a text in the counter's encoding, before any factor.

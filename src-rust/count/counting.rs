@@ -19,18 +19,17 @@ pub(crate) trait Watch: Progress {
     fn allows_more(&mut self, count: usize) -> bool;
 }
 
-/// The number of tokens of `text`, or `None` if `watch` ended the count. About `to_come` bytes will be counted behind it.
+/// The number of tokens of `text`, or `None` if `watch` ended the count.
 pub(crate) fn count(
     vocab: &Vocab,
     pattern: Pattern,
     engine: Engine,
     text: &[u8],
-    to_come: usize,
     watch: &mut impl Watch,
 ) -> Option<usize> {
     // Of the thread: to make one for each text would take a tenth of the time of a short one.
     let mut desk = DESK.try_with(Cell::take).ok().flatten().unwrap_or_default();
-    desk.note(vocab, text.len(), to_come);
+    desk.note(vocab, text.len());
     let total = count_at(&mut desk, vocab, pattern, engine, text, watch);
     // Where the thread is about to end nothing is kept.
     let _ = DESK.try_with(|kept| kept.set(Some(desk)));
@@ -61,14 +60,13 @@ const MUCH: usize = 128 << 10;
 static FETCHED: [AtomicBool; VOCABS] = [const { AtomicBool::new(false) }; VOCABS];
 
 impl Desk {
-    /// Notes that so many bytes are counted now, and so many later.
-    fn note(&mut self, vocab: &Vocab, bytes: usize, to_come: usize) {
+    /// Notes that so many bytes are counted now.
+    fn note(&mut self, vocab: &Vocab, bytes: usize) {
         let Some(counted) = self.counted.get_mut(vocab.number).filter(|counted| **counted < MUCH) else {
             return;
         };
-        *counted += bytes.min(MUCH);
-        if counted.saturating_add(to_come) >= MUCH {
-            *counted = MUCH;
+        *counted = counted.saturating_add(bytes).min(MUCH);
+        if *counted == MUCH {
             let is_first =
                 FETCHED.get(vocab.number).is_some_and(|fetched| !fetched.swap(true, Ordering::Relaxed));
             if is_first {
@@ -196,16 +194,6 @@ mod tests {
     use crate::count::bpe;
     use crate::count::vocab::{CL100K, O200K, P50K, R50K};
     use proptest::prelude::*;
-
-    fn count(
-        vocab: &Vocab,
-        pattern: Pattern,
-        engine: Engine,
-        text: &[u8],
-        watch: &mut impl Watch,
-    ) -> Option<usize> {
-        super::count(vocab, pattern, engine, text, 0, watch)
-    }
 
     /// Never stops.
     struct Unwatched;
@@ -380,16 +368,13 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_read_once_enough_is_counted_or_to_come() {
+    fn tables_are_read_once_enough_is_counted() {
         let mut desk = Desk::default();
-        let mut noted = |bytes, to_come| {
-            desk.note(&P50K, bytes, to_come);
+        let mut noted = |bytes| {
+            desk.note(&P50K, bytes);
             desk.counted[P50K.number]
         };
-        assert_eq!([noted(10, 0), noted(10, 100), noted(10, MUCH)], [10, 20, MUCH]);
-        let mut desk = Desk::default();
-        desk.note(&P50K, MUCH, 0);
-        assert_eq!(desk.counted[P50K.number], MUCH);
+        assert_eq!([noted(10), noted(100), noted(MUCH)], [10, 110, MUCH]);
     }
 
     #[test]

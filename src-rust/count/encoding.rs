@@ -63,18 +63,18 @@ impl Encoding {
     /// The number of tokens of `text`.
     pub fn count(&self, text: &str) -> usize {
         // Without limit and check nothing stops the count; zero is never taken.
-        self.run(text, 0, &mut Stop::new(usize::MAX, None)).unwrap_or(0)
+        self.run(text, &mut Stop::new(usize::MAX, None)).unwrap_or(0)
     }
 
     /// The number of tokens of `text` if it is at most `limit`; the work stops once it is known to be more.
     pub fn count_upto(&self, text: &str, limit: usize) -> Option<usize> {
-        self.run(text, 0, &mut Stop::new(limit, None))
+        self.run(text, &mut Stop::new(limit, None))
     }
 
     /// Like [`Encoding::count`], asking `check` every 64 KB of text or so, inside long pre-tokens too,
     /// whether to go on; `None` if it said no.
     pub fn count_with_check(&self, text: &str, check: &mut dyn FnMut() -> bool) -> Option<usize> {
-        self.run(text, 0, &mut Stop::new(usize::MAX, Some(check)))
+        self.run(text, &mut Stop::new(usize::MAX, Some(check)))
     }
 
     /// [`Encoding::count_upto`] and [`Encoding::count_with_check`] in one: `None` where the limit is passed or `check`
@@ -85,27 +85,16 @@ impl Encoding {
         limit: usize,
         check: &mut dyn FnMut() -> bool,
     ) -> Option<usize> {
-        self.run(text, 0, &mut Stop::new(limit, Some(check)))
+        self.run(text, &mut Stop::new(limit, Some(check)))
     }
 
-    /// The same of a part of a text, behind which about so many bytes are to come.
-    pub(crate) fn count_part(
-        &self,
-        text: &str,
-        to_come: usize,
-        limit: usize,
-        check: &mut dyn FnMut() -> bool,
-    ) -> Option<usize> {
-        self.run(text, to_come, &mut Stop::new(limit, Some(check)))
-    }
-
-    fn run(&self, text: &str, to_come: usize, watch: &mut Stop) -> Option<usize> {
-        counting::count(self.vocab, self.pattern, Engine::fastest(), text.as_bytes(), to_come, watch)
+    fn run(&self, text: &str, watch: &mut Stop) -> Option<usize> {
+        counting::count(self.vocab, self.pattern, Engine::fastest(), text.as_bytes(), watch)
     }
 }
 
 /// Bytes after which a count asks whether to go on.
-pub(crate) const CHECK_EVERY: usize = 64 * 1024;
+const CHECK_EVERY: usize = 64 * 1024;
 
 /// Limit and check.
 struct Stop<'a> {

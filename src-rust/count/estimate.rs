@@ -54,45 +54,6 @@ impl Estimate {
 }
 
 impl Estimate {
-    /// Adds a message whose pieces add up to that.
-    ///
-    /// # Errors
-    /// `too_many_messages`; `too_many_tokens`.
-    #[inline(always)]
-    pub fn add_message(&mut self, role: Role, sum: u64) -> Result<()> {
-        self.begin(role)?;
-        self.sum = sum;
-        self.end()
-    }
-
-    /// What the pieces of the last message add up to.
-    #[must_use]
-    pub fn last_sum(&self) -> u64 {
-        self.sum
-    }
-
-    /// How many messages were counted.
-    #[must_use]
-    pub fn messages(&self) -> usize {
-        self.per_message.len()
-    }
-
-    #[inline(always)]
-    fn begin(&mut self, role: Role) -> Result<()> {
-        if self.per_message.len() >= MAX_MESSAGES {
-            return Err(too_many_messages());
-        }
-        self.first_role.get_or_insert(role);
-        self.sum = 0;
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn end(&mut self) -> Result<()> {
-        self.per_message.push(tokens_u32(self.heuristic.of_message(self.sum))?);
-        Ok(())
-    }
-
     /// Adds a piece of that length.
     #[inline(always)]
     fn add(&mut self, kind: PieceKind, length: u64) {
@@ -111,7 +72,12 @@ fn too_many_messages() -> Error {
 impl<N: Node> Build<N> for Estimate {
     #[inline(always)]
     fn begin_message(&mut self, role: Role) -> Result<()> {
-        self.begin(role)
+        if self.per_message.len() >= MAX_MESSAGES {
+            return Err(too_many_messages());
+        }
+        self.first_role.get_or_insert(role);
+        self.sum = 0;
+        Ok(())
     }
 
     #[inline(always)]
@@ -136,10 +102,7 @@ impl<N: Node> Build<N> for Estimate {
     }
 
     fn push_json(&mut self, kind: PieceKind, node: &N) -> Result<()> {
-        if !self.heuristic.counts(self.part.kind, kind) {
-            // What cannot be written as JSON is an error even where it is free of charge.
-            return node.check_json();
-        }
+        // Measured even where it is free of charge: a value that JSON cannot hold is an error.
         let unit = self.heuristic.unit();
         let length =
             if kind == PieceKind::Unknown { node.outline_length(unit)? } else { node.json_length(unit)? };
@@ -188,6 +151,7 @@ impl<N: Node> Build<N> for Estimate {
 
     #[inline(always)]
     fn end_message(&mut self) -> Result<()> {
-        self.end()
+        self.per_message.push(tokens_u32(self.heuristic.of_message(self.sum))?);
+        Ok(())
     }
 }

@@ -1,9 +1,8 @@
 //! The exact counter: an encoding for the text and a framing table for what goes around it.
 
-use super::counter::{CountKind, Counter, GoOn, More};
+use super::counter::{CountKind, Counter, GoOn};
 use super::encoding::Encoding;
 use super::framing::FramingCost;
-use super::parts::count_upto;
 use crate::error::{Error, Result};
 use crate::transcript::Framing;
 
@@ -45,16 +44,6 @@ impl Counter for ExactCounter {
             !stopped
         });
         if stopped { Err(Error::interrupted()) } else { Ok(counted.map(|n| n as u64)) }
-    }
-
-    fn count_told(&self, more: More<'_>, go_on: GoOn<'_>) -> Result<u64> {
-        // Nothing has more tokens than that.
-        Ok(self.told_upto(more, u64::MAX, go_on)?.unwrap_or(u64::MAX))
-    }
-
-    fn told_upto(&self, more: More<'_>, limit: u64, go_on: GoOn<'_>) -> Result<Option<u64>> {
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        Ok(count_upto(self.encoding, more, limit, go_on)?.map(|n| n as u64))
     }
 
     fn framing(&self, framing: Framing) -> FramingCost {

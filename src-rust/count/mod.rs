@@ -1,7 +1,6 @@
 //! Counting: exact encodings, heuristics and what providers add around the text.
 
 pub mod auto;
-mod auto_weights;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
@@ -28,7 +27,6 @@ pub mod media;
 pub(crate) mod memo;
 pub mod models;
 pub mod parallel;
-mod parts;
 mod passes;
 pub(crate) mod pretokenize;
 pub mod recall;

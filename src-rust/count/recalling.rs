@@ -1,6 +1,6 @@
 //! A counter that recalls what messages cost.
 
-use super::counter::{CountKind, Counter, GoOn, More};
+use super::counter::{CountKind, Counter, GoOn};
 use super::framing::{FramingCost, Trust};
 use super::recall::Recall;
 use crate::error::Result;
@@ -29,14 +29,6 @@ impl<C: Counter> Counter for Recalling<C> {
 
     fn count_upto(&self, text: &str, limit: u64, go_on: GoOn<'_>) -> Result<Option<u64>> {
         self.counter.count_upto(text, limit, go_on)
-    }
-
-    fn count_told(&self, more: More<'_>, go_on: GoOn<'_>) -> Result<u64> {
-        self.counter.count_told(more, go_on)
-    }
-
-    fn told_upto(&self, more: More<'_>, limit: u64, go_on: GoOn<'_>) -> Result<Option<u64>> {
-        self.counter.told_upto(more, limit, go_on)
     }
 
     fn count_encoded(&self, text: &str, go_on: GoOn<'_>) -> Result<u64> {

@@ -115,22 +115,12 @@ pub struct Detected {
 
 /// What one message says of its dialect.
 #[derive(Clone, Copy, Debug)]
-pub struct Said {
+struct Said {
     left: Candidates,
     reason: Reason,
 }
 
 impl Said {
-    /// What an object says, taken for a message.
-    ///
-    /// # Errors
-    /// Those of [`detect`], without the index.
-    pub fn by<N: Node>(message: &N) -> Result<Self> {
-        let mut envelope = Envelope::sealed();
-        envelope.open(message);
-        said_by(message, &envelope)
-    }
-
     const fn only(left: Candidates, reason: Reason) -> Self {
         Said { left, reason }
     }
@@ -161,7 +151,7 @@ impl Said {
 
 /// Hears messages one by one, and says which dialect they are in.
 #[derive(Clone, Copy, Debug)]
-pub struct Judge {
+pub(super) struct Judge {
     /// The dialect that the place of the list speaks for.
     place: Option<Format>,
     left: Candidates,
@@ -173,7 +163,6 @@ pub struct Judge {
 
 impl Judge {
     /// Has heard nothing; `key` is the name under which the list stands in a request.
-    #[must_use]
     pub fn new(key: Option<&str>) -> Self {
         let place = match key {
             Some("input") => Some(Format::OpenAiResponses),
@@ -188,7 +177,7 @@ impl Judge {
     /// # Errors
     /// Those of [`detect`], with the index. What was heard before still stands.
     #[inline(always)]
-    pub(super) fn hear<N: Node>(&mut self, i: usize, message: &N, envelope: &Envelope<N>) -> Result<()> {
+    pub fn hear<N: Node>(&mut self, i: usize, message: &N, envelope: &Envelope<N>) -> Result<()> {
         let said = said_by(message, envelope).map_err(|error| error.at(i))?;
         self.note(i, said)
     }
@@ -198,16 +187,12 @@ impl Judge {
     /// # Errors
     /// Those of [`Judge::hear`].
     #[inline]
-    pub(super) fn hear_role(&mut self, i: usize, role: RoleName) -> Result<()> {
+    pub fn hear_role(&mut self, i: usize, role: RoleName) -> Result<()> {
         self.note(i, by_role(Some(role), false))
     }
 
-    /// Hears what message `i` says.
-    ///
-    /// # Errors
-    /// `ambiguous_format`, with the index. What was heard before still stands.
     #[inline]
-    pub fn note(&mut self, i: usize, said: Said) -> Result<()> {
+    fn note(&mut self, i: usize, said: Said) -> Result<()> {
         if self.left.and(said.left) == self.left { Ok(()) } else { self.narrow(i, said) }
     }
 
@@ -230,15 +215,8 @@ impl Judge {
     }
 
     /// The dialect of all that was heard.
-    #[must_use]
     pub fn format(&self) -> Format {
         self.format
-    }
-
-    /// Whether all that was heard can be in that dialect.
-    #[must_use]
-    pub fn allows(&self, format: Format) -> bool {
-        self.left.has(format)
     }
 
     fn preferred(&self) -> Format {

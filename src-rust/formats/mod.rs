@@ -25,10 +25,11 @@ pub mod sniff;
 pub mod swe_agent;
 
 pub use anthropic::is_thinking_block;
-pub use detect::{Detected, Judge, Reason, Said, detect, detect_at};
+pub use detect::{Detected, Reason, detect, detect_at};
 pub use listening::{Heard, Listener};
 
 use self::content::text_part;
+use self::detect::Judge;
 use self::envelope::{Envelope, Plain};
 use crate::error::{Error, Result};
 use crate::node::{Kind, Node};

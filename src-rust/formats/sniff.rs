@@ -138,12 +138,6 @@ fn is_claude_code<N: Node>(value: &N) -> bool {
         || (value.get(Key::UUID).is_some() && (has_message || kind == "system" || kind == "attachment"))
 }
 
-/// Whether an item in front of a list tells that the list is one of messages, whatever else is in it, and that an
-/// object which has it under `messages`, and nothing else, is a conversation.
-pub fn tells_messages<N: Node>(first: &N) -> bool {
-    classify(first) == Record::Message && !dialogue::is_turn(first)
-}
-
 /// Whether a value can be a message of a conversation: a role, or a shape that only messages have.
 fn is_message<N: Node>(value: &N) -> bool {
     value.get(Key::ROLE).is_some()

@@ -17,7 +17,7 @@ pub(super) const LOOK_EVERY: usize = 1 << 20;
 /// In the place of a container where there is none: no document has so many values.
 const NONE: u32 = u32::MAX;
 
-/// Reads one value. It knows plain JSON alone, and stops at anything else.
+/// Reads one document. It knows plain JSON alone, and stops at anything else.
 pub(super) struct Parser<'a, 'g> {
     bytes: &'a [u8],
     at: usize,
@@ -46,13 +46,13 @@ pub(super) struct Parser<'a, 'g> {
 }
 
 impl<'a, 'g> Parser<'a, 'g> {
-    /// Before the first of at most 2^32 bytes, with room for the entries of `expected` bytes.
-    pub fn new(bytes: &'a [u8], expected: usize, go_on: &'g mut dyn FnMut() -> bool) -> Self {
+    /// Before the first of at most 2^32 bytes.
+    pub fn new(bytes: &'a [u8], go_on: &'g mut dyn FnMut() -> bool) -> Self {
         Parser {
             bytes,
             at: 0,
             strings: Strings::new(bytes),
-            entries: Vec::with_capacity(expected / 32 + 8),
+            entries: Vec::with_capacity(bytes.len() / 32 + 8),
             escapes: Vec::new(),
             around: NONE,
             is_object: false,
@@ -72,21 +72,20 @@ impl<'a, 'g> Parser<'a, 'g> {
         self.strings.is_ascii()
     }
 
-    /// Fills the arrays with the first value: gives the place behind it and the blanks that follow. `None` where it
-    /// stopped.
-    pub fn value(&mut self) -> Option<usize> {
-        on_blocks(Value(self))
+    /// Fills the arrays; `None` if it stopped.
+    pub fn document(&mut self) -> Option<()> {
+        on_blocks(Document(self))
     }
 }
 
-/// A value to be read.
-struct Value<'p, 'a, 'g>(&'p mut Parser<'a, 'g>);
+/// A document to be read.
+struct Document<'p, 'a, 'g>(&'p mut Parser<'a, 'g>);
 
-impl OnBlocks for Value<'_, '_, '_> {
-    type Outcome = Option<usize>;
+impl OnBlocks for Document<'_, '_, '_> {
+    type Outcome = Option<()>;
 
     #[inline(always)]
-    fn run(self, signs: impl Fn(&[u8; WIDE]) -> Signs) -> Option<usize> {
+    fn run(self, signs: impl Fn(&[u8; WIDE]) -> Signs) -> Option<()> {
         let parser = self.0;
         let mut sign = parser.sign();
         loop {
@@ -102,7 +101,7 @@ impl OnBlocks for Value<'_, '_, '_> {
                 _ => parser.scalar(sign).map(|()| false)?,
             };
             if !more && !parser.end_value()? {
-                return Some(parser.at);
+                return (parser.at == parser.bytes.len()).then_some(());
             }
             sign = parser.sign();
             if parser.is_object {

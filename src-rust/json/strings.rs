@@ -261,7 +261,7 @@ impl Escaped {
 /// A run of backslashes escapes every second byte from its second on. Adding a run's first bit to the run carries to the
 /// bit behind it; done for runs that begin at odd places alone, this tells both sorts apart without a loop.
 #[inline(always)]
-pub(super) fn escaped_in(backslashes: u64, is_first_escaped: u64) -> (u64, u64) {
+fn escaped_in(backslashes: u64, is_first_escaped: u64) -> (u64, u64) {
     const EVEN: u64 = 0x5555_5555_5555_5555;
     let backslashes = backslashes & !is_first_escaped;
     let behind = backslashes << 1 | is_first_escaped;

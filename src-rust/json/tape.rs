@@ -39,9 +39,6 @@ const MOST_COMPARED: usize = 16;
 /// Of a plain object with more members the keys are not looked at one by one.
 const MOST_COMPARED_PLAIN: usize = 64;
 
-/// Bytes that a value which others follow has as a rule, at most.
-const USUAL_BYTES: usize = 4 << 10;
-
 /// A number below 64 that most keys of an object do not share.
 fn sign_of(name: &[u8]) -> u32 {
     let (first, last) = (name.first().copied().unwrap_or(0), name.last().copied().unwrap_or(0));
@@ -86,27 +83,14 @@ impl<'a> Tape<'a> {
         let (Ok(text), Ok(_)) = (simdutf8::basic::from_utf8(bytes), u32::try_from(bytes.len())) else {
             return Ok(None);
         };
-        let mut parser = Parser::new(bytes, bytes.len(), go_on);
-        let end = parser.value();
+        let mut parser = Parser::new(bytes, go_on);
+        let parsed = parser.document();
         if parser.is_stopped {
             return Err(Error::interrupted());
         }
-        Ok(end.filter(|&end| end == bytes.len()).map(|_| Tape::of(text, parser)))
-    }
-
-    /// The tape of the value that a text of at most 2^32 bytes begins with, and how many it and blanks behind it take; `None`
-    /// where another reader must say what it is, and where `go_on` said to stop. O(bytes of the value).
-    pub(super) fn parse_first(text: &'a str, go_on: &mut dyn FnMut() -> bool) -> Option<(Self, usize)> {
-        let mut parser = Parser::new(text.as_bytes(), text.len().min(USUAL_BYTES), go_on);
-        let end = parser.value()?;
-        Some((Tape::of(text, parser), end))
-    }
-
-    /// What was read of a text.
-    fn of(text: &'a str, parser: Parser<'a, '_>) -> Self {
         let is_ascii = parser.is_ascii();
         let Parser { entries, escapes, deepest, .. } = parser;
-        Tape { text, is_ascii, entries, escapes, depth: deepest }
+        Ok(parsed.map(|()| Tape { text, is_ascii, entries, escapes, depth: deepest }))
     }
 
     /// How deep containers lie in each other: 0 where there are none.
@@ -220,39 +204,6 @@ impl<'t> TapeNode<'t> {
     /// How it is written; a string without its quotes.
     pub(super) fn written(&self) -> &'t str {
         self.tape.raw(self.entry())
-    }
-
-    /// Where it begins in the text; a string behind its quote.
-    pub(super) fn start(&self) -> usize {
-        self.entry().start as usize
-    }
-
-    /// How many values, and keys, it holds, and itself.
-    pub(super) fn values(&self) -> usize {
-        (self.tape.behind(self.at) - self.at) as usize
-    }
-
-    /// Which of the values of the text it is: no two have the same number.
-    pub(super) fn number(&self) -> u32 {
-        self.at
-    }
-
-    /// The strings in it that are no keys, in their order.
-    pub(super) fn strings(&self) -> Vec<Self> {
-        let mut found = Vec::new();
-        self.collect_strings(&mut found);
-        found
-    }
-
-    fn collect_strings(&self, found: &mut Vec<Self>) {
-        match self.kind() {
-            Kind::String => found.push(*self),
-            Kind::Array => self.items().for_each(|item| item.collect_strings(found)),
-            Kind::Object => {
-                self.tape.members(self.at).for_each(|(_, value)| self.node(value).collect_strings(found));
-            }
-            _ => {}
-        }
     }
 
     /// How a key of it is written.

@@ -54,12 +54,8 @@ struct Measured {
     scratch: String,
 }
 
-/// The length of what [`Node::write_json`] writes of a node or, of its outline, [`Node::write_outline`]: from what the
-/// strings in it say of their own.
-///
-/// # Errors
-/// Those of [`Node::write_json`].
-pub fn length_as_json<N: Node>(node: &N, unit: Unit, is_outline: bool) -> Result<u64> {
+/// The length of the JSON text of a node, or of its outline.
+pub(super) fn length_as_json<N: Node>(node: &N, unit: Unit, is_outline: bool) -> Result<u64> {
     if node.kind() == Kind::String && !is_outline {
         return Ok(node.quoted_length(unit).unwrap_or(0));
     }

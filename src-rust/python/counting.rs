@@ -6,8 +6,8 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyInt, PyString, PyType};
 
 use super::gate::{exception, guard, load_numpy, raise_later, run};
-use super::node::{PyNode, Text, text_of};
-use super::strings::Reading;
+use super::node::{PyNode, Text};
+use super::strings::{PyText, text_of};
 use super::texts::{self, Threads};
 use super::transcripts::{self, TranscriptCounts};
 use crate::batch::transcripts::{Batch, Count};
@@ -199,11 +199,8 @@ impl TokenCounter {
         let text = text
             .cast::<PyString>()
             .map_err(|_| exception(py, Error::message("not_a_string", "", "a text must be a str")))?;
-        let text = Reading::of(text);
-        run(py, text.stored().len(), |go_on| match text.parts() {
-            Some(mut more) => self.counter.count_told(&mut more, go_on),
-            None => self.counter.count(&text.text(), go_on),
-        })
+        let text = PyText::of(text);
+        run(py, text.len(), |go_on| self.counter.count(&text, go_on))
     }
 
     /// Tokens of each text, uint32 of shape (texts,), writable: a list, tuple or iterable of str; a numpy array of str,
@@ -265,14 +262,8 @@ impl TokenCounter {
     ) -> PyResult<bool> {
         let limit = limit_of(limit)?;
         if let Ok(text) = text_or_messages.cast::<PyString>() {
-            let text = Reading::of(text);
-            return run(py, text.stored().len(), |go_on| {
-                let counted = match text.parts() {
-                    Some(mut more) => self.counter.told_upto(&mut more, limit, go_on)?,
-                    None => self.counter.count_upto(&text.text(), limit, go_on)?,
-                };
-                Ok(counted.is_some())
-            });
+            let text = PyText::of(text);
+            return run(py, text.len(), |go_on| Ok(self.counter.count_upto(&text, limit, go_on)?.is_some()));
         }
         let (read, tools) = self.read(text_or_messages, tools, format)?;
         run(py, read.transcript.text.len(), |go_on| {

@@ -398,7 +398,7 @@ impl<'py> Making<'_, 'py> {
         let Some(value) = field(response, "response")? else { return Ok(None) };
         let members = PyNode::of(value.clone()).members().unwrap_or_default();
         match members.as_slice() {
-            [(_, only)] if is_text(&only.0) => Ok(Some(only.0.clone().into_bound())),
+            [(_, only)] if is_text(&only.0) => Ok(Some(only.0.clone())),
             _ => Ok(Some(value)),
         }
     }

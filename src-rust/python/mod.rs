@@ -6,16 +6,13 @@
 mod answering;
 mod applying;
 mod arrow;
-mod containers;
+mod c_api;
 mod counting;
 mod drafting;
 mod evidence;
 mod folding;
 mod gate;
-mod held;
-mod interpreter;
 mod live;
-mod members;
 mod models;
 mod node;
 mod plan_values;

@@ -2,52 +2,20 @@
 //!
 //! Only the containers' own slots and the characters of strings are read: no method of a user's class is ever called.
 
-use std::borrow::Cow;
-use std::ops::Deref;
-
 use pyo3::Borrowed;
 use pyo3::prelude::*;
-use pyo3::pybacked::PyBackedStr;
-use pyo3::sync::PyOnceLock;
 use pyo3::type_object::PyTypeCheck;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
-use super::containers::Containers;
+use super::c_api::each_member;
 use super::gate::breathe;
-use super::held::Held;
-use super::members::{find, one, pair};
-use super::strings::{ascii_length, characters, copied, kept};
+use super::strings::{PyText, length_of, text_of};
 use crate::error::{Error, Result};
 use crate::node::{Found, Key, Kind, Node, Unit, Wanted, changed, write_float};
 
 /// A Python object, read as a JSON value.
 #[derive(Clone)]
-pub(super) struct PyNode<'py>(pub Held<'py>);
-
-/// The interned strings of all keys.
-fn key_strings(py: Python<'_>) -> &[Py<PyString>] {
-    static KEYS: PyOnceLock<Vec<Py<PyString>>> = PyOnceLock::new();
-    KEYS.get_or_init(py, || Key::ALL.iter().map(|text| PyString::intern(py, text).unbind()).collect())
-}
-
-/// The text of a Python string, which may be read without the GIL: strings never change.
-pub(super) enum PyText {
-    /// In the string itself, which is held meanwhile.
-    Held(PyBackedStr),
-    /// A copy, since the string held surrogates.
-    Copied(String),
-}
-
-impl Deref for PyText {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        match self {
-            PyText::Held(text) => text,
-            PyText::Copied(text) => text,
-        }
-    }
-}
+pub(super) struct PyNode<'py>(pub Bound<'py, PyAny>);
 
 /// After so many items of a list it is seen whether another thread should have its turn.
 const BREATHE_EVERY_ITEMS: usize = 32;
@@ -55,12 +23,12 @@ const BREATHE_EVERY_ITEMS: usize = 32;
 impl<'py> PyNode<'py> {
     /// The node of an object.
     pub fn of(object: Bound<'py, PyAny>) -> Self {
-        PyNode(object.into())
+        PyNode(object)
     }
 
     /// The object.
     pub fn into_bound(self) -> Bound<'py, PyAny> {
-        self.0.into_bound()
+        self.0
     }
 
     // A cast to an exact type compares a pointer; one that may be to a subclass calls into Python.
@@ -102,39 +70,6 @@ fn rarer<'a, 'py, T: PyTypeCheck>(object: &'a Bound<'py, PyAny>) -> Option<&'a B
     object.cast().ok()
 }
 
-/// The text of a Python string and whether lone surrogates were replaced. Two surrogates that form a pair are that
-/// character, as in tiktoken.
-#[inline(always)]
-pub(super) fn text_of<R>(string: &Bound<'_, PyString>, read: impl FnOnce(&str, bool) -> R) -> R {
-    let rarer;
-    let (text, is_lossy) = match kept(string) {
-        Some(text) => (text, false),
-        None => {
-            rarer = rarer_text(string);
-            (&*rarer.0, rarer.1)
-        }
-    };
-    read(text, is_lossy)
-}
-
-/// The text of a string that is to be asked for it, or has surrogates.
-#[cold]
-fn rarer_text<'a>(string: &'a Bound<'_, PyString>) -> (Cow<'a, str>, bool) {
-    if let Ok(text) = string.to_str() {
-        return (Cow::Borrowed(text), false);
-    }
-    let (text, is_lossy) = copied(string);
-    (Cow::Owned(text), is_lossy)
-}
-
-/// The length of a text that is not ASCII, or cannot be read where it lies.
-#[inline(never)]
-fn rarer_length(string: &Bound<'_, PyString>, unit: Unit) -> u64 {
-    // Nothing is made of a string that is only measured, but of one with surrogates.
-    let length = characters(string).and_then(|characters| characters.length(unit));
-    length.unwrap_or_else(|| text_of(string, |text, _| unit.of(text)))
-}
-
 /// A `str` argument as text; lone surrogates are read as U+FFFD, as they are everywhere.
 pub(super) struct Text(pub String);
 
@@ -168,28 +103,34 @@ impl Node for PyNode<'_> {
     type Text = PyText;
 
     fn text(&self) -> Option<PyText> {
-        let string = self.string()?;
-        Some(match PyBackedStr::try_from(string.clone()) {
-            Ok(text) => PyText::Held(text),
-            Err(_) => PyText::Copied(text_of(string, |text, _| text.to_owned())),
-        })
+        self.string().map(PyText::of)
     }
 
     #[inline(always)]
     fn text_length(&self, unit: Unit) -> Option<u64> {
-        let string = self.string()?;
-        Some(ascii_length(string).map_or_else(|| rarer_length(string, unit), |length| length as u64))
+        self.string().map(|string| length_of(string, unit))
     }
 
     fn find<const N: usize>(&self, wanted: &Wanted<N>, found: &mut Found<Self, N>) {
-        if let Some(dict) = self.dict() {
-            find(dict, wanted, found);
-        }
+        let Some(dict) = self.dict() else { return };
+        each_member(dict, |ordinal, value| {
+            if let Some(at) = wanted.place_of(ordinal) {
+                found.note(at, PyNode(value.to_owned()));
+            }
+        });
     }
 
     #[inline(always)]
     fn pair(&self, keys: [Key; 2]) -> Option<[Self; 2]> {
-        pair(self.dict()?, keys)
+        let dict = self.dict().filter(|dict| dict.len() == 2)?;
+        let mut values = [None, None];
+        each_member(dict, |ordinal, value| {
+            if let Some(at) = keys.iter().position(|key| key.ordinal() == usize::from(ordinal)) {
+                values[at] = Some(PyNode(value.to_owned()));
+            }
+        });
+        let [first, second] = values;
+        Some([first?, second?])
     }
 
     #[inline(always)]
@@ -216,16 +157,19 @@ impl Node for PyNode<'_> {
 
     fn get(&self, key: Key) -> Option<Self> {
         let dict = self.dict()?;
-        if let Some(found) = one(dict, key) {
-            return found;
-        }
-        dict.get_item(&key_strings(dict.py())[key.ordinal()]).ok().flatten().map(PyNode::of)
+        let mut last = None;
+        each_member(dict, |ordinal, value| {
+            if usize::from(ordinal) == key.ordinal() {
+                last = Some(PyNode(value.to_owned()));
+            }
+        });
+        last
     }
 
     #[inline]
     fn len(&self) -> usize {
         if let Some(list) = self.list() {
-            Containers::of(list.py()).list_length(list)
+            list.len()
         } else {
             self.0.cast::<PyTuple>().map_or(0, |tuple| tuple.len())
         }
@@ -241,7 +185,7 @@ impl Node for PyNode<'_> {
                     if i % BREATHE_EVERY_ITEMS == BREATHE_EVERY_ITEMS - 1 {
                         breathe(list.py());
                     }
-                    Held::item(list, i).map(PyNode)
+                    list.get_item(i).ok().map(PyNode)
                 }
                 None => self.tuple_item(i),
             };
@@ -251,7 +195,7 @@ impl Node for PyNode<'_> {
     }
 
     fn item(&self, i: usize) -> Option<Self> {
-        if let Some(list) = self.list() { Held::item(list, i).map(PyNode) } else { self.tuple_item(i) }
+        if let Some(list) = self.list() { list.get_item(i).ok().map(PyNode) } else { self.tuple_item(i) }
     }
 
     fn members(&self) -> Result<Vec<(String, Self)>> {
@@ -273,10 +217,7 @@ impl Node for PyNode<'_> {
                 .cast::<PyString>()
                 .map_err(|_| Error::message("bad_key", "", "a key of an object is not a string"))?;
             let value = PyNode::of(value);
-            match key.to_str() {
-                Ok(key) => read(key, &value),
-                Err(_) => text_of(key, |key, _| read(key, &value)),
-            }
+            text_of(key, |key, _| read(key, &value))
         })
     }
 

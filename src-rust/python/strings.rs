@@ -1,261 +1,178 @@
-//! The characters of a `str` where CPython keeps them.
+//! The text of a `str`, through Python's stable C API.
 //!
-//! CPython makes UTF-8 of a text that is not ASCII when it is first asked for, and keeps it as long as the string: a text of
-//! a megabyte then takes two, and the making costs more than to count it. Here its characters are read where they lie, of
-//! messages when they are measured, and of texts that are counted by themselves when they are long, part by part. In a
-//! version that is not known here the string is asked for its UTF-8, as anywhere else.
+//! Python makes the UTF-8 of a string that is not ASCII when it is first asked for, and keeps it as long as the string:
+//! 16 MB of text then take another 20 MB. So a long string is encoded into a temporary. The text of a short one is
+//! borrowed: the messages of a history are read again and again, and take little.
 
-#![allow(unsafe_code)]
+use std::alloc::{Layout, handle_alloc_error};
+use std::ops::Deref;
 
-use std::borrow::Cow;
-use std::slice::from_raw_parts;
-use std::str::from_utf8_unchecked;
-use std::sync::atomic::{AtomicU8, Ordering};
-
-use pyo3::ffi;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::pybacked::PyBackedStr;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyString};
 
-use super::interpreter::known_version;
-use crate::characters::Characters;
-use crate::count::counter::Parts;
+use super::c_api::{Utf8, characters, encode_with_surrogates};
+use crate::node::Unit;
 
-/// Where things lie in a string, in bytes from its beginning, on machines of 64 bits, the lowest byte first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Layout {
-    /// The characters of a string of ASCII.
-    ascii: usize,
-    /// The length of its UTF-8, and behind it where that is; null where nobody asked for it.
-    utf8_length: usize,
-    /// The characters of any other string.
-    others: usize,
-}
-
-/// The number of characters.
-const LENGTH: usize = 16;
-/// Bits that say how they are kept: from the third on three for the bytes a character takes, then these two.
-const STATE: usize = 32;
-/// That the characters stand behind the header; those of subclasses and of strings that are not ready do not.
-const IS_COMPACT: u32 = 1 << 5;
-const IS_ASCII: u32 = 1 << 6;
-
-impl Layout {
-    /// That of CPython 3.11.
-    const OLDER: Layout = Layout { ascii: 48, utf8_length: 48, others: 72 };
-    /// That of the two versions behind it.
-    const NEWER: Layout = Layout { ascii: 40, utf8_length: 40, others: 56 };
-
-    /// Whether strings lie so in this process: some are read whose characters are known.
-    fn is_right(self, py: Python<'_>) -> bool {
-        // Of other lengths and longer than any header, so that nothing outside of them is read in any case.
-        ["a", "é", "中", "😀"].iter().zip(100..).all(|(last, length)| {
-            let text = "x".repeat(length - 1) + last;
-            let string = PyString::new(py, &text);
-            // SAFETY: it is longer than what is read of it.
-            let characters = unsafe { self.read(&string) };
-            let is_form = matches!(
-                (*last, characters),
-                ("a", Some(Characters::Utf8(_, _)))
-                    | ("é", Some(Characters::Bytes(_)))
-                    | ("中", Some(Characters::Units(_)))
-                    | ("😀", Some(Characters::Points(_)))
-            );
-            let is_same = || characters.is_some_and(|characters| characters.text().0 == *text);
-            // Then it is asked for its UTF-8, which is found from then on.
-            let is_found = || string.to_str().is_ok_and(|utf8| utf8 == text);
-            // SAFETY: as above.
-            let is_kept =
-                || matches!(unsafe { self.read(&string) }, Some(Characters::Utf8(utf8, _)) if utf8 == text);
-            is_form && is_same() && is_found() && is_kept()
-        })
-    }
-
-    /// The characters of a string; `None` where they lie elsewhere, as those of subclasses do.
-    ///
-    /// # Safety
-    /// Strings lie so in this process, or this one is new, of at least 100 characters, and no subclass's.
-    #[inline(always)]
-    unsafe fn read<'a>(self, string: &'a Bound<'_, PyString>) -> Option<Characters<'a>> {
-        let at = |offset: usize| string.as_ptr().cast::<u8>().wrapping_add(offset);
-        // SAFETY: every string begins with these two, and all are aligned.
-        let (length, state) = unsafe { (at(LENGTH).cast::<usize>().read(), at(STATE).cast::<u32>().read()) };
-        if state & IS_COMPACT == 0 {
-            return None;
-        }
-        // SAFETY: so many characters of that size lie there, which nobody changes while the string is held; those of one
-        // that says so are ASCII, and what is kept beside one is its UTF-8.
-        unsafe {
-            if state & IS_ASCII != 0 {
-                let text = from_utf8_unchecked(from_raw_parts(at(self.ascii), length));
-                return Some(Characters::Utf8(text, length));
-            }
-            let utf8 = at(self.utf8_length + size_of::<usize>()).cast::<*const u8>().read();
-            if !utf8.is_null() {
-                let bytes = at(self.utf8_length).cast::<usize>().read();
-                let text = from_utf8_unchecked(from_raw_parts(utf8, bytes));
-                return Some(Characters::Utf8(text, length));
-            }
-            match state >> 2 & 7 {
-                1 => Some(Characters::Bytes(from_raw_parts(at(self.others), length))),
-                2 => Some(Characters::Units(from_raw_parts(at(self.others).cast(), length))),
-                4 => Some(Characters::Points(from_raw_parts(at(self.others).cast(), length))),
-                _ => None,
-            }
-        }
-    }
-}
-
-/// What was seen of strings, as one byte.
-const NOT_YET: u8 = 0;
-const ELSEWHERE: u8 = 1;
-const OLDER: u8 = 2;
-const NEWER: u8 = 3;
-
-/// How strings lie in this process, if that is known. Looks once, and remembers it.
-#[inline(always)]
-fn layout(py: Python<'_>) -> Option<Layout> {
-    /// What was seen is there by itself: nothing is to be seen with it.
-    static SEEN: AtomicU8 = AtomicU8::new(NOT_YET);
-    match SEEN.load(Ordering::Relaxed) {
-        NEWER => Some(Layout::NEWER),
-        OLDER => Some(Layout::OLDER),
-        ELSEWHERE => None,
-        _ => look(py, &SEEN),
-    }
-}
-
-/// Two threads may look at once, and see the same.
-#[cold]
-fn look(py: Python<'_>, seen: &AtomicU8) -> Option<Layout> {
-    let (layout, found) = match known_version(py) {
-        Some((3, 11)) => (Layout::OLDER, OLDER),
-        Some((3, 12 | 13)) => (Layout::NEWER, NEWER),
-        _ => (Layout::NEWER, ELSEWHERE),
-    };
-    let is_known = found != ELSEWHERE && layout.is_right(py);
-    seen.store(if is_known { found } else { ELSEWHERE }, Ordering::Relaxed);
-    is_known.then_some(layout)
-}
-
-/// The characters of a string where they lie; `None` where that is not known. O(1).
-#[inline]
-pub(super) fn characters<'a>(string: &'a Bound<'_, PyString>) -> Option<Characters<'a>> {
-    let layout = layout(string.py())?;
-    // SAFETY: some strings were read to see that they lie so.
-    unsafe { layout.read(string) }
-}
-
-/// The length of a string of ASCII, which is the same in any unit; `None` of another, and of a subclass's. O(1).
-#[inline(always)]
-pub(super) fn ascii_length(string: &Bound<'_, PyString>) -> Option<usize> {
-    layout(string.py())?;
-    let at = |offset: usize| string.as_ptr().cast::<u8>().wrapping_add(offset);
-    // SAFETY: every string begins with these two, and all are aligned.
-    let (length, state) = unsafe { (at(LENGTH).cast::<usize>().read(), at(STATE).cast::<u32>().read()) };
-    (state & (IS_COMPACT | IS_ASCII) == IS_COMPACT | IS_ASCII).then_some(length)
-}
-
-/// The text of a string that need not be asked for: it is ASCII, or somebody has asked before. O(1).
-#[inline(always)]
-pub(super) fn kept<'a>(string: &'a Bound<'_, PyString>) -> Option<&'a str> {
-    match characters(string)? {
-        Characters::Utf8(text, _) => Some(text),
-        _ => None,
-    }
-}
-
-/// From so many bytes on a string is not made to keep its UTF-8. A shorter one may be read again and again, as the messages
-/// of a history are, and takes little.
+/// Characters from which on a string that is not ASCII is encoded into a temporary.
 const LONG: usize = 32 << 10;
 
-/// Characters that are told at a time: what they take in UTF-8 stays in the caches of a processor until it is counted.
-const PART: usize = 32 << 10;
-
-/// The text of a string that has none in UTF-8, since it holds surrogates, or memory is short; and whether halves of pairs
-/// were replaced. No code of a subclass is called.
-#[cold]
-pub(super) fn copied(string: &Bound<'_, PyString>) -> (String, bool) {
-    let (text, is_lossy) = match characters(string) {
-        Some(characters) => characters.text(),
-        None => {
-            // SAFETY: the string is held, and has so many characters.
-            let points: Vec<u32> = unsafe {
-                let length = ffi::PyUnicode_GetLength(string.as_ptr());
-                (0..length).map(|at| ffi::PyUnicode_ReadChar(string.as_ptr(), at)).collect()
-            };
-            let (text, is_lossy) = Characters::Points(&points).text();
-            return (text.into_owned(), is_lossy);
-        }
-    };
-    (text.into_owned(), is_lossy)
-}
-
-/// The text of a string that is to be read once; no more of it than a thread without the GIL needs.
-pub(super) enum Reading<'a> {
-    /// In the string, as it is kept there.
-    There(Characters<'a>),
-    /// In the string, in UTF-8.
-    Utf8(&'a str),
-    /// A copy.
-    Copied(String),
-}
-
-/// What is left to tell of a string.
-struct Left<'a>(Characters<'a>);
-
-impl Parts for Left<'_> {
-    fn more(&mut self, out: &mut String) -> bool {
-        let is_any = !self.0.is_empty();
-        self.0.take_text(PART, out);
-        is_any
+/// The text of a Python string and whether lone surrogates were replaced by U+FFFD. Two surrogates that form a pair are
+/// that character, as in tiktoken. No method of a subclass is called.
+#[inline(always)]
+pub(super) fn text_of<R>(string: &Bound<'_, PyString>, read: impl FnOnce(&str, bool) -> R) -> R {
+    if characters(string) < LONG
+        && let Ok(text) = string.to_str()
+    {
+        return read(text, false);
     }
+    rarer_text(string, read)
+}
 
-    fn to_come(&self) -> usize {
-        // A byte for each, as in most of a text.
-        self.0.count()
+/// The length of a string's text. O(1) of ASCII.
+#[inline(always)]
+pub(super) fn length_of(string: &Bound<'_, PyString>, unit: Unit) -> u64 {
+    let points = characters(string);
+    if (points < LONG || is_ascii(string))
+        && let Ok(text) = string.to_str()
+    {
+        return match unit {
+            _ if text.len() == points => points as u64,
+            Unit::Points => points as u64,
+            _ => unit.of(text),
+        };
+    }
+    text_of(string, |text, _| unit.of(text))
+}
+
+/// The text of a Python string, which may be read without the GIL: strings never change.
+pub(super) enum PyText {
+    /// In the string itself, which is held meanwhile.
+    Held(PyBackedStr),
+    /// Encoded into a temporary.
+    Encoded(Utf8),
+    /// With surrogates replaced.
+    Replaced(String),
+}
+
+impl PyText {
+    /// Finds or copies it. O(1) of ASCII, else O(characters).
+    pub fn of(string: &Bound<'_, PyString>) -> Self {
+        let text = match characters(string) < LONG || is_ascii(string) {
+            true => PyBackedStr::try_from(string.clone()).ok().map(PyText::Held),
+            false => Utf8::of(string).map(PyText::Encoded),
+        };
+        text.unwrap_or_else(|| PyText::Replaced(joined(encoded(string).as_bytes()).0))
     }
 }
 
-impl<'a> Reading<'a> {
-    /// Finds it. O(1) of ASCII and of what is long, else O(characters) when the string is asked first.
+impl Deref for PyText {
+    type Target = str;
+
     #[inline]
-    pub fn of(string: &'a Bound<'_, PyString>) -> Self {
-        let there = characters(string);
-        if let Some(characters) = there
-            && (matches!(characters, Characters::Utf8(..)) || characters.stored().len() >= LONG)
-        {
-            return Reading::There(characters);
-        }
-        match (string.to_str(), there) {
-            (Ok(text), _) => Reading::Utf8(text),
-            (Err(_), Some(characters)) => Reading::There(characters),
-            (Err(_), None) => Reading::Copied(copied(string).0),
+    fn deref(&self) -> &str {
+        match self {
+            PyText::Held(text) => text,
+            PyText::Encoded(text) => text,
+            PyText::Replaced(text) => text,
         }
     }
+}
 
-    /// The bytes it takes where it lies.
-    pub fn stored(&self) -> &[u8] {
-        match self {
-            Reading::There(characters) => characters.stored(),
-            Reading::Utf8(text) => text.as_bytes(),
-            Reading::Copied(text) => text.as_bytes(),
+/// Whether a string is ASCII. O(1), a call of `str.isascii`.
+fn is_ascii(string: &Bound<'_, PyString>) -> bool {
+    static IS_ASCII: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let py = string.py();
+    let method = || py.get_type::<PyString>().getattr(intern!(py, "isascii")).map(Bound::unbind);
+    let answer = IS_ASCII.get_or_try_init(py, method).and_then(|method| method.call1(py, (string,)));
+    answer.is_ok_and(|answer| answer.is_truthy(py).unwrap_or(false))
+}
+
+/// The text of a string that is long or holds surrogates.
+#[cold]
+#[inline(never)]
+fn rarer_text<R>(string: &Bound<'_, PyString>, read: impl FnOnce(&str, bool) -> R) -> R {
+    if characters(string) >= LONG {
+        if is_ascii(string) {
+            if let Ok(text) = string.to_str() {
+                return read(text, false);
+            }
+        } else if let Some(text) = Utf8::of(string) {
+            return read(&text, false);
         }
     }
+    let (text, is_lossy) = joined(encoded(string).as_bytes());
+    read(&text, is_lossy)
+}
 
-    /// Tells the text part by part where it is not kept as UTF-8, so that no copy of it all is made.
-    pub fn parts(&self) -> Option<impl Parts + use<'_>> {
-        match self {
-            Reading::There(Characters::Utf8(..)) | Reading::Utf8(_) | Reading::Copied(_) => None,
-            Reading::There(characters) => Some(Left(*characters)),
+/// The UTF-8 of a string with its surrogates. Without memory for it the process ends, as in any allocation of Rust.
+fn encoded<'py>(string: &Bound<'py, PyString>) -> Bound<'py, PyBytes> {
+    match encode_with_surrogates(string) {
+        Ok(bytes) => bytes,
+        Err(_) => handle_alloc_error(Layout::new::<[u8; LONG]>()),
+    }
+}
+
+/// UTF-8 in which surrogates may stand as text; and whether any was replaced.
+fn joined(bytes: &[u8]) -> (String, bool) {
+    let surrogate = |at: usize| match bytes.get(at..at + 3) {
+        Some(&[0xed, second @ 0xa0..=0xff, third]) => {
+            Some(0xd000 | u32::from(second & 0x3f) << 6 | u32::from(third & 0x3f))
         }
+        _ => None,
+    };
+    let (mut text, mut is_lossy, mut done) = (String::with_capacity(bytes.len()), false, 0);
+    for at in memchr::memchr_iter(0xed, bytes) {
+        let Some(first) = surrogate(at).filter(|_| at >= done) else { continue };
+        text.push_str(&String::from_utf8_lossy(&bytes[done..at]));
+        let pair = surrogate(at + 3).filter(|second| first < 0xdc00 && *second >= 0xdc00);
+        let character =
+            pair.and_then(|second| char::from_u32(0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00)));
+        is_lossy |= character.is_none();
+        text.push(character.unwrap_or(char::REPLACEMENT_CHARACTER));
+        done = at + if character.is_some() { 6 } else { 3 };
+    }
+    text.push_str(&String::from_utf8_lossy(&bytes[done..]));
+    (text, is_lossy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Code points, surrogates among them, as Python encodes them with `surrogatepass`.
+    fn generalized(points: &[u32]) -> Vec<u8> {
+        let byte = |point: u32, shift: u32| (0x80 | (point >> shift & 0x3f)) as u8;
+        let encode = |&point: &u32| match char::from_u32(point) {
+            Some(character) => character.to_string().into_bytes(),
+            None => vec![0xe0 | (point >> 12) as u8, byte(point, 6), byte(point, 0)],
+        };
+        points.iter().flat_map(encode).collect()
     }
 
-    /// The text. O(characters) where they are not kept as UTF-8.
-    pub fn text(&self) -> Cow<'_, str> {
-        match self {
-            Reading::There(characters) => characters.text().0,
-            Reading::Utf8(text) => Cow::Borrowed(text),
-            Reading::Copied(text) => Cow::Borrowed(text),
+    proptest! {
+        #[test]
+        fn surrogates_are_read_as_in_utf16(
+            points in prop::collection::vec(
+                prop_oneof![
+                    3 => 0x20..0x7f_u32,
+                    1 => 0xd700..0xe100_u32,
+                    1 => prop::sample::select(vec![0x7ff, 0x800, 0xd7ff, 0xd800, 0xdbff, 0xdc00, 0xdfff, 0xe000]),
+                    1 => 0x1_0000..=0x10_ffff_u32,
+                ],
+                0..100,
+            ),
+        ) {
+            let units = points.iter().flat_map(|&point| match char::from_u32(point) {
+                Some(character) => character.encode_utf16(&mut [0; 2]).to_vec(),
+                None => vec![point as u16],
+            });
+            let units: Vec<u16> = units.collect();
+            let is_lossy = char::decode_utf16(units.iter().copied()).any(|unit| unit.is_err());
+            prop_assert_eq!(joined(&generalized(&points)), (String::from_utf16_lossy(&units), is_lossy));
         }
     }
 }

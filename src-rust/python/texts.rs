@@ -12,7 +12,7 @@ use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple};
 
 use super::arrow::column_of;
 use super::gate::{exception, load_numpy, run};
-use super::strings::Reading;
+use super::strings::PyText;
 use crate::count::counter::Counter;
 use crate::count::parallel::MAX_THREADS;
 use crate::count::texts::{Texts, count_texts};
@@ -60,30 +60,55 @@ pub(super) fn count_batch<'py>(
         Ok(array) if !is_list => strings_of_array(array)?,
         _ => strings(texts, None)?,
     };
-    let texts = Strings(strings.iter().map(|text| text.as_ref().map(Reading::of)).collect());
-    let bytes = (0..texts.len()).map(|i| texts.size_bytes(i)).sum();
-    let counts = run(py, bytes, |go_on| count_texts(counter, &texts, threads, go_on))?;
+    let mut counts = Vec::with_capacity(strings.len());
+    while counts.len() < strings.len() {
+        let first = counts.len();
+        let (window, bytes) = window(&strings[first..]);
+        counts.append(&mut run(py, bytes, |go_on| {
+            count_texts(counter, &window, threads, go_on).map_err(|mut error| {
+                error.index = error.index.map(|index| first + index);
+                error
+            })
+        })?);
+    }
     Ok(PyArray1::from_vec(py, counts))
 }
 
-/// Texts of Python strings; `None` where one is missing.
-struct Strings<'a>(Vec<Option<Reading<'a>>>);
+/// Bytes of text that are read before they are counted: some of them may be copies.
+const WINDOW_BYTES: usize = 32 << 20;
 
-impl Texts for Strings<'_> {
+/// The texts of the first strings, and their bytes.
+fn window(strings: &[Option<Bound<'_, PyString>>]) -> (Strings, usize) {
+    let (mut texts, mut bytes) = (Vec::new(), 0);
+    for string in strings {
+        let text = string.as_ref().map(PyText::of);
+        bytes += text.as_ref().map_or(0, |text| text.len());
+        texts.push(text);
+        if bytes >= WINDOW_BYTES {
+            break;
+        }
+    }
+    (Strings(texts), bytes)
+}
+
+/// Texts of Python strings; `None` for a missing one.
+struct Strings(Vec<Option<PyText>>);
+
+impl Texts for Strings {
     fn len(&self) -> usize {
         self.0.len()
     }
 
     fn size_bytes(&self, index: usize) -> usize {
-        self.0[index].as_ref().map_or(0, |text| text.stored().len())
+        self.0[index].as_ref().map_or(0, |text| text.len())
     }
 
     fn bytes(&self, index: usize) -> Option<&[u8]> {
-        self.0[index].as_ref().map(Reading::stored)
+        self.0[index].as_ref().map(|text| text.as_bytes())
     }
 
     fn text(&self, index: usize) -> Result<Option<Cow<'_, str>>> {
-        Ok(self.0[index].as_ref().map(Reading::text))
+        Ok(self.0[index].as_ref().map(|text| Cow::Borrowed(&**text)))
     }
 }
 

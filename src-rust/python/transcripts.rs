@@ -10,7 +10,8 @@ use pyo3::types::{PyBytes, PyDict, PyMemoryView, PyString, PyTuple, PyType};
 
 use super::arrow::{Column, column_of};
 use super::gate::{exception, load_numpy, run};
-use super::node::{PyNode, PyText};
+use super::node::PyNode;
+use super::strings::PyText;
 use crate::batch::conversations::conversations;
 use crate::batch::lines::Splitter;
 use crate::batch::transcripts::{Batch, Count, Row, Task};

@@ -1,7 +1,7 @@
 //! The counter of a model: its encoding, the factor of its family, and its family's framing.
 
 use super::Model;
-use crate::count::counter::{CountKind, Counter, GoOn, More};
+use crate::count::counter::{CountKind, Counter, GoOn};
 use crate::count::exact::ExactCounter;
 use crate::count::framing::{Family, FramingCost, Trust, scaled};
 use crate::count::media::PictureRule;
@@ -28,16 +28,6 @@ impl ModelCounter {
         let (permille, trust) = model.family.text();
         Ok(ModelCounter { encoding, family: model.family, pictures: model.pictures, permille, trust })
     }
-
-    /// The largest count of the encoding that is not scaled beyond the limit, and one more for rounding.
-    fn most_encoded(&self, limit: u64) -> u64 {
-        u64::try_from(u128::from(limit) * 1000 / u128::from(self.permille) + 1).unwrap_or(u64::MAX)
-    }
-
-    /// What was counted as the model's own tokens, where they are at most `limit`.
-    fn scaled_upto(&self, counted: Option<u64>, limit: u64) -> Option<u64> {
-        counted.map(|tokens| scaled(tokens, self.permille)).filter(|&tokens| tokens <= limit)
-    }
 }
 
 impl Counter for ModelCounter {
@@ -46,17 +36,11 @@ impl Counter for ModelCounter {
     }
 
     fn count_upto(&self, text: &str, limit: u64, go_on: GoOn<'_>) -> Result<Option<u64>> {
-        let counted = self.encoding.count_upto(text, self.most_encoded(limit), go_on)?;
-        Ok(self.scaled_upto(counted, limit))
-    }
-
-    fn count_told(&self, more: More<'_>, go_on: GoOn<'_>) -> Result<u64> {
-        Ok(scaled(self.encoding.count_told(more, go_on)?, self.permille))
-    }
-
-    fn told_upto(&self, more: More<'_>, limit: u64, go_on: GoOn<'_>) -> Result<Option<u64>> {
-        let counted = self.encoding.told_upto(more, self.most_encoded(limit), go_on)?;
-        Ok(self.scaled_upto(counted, limit))
+        // The largest count of the encoding that is not scaled beyond the limit, and one more for rounding.
+        let most = u128::from(limit) * 1000 / u128::from(self.permille) + 1;
+        let most = u64::try_from(most).unwrap_or(u64::MAX);
+        let counted = self.encoding.count_upto(text, most, go_on)?.map(|n| scaled(n, self.permille));
+        Ok(counted.filter(|&tokens| tokens <= limit))
     }
 
     fn count_encoded(&self, text: &str, go_on: GoOn<'_>) -> Result<u64> {
