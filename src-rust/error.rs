@@ -16,6 +16,8 @@ pub enum ErrorKind {
     Limit,
     /// An option has a value outside its range.
     Config,
+    /// No usable summary came.
+    Summary,
     /// A defect in foldline itself.
     Internal,
     /// Not an error of ours: the caller interrupted the work, or a callback raised.
@@ -68,6 +70,11 @@ impl Error {
     /// An option out of range; `field` names it.
     pub fn config(code: &'static str, field: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(ErrorKind::Config, code, field, detail)
+    }
+
+    /// A summary that is refused.
+    pub fn summary(code: &'static str, detail: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Summary, code, "", detail)
     }
 
     /// A broken promise inside foldline.

@@ -5,9 +5,11 @@
 
 mod build;
 mod numbers;
+mod source;
 
 pub use build::{Build, Builder};
 pub(crate) use numbers::Numbers;
+pub use source::MessageSource;
 
 use std::num::NonZeroU32;
 use std::ops::Range;

@@ -10,6 +10,7 @@ use foldline::evidence::extract;
 use foldline::formats::{Format, read_messages};
 use foldline::json::with_document;
 use foldline::node::write_json_string;
+use foldline::rules::{Pins, analyze};
 use foldline::transcript::Transcript;
 
 const PROSE: &str = "The parser reads the header first. Then it looks at the table of sections, which begins at byte 64.
@@ -49,11 +50,12 @@ fn main() {
     }
     for (name, json) in cases {
         let transcript = read(&json);
+        let structure = analyze(&transcript, &Pins::default()).unwrap();
         let all: Vec<usize> = (0..transcript.len()).collect();
         let best = (0..7)
             .map(|_| {
                 let start = Instant::now();
-                std::hint::black_box(extract(&transcript, &all));
+                std::hint::black_box(extract(&transcript, &structure, &all));
                 start.elapsed().as_secs_f64()
             })
             .fold(f64::INFINITY, f64::min);

@@ -227,8 +227,9 @@ fn evidence(text: &str, times: usize) -> Work {
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": text}]},
     ]);
     let transcript = read(&serde_json::to_vec(&talk).unwrap());
+    let structure = analyze(&transcript, &Pins::default()).unwrap();
     Box::new(move || {
-        let found = extract(black_box(&transcript), &[0, 1, 2]);
+        let found = extract(black_box(&transcript), &structure, &[0, 1, 2]);
         let price = |text: &str| Ok(text.len() / 4);
         let document = render(&found, &price, 2_000).unwrap();
         (document.len() + mend(&found, &text, &price, 1 << 20).unwrap().text.len()) as u64

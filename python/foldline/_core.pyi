@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from typing_extensions import Buffer, disjoint_base
 
 from foldline.errors import FoldlineError
+from foldline.planning.plan import PlanOptions
 from foldline.typing import Conversation, Texts
 
 __all__ = [
@@ -30,24 +31,24 @@ __all__ = [
     "CacheEffect",
     "Chunk",
     "Counts",
+    "Fold",
     "FoldedRow",
     "LineScanner",
     "LiveSnapshot",
     "LiveTranscript",
     "Plan",
+    "RangeEvidence",
     "RowFolder",
     "TokenCounter",
     "TranscriptCounts",
     "__version__",
     "analyze",
     "assemble_session",
+    "begin_fold",
     "classify",
     "detect_format",
     "document_ranges",
-    "evidence_list",
-    "extract_evidence",
-    "extractive_summary",
-    "mend_summary",
+    "meters",
     "model_all",
     "model_lookup",
     "model_register",
@@ -55,6 +56,7 @@ __all__ = [
     "neutralise",
     "plan",
     "plan_batch",
+    "prepare",
     "repair",
     "tool_results",
     "validate",
@@ -243,19 +245,7 @@ class LiveTranscript:
     ) -> Self: ...
     def append(self, message: Mapping[str, Any]) -> None: ...
     def extend(self, messages: Iterable[Mapping[str, Any]]) -> None: ...
-    def make_plan(
-        self,
-        kind: str,
-        amount: float,
-        of: str,
-        summary_tokens: int,
-        window: int | None,
-        min_gain_tokens: int,
-        thinking: str,
-        pins: list[int],
-        importance: list[tuple[int, float]],
-        summaries: list[int],
-    ) -> Plan | tuple[int, str]: ...
+    def make_plan(self, options: PlanOptions) -> Plan | tuple[int, str]: ...
     def check(self, messages: Sequence[Mapping[str, Any]]) -> int | None: ...
     def sync(self, messages: Sequence[Mapping[str, Any]]) -> int | None: ...
     def fold(self, plan: Plan, summary: str | None = None, *, model: str | None = None) -> list[Any]: ...
@@ -284,19 +274,13 @@ class LiveTranscript:
 @disjoint_base
 class LiveSnapshot:
     def __new__(cls, transcript: LiveTranscript) -> Self: ...
-    def make_plan(
-        self,
-        kind: str,
-        amount: float,
-        of: str,
-        summary_tokens: int,
-        window: int | None,
-        min_gain_tokens: int,
-        thinking: str,
-        pins: list[int],
-        importance: list[tuple[int, float]],
-        summaries: list[int],
-    ) -> Plan | tuple[int, str]: ...
+    def make_plan(self, options: PlanOptions) -> Plan | tuple[int, str]: ...
+    def place(
+        self, plan: Plan, summary: str | None = None, *, model: str | None = None, alternate: bool = False
+    ) -> tuple[list[Any], int]: ...
+    def evidence(self, indices: list[int]) -> RangeEvidence: ...
+    @property
+    def counter(self) -> TokenCounter: ...
     def check(self, messages: Sequence[Mapping[str, Any]]) -> int | None: ...
     def is_pinned(self, index: int) -> bool: ...
     def importance(self, index: int) -> float: ...
@@ -405,19 +389,39 @@ class LineScanner:
     def finish(self) -> tuple[list[tuple[int, int, bytes]], list[tuple[int, int, str]]]: ...
 
 @final
+class Fold:
+    @property
+    def plan(self) -> Plan | tuple[int, str]: ...
+    @property
+    def tokens_before(self) -> int: ...
+    @property
+    def counter(self) -> TokenCounter: ...
+    @property
+    def room_tokens(self) -> int: ...
+    def evidence(self, indices: list[int] | None = None) -> RangeEvidence: ...
+    def finish(
+        self,
+        written: str | None = None,
+        *,
+        model: str | None = None,
+        evidence: RangeEvidence | None = None,
+        redact: Callable[[str], str] | None = None,
+    ) -> tuple[list[Any], int, str, bool, str | None]: ...
+
+@final
+class RangeEvidence:
+    def over(self, indices: list[int]) -> RangeEvidence: ...
+    def to_json(self) -> str: ...
+    def render(self, max_tokens: int, count: Callable[[str], int]) -> tuple[str, str]: ...
+    def bullets(self, max_tokens: int, count: Callable[[str], int]) -> str: ...
+
+@final
 class RowFolder:
     def __new__(
         cls,
         counter: TokenCounter,
-        keep_kind: str,
-        amount: float,
-        of: str,
+        options: PlanOptions,
         *,
-        summary_tokens: int,
-        window: int | None,
-        min_gain_tokens: int,
-        thinking: str,
-        pins: list[int],
         format: str,
         threads: int | None = ...,
         max_line_bytes: int = ...,
@@ -453,35 +457,37 @@ def neutralise(text: str) -> str: ...
 def plan(
     messages: Sequence[Mapping[str, Any]] | bytes,
     counter: TokenCounter,
-    keep_kind: str,
-    amount: float,
-    of: str,
+    options: PlanOptions,
     *,
-    summary_tokens: int,
-    window: int | None,
-    min_gain_tokens: int,
-    thinking: str,
-    pins: list[int],
-    importance: list[tuple[int, float]],
-    summaries: list[int],
     tools: Sequence[Mapping[str, Any]] | None,
     format: str,
 ) -> Plan | tuple[int, str]: ...
 def plan_batch(
     transcripts: object,
     counter: TokenCounter,
-    keep_kind: str,
-    amount: float,
-    of: str,
+    options: PlanOptions,
     *,
-    summary_tokens: int,
-    window: int | None,
-    min_gain_tokens: int,
-    thinking: str,
     format: str,
     threads: int | None,
     errors: str,
 ) -> BatchPlans: ...
+def meters() -> tuple[int, int]: ...
+def prepare(
+    messages: Sequence[Mapping[str, Any]] | LiveTranscript | LiveSnapshot,
+    counter: TokenCounter | None,
+    *,
+    tools: Sequence[Mapping[str, Any]] | None,
+    format: str,
+) -> LiveSnapshot: ...
+def begin_fold(
+    messages: Sequence[Mapping[str, Any]] | LiveTranscript | LiveSnapshot,
+    counter: TokenCounter | None,
+    options: PlanOptions,
+    *,
+    alternate: bool,
+    tools: Sequence[Mapping[str, Any]] | None,
+    format: str,
+) -> Fold: ...
 def repair(
     messages: Sequence[Mapping[str, Any]],
     provider: str,
@@ -510,29 +516,6 @@ def detect_format(
 ) -> tuple[str, str, int | None, list[str]]: ...
 def document_ranges(document: bytes) -> tuple[list[tuple[int, int]], list[tuple[int, str]]]: ...
 def assemble_session(kind: str, entries: list[Any]) -> dict[str, Any]: ...
-def extract_evidence(messages: Sequence[Mapping[str, Any]] | bytes, indices: list[int], format: str) -> str: ...
-def extractive_summary(
-    messages: Sequence[Mapping[str, Any]] | bytes,
-    indices: list[int],
-    format: str,
-    max_tokens: int,
-    count: Callable[[str], int],
-) -> tuple[str, str]: ...
-def mend_summary(
-    messages: Sequence[Mapping[str, Any]] | bytes,
-    indices: list[int],
-    format: str,
-    text: str,
-    max_tokens: int,
-    count: Callable[[str], int],
-) -> tuple[str, str]: ...
-def evidence_list(
-    messages: Sequence[Mapping[str, Any]] | bytes,
-    indices: list[int],
-    format: str,
-    max_tokens: int,
-    count: Callable[[str], int],
-) -> str: ...
 def model_lookup(model: str) -> dict[str, Any] | None: ...
 def model_all() -> list[dict[str, Any]]: ...
 def model_register(

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from foldline._core import RangeEvidence
+
 __all__ = [
     "ORIGINS",
     "ArrowArray",
@@ -180,6 +182,7 @@ class SummarizeRequest:
             raises a `SummaryError` where it cannot do its work.
         split: Divides ``folded`` at legal cuts into stretches that have at most so many tokens each, by the tokens of
             every message of the list as it will be sent. A stretch that no legal cut divides may have more.
+        evidence: The facts of the folded messages, extracted once for everybody who asks.
     """
 
     messages: Messages
@@ -196,6 +199,7 @@ class SummarizeRequest:
     target_tokens: int | None = None
     redact: Callable[[str], str] | None = None
     split: Callable[[int, Sequence[int]], list[list[int]]] | None = None
+    evidence: RangeEvidence | None = None
 
 
 @runtime_checkable

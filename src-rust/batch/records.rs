@@ -187,7 +187,7 @@ fn beside(around: &Members<'_>, format: Format, count: usize, go_on: GoOn<'_>) -
     json.push(b']');
     let (Some(()), Some(summaries)) = (written, summaries(around, count)) else { return Ok(None) };
     let tools = if json.len() > 2 { tools_of(&json, go_on)? } else { Some(Vec::new()) };
-    Ok(tools.map(|tools| Around { tools, summaries }))
+    Ok(tools.map(|tools| Around { tools: tools.into(), summaries }))
 }
 
 /// Tools out of their JSON; `None` where another reader must read it.

@@ -119,7 +119,7 @@ pub fn fold(recording: &Recording<'_>, file: &[u8], go_on: GoOn<'_>) -> Result<O
         if thread.messages.is_empty() && thread.branches.is_empty() && agent != Agent::GeminiCli {
             continue;
         }
-        let beside = Around { tools: beside.clone(), summaries: thread.summaries.clone() };
+        let beside = Around { tools: beside.clone().into(), summaries: thread.summaries.clone() };
         let Some(row) = thread_row(recording, thread, &meta, &beside, session.id.as_deref(), go_on)? else {
             return Ok(None);
         };

@@ -1,7 +1,7 @@
-//! The walk over the messages that will be folded: every part is read once, calls are paired with their results, and
-//! what was found is put in order at the end.
+//! The walk over the messages to be folded: every part is read once, a result is joined to the call that the rules pair
+//! it with, and the findings are put in order at the end.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 use super::calls::{self, Work};
 use super::cues;
@@ -17,7 +17,11 @@ use super::statements::{self, Statement};
 use super::tasks::TaskList;
 use super::text::{cut_middle, neutralise, one_line, sentences};
 use super::{Action, CommandRun, Evidence, Note, Outcome};
-use crate::transcript::{KeyId, Part, PartKind, PieceKind, Role, SUMMARY_LABEL, SUMMARY_NOTE, Transcript};
+use crate::meter::EXTRACTIONS;
+use crate::rules::Structure;
+use crate::transcript::{
+    MessageSource, Part, PartKind, PieceKind, Role, SUMMARY_LABEL, SUMMARY_NOTE, Transcript,
+};
 
 /// Longest original task, later request, last words and other note, in characters.
 const MAX_TASK_CHARS: usize = 6_000;
@@ -31,34 +35,40 @@ const MAX_PER_MESSAGE: usize = 8;
 /// A report is at least so long; shorter texts announce the next step.
 const MIN_REPORT_BYTES: usize = 240;
 
-/// What the messages at `indices` (ascending) hold that a summary must keep. O(bytes of their text).
+/// Extracts what a summary of the messages at `indices` (ascending) must keep. `structure` is that of all messages of
+/// `source`; its pairing says which call a result answers. O(bytes of their text).
 #[must_use]
-pub fn extract(transcript: &Transcript, indices: &[usize]) -> Evidence {
-    let mut collector = Collector::new(transcript);
-    for &i in indices.iter().filter(|&&i| i < transcript.len()) {
+pub fn extract(source: &dyn MessageSource, structure: &Structure, indices: &[usize]) -> Evidence {
+    EXTRACTIONS.add();
+    let mut collector = Collector::new(source, structure);
+    for &i in indices.iter().filter(|&&i| i < structure.len()) {
         collector.message(i);
     }
     let mut found = collector.finish();
-    found.overview = overview(transcript, indices);
+    found.overview = overview(source, structure.len(), indices);
     found
 }
 
-/// What was folded, in numbers.
-fn overview(transcript: &Transcript, indices: &[usize]) -> String {
-    let parts = || indices.iter().filter(|&&i| i < transcript.len()).flat_map(|&i| transcript.parts_of(i));
-    let calls = parts().filter(|part| part.kind == PartKind::ToolCall).count();
-    let images: u32 = parts().map(|part| part.images).sum();
+/// The folded messages in numbers.
+fn overview(source: &dyn MessageSource, count: usize, indices: &[usize]) -> String {
+    let (mut calls, mut images) = (0, 0);
+    for &i in indices.iter().filter(|&&i| i < count) {
+        let (transcript, index) = source.at(i);
+        for part in transcript.parts_of(index) {
+            calls += usize::from(part.kind == PartKind::ToolCall);
+            images += part.images;
+        }
+    }
     format!("{} messages with {calls} tool calls and {images} pictures", indices.len())
 }
 
-#[derive(Debug)]
 struct Collector<'t> {
-    transcript: &'t Transcript,
+    source: &'t dyn MessageSource,
+    structure: &'t Structure,
     found: Evidence,
     calls: Vec<Call<'t>>,
-    /// Calls not yet answered: of an id the newest is answered first, without one the oldest of that tool.
-    open_by_key: HashMap<KeyId, Vec<usize>>,
-    open_by_name: HashMap<&'t str, VecDeque<usize>>,
+    /// The index in `calls` of a call, by the number of its part in the pairing.
+    call_at: HashMap<u32, usize>,
     /// Files, commands and errors of earlier summaries.
     earlier: Evidence,
     tasks: TaskList,
@@ -67,13 +77,13 @@ struct Collector<'t> {
 }
 
 impl<'t> Collector<'t> {
-    fn new(transcript: &'t Transcript) -> Self {
+    fn new(source: &'t dyn MessageSource, structure: &'t Structure) -> Self {
         Collector {
-            transcript,
+            source,
+            structure,
             found: Evidence::default(),
             calls: Vec::new(),
-            open_by_key: HashMap::new(),
-            open_by_name: HashMap::new(),
+            call_at: HashMap::new(),
             earlier: Evidence::default(),
             tasks: TaskList::default(),
             lookups: Lookups::default(),
@@ -82,50 +92,39 @@ impl<'t> Collector<'t> {
     }
 
     fn message(&mut self, i: usize) {
-        let transcript = self.transcript;
-        let message = &transcript.messages[i];
+        let (transcript, index) = self.source.at(i);
+        let message = &transcript.messages[index];
         if message.is_labelled_summary {
-            let text = self.text_of(i);
+            let text = text_of(transcript, index);
             if text.starts_with(SUMMARY_LABEL) {
                 return self.earlier_summary(i, &text);
             }
             // Known by its origin: somebody else's words.
             return self.foreign_summary(i, &text);
         }
-        for part in transcript.parts_of(i) {
+        let first_part = self.structure.first_parts[i];
+        for (number, part) in (first_part..).zip(transcript.parts_of(index)) {
             match part.kind {
-                PartKind::ToolCall => self.call(i, part),
-                PartKind::ToolResult => self.result(i, part),
+                PartKind::ToolCall => self.call(i, transcript, part, number),
+                PartKind::ToolResult => self.result(i, transcript, part, number),
                 _ => {}
             }
         }
         if message.is_bash_execution {
-            return self.bash_execution(i);
+            return self.bash_execution(i, transcript, index);
         }
         // The parts of a unit of several messages know who speaks in each.
-        let parts: Vec<usize> = transcript.part_range(i).collect();
-        let speaker = |part: usize| transcript.speaker_of(i, part);
+        let parts: Vec<usize> = transcript.part_range(index).collect();
+        let speaker = |part: usize| transcript.speaker_of(index, part);
         for said in parts.chunk_by(|&a, &b| speaker(a) == speaker(b)) {
             let parts = &transcript.parts[said[0]..said[0] + said.len()];
-            let text = self.texts(parts).collect::<Vec<_>>().join("\n\n");
+            let text = texts(transcript, parts).collect::<Vec<_>>().join("\n\n");
             match speaker(said[0]) {
                 Role::User => self.user_words(i, &text),
                 Role::Assistant => self.assistant_words(i, &text),
                 _ => {}
             }
         }
-    }
-
-    /// The text parts of a message, a paragraph each.
-    fn text_of(&self, i: usize) -> String {
-        self.texts(self.transcript.parts_of(i)).collect::<Vec<_>>().join("\n\n")
-    }
-
-    fn texts(&self, parts: &'t [Part]) -> impl Iterator<Item = &'t str> {
-        let transcript = self.transcript;
-        let texts = parts.iter().filter(|part| part.kind == PartKind::Text);
-        let pieces = texts.flat_map(|part| transcript.pieces_of(part));
-        pieces.filter(|piece| piece.kind == PieceKind::Text).map(|piece| transcript.str(&piece.span))
     }
 
     /// A summary of an earlier folding: its sections go where they came from.
@@ -229,29 +228,23 @@ impl<'t> Collector<'t> {
     }
 
     /// A command that the user ran: its text, then its output.
-    fn bash_execution(&mut self, i: usize) {
-        let (command, output) = {
-            let mut texts = self.texts(self.transcript.parts_of(i));
-            (texts.next().unwrap_or(""), texts.next().unwrap_or(""))
-        };
+    fn bash_execution(&mut self, i: usize, transcript: &'t Transcript, index: usize) {
+        let mut texts = texts(transcript, transcript.parts_of(index));
+        let (command, output) = (texts.next().unwrap_or(""), texts.next().unwrap_or(""));
         let work = calls::shell_work(command);
         let Work::Shell { about, .. } = &work else { return };
         let verdict = outcome::of_command(about.kind, output, false);
         self.calls.push(Call { message: i, tool: "bash", work, verdict, answered_in: i, lines: None });
     }
 
-    fn call(&mut self, i: usize, part: &Part) {
-        let transcript = self.transcript;
+    fn call(&mut self, i: usize, transcript: &'t Transcript, part: &'t Part, number: u32) {
         let tool = part.name.as_ref().map_or("", |name| transcript.str(name));
         let mut pieces = transcript.pieces_of(part).iter();
         let arguments = pieces.rfind(|piece| piece.kind == PieceKind::CallArguments);
         let text = arguments.map_or("", |piece| transcript.str(&piece.span));
         let work = calls::read(tool, text);
         let lines = if matches!(work, Work::Files(_)) { lines::of_call(text) } else { None };
-        match part.key {
-            Some(key) => self.open_by_key.entry(key).or_default().push(self.calls.len()),
-            None => self.open_by_name.entry(tool).or_default().push_back(self.calls.len()),
-        }
+        self.call_at.insert(number, self.calls.len());
         let verdict = Verdict { outcome: Outcome::Unknown, detail: None };
         match &work {
             Work::TaskList(list) => self.tasks.replace(i, list.clone()),
@@ -266,13 +259,10 @@ impl<'t> Collector<'t> {
         self.calls.push(Call { message: i, tool, work, verdict, answered_in: i, lines });
     }
 
-    fn result(&mut self, i: usize, part: &Part) {
-        let name = part.name.as_ref().map_or("", |name| self.transcript.str(name));
-        let call = match part.key {
-            Some(key) => self.open_by_key.get_mut(&key).and_then(Vec::pop),
-            None => self.open_by_name.get_mut(name).and_then(VecDeque::pop_front),
-        };
-        let text = self.transcript.result_text(part);
+    fn result(&mut self, i: usize, transcript: &Transcript, part: &Part, number: u32) {
+        let answered = self.structure.pairing.call_of(number as usize);
+        let call = answered.and_then(|call| self.call_at.get(&call).copied());
+        let text = transcript.result_text(part);
         if let Some(words) = outcome::words_of_rejection(&text) {
             self.user_words(i, words);
         }
@@ -382,6 +372,18 @@ impl<'t> Collector<'t> {
         found.errors = newest(errors.seen, |error| error.message);
         found
     }
+}
+
+/// The text parts of a message, a paragraph each.
+fn text_of(transcript: &Transcript, index: usize) -> String {
+    texts(transcript, transcript.parts_of(index)).collect::<Vec<_>>().join("\n\n")
+}
+
+/// The texts of the text parts among `parts`.
+fn texts<'t>(transcript: &'t Transcript, parts: &'t [Part]) -> impl Iterator<Item = &'t str> {
+    let texts = parts.iter().filter(|part| part.kind == PartKind::Text);
+    let pieces = texts.flat_map(|part| transcript.pieces_of(part));
+    pieces.filter(|piece| piece.kind == PieceKind::Text).map(|piece| transcript.str(&piece.span))
 }
 
 /// Adds a note; lists of long transcripts keep their first and their newest notes.

@@ -8,6 +8,7 @@ use super::content::some;
 use super::envelope::{Envelope, RoleName};
 use super::{Format, ai_sdk, gent, langchain, openai_responses};
 use crate::error::{Error, Result};
+use crate::meter::READINGS;
 use crate::node::{Key, Kind, Node};
 
 /// A set of dialects, a bit each, in the order of [`Format::ALL`].
@@ -253,6 +254,7 @@ pub fn detect<N: Node>(messages: &N) -> Result<Detected> {
 /// # Errors
 /// Those of [`detect`].
 pub fn detect_at<N: Node>(messages: &N, key: Option<&str>) -> Result<Detected> {
+    READINGS.add();
     let mut judge = Judge::new(key);
     messages.each_item(|i, message| match message.kind() {
         Kind::Object => {

@@ -32,6 +32,7 @@ use self::content::text_part;
 use self::detect::Judge;
 use self::envelope::{Envelope, Plain};
 use crate::error::{Error, Result};
+use crate::meter::READINGS;
 use crate::node::{Kind, Node};
 use crate::transcript::{Build, Builder, Framing, Role, Transcript};
 
@@ -163,6 +164,7 @@ enum Tried {
 }
 
 fn read_while<N: Node>(messages: &N, key: Option<&str>, guess: Format, builder: &mut impl Build<N>) -> Tried {
+    READINGS.add();
     if messages.kind() != Kind::Array {
         return Tried::Failed;
     }
@@ -214,6 +216,7 @@ pub fn read_text_as<N: Node, B: Build<N>>(
 }
 
 fn read_into<N: Node>(messages: &N, format: Format, builder: &mut impl Build<N>) -> Result<()> {
+    READINGS.add();
     if messages.kind() != Kind::Array {
         return Err(Error::message("not_a_list", "", "messages must be a list of objects"));
     }

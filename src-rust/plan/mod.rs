@@ -24,5 +24,5 @@ pub use record::{
     Action, Alternative, AlternativeKind, Edit, Infeasible, PLAN_VERSION, Plan, Reason, Warning,
 };
 pub(crate) use shrink::plan_mismatch;
-pub use shrink::{PLACEHOLDER, SHORTEN_MARKER, Source, replacements, shortened_text};
+pub use shrink::{PLACEHOLDER, SHORTEN_MARKER, replacements, shortened_text};
 pub use thinking::{THINKING_BOUND, ThinkingRule};

@@ -6,13 +6,13 @@ use super::fit::{Costs, fit, last_resort, limit};
 use super::keep::Keep;
 use super::ledger::Ledger;
 use super::record::{Action, Edit, Infeasible, PLAN_VERSION, Plan, Reason, Warning};
-use super::shrink::{Shrinker, Source, replacements};
+use super::shrink::{Shrinker, replacements};
 use super::thinking::{Thinking, ThinkingRule, Treated};
 use crate::count::counter::{Counter, Counts, GoOn};
 use crate::error::{Error, Result};
 use crate::formats::Format;
 use crate::rules::{Standing, Structure};
-use crate::transcript::Transcript;
+use crate::transcript::{MessageSource, Transcript};
 
 /// What to plan.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,7 +49,7 @@ pub enum Outcome {
 /// What is planned for: messages with all that is known of them.
 pub struct Subject<'a> {
     /// Where their texts stand.
-    pub source: &'a dyn Source,
+    pub source: &'a dyn MessageSource,
     /// Their dialect.
     pub format: Format,
     /// How they hang together.

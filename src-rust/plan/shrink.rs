@@ -4,7 +4,7 @@ use super::record::Edit;
 use crate::count::counter::{Counter, GoOn, MessageView};
 use crate::error::{Error, Result};
 use crate::rules::Structure;
-use crate::transcript::{Part, Transcript};
+use crate::transcript::{MessageSource, Part, Transcript};
 
 pub use crate::count::counter::PLACEHOLDER;
 
@@ -54,21 +54,9 @@ pub(crate) fn plan_mismatch() -> Error {
     Error::message("plan_mismatch", "", "the plan names a result that is not there")
 }
 
-/// Where the texts of messages stand, which may be several transcripts.
-pub trait Source: Sync {
-    /// The transcript that holds a message, and its number there.
-    fn at(&self, message: usize) -> (&Transcript, usize);
-}
-
-impl Source for Transcript {
-    fn at(&self, message: usize) -> (&Transcript, usize) {
-        (self, message)
-    }
-}
-
 /// Prices messages with changed results.
 pub(super) struct Shrinker<'a> {
-    pub source: &'a dyn Source,
+    pub source: &'a dyn MessageSource,
     pub structure: &'a Structure,
     pub counter: &'a dyn Counter,
 }

@@ -6,11 +6,10 @@
 //! `drop_block`). Of the latest message of the model within a tool loop the thinking must not be touched.
 
 use super::record::Warning;
-use super::shrink::Source;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::formats::Format;
 use crate::rules::Structure;
-use crate::transcript::{Part, PartKind, Role};
+use crate::transcript::{MessageSource, Part, PartKind, Role};
 
 /// The code of the warning that thinking stays behind a change.
 pub const THINKING_BOUND: &str = "thinking_bound";
@@ -28,9 +27,24 @@ pub enum ThinkingRule {
     Fold,
 }
 
+impl ThinkingRule {
+    /// The rule of that name.
+    ///
+    /// # Errors
+    /// `bad_thinking`.
+    pub fn from_name(name: &str) -> Result<Self> {
+        match name {
+            "keep" => Ok(ThinkingRule::Keep),
+            "strip" => Ok(ThinkingRule::Strip),
+            "fold" => Ok(ThinkingRule::Fold),
+            _ => Err(Error::config("bad_thinking", "thinking", "is one of keep, strip, fold")),
+        }
+    }
+}
+
 /// Where messages hold thinking that a provider may bind.
 pub(super) struct Thinking<'a> {
-    pub source: &'a dyn Source,
+    pub source: &'a dyn MessageSource,
     pub structure: &'a Structure,
     /// Messages with thinking, ascending; none where the provider binds nothing.
     messages: &'a [u32],
@@ -47,7 +61,7 @@ pub(super) struct Treated {
 
 impl<'a> Thinking<'a> {
     /// That of Anthropic messages; the thinking of others is not bound.
-    pub fn of(source: &'a dyn Source, structure: &'a Structure, format: Format) -> Self {
+    pub fn of(source: &'a dyn MessageSource, structure: &'a Structure, format: Format) -> Self {
         let messages = if format == Format::Anthropic { &structure.thinking[..] } else { &[] };
         Thinking { source, structure, messages }
     }

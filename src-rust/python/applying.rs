@@ -9,10 +9,10 @@ use super::drafting::item;
 use super::gate::{breathe, exception};
 use super::node::PyNode;
 use super::reading::build as made;
-use crate::apply::{
+use crate::error::Error;
+use crate::fold::{
     Change, Place, Step, content_of, modified_key, placeholder_block, places_of, text_message as shaped,
 };
-use crate::error::Error;
 use crate::formats::{Format, gent, is_thinking_block};
 use crate::node::{Kind, Node};
 use crate::plan as core;

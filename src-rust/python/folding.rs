@@ -5,7 +5,7 @@ use pyo3::types::{PyBytes, PyList};
 
 use super::counting::TokenCounter;
 use super::gate::{exception, guard, run};
-use super::planning::{keep, thinking_rule};
+use super::options::PlanOptions;
 use super::texts::Threads;
 use super::transcripts::format_of;
 use crate::batch::folding::Folding;
@@ -17,6 +17,7 @@ use crate::formats::jsonl::MAX_LINE_BYTES;
 use crate::json::push_string;
 use crate::neutral;
 use crate::plan::Request;
+use crate::rules::Pins;
 
 /// Folds stored transcripts by what they say themselves, and writes their records. Holds configuration, and the stream
 /// of lines that is fed.
@@ -88,28 +89,17 @@ type SessionRows<'py> = (Vec<Bound<'py, FoldedRow>>, Vec<(u64, u64, &'static str
 #[pymethods]
 impl RowFolder {
     #[new]
-    #[pyo3(signature = (counter, keep_kind, amount, of, *, summary_tokens, window, min_gain_tokens, thinking, pins,
-                        format, threads = Threads(1), max_line_bytes = MAX_LINE_BYTES))]
-    #[allow(clippy::too_many_arguments)]
+    #[pyo3(signature = (counter, options, *, format, threads = Threads(1), max_line_bytes = MAX_LINE_BYTES))]
     fn new(
         py: Python<'_>,
         counter: Py<TokenCounter>,
-        keep_kind: &str,
-        amount: f64,
-        of: &str,
-        summary_tokens: u64,
-        window: Option<u64>,
-        min_gain_tokens: u64,
-        thinking: &str,
-        pins: Vec<usize>,
+        options: PlanOptions,
         format: &str,
         threads: Threads,
         max_line_bytes: usize,
     ) -> PyResult<Self> {
-        let keep = keep(keep_kind, amount, of).map_err(|error| exception(py, error))?;
-        keep.check(window).map_err(|error| exception(py, error))?;
-        let thinking = thinking_rule(thinking).map_err(|error| exception(py, error))?;
-        let request = Request { keep, summary_tokens, window, min_gain_tokens, thinking };
+        let (request, Pins { indices: pins, .. }) = options.into_parts(py)?;
+        request.keep.check(request.window).map_err(|error| exception(py, error))?;
         let format = format_of(py, format)?;
         Ok(RowFolder {
             counter,

@@ -108,6 +108,7 @@ pub(super) fn exception(py: Python<'_>, error: Error) -> PyErr {
         ErrorKind::TextType => "TextTypeError",
         ErrorKind::Limit => "LimitExceeded",
         ErrorKind::Config => "ConfigError",
+        ErrorKind::Summary => "SummaryError",
         ErrorKind::Internal | ErrorKind::Interrupted => "InternalError",
     };
     let build = || {

@@ -10,17 +10,17 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyList};
 
-use super::applying::build;
-use super::counting::{TokenCounter, dialect, limit_of, read_all_tools};
+use super::counting::{Read, TokenCounter, dialect, limit_of, read_all_tools};
+use super::fold::{RangeEvidence, list_of};
 use super::gate::{exception, guard, load_numpy, run};
 use super::node::{PyNode, Text};
-use super::planning::{Plan, answer, keep, summary_text, thinking_rule};
-use crate::apply::{Step, changes, check_fingerprint, steps};
+use super::options::PlanOptions;
+use super::planning::{Plan, answer, summary_text};
 use crate::count::counter::Counter;
 use crate::error::{Error, Result};
+use crate::fold::{Step, check_fingerprint, place};
 use crate::formats::{Heard, Listener};
-use crate::live::{Live, Marks, Origin};
-use crate::plan::Request;
+use crate::prepared::{Annotations, Origin, Prepared};
 use crate::rules::Pins;
 
 /// A transcript that grows. `foldline.Transcript` is made of it.
@@ -36,14 +36,14 @@ pub(super) struct LiveTranscript {
 #[pyclass(frozen, subclass, module = "foldline._core")]
 pub(super) struct LiveSnapshot {
     counter: Py<TokenCounter>,
-    state: State,
+    state: Arc<State>,
 }
 
 /// Messages, and what is known of them.
-struct State {
-    live: Live,
+pub(super) struct State {
+    pub live: Prepared,
     /// The caller's own objects.
-    messages: Vec<Py<PyAny>>,
+    pub messages: Vec<Py<PyAny>>,
 }
 
 /// A number for the current thread, from 1.
@@ -117,7 +117,7 @@ impl State {
         py: Python<'py>,
         counter: &dyn Counter,
         messages: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
-        before: &mut Option<Live>,
+        before: &mut Option<Prepared>,
     ) -> PyResult<()> {
         for message in messages {
             let message = message?;
@@ -132,18 +132,18 @@ impl State {
             }
             if self.live.is_full() {
                 py.check_signals()?;
-                take_up(py, &mut self.live, &[], counter)?;
+                commit_pending(py, &mut self.live, &[], counter)?;
             }
         }
-        take_up(py, &mut self.live, &[], counter)
+        commit_pending(py, &mut self.live, &[], counter)
     }
 
     /// All messages read again, in another dialect.
-    fn read_again(&self, py: Python<'_>, counter: &dyn Counter, listener: Listener) -> PyResult<Live> {
+    fn read_again(&self, py: Python<'_>, counter: &dyn Counter, listener: Listener) -> PyResult<Prepared> {
         let messages = self.messages.iter().map(|message| message.bind(py));
         let messages = messages.map(|message| (message.clone(), None));
         let mut live = reread(py, &self.live, counter, listener, messages)?;
-        live.set_marks(self.live.marks().clone()).map_err(|error| exception(py, error))?;
+        live.set_annotations(self.live.annotations().clone()).map_err(|error| exception(py, error))?;
         Ok(live)
     }
 
@@ -186,11 +186,11 @@ impl State {
         let plan = &plan.plan;
         check_fingerprint(plan, self.live.len(), self.live.fingerprint())
             .map_err(|error| exception(py, error))?;
-        let changes = changes(plan, self.live.source()).map_err(|error| exception(py, error))?;
-        let summary = summary_text(py, plan, self.live.source(), summary, model)?;
-        let before = PyList::new(py, &self.messages)?;
-        let steps = steps(plan, self.live.source(), false);
-        let folded = build(py, plan, before.as_any(), &steps, &changes, &summary)?;
+        let message = summary_text(py, plan, self.live.source(), summary, model)?;
+        let placed =
+            run(py, self.live.text_bytes(), |go_on| place(plan, &self.live, message, false, counter, go_on))?;
+        let steps = &placed.steps;
+        let folded = list_of(py, self, plan, &placed)?;
         if steps.len() != folded.len() {
             return Err(exception(py, Error::internal("fold_steps", "the fold is not as the plan says")));
         }
@@ -201,12 +201,14 @@ impl State {
         };
         let messages = folded.iter().zip(steps.iter().map(known));
         let mut live = reread(py, &self.live, counter, self.live.listener(), messages)?;
-        let marks = folded_marks(self.live.marks(), &steps, live.len());
-        live.set_marks(marks.map_err(|error| exception(py, error))?).map_err(|error| exception(py, error))?;
+        let annotations = folded_annotations(self.live.annotations(), steps, live.len());
+        live.set_annotations(annotations.map_err(|error| exception(py, error))?)
+            .map_err(|error| exception(py, error))?;
         *self = State { live, messages: folded.iter().map(Bound::unbind).collect() };
         Ok(folded)
     }
 
+    /// A copy that shares the text: numbers are copied. O(messages).
     fn copy(&mut self, py: Python<'_>) -> State {
         self.live.settle();
         let messages = self.messages.iter().map(|message| message.clone_ref(py)).collect();
@@ -214,35 +216,35 @@ impl State {
     }
 }
 
-/// The marks of the messages that stay, at their new places, and where the others come from.
-fn folded_marks(marks: &Marks, steps: &[Step], count: usize) -> Result<Marks> {
+/// The annotations of the messages that stay, at their new places, and where the others come from.
+fn folded_annotations(annotations: &Annotations, steps: &[Step], count: usize) -> Result<Annotations> {
     let mut places = HashMap::new();
     for (at, step) in steps.iter().enumerate() {
         if let Step::Keep(message) | Step::Edit(message) = step {
             places.insert(*message, at);
         }
     }
-    let mut marks = marks.moved(|message| places.get(&message).copied());
+    let mut annotations = annotations.moved(|message| places.get(&message).copied());
     for (at, step) in steps.iter().enumerate() {
         match step {
             Step::Summary | Step::Filler(_) => {
-                marks.set_origin(at, Origin::CompactedSynthetic, count).map(drop)?
+                annotations.set_origin(at, Origin::CompactedSynthetic, count).map(drop)?
             }
-            Step::Edit(_) => marks.set_origin(at, Origin::CompactedModified, count).map(drop)?,
+            Step::Edit(_) => annotations.set_origin(at, Origin::CompactedModified, count).map(drop)?,
             Step::Keep(_) => {}
         }
     }
-    Ok(marks)
+    Ok(annotations)
 }
 
 /// A list like `live`, of these messages; `Some` are tokens that are known.
 fn reread<'py>(
     py: Python<'py>,
-    live: &Live,
+    live: &Prepared,
     counter: &dyn Counter,
     listener: Listener,
     messages: impl Iterator<Item = (Bound<'py, PyAny>, Option<u32>)>,
-) -> PyResult<Live> {
+) -> PyResult<Prepared> {
     let mut new = live.again(listener, counter, &mut || true).map_err(|error| exception(py, error))?;
     let mut known = Vec::new();
     for (message, tokens) in messages {
@@ -250,20 +252,25 @@ fn reread<'py>(
         known.push(tokens);
         if new.is_full() {
             py.check_signals()?;
-            take_up(py, &mut new, &known, counter)?;
+            commit_pending(py, &mut new, &known, counter)?;
             known.clear();
         }
     }
-    take_up(py, &mut new, &known, counter)?;
+    commit_pending(py, &mut new, &known, counter)?;
     Ok(new)
 }
 
 /// Counts and appends what was read, without the GIL where it is much.
-fn take_up(py: Python<'_>, live: &mut Live, known: &[Option<u32>], counter: &dyn Counter) -> PyResult<()> {
-    run(py, live.waiting_bytes(), |go_on| live.take_up(known, counter, go_on))
+fn commit_pending(
+    py: Python<'_>,
+    live: &mut Prepared,
+    known: &[Option<u32>],
+    counter: &dyn Counter,
+) -> PyResult<()> {
+    run(py, live.pending_bytes(), |go_on| live.commit_pending(known, counter, go_on))
 }
 
-fn difference(py: Python<'_>, live: &Live, messages: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
+fn difference(py: Python<'_>, live: &Prepared, messages: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
     let mut raised = None;
     let found = live.difference(&PyNode::of(messages.clone()), &mut || match py.check_signals() {
         Ok(()) => true,
@@ -290,35 +297,7 @@ fn items<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> 
     (0..node.len()).map(|i| node.item(i).map(PyNode::into_bound).ok_or_else(changed)).collect()
 }
 
-/// What of a plan is asked for.
-struct Wanted {
-    pins: Pins,
-    request: Request,
-}
-
-impl Wanted {
-    #[allow(clippy::too_many_arguments)]
-    fn new(
-        py: Python<'_>,
-        kind: &str,
-        amount: f64,
-        of: &str,
-        summary_tokens: u64,
-        window: Option<u64>,
-        min_gain_tokens: u64,
-        thinking: &str,
-        pins: Vec<usize>,
-        importance: Vec<(usize, f64)>,
-        summaries: Vec<usize>,
-    ) -> PyResult<Self> {
-        let keep = keep(kind, amount, of).map_err(|error| exception(py, error))?;
-        let thinking = thinking_rule(thinking).map_err(|error| exception(py, error))?;
-        let pins = Pins { indices: pins, importance, summaries };
-        Ok(Wanted { pins, request: Request { keep, summary_tokens, window, min_gain_tokens, thinking } })
-    }
-}
-
-fn per_message<'py>(py: Python<'py>, live: &Live) -> PyResult<Bound<'py, PyArray1<u32>>> {
+fn per_message<'py>(py: Python<'py>, live: &Prepared) -> PyResult<Bound<'py, PyArray1<u32>>> {
     load_numpy(py)?;
     let array = PyArray1::from_slice(py, &live.counts().per_message);
     array.readwrite().make_nonwriteable();
@@ -326,7 +305,7 @@ fn per_message<'py>(py: Python<'py>, live: &Live) -> PyResult<Bound<'py, PyArray
 }
 
 /// The index of a message, which may be counted from the end.
-fn place(py: Python<'_>, index: isize, count: usize) -> PyResult<usize> {
+fn index_at(py: Python<'_>, index: isize, count: usize) -> PyResult<usize> {
     let place = if index < 0 { index.checked_add_unsigned(count) } else { Some(index) };
     let place = place.and_then(|place| usize::try_from(place).ok()).filter(|&place| place < count);
     place.ok_or_else(|| {
@@ -349,7 +328,7 @@ impl LiveTranscript {
         let dialect = dialect(format).map_err(|error| exception(py, error))?;
         let tools = Arc::from(read_all_tools(tools)?);
         let live = guard(py, || {
-            let live = Live::new(dialect, tools, &*counter.get().counter, &mut || true);
+            let live = Prepared::new(dialect, tools, &*counter.get().counter, &mut || true);
             live.map_err(|error| exception(py, error))
         })?;
         let state = Mutex::new(State { live, messages: Vec::new() });
@@ -376,37 +355,11 @@ impl LiveTranscript {
     }
 
     /// Plans. See `foldline.Transcript`.
-    #[allow(clippy::too_many_arguments)]
-    fn make_plan<'py>(
-        &self,
-        py: Python<'py>,
-        kind: &str,
-        amount: f64,
-        of: &str,
-        summary_tokens: u64,
-        window: Option<u64>,
-        min_gain_tokens: u64,
-        thinking: &str,
-        pins: Vec<usize>,
-        importance: Vec<(usize, f64)>,
-        summaries: Vec<usize>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let wanted = Wanted::new(
-            py,
-            kind,
-            amount,
-            of,
-            summary_tokens,
-            window,
-            min_gain_tokens,
-            thinking,
-            pins,
-            importance,
-            summaries,
-        )?;
+    fn make_plan<'py>(&self, py: Python<'py>, options: PlanOptions) -> PyResult<Bound<'py, PyAny>> {
+        let (request, pins) = options.into_parts(py)?;
         let outcome = self.with(py, |state, counter| {
             let bytes = state.live.newest_bytes();
-            run(py, bytes, |go_on| state.live.plan(&wanted.pins, wanted.request, counter, go_on))
+            run(py, bytes, |go_on| state.live.plan(&pins, request, counter, go_on))
         })?;
         answer(py, outcome)
     }
@@ -435,38 +388,44 @@ impl LiveTranscript {
 
     /// Pins a message.
     fn pin(&self, py: Python<'_>, index: isize) -> PyResult<()> {
-        self.mark(py, index, |marks, i, count| marks.set_pin(i, true, count))
+        self.mark(py, index, |annotations, i, count| annotations.set_pin(i, true, count))
     }
 
     /// Takes back `pin`.
     fn unpin(&self, py: Python<'_>, index: isize) -> PyResult<()> {
-        self.mark(py, index, |marks, i, count| marks.set_pin(i, false, count))
+        self.mark(py, index, |annotations, i, count| annotations.set_pin(i, false, count))
     }
 
     /// Whether a message is pinned, by itself or by its importance.
     fn is_pinned(&self, py: Python<'_>, index: isize) -> PyResult<bool> {
-        self.with(py, |state, _| Ok(state.live.marks().is_pinned(place(py, index, state.live.len())?)))
+        self.with(py, |state, _| {
+            Ok(state.live.annotations().is_pinned(index_at(py, index, state.live.len())?))
+        })
     }
 
     /// Says how important a message is.
     fn set_importance(&self, py: Python<'_>, index: isize, importance: f64) -> PyResult<()> {
-        self.mark(py, index, |marks, i, count| marks.set_importance(i, importance, count))
+        self.mark(py, index, |annotations, i, count| annotations.set_importance(i, importance, count))
     }
 
     /// The importance of a message; 0 is neutral.
     fn importance(&self, py: Python<'_>, index: isize) -> PyResult<f64> {
-        self.with(py, |state, _| Ok(state.live.marks().importance(place(py, index, state.live.len())?)))
+        self.with(py, |state, _| {
+            Ok(state.live.annotations().importance(index_at(py, index, state.live.len())?))
+        })
     }
 
     /// Says where a message comes from.
     fn set_origin(&self, py: Python<'_>, index: isize, origin: &str) -> PyResult<()> {
         let origin = Origin::from_name(origin).map_err(|error| exception(py, error))?;
-        self.mark(py, index, |marks, i, count| marks.set_origin(i, origin, count))
+        self.mark(py, index, |annotations, i, count| annotations.set_origin(i, origin, count))
     }
 
     /// Where a message comes from.
     fn origin(&self, py: Python<'_>, index: isize) -> PyResult<&'static str> {
-        self.with(py, |state, _| Ok(state.live.marks().origin(place(py, index, state.live.len())?).name()))
+        self.with(py, |state, _| {
+            Ok(state.live.annotations().origin(index_at(py, index, state.live.len())?).name())
+        })
     }
 
     /// Whether all messages and the overhead have at most so many tokens.
@@ -521,12 +480,12 @@ impl LiveTranscript {
         &self,
         py: Python<'_>,
         index: isize,
-        change: impl FnOnce(&mut Marks, usize, usize) -> Result<usize>,
+        change: impl FnOnce(&mut Annotations, usize, usize) -> Result<usize>,
     ) -> PyResult<()> {
         self.with(py, |state, _| {
-            let at = place(py, index, state.live.len())?;
-            let marked = state.live.mark(|marks, count| change(marks, at, count));
-            marked.map_err(|error| exception(py, error))
+            let at = index_at(py, index, state.live.len())?;
+            let annotated = state.live.annotate(|annotations, count| change(annotations, at, count));
+            annotated.map_err(|error| exception(py, error))
         })
     }
 }
@@ -537,43 +496,15 @@ impl LiveSnapshot {
     fn new(py: Python<'_>, transcript: &Bound<'_, LiveTranscript>) -> PyResult<Self> {
         let transcript = transcript.get();
         let state = transcript.with(py, |state, _| Ok(state.copy(py)))?;
-        Ok(LiveSnapshot { counter: transcript.counter.clone_ref(py), state })
+        Ok(LiveSnapshot { counter: transcript.counter.clone_ref(py), state: Arc::new(state) })
     }
 
     /// Plans. See `foldline.Transcript`.
-    #[allow(clippy::too_many_arguments)]
-    fn make_plan<'py>(
-        &self,
-        py: Python<'py>,
-        kind: &str,
-        amount: f64,
-        of: &str,
-        summary_tokens: u64,
-        window: Option<u64>,
-        min_gain_tokens: u64,
-        thinking: &str,
-        pins: Vec<usize>,
-        importance: Vec<(usize, f64)>,
-        summaries: Vec<usize>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let wanted = Wanted::new(
-            py,
-            kind,
-            amount,
-            of,
-            summary_tokens,
-            window,
-            min_gain_tokens,
-            thinking,
-            pins,
-            importance,
-            summaries,
-        )?;
+    fn make_plan<'py>(&self, py: Python<'py>, options: PlanOptions) -> PyResult<Bound<'py, PyAny>> {
+        let (request, pins) = options.into_parts(py)?;
         let counter = &*self.counter.get().counter;
         let live = &self.state.live;
-        let plan = |go_on: crate::count::counter::GoOn<'_>| {
-            live.plan_settled(&wanted.pins, wanted.request, counter, go_on)
-        };
+        let plan = |go_on: crate::count::counter::GoOn<'_>| live.plan_settled(&pins, request, counter, go_on);
         answer(py, run(py, live.newest_bytes(), plan)?)
     }
 
@@ -582,19 +513,51 @@ impl LiveSnapshot {
         difference(py, &self.state.live, messages)
     }
 
+    /// The list that a plan for these messages gives, and its tokens with the overhead. Messages that stay are not counted
+    /// again.
+    #[pyo3(signature = (plan, summary = None, *, model = None, alternate = false))]
+    fn place<'py>(
+        &self,
+        py: Python<'py>,
+        plan: &Bound<'py, Plan>,
+        summary: Option<Text>,
+        model: Option<Text>,
+        alternate: bool,
+    ) -> PyResult<(Bound<'py, PyList>, u64)> {
+        let (plan, live, counter) = (&plan.get().plan, &self.state.live, &*self.counter.get().counter);
+        guard(py, || {
+            check_fingerprint(plan, live.len(), live.fingerprint()).map_err(|error| exception(py, error))?;
+            let message = summary_text(py, plan, live.source(), summary, model)?;
+            let placed =
+                run(py, live.text_bytes(), |go_on| place(plan, live, message, alternate, counter, go_on))?;
+            Ok((list_of(py, &self.state, plan, &placed)?, placed.tokens_after))
+        })
+    }
+
+    /// The facts of the messages at `indices`.
+    fn evidence(&self, py: Python<'_>, indices: Vec<usize>) -> PyResult<RangeEvidence> {
+        RangeEvidence::new(Arc::clone(&self.state), indices).map_err(|error| exception(py, error))
+    }
+
+    /// The counter.
+    #[getter]
+    fn counter(&self, py: Python<'_>) -> Py<TokenCounter> {
+        self.counter.clone_ref(py)
+    }
+
     /// Whether a message is pinned, by itself or by its importance.
     fn is_pinned(&self, py: Python<'_>, index: isize) -> PyResult<bool> {
-        Ok(self.state.live.marks().is_pinned(place(py, index, self.state.live.len())?))
+        Ok(self.state.live.annotations().is_pinned(index_at(py, index, self.state.live.len())?))
     }
 
     /// The importance of a message; 0 is neutral.
     fn importance(&self, py: Python<'_>, index: isize) -> PyResult<f64> {
-        Ok(self.state.live.marks().importance(place(py, index, self.state.live.len())?))
+        Ok(self.state.live.annotations().importance(index_at(py, index, self.state.live.len())?))
     }
 
     /// Where a message comes from.
     fn origin(&self, py: Python<'_>, index: isize) -> PyResult<&'static str> {
-        Ok(self.state.live.marks().origin(place(py, index, self.state.live.len())?).name())
+        Ok(self.state.live.annotations().origin(index_at(py, index, self.state.live.len())?).name())
     }
 
     /// Whether all messages and the overhead have at most so many tokens.
@@ -641,4 +604,85 @@ impl LiveSnapshot {
     fn __len__(&self) -> usize {
         self.state.live.len()
     }
+}
+
+/// Prepares messages for planning and folding: a list is read and counted, a transcript is taken as it is.
+#[pyfunction]
+#[pyo3(signature = (messages, counter, *, tools, format))]
+pub(super) fn prepare<'py>(
+    messages: &Bound<'py, PyAny>,
+    counter: Option<Bound<'py, TokenCounter>>,
+    tools: Option<&Bound<'py, PyAny>>,
+    format: &str,
+) -> PyResult<LiveSnapshot> {
+    let (counter, state, _) = state_of(messages, counter, tools, format, Pins::default())?;
+    Ok(LiveSnapshot { counter: counter.unbind(), state })
+}
+
+/// The state of messages, the counter that it was counted with, and the pins that are not in it. A transcript is taken as
+/// it is unless another counter or format is asked for; a list is read once. `tools` replace those of a transcript.
+pub(super) fn state_of<'py>(
+    messages: &Bound<'py, PyAny>,
+    counter: Option<Bound<'py, TokenCounter>>,
+    tools: Option<&Bound<'py, PyAny>>,
+    format: &str,
+    pins: Pins,
+) -> PyResult<(Bound<'py, TokenCounter>, Arc<State>, Pins)> {
+    let py = messages.py();
+    if let Some((counter, state)) = known_state(messages, counter.as_ref(), format)? {
+        let Some(tools) = tools else { return Ok((counter, state, pins)) };
+        let tools = Arc::from(read_all_tools(Some(tools))?);
+        let mut state = State {
+            live: state.live.clone(),
+            messages: state.messages.iter().map(|message| message.clone_ref(py)).collect(),
+        };
+        let token_counter = &*counter.get().counter;
+        let set = run(py, 0, |go_on| state.live.set_tools(tools, token_counter, go_on));
+        return set.map(|()| (counter, Arc::new(state), pins));
+    }
+    let Some(counter) = counter else {
+        let error = Error::config("missing_counter", "counter", "a list needs a counter");
+        return Err(exception(py, error));
+    };
+    let list = match messages.getattr_opt("messages")? {
+        Some(held)
+            if messages.is_instance_of::<LiveTranscript>() || messages.is_instance_of::<LiveSnapshot>() =>
+        {
+            held
+        }
+        _ => messages.clone(),
+    };
+    guard(py, || {
+        let token_counter = counter.get();
+        let (read, tools) = token_counter.read(&list, tools, format)?;
+        let messages = items(&list)?.into_iter().map(Bound::unbind).collect();
+        let Read { transcript, format } = read;
+        let live = run(py, transcript.text.len(), |go_on| {
+            Prepared::from_transcript(transcript, format, &pins, tools.into(), &*token_counter.counter, go_on)
+        })?;
+        Ok((counter.clone(), Arc::new(State { live, messages }), Pins::default()))
+    })
+}
+
+/// The state of a transcript, where it was counted with that counter, in that format.
+fn known_state<'py>(
+    messages: &Bound<'py, PyAny>,
+    counter: Option<&Bound<'py, TokenCounter>>,
+    format: &str,
+) -> PyResult<Option<(Bound<'py, TokenCounter>, Arc<State>)>> {
+    let py = messages.py();
+    let fits = |own: &Py<TokenCounter>, live: &Prepared| {
+        counter.is_none_or(|counter| counter.get().is_same(own.get()))
+            && (format == "auto" || format == live.format().name())
+    };
+    if let Ok(snapshot) = messages.cast::<LiveSnapshot>() {
+        let LiveSnapshot { counter, state } = snapshot.get();
+        let is_known = fits(counter, &state.live);
+        return Ok(is_known.then(|| (counter.bind(py).clone(), Arc::clone(state))));
+    }
+    let Ok(transcript) = messages.cast::<LiveTranscript>() else { return Ok(None) };
+    let transcript = transcript.get();
+    let state = transcript
+        .with(py, |state, _| Ok(fits(&transcript.counter, &state.live).then(|| Arc::new(state.copy(py)))))?;
+    Ok(state.map(|state| (transcript.counter.bind(py).clone(), state)))
 }

@@ -9,12 +9,13 @@ mod arrow;
 mod c_api;
 mod counting;
 mod drafting;
-mod evidence;
+mod fold;
 mod folding;
 mod gate;
 mod live;
 mod models;
 mod node;
+mod options;
 mod plan_values;
 mod planning;
 mod plans;
@@ -31,7 +32,7 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::batch::records;
 use crate::count::encoding::Encoding;
 use crate::formats::Format;
-use crate::live::Origin;
+use crate::prepared::Origin;
 use crate::rules::validate::Provider;
 
 #[pymodule]
@@ -52,6 +53,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<transcripts::TranscriptCounts>()?;
     module.add_class::<live::LiveTranscript>()?;
     module.add_class::<live::LiveSnapshot>()?;
+    module.add_class::<fold::Fold>()?;
+    module.add_class::<fold::RangeEvidence>()?;
     module.add_class::<planning::Plan>()?;
     module.add_class::<plans::BatchPlans>()?;
     module.add_class::<plan_values::Alternative>()?;
@@ -61,10 +64,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<folding::RowFolder>()?;
     module.add_class::<folding::FoldedRow>()?;
     module.add_function(wrap_pyfunction!(folding::neutralise, module)?)?;
-    module.add_function(wrap_pyfunction!(evidence::extract_evidence, module)?)?;
-    module.add_function(wrap_pyfunction!(evidence::extractive_summary, module)?)?;
-    module.add_function(wrap_pyfunction!(evidence::mend_summary, module)?)?;
-    module.add_function(wrap_pyfunction!(evidence::evidence_list, module)?)?;
+    module.add_function(wrap_pyfunction!(meters, module)?)?;
+    module.add_function(wrap_pyfunction!(fold::begin_fold, module)?)?;
+    module.add_function(wrap_pyfunction!(live::prepare, module)?)?;
     module.add_function(wrap_pyfunction!(models::model_all, module)?)?;
     module.add_function(wrap_pyfunction!(models::model_lookup, module)?)?;
     module.add_function(wrap_pyfunction!(models::model_register, module)?)?;
@@ -96,4 +98,10 @@ fn add_closed_lists(module: &Bound<'_, PyModule>) -> PyResult<()> {
         }
     }
     module.add("PROVIDER_OF_FORMAT", providers)
+}
+
+/// How often a list was read, and evidence extracted, in this process: for tests.
+#[pyfunction]
+fn meters() -> (u64, u64) {
+    (crate::meter::READINGS.count(), crate::meter::EXTRACTIONS.count())
 }

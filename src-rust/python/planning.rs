@@ -7,14 +7,15 @@ use super::applying::build;
 use super::counting::{Read, TokenCounter, read};
 use super::gate::{exception, guard, run};
 use super::node::Text;
+use super::options::PlanOptions;
 use super::plan_values::{Alternative, CacheEffect, Chunk};
-use crate::apply::{changes, check, steps, text_hash};
-use crate::count::counter::count_transcript;
 use crate::error::{Error, Result};
+use crate::fold::{changes, check, steps, text_hash};
 
-use crate::plan::{self as core, Keep, Outcome, Request, THINKING_BOUND, ThinkingRule, Unit};
-use crate::rules::{Pins, analyze};
-use crate::transcript::labelled_summary;
+use crate::plan::{self as core, Outcome, THINKING_BOUND};
+use crate::prepared::Prepared;
+use crate::rules::Pins;
+use crate::transcript::{MessageSource, labelled_summary};
 
 /// What happens to each message, and why.
 #[pyclass(frozen, eq, skip_from_py_object, module = "foldline")]
@@ -36,73 +37,25 @@ pub(super) fn answer(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyA
     }
 }
 
-/// Reads a keep as the Python layer sends it: its kind, its number, and what a fraction is of.
-pub(super) fn keep(kind: &str, amount: f64, of: &str) -> Result<Keep> {
-    let whole = || {
-        let fits = amount >= 0.0 && amount.fract() == 0.0 && amount < 2f64.powi(53);
-        let error = || Error::config("bad_keep", "keep", "a keep takes a whole number from 0");
-        if fits { Ok(amount as u64) } else { Err(error()) }
-    };
-    Ok(match kind {
-        "tokens" => Keep::Tokens(whole()?),
-        "messages" => Keep::Messages(whole()?),
-        "turns" => Keep::Turns(whole()?),
-        "iterations" => Keep::Iterations(whole()?),
-        "fit" => Keep::Fit(whole()?),
-        "fraction" => match of {
-            "tokens" => Keep::Fraction(amount, Unit::Tokens),
-            "messages" => Keep::Fraction(amount, Unit::Messages),
-            _ => return Err(Error::config("bad_keep", "of", "a fraction is of tokens or messages")),
-        },
-        _ => return Err(Error::config("bad_keep", "keep", "an unknown keep")),
-    })
-}
-
-/// Reads what becomes of thinking behind a change.
-pub(super) fn thinking_rule(name: &str) -> Result<ThinkingRule> {
-    match name {
-        "keep" => Ok(ThinkingRule::Keep),
-        "strip" => Ok(ThinkingRule::Strip),
-        "fold" => Ok(ThinkingRule::Fold),
-        _ => Err(Error::config("bad_thinking", "thinking", "is one of keep, strip, fold")),
-    }
-}
-
 /// Plans one transcript. Gives a `Plan`, or `(floor, why)` where a budget cannot be met.
 #[pyfunction]
-#[pyo3(signature = (messages, counter, keep_kind, amount, of, *, summary_tokens, window, min_gain_tokens, thinking,
-                    pins, importance, summaries, tools, format))]
-#[allow(clippy::too_many_arguments)]
+#[pyo3(signature = (messages, counter, options, *, tools, format))]
 pub(super) fn plan<'py>(
     py: Python<'py>,
     messages: &Bound<'py, PyAny>,
     counter: &Bound<'py, TokenCounter>,
-    keep_kind: &str,
-    amount: f64,
-    of: &str,
-    summary_tokens: u64,
-    window: Option<u64>,
-    min_gain_tokens: u64,
-    thinking: &str,
-    pins: Vec<usize>,
-    importance: Vec<(usize, f64)>,
-    summaries: Vec<usize>,
+    options: PlanOptions,
     tools: Option<&Bound<'py, PyAny>>,
     format: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
     let token_counter = counter.get();
     let counter = &*token_counter.counter;
-    let keep = keep(keep_kind, amount, of).map_err(|error| exception(py, error))?;
-    let thinking = thinking_rule(thinking).map_err(|error| exception(py, error))?;
+    let (request, pins) = options.into_parts(py)?;
     let (read, tools) = token_counter.read(messages, tools, format)?;
-    let pins = Pins { indices: pins, importance, summaries };
-    let request = Request { keep, summary_tokens, window, min_gain_tokens, thinking };
     let Read { transcript, format } = read;
     let outcome = run(py, transcript.text.len(), |go_on| {
-        let structure = analyze(&transcript, &pins)?;
-        let mut counts = count_transcript(counter, &transcript, go_on)?;
-        token_counter.add_tools(&tools, &transcript, &mut counts, go_on)?;
-        core::plan(&transcript, format, &structure, &counts, counter, request, go_on)
+        let prepared = Prepared::from_transcript(transcript, format, &pins, tools.into(), counter, go_on)?;
+        prepared.plan_settled(&Pins::default(), request, counter, go_on)
     })?;
     answer(py, outcome)
 }
@@ -481,7 +434,7 @@ impl Plan {
 pub(super) fn summary_text(
     py: Python<'_>,
     plan: &core::Plan,
-    source: &dyn core::Source,
+    source: &dyn MessageSource,
     summary: Option<Text>,
     model: Option<Text>,
 ) -> PyResult<String> {

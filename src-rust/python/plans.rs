@@ -6,13 +6,14 @@ use pyo3::types::PyTuple;
 
 use super::counting::TokenCounter;
 use super::gate::{exception, guard, load_numpy};
-use super::planning::{answer, keep, thinking_rule};
+use super::options::PlanOptions;
+use super::planning::answer;
 use super::texts::Threads;
 use super::transcripts::{Sink, exceptions, format_of, is_strict, read_only, work_on};
 use crate::batch::plans::Planning;
 use crate::batch::transcripts::Batch;
 use crate::error::{Error, Result};
-use crate::plan::{Action, Outcome, Request};
+use crate::plan::{Action, Outcome};
 
 /// Plans of many transcripts.
 #[pyclass(frozen, module = "foldline._core")]
@@ -125,29 +126,19 @@ impl Plans {
 
 /// Plans many transcripts. See `foldline.plan_batch`.
 #[pyfunction]
-#[pyo3(signature = (transcripts, counter, keep_kind, amount, of, *, summary_tokens, window, min_gain_tokens, thinking,
-                    format, threads, errors))]
-#[allow(clippy::too_many_arguments)]
+#[pyo3(signature = (transcripts, counter, options, *, format, threads, errors))]
 pub(super) fn plan_batch(
     py: Python<'_>,
     transcripts: &Bound<'_, PyAny>,
     counter: &Bound<'_, TokenCounter>,
-    keep_kind: &str,
-    amount: f64,
-    of: &str,
-    summary_tokens: u64,
-    window: Option<u64>,
-    min_gain_tokens: u64,
-    thinking: &str,
+    options: PlanOptions,
     format: &str,
     threads: Threads,
     errors: &str,
 ) -> PyResult<BatchPlans> {
-    let keep = keep(keep_kind, amount, of).map_err(|error| exception(py, error))?;
+    let (request, _) = options.into_parts(py)?;
     // Once, rather than for each transcript, of which there may be none.
-    keep.check(window).map_err(|error| exception(py, error))?;
-    let thinking = thinking_rule(thinking).map_err(|error| exception(py, error))?;
-    let request = Request { keep, summary_tokens, window, min_gain_tokens, thinking };
+    request.keep.check(request.window).map_err(|error| exception(py, error))?;
     let task = Planning { counter: &*counter.get().counter, request };
     let (format, is_strict) = (format_of(py, format)?, is_strict(py, errors)?);
     let batch = Batch { task: &task, format, is_strict, threads: threads.0 };

@@ -15,6 +15,7 @@ use foldline::evidence::{Action, Evidence, Outcome, TaskStatus, extract, parse, 
 use foldline::formats::{Format, read_messages};
 use foldline::json::with_document;
 use foldline::node::write_json_string;
+use foldline::rules::{Pins, analyze};
 use foldline::transcript::Transcript;
 
 /// The counter of these tests: four characters a token.
@@ -26,8 +27,12 @@ fn read(messages: &str, format: Format) -> Transcript {
     with_document(messages.as_bytes(), |node| read_messages(&node, format, false)).unwrap().unwrap()
 }
 
+fn some(transcript: &Transcript, indices: &[usize]) -> Evidence {
+    extract(transcript, &analyze(transcript, &Pins::default()).unwrap(), indices)
+}
+
 fn all(transcript: &Transcript) -> Evidence {
-    extract(transcript, &(0..transcript.len()).collect::<Vec<_>>())
+    some(transcript, &(0..transcript.len()).collect::<Vec<_>>())
 }
 
 fn anthropic(messages: &[String]) -> Evidence {
@@ -150,8 +155,35 @@ fn a_session_gives_its_facts() {
 #[test]
 fn only_the_given_messages_are_read() {
     let transcript = read(&format!("[{}]", session().join(",")), Format::Anthropic);
-    let found = extract(&transcript, &[0, 1, 2, 3, 1_000]);
+    let found = some(&transcript, &[0, 1, 2, 3, 1_000]);
     assert_eq!((found.files.len(), found.commands.len()), (1, 0));
+}
+
+/// Gemini's responses may lack the id that their call has; the rules then pair them by name and order.
+#[test]
+fn a_result_without_an_id_belongs_to_the_call_that_the_rules_pair_it_with() {
+    let messages = r#"[
+        {"role": "user", "parts": [{"text": "Run the tests."}]},
+        {"role": "model", "parts": [{"functionCall":
+            {"id": "call-1", "name": "run_shell_command", "args": {"command": "pytest -q"}}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "run_shell_command", "response":
+            {"output": "Exit Code: 1\n1 failed, 2 passed in 0.31s"}}}]},
+        {"role": "model", "parts": [{"text": "One test fails."}]}]"#;
+    let found = all(&read(messages, Format::Gemini));
+    assert!(matches!(found.commands[..], [ref run] if run.outcome.is_failure()), "{:?}", found.commands);
+    assert_eq!(found.errors.len(), 1, "{:?}", found.errors);
+}
+
+/// A result in the folded range whose call is not in it says nothing about another call.
+#[test]
+fn a_result_whose_call_stays_is_not_taken_for_the_answer_to_another() {
+    let messages = r#"[
+        {"role": "user", "content": "Run the tests."},
+        {"role": "assistant", "content": null, "tool_calls": [
+            {"id": "a", "type": "function", "function": {"name": "bash", "arguments": "{\"command\": \"pytest -q\"}"}}]},
+        {"role": "tool", "tool_call_id": "a", "content": "1 failed, 2 passed in 0.31s"}]"#;
+    let found = some(&read(messages, Format::OpenAiChat), &[0, 2]);
+    assert!(found.commands.is_empty() && found.errors.is_empty());
 }
 
 #[test]

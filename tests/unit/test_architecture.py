@@ -23,23 +23,25 @@ PYTHON = ROOT / "python" / "foldline"
 
 # --- Rust -------------------------------------------------------------------------------------------
 
-BASE = {"error", "node", "json", "picture", "transcript"}
+BASE = {"error", "meter", "node", "json", "picture", "transcript"}
 MIDDLE = {"formats", "count", "rules", "evidence"}
 
 MAY_IMPORT = {
     "error": set(),
+    "meter": set(),
     "node": {"error"},
     "json": {"error", "node"},
     "picture": set(),
     "neutral": set(),
     "transcript": {"error", "node", "picture"},
     **dict.fromkeys(MIDDLE, BASE),
+    "evidence": BASE | {"rules"},
     "tally": BASE | {"formats", "count"},
     "plan": BASE | MIDDLE,
-    "apply": BASE | MIDDLE | {"plan"},
-    "live": BASE | MIDDLE | {"plan"},
-    "batch": BASE | MIDDLE | {"neutral", "tally", "plan", "apply"},
-    "python": BASE | MIDDLE | {"neutral", "tally", "plan", "apply", "live", "batch"},
+    "prepared": BASE | MIDDLE | {"plan"},
+    "fold": BASE | MIDDLE | {"neutral", "plan", "prepared"},
+    "batch": BASE | MIDDLE | {"neutral", "tally", "plan", "prepared", "fold"},
+    "python": BASE | MIDDLE | {"neutral", "tally", "plan", "prepared", "fold", "batch"},
 }
 """What each top-level module of the crate may import, itself aside."""
 
@@ -157,7 +159,7 @@ MODULES = {
     "planning": "keeps plan batch detect validate repair",
     "context": "calibration usage state metadata transcript",
     "summarizers": """
-        rendering _sanitize _checks
+        rendering _sanitize _checks _evidence
         _prompt _prompt.fencing _prompt.blocks _prompt.prompts _prompt.prompting
         _remote _remote.failures _remote.background_loop _remote.remote _remote.bodies _remote.answers _remote.sdk
         extractive prompted function google_genai openai_sdk openai_compatible anthropic_sdk langchain
@@ -167,7 +169,7 @@ MODULES = {
     """,
     "reading": "_sessions files _rows",
     "triggers": "base stats manual _stop_reasons sizes overflow",
-    "folding": "redact _ask _finish compact",
+    "folding": "redact _finish _ask compact",
     "strategies": "base function noop _note _tool_results truncate window clear shaped pipeline summarize model_fold",
     "compactor": "events result _commit _guard _request _tasks compactor",
     "presets": "",

@@ -162,7 +162,7 @@ def test_a_failing_summary_leaves_the_messages(
     foldline: Foldline, sources: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(batch.BatchCompactor, "row_folder", lambda *_: None)  # no summary of the core itself fails so
-    monkeypatch.setattr("foldline._core.extractive_summary", lambda *_: ("", "{}"))
+    monkeypatch.setattr("foldline.summarizers.extractive.settled", lambda *_: ("", "{}"))
     (sources / "chat.jsonl").write_text(lines({"id": "a", "messages": talk()}))
     answer = foldline("compact", sources, "--out", out, "--keep-messages", 2)
     assert answer.code == 1

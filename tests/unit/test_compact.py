@@ -21,7 +21,7 @@ import pytest
 
 import foldline as fl
 from foldline._core import SUMMARY_LABEL
-from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, LimitExceeded, MessageError, SummaryError
+from foldline.errors import ConfigError, FoldlineWarning, LimitExceeded, MessageError, SummaryError
 from foldline.summarizers import Completion, Extractive, FromFunction, as_summarizer
 from foldline.typing import Summarizer, SummarizeRequest
 from unit.samples import (
@@ -381,16 +381,18 @@ def test_a_coroutine_function_is_closed_not_forgotten() -> None:
             compact(talk(6), summarizer=asynchronous, on_failure="raise")
 
 
-def test_a_summarizer_that_changes_the_messages_is_found_out() -> None:
+def test_a_fold_is_of_the_list_as_it_was_when_the_fold_began() -> None:
     messages = talk(6)
+    before = list(messages)
 
-    def meddles(folded: Any) -> str:
-        messages[0]["content"] = "something else"
+    def empties_the_list(folded: Any) -> str:
+        messages.clear()
         return "So far."
 
-    with pytest.raises(FoldlineError) as caught:
-        compact(messages, summarizer=meddles, on_failure="raise")
-    assert caught.value.code == "plan_mismatch"
+    result = compact(messages, summarizer=empties_the_list, on_failure="raise")
+    assert result.error is None
+    assert result.messages[-1] is before[-1]
+    assert len(result.messages) == 1 + len(before) - len(result.plan.folded)
 
 
 @pytest.mark.parametrize("policy", ["", "truncate!", None, 5, CANARY], ids=repr)

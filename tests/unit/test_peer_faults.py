@@ -320,18 +320,20 @@ def test_a_function_that_changes_what_it_gets_changes_nothing_of_the_history() -
     assert messages == before
 
 
-def test_a_summarizer_that_changes_the_history_itself_is_found_out() -> None:
+def test_a_summarizer_that_changes_the_list_itself_does_not_change_the_fold() -> None:
     messages = talk(10)
+    before = list(messages)
 
     class Meddles(Recorder):
         def summarize(self, request: Any) -> Completion:
-            request.messages[0]["content"] = "Something else was said."
+            request.messages.insert(0, {"role": "user", "content": "Something else was said."})
+            del request.messages[5:]
             return super().summarize(request)
 
-    with pytest.warns(FoldlineWarning):
-        result = fl.compact(messages, fl.KeepMessages(2), counter="chars/4", summarizer=Meddles())
-    assert isinstance(result.error, FoldlineError)
-    assert all(ours is theirs for ours, theirs in zip(result.messages, messages, strict=True))
+    result = fl.compact(messages, fl.KeepMessages(2), counter="chars/4", summarizer=Meddles())
+    assert result.error is None
+    assert all(ours is theirs for ours, theirs in zip(result.messages[-2:], before[-2:], strict=True))
+    assert len(result.messages) == 3
 
 
 def test_a_plan_is_not_applied_without_a_summary() -> None:

@@ -14,7 +14,6 @@ import pytest
 
 import foldline as fl
 from foldline.errors import ConfigError, SummaryError
-from foldline.folding._ask import refuse_without_gain
 from foldline.strategies import StrategyRequest, Summarize
 from foldline.summarizers import PROMPT_VERSION, Completion, Prompted
 from foldline.summarizers._prompt import prompts
@@ -819,16 +818,6 @@ def test_a_strategy_refuses_what_is_over_its_room() -> None:
     with pytest.raises(SummaryError) as caught:
         strategy.run(talk(60), StrategyRequest(counter=fl.TokenCounter("chars/4")))
     assert caught.value.code == "summary_over_room"
-
-
-def test_a_gain_that_was_asked_for_is_checked_with_what_came_out() -> None:
-    planned = fl.plan(talk(20), fl.KeepMessages(1), counter="chars/4", summary_tokens=300)
-    assert isinstance(planned, fl.Plan)
-    refuse_without_gain(planned, planned.tokens_before - 500, 500)
-    refuse_without_gain(planned, planned.tokens_before, 0)
-    with pytest.raises(SummaryError) as caught:
-        refuse_without_gain(planned, planned.tokens_before - 499, 500)
-    assert caught.value.code == "gain_too_small"
 
 
 def test_what_is_text_of_a_message_is_what_it_says() -> None:

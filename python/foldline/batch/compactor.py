@@ -15,7 +15,7 @@ from foldline.counting.counters import as_counter
 from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, InternalError, MessageError, SummaryError
 from foldline.folding import compact
 from foldline.planning import Keep, plan
-from foldline.planning.keeps import keep_arguments, resolved_keep
+from foldline.planning.plan import plan_options
 from foldline.reading import transcript_of
 from foldline.summarizers import Extractive, as_summarizer
 from foldline.typing import ChatModel, StoredTranscript, Summarizer, SummaryFunction
@@ -173,18 +173,9 @@ class BatchCompactor:
         has_core_counter = name != "callable" and not name.endswith("tokenizer.json")
         if not is_ours or not has_core_counter or not all(type(pin) is int and pin >= 0 for pin in self.pins):
             return None
-        options = self._options
-        kind, amount, of = keep_arguments(resolved_keep(self.keep, options["window"], options["reserve"]))
         return RowFolder(
             self.counter,
-            kind,
-            amount,
-            of,
-            summary_tokens=options["summary_tokens"],
-            window=options["window"],
-            min_gain_tokens=options["min_gain_tokens"],
-            thinking=options["thinking"],
-            pins=list(self.pins),
+            plan_options((), self.keep, pins=self.pins, **self._options),
             format=self.format,
             threads=threads,
             max_line_bytes=_core.LineScanner().max_line_bytes,  # either way the same lines are too long

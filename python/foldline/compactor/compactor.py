@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from foldline._core import TokenCounter
+from foldline import _core
+from foldline._core import LiveSnapshot, TokenCounter
 from foldline._util.checks import token_number
 from foldline._util.threads import in_thread
 from foldline.compactor._commit import checked_store, saved
@@ -43,7 +44,6 @@ from foldline.counting.counters import as_counter
 from foldline.errors import CompactionError, ConfigError, FoldlineError, FoldlineWarning, SummaryError
 from foldline.folding.redact import Redact, as_redactor
 from foldline.planning import KeepTokens
-from foldline.planning.detect import dialect_for
 from foldline.planning.plan import pin_indices
 from foldline.strategies import (
     BaseStrategy,
@@ -374,7 +374,9 @@ class Compactor:
                 return no_progress(as_it_was, None, limit, self._guard.tries)
         kind: Kind = "manual" if force or why == "manual" else "auto"
         instructions = instructions or instructions_of(self.trigger)
-        dialect, counted, pinned = yield lambda: self._measured(messages, pins)
+        found: tuple[LiveSnapshot, Messages, tuple[int, ...]] = yield lambda: self._prepared(given, pins)
+        prepared, listed, pinned = found
+        dialect, counted = prepared.format, prepared.total_tokens
         around = max(0, tokens - counted)
         before = counted + around
         request = StrategyRequest(
@@ -392,19 +394,21 @@ class Compactor:
             format=dialect,
             deadline=deadline,
             redact=self._redact,
+            prepared=(listed, prepared),
         )
-        if not self._told.tell(PreCompact(kind, why or "forced", before, len(messages), instructions)):
-            return left(messages, request, before, "vetoed")
-        ids = range(len(messages)) if ids is None else ids
-        return _Run(messages, request, kind, why or "forced", before, started_s, ids, ticket)
+        if not self._told.tell(PreCompact(kind, why or "forced", before, len(listed), instructions)):
+            return left(listed, request, before, "vetoed")
+        ids = range(len(listed)) if ids is None else ids
+        return _Run(listed, request, kind, why or "forced", before, started_s, ids, ticket)
 
-    def _measured(
-        self, messages: Messages, pins: Iterable[Pin] | Callable[[Message], bool]
-    ) -> tuple[str, int, tuple[int, ...]]:
-        """The dialect of messages, what they count, and which are pinned."""
-        dialect = dialect_for(messages, self.format)
-        counted = self.counter.count_messages(messages, self.tools, format=dialect).total
-        return dialect, counted, tuple(pin_indices(messages, pins))
+    def _prepared(
+        self, given: Messages | Live, pins: Iterable[Pin] | Callable[[Message], bool]
+    ) -> tuple[LiveSnapshot, Messages, tuple[int, ...]]:
+        """The messages read and counted, or the transcript as it is; their list; and the messages that are pinned."""
+        prepared = _core.prepare(given, self.counter, tools=self.tools or (), format=self.format)
+        # The list of the snapshot: another thread may append to the transcript meanwhile.
+        messages = given if isinstance(given, (list, tuple)) else prepared.messages
+        return prepared, messages, tuple(pin_indices(messages, pins))
 
     def _next_round(self, metadata: Metadata) -> int:
         """The round that is about to begin, by everything that knows of earlier ones."""
@@ -428,7 +432,10 @@ class Compactor:
             return no_progress(as_it_was, outcome.floor, run.request.limit_tokens, self._guard.tries)
         if not is_valid_as(outcome.messages, run.messages, run.request.format):
             raise CompactionError("a provider would not take what came out", code="invalid_result")
-        after = run.request.tokens_of(outcome.messages)
+        if outcome.tokens is None:
+            after = run.request.tokens_of(outcome.messages)
+        else:
+            after = outcome.tokens + run.request.around_tokens
         if after >= run.tokens_before:
             with self._lock:
                 self._guard.did_not_help(run.tokens_before)

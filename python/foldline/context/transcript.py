@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from foldline import _core
 from foldline._core import Plan, TokenCounter
-from foldline._util.checks import whole_number
 from foldline.counting.counters import as_counter
 from foldline.errors import ConfigError, MessageError
 from foldline.planning import ByMetadata, Infeasible, Keep
-from foldline.planning.keeps import keep_arguments, resolved_keep
-from foldline.planning.plan import _checked_metadata, _overlaid, _scores, _summaries, _thinking, pin_indices
+from foldline.planning.plan import answered, plan_options
 from foldline.typing import Message, Messages, Metadata, Origin, Pin
 
 if TYPE_CHECKING:
@@ -40,22 +38,20 @@ def _plan(
         if index is not None:
             detail = "the list is not the one that was appended; sync reads it again from here"
             raise MessageError(detail, code="stale_transcript", index=index)
-    kind, amount, of = keep_arguments(resolved_keep(keep, window, reserve))
-    known = {} if metadata is None else _checked_metadata(metadata)
-    has_pins = bool(known) or not (isinstance(pins, tuple) and not pins)
-    answer = transcript.make_plan(
-        kind,
-        amount,
-        of,
-        whole_number(summary_tokens, "summary_tokens"),
-        window,
-        whole_number(min_gain_tokens, "min_gain_tokens"),
-        _thinking(thinking),
-        pin_indices(transcript.messages, pins, known) if has_pins else [],
-        _scores(_overlaid(known, "importance", importance)) if known or importance is not None else [],
-        _summaries(_overlaid(known, "origin", origins, "origins")) if known or origins is not None else [],
+    options = plan_options(
+        () if isinstance(pins, tuple) and not pins else transcript.messages,
+        keep,
+        window=window,
+        reserve=reserve,
+        pins=pins,
+        importance=importance,
+        origins=origins,
+        metadata=metadata,
+        summary_tokens=summary_tokens,
+        min_gain_tokens=min_gain_tokens,
+        thinking=thinking,
     )
-    return Infeasible(*answer) if isinstance(answer, tuple) else answer
+    return answered(transcript.make_plan(options))
 
 
 class Transcript(_core.LiveTranscript):

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Literal, TypeVar
 
-from foldline._core import SUMMARY_LABEL, Plan, TokenCounter
+from foldline._core import SUMMARY_LABEL, Fold, Plan
 from foldline._util.threads import in_thread
 from foldline.errors import FoldlineError, SummaryError
+from foldline.folding._finish import Shown, target_for
+from foldline.folding.redact import Redact, redacted_text
 from foldline.summarizers._checks import is_refusal, usable
 from foldline.summarizers.rendering import text_of
 from foldline.typing import AsyncSummarizer, Completion, Messages, Summarizer, SummarizeRequest
@@ -16,11 +18,6 @@ __all__ = [
     "aask",
     "ask",
     "earlier_summary",
-    "refuse_longer",
-    "refuse_over_budget",
-    "refuse_over_room",
-    "refuse_without_gain",
-    "room_for_summary",
     "splitter",
 ]
 
@@ -29,66 +26,43 @@ T = TypeVar("T")
 _END = "</foldline-summary>"
 
 
-def _folded_tokens(planned: Plan) -> int:
-    """Tokens of what the summary replaces."""
-    tokens = planned.message_tokens
-    return sum(tokens[index] for index in planned.folded)
-
-
-def _label_tokens(messages: Messages, planned: Plan, counter: TokenCounter) -> int:
-    """Tokens of a summary message that are not the summary: its label and what goes around a message."""
-    probe = planned.apply(messages, "x", model="x" * 16)[planned.head]
-    return int(counter.count_messages([probe], format=planned.format).per_message[0])
-
-
-def room_for_summary(messages: Messages, planned: Plan, counter: TokenCounter, summary_tokens: int) -> int:
-    """Tokens that the text of a summary may have, so that its message takes no more than was set aside."""
-    folded, label = _folded_tokens(planned), _label_tokens(messages, planned, counter)
-    # With its label the summary is to be smaller than what it replaces, unless that is next to nothing.
-    worth = folded - label if folded > 2 * label else folded
-    return max(1, min(summary_tokens - label, worth))
-
-
-def refuse_longer(text: str, planned: Plan, counter: TokenCounter) -> None:
-    """Refuses a summary that is larger than what it replaces.
+def request_for(
+    fold: Fold,
+    planned: Plan,
+    shown: Shown,
+    indices: Sequence[int],
+    max_tokens: int,
+    *,
+    part: Literal["whole", "history", "turn_prefix"] = "whole",
+    instructions: str | None = None,
+    round: int = 1,
+    mend: bool = True,
+    redact: Redact | None = None,
+) -> SummarizeRequest:
+    """The request for a summary of some of the messages that a plan folds.
 
     Raises:
-        SummaryError: It is (``summary_too_long``).
+        SummaryError: ``redact`` failed.
     """
-    if counter.count(text) > _folded_tokens(planned):
-        raise SummaryError("the summary is larger than what it replaces", code="summary_too_long")
-
-
-def refuse_over_budget(tokens_after: int, budget: int | None) -> None:
-    """Refuses a summary with which the request does not fit.
-
-    Raises:
-        SummaryError: It is more than the budget (``summary_over_budget``).
-    """
-    if budget is not None and tokens_after > budget:
-        detail = f"with the summary it is {tokens_after} tokens, where the budget is {budget}"
-        raise SummaryError(detail, code="summary_over_budget")
-
-
-def refuse_over_room(written: str, room: int, counter: TokenCounter) -> None:
-    """Refuses what was written over the room that there was for it.
-
-    Raises:
-        SummaryError: It is (``summary_over_room``).
-    """
-    if counter.count(written) > room:
-        raise SummaryError(f"the summary is larger than its room of {room} tokens", code="summary_over_room")
-
-
-def refuse_without_gain(planned: Plan, tokens_after: int, min_gain_tokens: int) -> None:
-    """Refuses a summary that saves less than was asked for.
-
-    Raises:
-        SummaryError: It does (``gain_too_small``).
-    """
-    if min_gain_tokens and planned.tokens_before - tokens_after < min_gain_tokens:
-        detail = f"with the summary {planned.tokens_before - tokens_after} tokens are saved, not {min_gain_tokens}"
-        raise SummaryError(detail, code="gain_too_small")
+    reasons = planned.reasons
+    previous = [i for i in indices if reasons[i] == "earlier_summary"]
+    room = max(1, max_tokens)
+    return SummarizeRequest(
+        shown.messages,
+        indices,
+        room,
+        fold.counter.count,
+        planned.format,
+        previous=previous,
+        previous_summary=earlier_summary(shown.messages, previous) or None,
+        instructions=redacted_text(instructions, redact),
+        round=round,
+        part=part,
+        target_tokens=target_for(room, mend=mend),
+        redact=redact,
+        split=splitter(planned, indices),
+        evidence=shown.evidence.over(list(indices)),
+    )
 
 
 def splitter(planned: Plan, folded: Sequence[int]) -> Callable[[int, Sequence[int]], list[list[int]]]:

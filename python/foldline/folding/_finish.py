@@ -1,115 +1,122 @@
-"""From what was written to what stands in the list: redacted, neutralised, held against the evidence, mended."""
+"""From the text that was written to the folded list: what the core adds and refuses, and the notes about it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from foldline import _core
-from foldline._core import Plan, TokenCounter
-from foldline.folding.redact import Redact, redacted_value
+from foldline._core import Fold, Plan, RangeEvidence, TokenCounter
+from foldline._util.lists import same
+from foldline.folding.redact import Redact, redacted_messages, redacted_value
 from foldline.summarizers._checks import other_script, talk_of
-from foldline.summarizers._sanitize import neutralized, settled
 from foldline.typing import Completion, Messages
 
-__all__ = ["MEND_SHARE", "Finished", "finish", "target_for"]
+__all__ = ["MEND_SHARE", "Finished", "Shown", "finish", "shown_messages", "target_for"]
 
-#: The share of a summary's room that its writer is not told of: it is left for what the summary lacks.
+#: The share of a summary's room that its writer is not told of: it is left for the facts that the summary lacks.
 MEND_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
-    """A summary as it stands in the list.
+class Shown:
+    """The messages as a summarizer may see them.
 
     Attributes:
-        text: Its text.
-        completions: What was answered, with the texts that were let through.
-        evidence: What it must not lose, with what it ``kept``, what was added (``mended``) and what it lacks
-            (``dropped``).
+        messages: The list, redacted where there is a ``redact``.
+        listed: Its messages, whatever a summarizer does to the list.
+        evidence: The facts of the folded messages of that list.
     """
 
+    messages: Messages
+    listed: Messages
+    evidence: RangeEvidence
+
+
+def shown_messages(messages: Messages, fold: Fold, planned: Plan, redact: Redact | None) -> Shown:
+    """The messages for a summarizer: those of the fold, or redacted copies, which are read again.
+
+    Raises:
+        SummaryError: ``redact`` failed.
+    """
+    if redact is None:
+        return Shown(messages, same(messages), fold.evidence())
+    shown = redacted_messages(messages, redact)
+    # The evidence needs no exact counts.
+    prepared = _core.prepare(shown, TokenCounter("chars/4"), tools=None, format=planned.format)
+    return Shown(shown, shown, prepared.evidence(list(planned.folded)))
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A finished fold.
+
+    Attributes:
+        messages: The folded list.
+        tokens: Its tokens with the overhead.
+        text: The text of the summary.
+        completions: The answers, with redacted texts.
+        evidence: The facts that the summary must keep, with those it has (``kept``), those that were added
+            (``mended``) and those it lacks (``dropped``).
+    """
+
+    messages: list[Any]
+    tokens: int
     text: str
     completions: tuple[Completion, ...] = ()
     evidence: Mapping[str, Any] | None = None
 
 
 def target_for(room: int, *, mend: bool) -> int:
-    """What a writer is told of the room of a summary, in tokens."""
+    """The room of a summary in tokens as its writer is told."""
     return max(1, room - int(room * MEND_SHARE)) if mend else room
 
 
 def finish(
+    fold: Fold,
+    planned: Plan,
     text: str,
     completions: Sequence[Completion],
-    messages: Messages,
-    planned: Plan,
-    counter: TokenCounter,
+    shown: Shown,
     *,
-    room: int,
     mend: bool = True,
     redact: Redact | None = None,
 ) -> Finished:
-    """Makes of a text that somebody wrote the summary of the folded messages.
+    """Finishes a fold with the text of its summary.
 
     Args:
-        text: What was written, of one completion or put together of several.
-        completions: Those.
-        messages: The list, redacted where there is a ``redact``.
-        planned: What is folded of it.
-        counter: Who counts.
-        room: The most tokens of the text when facts are added to it.
-        mend: Whether facts that it lacks are added.
-        redact: What every text goes through.
+        fold: The fold.
+        planned: Its plan.
+        text: The text, of one completion or composed of several.
+        completions: The answers it comes from.
+        shown: The messages that the summarizer saw.
+        mend: Whether facts that the text lacks are added.
+        redact: The function that every text goes through.
 
     Raises:
-        SummaryError: ``redact`` failed.
+        SummaryError: The summary is refused (``summary_too_long``, ``summary_over_budget``, ``summary_over_room``,
+            ``gain_too_small``), or ``redact`` failed.
     """
-    text, had_marks = neutralized(text if redact is None else redact(text))
-    notes = ["marks_neutralized"] if had_marks else []
-    folded = planned.folded
-    # What was put together from evidence needs no mending, and knows best what it holds.
+    # A text that was extracted from the evidence needs no facts added, and its own report is the better one.
     has_own = bool(completions) and all(each.evidence is not None for each in completions)
-    evidence: Mapping[str, Any] | None = None
-    if not has_own:
-        if _is_in_other_script(text, messages, planned):
-            notes.append("other_script")
-        if mend:
-            text, evidence = _mended(text, messages, folded, planned.format, room, counter, redact)
-    else:
-        evidence = completions[-1].evidence
-    if redact is not None and evidence is not None:
-        evidence = redacted_value(evidence, redact, is_payload=True)
-    let_through = [_let_through(each, redact, evidence if has_own else each.evidence) for each in completions]
-    if let_through:
-        known = let_through[-1].notes
-        let_through[-1] = _with_notes(let_through[-1], [note for note in notes if note not in known])
-    return Finished(text, tuple(let_through), evidence)
-
-
-def _mended(
-    text: str,
-    messages: Messages,
-    folded: Sequence[int],
-    format: str,
-    room: int,
-    counter: TokenCounter,
-    redact: Redact | None,
-) -> tuple[str, Mapping[str, Any]]:
-    """The text with what it lacks, and everything that it must not lose."""
-    indices = list(folded)
-
-    def write(count: Callable[[str], int]) -> tuple[str, str]:
-        return _core.mend_summary(messages, indices, format, text, room, count)
-
-    def safe(text: str) -> str:
-        return neutralized(text if redact is None else redact(text))[0]
-
-    mended, report = settled(write, counter.count, room, safe)
-    evidence: dict[str, Any] = json.loads(_core.extract_evidence(messages, indices, format))
-    return mended, {**evidence, **json.loads(report)}
+    evidence = None if has_own or not mend else shown.evidence
+    model = str(completions[-1].model or "") if completions else ""
+    messages, tokens, final, is_sanitized, report = fold.finish(text, model=model, evidence=evidence, redact=redact)
+    notes = ["marks_neutralized"] if is_sanitized else []
+    if not has_own and _is_in_other_script(text, shown.listed, planned):
+        notes.append("other_script")
+    about: Mapping[str, Any] | None = completions[-1].evidence if has_own else None
+    if report is not None:
+        about = json.loads(report)
+    if redact is not None and about is not None:
+        about = redacted_value(about, redact, is_payload=True)
+    passed = [_redacted(each, redact, about if has_own else each.evidence) for each in completions]
+    if passed:
+        known = passed[-1].notes
+        passed[-1] = _with_notes(passed[-1], [note for note in notes if note not in known])
+    return Finished(messages, tokens, final, tuple(passed), about)
 
 
 def _is_in_other_script(text: str, messages: Messages, planned: Plan) -> bool:
@@ -117,7 +124,7 @@ def _is_in_other_script(text: str, messages: Messages, planned: Plan) -> bool:
     return other_script(text, talk_of(messages, [i for i in planned.folded if reasons[i] != "earlier_summary"]))
 
 
-def _let_through(completion: Completion, redact: Redact | None, evidence: Mapping[str, Any] | None) -> Completion:
+def _redacted(completion: Completion, redact: Redact | None, evidence: Mapping[str, Any] | None) -> Completion:
     return completion if redact is None else replace(completion, text=redact(completion.text), evidence=evidence)
 
 

@@ -10,25 +10,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from foldline._core import Plan, TokenCounter
+from foldline import _core
+from foldline._core import Fold, LiveSnapshot, LiveTranscript, Plan, TokenCounter
 from foldline._util.lists import same
 from foldline.counting.counters import as_counter
 from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, MessageError, SummaryError
-from foldline.folding._ask import (
-    aask,
-    ask,
-    earlier_summary,
-    refuse_longer,
-    refuse_over_budget,
-    refuse_over_room,
-    refuse_without_gain,
-    room_for_summary,
-    splitter,
-)
-from foldline.folding._finish import finish, target_for
-from foldline.folding.redact import Redact, as_redactor, redacted_messages, redacted_text
-from foldline.planning import ByMetadata, FitTokens, Infeasible, Keep, plan
-from foldline.planning.keeps import resolved_keep
+from foldline.folding._ask import aask, ask, request_for
+from foldline.folding._finish import finish, shown_messages
+from foldline.folding.redact import Redact, as_redactor
+from foldline.planning import ByMetadata, Infeasible, Keep
+from foldline.planning.plan import answered, plan_options
 from foldline.summarizers import Extractive, as_summarizer
 from foldline.typing import (
     AsyncSummarizer,
@@ -80,7 +71,7 @@ class FoldResult:
 
 
 def compact(
-    messages: Messages,
+    messages: Messages | LiveTranscript | LiveSnapshot,
     keep: Keep | None = None,
     *,
     summarizer: Summarizer | ChatModel | SummaryFunction | None = None,
@@ -104,16 +95,18 @@ def compact(
 ) -> FoldResult:
     """Folds a list of messages: what the plan lets go becomes one summary behind the head.
 
-    The input is never changed. Where the summary fails (the summarizer raises, answers with nothing, with more than
+    The input is never changed, and is not to be changed while a summarizer is at work: it is read once, at the
+    beginning. Where the summary fails (the summarizer raises, answers with nothing, with more than
     it replaces, or with so much that a `FitTokens` budget is broken), the messages stay as they were and the result
     carries the error.
 
     Args:
-        messages: The messages in their provider's form.
+        messages: The messages in their provider's form, or a `Transcript` that holds them; it is not changed, and
+            nothing of it is read or counted again.
         keep: How much stays; without it, what fits into ``window - reserve``.
         summarizer: Who writes the summary: `summarizers.Extractive` by default (no network, deterministic), a model
             such as `summarizers.OpenAICompatible`, or a function that gets the folded messages and returns a text.
-        counter: As for `plan`.
+        counter: As for `plan`. A `Transcript` has its own, and is read as a list where another one is given.
         pins: As for `plan`.
         importance: As for `plan`.
         origins: As for `plan`.
@@ -148,18 +141,18 @@ def compact(
         >>> len(result.messages), result.tokens_after < result.tokens_before
         (3, True)
     """
-    keep = resolved_keep(keep, window, reserve)
-    if not isinstance(messages, (list, tuple)):
+    is_live = isinstance(messages, (LiveTranscript, LiveSnapshot))
+    if not isinstance(messages, (list, tuple)) and not is_live:
         raise MessageError("messages must be a list of objects", code="not_a_list")
     if on_failure not in ("unchanged", "raise"):
         raise ConfigError("must be unchanged or raise", code="bad_policy", path="on_failure")
     writer = Extractive() if summarizer is None else as_summarizer(summarizer)
-    counter = as_counter(counter)
-    options = _Options(summary_tokens, min_gain_tokens, tools, alternate, instructions, mend, as_redactor(redact))
-    planned = plan(
-        messages,
+    redact = as_redactor(redact)
+    given = messages.messages if isinstance(messages, (LiveTranscript, LiveSnapshot)) else messages
+    unchanged = same(given)  # before a summarizer gets the list
+    options = plan_options(
+        given,
         keep,
-        counter=counter,
         window=window,
         reserve=reserve,
         pins=pins,
@@ -169,16 +162,21 @@ def compact(
         summary_tokens=summary_tokens,
         min_gain_tokens=min_gain_tokens,
         thinking=thinking,
+    )
+    fold = _core.begin_fold(
+        messages,
+        None if is_live and counter is None else as_counter(counter),
+        options,
+        alternate=alternate,
         tools=tools,
         format=format,
     )
-    if not planned:
-        before = counter.count_messages(messages, tools, format=format).total
-        return FoldResult(same(messages), "", planned, before, before)
-    assert isinstance(planned, Plan)  # noqa: S101 - for the type checker: Infeasible is falsy
+    planned = answered(fold.plan)
+    before = fold.tokens_before
+    if not isinstance(planned, Plan) or not planned:
+        return FoldResult(unchanged, "", planned, before, before)
     try:
-        budget = keep.n if isinstance(keep, FitTokens) else None
-        return _fold(messages, planned, writer, counter, budget, options)
+        return _finished(given, fold, planned, writer, instructions, mend=mend, redact=redact)
     except FoldlineError as failure:
         if on_failure == "raise" and isinstance(failure, SummaryError):
             raise
@@ -186,11 +184,12 @@ def compact(
         if on_failure == "raise":
             raise error from failure
         warnings.warn(f"not folded, the messages are unchanged: {error}", FoldlineWarning, stacklevel=2)
-        before = planned.tokens_before
-        return FoldResult(same(messages), "", planned, before, before, error=error)
+        return FoldResult(unchanged, "", planned, before, before, error=error)
 
 
-async def acompact(messages: Messages, keep: Keep | None = None, **options: Any) -> FoldResult:
+async def acompact(
+    messages: Messages | LiveTranscript | LiveSnapshot, keep: Keep | None = None, **options: Any
+) -> FoldResult:
     """`compact` off the event loop, with the same arguments.
 
     A summarizer with ``asummarize``, or a model with ``acomplete``, is awaited on the event loop, and cancelled with
@@ -235,75 +234,28 @@ def _as_summary_error(failure: FoldlineError) -> SummaryError:
     return SummaryError(failure.detail, code=failure.code, index=failure.index, path=failure.path)
 
 
-@dataclass(frozen=True, slots=True)
-class _Options:
-    """What `compact` was asked for, beside the plan."""
-
-    summary_tokens: int
-    min_gain_tokens: int
-    tools: Messages | None
-    alternate: bool
-    instructions: str | None
-    mend: bool
-    redact: Redact | None
-
-
-def _fold(
+def _finished(
     messages: Messages,
+    fold: Fold,
     planned: Plan,
     writer: Summarizer,
-    counter: TokenCounter,
-    budget: int | None,
-    options: _Options,
+    instructions: str | None,
+    *,
+    mend: bool,
+    redact: Redact | None,
 ) -> FoldResult:
-    completion, text, evidence = None, None, None
-    written, room = "", 0
-    if planned.cut:
-        room = room_for_summary(messages, planned, counter, options.summary_tokens)
-        shown = redacted_messages(messages, options.redact)
-        reasons = planned.reasons
-        previous = [i for i in planned.folded if reasons[i] == "earlier_summary"]
-        request = SummarizeRequest(
-            shown,
-            planned.folded,
-            room,
-            counter.count,
-            planned.format,
-            previous=previous,
-            previous_summary=earlier_summary(shown, previous) or None,
-            instructions=redacted_text(options.instructions, options.redact),
-            target_tokens=target_for(room, mend=options.mend),
-            redact=options.redact,
-            split=splitter(planned, planned.folded),
-        )
-        answered = ask(writer, request)
-        written = answered.text
-        finished = finish(
-            written,
-            [answered],
-            shown,
-            planned,
-            counter,
-            room=room,
-            mend=options.mend,
-            redact=options.redact,
-        )
-        (completion,), text, evidence = finished.completions, finished.text, finished.evidence
-        refuse_longer(text, planned, counter)
-    folded = planned.apply(
-        messages, text, model=str(completion.model or "") if completion else "", alternate=options.alternate
+    """Has the summary written, if the plan needs one, and finishes the fold."""
+    before = planned.tokens_before
+    if not planned.cut:
+        folded, tokens_after, *_ = fold.finish()
+        return FoldResult(folded, "", planned, before, tokens_after)
+    shown = shown_messages(messages, fold, planned, redact)
+    request = request_for(
+        fold, planned, shown, planned.folded, fold.room_tokens, instructions=instructions, mend=mend, redact=redact
     )
-    tokens_after = counter.count_messages(folded, options.tools, format=planned.format).total
-    if completion:
-        refuse_over_budget(tokens_after, budget)
-        refuse_over_room(written, room, counter)
-        refuse_without_gain(planned, tokens_after, options.min_gain_tokens)
+    answer = ask(writer, request)
+    done = finish(fold, planned, answer.text, [answer], shown, mend=mend, redact=redact)
+    (completion,) = done.completions
     return FoldResult(
-        folded,
-        text or "",
-        planned,
-        planned.tokens_before,
-        tokens_after,
-        completion=completion,
-        evidence=evidence,
+        done.messages, done.text, planned, before, done.tokens, completion=completion, evidence=done.evidence
     )

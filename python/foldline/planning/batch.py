@@ -7,10 +7,9 @@ from typing import Any, Literal
 
 from foldline import _core
 from foldline._core import Plan, TokenCounter
-from foldline._util.checks import whole_number
 from foldline.counting.counters import as_counter
-from foldline.planning.keeps import Keep, keep_arguments, resolved_keep
-from foldline.planning.plan import Infeasible, _thinking
+from foldline.planning.keeps import Keep
+from foldline.planning.plan import Infeasible, plan_options
 from foldline.typing import ArrowArray, ArrowStream
 
 __all__ = ["BatchPlans", "plan_batch"]
@@ -117,19 +116,14 @@ def plan_batch(
         >>> plans.cuts.tolist(), plans[0] == fl.plan(talk, fl.KeepMessages(1), counter="chars/4")
         ([3, 0], True)
     """
-    kind, amount, of = keep_arguments(resolved_keep(keep, window, reserve))
-    core = _core.plan_batch(
-        transcripts,
-        as_counter(counter),
-        kind,
-        amount,
-        of,
-        summary_tokens=whole_number(summary_tokens, "summary_tokens"),
+    options = plan_options(
+        (),
+        keep,
         window=window,
-        min_gain_tokens=whole_number(min_gain_tokens, "min_gain_tokens"),
-        thinking=_thinking(thinking),
-        format=format,
-        threads=threads,
-        errors=errors,
+        reserve=reserve,
+        summary_tokens=summary_tokens,
+        min_gain_tokens=min_gain_tokens,
+        thinking=thinking,
     )
+    core = _core.plan_batch(transcripts, as_counter(counter), options, format=format, threads=threads, errors=errors)
     return BatchPlans(core)

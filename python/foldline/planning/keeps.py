@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from foldline._util.checks import whole_number
 from foldline.errors import ConfigError
@@ -14,6 +14,7 @@ __all__ = ["FitTokens", "Keep", "KeepFraction", "KeepIterations", "KeepMessages"
 
 @dataclass(frozen=True, slots=True)
 class _Counted:
+    kind: ClassVar[str]
     n: int
 
     def __post_init__(self) -> None:
@@ -24,20 +25,28 @@ class _Counted:
 class KeepTokens(_Counted):
     """At least ``n`` recent tokens stay verbatim; a turn larger than that is split."""
 
+    kind: ClassVar[str] = "tokens"
+
 
 @dataclass(frozen=True, slots=True)
 class KeepMessages(_Counted):
     """At least ``n`` recent messages stay verbatim."""
+
+    kind: ClassVar[str] = "messages"
 
 
 @dataclass(frozen=True, slots=True)
 class KeepTurns(_Counted):
     """At least ``n`` recent turns stay verbatim."""
 
+    kind: ClassVar[str] = "turns"
+
 
 @dataclass(frozen=True, slots=True)
 class KeepIterations(_Counted):
     """At least ``n`` recent groups (a call with its results, or a message alone) stay verbatim."""
+
+    kind: ClassVar[str] = "iterations"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +56,14 @@ class FitTokens(_Counted):
     What must be kept to is the budget: neither ``min_gain_tokens`` nor ``thinking="fold"`` keeps it from being met.
     """
 
+    kind: ClassVar[str] = "fit"
+
 
 @dataclass(frozen=True, slots=True)
 class KeepFraction:
     """At least the fraction ``f`` of what counts stays verbatim, ``of`` tokens or messages."""
 
+    kind: ClassVar[str] = "fraction"
     f: float
     of: Literal["tokens", "messages"] = "tokens"
 
@@ -66,15 +78,6 @@ class KeepFraction:
 
 
 Keep: TypeAlias = KeepTokens | KeepFraction | KeepMessages | KeepTurns | KeepIterations | FitTokens
-
-
-_KINDS: dict[type, str] = {
-    KeepTokens: "tokens",
-    KeepMessages: "messages",
-    KeepTurns: "turns",
-    KeepIterations: "iterations",
-    FitTokens: "fit",
-}
 
 
 def resolved_keep(keep: Keep | None, window: int | None, reserve: int) -> Keep:
@@ -92,10 +95,11 @@ def resolved_keep(keep: Keep | None, window: int | None, reserve: int) -> Keep:
     return FitTokens(window - reserve)
 
 
-def keep_arguments(keep: Keep) -> tuple[str, float, str]:
-    if isinstance(keep, KeepFraction):
-        return "fraction", float(keep.f), keep.of
-    kind = _KINDS.get(type(keep))
-    if kind is None:
-        raise ConfigError("not a keep", code="bad_keep", path="keep")
-    return kind, float(keep.n), ""
+def checked_keep(keep: object, path: str = "keep") -> None:
+    """Does nothing for a keep.
+
+    Raises:
+        ConfigError: It is none (``bad_keep``).
+    """
+    if not isinstance(keep, Keep):
+        raise ConfigError("not a keep", code="bad_keep", path=path)

@@ -12,7 +12,7 @@ from foldline._core import Plan, TokenCounter
 from foldline._util.checks import whole_number
 from foldline.counting.counters import as_counter
 from foldline.errors import ConfigError
-from foldline.planning.keeps import Keep, keep_arguments, resolved_keep
+from foldline.planning.keeps import Keep, checked_keep, resolved_keep
 from foldline.typing import ORIGINS, Message, Messages, Metadata, Origin, Pin
 
 __all__ = ["ByMetadata", "Infeasible", "plan"]
@@ -113,29 +113,80 @@ def plan(
         >>> plan.cut, plan.actions
         (3, ['summarize', 'summarize', 'summarize', 'keep'])
     """
-    kind, amount, of = keep_arguments(resolved_keep(keep, window, reserve))
-    known = _checked_metadata(metadata)
-    answer = _core.plan(
+    options = plan_options(
         messages,
-        as_counter(counter),
-        kind,
-        amount,
-        of,
-        summary_tokens=whole_number(summary_tokens, "summary_tokens"),
+        keep,
         window=window,
-        min_gain_tokens=whole_number(min_gain_tokens, "min_gain_tokens"),
-        thinking=_thinking(thinking),
-        pins=pin_indices(messages, pins, known),
-        importance=_scores(_overlaid(known, "importance", importance)),
-        summaries=_summaries(_overlaid(known, "origin", origins, "origins")),
-        tools=tools,
-        format=format,
+        reserve=reserve,
+        pins=pins,
+        importance=importance,
+        origins=origins,
+        metadata=metadata,
+        summary_tokens=summary_tokens,
+        min_gain_tokens=min_gain_tokens,
+        thinking=thinking,
     )
+    return answered(_core.plan(messages, as_counter(counter), options, tools=tools, format=format))
+
+
+@dataclass(slots=True)
+class PlanOptions:
+    """The options of a plan, checked, as the core reads them."""
+
+    keep: Keep
+    summary_tokens: int
+    context_window: int | None
+    min_gain_tokens: int
+    thinking: str
+    pins: list[int]
+    importance: list[tuple[int, float]]
+    summaries: list[int]
+
+
+def plan_options(
+    messages: Iterable[Message] | bytes,
+    keep: Keep | None = None,
+    *,
+    window: int | None = None,
+    reserve: int = 0,
+    pins: Iterable[Pin | ByMetadata] | Callable[[Message], bool] | ByMetadata = (),
+    importance: Mapping[int, float] | None = None,
+    origins: Mapping[int, Origin] | None = None,
+    metadata: Mapping[int, Metadata] | None = None,
+    summary_tokens: int = 0,
+    min_gain_tokens: int = 0,
+    thinking: str = "keep",
+) -> PlanOptions:
+    """Checks the options of `plan`; ``messages`` are only read where a pin is a predicate.
+
+    Raises:
+        ConfigError: An option is out of range; ``path`` names it.
+    """
+    keep = resolved_keep(keep, window, reserve)
+    checked_keep(keep)
+    if not isinstance(thinking, str):
+        raise ConfigError("is one of keep, strip, fold", code="bad_thinking", path="thinking")
+    known = {} if metadata is None else _checked_metadata(metadata)
+    has_pins = bool(known) or not (isinstance(pins, tuple) and not pins)
+    return PlanOptions(
+        keep,
+        whole_number(summary_tokens, "summary_tokens"),
+        window,
+        whole_number(min_gain_tokens, "min_gain_tokens"),
+        thinking,
+        pin_indices(messages, pins, known) if has_pins else [],
+        _scores(_overlaid(known, "importance", importance)) if known or importance is not None else [],
+        _summaries(_overlaid(known, "origin", origins, "origins")) if known or origins is not None else [],
+    )
+
+
+def answered(answer: Plan | tuple[int, str]) -> Plan | Infeasible:
+    """The plan, or `Infeasible` for its floor and reason."""
     return Infeasible(*answer) if isinstance(answer, tuple) else answer
 
 
 def pin_indices(
-    messages: Messages | bytes,
+    messages: Iterable[Message] | bytes,
     pins: Iterable[Pin | ByMetadata] | Callable[[Message], bool] | ByMetadata,
     metadata: Mapping[int, Metadata] | None = None,
 ) -> list[int]:
@@ -156,12 +207,6 @@ def pin_indices(
         else:
             found.append(whole_number(pin, "pins"))
     return found
-
-
-def _thinking(thinking: object) -> str:
-    if not isinstance(thinking, str):
-        raise ConfigError("is one of keep, strip, fold", code="bad_thinking", path="thinking")
-    return thinking
 
 
 def _checked_metadata(metadata: object) -> dict[int, Metadata]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foldline._core import PROVIDER_OF_FORMAT, Plan
+from foldline._core import PROVIDER_OF_FORMAT, LiveSnapshot, Plan
 from foldline.planning import validate
 from foldline.strategies.base import Outcome
 from foldline.typing import Messages
@@ -18,7 +18,7 @@ def is_valid_as(messages: Messages, before: Messages, format: str) -> bool:
     return not validate(messages, provider, format=format) or bool(validate(before, provider, format=format))
 
 
-def dropped(messages: Messages, planned: Plan, note: str, step: str) -> Outcome:
+def dropped(messages: Messages, prepared: LiveSnapshot, planned: Plan, note: str, step: str) -> Outcome:
     """The messages that a plan folds are gone, and nothing stands for them.
 
     Where a provider would not take what is left (a list that begins with the model's message), the note stands there
@@ -26,15 +26,15 @@ def dropped(messages: Messages, planned: Plan, note: str, step: str) -> Outcome:
     """
     folded = tuple(planned.folded)
     drop = planned.dropping()
-    noted = drop.apply(messages, note, model="dropped")
+    noted, tokens = prepared.place(drop, note, model="dropped")
     bare = noted[: planned.head] + noted[planned.head + 1 :]
     if bare and is_valid_as(bare, messages, planned.format):
         return Outcome.of_plan(drop, bare, dropped=folded, steps=(step,))
-    return Outcome.of_plan(drop, noted, summary=note, dropped=folded, steps=(step,))
+    return Outcome.of_plan(drop, noted, summary=note, dropped=folded, steps=(step,), tokens=tokens)
 
 
-def replaced(messages: Messages, planned: Plan, text: str, step: str) -> Outcome:
+def replaced(prepared: LiveSnapshot, planned: Plan, text: str, step: str) -> Outcome:
     """The messages that a plan folds are gone, and a text stands for them."""
     drop = planned.dropping()
-    new = drop.apply(messages, text, model="truncation")
-    return Outcome.of_plan(drop, new, summary=text, dropped=tuple(planned.folded), steps=(step,))
+    new, tokens = prepared.place(drop, text, model="truncation")
+    return Outcome.of_plan(drop, new, summary=text, dropped=tuple(planned.folded), steps=(step,), tokens=tokens)

@@ -10,15 +10,18 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from foldline._core import Plan, TokenCounter
+from foldline import _core
+from foldline._core import LiveSnapshot, Plan, TokenCounter
 from foldline._util.lists import same
 from foldline._util.threads import in_thread
 from foldline.context.metadata import Metadata
 from foldline.context.state import ContextState
-from foldline.errors import ConfigError, SummaryError
+from foldline.errors import SummaryError
 from foldline.folding._ask import aask, ask
 from foldline.folding.redact import Redact
-from foldline.planning import Infeasible, Keep, plan
+from foldline.planning import Infeasible, Keep
+from foldline.planning.keeps import checked_keep
+from foldline.planning.plan import PlanOptions, answered, plan_options
 from foldline.typing import AsyncSummarizer, Completion, Messages, Summarizer, SummarizeRequest
 
 __all__ = [
@@ -30,6 +33,8 @@ __all__ = [
     "Steps",
     "Strategy",
     "StrategyRequest",
+    "checked_keep",
+    "options_for",
     "plan_for",
 ]
 
@@ -85,6 +90,7 @@ class StrategyRequest:
         deadline: Until when.
         redact: What every text goes through before a summarizer sees it and before it stands in a summary; it raises
             a `SummaryError` where it cannot do its work.
+        prepared: The messages that the compactor was given, read and counted, with the list they are of.
     """
 
     state: ContextState = field(default_factory=ContextState)
@@ -100,6 +106,17 @@ class StrategyRequest:
     format: str = "auto"
     deadline: Deadline = field(default_factory=Deadline)
     redact: Redact | None = None
+    prepared: tuple[Messages, LiveSnapshot] | None = None
+
+    def prepare(self, messages: Messages) -> LiveSnapshot:
+        """The messages read and counted: by the compactor, if they are those it was given, else here.
+
+        Raises:
+            MessageError: A message cannot be read.
+        """
+        if self.prepared is not None and self.prepared[0] is messages:
+            return self.prepared[1]
+        return _core.prepare(messages, self.counter, tools=self.tools, format=self.format)
 
     def tokens_of(self, messages: Messages) -> int:
         """Tokens of the whole request with these messages."""
@@ -137,6 +154,7 @@ class Outcome:
         steps: The strategies that did something.
         floor: Where it was left undone because it could not have got under the limit: the least it would have reached.
         evidence: What the summary must not lose, and what became of it.
+        tokens: Tokens of the new list with tools and framing; None where they are not known.
     """
 
     messages: list[Any]
@@ -150,6 +168,7 @@ class Outcome:
     steps: tuple[str, ...] = ()
     floor: int | None = None
     evidence: Mapping[str, Any] | None = None
+    tokens: int | None = None
 
     @property
     def changed(self) -> bool:
@@ -299,24 +318,23 @@ def _count(completion: Completion, request: StrategyRequest) -> None:
     request.state.stats.count_tokens(completion.model, completion.input_tokens, completion.output_tokens)
 
 
-def plan_for(messages: Messages, keep: Keep, request: StrategyRequest, *, summary_tokens: int = 0) -> Plan | Infeasible:
-    """The plan of a request: with its pins, importance, origins, tools and dialect."""
-    count = len(messages)
-    origins = request.metadata.origins(count)
-    return plan(
-        messages,
+def plan_for(
+    prepared: LiveSnapshot, keep: Keep, request: StrategyRequest, *, summary_tokens: int = 0
+) -> Plan | Infeasible:
+    """The plan of a request: with its pins, importance and origins."""
+    return answered(prepared.make_plan(options_for(prepared, keep, request, summary_tokens=summary_tokens)))
+
+
+def options_for(
+    prepared: LiveSnapshot, keep: Keep, request: StrategyRequest, *, summary_tokens: int = 0
+) -> PlanOptions:
+    """The options of that plan."""
+    count = len(prepared)
+    return plan_options(
+        (),
         keep,
-        counter=request.counter,
         pins=request.pins,
         importance=request.metadata.importances(count),
-        origins=origins,
+        origins=request.metadata.origins(count),
         summary_tokens=summary_tokens,
-        tools=request.tools,
-        format=request.format,
     )
-
-
-def checked_keep(keep: object, path: str = "keep") -> None:
-    """Nothing for a keep, else a `ConfigError`."""
-    if not isinstance(keep, Keep):
-        raise ConfigError("not a keep", code="bad_keep", path=path)

@@ -77,9 +77,10 @@ class ClearToolResults(DirectStrategy):
 
     def outcome(self, messages: Messages, request: StrategyRequest) -> Outcome:
         """Clears or shortens what is old and large."""
-        old = plan_for(messages, self.keep, request)
+        prepared = request.prepare(messages)
+        old = plan_for(prepared, self.keep, request)
         boundary = old.cut if isinstance(old, Plan) else 0
-        as_it_is = plan_for(messages, KeepMessages(len(messages)), request)
+        as_it_is = plan_for(prepared, KeepMessages(len(messages)), request)
         if not boundary or not isinstance(as_it_is, Plan):
             return Outcome.unchanged(messages, as_it_is)
         touchable = {i for i, reason in enumerate(as_it_is.reasons[:boundary]) if reason == "nothing_to_fold"}
@@ -87,12 +88,12 @@ class ClearToolResults(DirectStrategy):
         if not chosen:
             return Outcome.unchanged(messages, as_it_is)
         edited = self._edited(as_it_is, chosen, as_it_is.tokens_kept)
-        new = edited.apply(messages)
-        gain = request.tokens_of(messages) - request.tokens_of(new)
+        new, tokens = prepared.place(edited)
+        gain = prepared.total_tokens - tokens
         if gain < max(1, self.min_gain_tokens):
             return Outcome.unchanged(messages, as_it_is)
         planned = self._edited(as_it_is, chosen, max(0, as_it_is.tokens_kept - gain))
-        return Outcome.of_plan(planned, new, steps=(self.name,))
+        return Outcome.of_plan(planned, new, steps=(self.name,), tokens=tokens)
 
     def _takes(self, result: ToolResult) -> bool:
         shortest = self.shorten_to_chars or len(PLACEHOLDER)

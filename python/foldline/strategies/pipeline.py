@@ -90,4 +90,5 @@ def _then(first: Outcome, second: Outcome) -> Outcome:
         steps=(*first.steps, *second.steps),
         floor=None,
         evidence=first.evidence if second.evidence is None else second.evidence,
+        tokens=second.tokens,
     )

@@ -137,7 +137,7 @@ class Shaped(BaseStrategy):
                 raise CompactionError("the shape gave no message", code="bad_shape")
             new += stands
             sources += [None] * len(stands)
-        return dataclasses.replace(outcome, messages=new, sources=tuple(sources))
+        return dataclasses.replace(outcome, messages=new, sources=tuple(sources), tokens=None)
 
 
 def _labelled(text: str) -> str:

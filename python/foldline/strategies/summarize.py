@@ -6,21 +6,15 @@ import dataclasses
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, Literal
 
-from foldline._core import Plan
+from foldline import _core
+from foldline._core import Fold, Plan
 from foldline._util.checks import token_number
 from foldline.errors import CompactionError, ConfigError, SummaryError
-from foldline.folding._ask import (
-    earlier_summary,
-    refuse_longer,
-    refuse_over_budget,
-    refuse_over_room,
-    room_for_summary,
-    splitter,
-)
-from foldline.folding._finish import finish, target_for
-from foldline.folding.redact import redacted_messages, redacted_text
-from foldline.planning import FitTokens, Keep, KeepIterations, KeepTokens
-from foldline.strategies.base import BaseStrategy, Call, Outcome, Steps, StrategyRequest, checked_keep, plan_for
+from foldline.folding._ask import earlier_summary, request_for
+from foldline.folding._finish import Shown, finish, shown_messages
+from foldline.planning import Keep, KeepIterations, KeepTokens
+from foldline.planning.plan import answered
+from foldline.strategies.base import BaseStrategy, Call, Outcome, Steps, StrategyRequest, checked_keep, options_for
 from foldline.summarizers import Extractive, Prompted, as_summarizer
 from foldline.typing import (
     AsyncSummarizer,
@@ -29,7 +23,6 @@ from foldline.typing import (
     Message,
     Messages,
     Summarizer,
-    SummarizeRequest,
     SummaryFunction,
 )
 
@@ -123,7 +116,11 @@ class Summarize(BaseStrategy):
         """Plans, asks, applies, and checks what came out."""
         if self.is_summary is not None:
             request = _knowing(messages, request, self.is_summary)
-        planned = plan_for(messages, self.keep, request, summary_tokens=self.summary_tokens)
+        options = options_for(request.prepare(messages), self.keep, request, summary_tokens=self.summary_tokens)
+        fold = _core.begin_fold(
+            request.prepare(messages), None, options, alternate=False, tools=None, format=request.format
+        )
+        planned = answered(fold.plan)
         if not isinstance(planned, Plan):
             return Outcome.unchanged(messages, planned, floor=planned.floor + request.around_tokens)
         if not planned:
@@ -132,61 +129,51 @@ class Summarize(BaseStrategy):
         if request.limit_tokens is not None and floor > request.limit_tokens:
             return Outcome.unchanged(messages, planned, floor=floor)
         if not planned.cut:  # results are cleared, nothing is folded
-            return Outcome.of_plan(planned, planned.apply(messages), steps=(self.name,))
-        room = room_for_summary(messages, planned, request.counter, self.summary_tokens)
-        shown = redacted_messages(messages, request.redact)
-        written, answered = yield from self._written(shown, planned, request, room)
-        finished = finish(
-            written, answered, shown, planned, request.counter, room=room, mend=self.mend, redact=request.redact
-        )
-        text, completions = finished.text, finished.completions
-        refuse_longer(text, planned, request.counter)
-        new = planned.apply(messages, text, model=str(completions[-1].model or "") if completions else "")
+            new, tokens, *_ = fold.finish()
+            return Outcome.of_plan(planned, new, steps=(self.name,), tokens=tokens)
+        shown = shown_messages(messages, fold, planned, request.redact)
+        text, answers = yield from self._written(fold, planned, shown, request)
+        done = finish(fold, planned, text, answers, shown, mend=self.mend, redact=request.redact)
+        new, known = done.messages, {"tokens": done.tokens}
         if self.shape is not None:
-            shaped = list(self.shape(text, request))
+            shaped = list(self.shape(done.text, request))
             if not shaped:
                 raise CompactionError("the shape gave no message", code="bad_shape")
             new[planned.head : planned.head + 1] = shaped
-        if isinstance(self.keep, FitTokens):
-            after = request.counter.count_messages(new, request.tools, format=planned.format).total
-            refuse_over_budget(after, self.keep.n)
-        refuse_over_room(written, room, request.counter)
+            known = {}
         return Outcome.of_plan(
             planned,
             new,
-            summary=text,
+            summary=done.text,
             summarized=tuple(planned.folded),
-            completions=completions,
+            completions=done.completions,
             steps=(self.name,),
-            evidence=finished.evidence,
+            evidence=done.evidence,
+            **known,
         )
 
     def _written(
-        self, messages: Messages, planned: Plan, request: StrategyRequest, room: int
+        self, fold: Fold, planned: Plan, shown: Shown, request: StrategyRequest
     ) -> Generator[Call, Completion, tuple[str, tuple[Completion, ...]]]:
-        """The text of the summary, and who wrote it."""
-        folded, reasons = planned.folded, planned.reasons
+        """The text of the summary, and the answers it comes from."""
+        folded, reasons, room = planned.folded, planned.reasons, fold.room_tokens
         start = planned.turn_prefix[0] if planned.turn_prefix and self.split_turns else None
         history = folded if start is None else [i for i in folded if i < start]
         prefix = [] if start is None else [i for i in folded if i >= start]
         earlier = [i for i in folded if reasons[i] == "earlier_summary"]
 
         def call(part: Literal["whole", "history", "turn_prefix"], indices: Sequence[int], max_tokens: int) -> Call:
-            previous = [i for i in indices if i in earlier]
-            asked = SummarizeRequest(
-                messages,
+            asked = request_for(
+                fold,
+                planned,
+                shown,
                 indices,
-                max(1, max_tokens),
-                request.counter.count,
-                planned.format,
-                previous=previous,
-                previous_summary=earlier_summary(messages, previous) or None,
-                instructions=redacted_text(request.instructions, request.redact),
-                round=request.round,
+                max_tokens,
                 part=part,
-                target_tokens=target_for(max(1, max_tokens), mend=self.mend),
+                instructions=request.instructions,
+                round=request.round,
+                mend=self.mend,
                 redact=request.redact,
-                split=splitter(planned, indices),
             )
             return Call(self.summarizer, asked)
 
@@ -198,7 +185,7 @@ class Summarize(BaseStrategy):
             return completion.text, (completion,)
         room -= request.counter.count(f"\n\n{TURN_HEADING}\n\n")
         written: list[Completion] = []
-        of_history = earlier_summary(messages, history) if set(history) <= set(earlier) else ""
+        of_history = earlier_summary(shown.messages, history) if set(history) <= set(earlier) else ""
         share = int(room * _HISTORY_SHARE)
         # With nothing new before the turn its summary stays as it is, unless it would leave the turn no room.
         if not of_history or request.counter.count(of_history) > share:

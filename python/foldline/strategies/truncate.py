@@ -49,12 +49,14 @@ class TruncateOldest(DirectStrategy):
 
     def outcome(self, messages: Messages, request: StrategyRequest) -> Outcome:
         """Drops the oldest."""
-        planned = plan_for(messages, self.keep, request)
+        prepared = request.prepare(messages)
+        planned = plan_for(prepared, self.keep, request)
         if not isinstance(planned, Plan) or not planned:
             return Outcome.unchanged(messages, planned)
         if not planned.cut:  # results are cleared, nothing is folded
-            return Outcome.of_plan(planned, planned.apply(messages), steps=(self.name,))
-        return replaced(messages, planned, _line(redacted_messages(messages, request.redact), planned), self.name)
+            new, tokens = prepared.place(planned)
+            return Outcome.of_plan(planned, new, steps=(self.name,), tokens=tokens)
+        return replaced(prepared, planned, _line(redacted_messages(messages, request.redact), planned), self.name)
 
 
 def _line(messages: Messages, planned: Plan) -> str:

@@ -46,8 +46,9 @@ class SlidingWindow(DirectStrategy):
 
     def outcome(self, messages: Messages, request: StrategyRequest) -> Outcome:
         """Drops what lies before the window."""
-        planned = plan_for(messages, self.keep, request)
+        prepared = request.prepare(messages)
+        planned = plan_for(prepared, self.keep, request)
         if not isinstance(planned, Plan) or not planned:
             return Outcome.unchanged(messages, planned)
         count = len(planned.folded)
-        return dropped(messages, planned, f"[{count} earlier messages were dropped.]", self.name)
+        return dropped(messages, prepared, planned, f"[{count} earlier messages were dropped.]", self.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from foldline import _core
+from foldline.summarizers._evidence import evidence_of
 from foldline.summarizers._sanitize import neutralized, settled
 from foldline.typing import Completion, SummarizeRequest
 
@@ -32,11 +32,10 @@ class Extractive:
 
     def summarize(self, request: SummarizeRequest) -> Completion:
         """Writes the document, within ``request.max_tokens``."""
+        facts = evidence_of(request)
 
         def write(count: Callable[[str], int]) -> tuple[str, str]:
-            return _core.extractive_summary(
-                request.messages, list(request.folded), request.format, request.max_tokens, count
-            )
+            return facts.render(request.max_tokens, count)
 
         # It quotes what others wrote.
         text, evidence = settled(write, request.count, request.max_tokens, lambda text: neutralized(text)[0])

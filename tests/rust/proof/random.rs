@@ -1,6 +1,6 @@
 //! Random transcripts, longer than those that can be tried exhaustively.
 
-use foldline::apply::{Step, steps};
+use foldline::fold::{Step, steps};
 use foldline::plan::{Outcome, Plan};
 use proptest::prelude::*;
 

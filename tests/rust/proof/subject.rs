@@ -1,8 +1,8 @@
 //! What is proved: the planner, reached through the readers, and its answers in the oracle's words.
 
-use foldline::apply::{Step, steps};
 use foldline::count::counter::{Counts, CustomCounter, count_transcript};
 use foldline::error::Result as Found;
+use foldline::fold::{Step, steps};
 use foldline::formats::{Format, read_message};
 use foldline::json::{JsonNode, with_document};
 use foldline::node::Node;

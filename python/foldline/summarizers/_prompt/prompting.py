@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from foldline import _core
+from foldline._core import RangeEvidence
 from foldline.errors import SummaryError
+from foldline.summarizers._evidence import evidence_of
 from foldline.summarizers._prompt.blocks import SEPARATOR, Block, block_of, cut, fitted
 from foldline.summarizers._prompt.fencing import Fence, escaped
 from foldline.summarizers._prompt.prompts import (
@@ -102,6 +104,7 @@ class Prompt:
     def __init__(self, words: Words, request: SummarizeRequest) -> None:
         self.words = words
         self.request = request
+        self._evidence: RangeEvidence | None = None
         earlier = set(request.previous)
         self.blocks: list[Block] = [
             block_of(request.messages[i], i, request.redact) for i in request.folded if i not in earlier
@@ -250,9 +253,9 @@ class Prompt:
         most = min(_MOST_FACTS_TOKENS, int(room.most * _FACTS_SHARE))
         if most < 1:
             return ""
-        # Those messages alone, so that each is read once, however many parts there are.
-        messages = [request.messages[i] for i in indices]
-        facts = _core.evidence_list(messages, list(range(len(messages))), request.format, most, request.count)
+        if self._evidence is None:
+            self._evidence = evidence_of(request)
+        facts = self._evidence.over(list(indices)).bullets(most, request.count)
         return self._redacted(facts) or ""
 
     # --- Fitting ------------------------------------------------------------------------------------------

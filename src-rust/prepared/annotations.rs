@@ -49,13 +49,23 @@ impl Origin {
 
 /// Pins, importance and origins by index. What is not said is neutral.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Marks {
+pub struct Annotations {
     pinned: BTreeSet<usize>,
     importance: BTreeMap<usize, f64>,
     origins: BTreeMap<usize, Origin>,
 }
 
-impl Marks {
+impl Annotations {
+    /// The annotations that the rules take as `pins`.
+    #[must_use]
+    pub fn from_pins(pins: &Pins) -> Self {
+        Annotations {
+            pinned: pins.indices.iter().copied().collect(),
+            importance: pins.importance.iter().copied().collect(),
+            origins: pins.summaries.iter().map(|&index| (index, Origin::CompactedSynthetic)).collect(),
+        }
+    }
+
     /// Whether a message is pinned, by itself or by its importance.
     #[must_use]
     pub fn is_pinned(&self, message: usize) -> bool {
@@ -109,7 +119,7 @@ impl Marks {
         Ok(index)
     }
 
-    /// The marks as the rules take them.
+    /// The annotations as the rules take them.
     #[must_use]
     pub fn pins(&self) -> Pins {
         let is_summary = |(_, origin): &(&usize, &Origin)| **origin == Origin::CompactedSynthetic;
@@ -120,16 +130,16 @@ impl Marks {
         }
     }
 
-    /// The marks of the first so many messages.
+    /// The annotations of the first so many messages.
     #[must_use]
     pub fn truncated(&self, messages: usize) -> Self {
         self.moved(|index| (index < messages).then_some(index))
     }
 
-    /// The marks of messages that now stand elsewhere, or nowhere.
+    /// The annotations of messages that now stand elsewhere, or nowhere.
     #[must_use]
     pub fn moved(&self, place: impl Fn(usize) -> Option<usize>) -> Self {
-        Marks {
+        Annotations {
             pinned: self.pinned.iter().filter_map(|&index| place(index)).collect(),
             importance: self.importance.iter().filter_map(|(&i, &value)| Some((place(i)?, value))).collect(),
             origins: self.origins.iter().filter_map(|(&i, &origin)| Some((place(i)?, origin))).collect(),

@@ -1,44 +1,47 @@
-//! A transcript that grows: what counting and planning need is kept, so that a message costs itself alone and a plan
-//! the way to its cut.
+//! The prepared transcript: a list of messages read once, with all that planning and folding need of it. It may grow.
 //!
-//! | operation | costs |
+//! | operation | cost |
 //! |---|---|
+//! | from a list | its text is read, counted and hashed once |
 //! | append | the new message: its text is read, counted and hashed once |
-//! | plan | O(log messages) and the newest results, plus the messages from the first on whose group has changed since the last plan (as a rule the newest call), plus one byte of action and of reason a message |
+//! | plan | O(log messages) and the newest results; the messages from the first one on whose group has changed since the last plan (usually the newest call); one byte of action and one of reason a message |
+//! | evidence | the text of the messages asked for |
 //! | pin, importance, origin | O(1); the next plan goes back to the message's group |
 //! | difference | all text of the list that it is compared with |
 //! | truncate | all messages, but no text |
-//! | clone | numbers are copied, text but for the last chunk is shared |
+//! | clone | numbers are copied; text is shared, except for the last chunk |
 
+mod annotations;
+mod chunks;
 mod ids;
-mod marks;
-mod texts;
 
-pub use marks::{Marks, Origin};
+pub use annotations::{Annotations, Origin};
 
 use std::sync::Arc;
 
+use self::chunks::Chunks;
 use self::ids::Ids;
-use self::texts::Texts;
-use crate::count::counter::{Counter, Counts, GoOn, MessageView};
+use crate::count::counter::{Counter, Counts, GoOn, MessageView, count_transcript};
 use crate::count::framing::{Beside, Trust};
 use crate::count::tools::Tool;
 use crate::error::{Error, Result};
+use crate::evidence::{Evidence, extract};
 use crate::formats::{Format, Heard, Listener, read_message};
 use crate::node::{Kind, Node, changed};
-use crate::plan::{Ledger, Outcome, Request, Source, Subject, plan_subject};
+use crate::plan::{Ledger, Outcome, Request, Subject, plan_subject};
 use crate::rules::{Growing, Pins, Structure};
-use crate::transcript::{Builder, Part, PartKind, Role, chained};
+use crate::transcript::{Builder, MessageSource, Part, PartKind, Role, Transcript, chained};
 
 /// Messages after which a long comparison asks whether to go on.
 const ASK_EVERY_MESSAGES: usize = 256;
 
-/// A transcript that grows.
+/// A list of messages with its structure, counts, hashes and annotations.
 #[derive(Clone, Debug)]
-pub struct Live {
+pub struct Prepared {
     listener: Listener,
-    texts: Texts,
-    ids: Ids,
+    chunks: Chunks,
+    /// Numbers of call ids across chunks; `None` while all messages lie in one transcript, whose keys are the numbers.
+    ids: Option<Ids>,
     growing: Growing,
     ledger: Ledger,
     counts: Counts,
@@ -46,7 +49,7 @@ pub struct Live {
     hashes: Vec<u64>,
     /// The hash of all of them.
     fingerprint: u64,
-    marks: Marks,
+    annotations: Annotations,
     tools: Arc<[Tool]>,
     /// What they cost, and how far that can be trusted: where the first message is no instruction, and where it is one.
     tools_cost: [Option<(u64, Trust)>; 2],
@@ -56,7 +59,7 @@ pub struct Live {
     wants_result_json: bool,
 }
 
-impl Live {
+impl Prepared {
     /// Without messages. Tool schemas that are sent beside them count as overhead.
     ///
     /// # Errors
@@ -70,33 +73,73 @@ impl Live {
         Self::listening(Listener::new(format), tools, counter, go_on)
     }
 
+    /// Prepares a list that was read as a whole. Messages appended later are read in the same format. O(bytes).
+    ///
+    /// # Errors
+    /// Those of counting, with the index of the message, and of [`Pins::check`].
+    pub fn from_transcript(
+        transcript: Transcript,
+        format: Format,
+        pins: &Pins,
+        tools: Arc<[Tool]>,
+        counter: &dyn Counter,
+        go_on: GoOn<'_>,
+    ) -> Result<Self> {
+        let count = transcript.len();
+        pins.check(count)?;
+        let mut list = Self::empty(Listener::new(Some(format)), tools, counter);
+        list.counts.per_message = count_transcript(counter, &transcript, go_on)?.per_message;
+        list.growing.reserve(count, transcript.parts.len());
+        list.hashes.reserve(count);
+        for index in 0..count {
+            list.growing.append(&transcript, index, |key| key.index() as u32);
+            list.hashes.push(transcript.message_hash(index));
+            list.ledger.append(list.counts.per_message[index]);
+        }
+        list.fingerprint = list.hashes.iter().fold(0, |chain, &hash| chained(chain, hash));
+        let first = transcript.messages.first().map(|message| message.role);
+        let has_calls = transcript.parts.iter().any(is_call);
+        let is_estimated = transcript.messages.iter().any(|message| message.is_estimated);
+        list.chunks = Chunks::from_transcript(transcript, list.wants_result_json);
+        list.ids = None;
+        list.update_overhead(first, has_calls, is_estimated, counter, go_on)?;
+        list.set_annotations(Annotations::from_pins(pins))?;
+        list.settle();
+        Ok(list)
+    }
+
     fn listening(
         listener: Listener,
         tools: Arc<[Tool]>,
         counter: &dyn Counter,
         go_on: GoOn<'_>,
     ) -> Result<Self> {
+        let mut list = Self::empty(listener, tools, counter);
+        list.update_overhead(None, false, false, counter, go_on)?;
+        Ok(list)
+    }
+
+    /// Without messages and without the overhead of a request.
+    fn empty(listener: Listener, tools: Arc<[Tool]>, counter: &dyn Counter) -> Self {
         let framing = listener.format().framing();
         let wants_result_json = counter.wants_result_json();
         let Trust { kind, error_permille } = counter.trust();
-        let mut live = Live {
+        Prepared {
             listener,
-            texts: Texts::new(framing, wants_result_json),
-            ids: Ids::new(),
+            chunks: Chunks::new(framing, wants_result_json),
+            ids: Some(Ids::new()),
             growing: Growing::new(framing),
             ledger: Ledger::default(),
             counts: Counts { per_message: Vec::new(), overhead: 0, kind, error_permille },
             hashes: Vec::new(),
             fingerprint: 0,
-            marks: Marks::default(),
+            annotations: Annotations::default(),
             tools,
             tools_cost: [None; 2],
             has_calls: false,
             is_estimated: false,
             wants_result_json,
-        };
-        live.weigh(None, false, false, counter, go_on)?;
-        Ok(live)
+        }
     }
 
     /// Number of messages.
@@ -131,8 +174,8 @@ impl Live {
 
     /// What the caller said of messages.
     #[must_use]
-    pub fn marks(&self) -> &Marks {
-        &self.marks
+    pub fn annotations(&self) -> &Annotations {
+        &self.annotations
     }
 
     /// The hash of all messages, as in the plans for them.
@@ -146,21 +189,41 @@ impl Live {
     pub fn newest_bytes(&self) -> usize {
         let structure = self.growing.structure();
         let newest = structure.len().checked_sub(1).map(|last| structure.first_of_group(last));
-        newest.map_or(0, |first| self.texts.bytes_from(first))
+        newest.map_or(0, |first| self.chunks.bytes_from(first))
     }
 
-    /// Reads a message that is to be appended; [`Live::take_up`] counts what was read and appends it. So the one may be
+    /// Bytes of text of all messages, about.
+    #[must_use]
+    pub fn text_bytes(&self) -> usize {
+        self.chunks.bytes_from(0)
+    }
+
+    /// Replaces the tool schemas that are sent with the messages.
+    ///
+    /// # Errors
+    /// Those of [`Counter::count_tools`]; then nothing has changed.
+    pub fn set_tools(&mut self, tools: Arc<[Tool]>, counter: &dyn Counter, go_on: GoOn<'_>) -> Result<()> {
+        let before = (std::mem::replace(&mut self.tools, tools), std::mem::take(&mut self.tools_cost));
+        let (first, has_calls, is_estimated) = (self.first_role(), self.has_calls, self.is_estimated);
+        let updated = self.update_overhead(first, has_calls, is_estimated, counter, go_on);
+        if updated.is_err() {
+            (self.tools, self.tools_cost) = before;
+        }
+        updated
+    }
+
+    /// Reads a message that is to be appended; [`Prepared::commit_pending`] counts what was read and appends it. So the one may be
     /// done where the caller's objects can be read, the other elsewhere. O(the message).
     ///
-    /// Where it shows that all messages are in another dialect, nothing was read: see [`Live::again`].
+    /// Where it shows that all messages are in another dialect, nothing was read: see [`Prepared::again`].
     ///
     /// # Errors
     /// Those of reading, with the index of the message; then it was not read.
     pub fn read<N: Node>(&mut self, message: &N) -> Result<Heard> {
-        let within = self.texts.last().len();
-        let heard = self.listener.read(self.len() + self.waiting(), message, self.texts.last_mut());
+        let within = self.chunks.last().len();
+        let heard = self.listener.read(self.len() + self.pending(), message, self.chunks.last_mut());
         if heard.is_err() {
-            self.texts.last_mut().truncate(within);
+            self.chunks.last_mut().truncate(within);
         }
         heard
     }
@@ -168,13 +231,13 @@ impl Live {
     /// The same for a message that the listener has heard.
     ///
     /// # Errors
-    /// Those of [`Live::read`].
+    /// Those of [`Prepared::read`].
     pub fn read_again<N: Node>(&mut self, message: &N) -> Result<()> {
-        let within = self.texts.last().len();
-        let index = self.len() + self.waiting();
-        let read = self.listener.read_again(index, message, self.texts.last_mut());
+        let within = self.chunks.last().len();
+        let index = self.len() + self.pending();
+        let read = self.listener.read_again(index, message, self.chunks.last_mut());
         if read.is_err() {
-            self.texts.last_mut().truncate(within);
+            self.chunks.last_mut().truncate(within);
         }
         read
     }
@@ -182,47 +245,52 @@ impl Live {
     /// An empty list for the same messages, which are to be read again as `listener` found them to be.
     ///
     /// # Errors
-    /// Those of [`Live::new`].
+    /// Those of [`Prepared::new`].
     pub fn again(&self, listener: Listener, counter: &dyn Counter, go_on: GoOn<'_>) -> Result<Self> {
         Self::listening(listener, Arc::clone(&self.tools), counter, go_on)
     }
 
     /// How many messages were read and not yet taken up.
     #[must_use]
-    pub fn waiting(&self) -> usize {
-        self.texts.len() - self.len()
+    pub fn pending(&self) -> usize {
+        self.chunks.len() - self.len()
     }
 
     /// Bytes of their text, about.
     #[must_use]
-    pub fn waiting_bytes(&self) -> usize {
-        if self.waiting() == 0 { 0 } else { self.texts.last().text.len() }
+    pub fn pending_bytes(&self) -> usize {
+        if self.pending() == 0 { 0 } else { self.chunks.last().text.len() }
     }
 
     /// Whether so many messages wait that they should be taken up.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.texts.is_full()
+        self.chunks.is_full()
     }
 
     /// Counts the messages that were read, and appends them. `known` are the tokens of the first of them. O(bytes).
     ///
     /// # Errors
     /// Those of counting, with the index of the message: it and those behind it are not appended.
-    pub fn take_up(&mut self, known: &[Option<u32>], counter: &dyn Counter, go_on: GoOn<'_>) -> Result<()> {
-        for at in 0..self.waiting() {
-            let within = self.texts.last().len() - self.waiting();
+    pub fn commit_pending(
+        &mut self,
+        known: &[Option<u32>],
+        counter: &dyn Counter,
+        go_on: GoOn<'_>,
+    ) -> Result<()> {
+        for at in 0..self.pending() {
+            let within = self.chunks.last().len() - self.pending();
             let tokens = known.get(at).copied().flatten();
-            if let Err(error) = self.take_up_one(within, tokens, counter, go_on) {
-                self.texts.last_mut().truncate(within);
+            if let Err(error) = self.commit_one(within, tokens, counter, go_on) {
+                self.chunks.last_mut().truncate(within);
                 return Err(error);
             }
         }
-        self.texts.close();
+        self.chunks.close();
         Ok(())
     }
 
-    fn take_up_one(
+    fn commit_one(
         &mut self,
         within: usize,
         tokens: Option<u32>,
@@ -233,7 +301,7 @@ impl Live {
         if number.is_multiple_of(ASK_EVERY_MESSAGES) && !go_on() {
             return Err(Error::interrupted());
         }
-        let transcript = self.texts.last();
+        let transcript = self.chunks.last();
         let tokens = match tokens {
             Some(tokens) => tokens,
             None => {
@@ -246,32 +314,32 @@ impl Live {
         let role = transcript.messages[within].role;
         if number == 0 || (has_calls, is_estimated) != (self.has_calls, self.is_estimated) {
             let first = if number == 0 { Some(role) } else { self.first_role() };
-            self.weigh(first, has_calls, is_estimated, counter, go_on)?;
+            self.update_overhead(first, has_calls, is_estimated, counter, go_on)?;
         }
-        self.enrol(within, tokens);
+        self.push(within, tokens);
         Ok(())
     }
 
     /// Adds message `within` of the last chunk to all arrays.
-    fn enrol(&mut self, within: usize, tokens: u32) {
-        let transcript = self.texts.last();
+    fn push(&mut self, within: usize, tokens: u32) {
+        let transcript = self.chunks.last();
         let hash = transcript.message_hash(within);
         self.hashes.push(hash);
         self.fingerprint = chained(self.fingerprint, hash);
         self.counts.per_message.push(tokens);
         self.ledger.append(tokens);
-        let ids = &mut self.ids;
+        let ids = self.ids.get_or_insert_with(|| self.chunks.first().map_or_else(Ids::new, Ids::of_keys));
         self.growing.append(transcript, within, |key| ids.number(transcript.key_text(key)));
     }
 
     fn first_role(&self) -> Option<Role> {
-        let first = (!self.is_empty()).then(|| self.texts.at(0).0);
+        let first = (!self.is_empty()).then(|| self.chunks.at(0).0);
         first.and_then(|transcript| transcript.messages.first()).map(|message| message.role)
     }
 
     /// What is added once a request to messages of which the first has this role, and how far their counts can be
     /// trusted. Tools are counted once for each place that they can have.
-    fn weigh(
+    fn update_overhead(
         &mut self,
         first: Option<Role>,
         has_calls: bool,
@@ -328,10 +396,10 @@ impl Live {
         self.plan_settled(pins, request, counter, go_on)
     }
 
-    /// The same for a list of which nothing has changed since [`Live::settle`].
+    /// The same for a list of which nothing has changed since [`Prepared::settle`].
     ///
     /// # Errors
-    /// Those of [`Live::plan`].
+    /// Those of [`Prepared::plan`].
     pub fn plan_settled(
         &self,
         pins: &Pins,
@@ -339,9 +407,7 @@ impl Live {
         counter: &dyn Counter,
         go_on: GoOn<'_>,
     ) -> Result<Outcome> {
-        if self.growing.unsettled() < self.len() {
-            return Err(Error::internal("unsettled", "messages were added since the sums were made"));
-        }
+        self.check_settled()?;
         if *pins == Pins::default() {
             return self.plan_under(self.growing.structure(), &self.ledger, request, counter, go_on);
         }
@@ -353,6 +419,13 @@ impl Live {
         self.plan_under(growing.structure(), &ledger, request, counter, go_on)
     }
 
+    fn check_settled(&self) -> Result<()> {
+        if self.growing.unsettled() < self.len() {
+            return Err(Error::internal("unsettled", "messages were added since the sums were updated"));
+        }
+        Ok(())
+    }
+
     fn plan_under(
         &self,
         structure: &Structure,
@@ -362,7 +435,7 @@ impl Live {
         go_on: GoOn<'_>,
     ) -> Result<Outcome> {
         let subject = Subject {
-            source: &self.texts,
+            source: &self.chunks,
             format: self.format(),
             structure,
             counts: &self.counts,
@@ -377,25 +450,25 @@ impl Live {
     ///
     /// # Errors
     /// Those of `change`; then nothing has changed.
-    pub fn mark(&mut self, change: impl FnOnce(&mut Marks, usize) -> Result<usize>) -> Result<()> {
+    pub fn annotate(&mut self, change: impl FnOnce(&mut Annotations, usize) -> Result<usize>) -> Result<()> {
         let count = self.len();
-        let message = change(&mut self.marks, count)?;
-        self.growing.set_pinned(message, self.marks.is_pinned(message));
-        self.growing.set_summary(message, self.marks.origin(message) == Origin::CompactedSynthetic);
+        let message = change(&mut self.annotations, count)?;
+        self.growing.set_pinned(message, self.annotations.is_pinned(message));
+        self.growing.set_summary(message, self.annotations.origin(message) == Origin::CompactedSynthetic);
         Ok(())
     }
 
-    /// Says all of `marks` of the messages; each index must be one of theirs.
+    /// Says all of `annotations` of the messages; each index must be one of theirs.
     ///
     /// # Errors
     /// Those of [`Pins::check`]; then nothing has changed.
-    pub fn set_marks(&mut self, marks: Marks) -> Result<()> {
-        let pins = marks.pins();
+    pub fn set_annotations(&mut self, annotations: Annotations) -> Result<()> {
+        let pins = annotations.pins();
         pins.check(self.len())?;
-        let before = self.marks.pins();
+        let before = self.annotations.pins();
         before.pinned().for_each(|message| self.growing.set_pinned(message, false));
         before.summaries.iter().for_each(|&message| self.growing.set_summary(message, false));
-        self.marks = marks;
+        self.annotations = annotations;
         self.growing.pin(&pins)
     }
 
@@ -443,36 +516,45 @@ impl Live {
         go_on: GoOn<'_>,
     ) -> Result<()> {
         if messages >= self.len() {
-            self.texts.truncate(self.len());
+            self.chunks.truncate(self.len());
             self.listener = listener;
             return Ok(());
         }
         let mut live = self.again(listener, counter, go_on)?;
         live.tools_cost = self.tools_cost;
-        live.texts = self.texts.clone();
-        live.texts.truncate(messages);
+        live.chunks = self.chunks.clone();
+        live.chunks.truncate(messages);
         live.hashes = self.hashes[..messages].to_vec();
         live.fingerprint = live.hashes.iter().fold(0, |chain, &hash| chained(chain, hash));
         live.counts.per_message = self.counts.per_message[..messages].to_vec();
         live.counts.per_message.iter().for_each(|&tokens| live.ledger.append(tokens));
         let (mut has_calls, mut is_estimated) = (false, false);
         for number in 0..messages {
-            let (transcript, index) = live.texts.at(number);
+            let (transcript, index) = live.chunks.at(number);
             has_calls |= transcript.parts_of(index).iter().any(is_call);
             is_estimated |= transcript.messages[index].is_estimated;
-            let ids = &mut live.ids;
+            let ids = live.ids.get_or_insert_with(Ids::new);
             live.growing.append(transcript, index, |key| ids.number(transcript.key_text(key)));
         }
-        live.weigh(live.first_role(), has_calls, is_estimated, counter, go_on)?;
-        live.set_marks(self.marks.truncated(messages))?;
+        live.update_overhead(live.first_role(), has_calls, is_estimated, counter, go_on)?;
+        live.set_annotations(self.annotations.truncated(messages))?;
         *self = live;
         Ok(())
     }
 
-    /// Where the texts of the messages stand.
+    /// Extracts what a summary of the messages at `indices` (ascending) must keep. O(bytes of their text).
+    ///
+    /// # Errors
+    /// `unsettled` where messages were added since [`Prepared::settle`].
+    pub fn evidence(&self, indices: &[usize]) -> Result<Evidence> {
+        self.check_settled()?;
+        Ok(extract(&self.chunks, self.growing.structure(), indices))
+    }
+
+    /// The transcripts that hold the messages.
     #[must_use]
-    pub fn source(&self) -> &dyn Source {
-        &self.texts
+    pub fn source(&self) -> &dyn MessageSource {
+        &self.chunks
     }
 }
 
@@ -505,10 +587,10 @@ mod tests {
     fn structure_and_plans_are_those_of_the_whole_list_at_every_length() {
         let counter = Heuristic::from_name("chars/4").unwrap();
         with_document(LOOP.as_bytes(), |list| {
-            let mut live = Live::new(None, Arc::from([]), &counter, &mut || true).unwrap();
+            let mut live = Prepared::new(None, Arc::from([]), &counter, &mut || true).unwrap();
             for i in 0..list.len() {
                 assert!(matches!(live.read(&list.item(i).unwrap()), Ok(Heard::Read)));
-                live.take_up(&[], &counter, &mut || true).unwrap();
+                live.commit_pending(&[], &counter, &mut || true).unwrap();
                 // A reference to the same list, cut short, is the whole one as far as it was read.
                 let whole = read_messages(&list, Format::OpenAiChat, false).unwrap();
                 let mut builder = Builder::resume(whole, i + 1, false);
@@ -540,11 +622,11 @@ mod tests {
     fn what_cannot_be_read_or_counted_is_forgotten() {
         let counter = Heuristic::from_name("chars/4").unwrap();
         with_document(LOOP.as_bytes(), |list| {
-            let mut live = Live::new(None, Arc::from([]), &counter, &mut || true).unwrap();
+            let mut live = Prepared::new(None, Arc::from([]), &counter, &mut || true).unwrap();
             for i in 0..4 {
                 live.read(&list.item(i).unwrap()).unwrap();
             }
-            live.take_up(&[], &counter, &mut || true).unwrap();
+            live.commit_pending(&[], &counter, &mut || true).unwrap();
             let before = (live.fingerprint(), live.total(), live.structure().clone());
             let listener = live.listener();
             for message in [r#"{"content":"no role"}"#, r#"{"role":"user","content":7}"#] {
@@ -553,7 +635,7 @@ mod tests {
                 assert_eq!(read.unwrap(), Some(Some(4)));
             }
             live.read(&list.item(4).unwrap()).unwrap();
-            assert_eq!(live.waiting(), 1);
+            assert_eq!(live.pending(), 1);
             live.truncate(4, listener, &counter, &mut || true).unwrap();
             assert_eq!((live.fingerprint(), live.total(), live.structure().clone()), before);
             live.truncate(2, listener, &counter, &mut || true).unwrap();
@@ -567,14 +649,14 @@ mod tests {
         let counter = Heuristic::from_name("chars/4").unwrap();
         let json = format!(r#"[{}]"#, [r#"{"role":"user","content":"word"}"#; 600].join(","));
         with_document(json.as_bytes(), |list| {
-            let mut live = Live::new(None, Arc::from([]), &counter, &mut || true).unwrap();
+            let mut live = Prepared::new(None, Arc::from([]), &counter, &mut || true).unwrap();
             for i in 0..list.len() {
                 live.read(&list.item(i).unwrap()).unwrap();
                 if live.is_full() {
-                    live.take_up(&[], &counter, &mut || true).unwrap();
+                    live.commit_pending(&[], &counter, &mut || true).unwrap();
                 }
             }
-            live.take_up(&[], &counter, &mut || true).unwrap();
+            live.commit_pending(&[], &counter, &mut || true).unwrap();
             live.settle();
             let copy = live.clone();
             assert!(std::ptr::eq(live.source().at(5).0, copy.source().at(5).0));

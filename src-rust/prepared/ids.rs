@@ -1,6 +1,6 @@
 //! Numbers for the ids of calls, since each chunk of texts has keys of its own.
 
-use crate::transcript::Numbers;
+use crate::transcript::{Numbers, Transcript};
 
 /// Ids that were seen, each with a number.
 #[derive(Clone, Debug)]
@@ -14,6 +14,15 @@ pub(super) struct Ids {
 impl Ids {
     pub fn new() -> Self {
         Ids { numbers: Numbers::new(), text: String::new(), ends: Vec::new() }
+    }
+
+    /// The ids of a transcript, each with the index of its key.
+    pub fn of_keys(transcript: &Transcript) -> Self {
+        let mut ids = Ids::new();
+        for span in &transcript.keys {
+            ids.number(transcript.str(span));
+        }
+        ids
     }
 
     /// The number of an id; a new one where it was not seen before. O(bytes of the id).

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::plan::Source;
-use crate::transcript::{Builder, Framing, Transcript};
+use crate::transcript::{Builder, Framing, MessageSource, Transcript};
 
 /// Messages after which a chunk is full.
 const CHUNK_MESSAGES: usize = 256;
@@ -13,7 +12,7 @@ const CHUNK_BYTES: usize = 64 << 10;
 
 /// Messages in chunks.
 #[derive(Clone, Debug)]
-pub(super) struct Texts {
+pub(super) struct Chunks {
     full: Vec<Arc<Transcript>>,
     /// The first message of each full chunk, and of the last one.
     starts: Vec<u32>,
@@ -21,10 +20,25 @@ pub(super) struct Texts {
     wants_result_json: bool,
 }
 
-impl Texts {
+impl Chunks {
     pub fn new(framing: Framing, wants_result_json: bool) -> Self {
         let last = Builder::new(framing, wants_result_json);
-        Texts { full: Vec::new(), starts: vec![0], last, wants_result_json }
+        Chunks { full: Vec::new(), starts: vec![0], last, wants_result_json }
+    }
+
+    /// One full chunk.
+    pub fn from_transcript(transcript: Transcript, wants_result_json: bool) -> Self {
+        let mut chunks = Chunks::new(transcript.framing, wants_result_json);
+        if !transcript.is_empty() {
+            chunks.starts.push(transcript.len() as u32);
+            chunks.full.push(Arc::new(transcript));
+        }
+        chunks
+    }
+
+    /// The first full chunk.
+    pub fn first(&self) -> Option<&Transcript> {
+        self.full.first().map(Arc::as_ref)
     }
 
     /// What builds the last chunk, to which one message more is to be added.
@@ -88,7 +102,7 @@ impl Texts {
     }
 }
 
-impl Source for Texts {
+impl MessageSource for Chunks {
     fn at(&self, message: usize) -> (&Transcript, usize) {
         let chunk = self.chunk_of(message);
         let transcript = self.full.get(chunk).map_or_else(|| self.last(), Arc::as_ref);

@@ -1,70 +1,18 @@
-//! Messages of a folded list that are not the caller's own: texts that are put in, and messages with changed contents.
-//! They are made of the caller's values; whoever asked builds them.
+//! Messages with changed contents: results cleared or shortened, thinking left out. An edited message is described by
+//! its own values and the new ones; JSON writers and Python build it from that.
 
 use std::borrow::Cow;
 
-use super::Change;
+use super::steps::Change;
 use crate::error::Result;
-use crate::formats::langchain::Form;
 use crate::formats::session::{Made, items};
 use crate::formats::{Format, gent, is_thinking_block};
 use crate::node::{Key, Kind, Node};
 use crate::plan::PLACEHOLDER;
-use crate::rules::roles::Side;
 use crate::transcript::{Holder, Wrapping};
 
 /// The members of an object that is made.
 type Members<N> = Vec<(Cow<'static, str>, Made<N>)>;
-
-/// A text as a message of one side, in the shape of its dialect and, where that has several, of the first message.
-pub fn text_message<N: Node>(format: &str, first: Option<&N>, side: Side, text: &str) -> Made<N> {
-    let of = |users, models| Some(Made::text(if side == Side::User { users } else { models }));
-    let body = || Some(Made::text(text));
-    match Format::from_name(format) {
-        // With its type, so that a list of nothing but text is still known for what it is.
-        Ok(Format::OpenAiResponses) => {
-            let part = Made::object([("type", of("input_text", "output_text")), ("text", body())]);
-            Made::object([
-                ("type", Some(Made::text("message"))),
-                ("role", of("user", "assistant")),
-                ("content", Some(Made::List(vec![part]))),
-            ])
-        }
-        Ok(Format::Gemini) => {
-            let part = Made::object([("text", body())]);
-            Made::object([("role", of("user", "model")), ("parts", Some(Made::List(vec![part])))])
-        }
-        Ok(Format::LangChain) => {
-            let inner = || Made::object([("content", body())]);
-            match first.map_or(Form::Dict, Form::of) {
-                Form::Flat => Made::object([("type", of("human", "ai")), ("content", body())]),
-                Form::Dict => Made::object([("type", of("human", "ai")), ("data", Some(inner()))]),
-                Form::Constructor => {
-                    let class = if side == Side::User { "HumanMessage" } else { "AIMessage" };
-                    let id = ["langchain", "schema", "messages", class].map(Made::text).to_vec();
-                    Made::object([
-                        ("lc", Some(Made::Number(1))),
-                        ("type", Some(Made::text("constructor"))),
-                        ("id", Some(Made::List(id))),
-                        ("kwargs", Some(inner())),
-                    ])
-                }
-            }
-        }
-        Ok(Format::Gent) => {
-            let part = Made::object([("type", Some(Made::text("text"))), ("text", body())]);
-            let inner =
-                Made::object([("role", of("generic", "ai")), ("parts", Some(Made::List(vec![part])))]);
-            let is_go = first.is_some_and(|first| first.get(Key::MESSAGES_GO).is_some());
-            let (messages, origin) = if is_go { ("Messages", "Origin") } else { ("messages", "origin") };
-            Made::object([
-                (messages, Some(Made::List(vec![inner]))),
-                (origin, Some(Made::text(gent::SYNTHETIC))),
-            ])
-        }
-        _ => Made::object([("role", of("user", "assistant")), ("content", body())]),
-    }
-}
 
 /// A place on the way from a message to a changed content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

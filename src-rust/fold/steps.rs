@@ -1,16 +1,11 @@
-//! A plan and the original messages in, the order of the new list and the changed contents out.
+//! The order of the new list, and the contents that change in it.
 //!
-//! Nothing is copied here: the caller slices its own list, so that unknown fields, signatures and opaque items
-//! survive as they are.
-
-mod messages;
-
-pub use messages::{Place, content_of, edited, modified_key, placeholder_block, places_of, text_message};
+//! Nothing is copied here: the caller slices its own list, so that unknown fields, signatures and opaque items survive.
 
 use crate::error::{Error, Result};
-use crate::plan::{Plan, Source, plan_mismatch, replacements};
+use crate::plan::{Plan, plan_mismatch, replacements};
 use crate::rules::roles::{Side, fillers, has_fillers, side};
-use crate::transcript::{Binding, Holder, Slot, TextHash, Transcript};
+use crate::transcript::{Binding, Holder, MessageSource, Slot, TextHash, Transcript};
 
 /// One place of the folded list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +37,7 @@ pub struct Change {
 /// their provider does not take so (with `alternate` two of one side, see [`fillers`]), one of the other side is put
 /// between; a list in which nothing is folded stays as it is.
 #[must_use]
-pub fn steps(plan: &Plan, source: &dyn Source, alternate: bool) -> Vec<Step> {
+pub fn steps(plan: &Plan, source: &dyn MessageSource, alternate: bool) -> Vec<Step> {
     let mut folded = vec![false; plan.actions.len()];
     plan.folded().for_each(|i| folded[i] = true);
     let mut edited = vec![false; plan.actions.len()];
@@ -108,7 +103,7 @@ pub fn check_fingerprint(plan: &Plan, messages: usize, fingerprint: u64) -> Resu
 ///
 /// # Errors
 /// `plan_mismatch` where an edit names no result.
-pub fn changes(plan: &Plan, source: &dyn Source) -> Result<Vec<Change>> {
+pub fn changes(plan: &Plan, source: &dyn MessageSource) -> Result<Vec<Change>> {
     let mut changes = Vec::with_capacity(plan.edits.len());
     for edits in plan.edits.chunk_by(|a, b| a.message == b.message) {
         let message = edits[0].message;
@@ -123,7 +118,7 @@ pub fn changes(plan: &Plan, source: &dyn Source) -> Result<Vec<Change>> {
 
 /// A hash of the text of some messages.
 #[must_use]
-pub fn text_hash(source: &dyn Source, messages: &[usize]) -> u64 {
+pub fn text_hash(source: &dyn MessageSource, messages: &[usize]) -> u64 {
     let mut hash = TextHash::default();
     for &message in messages {
         let (transcript, index) = source.at(message);

@@ -1,0 +1,80 @@
+//! What a fold refuses: a summary that is too long, or that saves too little.
+
+use crate::error::{Error, Result};
+use crate::plan::{Keep, Request};
+
+/// Refuses a summary with more tokens than the messages that it replaces.
+///
+/// # Errors
+/// `summary_too_long`.
+pub(super) fn refuse_longer(summary_tokens: u64, replaced: u64) -> Result<()> {
+    if summary_tokens > replaced {
+        return Err(Error::summary("summary_too_long", "the summary is larger than what it replaces"));
+    }
+    Ok(())
+}
+
+/// Refuses a list that is over the budget of a [`Keep::Fit`].
+///
+/// # Errors
+/// `summary_over_budget`.
+pub(super) fn refuse_over_budget(tokens_after: u64, request: &Request) -> Result<()> {
+    match request.keep {
+        Keep::Fit(budget) if tokens_after > budget => {
+            let detail =
+                format!("with the summary it is {tokens_after} tokens, where the budget is {budget}");
+            Err(Error::summary("summary_over_budget", detail))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a text, as it was written, that is over its room.
+///
+/// # Errors
+/// `summary_over_room`.
+pub(super) fn refuse_over_room(written_tokens: u64, room: u64) -> Result<()> {
+    if written_tokens > room {
+        let detail = format!("the summary is larger than its room of {room} tokens");
+        return Err(Error::summary("summary_over_room", detail));
+    }
+    Ok(())
+}
+
+/// Refuses a fold that saves less than was asked for.
+///
+/// # Errors
+/// `gain_too_small`.
+pub(super) fn refuse_without_gain(tokens_before: u64, tokens_after: u64, wanted: u64) -> Result<()> {
+    if wanted > 0 && tokens_before < tokens_after.saturating_add(wanted) {
+        let saved = i128::from(tokens_before) - i128::from(tokens_after);
+        let detail = format!("with the summary {saved} tokens are saved, not {wanted}");
+        return Err(Error::summary("gain_too_small", detail));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fold_saves_at_least_what_was_asked_for() {
+        assert!(refuse_without_gain(1_000, 500, 500).is_ok());
+        assert!(refuse_without_gain(1_000, 1_000, 0).is_ok());
+        let refused = refuse_without_gain(1_000, 501, 500).unwrap_err();
+        assert_eq!((refused.code, refused.detail.contains("499 tokens")), ("gain_too_small", true));
+        assert!(refuse_without_gain(1_000, 1_001, 1).is_err());
+    }
+
+    #[test]
+    fn only_a_budget_can_be_exceeded() {
+        let request = |keep| Request::new(keep);
+        assert!(refuse_over_budget(100, &request(Keep::Fit(100))).is_ok());
+        assert_eq!(
+            refuse_over_budget(101, &request(Keep::Fit(100))).unwrap_err().code,
+            "summary_over_budget"
+        );
+        assert!(refuse_over_budget(101, &request(Keep::Tokens(100))).is_ok());
+    }
+}

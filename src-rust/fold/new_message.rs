@@ -1,0 +1,76 @@
+//! Messages that a fold adds to the list: the summary, and what stands between two messages of one side.
+
+use crate::error::Result;
+use crate::formats::langchain::Form;
+use crate::formats::session::Made;
+use crate::formats::{Format, gent};
+use crate::node::{Key, Node};
+use crate::rules::roles::Side;
+use crate::transcript::{Build, Builder, Framing, PartKind, PieceKind, Role, Transcript};
+
+/// A text as a message of one side, in the shape of its dialect and, where that has several, of the first message.
+pub fn text_message<N: Node>(format: &str, first: Option<&N>, side: Side, text: &str) -> Made<N> {
+    let of = |users, models| Some(Made::text(if side == Side::User { users } else { models }));
+    let body = || Some(Made::text(text));
+    match Format::from_name(format) {
+        // With its type, so that a list of nothing but text is still known for what it is.
+        Ok(Format::OpenAiResponses) => {
+            let part = Made::object([("type", of("input_text", "output_text")), ("text", body())]);
+            Made::object([
+                ("type", Some(Made::text("message"))),
+                ("role", of("user", "assistant")),
+                ("content", Some(Made::List(vec![part]))),
+            ])
+        }
+        Ok(Format::Gemini) => {
+            let part = Made::object([("text", body())]);
+            Made::object([("role", of("user", "model")), ("parts", Some(Made::List(vec![part])))])
+        }
+        Ok(Format::LangChain) => {
+            let inner = || Made::object([("content", body())]);
+            match first.map_or(Form::Dict, Form::of) {
+                Form::Flat => Made::object([("type", of("human", "ai")), ("content", body())]),
+                Form::Dict => Made::object([("type", of("human", "ai")), ("data", Some(inner()))]),
+                Form::Constructor => {
+                    let class = if side == Side::User { "HumanMessage" } else { "AIMessage" };
+                    let id = ["langchain", "schema", "messages", class].map(Made::text).to_vec();
+                    Made::object([
+                        ("lc", Some(Made::Number(1))),
+                        ("type", Some(Made::text("constructor"))),
+                        ("id", Some(Made::List(id))),
+                        ("kwargs", Some(inner())),
+                    ])
+                }
+            }
+        }
+        Ok(Format::Gent) => {
+            let part = Made::object([("type", Some(Made::text("text"))), ("text", body())]);
+            let inner =
+                Made::object([("role", of("generic", "ai")), ("parts", Some(Made::List(vec![part])))]);
+            let is_go = first.is_some_and(|first| first.get(Key::MESSAGES_GO).is_some());
+            let (messages, origin) = if is_go { ("Messages", "Origin") } else { ("messages", "origin") };
+            Made::object([
+                (messages, Some(Made::List(vec![inner]))),
+                (origin, Some(Made::text(gent::SYNTHETIC))),
+            ])
+        }
+        _ => Made::object([("role", of("user", "assistant")), ("content", body())]),
+    }
+}
+
+/// The transcript of a message with that text alone, as a reader of its dialect would build it: enough to count it.
+///
+/// # Errors
+/// `too_much_text` beyond 4 GiB.
+pub fn text_transcript(framing: Framing, side: Side, text: &str) -> Result<Transcript> {
+    fn build<'j>(builder: &mut impl Build<crate::json::TapeNode<'j>>, role: Role, text: &str) -> Result<()> {
+        builder.begin_message(role)?;
+        builder.begin_part(PartKind::Text)?;
+        builder.push_known_text(PieceKind::Text, text)?;
+        builder.end_message()
+    }
+    let role = if side == Side::User { Role::User } else { Role::Assistant };
+    let mut builder = Builder::new(framing, false);
+    build(&mut builder, role, text)?;
+    Ok(builder.finish())
+}

@@ -1,0 +1,116 @@
+//! From the text that was written to the text of the summary: redacted, sanitized, checked against the evidence.
+
+use std::cell::RefCell;
+
+use crate::count::counter::{Counter, GoOn};
+use crate::error::Result;
+use crate::evidence::{Evidence, Mended, mend, render};
+use crate::neutral::neutralise;
+
+/// Tokens of a text.
+pub type Price<'a> = &'a dyn Fn(&str) -> Result<usize>;
+
+/// A caller's function that takes out of a text what must not be shown.
+pub type Redact<'a> = &'a dyn Fn(&str) -> Result<String>;
+
+/// The text of a summary, and the facts it was checked against.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// The text.
+    pub text: String,
+    /// Whether role markers, tool markers or hidden characters had to be sanitized in it.
+    pub is_sanitized: bool,
+    /// The facts that it keeps, that were added and that are missing; `None` where it was not checked.
+    pub facts: Option<Mended>,
+}
+
+/// A text without role and tool markers, redacted before that where there is a `redact`.
+///
+/// # Errors
+/// Those of `redact`.
+pub fn safe_text(text: &str, redact: Option<Redact<'_>>) -> Result<String> {
+    match redact {
+        Some(redact) => Ok(neutralise(&redact(text)?).into_owned()),
+        None => Ok(neutralise(text).into_owned()),
+    }
+}
+
+/// Makes the text of a summary safe, and adds the facts of `evidence` that it lacks, within `room` tokens.
+///
+/// # Errors
+/// Those of `redact` and of counting.
+pub(super) fn finish(
+    written: &str,
+    evidence: Option<&Evidence>,
+    redact: Option<Redact<'_>>,
+    room: usize,
+    counter: &dyn Counter,
+    go_on: GoOn<'_>,
+) -> Result<Finished> {
+    let redacted = redact.map_or_else(|| Ok(written.to_owned()), |redact| redact(written))?;
+    let text = neutralise(&redacted).into_owned();
+    let is_sanitized = text != redacted;
+    let Some(evidence) = evidence else { return Ok(Finished { text, is_sanitized, facts: None }) };
+    let safe = |text: &str| safe_text(text, redact);
+    let (text, facts) = priced(counter, go_on, |price| {
+        let write = |price: Price<'_>| {
+            let mended = mend(evidence, &text, price, room)?;
+            Ok((mended.text.clone(), mended))
+        };
+        fitted(write, price, room, &safe)
+    })?;
+    Ok(Finished { text, is_sanitized, facts: Some(facts) })
+}
+
+/// Writes the extractive summary of `evidence`, sanitized, within `room` tokens.
+///
+/// # Errors
+/// Those of counting.
+pub fn write_extractive(
+    evidence: &Evidence,
+    room: usize,
+    counter: &dyn Counter,
+    go_on: GoOn<'_>,
+) -> Result<String> {
+    let safe = |text: &str| safe_text(text, None);
+    priced(counter, go_on, |price| {
+        let write = |price: Price<'_>| Ok((render(evidence, price, room)?, ()));
+        fitted(write, price, room, &safe).map(|(text, ())| text)
+    })
+}
+
+/// A text that is written within a budget and then made safe. If the safe text is over the budget, it is written again
+/// with the price of safe text.
+///
+/// # Errors
+/// Those of `write`, `price` and `safe`.
+pub fn fitted<T>(
+    write: impl Fn(Price<'_>) -> Result<(String, T)>,
+    price: Price<'_>,
+    max_tokens: usize,
+    safe: &dyn Fn(&str) -> Result<String>,
+) -> Result<(String, T)> {
+    let (text, about) = write(price)?;
+    let safe_text = safe(&text)?;
+    if safe_text == text || price(&safe_text)? <= max_tokens {
+        return Ok((safe_text, about));
+    }
+    let (text, about) = write(&|text| price(&safe(text)?))?;
+    Ok((safe(&text)?, about))
+}
+
+/// Gives `work` the prices of a counter.
+///
+/// # Errors
+/// Those of `work`.
+pub fn priced<T>(
+    counter: &dyn Counter,
+    go_on: GoOn<'_>,
+    work: impl FnOnce(Price<'_>) -> Result<T>,
+) -> Result<T> {
+    let go_on = RefCell::new(go_on);
+    work(&|text| {
+        let tokens = counter.count(text, &mut **go_on.borrow_mut())?;
+        Ok(usize::try_from(tokens).unwrap_or(usize::MAX))
+    })
+}

@@ -1,0 +1,75 @@
+"""A request to fold reads the list once, extracts the evidence once, and counts nothing twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import foldline as fl
+from foldline import _core
+
+MESSAGES = [
+    {"role": "system", "content": "You are a careful engineer."},
+    *(
+        {"role": role, "content": f"Step {i}: edit src/module_{i}.py and run the tests. " + "Mind the rules. " * 30}
+        for i in range(12)
+        for role in ("user", "assistant")
+    ),
+]
+
+
+class Model:
+    """A model that answers with a short summary."""
+
+    def complete(self, messages: Any, *, max_tokens: int, timeout_s: float | None = None) -> fl.summarizers.Completion:
+        return fl.summarizers.Completion("## Goal\n- Edit the modules and run the tests.")
+
+
+def work(call: Any) -> tuple[int, int]:
+    """Readings of a list and extractions of evidence during a call."""
+    readings, extractions = _core.meters()
+    result = call()
+    assert result.changed if isinstance(result, fl.FoldResult) else result.compacted
+    after = _core.meters()
+    return after[0] - readings, after[1] - extractions
+
+
+SUMMARIZERS = {
+    "extractive": fl.summarizers.Extractive,
+    "model": lambda: fl.summarizers.Prompted(Model()),
+    "function": lambda: lambda messages: "The modules were edited.",
+}
+
+
+@pytest.mark.parametrize("name", SUMMARIZERS)
+def test_compact_reads_a_list_once_and_extracts_its_evidence_once(name: str) -> None:
+    summarizer = SUMMARIZERS[name]()
+    call = lambda: fl.compact(MESSAGES, fl.KeepTokens(400), summarizer=summarizer)  # noqa: E731
+    assert work(call) == (1, 1)
+
+
+@pytest.mark.parametrize("name", SUMMARIZERS)
+def test_compact_of_a_transcript_reads_nothing(name: str) -> None:
+    live, summarizer = fl.Transcript(MESSAGES), SUMMARIZERS[name]()
+    call = lambda: fl.compact(live, fl.KeepTokens(400), summarizer=summarizer)  # noqa: E731
+    assert work(call) == (0, 1)
+
+
+def test_a_fold_with_redaction_reads_the_redacted_copy_as_well() -> None:
+    call = lambda: fl.compact(MESSAGES, fl.KeepTokens(400), redact=lambda text: text.replace("src", "[path]"))  # noqa: E731
+    assert work(call) == (2, 1)
+
+
+def test_a_plan_that_changes_nothing_is_not_counted_again() -> None:
+    readings, extractions = _core.meters()
+    result = fl.compact(MESSAGES, fl.KeepTokens(1_000_000))
+    assert not result.changed
+    assert result.tokens_before == fl.TokenCounter("o200k_base").count_messages(MESSAGES).total
+    assert _core.meters() == (readings + 2, extractions)
+
+
+@pytest.mark.parametrize("name", SUMMARIZERS)
+def test_what_a_fold_says_it_costs_is_what_counting_the_list_gives(name: str) -> None:
+    result = fl.compact(MESSAGES, fl.KeepTokens(400), summarizer=SUMMARIZERS[name](), counter="o200k_base")
+    assert result.tokens_after == fl.TokenCounter("o200k_base").count_messages(result.messages).total
