@@ -4,6 +4,7 @@
 //! repeated keys (as Python and JavaScript do) and reads lone surrogate escapes as U+FFFD instead of failing.
 
 mod blocks;
+mod entry;
 mod escapes;
 mod rewrite;
 mod scan;

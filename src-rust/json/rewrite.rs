@@ -2,8 +2,9 @@
 //! of them (`ensure_ascii=False, separators=(",", ":")`): what is folded here and what is folded by way of Python
 //! objects is then the same file. Strings are copied as they stand, but for escapes that nobody needs.
 
+use super::entry::Entry;
 use super::escapes::escaped_unit;
-use super::tape::{Entry, TapeNode};
+use super::tape::TapeNode;
 use crate::node::{Kind, Node};
 
 /// A value that can be written anew.

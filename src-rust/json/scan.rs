@@ -2,9 +2,9 @@
 
 use super::MAX_PARSED_DEPTH;
 use super::blocks::{OnBlocks, Signs, WIDE, on_blocks};
+use super::entry::{Entry, Escapes};
 use super::escapes::decode;
 use super::strings::Strings;
-use super::tape::{Entry, Escapes};
 use crate::node::Kind;
 use crate::node::names::{UNKNOWN, bit_of, ordinal_in, ordinal_of};
 

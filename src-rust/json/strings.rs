@@ -2,8 +2,8 @@
 //! time, a bit for each, some way ahead of who reads it.
 
 use super::blocks::{Signs, WIDE};
+use super::entry::Escapes;
 use super::escapes::Escape;
-use super::tape::Escapes;
 
 /// A quote that begins or ends a string: in the low half its place; in the high half how many letters stand escaped
 /// before it, of those that stand so whenever they are written, modulo 2^32. One word, or the compiler gathers the halves

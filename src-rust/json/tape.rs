@@ -6,32 +6,13 @@
 
 use std::borrow::Cow;
 
+use super::entry::{Entry, Escapes};
 use super::escapes::{decode, decode_into};
 use super::scan::Parser;
 use super::{keep_last_of_repeated, write_number};
 use crate::error::{Error, Result};
 use crate::node::names::bit_of;
 use crate::node::{Found, Key, Kind, Node, Unit, Wanted, write_json_string};
-
-/// A value.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
-    /// Where it begins in the text; a string behind its quote.
-    pub start: u32,
-    /// Where it ends; a string before its quote.
-    pub end: u32,
-    /// Of a container, the entry behind its last; of a key, the entry behind its value; of any other string that is plain,
-    /// how many escapes it has, and of one that is not, its place in [`Tape::escapes`].
-    pub link: u32,
-    pub kind: Kind,
-    pub has_escapes: bool,
-    /// Whether it stands here as it is written anew: without blanks, needless escapes and fractions. Keys may repeat.
-    pub is_plain: bool,
-    /// Of a key its [`Key::ordinal`], where it has one; else [`UNKNOWN`](crate::node::names::UNKNOWN).
-    pub key: u8,
-    /// Of an object a bit for each of its keys that has an ordinal, see [`bit_of`].
-    pub names: u32,
-}
 
 /// Of an object with more members repeated keys are looked for with a table.
 const MOST_COMPARED: usize = 16;
@@ -44,17 +25,6 @@ fn sign_of(name: &[u8]) -> u32 {
     let (first, last) = (name.first().copied().unwrap_or(0), name.last().copied().unwrap_or(0));
     let mixed = u64::from(first) << 16 | u64::from(last) << 8 | (name.len() as u64 & 0xff);
     (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as u32
-}
-
-/// What the escapes of a string stand for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Escapes {
-    /// By how much the text is shorter than it is written here: in bytes, code points, UTF-16 units.
-    pub bytes: u32,
-    pub points: u32,
-    pub utf16: u32,
-    /// By how much it grows when it is written as JSON again.
-    pub quoting: u32,
 }
 
 /// One document.
