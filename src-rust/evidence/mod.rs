@@ -13,6 +13,7 @@
 //! nothing is ever invented.
 
 mod calls;
+mod candidate;
 mod collect;
 mod cues;
 mod document;

@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 
 use super::calls::file_action;
+use super::candidate::Candidate;
 use super::document::{
     ASKS, IDENTIFIER, LAST_REPORT, LAST_STATE, NUMBER, Section, command_text, error_text, file_notes,
 };
@@ -16,21 +17,6 @@ use super::text::one_line;
 use super::{
     Action, CommandKind, CommandRun, ErrorSeen, Evidence, FileTouched, Named, Note, Outcome, TaskStatus,
 };
-
-/// An item that may enter the document.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Candidate {
-    pub section: Section,
-    /// Its place within the section.
-    pub place: usize,
-    pub text: String,
-    /// The largest share of the budget that it may take, in percent.
-    pub share: usize,
-    /// Not needed where another item holds this text.
-    pub unless: Option<String>,
-    /// It is whole or not there.
-    pub is_whole: bool,
-}
 
 /// How file paths are written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,8 +5,9 @@
 //! number of times: once for an item that enters, a few times for one that is cut, and not at all for the long tail.
 
 use super::Evidence;
+use super::candidate::Candidate;
 use super::document::{PROGRESS, ROOT, Section};
-use super::ranking::{Candidate, PathStyle, candidates};
+use super::ranking::{PathStyle, candidates};
 use super::text::cut_middle;
 use crate::error::Result;
 

@@ -6,9 +6,9 @@
 
 use std::collections::HashSet;
 
+use super::candidate::Candidate;
 use super::document::{CORRECTION, Section};
 use super::normal::{is_filler, normal, stem, words};
-use super::ranking::Candidate;
 use super::{Evidence, Note};
 
 /// So many of the newest are compared with each other.
