@@ -382,6 +382,20 @@ impl Growing {
     }
 }
 
+/// Finds the structure. O(parts).
+///
+/// # Errors
+/// Those of [`Pins::check`].
+pub fn analyze(transcript: &Transcript, pins: &Pins) -> Result<Structure> {
+    let mut growing = Growing::new(transcript.framing);
+    growing.reserve(transcript.len(), transcript.parts.len());
+    for index in 0..transcript.len() {
+        growing.append(transcript, index, |key| key.index() as u32);
+    }
+    growing.pin(pins)?;
+    Ok(growing.into_structure())
+}
+
 /// Whether a message is bound to the one behind it: reasoning to what it led to, a call to the next of its batch.
 fn is_bound(last: (Role, Binding), next: &Message) -> bool {
     match last.1 {

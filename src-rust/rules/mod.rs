@@ -10,8 +10,8 @@ pub mod roles;
 mod structure;
 pub mod validate;
 
-pub use growing::Growing;
+pub use growing::{Growing, analyze};
 pub use pairing::{Pairing, pair};
 pub use pins::{Pins, check_importance, check_index};
 pub use results::{FoundResult, results};
-pub use structure::{Group, Standing, Structure, analyze};
+pub use structure::{Group, Standing, Structure};

@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::growing::Growing;
 use super::pairing::Pairing;
-use super::pins::Pins;
-use crate::error::Result;
 use crate::transcript::{Part, PartKind, Transcript};
 
 /// What stays or goes together.
@@ -159,18 +156,4 @@ impl Structure {
             .filter(move |(at, part)| wanted(*at, part.kind) && !self.is_closed(*at))
             .map(|(at, _)| (self.pairing.message_of[at] as usize, at))
     }
-}
-
-/// Finds the structure. O(parts).
-///
-/// # Errors
-/// Those of [`collect_pins`].
-pub fn analyze(transcript: &Transcript, pins: &Pins) -> Result<Structure> {
-    let mut growing = Growing::new(transcript.framing);
-    growing.reserve(transcript.len(), transcript.parts.len());
-    for index in 0..transcript.len() {
-        growing.append(transcript, index, |key| key.index() as u32);
-    }
-    growing.pin(pins)?;
-    Ok(growing.into_structure())
 }
