@@ -5,8 +5,6 @@
 
 use std::ops::Range;
 
-use super::texts::Texts;
-
 /// Bytes in the middle of a text that are looked at.
 const SEEN: usize = 64;
 
@@ -26,13 +24,17 @@ const SCRIPTS: [u8; 10] = [0xc2, 0xce, 0xd0, 0xd4, 0xe0, 0xe2, 0xe3, 0xe4, 0xea,
 const KINDS: usize = PARTS + 1 + SCRIPTS.len();
 
 /// The indices of a range of texts, those of a kind one after the other, each kind in its order; `None` where the order
-/// they have is as good. O(texts).
-pub(super) fn by_kind(texts: &impl Texts, range: Range<usize>) -> Option<Vec<usize>> {
-    let bytes = range.clone().map(|index| texts.size_bytes(index)).fold(0, usize::saturating_add);
-    if bytes < LEAST_BYTES_OF_ALL || bytes / LEAST_BYTES < range.len() {
+/// they have is as good. `size_bytes` gives the length of a text, `bytes` its bytes, if it has any. O(texts).
+pub(super) fn by_kind<'a>(
+    range: Range<usize>,
+    size_bytes: impl Fn(usize) -> usize,
+    bytes: impl Fn(usize) -> Option<&'a [u8]>,
+) -> Option<Vec<usize>> {
+    let total = range.clone().map(size_bytes).fold(0, usize::saturating_add);
+    if total < LEAST_BYTES_OF_ALL || total / LEAST_BYTES < range.len() {
         return None;
     }
-    let kind_at = |index| texts.bytes(index).map_or(0, kind_of);
+    let kind_at = |index| bytes(index).map_or(0, kind_of);
     let mut indices: Vec<Vec<usize>> = vec![Vec::new(); KINDS];
     range.for_each(|index| indices[kind_at(index)].push(index));
     Some(indices.concat())
@@ -65,29 +67,10 @@ fn count(seen: &[u8; SEEN], is: impl Fn(u8) -> bool) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::borrow::Cow;
-
     use super::*;
-    use crate::error::Result;
 
-    struct Given(Vec<String>);
-
-    impl Texts for Given {
-        fn len(&self) -> usize {
-            self.0.len()
-        }
-
-        fn size_bytes(&self, index: usize) -> usize {
-            self.0[index].len()
-        }
-
-        fn bytes(&self, index: usize) -> Option<&[u8]> {
-            Some(self.0[index].as_bytes())
-        }
-
-        fn text(&self, index: usize) -> Result<Option<Cow<'_, str>>> {
-            Ok(Some(Cow::Borrowed(&self.0[index])))
-        }
+    fn order_of(texts: &[String], range: Range<usize>) -> Option<Vec<usize>> {
+        by_kind(range, |index| texts[index].len(), |index| Some(texts[index].as_bytes()))
     }
 
     const SAMPLES: [&str; 8] = [
@@ -104,8 +87,9 @@ mod tests {
     #[test]
     fn texts_of_a_kind_come_one_after_the_other_in_their_order() {
         for repeated in [20, 40, 400] {
-            let texts = Given((0..4000).map(|i| SAMPLES[i % SAMPLES.len()].repeat(repeated)).collect());
-            let order: Vec<usize> = by_kind(&texts, 0..texts.len()).unwrap();
+            let texts: Vec<String> =
+                (0..4000).map(|i| SAMPLES[i % SAMPLES.len()].repeat(repeated)).collect();
+            let order: Vec<usize> = order_of(&texts, 0..texts.len()).unwrap();
             let runs: Vec<&[usize]> = order.chunk_by(|a, b| a % SAMPLES.len() == b % SAMPLES.len()).collect();
             assert_eq!(runs.len(), SAMPLES.len());
             assert!(runs.iter().all(|run| run.len() == 500 && run.is_sorted()));
@@ -116,8 +100,8 @@ mod tests {
     fn every_text_is_there_once() {
         let text =
             |i: usize| char::from_u32((i as u32 * 7919) % 0xd800).map(String::from).unwrap_or_default();
-        let texts = Given((0..3000).map(|i| text(i).repeat(i % 2000)).collect());
-        let mut order = by_kind(&texts, 10..2990).unwrap();
+        let texts: Vec<String> = (0..3000).map(|i| text(i).repeat(i % 2000)).collect();
+        let mut order = order_of(&texts, 10..2990).unwrap();
         order.sort_unstable();
         assert!(order.into_iter().eq(10..2990));
     }
@@ -125,7 +109,7 @@ mod tests {
     #[test]
     fn small_batches_and_short_texts_keep_their_order() {
         for texts in [Vec::new(), vec!["a text ".repeat(100); 10], vec!["a text".to_owned(); 1_000_000]] {
-            assert_eq!(by_kind(&Given(texts.clone()), 0..texts.len()), None);
+            assert_eq!(order_of(&texts, 0..texts.len()), None);
         }
     }
 

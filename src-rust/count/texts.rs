@@ -90,7 +90,9 @@ impl<T: Texts> Work<'_, T> {
 
     /// Those of a kind one after the other, where that is quicker.
     fn by_kind(&self, range: Range<usize>, go_on: GoOn<'_>) -> Result<Vec<u32>> {
-        let Some(order) = by_kind(self.texts, range.clone()) else { return self.in_order(range, go_on) };
+        let texts = self.texts;
+        let order = by_kind(range.clone(), |index| texts.size_bytes(index), |index| texts.bytes(index));
+        let Some(order) = order else { return self.in_order(range, go_on) };
         let size_bytes = |place: usize| self.texts.size_bytes(order[place]);
         let count = |place: usize, go_on: GoOn<'_>| self.count(order[place], go_on);
         match parallel::map(self.threads, order.len(), size_bytes, count, go_on) {
