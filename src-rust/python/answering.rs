@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::drafting::{field, is_text, type_is};
+use super::dicts::{field, is_text, type_is};
 use crate::rules::repair::INTERRUPTED;
 use crate::rules::validate::Provider;
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::drafting::item;
+use super::dicts::item;
 use super::gate::{breathe, exception};
 use super::node::PyNode;
 use super::reading::build as made;

@@ -5,9 +5,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
 use super::answering::answer;
+use super::dicts::{field, is_list, is_text, item, items, type_is};
 use super::gate::exception;
 use super::node::PyNode;
-use crate::node::{Key, Kind, Node, changed};
+use crate::node::{Key, Node, changed};
 use crate::rules::repair::{Block, CALL_NOTE, Draft, ORPHAN_NOTE, Shape};
 use crate::rules::validate::Provider;
 use crate::transcript::Role;
@@ -15,37 +16,10 @@ use crate::transcript::Role;
 /// Between texts that become one.
 const BETWEEN: &str = "\n\n";
 
-/// An item of a list or tuple, by the container's own slots.
-pub(super) fn item<'py>(items: &Bound<'py, PyAny>, i: usize) -> PyResult<Bound<'py, PyAny>> {
-    PyNode::of(items.clone()).item(i).map(PyNode::into_bound).ok_or_else(|| exception(items.py(), changed()))
-}
-
 /// The field that holds what a message says.
 fn content_field(message: &Bound<'_, PyAny>, provider: Provider) -> &'static str {
     let has_parts = || PyNode::of(message.clone()).get(Key::PARTS).is_some();
     if provider == Provider::Gemini && has_parts() { "parts" } else { "content" }
-}
-
-/// A field of a dict; `None` where there is none, or null.
-pub(super) fn field<'py>(holder: &Bound<'py, PyAny>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let Ok(dict) = holder.cast::<PyDict>() else { return Ok(None) };
-    Ok(dict.get_item(name)?.filter(|value| !value.is_none()))
-}
-
-fn is_list(value: &Bound<'_, PyAny>) -> bool {
-    PyNode::of(value.clone()).kind() == Kind::Array
-}
-
-pub(super) fn is_text(value: &Bound<'_, PyAny>) -> bool {
-    value.is_instance_of::<PyString>()
-}
-
-fn items<'py>(list: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    (0..PyNode::of(list.clone()).len()).map(|i| item(list, i)).collect()
-}
-
-pub(super) fn type_is(holder: &Bound<'_, PyAny>, name: &str) -> bool {
-    PyNode::of(holder.clone()).text_is(Key::TYPE, name)
 }
 
 /// What the passes must know of a message beside its transcript.

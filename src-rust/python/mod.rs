@@ -8,6 +8,7 @@ mod applying;
 mod arrow;
 mod c_api;
 mod counting;
+mod dicts;
 mod drafting;
 mod fold;
 mod folding;

@@ -6,7 +6,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use super::counting::read;
-use super::drafting::{built, item, shape};
+use super::dicts::item;
+use super::drafting::{built, shape};
 use super::gate::{exception, guard};
 use super::node::PyNode;
 use crate::error::{Error, Result};
