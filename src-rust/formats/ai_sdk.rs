@@ -4,10 +4,8 @@
 //! 4 keeps them under `args` and `result`, later ones under `input` and `output`, where the latter is an object with a
 //! `type` and a `value`. Calls may also stand beside the content, under `toolCalls`; one that stands in both is one.
 
-use super::content::{
-    KnownCalls, each_item, keyed_text_part, picture_of, picture_part, push_value, read_content, some,
-    unknown_part,
-};
+use super::content::{KnownCalls, each_item, push_value, read_content, some};
+use super::parts::{keyed_text_part, picture_of, picture_part, unknown_part};
 use super::envelope::Envelope;
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};

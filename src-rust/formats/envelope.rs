@@ -1,7 +1,7 @@
 //! What stands at the top of a message: who speaks, and under which names there is something.
 
 use super::Format;
-use super::content::text_part;
+use super::parts::text_part;
 use crate::error::{Error, Result};
 use crate::node::{Found, Key, Kind, Node, Wanted};
 use crate::transcript::{Build, Role};

@@ -3,7 +3,8 @@
 //! Calls and responses may lack ids; then a response answers by name and order. A system instruction, which Gemini
 //! takes outside the contents, may stand in the list as a leading turn of role `system`.
 
-use super::content::{bad_content, call_arguments, each_item, picture_of, some, text_part, unknown_part};
+use super::content::{bad_content, call_arguments, each_item, some};
+use super::parts::{picture_of, text_part, unknown_part};
 use super::envelope::{Envelope, RoleName};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, MAX_DEPTH, MAX_VALUES, Node};

@@ -10,9 +10,8 @@
 //! the summary of an earlier fold (`compacted_synthetic`).
 
 use super::Format;
-use super::content::{
-    call_arguments, each_item, keyed_text_part, picture_part, result_content, text_part, unknown_part,
-};
+use super::content::{call_arguments, each_item, result_content};
+use super::parts::{keyed_text_part, picture_part, text_part, unknown_part};
 use super::detect::Judge;
 use super::envelope::{Envelope, RoleName};
 use super::{ai_sdk, anthropic, openai_chat};

@@ -5,10 +5,8 @@
 //! blocks and `additional_kwargs` say of a call with the same id is the same call, and counts once; what only they know
 //! is a call as well.
 
-use super::content::{
-    KnownCalls, call_arguments, each_item, keyed_text_part, picture_part, read_content, result_content,
-    string, unknown_part,
-};
+use super::content::{KnownCalls, call_arguments, each_item, read_content, result_content, string};
+use super::parts::{keyed_text_part, picture_part, unknown_part};
 use super::envelope::Envelope;
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};

@@ -1,9 +1,7 @@
 //! OpenAI chat messages, and the many services that speak the same dialect.
 
-use super::content::{
-    call_arguments, each_item, keyed_text_part, picture_part, read_content, result_content, some, string,
-    unknown_part,
-};
+use super::content::{call_arguments, each_item, read_content, result_content, some, string};
+use super::parts::{keyed_text_part, picture_part, unknown_part};
 use super::envelope::{Envelope, RoleName};
 use crate::error::{Error, Result};
 use crate::node::{Found, Key, Kind, Node, Wanted};

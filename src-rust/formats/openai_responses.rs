@@ -4,10 +4,8 @@
 //! stays with the model's item behind it; a compaction stands for all before it, and nothing is summarised across it.
 //! Items of a type that this version does not know are kept as they are and counted by their JSON text.
 
-use super::content::{
-    bad_content, call_arguments, each_item, keyed_text_part, picture_of, picture_part, read_content,
-    unknown_part,
-};
+use super::content::{bad_content, call_arguments, each_item, read_content};
+use super::parts::{keyed_text_part, picture_of, picture_part, unknown_part};
 use super::envelope::{Envelope, RoleName};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};

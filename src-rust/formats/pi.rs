@@ -1,9 +1,8 @@
 //! Messages of pi sessions: `toolCall` parts in assistant messages, results as messages of role `toolResult`,
 //! shell commands that the user ran as `bashExecution`, and summaries of branches and compactions.
 
-use super::content::{
-    call_arguments, keyed_text_part, picture_part, read_content, result_content, unknown_part,
-};
+use super::content::{call_arguments, read_content, result_content};
+use super::parts::{keyed_text_part, picture_part, unknown_part};
 use super::envelope::{Envelope, RoleName};
 use crate::error::Result;
 use crate::node::{Key, Kind, Node};
