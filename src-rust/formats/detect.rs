@@ -6,7 +6,7 @@
 
 use super::content::some;
 use super::envelope::{Envelope, RoleName};
-use super::{Format, ai_sdk, gent, langchain, openai_responses};
+use super::{Format, ai_sdk, langchain, openai_responses};
 use crate::error::{Error, Result};
 use crate::meter::READINGS;
 use crate::node::{Key, Kind, Node};
@@ -289,7 +289,7 @@ fn said_by_more<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Said> {
     if envelope.get(Key::TYPE).is_some_and(is_type) && langchain::is_message(message) {
         return Ok(Said::only(LANGCHAIN, Reason::MessageType));
     }
-    if envelope.role.is_none() && envelope.get(Key::TYPE).is_none() && gent::is_unit(message) {
+    if envelope.role.is_none() && envelope.get(Key::TYPE).is_none() && is_unit(message) {
         return by_unit(message);
     }
     let mut said = by_role(envelope.role.flatten(), has_parts_of_results(envelope));
@@ -343,9 +343,36 @@ fn has_parts_of_results<N: Node>(envelope: &Envelope<N>) -> bool {
     is_list && envelope.get(Key::TOOL_CALL_ID).is_none()
 }
 
+/// The messages of an iteration of gent, with the key under which they stand.
+pub(super) fn messages_of<N: Node>(unit: &N) -> Option<(Key, N)> {
+    [Key::MESSAGES, Key::MESSAGES_GO].into_iter().find_map(|key| Some((key, unit.get(key)?)))
+}
+
+/// Whether a node can be an iteration of gent: a list of messages, and nothing that a message has.
+pub(super) fn is_unit<N: Node>(node: &N) -> bool {
+    let is_message = [Key::ROLE, Key::CONTENT, Key::PARTS].into_iter().any(|key| node.get(key).is_some());
+    // A nil slice of Go is null.
+    let is_list = |key, kind| kind == Kind::Array || (key == Key::MESSAGES_GO && kind == Kind::Null);
+    !is_message && messages_of(node).is_some_and(|(key, messages)| is_list(key, messages.kind()))
+}
+
+/// Whether an iteration tells itself from a stored conversation: by Go's names, by its origin, by an importance, or by a role
+/// of langchaingo.
+fn is_told<N: Node>(unit: &N) -> bool {
+    let has_mark = |key| unit.get(key).is_some();
+    let is_foreign = |message: &N| {
+        let role = message.get(Key::ROLE)?;
+        role.with_text(|role, _| matches!(role, "human" | "ai" | "generic"))?.then_some(())
+    };
+    has_mark(Key::MESSAGES_GO)
+        || has_mark(Key::ORIGIN)
+        || unit.get(Key::METADATA).is_some_and(|metadata| metadata.get(Key::IMPORTANCE).is_some())
+        || messages_of(unit).is_some_and(|(_, messages)| messages.find_item(is_foreign).is_some())
+}
+
 /// An object that holds messages is an iteration of gent where something says so; a stored conversation looks alike.
 fn by_unit<N: Node>(unit: &N) -> Result<Said> {
-    if gent::is_told(unit) {
+    if is_told(unit) {
         return Ok(Said::only(GENT, Reason::Iteration));
     }
     let detail = "looks like a conversation by itself and like gent: give its messages, or name its format";

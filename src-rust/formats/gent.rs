@@ -12,7 +12,7 @@
 use super::Format;
 use super::content::{call_arguments, each_item, result_content};
 use super::parts::{keyed_text_part, picture_part, text_part, unknown_part};
-use super::detect::Judge;
+use super::detect::{Judge, messages_of};
 use super::envelope::{Envelope, RoleName};
 use super::{ai_sdk, anthropic, openai_chat};
 use crate::error::{Error, Result};
@@ -25,33 +25,6 @@ pub const SYNTHETIC: &str = "compacted_synthetic";
 
 /// The origin of a unit in which results were changed.
 pub const MODIFIED: &str = "compacted_modified";
-
-/// The messages of a unit, with the key under which they stand.
-fn messages_of<N: Node>(unit: &N) -> Option<(Key, N)> {
-    [Key::MESSAGES, Key::MESSAGES_GO].into_iter().find_map(|key| Some((key, unit.get(key)?)))
-}
-
-/// Whether a node can be a unit: a list of messages, and nothing that a message has.
-pub(super) fn is_unit<N: Node>(node: &N) -> bool {
-    let is_message = [Key::ROLE, Key::CONTENT, Key::PARTS].into_iter().any(|key| node.get(key).is_some());
-    // A nil slice of Go is null.
-    let is_list = |key, kind| kind == Kind::Array || (key == Key::MESSAGES_GO && kind == Kind::Null);
-    !is_message && messages_of(node).is_some_and(|(key, messages)| is_list(key, messages.kind()))
-}
-
-/// Whether a unit tells itself from a stored conversation: by Go's names, by its origin, by an importance, or by a role
-/// of langchaingo.
-pub(super) fn is_told<N: Node>(unit: &N) -> bool {
-    let has_mark = |key| unit.get(key).is_some();
-    let is_foreign = |message: &N| {
-        let role = message.get(Key::ROLE)?;
-        role.with_text(|role, _| matches!(role, "human" | "ai" | "generic"))?.then_some(())
-    };
-    has_mark(Key::MESSAGES_GO)
-        || has_mark(Key::ORIGIN)
-        || unit.get(Key::METADATA).is_some_and(|metadata| metadata.get(Key::IMPORTANCE).is_some())
-        || messages_of(unit).is_some_and(|(_, messages)| messages.find_item(is_foreign).is_some())
-}
 
 pub(super) fn read<N: Node>(unit: &N, builder: &mut impl Build<N>) -> Result<()> {
     let missing = || Error::message("missing_messages", "messages", "the iteration has no messages");

@@ -1,8 +1,9 @@
 //! What a stored JSON value is: a message, a conversation, an entry of a session file. Judged by content, never
 //! by the name of the file.
 
+use super::detect::is_unit;
 use super::session::array_of;
-use super::{codex, dialogue, gemini_cli, gent, langchain, openai_responses, pi_session, swe_agent};
+use super::{codex, dialogue, gemini_cli, langchain, openai_responses, pi_session, swe_agent};
 use crate::node::{Key, Kind, Node};
 
 /// What a value of a file holds.
@@ -144,7 +145,7 @@ fn is_message<N: Node>(value: &N) -> bool {
         || value.get(Key::PARTS).is_some()
         || openai_responses::is_item(value)
         || is_of_library(value)
-        || gent::is_unit(value)
+        || is_unit(value)
 }
 
 /// Whether a value can only be a message of LangChain, or an iteration under the names that Go gives it.
@@ -154,7 +155,7 @@ fn is_of_library<N: Node>(value: &N) -> bool {
         // A session entry of Claude Code may be of the type `system` too.
         && value.get(Key::UUID).is_none()
         && langchain::is_message(value);
-    is_langchain || (value.get(Key::MESSAGES_GO).is_some() && gent::is_unit(value))
+    is_langchain || (value.get(Key::MESSAGES_GO).is_some() && is_unit(value))
 }
 
 /// Whether a model is named beside the messages.
