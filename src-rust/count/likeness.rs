@@ -87,8 +87,7 @@ mod tests {
     #[test]
     fn texts_of_a_kind_come_one_after_the_other_in_their_order() {
         for repeated in [20, 40, 400] {
-            let texts: Vec<String> =
-                (0..4000).map(|i| SAMPLES[i % SAMPLES.len()].repeat(repeated)).collect();
+            let texts: Vec<String> = (0..4000).map(|i| SAMPLES[i % SAMPLES.len()].repeat(repeated)).collect();
             let order: Vec<usize> = order_of(&texts, 0..texts.len()).unwrap();
             let runs: Vec<&[usize]> = order.chunk_by(|a, b| a % SAMPLES.len() == b % SAMPLES.len()).collect();
             assert_eq!(runs.len(), SAMPLES.len());

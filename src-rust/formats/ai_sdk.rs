@@ -5,8 +5,8 @@
 //! `type` and a `value`. Calls may also stand beside the content, under `toolCalls`; one that stands in both is one.
 
 use super::content::{KnownCalls, each_item, push_value, read_content, some};
-use super::parts::{keyed_text_part, picture_of, picture_part, unknown_part};
 use super::envelope::Envelope;
+use super::parts::{keyed_text_part, picture_of, picture_part, unknown_part};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Build, PartKind, PieceKind, Role, Slot, Wrapping};

@@ -1,8 +1,8 @@
 //! Anthropic messages: blocks of text, thinking, tool use and tool results.
 
 use super::content::{call_arguments, read_content, result_content};
-use super::parts::{keyed_text_part, picture_part, text_part, unknown_part};
 use super::envelope::Envelope;
+use super::parts::{keyed_text_part, picture_part, text_part, unknown_part};
 use crate::error::Result;
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Binding, Build, PartKind, PieceKind, Role, Slot};

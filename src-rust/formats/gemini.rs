@@ -4,8 +4,8 @@
 //! takes outside the contents, may stand in the list as a leading turn of role `system`.
 
 use super::content::{bad_content, call_arguments, each_item, some};
-use super::parts::{picture_of, text_part, unknown_part};
 use super::envelope::{Envelope, RoleName};
+use super::parts::{picture_of, text_part, unknown_part};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, MAX_DEPTH, MAX_VALUES, Node};
 use crate::transcript::{Binding, Build, PartKind, PieceKind, Role, Slot, Wrapping};

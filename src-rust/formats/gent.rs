@@ -11,9 +11,9 @@
 
 use super::Format;
 use super::content::{call_arguments, each_item, result_content};
-use super::parts::{keyed_text_part, picture_part, text_part, unknown_part};
 use super::detect::{Judge, messages_of};
 use super::envelope::{Envelope, RoleName};
+use super::parts::{keyed_text_part, picture_part, text_part, unknown_part};
 use super::{ai_sdk, anthropic, openai_chat};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};

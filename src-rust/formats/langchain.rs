@@ -6,8 +6,8 @@
 //! is a call as well.
 
 use super::content::{KnownCalls, call_arguments, each_item, read_content, result_content, string};
-use super::parts::{keyed_text_part, picture_part, unknown_part};
 use super::envelope::Envelope;
+use super::parts::{keyed_text_part, picture_part, unknown_part};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Build, Holder, PartKind, PieceKind, Role, Slot};

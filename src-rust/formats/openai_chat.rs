@@ -1,8 +1,8 @@
 //! OpenAI chat messages, and the many services that speak the same dialect.
 
 use super::content::{call_arguments, each_item, read_content, result_content, some, string};
-use super::parts::{keyed_text_part, picture_part, unknown_part};
 use super::envelope::{Envelope, RoleName};
+use super::parts::{keyed_text_part, picture_part, unknown_part};
 use crate::error::{Error, Result};
 use crate::node::{Found, Key, Kind, Node, Wanted};
 use crate::transcript::{Build, PartKind, PieceKind, Role, Slot};

@@ -5,8 +5,8 @@
 //! Items of a type that this version does not know are kept as they are and counted by their JSON text.
 
 use super::content::{bad_content, call_arguments, each_item, read_content};
-use super::parts::{keyed_text_part, picture_of, picture_part, unknown_part};
 use super::envelope::{Envelope, RoleName};
+use super::parts::{keyed_text_part, picture_of, picture_part, unknown_part};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Binding, Build, PartKind, PieceKind, Role, Slot};

@@ -2,8 +2,8 @@
 //! shell commands that the user ran as `bashExecution`, and summaries of branches and compactions.
 
 use super::content::{call_arguments, read_content, result_content};
-use super::parts::{keyed_text_part, picture_part, unknown_part};
 use super::envelope::{Envelope, RoleName};
+use super::parts::{keyed_text_part, picture_part, unknown_part};
 use crate::error::Result;
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Build, PartKind, PieceKind, Role, Slot};
