@@ -1,123 +1,17 @@
 //! What a counter is: something that prices a text, and from that a message.
 
-use super::framing::{Around, Beside, FramingCost, Trust, message_tokens};
+pub use super::kind::CountKind;
+pub use super::view::{GoOn, MessageView, PLACEHOLDER, PartView};
+
+use super::framing::{Around, Beside, FramingCost, Trust, scaled};
 use super::heuristics::Heuristic;
 use super::recall::Recall;
 use super::tools::Tool;
 use crate::error::{Error, Result};
-use crate::transcript::{Framing, Part, PartKind, Piece, PieceKind, Transcript};
-
-/// How far a count can be trusted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CountKind {
-    /// Equal to the tokenizer's own count.
-    Exact,
-    /// Fitted to what a provider reported.
-    Calibrated,
-    /// A formula.
-    Estimated,
-}
-
-impl CountKind {
-    /// The public name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            CountKind::Exact => "exact",
-            CountKind::Calibrated => "calibrated",
-            CountKind::Estimated => "estimated",
-        }
-    }
-}
-
-/// What stands in the place of a content that goes: of a cleared result, of a message of nothing but thinking.
-pub const PLACEHOLDER: &str = "[cleared]";
-
-/// One message as it will be sent: some of its results may have been replaced by another text, its thinking may be
-/// left out.
-#[derive(Clone, Copy, Debug)]
-pub struct MessageView<'a> {
-    /// The transcript.
-    pub transcript: &'a Transcript,
-    /// The message.
-    pub index: usize,
-    /// Parts (indices into [`Transcript::parts`], ascending) whose content is replaced, with what stands there.
-    pub replaced: &'a [(usize, String)],
-    /// Whether its thinking is left out. Where there is nothing else, a placeholder stands for it.
-    pub is_stripped: bool,
-}
-
-/// A part as it will be sent.
-#[derive(Clone, Copy, Debug)]
-pub enum PartView<'a> {
-    /// As it is.
-    Original(&'a Part),
-    /// A result with another content.
-    Replaced(&'a Part, &'a str),
-    /// The text that stands for thinking that was left out.
-    Placeholder(&'static str),
-}
-
-impl<'a> MessageView<'a> {
-    /// A message as it is.
-    #[must_use]
-    pub fn original(transcript: &'a Transcript, index: usize) -> Self {
-        MessageView { transcript, index, replaced: &[], is_stripped: false }
-    }
-
-    /// Its parts.
-    pub fn parts(&self) -> impl Iterator<Item = PartView<'a>> + Clone + use<'a> {
-        self.indexed_parts().map(|(_, view)| view)
-    }
-
-    /// Its parts with their indices into [`Transcript::parts`].
-    pub fn indexed_parts(&self) -> impl Iterator<Item = (usize, PartView<'a>)> + Clone + use<'a> {
-        let (transcript, replaced, is_stripped) = (self.transcript, self.replaced, self.is_stripped);
-        let range = transcript.part_range(self.index);
-        let first = range.start;
-        let is_all_thinking = is_stripped && transcript.is_all_thinking(self.index);
-        range.filter_map(move |at| {
-            let part = &transcript.parts[at];
-            if is_stripped && part.kind == PartKind::Reasoning {
-                let stands_for_all = is_all_thinking && at == first;
-                return stands_for_all.then_some((at, PartView::Placeholder(PLACEHOLDER)));
-            }
-            Some(match replaced.binary_search_by_key(&at, |(index, _)| *index) {
-                Ok(found) => (at, PartView::Replaced(part, &replaced[found].1)),
-                Err(_) => (at, PartView::Original(part)),
-            })
-        })
-    }
-
-    /// Every text of the message with what it is.
-    pub fn texts(&self) -> impl Iterator<Item = (PieceKind, &'a str)> + Clone + use<'a> {
-        let transcript = self.transcript;
-        self.parts().flat_map(move |view| {
-            let (pieces, replacement): (&[Piece], Option<(PieceKind, &str)>) = match view {
-                PartView::Original(part) => (transcript.pieces_of(part), None),
-                PartView::Replaced(_, text) => (&[], Some((PieceKind::Result, text))),
-                PartView::Placeholder(text) => (&[], Some((PieceKind::Text, text))),
-            };
-            pieces.iter().map(move |piece| (piece.kind, transcript.str(&piece.span))).chain(replacement)
-        })
-    }
-
-    /// Pictures in the message.
-    #[must_use]
-    pub fn images(&self) -> u32 {
-        let of = |view| match view {
-            PartView::Original(part) => part.images,
-            PartView::Replaced(..) | PartView::Placeholder(_) => 0,
-        };
-        self.parts().map(of).sum()
-    }
-}
+use crate::transcript::{Framing, PieceKind, Transcript};
 
 /// How often a count of messages asks whether to go on, in messages.
 pub(super) const ASK_EVERY_MESSAGES: usize = 256;
-
-/// Called between pieces of work; `false` stops it.
-pub type GoOn<'a> = &'a mut dyn FnMut() -> bool;
 
 /// Prices texts and messages.
 pub trait Counter: Send + Sync {
@@ -219,6 +113,25 @@ impl<F: Fn(&str) -> Result<u64> + Send + Sync> Counter for CustomCounter<F> {
     }
 }
 
+impl Counter for Heuristic {
+    fn count(&self, text: &str, _: GoOn<'_>) -> Result<u64> {
+        Ok(self.of_text(text))
+    }
+
+    fn count_message(&self, message: &MessageView<'_>, _: GoOn<'_>) -> Result<u32> {
+        let parts = message.parts().map(|view| self.of_part(message.transcript, view));
+        tokens_u32(self.of_message(parts.sum()))
+    }
+
+    fn kind(&self) -> CountKind {
+        CountKind::Estimated
+    }
+
+    fn heuristic(&self) -> Option<Heuristic> {
+        Some(*self)
+    }
+}
+
 /// Counts of a list of messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts {
@@ -297,6 +210,38 @@ pub fn transcript_fits(
         total += u64::from(counter.count_message(&view, go_on).map_err(|error| error.at(index))?);
     }
     Ok(total <= limit)
+}
+
+/// Tokens of a message: its texts, the repeated names of called tools, and what goes around them.
+///
+/// # Errors
+/// Those of the counter.
+pub fn message_tokens<'a>(
+    counter: &(impl Counter + ?Sized),
+    cost: &FramingCost,
+    texts: impl Iterator<Item = (PieceKind, &'a str)> + Clone,
+    around: &Around,
+    go_on: GoOn<'_>,
+) -> Result<u64> {
+    // What is encrypted has its price in `around`.
+    let texts = texts.filter(|(kind, _)| *kind != PieceKind::Encrypted);
+    let recall = counter.recall();
+    let known = recall.and_then(|recall| Some((recall, recall.texts(texts.clone(), cost.call_names)?)));
+    let encoded = match known.and_then(|(recall, key)| recall.find(key)) {
+        Some(tokens) => tokens,
+        None => {
+            let mut tokens = 0;
+            for (kind, text) in texts {
+                let times = if kind == PieceKind::CallName { 1 + u64::from(cost.call_names) } else { 1 };
+                tokens += times * counter.count_encoded(text, go_on)?;
+            }
+            if let Some((recall, key)) = known {
+                recall.keep(key, tokens);
+            }
+            tokens
+        }
+    };
+    Ok(scaled(encoded, counter.permille()) + u64::from(cost.of_message(around)))
 }
 
 /// A count as the 32-bit number that arrays hold.

@@ -3,8 +3,8 @@
 
 use std::ops::Deref;
 
-use super::counter::{ASK_EVERY_MESSAGES, Counter, Counts, GoOn, tokens_u32};
-use super::framing::{Around, Beside, FramingCost, Trust, encrypted_tokens, message_tokens};
+use super::counter::{ASK_EVERY_MESSAGES, Counter, Counts, GoOn, message_tokens, tokens_u32};
+use super::framing::{Around, Beside, FramingCost, Trust, encrypted_tokens};
 use crate::error::{Error, Result};
 use crate::node::{Key, Node};
 use crate::picture::Picture;

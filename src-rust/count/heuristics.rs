@@ -2,8 +2,7 @@
 //!
 //! They price what those systems priced, so that thresholds mean the same; they know nothing of framing.
 
-use super::counter::{CountKind, Counter, GoOn, MessageView, PartView, tokens_u32};
-use crate::error::Result;
+use super::view::PartView;
 use crate::node::{Unit, json_string_length};
 use crate::transcript::{PartKind, PieceKind, Transcript};
 
@@ -54,7 +53,7 @@ impl Heuristic {
         self == Heuristic::Utf16Div4Plus2
     }
 
-    fn of_text(self, text: &str) -> u64 {
+    pub(super) fn of_text(self, text: &str) -> u64 {
         let length = self.unit().of(text);
         match self {
             Heuristic::BytesDiv4Plus4 => length / 4,
@@ -98,7 +97,7 @@ impl Heuristic {
     }
 
     /// What a part of a transcript adds to its message.
-    fn of_part(self, transcript: &Transcript, view: PartView<'_>) -> u64 {
+    pub(super) fn of_part(self, transcript: &Transcript, view: PartView<'_>) -> u64 {
         let wants_json = self.wants_result_json();
         match view {
             PartView::Replaced(_, text) if wants_json => self.of_piece(json_string_length(text, self.unit())),
@@ -112,25 +111,6 @@ impl Heuristic {
                 counted.map(|piece| self.of_piece(self.unit().of(transcript.str(&piece.span)))).sum()
             }
         }
-    }
-}
-
-impl Counter for Heuristic {
-    fn count(&self, text: &str, _: GoOn<'_>) -> Result<u64> {
-        Ok(self.of_text(text))
-    }
-
-    fn count_message(&self, message: &MessageView<'_>, _: GoOn<'_>) -> Result<u32> {
-        let parts = message.parts().map(|view| self.of_part(message.transcript, view));
-        tokens_u32(self.of_message(parts.sum()))
-    }
-
-    fn kind(&self) -> CountKind {
-        CountKind::Estimated
-    }
-
-    fn heuristic(&self) -> Option<Heuristic> {
-        Some(*self)
     }
 }
 

@@ -40,9 +40,9 @@ pub use encrypted::encrypted_tokens;
 pub use table::Family;
 pub use trust::Trust;
 
-use super::counter::{Counter, GoOn, MessageView, PartView};
 use super::media::PictureRule;
 use super::tools::{Tool, namespace};
+use super::view::{GoOn, MessageView, PartView};
 use crate::error::Result;
 use crate::picture::Picture;
 use crate::transcript::{Framing, Part, PartKind, PieceKind, Role, Transcript};
@@ -329,36 +329,4 @@ impl FramingCost {
 pub fn scaled(tokens: u64, permille: u32) -> u64 {
     let scaled = (u128::from(tokens) * u128::from(permille) + 500) / 1000;
     u64::try_from(scaled).unwrap_or(u64::MAX)
-}
-
-/// Tokens of a message: its texts, the repeated names of called tools, and what goes around them.
-///
-/// # Errors
-/// Those of the counter.
-pub fn message_tokens<'a>(
-    counter: &(impl Counter + ?Sized),
-    cost: &FramingCost,
-    texts: impl Iterator<Item = (PieceKind, &'a str)> + Clone,
-    around: &Around,
-    go_on: GoOn<'_>,
-) -> Result<u64> {
-    // What is encrypted has its price in `around`.
-    let texts = texts.filter(|(kind, _)| *kind != PieceKind::Encrypted);
-    let recall = counter.recall();
-    let known = recall.and_then(|recall| Some((recall, recall.texts(texts.clone(), cost.call_names)?)));
-    let encoded = match known.and_then(|(recall, key)| recall.find(key)) {
-        Some(tokens) => tokens,
-        None => {
-            let mut tokens = 0;
-            for (kind, text) in texts {
-                let times = if kind == PieceKind::CallName { 1 + u64::from(cost.call_names) } else { 1 };
-                tokens += times * counter.count_encoded(text, go_on)?;
-            }
-            if let Some((recall, key)) = known {
-                recall.keep(key, tokens);
-            }
-            tokens
-        }
-    };
-    Ok(scaled(encoded, counter.permille()) + u64::from(cost.of_message(around)))
 }

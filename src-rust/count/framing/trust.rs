@@ -1,6 +1,6 @@
 //! How far a number can be trusted, as a value that can be put together.
 
-use crate::count::counter::CountKind;
+use crate::count::kind::CountKind;
 
 /// A kind, and how far off numbers were when they were measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,89 @@
+//! Messages as they will be sent, for counters.
+
+use crate::transcript::{Part, PartKind, Piece, PieceKind, Transcript};
+
+/// Called between pieces of work; `false` stops it.
+pub type GoOn<'a> = &'a mut dyn FnMut() -> bool;
+
+/// What stands in the place of a content that goes: of a cleared result, of a message of nothing but thinking.
+pub const PLACEHOLDER: &str = "[cleared]";
+
+/// One message as it will be sent: some of its results may have been replaced by another text, its thinking may be
+/// left out.
+#[derive(Clone, Copy, Debug)]
+pub struct MessageView<'a> {
+    /// The transcript.
+    pub transcript: &'a Transcript,
+    /// The message.
+    pub index: usize,
+    /// Parts (indices into [`Transcript::parts`], ascending) whose content is replaced, with what stands there.
+    pub replaced: &'a [(usize, String)],
+    /// Whether its thinking is left out. Where there is nothing else, a placeholder stands for it.
+    pub is_stripped: bool,
+}
+
+/// A part as it will be sent.
+#[derive(Clone, Copy, Debug)]
+pub enum PartView<'a> {
+    /// As it is.
+    Original(&'a Part),
+    /// A result with another content.
+    Replaced(&'a Part, &'a str),
+    /// The text that stands for thinking that was left out.
+    Placeholder(&'static str),
+}
+
+impl<'a> MessageView<'a> {
+    /// A message as it is.
+    #[must_use]
+    pub fn original(transcript: &'a Transcript, index: usize) -> Self {
+        MessageView { transcript, index, replaced: &[], is_stripped: false }
+    }
+
+    /// Its parts.
+    pub fn parts(&self) -> impl Iterator<Item = PartView<'a>> + Clone + use<'a> {
+        self.indexed_parts().map(|(_, view)| view)
+    }
+
+    /// Its parts with their indices into [`Transcript::parts`].
+    pub fn indexed_parts(&self) -> impl Iterator<Item = (usize, PartView<'a>)> + Clone + use<'a> {
+        let (transcript, replaced, is_stripped) = (self.transcript, self.replaced, self.is_stripped);
+        let range = transcript.part_range(self.index);
+        let first = range.start;
+        let is_all_thinking = is_stripped && transcript.is_all_thinking(self.index);
+        range.filter_map(move |at| {
+            let part = &transcript.parts[at];
+            if is_stripped && part.kind == PartKind::Reasoning {
+                let stands_for_all = is_all_thinking && at == first;
+                return stands_for_all.then_some((at, PartView::Placeholder(PLACEHOLDER)));
+            }
+            Some(match replaced.binary_search_by_key(&at, |(index, _)| *index) {
+                Ok(found) => (at, PartView::Replaced(part, &replaced[found].1)),
+                Err(_) => (at, PartView::Original(part)),
+            })
+        })
+    }
+
+    /// Every text of the message with what it is.
+    pub fn texts(&self) -> impl Iterator<Item = (PieceKind, &'a str)> + Clone + use<'a> {
+        let transcript = self.transcript;
+        self.parts().flat_map(move |view| {
+            let (pieces, replacement): (&[Piece], Option<(PieceKind, &str)>) = match view {
+                PartView::Original(part) => (transcript.pieces_of(part), None),
+                PartView::Replaced(_, text) => (&[], Some((PieceKind::Result, text))),
+                PartView::Placeholder(text) => (&[], Some((PieceKind::Text, text))),
+            };
+            pieces.iter().map(move |piece| (piece.kind, transcript.str(&piece.span))).chain(replacement)
+        })
+    }
+
+    /// Pictures in the message.
+    #[must_use]
+    pub fn images(&self) -> u32 {
+        let of = |view| match view {
+            PartView::Original(part) => part.images,
+            PartView::Replaced(..) | PartView::Placeholder(_) => 0,
+        };
+        self.parts().map(of).sum()
+    }
+}
