@@ -17,7 +17,7 @@
 //! 4. What a window's step to the next one depends on is within two windows. Where the text repeats itself with the step as
 //!    its period, so do the steps, and a comparison of bytes replaces them.
 
-use super::engine::Engine;
+use super::engine::{Engine, Kernel};
 use super::hash::{KEY_BYTES, Key};
 use super::passes;
 use super::vocab::{Rank, Vocab};
@@ -51,7 +51,7 @@ pub(crate) fn count(
         return Some(count);
     }
     if piece.len() <= SMALL {
-        return Some(engine.merge_small(vocab, piece).count_ones() as usize);
+        return Some(merge_with(engine, vocab, piece).count_ones() as usize);
     }
     match count_in_small_windows(vocab, engine, piece, go_on) {
         Small::Counted(count) => Some(count),
@@ -79,7 +79,7 @@ fn count_in_small_windows(
     let mut done = 0;
     let mut asked = 0;
     let mut at = 0;
-    let mut starts = engine.merge_small(vocab, window(0));
+    let mut starts = merge_with(engine, vocab, window(0));
     while at + SMALL < piece.len() {
         if at >= asked + WINDOW {
             asked = at;
@@ -93,14 +93,14 @@ fn count_in_small_windows(
                 return Small::Unsure;
             }
             let cut = highest(cuts);
-            let next = engine.merge_small(vocab, window(at + cut));
+            let next = merge_with(engine, vocab, window(at + cut));
             let behind = next & !1;
             let end = at
                 + cut
                 + if behind == 0 { window(at + cut).len() } else { behind.trailing_zeros() as usize };
             let start = at + highest(starts & !(u64::MAX << cut));
             let left = at + cut - start;
-            if end - start <= SMALL && engine.merge_small(vocab, &piece[start..end]) == 1 | 1 << left {
+            if end - start <= SMALL && merge_with(engine, vocab, &piece[start..end]) == 1 | 1 << left {
                 break (cut, next);
             }
             cuts &= !(1 << cut);
@@ -158,6 +158,26 @@ pub(crate) fn segments<'a>(vocab: &'a Vocab, piece: &'a [u8]) -> impl Iterator<I
         rest = after;
         Some(segment)
     })
+}
+
+/// [`merge_small`] as a kernel.
+struct MergeSmall<'a> {
+    vocab: &'a Vocab,
+    piece: &'a [u8],
+}
+
+impl Kernel for MergeSmall<'_> {
+    type Outcome = u64;
+
+    #[inline(always)]
+    fn run(self, _: impl Fn(&[u8; 4]) + Copy) -> u64 {
+        merge_small(self.vocab, self.piece)
+    }
+}
+
+/// [`merge_small`], compiled for an engine.
+pub(crate) fn merge_with(engine: Engine, vocab: &Vocab, piece: &[u8]) -> u64 {
+    engine.run(MergeSmall { vocab, piece })
 }
 
 /// The merge loop as it is defined, on the stack, for up to [`SMALL`] bytes. Returns the tokens' starts.
@@ -374,7 +394,7 @@ pub(super) mod tests {
                 }
                 for len in 2..=piece.len().min(SMALL) {
                     for engine in Engine::all() {
-                        let small = engine.merge_small(vocab, &piece[..len]).count_ones() as usize;
+                        let small = merge_with(engine, vocab, &piece[..len]).count_ones() as usize;
                         prop_assert_eq!(small, whole(vocab, &piece[..len]));
                     }
                 }

@@ -85,7 +85,7 @@ pub trait Counter: Send + Sync {
         None
     }
 
-    /// Whether [`Part::result_json_units`] must be measured.
+    /// Whether [`Part::result_json_units`](crate::transcript::Part::result_json_units) must be measured.
     fn wants_result_json(&self) -> bool {
         self.heuristic().is_some_and(Heuristic::wants_result_json)
     }

@@ -4,13 +4,11 @@
 //! instructions the compiler may use. The library itself is built for any processor of its architecture.
 
 use super::batch::{self, Batch};
-use super::bpe;
 use super::classify;
 use super::lines::find_in_line;
 use super::look_up::{Rare, Unknown, Window, look_up, recall};
 use super::memo::Memo;
 use super::vocab::Vocab;
-use super::words::{self, Lane};
 
 /// What the hot loops are compiled for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,23 +82,24 @@ impl Engine {
     }
 }
 
-impl Engine {
-    /// [`bpe::merge_small`].
-    pub(crate) fn merge_small(self, vocab: &Vocab, piece: &[u8]) -> u64 {
-        match self {
-            Engine::Portable => bpe::merge_small(vocab, piece),
-            #[cfg(target_arch = "x86_64")]
-            Engine::Avx2(detected) | Engine::Avx512(detected) => detected.merge_small(vocab, piece),
-        }
-    }
+/// A hot loop that needs no instructions of its own, only to be compiled for each engine.
+pub(crate) trait Kernel {
+    /// The result of the loop.
+    type Outcome;
 
-    /// [`words::merge`].
+    /// Runs the loop. `fetch` prefetches what is read soon, on engines that can. Implementations are
+    /// `#[inline(always)]`, so that they are compiled for the processor features of the engine.
+    fn run(self, fetch: impl Fn(&[u8; 4]) + Copy) -> Self::Outcome;
+}
+
+impl Engine {
+    /// Runs a kernel that was compiled for this engine.
     #[inline]
-    pub(crate) fn merge_words<const N: usize>(self, vocab: &Vocab, lanes: &mut [Lane; N], busy: u32) -> u32 {
+    pub(crate) fn run<K: Kernel>(self, kernel: K) -> K::Outcome {
         match self {
-            Engine::Portable => words::merge(vocab, lanes, busy, |_| {}),
+            Engine::Portable => kernel.run(|_| {}),
             #[cfg(target_arch = "x86_64")]
-            Engine::Avx2(detected) | Engine::Avx512(detected) => detected.merge_words(vocab, lanes, busy),
+            Engine::Avx2(detected) | Engine::Avx512(detected) => detected.run(kernel),
         }
     }
 
@@ -118,7 +117,7 @@ impl Engine {
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod x86 {
-    use super::{Batch, Lane, Memo, Rare, Unknown, Vocab, Window, bpe, look_up, recall, words};
+    use super::{Batch, Kernel, Memo, Rare, Unknown, Vocab, Window, look_up, recall};
     use crate::count::{avx2, avx512};
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
@@ -172,20 +171,9 @@ mod x86 {
         }
 
         #[inline]
-        pub(super) fn merge_small(self, vocab: &Vocab, piece: &[u8]) -> u64 {
+        pub(super) fn run<K: Kernel>(self, kernel: K) -> K::Outcome {
             // SAFETY: every way to make a `Detected` has checked for AVX2 and its companions.
-            unsafe { merge_small_avx2(vocab, piece) }
-        }
-
-        #[inline]
-        pub(super) fn merge_words<const N: usize>(
-            self,
-            vocab: &Vocab,
-            lanes: &mut [Lane; N],
-            busy: u32,
-        ) -> u32 {
-            // SAFETY: every way to make a `Detected` has checked for AVX2 and its companions.
-            unsafe { merge_words_avx2(vocab, lanes, busy) }
+            unsafe { run_avx2(kernel) }
         }
 
         #[inline]
@@ -253,13 +241,8 @@ mod x86 {
     }
 
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn merge_small_avx2(vocab: &Vocab, piece: &[u8]) -> u64 {
-        bpe::merge_small(vocab, piece)
-    }
-
-    #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn merge_words_avx2<const N: usize>(vocab: &Vocab, lanes: &mut [Lane; N], busy: u32) -> u32 {
-        words::merge(vocab, lanes, busy, fetch)
+    fn run_avx2<K: Kernel>(kernel: K) -> K::Outcome {
+        kernel.run(fetch)
     }
 
     #[allow(clippy::redundant_closure)]

@@ -189,6 +189,9 @@ mod tests {
         assert_eq!(count(&O200K, &[b'-'; LONGEST + 1]), None);
         assert!(count(&O200K, &[b'-'; LONGEST]).is_some());
         assert_eq!(count(&O200K, b""), Some(0));
-        assert_eq!(Engine::all().map(|engine| engine.merge_small(&O200K, b"--").count_ones()).max(), Some(1));
+        assert_eq!(
+            Engine::all().map(|engine| bpe::merge_with(engine, &O200K, b"--").count_ones()).max(),
+            Some(1)
+        );
     }
 }

@@ -10,7 +10,7 @@
 
 use std::hint::select_unpredictable;
 
-use super::engine::Engine;
+use super::engine::{Engine, Kernel};
 use super::hash::{KEY_BYTES, Key};
 use super::vocab::{Rank, Slot, Vocab};
 
@@ -163,6 +163,28 @@ pub(crate) fn merge<const N: usize>(
     }
 }
 
+/// [`merge`] as a kernel.
+struct Merge<'a, const N: usize> {
+    vocab: &'a Vocab,
+    lanes: &'a mut [Lane; N],
+    busy: u32,
+}
+
+impl<const N: usize> Kernel for Merge<'_, N> {
+    type Outcome = u32;
+
+    #[inline(always)]
+    fn run(self, fetch: impl Fn(&[u8; 4]) + Copy) -> u32 {
+        merge(self.vocab, self.lanes, self.busy, fetch)
+    }
+}
+
+/// [`merge`], compiled for an engine.
+#[inline]
+fn merge_with<const N: usize>(engine: Engine, vocab: &Vocab, lanes: &mut [Lane; N], busy: u32) -> u32 {
+    engine.run(Merge { vocab, lanes, busy })
+}
+
 /// The rank of a pair that is too long for a key.
 #[cold]
 fn long_rank(vocab: &Vocab, text: &[u8], pair: &Pair) -> Rank {
@@ -242,12 +264,12 @@ impl Lanes {
             1 => self
                 .lanes
                 .get_mut(first)
-                .map_or(0, |lane| engine.merge_words(vocab, std::array::from_mut(lane), 1) << first),
+                .map_or(0, |lane| merge_with(engine, vocab, std::array::from_mut(lane), 1) << first),
             _ if self.busy < 1 << 4 => self
                 .lanes
                 .first_chunk_mut::<4>()
-                .map_or(0, |lanes| engine.merge_words(vocab, lanes, self.busy)),
-            _ => engine.merge_words(vocab, &mut self.lanes, self.busy),
+                .map_or(0, |lanes| merge_with(engine, vocab, lanes, self.busy)),
+            _ => merge_with(engine, vocab, &mut self.lanes, self.busy),
         }
     }
 }
