@@ -6,13 +6,17 @@
 mod blocks;
 mod entry;
 mod escapes;
+mod overlay;
 mod rewrite;
 mod scan;
 mod strings;
 mod tape;
+mod tape_list;
 
+pub use overlay::{Made, MadeNode, push_made};
 pub use rewrite::{Rewrite, push_string};
 pub use tape::{Tape, TapeNode};
+pub use tape_list::EntryNode;
 
 use std::borrow::Cow;
 use std::collections::HashMap;

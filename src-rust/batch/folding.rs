@@ -12,9 +12,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::fold::{
     self, Begun, Change, Fold, FoldRequest, Placed, Step, edited, text_message, write_extractive,
 };
-use crate::formats::session::Made;
 use crate::formats::{Format, read_as};
-use crate::json::{Rewrite, push_string};
+use crate::json::{Rewrite, push_made};
 use crate::neutral::neutralise;
 use crate::node::Node;
 use crate::plan::{Plan, Request};
@@ -206,37 +205,4 @@ fn items<N: Node>(messages: &N) -> Result<Vec<N>> {
         Ok(())
     })?;
     Ok(items)
-}
-
-/// Writes a value that was made; `None` where what it is made of cannot be written.
-pub(super) fn push_made<N: Rewrite>(made: &Made<N>, out: &mut Vec<u8>) -> Option<()> {
-    match made {
-        Made::Given(node) => return node.rewrite(out),
-        Made::Text(text) => push_string(text, out),
-        Made::Number(number) => out.extend_from_slice(number.to_string().as_bytes()),
-        Made::Null => out.extend_from_slice(b"null"),
-        Made::List(items) => {
-            out.push(b'[');
-            for (i, item) in items.iter().enumerate() {
-                if i > 0 {
-                    out.push(b',');
-                }
-                push_made(item, out)?;
-            }
-            out.push(b']');
-        }
-        Made::Object(members) => {
-            out.push(b'{');
-            for (i, (key, value)) in members.iter().enumerate() {
-                if i > 0 {
-                    out.push(b',');
-                }
-                push_string(key, out);
-                out.push(b':');
-                push_made(value, out)?;
-            }
-            out.push(b'}');
-        }
-    }
-    Some(())
 }

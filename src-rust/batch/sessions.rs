@@ -2,9 +2,7 @@
 
 use memchr::memchr_iter;
 
-use super::entries::EntryNode;
 use super::folding::{Around, plainly};
-use super::made::MadeNode;
 use super::records::{Recording, Row, tools_of};
 use super::stream::Line;
 use crate::count::counter::GoOn;
@@ -14,7 +12,7 @@ use crate::formats::Format;
 use crate::formats::session::{Session, Thread};
 use crate::formats::sniff::{Record, classify};
 use crate::formats::{claude_code, codex, gemini_cli, pi_session};
-use crate::json::{Rewrite, Tape, TapeNode};
+use crate::json::{EntryNode, MadeNode, Rewrite, Tape, TapeNode};
 use crate::node::{Key, Kind, Node};
 
 /// A kind of session that stands in lines.
@@ -229,5 +227,63 @@ fn thread_row(
         out.extend_from_slice(&meta.json);
         Some(())
     };
-    recording.row(id, &MadeNode::Messages(&thread.messages), meta.format, beside, push_meta, go_on)
+    let messages: Vec<_> = thread.messages.iter().map(|message| &message.made).collect();
+    recording.row(id, &MadeNode::Messages(&messages), meta.format, beside, push_meta, go_on)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::session::Message;
+    use crate::node::told::told;
+
+    /// Messages read where they lie tell what they tell once they are written and read again.
+    fn check(
+        file: &[u8],
+        session: impl for<'t> Fn(&EntryNode<'t>) -> Vec<Vec<Message<EntryNode<'t>>>>,
+    ) -> usize {
+        let lines = file.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let tapes: Vec<Tape<'_>> =
+            lines.map(|line| Tape::parse(line, &mut || true).unwrap().unwrap()).collect();
+        let entries: Vec<_> = tapes.iter().map(Tape::root).collect();
+        let threads = session(&EntryNode::All(&entries));
+        for messages in &threads {
+            let (mut ours, mut theirs, mut json) = (String::new(), String::new(), Vec::new());
+            let made: Vec<_> = messages.iter().map(|message| &message.made).collect();
+            let node = MadeNode::Messages(&made);
+            node.rewrite(&mut json).unwrap();
+            told(&node, &mut ours);
+            told(&Tape::parse(&json, &mut || true).unwrap().unwrap().root(), &mut theirs);
+            assert_eq!(ours, theirs);
+            let mut walked = 0;
+            node.each_item(|i, item| {
+                walked += usize::from(i == walked && item.kind() == Kind::Object);
+                item.each_member(|key, value| {
+                    let same = item
+                        .members()?
+                        .into_iter()
+                        .find(|(name, _)| name == key)
+                        .map(|(_, value)| value.kind());
+                    assert_eq!(same, Some(value.kind()));
+                    Ok(())
+                })
+            })
+            .unwrap();
+            assert_eq!(walked, messages.len());
+        }
+        threads.iter().map(Vec::len).sum()
+    }
+
+    #[test]
+    fn messages_tell_what_they_tell_when_they_are_written() {
+        let claude = include_bytes!("../../examples/data/claude-code-session.jsonl");
+        let pi = include_bytes!("../../examples/data/pi-session.jsonl");
+        let of_claude = check(claude, |entries| {
+            claude_code::session(entries).unwrap().threads.into_iter().map(|thread| thread.messages).collect()
+        });
+        let of_pi = check(pi, |entries| {
+            pi_session::assemble(entries).unwrap().threads.into_iter().map(|thread| thread.messages).collect()
+        });
+        assert!(of_claude > 20 && of_pi > 10, "{of_claude} {of_pi}");
+    }
 }

@@ -1,49 +1,9 @@
 //! What session files are put together into, whichever agent wrote them: one module a format decides the structure,
 //! and answers with values that are made of the caller's own.
 
-use std::borrow::Cow;
-
 use crate::error::{Error, Result};
+pub use crate::json::Made;
 use crate::node::{Key, Kind, Node};
-
-/// A value that is made of the caller's values; whoever asked builds it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Made<N> {
-    /// A value of the caller's, as it is.
-    Given(N),
-    /// A text.
-    Text(String),
-    /// A whole number.
-    Number(u32),
-    /// `null`.
-    Null,
-    /// A list.
-    List(Vec<Made<N>>),
-    /// An object.
-    Object(Vec<(Cow<'static, str>, Made<N>)>),
-}
-
-impl<N: Node> Made<N> {
-    /// A text that is known beforehand.
-    pub fn text(text: &str) -> Self {
-        Made::Text(text.to_owned())
-    }
-
-    /// An object of known keys; those without a value are left out.
-    pub fn object<const K: usize>(members: [(&'static str, Option<Made<N>>); K]) -> Self {
-        let there = members.into_iter().filter_map(|(key, value)| Some((Cow::Borrowed(key), value?)));
-        Made::Object(there.collect())
-    }
-
-    /// The members of an object of the caller's, as they are.
-    ///
-    /// # Errors
-    /// Those of [`Node::members`].
-    pub fn members_of(object: &N) -> Result<Vec<(Cow<'static, str>, Made<N>)>> {
-        let members = object.members()?;
-        Ok(members.into_iter().map(|(key, value)| (Cow::Owned(key), Made::Given(value))).collect())
-    }
-}
 
 /// A message of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::rewrite::Rewrite;
+use super::tape::TapeNode;
 use crate::error::Result;
-use crate::json::{Rewrite, TapeNode};
 use crate::node::{Found, Key, Kind, Node, Unit, Wanted};
 
 /// The list, or a value in it.

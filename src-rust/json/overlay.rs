@@ -1,20 +1,90 @@
-//! What a session's messages were put together of, read where it lies: they need not be written to be read.
+//! Values that are put together of parsed values, and read without being written first.
 
 use std::borrow::Cow;
 
-use super::entries::EntryNode;
-use super::folding::push_made;
+use super::rewrite::{Rewrite, push_string};
+use super::tape_list::EntryNode;
 use crate::error::Result;
-use crate::formats::session::{Made, Message};
-use crate::json::Rewrite;
 use crate::node::names::ordinal_of;
 use crate::node::{Found, Key, Kind, Node, Unit, Wanted};
+
+/// A value that is put together of the caller's values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Made<N> {
+    /// A value of the caller's, as it is.
+    Given(N),
+    /// A text.
+    Text(String),
+    /// A whole number.
+    Number(u32),
+    /// `null`.
+    Null,
+    /// A list.
+    List(Vec<Made<N>>),
+    /// An object.
+    Object(Vec<(Cow<'static, str>, Made<N>)>),
+}
+
+impl<N: Node> Made<N> {
+    /// A text that is known beforehand.
+    pub fn text(text: &str) -> Self {
+        Made::Text(text.to_owned())
+    }
+
+    /// An object of known keys; those without a value are left out.
+    pub fn object<const K: usize>(members: [(&'static str, Option<Made<N>>); K]) -> Self {
+        let there = members.into_iter().filter_map(|(key, value)| Some((Cow::Borrowed(key), value?)));
+        Made::Object(there.collect())
+    }
+
+    /// The members of an object of the caller's, as they are.
+    ///
+    /// # Errors
+    /// Those of [`Node::members`].
+    pub fn members_of(object: &N) -> Result<Vec<(Cow<'static, str>, Made<N>)>> {
+        let members = object.members()?;
+        Ok(members.into_iter().map(|(key, value)| (Cow::Owned(key), Made::Given(value))).collect())
+    }
+}
+
+/// Writes a value that was made; `None` where what it is made of cannot be written.
+pub fn push_made<N: Rewrite>(made: &Made<N>, out: &mut Vec<u8>) -> Option<()> {
+    match made {
+        Made::Given(node) => return node.rewrite(out),
+        Made::Text(text) => push_string(text, out),
+        Made::Number(number) => out.extend_from_slice(number.to_string().as_bytes()),
+        Made::Null => out.extend_from_slice(b"null"),
+        Made::List(items) => {
+            out.push(b'[');
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push(b',');
+                }
+                push_made(item, out)?;
+            }
+            out.push(b']');
+        }
+        Made::Object(members) => {
+            out.push(b'{');
+            for (i, (key, value)) in members.iter().enumerate() {
+                if i > 0 {
+                    out.push(b',');
+                }
+                push_string(key, out);
+                out.push(b':');
+                push_made(value, out)?;
+            }
+            out.push(b'}');
+        }
+    }
+    Some(())
+}
 
 /// The messages of a conversation, or a value in them.
 #[derive(Clone, Copy, Debug)]
 pub enum MadeNode<'t> {
     /// All messages.
-    Messages(&'t [Message<EntryNode<'t>>]),
+    Messages(&'t [&'t Made<EntryNode<'t>>]),
     /// A value that was made; none that was given.
     Made(&'t Made<EntryNode<'t>>),
     /// A value out of the file.
@@ -55,7 +125,7 @@ impl Rewrite for MadeNode<'_> {
                     if i > 0 {
                         out.push(b',');
                     }
-                    push_made(&message.made, out)?;
+                    push_made(message, out)?;
                 }
                 out.push(b']');
                 Some(())
@@ -143,7 +213,7 @@ impl<'t> Node for MadeNode<'t> {
 
     fn item(&self, i: usize) -> Option<Self> {
         match self {
-            MadeNode::Messages(messages) => messages.get(i).map(|message| MadeNode::of(&message.made)),
+            MadeNode::Messages(messages) => messages.get(i).map(|message| MadeNode::of(message)),
             MadeNode::Made(Made::List(items)) => items.get(i).map(MadeNode::of),
             MadeNode::Made(_) => None,
             MadeNode::Given(node) => node.item(i).map(MadeNode::Given),
@@ -198,58 +268,8 @@ impl<'t> Node for MadeNode<'t> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::{claude_code, pi_session};
     use crate::json::Tape;
     use crate::node::told::told;
-
-    /// Messages read where they lie tell what they tell once they are written and read again.
-    fn check(
-        file: &[u8],
-        session: impl for<'t> Fn(&EntryNode<'t>) -> Vec<Vec<Message<EntryNode<'t>>>>,
-    ) -> usize {
-        let lines = file.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        let tapes: Vec<Tape<'_>> =
-            lines.map(|line| Tape::parse(line, &mut || true).unwrap().unwrap()).collect();
-        let entries: Vec<_> = tapes.iter().map(Tape::root).collect();
-        let threads = session(&EntryNode::All(&entries));
-        for messages in &threads {
-            let (mut ours, mut theirs, mut json) = (String::new(), String::new(), Vec::new());
-            let node = MadeNode::Messages(messages);
-            node.rewrite(&mut json).unwrap();
-            told(&node, &mut ours);
-            told(&Tape::parse(&json, &mut || true).unwrap().unwrap().root(), &mut theirs);
-            assert_eq!(ours, theirs);
-            let mut walked = 0;
-            node.each_item(|i, item| {
-                walked += usize::from(i == walked && item.kind() == Kind::Object);
-                item.each_member(|key, value| {
-                    let same = item
-                        .members()?
-                        .into_iter()
-                        .find(|(name, _)| name == key)
-                        .map(|(_, value)| value.kind());
-                    assert_eq!(same, Some(value.kind()));
-                    Ok(())
-                })
-            })
-            .unwrap();
-            assert_eq!(walked, messages.len());
-        }
-        threads.iter().map(Vec::len).sum()
-    }
-
-    #[test]
-    fn messages_tell_what_they_tell_when_they_are_written() {
-        let claude = include_bytes!("../../examples/data/claude-code-session.jsonl");
-        let pi = include_bytes!("../../examples/data/pi-session.jsonl");
-        let of_claude = check(claude, |entries| {
-            claude_code::session(entries).unwrap().threads.into_iter().map(|thread| thread.messages).collect()
-        });
-        let of_pi = check(pi, |entries| {
-            pi_session::assemble(entries).unwrap().threads.into_iter().map(|thread| thread.messages).collect()
-        });
-        assert!(of_claude > 20 && of_pi > 10, "{of_claude} {of_pi}");
-    }
 
     #[test]
     fn what_was_made_tells_what_it_tells_when_it_is_written() {
@@ -263,7 +283,7 @@ mod tests {
             ("content", Some(Made::List(list))),
             ("type", Some(Made::Null)),
         ]);
-        let messages = [Message::of(0, made)];
+        let messages = [&made];
         let node = MadeNode::Messages(&messages);
         let (mut ours, mut theirs, mut json) = (String::new(), String::new(), Vec::new());
         node.rewrite(&mut json).unwrap();
