@@ -7,15 +7,17 @@
 pub(crate) mod names;
 #[cfg(test)]
 pub mod told;
+mod unit;
 mod wanted;
 mod write;
 
+pub use names::Key;
+pub use unit::Unit;
 pub use wanted::{Found, Wanted};
 pub use write::{is_data, json_string_length, quoting_of, write_float, write_json_string};
 
 use std::ops::Deref;
 
-use self::write::{Written, length_as_json, stringify};
 use crate::error::{Error, Result};
 
 /// Deepest nesting that is read; one level more is a `LimitExceeded`.
@@ -24,67 +26,6 @@ pub const MAX_DEPTH: usize = 128;
 /// Most values that are written of one JSON value. Python lists may hold each other many times over, so that a small
 /// object is an endless text.
 pub const MAX_VALUES: u32 = 1 << 23;
-
-/// What a length is measured in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Bytes of UTF-8.
-    Bytes,
-    /// Code points.
-    Points,
-    /// 16-bit units of UTF-16.
-    Utf16,
-}
-
-impl Unit {
-    /// The length of a text. O(bytes), and vectorises.
-    #[must_use]
-    pub fn of(self, text: &str) -> u64 {
-        let text = text.as_bytes();
-        match self {
-            Unit::Bytes => text.len() as u64,
-            // Bytes that do not continue a code point.
-            Unit::Points => sum_of(text, |byte| u8::from((byte as i8) >= -0x40), begins),
-            // The same, and one more for those of four bytes.
-            Unit::Utf16 => sum_of(
-                text,
-                |byte| u8::from((byte as i8) >= -0x40) + u8::from(byte >= 0xf0),
-                |word| begins(word) + is_four_bytes(word),
-            ),
-        }
-    }
-}
-
-/// Bytes of eight that begin a code point: all but those of the form `10xxxxxx`.
-fn begins(word: u64) -> u32 {
-    8 - (word & !(word << 1) & HIGH).count_ones()
-}
-
-/// Bytes of eight that begin a code point of four bytes: those of the form `1111xxxx`.
-fn is_four_bytes(word: u64) -> u32 {
-    (word & word << 1 & word << 2 & word << 3 & HIGH).count_ones()
-}
-
-/// The highest bit of each of eight bytes.
-const HIGH: u64 = 0x8080_8080_8080_8080;
-
-/// The sum of at most 2 for every byte: in blocks whose sum fits a byte, and the rest eight at a time.
-fn sum_of(text: &[u8], each: impl Fn(u8) -> u8, of_word: impl Fn(u64) -> u32) -> u64 {
-    let (blocks, rest) = text.as_chunks::<64>();
-    let of_block = |block: &[u8; 64]| u64::from(block.iter().map(|&byte| each(byte)).sum::<u8>());
-    let (words, rest) = rest.as_chunks::<8>();
-    let of_words: u32 = words.iter().map(|word| of_word(u64::from_le_bytes(*word))).sum();
-    let of_rest = match text.last_chunk() {
-        _ if rest.is_empty() => 0,
-        // In a word with zeros in the place of what was counted already, each of which counts one.
-        Some(last) => {
-            let zeros = 8 - rest.len();
-            of_word(u64::from_le_bytes(*last) >> (8 * zeros)) - zeros as u32
-        }
-        None => rest.iter().map(|&byte| u32::from(each(byte))).sum(),
-    };
-    blocks.iter().map(of_block).sum::<u64>() + u64::from(of_words + of_rest)
-}
 
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,165 +44,6 @@ pub enum Kind {
     Object,
     /// Anything that JSON has no word for (bytes, a user's object).
     Other,
-}
-
-macro_rules! keys {
-    ($($name:ident = $text:literal),* $(,)?) => {
-        /// A name that a format reader looks up.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct Key(Index);
-
-        #[allow(missing_docs)]
-        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        enum Index { $($name),* }
-
-        impl Key {
-            $(
-                #[doc = concat!("`", $text, "`")]
-                pub const $name: Key = Key(Index::$name);
-            )*
-            /// Every key as text, in the order of [`Key::ordinal`].
-            pub const ALL: &'static [&'static str] = &[$($text),*];
-        }
-    };
-}
-
-keys! {
-    ACTION = "action",
-    ADDITIONAL_KWARGS = "additional_kwargs",
-    AGENT = "agent",
-    APPROVAL_ID = "approvalId",
-    APPROVAL_REQUEST_ID = "approval_request_id",
-    ARGS = "args",
-    ARGUMENTS = "arguments",
-    BASE_INSTRUCTIONS = "base_instructions",
-    BINARY = "binary",
-    BODY = "body",
-    CALL_ID = "call_id",
-    CODE = "code",
-    CODE_EXECUTION_RESULT = "code_execution_result",
-    CODE_EXECUTION_RESULT_CAMEL = "codeExecutionResult",
-    COMMAND = "command",
-    CONTENT = "content",
-    CONTENTS = "contents",
-    CUSTOM_TYPE_CAMEL = "customType",
-    DATA = "data",
-    DETAILS = "details",
-    DISPLAY = "display",
-    ENCRYPTED_CONTENT = "encrypted_content",
-    ERROR = "error",
-    EXECUTABLE_CODE = "executable_code",
-    EXECUTABLE_CODE_CAMEL = "executableCode",
-    EXECUTION = "execution",
-    FILE_DATA = "file_data",
-    FILE_DATA_CAMEL = "fileData",
-    FROM_ID_CAMEL = "fromId",
-    FUNCTION = "function",
-    FUNCTION_CALL = "function_call",
-    FUNCTION_CALL_CAMEL = "functionCall",
-    FUNCTION_RESPONSE = "function_response",
-    FUNCTION_RESPONSE_CAMEL = "functionResponse",
-    HISTORY = "history",
-    ID = "id",
-    IMAGE = "image",
-    IMPORTANCE = "gent:importance_score",
-    INLINE_DATA = "inline_data",
-    INLINE_DATA_CAMEL = "inlineData",
-    INPUT = "input",
-    INSTRUCTIONS = "instructions",
-    INVALID_TOOL_CALLS = "invalid_tool_calls",
-    IS_COMPACT_SUMMARY = "isCompactSummary",
-    IS_DEMO = "is_demo",
-    IS_ERROR = "is_error",
-    IS_ERROR_CAMEL = "isError",
-    IS_META = "isMeta",
-    IS_SIDECHAIN = "isSidechain",
-    ITEMS = "items",
-    KWARGS = "kwargs",
-    MEDIA_TYPE = "mediaType",
-    MESSAGE = "message",
-    MESSAGES = "messages",
-    MESSAGES_GO = "Messages",
-    METADATA = "metadata",
-    METADATA_GO = "Metadata",
-    MIME_TYPE = "mime_type",
-    MIME_TYPE_CAMEL = "mimeType",
-    MODEL = "model",
-    NAME = "name",
-    NUM_TURNS = "num_turns",
-    OBSERVATION = "observation",
-    OPENAI_ROLE = "__openai_role__",
-    OPERATION = "operation",
-    ORIGIN = "origin",
-    ORIGIN_GO = "Origin",
-    OUTCOME = "outcome",
-    OUTPUT = "output",
-    OUTPUTS = "outputs",
-    PARENT_ID_CAMEL = "parentId",
-    PARENT_UUID_CAMEL = "parentUuid",
-    PARTS = "parts",
-    PARTS_GO = "Parts",
-    PAYLOAD = "payload",
-    PROJECT_HASH_CAMEL = "projectHash",
-    PROVIDER_EXECUTED = "providerExecuted",
-    QUERIES = "queries",
-    QUERY = "query",
-    REASON = "reason",
-    REASONING = "reasoning",
-    REASONING_CONTENT = "reasoning_content",
-    RECORD_TYPE = "record_type",
-    REFUSAL = "refusal",
-    REPLACEMENT_HISTORY = "replacement_history",
-    RESPONSE = "response",
-    RESULT = "result",
-    RESULTS = "results",
-    REWIND_TO = "$rewindTo",
-    ROLE = "role",
-    ROLE_GO = "Role",
-    SESSION_ID_CAMEL = "sessionId",
-    SET = "$set",
-    STATUS = "status",
-    STOP_REASON_CAMEL = "stopReason",
-    SUBTYPE = "subtype",
-    SUMMARY = "summary",
-    TEXT = "text",
-    THINKING = "thinking",
-    THOUGHT = "thought",
-    THOUGHT_SIGNATURE = "thought_signature",
-    THOUGHT_SIGNATURE_CAMEL = "thoughtSignature",
-    TIMESTAMP = "timestamp",
-    TOOLS = "tools",
-    TOOL_CALL = "tool_call",
-    TOOL_CALLS = "tool_calls",
-    TOOL_CALLS_CAMEL = "toolCalls",
-    TOOL_CALL_CAMEL = "toolCall",
-    TOOL_CALL_ID = "tool_call_id",
-    TOOL_CALL_IDS = "tool_call_ids",
-    TOOL_CALL_ID_CAMEL = "toolCallId",
-    TOOL_NAME_CAMEL = "toolName",
-    TOOL_RESPONSE = "tool_response",
-    TOOL_RESPONSE_CAMEL = "toolResponse",
-    TOOL_USE_ID = "tool_use_id",
-    TRAJ = "traj",
-    TRAJECTORY = "trajectory",
-    TYPE = "type",
-    UUID = "uuid",
-    VALUE = "value",
-}
-
-impl Key {
-    /// The key as text.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        Self::ALL[self.ordinal()]
-    }
-
-    /// Position in [`Key::ALL`].
-    #[must_use]
-    pub fn ordinal(self) -> usize {
-        self.0 as usize
-    }
 }
 
 /// Read access to one value of a message. Cloning is cheap (a reference).
@@ -434,26 +216,123 @@ pub(crate) fn changed() -> Error {
     Error::message("changed_while_read", "", "the container was changed while it was being read")
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Where JSON text goes.
+trait Output {
+    /// ASCII that stands for itself.
+    fn plain(&mut self, text: &str);
+    /// The key of a member.
+    fn key(&mut self, key: &str);
+    /// A string node.
+    fn string<N: Node>(&mut self, node: &N);
+    /// A number or boolean node.
+    fn scalar<N: Node>(&mut self, node: &N);
+}
 
-    #[test]
-    fn lengths_are_those_of_the_standard_library() {
-        let mixed = "aé日😀\u{fffd}\u{10ffff}~\u{7f}\u{80}".repeat(20);
-        let of_any_length = (0..mixed.len()).filter_map(|end| mixed.get(end % 20..end));
-        for text in
-            ["", "abc", "héllo", "日本語", "a😀b", "\u{fffd}\u{10ffff}"].into_iter().chain(of_any_length)
-        {
-            assert_eq!(Unit::Bytes.of(text), text.len() as u64);
-            assert_eq!(Unit::Points.of(text), text.chars().count() as u64);
-            assert_eq!(Unit::Utf16.of(text), text.encode_utf16().count() as u64);
+/// JSON text that is written.
+struct Written<'a> {
+    pub out: &'a mut String,
+    /// Data stands as empty text.
+    pub is_outline: bool,
+    /// Whether a lone surrogate was replaced.
+    pub is_lossy: bool,
+}
+
+impl Output for Written<'_> {
+    fn plain(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    fn key(&mut self, key: &str) {
+        write_json_string(key, self.out);
+    }
+
+    fn string<N: Node>(&mut self, node: &N) {
+        if self.is_outline && node.with_text(|text, _| is_data(text)) == Some(true) {
+            return self.plain("\"\"");
         }
+        self.is_lossy |= node.append_quoted(self.out).unwrap_or(false);
     }
 
-    #[test]
-    fn keys_know_their_text() {
-        assert_eq!(Key::TOOL_USE_ID.as_str(), "tool_use_id");
-        assert_eq!(Key::ALL[Key::CONTENT.ordinal()], "content");
+    fn scalar<N: Node>(&mut self, node: &N) {
+        node.write_scalar(self.out);
     }
+}
+
+/// JSON text whose length alone is wanted.
+struct Measured {
+    unit: Unit,
+    /// Data stands as empty text.
+    is_outline: bool,
+    length: u64,
+    scratch: String,
+}
+
+/// The length of the JSON text of a node, or of its outline.
+fn length_as_json<N: Node>(node: &N, unit: Unit, is_outline: bool) -> Result<u64> {
+    if node.kind() == Kind::String && !is_outline {
+        return Ok(node.quoted_length(unit).unwrap_or(0));
+    }
+    let mut measured = Measured { unit, is_outline, length: 0, scratch: String::new() };
+    stringify(node, &mut measured, 0, &mut MAX_VALUES.clone())?;
+    Ok(measured.length)
+}
+
+impl Output for Measured {
+    fn plain(&mut self, text: &str) {
+        self.length += text.len() as u64;
+    }
+
+    fn key(&mut self, key: &str) {
+        self.length += json_string_length(key, self.unit);
+    }
+
+    fn string<N: Node>(&mut self, node: &N) {
+        let is_data = self.is_outline && node.with_text(|text, _| is_data(text)) == Some(true);
+        self.length += if is_data { 2 } else { node.quoted_length(self.unit).unwrap_or(0) };
+    }
+
+    fn scalar<N: Node>(&mut self, node: &N) {
+        self.scratch.clear();
+        node.write_scalar(&mut self.scratch);
+        self.length += self.scratch.len() as u64;
+    }
+}
+
+fn stringify<N: Node>(node: &N, out: &mut impl Output, depth: usize, left: &mut u32) -> Result<()> {
+    *left = left.checked_sub(1).ok_or_else(|| {
+        Error::limit("too_many_values", "", format!("more than {MAX_VALUES} values in one JSON value"))
+    })?;
+    if depth > MAX_DEPTH {
+        return Err(Error::limit("nesting_too_deep", "", format!("nested beyond {MAX_DEPTH} levels")));
+    }
+    match node.kind() {
+        Kind::Null => out.plain("null"),
+        Kind::Bool | Kind::Number => out.scalar(node),
+        Kind::String => out.string(node),
+        Kind::Array => {
+            out.plain("[");
+            node.each_item(|i, item| {
+                if i > 0 {
+                    out.plain(",");
+                }
+                stringify(item, out, depth + 1, left).map_err(|e| e.under(&format!("[{i}]")))
+            })?;
+            out.plain("]");
+        }
+        Kind::Object => {
+            out.plain("{");
+            let mut is_first = true;
+            node.each_member(|key, value| {
+                if !std::mem::take(&mut is_first) {
+                    out.plain(",");
+                }
+                out.key(key);
+                out.plain(":");
+                stringify(value, out, depth + 1, left)
+            })?;
+            out.plain("}");
+        }
+        Kind::Other => return Err(Error::message("unsupported_value", "", "a value that JSON cannot hold")),
+    }
+    Ok(())
 }

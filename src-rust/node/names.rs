@@ -1,7 +1,164 @@
 //! Which of the names that readers look up a key is: one look into a table, so that looking a key up compares a byte
 //! and no text.
 
-use super::Key;
+macro_rules! keys {
+    ($($name:ident = $text:literal),* $(,)?) => {
+        /// A name that a format reader looks up.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct Key(Index);
+
+        #[allow(missing_docs)]
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        enum Index { $($name),* }
+
+        impl Key {
+            $(
+                #[doc = concat!("`", $text, "`")]
+                pub const $name: Key = Key(Index::$name);
+            )*
+            /// Every key as text, in the order of [`Key::ordinal`].
+            pub const ALL: &'static [&'static str] = &[$($text),*];
+        }
+    };
+}
+
+keys! {
+    ACTION = "action",
+    ADDITIONAL_KWARGS = "additional_kwargs",
+    AGENT = "agent",
+    APPROVAL_ID = "approvalId",
+    APPROVAL_REQUEST_ID = "approval_request_id",
+    ARGS = "args",
+    ARGUMENTS = "arguments",
+    BASE_INSTRUCTIONS = "base_instructions",
+    BINARY = "binary",
+    BODY = "body",
+    CALL_ID = "call_id",
+    CODE = "code",
+    CODE_EXECUTION_RESULT = "code_execution_result",
+    CODE_EXECUTION_RESULT_CAMEL = "codeExecutionResult",
+    COMMAND = "command",
+    CONTENT = "content",
+    CONTENTS = "contents",
+    CUSTOM_TYPE_CAMEL = "customType",
+    DATA = "data",
+    DETAILS = "details",
+    DISPLAY = "display",
+    ENCRYPTED_CONTENT = "encrypted_content",
+    ERROR = "error",
+    EXECUTABLE_CODE = "executable_code",
+    EXECUTABLE_CODE_CAMEL = "executableCode",
+    EXECUTION = "execution",
+    FILE_DATA = "file_data",
+    FILE_DATA_CAMEL = "fileData",
+    FROM_ID_CAMEL = "fromId",
+    FUNCTION = "function",
+    FUNCTION_CALL = "function_call",
+    FUNCTION_CALL_CAMEL = "functionCall",
+    FUNCTION_RESPONSE = "function_response",
+    FUNCTION_RESPONSE_CAMEL = "functionResponse",
+    HISTORY = "history",
+    ID = "id",
+    IMAGE = "image",
+    IMPORTANCE = "gent:importance_score",
+    INLINE_DATA = "inline_data",
+    INLINE_DATA_CAMEL = "inlineData",
+    INPUT = "input",
+    INSTRUCTIONS = "instructions",
+    INVALID_TOOL_CALLS = "invalid_tool_calls",
+    IS_COMPACT_SUMMARY = "isCompactSummary",
+    IS_DEMO = "is_demo",
+    IS_ERROR = "is_error",
+    IS_ERROR_CAMEL = "isError",
+    IS_META = "isMeta",
+    IS_SIDECHAIN = "isSidechain",
+    ITEMS = "items",
+    KWARGS = "kwargs",
+    MEDIA_TYPE = "mediaType",
+    MESSAGE = "message",
+    MESSAGES = "messages",
+    MESSAGES_GO = "Messages",
+    METADATA = "metadata",
+    METADATA_GO = "Metadata",
+    MIME_TYPE = "mime_type",
+    MIME_TYPE_CAMEL = "mimeType",
+    MODEL = "model",
+    NAME = "name",
+    NUM_TURNS = "num_turns",
+    OBSERVATION = "observation",
+    OPENAI_ROLE = "__openai_role__",
+    OPERATION = "operation",
+    ORIGIN = "origin",
+    ORIGIN_GO = "Origin",
+    OUTCOME = "outcome",
+    OUTPUT = "output",
+    OUTPUTS = "outputs",
+    PARENT_ID_CAMEL = "parentId",
+    PARENT_UUID_CAMEL = "parentUuid",
+    PARTS = "parts",
+    PARTS_GO = "Parts",
+    PAYLOAD = "payload",
+    PROJECT_HASH_CAMEL = "projectHash",
+    PROVIDER_EXECUTED = "providerExecuted",
+    QUERIES = "queries",
+    QUERY = "query",
+    REASON = "reason",
+    REASONING = "reasoning",
+    REASONING_CONTENT = "reasoning_content",
+    RECORD_TYPE = "record_type",
+    REFUSAL = "refusal",
+    REPLACEMENT_HISTORY = "replacement_history",
+    RESPONSE = "response",
+    RESULT = "result",
+    RESULTS = "results",
+    REWIND_TO = "$rewindTo",
+    ROLE = "role",
+    ROLE_GO = "Role",
+    SESSION_ID_CAMEL = "sessionId",
+    SET = "$set",
+    STATUS = "status",
+    STOP_REASON_CAMEL = "stopReason",
+    SUBTYPE = "subtype",
+    SUMMARY = "summary",
+    TEXT = "text",
+    THINKING = "thinking",
+    THOUGHT = "thought",
+    THOUGHT_SIGNATURE = "thought_signature",
+    THOUGHT_SIGNATURE_CAMEL = "thoughtSignature",
+    TIMESTAMP = "timestamp",
+    TOOLS = "tools",
+    TOOL_CALL = "tool_call",
+    TOOL_CALLS = "tool_calls",
+    TOOL_CALLS_CAMEL = "toolCalls",
+    TOOL_CALL_CAMEL = "toolCall",
+    TOOL_CALL_ID = "tool_call_id",
+    TOOL_CALL_IDS = "tool_call_ids",
+    TOOL_CALL_ID_CAMEL = "toolCallId",
+    TOOL_NAME_CAMEL = "toolName",
+    TOOL_RESPONSE = "tool_response",
+    TOOL_RESPONSE_CAMEL = "toolResponse",
+    TOOL_USE_ID = "tool_use_id",
+    TRAJ = "traj",
+    TRAJECTORY = "trajectory",
+    TYPE = "type",
+    UUID = "uuid",
+    VALUE = "value",
+}
+
+impl Key {
+    /// The key as text.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        Self::ALL[self.ordinal()]
+    }
+
+    /// Position in [`Key::ALL`].
+    #[must_use]
+    pub const fn ordinal(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// What is noted of any other name.
 pub const UNKNOWN: u8 = u8::MAX;
@@ -136,6 +293,12 @@ fn is_long(ordinal: u8, name: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_know_their_text() {
+        assert_eq!(Key::TOOL_USE_ID.as_str(), "tool_use_id");
+        assert_eq!(Key::ALL[Key::CONTENT.ordinal()], "content");
+    }
 
     #[test]
     fn names_are_found_wherever_they_stand() {

@@ -1,7 +1,6 @@
 //! Names that a reader looks for in an object: all of them are found in one walk over its members.
 
-use super::Key;
-use super::names::UNKNOWN;
+use super::names::{Key, UNKNOWN};
 
 /// In the place of a name that is not looked for.
 const NOWHERE: u8 = u8::MAX;
@@ -21,7 +20,7 @@ impl<const N: usize> Wanted<N> {
         let mut places = [NOWHERE; UNKNOWN as usize + 1];
         let mut place = 0;
         while place < N {
-            places[keys[place].0 as usize] = place as u8;
+            places[keys[place].ordinal()] = place as u8;
             place += 1;
         }
         Wanted { places }
