@@ -12,7 +12,6 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyDict, PyString};
 
-use super::strings::text_of;
 use crate::node::names::{UNKNOWN, ordinal_of};
 
 /// Calls `read` with the ordinal of each key of a dict, [`UNKNOWN`] for keys without one, and its value. O(members).
@@ -125,7 +124,9 @@ impl KeyCache {
     #[inline(never)]
     fn learn(&self, key: &Bound<'_, PyAny>) -> u8 {
         let Ok(key) = key.cast::<PyString>() else { return UNKNOWN };
-        let (ordinal, bytes) = text_of(key, |text, _| (ordinal_of(text.as_bytes()), text.len()));
+        // No name that is looked up holds a surrogate.
+        let (ordinal, bytes) =
+            key.to_str().map_or((UNKNOWN, usize::MAX), |text| (ordinal_of(text.as_bytes()), text.len()));
         if bytes <= LONGEST && key.is_exact_instance_of::<PyString>() {
             let slot = &self.0[slot_of(key.as_ptr() as usize)];
             let before = slot.key.replace(Some(key.clone().unbind()));
