@@ -165,8 +165,8 @@ fn python_float(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Tape;
     use super::*;
+    use crate::json::Tape;
 
     fn rewritten(json: &str) -> Option<String> {
         let tape = Tape::parse(json.as_bytes(), &mut || true).ok()??;

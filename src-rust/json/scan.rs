@@ -1,7 +1,7 @@
 //! What stands in JSON bytes, value by value: the parser that fills a tape.
 
-use super::MAX_PARSED_DEPTH;
 use super::blocks::{OnBlocks, Signs, WIDE, on_blocks};
+use super::document::MAX_PARSED_DEPTH;
 use super::entry::{Entry, Escapes};
 use super::escapes::decode;
 use super::strings::Strings;

@@ -6,10 +6,10 @@
 
 use std::borrow::Cow;
 
+use super::document::{keep_last_of_repeated, write_number};
 use super::entry::{Entry, Escapes};
 use super::escapes::{decode, decode_into};
 use super::scan::Parser;
-use super::{keep_last_of_repeated, write_number};
 use crate::error::{Error, Result};
 use crate::node::names::bit_of;
 use crate::node::{Found, Key, Kind, Node, Unit, Wanted, write_json_string};
@@ -373,8 +373,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::scan::{LOOK_EVERY, MAX_DIGITS};
-    use super::super::{MAX_PARSED_DEPTH, with_document};
     use super::*;
+    use crate::json::document::{MAX_PARSED_DEPTH, with_document};
     use crate::node::told::told;
 
     fn tape(source: &[u8]) -> Option<Tape<'_>> {

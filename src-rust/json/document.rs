@@ -3,33 +3,19 @@
 //! The parser is jiter's; what is ours is the arena, which keeps the digits of numbers, keeps the last of
 //! repeated keys (as Python and JavaScript do) and reads lone surrogate escapes as U+FFFD instead of failing.
 
-mod blocks;
-mod entry;
-mod escapes;
-mod overlay;
-mod rewrite;
-mod scan;
-mod strings;
-mod tape;
-mod tape_list;
-
-pub use overlay::{Made, MadeNode, push_made};
-pub use rewrite::{Rewrite, push_string};
-pub use tape::{Tape, TapeNode};
-pub use tape_list::EntryNode;
-
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use jiter::{Jiter, Peek};
 
+use super::escapes::escaped_unit;
 use crate::error::{Error, Result};
 use crate::node::names::ordinal_of;
 use crate::node::{Found, Key, Kind, Node, Wanted, write_float};
 
 /// Deepest nesting of a document. Values inside messages are held to [`crate::node::MAX_DEPTH`], counted from where
 /// they begin, as in Python objects; this only guards the stack.
-const MAX_PARSED_DEPTH: usize = 512;
+pub(super) const MAX_PARSED_DEPTH: usize = 512;
 
 #[derive(Debug)]
 enum Value<'a> {
@@ -195,7 +181,7 @@ impl<'a> Parser<'a> {
 }
 
 /// Of members with the same key keeps the first one's place and the last one's value, in linear time.
-fn keep_last_of_repeated(members: &mut Vec<(Cow<'_, str>, u32)>) {
+pub(super) fn keep_last_of_repeated(members: &mut Vec<(Cow<'_, str>, u32)>) {
     let few = members.len() <= 16;
     if few && (1..members.len()).all(|i| members[..i].iter().all(|(known, _)| *known != members[i].0)) {
         return;
@@ -238,10 +224,8 @@ pub fn replace_lone_surrogates(bytes: &[u8]) -> Option<Vec<u8>> {
             i += 1;
             continue;
         }
-        match escapes::escaped_unit(bytes, i) {
-            Some(0xd800..=0xdbff) if matches!(escapes::escaped_unit(bytes, i + 6), Some(0xdc00..=0xdfff)) => {
-                i += 12
-            }
+        match escaped_unit(bytes, i) {
+            Some(0xd800..=0xdbff) if matches!(escaped_unit(bytes, i + 6), Some(0xdc00..=0xdfff)) => i += 12,
             Some(0xd800..=0xdfff) => {
                 out.get_or_insert_with(|| bytes.to_vec())[i + 2..i + 6].copy_from_slice(b"fffd");
                 i += 6;
@@ -349,7 +333,7 @@ impl<'d> Node for JsonNode<'d> {
 }
 
 /// Appends a number that stands so in the source, as ECMAScript prints it; integers keep their digits.
-fn write_number(digits: &str, out: &mut String) {
+pub(super) fn write_number(digits: &str, out: &mut String) {
     if digits == "-0" {
         out.push('0');
     } else if digits.bytes().all(|b| b == b'-' || b.is_ascii_digit()) {

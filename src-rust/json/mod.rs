@@ -1,0 +1,18 @@
+//! JSON bytes as [`Node`](crate::node::Node)s: whole documents, tapes for counting, and values put together of others.
+
+mod blocks;
+mod document;
+mod entry;
+mod escapes;
+mod overlay;
+mod rewrite;
+mod scan;
+mod strings;
+mod tape;
+mod tape_list;
+
+pub use document::{JsonDoc, JsonNode, replace_lone_surrogates, with_document};
+pub use overlay::{Made, MadeNode, push_made};
+pub use rewrite::{Rewrite, push_string};
+pub use tape::{Tape, TapeNode};
+pub use tape_list::EntryNode;
