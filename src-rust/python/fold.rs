@@ -1,24 +1,20 @@
 //! The two halves of a fold for Python, which has the summary written between them.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyList;
-use serde::Serialize;
 
-use super::applying::build;
 use super::counting::TokenCounter;
+use super::evidence::{RangeEvidence, WRITING_BYTES, report};
 use super::gate::{exception, guard, raise_later, run};
-use super::live::{State, state_of};
+use super::live::state_of;
 use super::node::Text;
 use super::options::PlanOptions;
 use super::planning::Plan;
+use super::state::{State, list_of};
 use crate::error::{Error, Result};
-use crate::evidence::{self, Evidence, Mended, hold, render};
-use crate::fold::{self as core, Begun, FoldRequest, Placed};
-
-/// Writing within a budget takes long, whatever the length of the messages: the GIL is released for it.
-const WRITING_BYTES: usize = usize::MAX;
+use crate::fold::{self as core, Begun, FoldRequest};
 
 /// A fold whose summary is not written yet.
 #[pyclass(frozen, module = "foldline._core")]
@@ -26,14 +22,6 @@ pub(super) struct Fold {
     counter: Py<TokenCounter>,
     state: Arc<State>,
     begun: Begun,
-}
-
-/// The facts of some messages, extracted when they are first needed.
-#[pyclass(frozen, module = "foldline._core")]
-pub(super) struct RangeEvidence {
-    state: Arc<State>,
-    indices: Vec<usize>,
-    extracted: OnceLock<Evidence>,
 }
 
 /// The new list, its tokens, the text of the summary, whether that was sanitized, and as JSON what became of the facts.
@@ -98,7 +86,7 @@ impl Fold {
     fn evidence(&self, indices: Option<Vec<usize>>) -> RangeEvidence {
         let folded = || self.fold().map_or_else(|_| Vec::new(), |fold| fold.plan().folded().collect());
         let indices = indices.unwrap_or_else(folded);
-        RangeEvidence { state: Arc::clone(&self.state), indices, extracted: OnceLock::new() }
+        RangeEvidence::of(Arc::clone(&self.state), indices)
     }
 
     /// Finishes the fold: with the text of its summary, if one is needed.
@@ -152,113 +140,6 @@ impl Fold {
             Begun::Fold(fold) => Ok(fold),
             Begun::Infeasible(_) => Err(Error::config("infeasible", "keep", "the budget cannot be met")),
         }
-    }
-}
-
-/// The new list, from the caller's own objects.
-pub(super) fn list_of<'py>(
-    py: Python<'py>,
-    state: &State,
-    plan: &crate::plan::Plan,
-    placed: &Placed,
-) -> PyResult<Bound<'py, PyList>> {
-    let before = PyList::new(py, &state.messages)?;
-    build(py, plan, before.as_any(), &placed.steps, &placed.changes, &placed.summary_message)
-}
-
-impl RangeEvidence {
-    /// The facts of the messages at `indices`.
-    pub fn new(state: Arc<State>, indices: Vec<usize>) -> Result<Self> {
-        match indices.iter().find(|&&index| index >= state.live.len()) {
-            Some(&index) => {
-                let detail = format!("there is no message {index}");
-                Err(Error::config("index_out_of_range", "indices", detail))
-            }
-            None => Ok(RangeEvidence { state, indices, extracted: OnceLock::new() }),
-        }
-    }
-
-    fn evidence(&self) -> Result<&Evidence> {
-        if self.extracted.get().is_none() {
-            let extracted = self.state.live.evidence(&self.indices)?;
-            return Ok(self.extracted.get_or_init(|| extracted));
-        }
-        self.extracted.get().ok_or_else(|| Error::internal("no_evidence", "the evidence is missing"))
-    }
-}
-
-#[pymethods]
-impl RangeEvidence {
-    /// The facts of other messages of the same list.
-    fn over<'py>(slf: &Bound<'py, Self>, py: Python<'py>, indices: Vec<usize>) -> PyResult<Bound<'py, Self>> {
-        if indices == slf.get().indices {
-            return Ok(slf.clone());
-        }
-        let other = RangeEvidence::new(Arc::clone(&slf.get().state), indices);
-        Bound::new(py, other.map_err(|error| exception(py, error))?)
-    }
-
-    /// All facts as JSON text.
-    fn to_json(&self, py: Python<'_>) -> PyResult<String> {
-        guard(py, || run(py, WRITING_BYTES, |_| to_json(self.evidence()?)))
-    }
-
-    /// The extractive summary within `max_tokens`, and as JSON text the evidence with the facts that the summary has
-    /// (`kept`) and lacks (`dropped`).
-    fn render(
-        &self,
-        py: Python<'_>,
-        max_tokens: usize,
-        count: &Bound<'_, PyAny>,
-    ) -> PyResult<(String, String)> {
-        guard(py, || {
-            let price = price(count);
-            run(py, WRITING_BYTES, |_| {
-                let evidence = self.evidence()?;
-                let text = render(evidence, &price, max_tokens)?;
-                let held = hold(evidence, &text, &price)?;
-                Ok((text, report(evidence, &held)?))
-            })
-        })
-    }
-
-    /// The facts of the greatest weight as bullets, within `max_tokens`.
-    fn bullets(&self, py: Python<'_>, max_tokens: usize, count: &Bound<'_, PyAny>) -> PyResult<String> {
-        guard(py, || {
-            let price = price(count);
-            run(py, WRITING_BYTES, |_| evidence::list(self.evidence()?, &price, max_tokens))
-        })
-    }
-}
-
-/// Evidence, and which of it a text has.
-#[derive(Serialize)]
-struct Report<'e> {
-    #[serde(flatten)]
-    evidence: &'e Evidence,
-    #[serde(flatten)]
-    facts: &'e Mended,
-}
-
-fn report(evidence: &Evidence, facts: &Mended) -> Result<String> {
-    to_json(&Report { evidence, facts })
-}
-
-fn to_json(value: &impl Serialize) -> Result<String> {
-    serde_json::to_string(value)
-        .map_err(|_| Error::internal("evidence_to_json", "the evidence could not be written"))
-}
-
-/// The price of a text by a Python function; it takes the GIL for that.
-fn price(count: &Bound<'_, PyAny>) -> impl Fn(&str) -> Result<usize> + Send + Sync {
-    let count = count.clone().unbind();
-    move |text| {
-        Python::attach(|py| {
-            let counted = count.call1(py, (text,)).map_err(raise_later)?;
-            counted.extract(py).map_err(|_| {
-                Error::config("bad_counter_result", "count", "the counter returned no whole number from 0")
-            })
-        })
     }
 }
 

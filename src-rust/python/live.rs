@@ -11,11 +11,12 @@ use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyList};
 
 use super::counting::{Read, TokenCounter, dialect, limit_of, read_all_tools};
-use super::fold::{RangeEvidence, list_of};
+use super::evidence::RangeEvidence;
 use super::gate::{exception, guard, load_numpy, run};
 use super::node::{PyNode, Text};
 use super::options::PlanOptions;
 use super::planning::{Plan, answer, summary_text};
+use super::state::{State, list_of};
 use crate::count::counter::Counter;
 use crate::error::{Error, Result};
 use crate::fold::{Step, check_fingerprint, place};
@@ -37,13 +38,6 @@ pub(super) struct LiveTranscript {
 pub(super) struct LiveSnapshot {
     counter: Py<TokenCounter>,
     state: Arc<State>,
-}
-
-/// Messages, and what is known of them.
-pub(super) struct State {
-    pub live: Prepared,
-    /// The caller's own objects.
-    pub messages: Vec<Py<PyAny>>,
 }
 
 /// A number for the current thread, from 1.

@@ -1,0 +1,26 @@
+//! A list of the caller's messages with its prepared value.
+
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use super::applying::build;
+use crate::fold::Placed;
+use crate::prepared::Prepared;
+
+/// Messages, and what is known of them.
+pub(super) struct State {
+    pub live: Prepared,
+    /// The caller's own objects.
+    pub messages: Vec<Py<PyAny>>,
+}
+
+/// The new list, from the caller's own objects.
+pub(super) fn list_of<'py>(
+    py: Python<'py>,
+    state: &State,
+    plan: &crate::plan::Plan,
+    placed: &Placed,
+) -> PyResult<Bound<'py, PyList>> {
+    let before = PyList::new(py, &state.messages)?;
+    build(py, plan, before.as_any(), &placed.steps, &placed.changes, &placed.summary_message)
+}
