@@ -48,7 +48,7 @@ impl Listener {
     /// Hears message `i` of the list without reading it.
     ///
     /// # Errors
-    /// Those of [`super::detect`], with the index. What is no object says nothing.
+    /// Those of [`detect`](fn@crate::formats::detect), with the index. What is no object says nothing.
     pub fn hear<N: Node>(&mut self, i: usize, message: &N) -> Result<()> {
         if let Some(judge) = &mut self.judge
             && message.kind() == Kind::Object
