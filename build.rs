@@ -8,7 +8,7 @@
 
 #[path = "build/auto.rs"]
 mod auto;
-#[path = "src-rust/count/hash.rs"]
+#[path = "src-rust/count/tables/hash.rs"]
 mod hash;
 #[path = "build/phf.rs"]
 mod phf;
@@ -20,7 +20,7 @@ mod vocab;
 use std::path::PathBuf;
 
 fn main() {
-    for path in ["build.rs", "build", "src-rust/count/hash.rs"] {
+    for path in ["build.rs", "build", "src-rust/count/tables/hash.rs"] {
         println!("cargo::rerun-if-changed={path}");
     }
     let dir = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));

@@ -1,7 +1,7 @@
 //! The character class of every code point, taken from the crate that tiktoken's regex engine uses.
 //!
 //! Two stages: `INDEX[code_point / 128]` names a block, `BLOCKS[block * 128 + code_point % 128]`
-//! holds the class, one bit (see `src-rust/count/unicode.rs`). Equal blocks are stored once. The numbers of the classes'
+//! holds the class, one bit (see `src-rust/count/pretokenize/unicode.rs`). Equal blocks are stored once. The numbers of the classes'
 //! bits up to U+FFFF are stored once more without stages, for texts in which most characters take several bytes.
 
 use regex_syntax::hir::{Class, HirKind};

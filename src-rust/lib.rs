@@ -12,14 +12,13 @@ pub mod evidence;
 pub mod fold;
 pub mod formats;
 pub mod json;
+pub mod media;
 pub mod meter;
-pub mod neutral;
 pub mod node;
-pub mod picture;
 pub mod plan;
 pub mod prepared;
 #[cfg(feature = "python")]
 mod python;
 pub mod rules;
-pub mod tally;
+pub mod sanitize;
 pub mod transcript;

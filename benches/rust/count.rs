@@ -5,7 +5,7 @@
 mod texts;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use foldline::count::encoding::Encoding;
+use foldline::count::bpe::encoding::Encoding;
 use std::hint::black_box;
 
 fn counting(criterion: &mut Criterion) {

@@ -12,7 +12,7 @@
 mod adversarial;
 
 use adversarial::Generator;
-use foldline::count::encoding::Encoding;
+use foldline::count::bpe::encoding::Encoding;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

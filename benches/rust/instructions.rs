@@ -20,16 +20,17 @@
 
 use foldline::batch::lines::Splitter;
 use foldline::batch::transcripts::{Batch, Count, Row};
+use foldline::count::bpe::counter::ExactCounter;
+use foldline::count::bpe::encoding::Encoding;
 use foldline::count::counter::{Counts, count_transcript};
-use foldline::count::encoding::Encoding;
-use foldline::count::exact::ExactCounter;
-use foldline::count::heuristics::Heuristic;
+use foldline::count::estimate::formula::Heuristic;
+use foldline::count::messages::read::count_json;
 use foldline::evidence::{extract, mend, render};
-use foldline::formats::{Format, claude_code, read_messages};
+use foldline::formats::sessions::claude_code;
+use foldline::formats::{Format, read_messages};
 use foldline::json::{Tape, with_document};
 use foldline::plan::{Keep, Outcome, Request, plan};
 use foldline::rules::{Pins, analyze};
-use foldline::tally::count_json;
 use foldline::transcript::Transcript;
 use serde_json::Value;
 use std::hint::black_box;
@@ -143,7 +144,7 @@ fn run(name: &str, repeats: u64) {
     println!("{name} {sum} {}", engine());
 }
 
-/// The engine that counts here, as `src-rust/count/engine.rs` chooses it.
+/// The engine that counts here, as `src-rust/count/simd/dispatch.rs` chooses it.
 fn engine() -> &'static str {
     #[cfg(target_arch = "x86_64")]
     {

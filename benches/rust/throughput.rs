@@ -5,7 +5,7 @@
 
 mod texts;
 
-use foldline::count::encoding::Encoding;
+use foldline::count::bpe::encoding::Encoding;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 

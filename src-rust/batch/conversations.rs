@@ -1,9 +1,9 @@
 //! The conversations in one JSON value: a list of messages, or an object around one, in the shapes that stored
-//! transcripts have ([`crate::formats::sniff`]).
+//! transcripts have ([`crate::formats::record_kind`]).
 
 use crate::error::{Error, Result};
 use crate::formats::Format;
-use crate::formats::sniff::{Record, at_path, classify};
+use crate::formats::record_kind::{Record, at_path, classify};
 use crate::node::{Key, Kind, Node};
 
 /// A list of messages, and the dialect that what stands around it names.

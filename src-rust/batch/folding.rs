@@ -14,12 +14,12 @@ use crate::fold::{
 };
 use crate::formats::{Format, read_as};
 use crate::json::{Rewrite, push_made};
-use crate::neutral::neutralise;
 use crate::node::Node;
 use crate::plan::{Plan, Request};
 use crate::prepared::Prepared;
 use crate::rules::Pins;
 use crate::rules::roles::Side;
+use crate::sanitize::neutralise;
 use crate::transcript::{Builder, Transcript};
 
 /// Who writes the summaries.

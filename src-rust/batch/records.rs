@@ -6,7 +6,7 @@ use super::folding::{Around, Folded, Folding, plainly};
 use crate::count::counter::GoOn;
 use crate::count::tools::{Tool, read_tools};
 use crate::error::Result;
-use crate::formats::sniff::at_path;
+use crate::formats::record_kind::at_path;
 use crate::formats::{Format, detect_at};
 use crate::json::{Rewrite, Tape, TapeNode, push_string};
 use crate::node::{Key, Kind, Node};

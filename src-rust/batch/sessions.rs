@@ -9,9 +9,9 @@ use crate::count::counter::GoOn;
 use crate::count::tools::Tool;
 use crate::error::Result;
 use crate::formats::Format;
-use crate::formats::session::{Session, Thread};
-use crate::formats::sniff::{Record, classify};
-use crate::formats::{claude_code, codex, gemini_cli, pi_session};
+use crate::formats::record_kind::{Record, classify};
+use crate::formats::sessions::session::{Session, Thread};
+use crate::formats::sessions::{claude_code, codex, gemini_cli, pi_session};
 use crate::json::{EntryNode, MadeNode, Rewrite, Tape, TapeNode};
 use crate::node::{Key, Kind, Node};
 
@@ -234,8 +234,8 @@ fn thread_row(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::formats::session::Message;
-    use crate::node::told::told;
+    use crate::formats::sessions::session::Message;
+    use crate::node::test::told;
 
     /// Messages read where they lie tell what they tell once they are written and read again.
     fn check(

@@ -3,11 +3,11 @@
 use memchr::{memchr, memchr_iter};
 
 use super::records::{Recording, Row};
+use crate::count::batch::threads;
 use crate::count::counter::GoOn;
-use crate::count::parallel;
 use crate::error::Result;
 use crate::formats::jsonl::{self, MAX_LINE_BYTES, scan_line};
-use crate::formats::sniff::{Record, classify};
+use crate::formats::record_kind::{Record, classify};
 use crate::json::Tape;
 use crate::node::MAX_DEPTH;
 
@@ -114,7 +114,7 @@ impl Stream {
         let threads = if recording.folding.counter.is_callers_own() { 1 } else { threads };
         let size_bytes = |i: usize| lines[i].bytes.map_or(0, <[u8]>::len);
         let work = |i: usize, go_on: GoOn<'_>| fold(recording, &lines[i], go_on);
-        let found = parallel::map(threads, lines.len(), size_bytes, work, go_on)?;
+        let found = threads::map(threads, lines.len(), size_bytes, work, go_on)?;
         Ok(found.into_iter().flatten().collect())
     }
 
@@ -182,7 +182,7 @@ fn fold(recording: &Recording<'_>, line: &Line<'_>, go_on: GoOn<'_>) -> Result<V
 mod tests {
     use super::*;
     use crate::batch::folding::Folding;
-    use crate::count::heuristics::Heuristic;
+    use crate::count::estimate::formula::Heuristic;
     use crate::formats::jsonl::Scanner;
     use crate::plan::{Keep, Request};
 

@@ -4,13 +4,13 @@ use std::ops::Deref;
 
 use super::conversations::{Conversation, conversations};
 use super::lines::{Line, scan, without_infinities};
+use crate::count::batch::threads;
 use crate::count::counter::{Counter, Counts, GoOn};
-use crate::count::parallel;
+use crate::count::messages::read;
 use crate::error::{Error, ErrorKind, Result};
 use crate::formats::Format;
 use crate::json::{Tape, with_document};
 use crate::node::Node;
-use crate::tally;
 
 /// What is done with each transcript: it is read, and what was read is worked on, perhaps elsewhere.
 pub trait Task: Sync {
@@ -25,7 +25,7 @@ pub trait Task: Sync {
     /// Reads a list of messages, or the one text that may stand in its place under a key.
     ///
     /// # Errors
-    /// Those of [`tally::read_at`].
+    /// Those of [`read::read_at`].
     fn read<N: Node>(
         &self,
         messages: &N,
@@ -63,7 +63,7 @@ pub struct Count<'a>(pub &'a dyn Counter);
 
 impl Task for Count<'_> {
     type Outcome = Counts;
-    type Read<T: Deref<Target = str> + Send> = tally::Read<T>;
+    type Read<T: Deref<Target = str> + Send> = read::Read<T>;
 
     fn counter(&self) -> &dyn Counter {
         self.0
@@ -74,19 +74,15 @@ impl Task for Count<'_> {
         messages: &N,
         format: Option<Format>,
         key: Option<&str>,
-    ) -> Result<tally::Read<N::Text>> {
-        tally::read_at(self.0, messages, format, key)
+    ) -> Result<read::Read<N::Text>> {
+        read::read_at(self.0, messages, format, key)
     }
 
-    fn bytes<T: Deref<Target = str> + Send>(read: &tally::Read<T>) -> usize {
+    fn bytes<T: Deref<Target = str> + Send>(read: &read::Read<T>) -> usize {
         read.bytes()
     }
 
-    fn finish<T: Deref<Target = str> + Send>(
-        &self,
-        read: &tally::Read<T>,
-        go_on: GoOn<'_>,
-    ) -> Result<Counts> {
+    fn finish<T: Deref<Target = str> + Send>(&self, read: &read::Read<T>, go_on: GoOn<'_>) -> Result<Counts> {
         read.count(self.0, &[], go_on)
     }
 }
@@ -132,7 +128,7 @@ impl<T: Task> Batch<'_, T> {
     ) -> Result<Vec<Result<T::Outcome>>> {
         let settled =
             |i: usize, go_on: GoOn<'_>| self.settle(work(i, go_on)).map_err(|error| error.in_transcript(i));
-        parallel::map(self.threads(), count, size_bytes, settled, go_on)
+        threads::map(self.threads(), count, size_bytes, settled, go_on)
     }
 
     /// Works on the transcripts of JSON lines.
@@ -145,7 +141,7 @@ impl<T: Task> Batch<'_, T> {
             let number = lines[i].number;
             self.line(&lines[i], go_on).map(|rows| (number, rows)).map_err(|error| error.on_line(number))
         };
-        parallel::map(self.threads(), lines.len(), size_bytes, work, go_on)
+        threads::map(self.threads(), lines.len(), size_bytes, work, go_on)
     }
 
     fn threads(&self) -> usize {

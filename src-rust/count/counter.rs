@@ -3,9 +3,9 @@
 pub use super::kind::CountKind;
 pub use super::view::{GoOn, MessageView, PLACEHOLDER, PartView};
 
+use super::estimate::formula::Heuristic;
 use super::framing::{Around, Beside, FramingCost, Trust, scaled};
-use super::heuristics::Heuristic;
-use super::recall::Recall;
+use super::memo::messages::Recall;
 use super::tools::Tool;
 use crate::error::{Error, Result};
 use crate::transcript::{Framing, PieceKind, Transcript};

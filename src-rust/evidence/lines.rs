@@ -1,6 +1,6 @@
 //! Which lines of a file were read, where a call says so.
 
-use super::shell_lexer::Word;
+use super::read::shell_lexer::Word;
 use crate::json::{Tape, with_document};
 use crate::node::Node;
 

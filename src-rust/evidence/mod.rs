@@ -2,7 +2,7 @@
 //!
 //! [`extract`] reads a [`Transcript`](crate::transcript::Transcript) and lists facts, each with the index of the
 //! message it stands in: what the user asked for and forbade, files and what was done to them, commands and how
-//! they ended, errors and whether they were overcome, open tasks, decisions, the last state. [`render`] writes them
+//! they ended, errors and whether they were overcome, open tasks, decisions, the last state. [`write::render`] writes them
 //! as a Markdown document within a budget. No model is asked, equal input gives equal bytes, and the time is
 //! linear in the text.
 //!
@@ -12,41 +12,20 @@
 //! Everything here is a reading of free text, so it errs on the quiet side: what is not recognised is left out, and
 //! nothing is ever invented.
 
-mod calls;
-mod candidate;
-mod collect;
-mod cues;
-mod document;
-mod envelope;
-mod facts;
-mod files;
-mod languages;
-mod ledger;
+mod check;
+mod language;
 mod lines;
-mod lookups;
-mod matcher;
-mod mend;
-mod named;
-mod normal;
-mod outcome;
-mod patch;
-mod presence;
-mod ranking;
-mod render;
-mod shell;
-mod shell_lexer;
-mod standing;
-mod statements;
-mod tasks;
+mod read;
 mod text;
+mod write;
 
 use serde::Serialize;
 
-pub use collect::extract;
-pub use document::parse;
-pub use facts::{FactItem, FactKind};
-pub use mend::{Mended, hold, list, mend};
-pub use render::render;
+pub use check::facts::{FactItem, FactKind};
+pub use check::mend::{Mended, hold, list, mend};
+pub use read::collect::extract;
+pub use write::document::parse;
+pub use write::render::render;
 
 /// What was done to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -5,8 +5,9 @@ use std::borrow::Cow;
 
 use super::steps::Change;
 use crate::error::Result;
-use crate::formats::session::{Made, items};
-use crate::formats::{Format, gent, is_thinking_block};
+use crate::formats::messages::gent;
+use crate::formats::sessions::session::{Made, items};
+use crate::formats::{Format, is_thinking_block};
 use crate::node::{Key, Kind, Node};
 use crate::plan::PLACEHOLDER;
 use crate::transcript::{Holder, Wrapping};

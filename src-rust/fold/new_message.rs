@@ -1,9 +1,10 @@
 //! Messages that a fold adds to the list: the summary, and what stands between two messages of one side.
 
 use crate::error::Result;
-use crate::formats::langchain::Form;
-use crate::formats::session::Made;
-use crate::formats::{Format, gent};
+use crate::formats::Format;
+use crate::formats::messages::gent;
+use crate::formats::messages::langchain::Form;
+use crate::formats::sessions::session::Made;
 use crate::node::{Key, Node};
 use crate::rules::roles::Side;
 use crate::transcript::{Build, Builder, Framing, PartKind, PieceKind, Role, Transcript};

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use crate::count::counter::{Counter, GoOn};
 use crate::error::Result;
 use crate::evidence::{Evidence, Mended, mend, render};
-use crate::neutral::neutralise;
+use crate::sanitize::neutralise;
 
 /// Tokens of a text.
 pub type Price<'a> = &'a dyn Fn(&str) -> Result<usize>;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::envelope::Envelope;
+use super::header::Envelope;
 use super::parts::{picture_of, text_part};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};

@@ -1,38 +1,24 @@
 //! Message dialects. Each has one file that turns any [`Node`] into parts of a [`Transcript`]; after that the
 //! dialect is forgotten.
 
-mod ai_sdk;
-mod anthropic;
 mod content;
 mod detect;
-mod envelope;
 mod format;
-mod gemini;
-mod listening;
-mod openai_chat;
-mod openai_responses;
+mod header;
+pub mod messages;
 mod parts;
-mod pi;
+pub mod record_kind;
+pub mod sessions;
 
-pub mod claude_code;
-pub mod codex;
-pub mod dialogue;
-pub mod gemini_cli;
-pub mod gent;
 pub mod jsonl;
-pub mod langchain;
-pub mod pi_session;
-pub mod session;
-pub mod sniff;
-pub mod swe_agent;
 
-pub use anthropic::is_thinking_block;
+pub use detect::detector::{Heard, Listener};
 pub use detect::{Detected, Reason, detect, detect_at};
 pub use format::Format;
-pub use listening::{Heard, Listener};
+pub use messages::anthropic::is_thinking_block;
 
 use self::detect::Judge;
-use self::envelope::{Envelope, Plain};
+use self::header::{Envelope, Plain};
 use self::parts::text_part;
 use crate::error::{Error, Result};
 use crate::meter::READINGS;
@@ -174,14 +160,14 @@ fn read_enveloped<N: Node>(
     builder: &mut impl Build<N>,
 ) -> Result<()> {
     match format {
-        Format::OpenAiChat => openai_chat::read(message, envelope, builder)?,
-        Format::OpenAiResponses => openai_responses::read(message, envelope, builder)?,
-        Format::Anthropic => anthropic::read(envelope, builder)?,
-        Format::Gemini => gemini::read(message, envelope, builder)?,
-        Format::Pi => pi::read(message, envelope, builder)?,
-        Format::AiSdk => ai_sdk::read(envelope, builder)?,
-        Format::LangChain => langchain::read(message, envelope, builder)?,
-        Format::Gent => gent::read(message, builder)?,
+        Format::OpenAiChat => messages::openai_chat::read(message, envelope, builder)?,
+        Format::OpenAiResponses => messages::openai_responses::read(message, envelope, builder)?,
+        Format::Anthropic => messages::anthropic::read(envelope, builder)?,
+        Format::Gemini => messages::gemini::read(message, envelope, builder)?,
+        Format::Pi => messages::pi::read(message, envelope, builder)?,
+        Format::AiSdk => messages::ai_sdk::read(envelope, builder)?,
+        Format::LangChain => messages::langchain::read(message, envelope, builder)?,
+        Format::Gent => messages::gent::read(message, builder)?,
     }
     builder.end_message()
 }

@@ -1,8 +1,8 @@
 //! Parts that many dialects have: texts, pictures, and what this version does not know.
 
 use crate::error::{Error, Result};
+use crate::media::{Detail, Picture, base64_size, data_url_size};
 use crate::node::{Key, Kind, Node};
-use crate::picture::{Detail, Picture, base64_size, data_url_size};
 use crate::transcript::{Build, PartKind, PieceKind};
 
 /// Adds a text part from a string node.

@@ -10,7 +10,7 @@ use jiter::{Jiter, Peek};
 
 use super::escapes::escaped_unit;
 use crate::error::{Error, Result};
-use crate::node::names::ordinal_of;
+use crate::node::keys::ordinal_of;
 use crate::node::{Found, Key, Kind, Node, Wanted, write_float};
 
 /// Deepest nesting of a document. Values inside messages are held to [`crate::node::MAX_DEPTH`], counted from where

@@ -16,9 +16,9 @@ pub(super) struct Entry {
     pub has_escapes: bool,
     /// Whether it stands here as it is written anew: without blanks, needless escapes and fractions. Keys may repeat.
     pub is_plain: bool,
-    /// Of a key its [`Key::ordinal`](crate::node::Key::ordinal), where it has one; else [`UNKNOWN`](crate::node::names::UNKNOWN).
+    /// Of a key its [`Key::ordinal`](crate::node::Key::ordinal), where it has one; else [`UNKNOWN`](crate::node::keys::UNKNOWN).
     pub key: u8,
-    /// Of an object a bit for each of its keys that has an ordinal, see [`bit_of`](crate::node::names::bit_of).
+    /// Of an object a bit for each of its keys that has an ordinal, see [`bit_of`](crate::node::keys::bit_of).
     pub names: u32,
 }
 

@@ -1,7 +1,7 @@
 //! What escapes in JSON strings stand for.
 
-use super::blocks::{BLOCK, backslashes_in};
 use super::entry::Escapes;
+use super::simd::{BLOCK, backslashes_in};
 use crate::node::quoting_of;
 
 /// The first backslash from `at` on; the end where there is none.

@@ -1,12 +1,12 @@
 //! JSON bytes as [`Node`](crate::node::Node)s: whole documents, tapes for counting, and values put together of others.
 
-mod blocks;
 mod document;
 mod entry;
 mod escapes;
 mod overlay;
 mod rewrite;
 mod scan;
+mod simd;
 mod strings;
 mod tape;
 mod tape_list;

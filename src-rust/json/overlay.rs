@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::rewrite::{Rewrite, push_string};
 use super::tape_list::EntryNode;
 use crate::error::Result;
-use crate::node::names::ordinal_of;
+use crate::node::keys::ordinal_of;
 use crate::node::{Found, Key, Kind, Node, Unit, Wanted};
 
 /// A value that is put together of the caller's values.
@@ -269,7 +269,7 @@ impl<'t> Node for MadeNode<'t> {
 mod tests {
     use super::*;
     use crate::json::Tape;
-    use crate::node::told::told;
+    use crate::node::test::told;
 
     #[test]
     fn what_was_made_tells_what_it_tells_when_it_is_written() {

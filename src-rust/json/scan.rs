@@ -1,12 +1,12 @@
 //! What stands in JSON bytes, value by value: the parser that fills a tape.
 
-use super::blocks::{OnBlocks, Signs, WIDE, on_blocks};
 use super::document::MAX_PARSED_DEPTH;
 use super::entry::{Entry, Escapes};
 use super::escapes::decode;
+use super::simd::{OnBlocks, Signs, WIDE, on_blocks};
 use super::strings::Strings;
 use crate::node::Kind;
-use crate::node::names::{UNKNOWN, bit_of, ordinal_in, ordinal_of};
+use crate::node::keys::{UNKNOWN, bit_of, ordinal_in, ordinal_of};
 
 /// Longest number that is read here.
 pub(super) const MAX_DIGITS: usize = 64;

@@ -1,9 +1,9 @@
 //! Where the strings of a JSON text begin and end, and what their escapes take away from their lengths: 64 bytes at a
 //! time, a bit for each, some way ahead of who reads it.
 
-use super::blocks::{Signs, WIDE};
 use super::entry::Escapes;
 use super::escapes::Escape;
+use super::simd::{Signs, WIDE};
 
 /// A quote that begins or ends a string: in the low half its place; in the high half how many letters stand escaped
 /// before it, of those that stand so whenever they are written, modulo 2^32. One word, or the compiler gathers the halves
@@ -273,8 +273,8 @@ fn escaped_in(backslashes: u64, is_first_escaped: u64) -> (u64, u64) {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::blocks::{OnBlocks, on_blocks, portable};
     use super::*;
+    use crate::json::simd::{OnBlocks, on_blocks, portable};
 
     /// Where a string ends, and its escapes.
     type Told = (usize, Escaped);

@@ -11,7 +11,7 @@ use super::entry::{Entry, Escapes};
 use super::escapes::{decode, decode_into};
 use super::scan::Parser;
 use crate::error::{Error, Result};
-use crate::node::names::bit_of;
+use crate::node::keys::bit_of;
 use crate::node::{Found, Key, Kind, Node, Unit, Wanted, write_json_string};
 
 /// Of an object with more members repeated keys are looked for with a table.
@@ -372,10 +372,10 @@ impl<'t> Node for TapeNode<'t> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::scan::{LOOK_EVERY, MAX_DIGITS};
     use super::*;
     use crate::json::document::{MAX_PARSED_DEPTH, with_document};
-    use crate::node::told::told;
+    use crate::json::scan::{LOOK_EVERY, MAX_DIGITS};
+    use crate::node::test::told;
 
     fn tape(source: &[u8]) -> Option<Tape<'_>> {
         Tape::parse(source, &mut || true).unwrap_or_default()

@@ -1,7 +1,7 @@
 //! Other cuts that a plan names, with what they would give.
 
-use super::ledger::Ledger;
-use super::record::{Alternative, AlternativeKind};
+use super::model::{Alternative, AlternativeKind};
+use super::prefix_sums::Ledger;
 use crate::rules::Structure;
 
 /// What the other cuts are measured against.

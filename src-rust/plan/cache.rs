@@ -1,6 +1,6 @@
 //! What a plan does to a prefix that a provider has cached, in tokens and in money.
 
-use super::record::Plan;
+use super::model::Plan;
 
 /// Tokens that a price is for.
 const PRICED_TOKENS: f64 = 1_000_000.0;

@@ -1,6 +1,6 @@
 //! What is to be summarised, divided for a summariser whose window is smaller.
 
-use super::record::Plan;
+use super::model::Plan;
 
 /// A stretch of messages for one call of a summariser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::record::{Action, Alternative, Edit, PLAN_VERSION, Plan, Reason};
+use super::model::{Action, Alternative, Edit, PLAN_VERSION, Plan, Reason};
 use crate::error::{Error, Result};
 use crate::formats::Format;
 

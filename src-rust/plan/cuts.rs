@@ -1,7 +1,7 @@
 //! The cut of every keep that asks for at least something. Each is found by halving: O(log messages).
 
 use super::keep::{Keep, Unit};
-use super::ledger::Ledger;
+use super::prefix_sums::Ledger;
 use crate::rules::Structure;
 
 /// The cut that a keep asks for; `None` where no legal cut meets it. Not for [`Keep::Fit`].

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::record::{Alternative, AlternativeKind, Plan, Reason, Warning};
+use super::model::{Alternative, AlternativeKind, Plan, Reason, Warning};
 
 /// Most indices of a warning that are named.
 const MAX_INDICES: usize = 8;

@@ -1,8 +1,8 @@
 //! `FitTokens`: at most so many tokens in all, by folding, then clearing, then shortening.
 
-use super::ledger::Ledger;
-use super::record::Edit;
-use super::shrink::{Shrinker, Shrunk};
+use super::model::Edit;
+use super::prefix_sums::Ledger;
+use super::shorten::{Shrinker, Shrunk};
 use crate::count::counter::GoOn;
 use crate::error::Result;
 use crate::rules::Structure;

@@ -8,21 +8,21 @@ mod cuts;
 mod explain;
 mod fit;
 mod keep;
-mod ledger;
+mod model;
 mod planner;
-mod record;
-mod shrink;
+mod prefix_sums;
+mod shorten;
 mod thinking;
 mod variants;
 
 pub use cache::{CacheEffect, Prices};
 pub use chunks::Chunk;
 pub use keep::{Keep, Unit};
-pub use ledger::Ledger;
-pub use planner::{Outcome, Request, Subject, plan, plan_subject};
-pub use record::{
+pub use model::{
     Action, Alternative, AlternativeKind, Edit, Infeasible, PLAN_VERSION, Plan, Reason, Warning,
 };
-pub(crate) use shrink::plan_mismatch;
-pub use shrink::{PLACEHOLDER, SHORTEN_MARKER, replacements, shortened_text};
+pub use planner::{Outcome, Request, Subject, plan, plan_subject};
+pub use prefix_sums::Ledger;
+pub(crate) use shorten::plan_mismatch;
+pub use shorten::{PLACEHOLDER, SHORTEN_MARKER, replacements, shortened_text};
 pub use thinking::{THINKING_BOUND, ThinkingRule};

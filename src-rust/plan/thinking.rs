@@ -5,7 +5,7 @@
 //! left out or the provider is asked to leave it out (`thinking.block_binding.prefix_mismatch_behavior` =
 //! `drop_block`). Of the latest message of the model within a tool loop the thinking must not be touched.
 
-use super::record::Warning;
+use super::model::Warning;
 use crate::error::{Error, Result};
 use crate::formats::Format;
 use crate::rules::Structure;

@@ -1,6 +1,6 @@
 //! The same plan with another end for its messages: what is folded is dropped, or chosen results are cleared or shortened.
 
-use super::record::{Action, Edit, Plan, Reason};
+use super::model::{Action, Edit, Plan, Reason};
 use crate::error::{Error, Result};
 
 impl Plan {

@@ -565,7 +565,7 @@ fn is_call(part: &Part) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::count::heuristics::Heuristic;
+    use crate::count::estimate::formula::Heuristic;
     use crate::formats::read_messages;
     use crate::json::with_document;
     use crate::plan::{Keep, plan};

@@ -5,15 +5,16 @@ use std::collections::HashMap;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::dicts::item;
 use super::gate::{breathe, exception};
 use super::node::PyNode;
-use super::reading::build as made;
+use super::node::dicts::item;
+use super::sessions::build as made;
 use crate::error::Error;
 use crate::fold::{
     Change, Place, Step, content_of, modified_key, placeholder_block, places_of, text_message as shaped,
 };
-use crate::formats::{Format, gent, is_thinking_block};
+use crate::formats::messages::gent;
+use crate::formats::{Format, is_thinking_block};
 use crate::node::{Kind, Node};
 use crate::plan as core;
 use crate::rules::roles::Side;

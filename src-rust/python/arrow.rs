@@ -30,7 +30,7 @@ use pyo3::types::{PyCapsule, PyTuple};
 use pyo3_arrow::{PyArray, PyArrayReader, PyField};
 
 use super::gate::exception;
-use crate::count::texts::Texts;
+use crate::count::batch::texts::Texts;
 use crate::error::{Error, Result};
 
 /// Bytes of a view: length, then the text itself or its first bytes, buffer and offset.

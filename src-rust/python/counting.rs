@@ -6,25 +6,25 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyInt, PyString, PyType};
 
 use super::gate::{exception, guard, load_numpy, raise_later, run};
+use super::node::text::{PyText, text_of};
 use super::node::{PyNode, Text};
-use super::strings::{PyText, text_of};
 use super::texts::{self, Threads};
 use super::transcripts::{self, TranscriptCounts};
 use crate::batch::transcripts::{Batch, Count};
-use crate::count::auto::AutoCounter;
+use crate::count::bpe::counter::ExactCounter;
+use crate::count::bpe::encoding::Encoding;
 use crate::count::counter::{self, CountKind, Counter, CustomCounter};
-use crate::count::encoding::Encoding;
-use crate::count::exact::ExactCounter;
+use crate::count::estimate::auto::AutoCounter;
+use crate::count::estimate::formula::Heuristic;
 use crate::count::framing::Beside;
-use crate::count::heuristics::Heuristic;
+use crate::count::memo::cached::Recalling;
+use crate::count::messages::read;
 use crate::count::models::{self, ModelCounter};
-use crate::count::recalling::Recalling;
 use crate::count::tools::{Tool, read_tools};
 use crate::error::{Error, Result};
 use crate::formats::{Format, read_as};
 use crate::json::with_document;
 use crate::node::Node;
-use crate::tally;
 use crate::transcript::{Builder, Transcript};
 
 /// Prices texts and messages in tokens.
@@ -286,14 +286,14 @@ impl TokenCounter {
         let tools = read_all_tools(tools)?;
         let counts = if let Ok(json) = messages.cast::<PyBytes>() {
             let json = json.as_bytes();
-            run(py, json.len(), |go_on| tally::count_json(counter, json, dialect, &tools, go_on))
+            run(py, json.len(), |go_on| read::count_json(counter, json, dialect, &tools, go_on))
         } else {
             let read = guard(py, || {
-                tally::read(counter, &PyNode::of(messages.clone()), dialect)
+                read::read(counter, &PyNode::of(messages.clone()), dialect)
                     .map_err(|error| exception(py, error))
             })?;
             match read {
-                tally::Read::Estimated(counts, _) if tools.is_empty() => Ok(counts),
+                read::Read::Estimated(counts, _) if tools.is_empty() => Ok(counts),
                 read => run(py, read.bytes(), |go_on| read.count(counter, &tools, go_on)),
             }
         };

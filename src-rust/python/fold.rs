@@ -14,7 +14,8 @@ use super::options::PlanOptions;
 use super::planning::Plan;
 use super::state::{State, list_of};
 use crate::error::{Error, Result};
-use crate::fold::{self as core, Begun, FoldRequest};
+use crate::fold as core;
+use crate::fold::{Begun, FoldRequest};
 
 /// A fold whose summary is not written yet.
 #[pyclass(frozen, module = "foldline._core")]

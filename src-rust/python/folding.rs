@@ -15,9 +15,9 @@ use crate::batch::stream::{Found, Stream};
 use crate::formats::Format;
 use crate::formats::jsonl::MAX_LINE_BYTES;
 use crate::json::push_string;
-use crate::neutral;
 use crate::plan::Request;
 use crate::rules::Pins;
+use crate::sanitize;
 
 /// Folds stored transcripts by what they say themselves, and writes their records. Holds configuration, and the stream
 /// of lines that is fed.
@@ -164,5 +164,5 @@ fn recording<'a>(
 /// A text without marks of roles, of tools and of foldline's own label. See `foldline.summarizers._sanitize`.
 #[pyfunction]
 pub(super) fn neutralise(py: Python<'_>, text: super::node::Text) -> PyResult<String> {
-    guard(py, || Ok(neutral::neutralise(&text.0).into_owned()))
+    guard(py, || Ok(sanitize::neutralise(&text.0).into_owned()))
 }

@@ -3,13 +3,9 @@
 //! `gate` holds the one way in and out (GIL release, interrupts, errors, panics), `node` lets format readers read
 //! Python objects, and there is one file an operation.
 
-mod answering;
 mod applying;
 mod arrow;
-mod c_api;
 mod counting;
-mod dicts;
-mod drafting;
 mod evidence;
 mod fold;
 mod folding;
@@ -21,11 +17,10 @@ mod options;
 mod plan_values;
 mod planning;
 mod plans;
-mod reading;
 mod repair;
 mod rules;
+mod sessions;
 mod state;
-mod strings;
 mod texts;
 mod transcripts;
 
@@ -33,7 +28,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::batch::records;
-use crate::count::encoding::Encoding;
+use crate::count::bpe::encoding::Encoding;
 use crate::formats::Format;
 use crate::prepared::Origin;
 use crate::rules::validate::Provider;
@@ -41,7 +36,7 @@ use crate::rules::validate::Provider;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("AUTO_ERROR_BOUND", crate::count::auto::ERROR_BOUND)?;
+    module.add("AUTO_ERROR_BOUND", crate::count::estimate::auto::ERROR_BOUND)?;
     module.add("SUMMARY_LABEL", crate::transcript::SUMMARY_LABEL)?;
     module.add("PLACEHOLDER", crate::plan::PLACEHOLDER)?;
     module.add("SHORTEN_MARKER", crate::plan::SHORTEN_MARKER)?;
@@ -63,7 +58,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<plan_values::Alternative>()?;
     module.add_class::<plan_values::CacheEffect>()?;
     module.add_class::<plan_values::Chunk>()?;
-    module.add_class::<reading::LineScanner>()?;
+    module.add_class::<sessions::LineScanner>()?;
     module.add_class::<folding::RowFolder>()?;
     module.add_class::<folding::FoldedRow>()?;
     module.add_function(wrap_pyfunction!(folding::neutralise, module)?)?;
@@ -76,10 +71,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(models::model_unregister, module)?)?;
     module.add_function(wrap_pyfunction!(planning::plan, module)?)?;
     module.add_function(wrap_pyfunction!(plans::plan_batch, module)?)?;
-    module.add_function(wrap_pyfunction!(reading::assemble_session, module)?)?;
-    module.add_function(wrap_pyfunction!(reading::classify, module)?)?;
-    module.add_function(wrap_pyfunction!(reading::detect_format, module)?)?;
-    module.add_function(wrap_pyfunction!(reading::document_ranges, module)?)?;
+    module.add_function(wrap_pyfunction!(sessions::assemble_session, module)?)?;
+    module.add_function(wrap_pyfunction!(sessions::classify, module)?)?;
+    module.add_function(wrap_pyfunction!(sessions::detect_format, module)?)?;
+    module.add_function(wrap_pyfunction!(sessions::document_ranges, module)?)?;
     module.add_function(wrap_pyfunction!(repair::repair, module)?)?;
     module.add_function(wrap_pyfunction!(rules::analyze, module)?)?;
     module.add_function(wrap_pyfunction!(rules::tool_results, module)?)?;

@@ -12,7 +12,8 @@ use super::plan_values::{Alternative, CacheEffect, Chunk};
 use crate::error::{Error, Result};
 use crate::fold::{changes, check, steps, text_hash};
 
-use crate::plan::{self as core, Outcome, THINKING_BOUND};
+use crate::plan as core;
+use crate::plan::{Outcome, THINKING_BOUND};
 use crate::prepared::Prepared;
 use crate::rules::Pins;
 use crate::transcript::{MessageSource, labelled_summary};

@@ -12,10 +12,10 @@ use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple};
 
 use super::arrow::column_of;
 use super::gate::{exception, load_numpy, run};
-use super::strings::PyText;
+use super::node::text::PyText;
+use crate::count::batch::texts::{Texts, count_texts};
+use crate::count::batch::threads::MAX_THREADS;
 use crate::count::counter::Counter;
-use crate::count::parallel::MAX_THREADS;
-use crate::count::texts::{Texts, count_texts};
 use crate::error::{Error, Result};
 
 /// How often signals are looked for while strings are gathered, in strings.

@@ -11,13 +11,13 @@ use pyo3::types::{PyBytes, PyDict, PyMemoryView, PyString, PyTuple, PyType};
 use super::arrow::{Column, column_of};
 use super::gate::{exception, load_numpy, run};
 use super::node::PyNode;
-use super::strings::PyText;
+use super::node::text::PyText;
 use crate::batch::conversations::conversations;
 use crate::batch::lines::Splitter;
 use crate::batch::transcripts::{Batch, Count, Row, Task};
+use crate::count::batch::texts::Texts;
 use crate::count::counter::{Counts, GoOn};
 use crate::count::framing::Trust;
-use crate::count::texts::Texts;
 use crate::error::{Error, ErrorKind, Result};
 use crate::formats::Format;
 

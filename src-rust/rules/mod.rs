@@ -1,7 +1,7 @@
 //! What may be done to a transcript, one definition each: who answers whom, what stays together, where a cut is
 //! legal, what providers reject, and how what they reject is repaired.
 
-mod growing;
+mod incremental;
 mod pairing;
 mod pins;
 pub mod repair;
@@ -10,7 +10,7 @@ pub mod roles;
 mod structure;
 pub mod validate;
 
-pub use growing::{Growing, analyze};
+pub use incremental::{Growing, analyze};
 pub use pairing::{Pairing, pair};
 pub use pins::{Pins, check_importance, check_index};
 pub use results::{FoundResult, results};

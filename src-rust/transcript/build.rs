@@ -7,8 +7,8 @@ use super::{
     Role, SUMMARY_LABEL, Transcript,
 };
 use crate::error::{Error, Result};
+use crate::media::Picture;
 use crate::node::{Key, Kind, Node, Unit};
-use crate::picture::Picture;
 
 /// What a format reader pushes into: a transcript, or a count that needs none. So what the texts of a message are is
 /// said once, in its reader.

@@ -4,9 +4,9 @@
 
 use std::path::Path;
 
+use foldline::count::bpe::counter::ExactCounter;
 use foldline::count::counter::{Counter, count_transcript};
-use foldline::count::exact::ExactCounter;
-use foldline::count::heuristics::Heuristic;
+use foldline::count::estimate::formula::Heuristic;
 use foldline::formats::{Format, read_messages};
 use foldline::json::{JsonNode, with_document};
 use foldline::node::Node;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use foldline::count::encoding::Encoding;
+use foldline::count::bpe::encoding::Encoding;
 use proptest::prelude::*;
 use tiktoken_rs::CoreBPE;
 

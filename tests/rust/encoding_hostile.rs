@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use foldline::count::encoding::Encoding;
+use foldline::count::bpe::encoding::Encoding;
 
 fn pseudo_random(seed: u64) -> impl FnMut() -> u64 {
     let mut state = seed;

@@ -5,14 +5,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use foldline::count::bpe::counter::ExactCounter;
 use foldline::count::counter::{CountKind, Counter, Counts, GoOn, count_transcript};
-use foldline::count::exact::ExactCounter;
 use foldline::count::framing::FramingCost;
-use foldline::count::recalling::Recalling;
+use foldline::count::memo::cached::Recalling;
+use foldline::count::messages::read::count_json;
 use foldline::error::Result;
 use foldline::formats::{Format, read_messages};
 use foldline::json::with_document;
-use foldline::tally::count_json;
 use foldline::transcript::Framing;
 
 /// Counts bytes, and how often it was asked.

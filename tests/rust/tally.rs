@@ -5,16 +5,16 @@
 
 use std::path::{Path, PathBuf};
 
-use foldline::count::auto::AutoCounter;
+use foldline::count::bpe::counter::ExactCounter;
 use foldline::count::counter::{Counter, Counts, count_transcript};
-use foldline::count::exact::ExactCounter;
-use foldline::count::heuristics::Heuristic;
+use foldline::count::estimate::auto::AutoCounter;
+use foldline::count::estimate::formula::Heuristic;
+use foldline::count::memo::cached::Recalling;
+use foldline::count::messages::read::count_json;
 use foldline::count::models::{ModelCounter, lookup};
-use foldline::count::recalling::Recalling;
 use foldline::error::Result;
 use foldline::formats::{Format, detect, read_messages};
 use foldline::json::with_document;
-use foldline::tally::count_json;
 use proptest::prelude::*;
 
 fn counters() -> Vec<Box<dyn Counter>> {

@@ -32,6 +32,7 @@
 //! What Claude Code injects without logging it is in the sessions, so that their counts are rather too low.
 
 mod encrypted;
+pub mod media;
 mod responses;
 mod table;
 mod trust;
@@ -40,11 +41,11 @@ pub use encrypted::encrypted_tokens;
 pub use table::Family;
 pub use trust::Trust;
 
-use super::media::PictureRule;
+use self::media::PictureRule;
 use super::tools::{Tool, namespace};
 use super::view::{GoOn, MessageView, PartView};
 use crate::error::Result;
-use crate::picture::Picture;
+use crate::media::Picture;
 use crate::transcript::{Framing, Part, PartKind, PieceKind, Role, Transcript};
 
 /// How tool schemas are written before they are counted.

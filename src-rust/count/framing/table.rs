@@ -5,7 +5,7 @@
 //! they are, is in `benches/fit/framing.py`.
 
 use super::{FramingCost, ToolText, ToolsCost, Trust};
-use crate::count::media::PictureRule;
+use crate::count::framing::media::PictureRule;
 use crate::transcript::Framing;
 
 /// Models that are framed alike.

@@ -1,10 +1,10 @@
 //! The counter of a model: its encoding, the factor of its family, and its family's framing.
 
 use super::Model;
+use crate::count::bpe::counter::ExactCounter;
 use crate::count::counter::{CountKind, Counter, GoOn};
-use crate::count::exact::ExactCounter;
+use crate::count::framing::media::PictureRule;
 use crate::count::framing::{Family, FramingCost, Trust, scaled};
-use crate::count::media::PictureRule;
 use crate::error::Result;
 use crate::transcript::Framing;
 

@@ -13,9 +13,9 @@ pub use counter::ModelCounter;
 use std::borrow::Cow;
 use std::sync::{PoisonError, RwLock};
 
-use super::encoding::Encoding;
+use super::bpe::encoding::Encoding;
+use super::framing::media::PictureRule;
 use super::framing::{Family, Trust};
-use super::media::PictureRule;
 use crate::error::{Error, Result};
 
 /// What is known of a model and of the names that begin with its own.

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use super::Model;
 use crate::count::framing::Family;
-use crate::count::media::PictureRule;
+use crate::count::framing::media::PictureRule;
 
 const CHECKED: &str = "2026-11-22";
 

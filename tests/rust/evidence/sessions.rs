@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use foldline::evidence::{parse, render};
 use foldline::formats::Format;
-use foldline::formats::claude_code::{Assembled, BlockRef, assemble};
 use foldline::formats::jsonl::{Found, Scanner};
+use foldline::formats::sessions::claude_code::{Assembled, BlockRef, assemble};
 use foldline::json::with_document;
 use foldline::node::{Key, Node};
 use foldline::transcript::{PartKind, Transcript};

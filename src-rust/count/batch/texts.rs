@@ -1,0 +1,112 @@
+//! Tokens of many texts.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::script_order::by_kind;
+use super::threads;
+use crate::count::counter::{Counter, GoOn, tokens_u32};
+use crate::error::{ErrorKind, Result};
+
+/// Texts that any thread may read by index, wherever they lie.
+pub trait Texts: Sync {
+    /// How many there are.
+    fn len(&self) -> usize;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// About how long a text is; 0 where it is missing.
+    fn size_bytes(&self, index: usize) -> usize;
+
+    /// The bytes of a text as they lie there, UTF-8 or not; `None` where there are none.
+    fn bytes(&self, index: usize) -> Option<&[u8]>;
+
+    /// A text, a copy where it is no UTF-8 as it lies there; `None` where it is missing.
+    ///
+    /// # Errors
+    /// Bytes that are no text.
+    fn text(&self, index: usize) -> Result<Option<Cow<'_, str>>>;
+}
+
+/// Of a batch so many bytes are put in an order of their own at a time: enough for the caches, and few enough that an
+/// error is found soon, and that a column which lies on a disk is read once.
+const WINDOW_BYTES: usize = 32 << 20;
+
+/// Tokens of each text, 0 of a missing one. O(bytes / threads).
+///
+/// # Errors
+/// Those of [`Counter::count`] and [`Texts::text`], placed at the text; the first by index.
+pub fn count_texts(
+    counter: &dyn Counter,
+    texts: &impl Texts,
+    threads: usize,
+    go_on: GoOn<'_>,
+) -> Result<Vec<u32>> {
+    let work = Work { counter, texts, threads: if counter.is_callers_own() { 1 } else { threads } };
+    // A caller's own function hears the texts in their order, and a formula over lengths looks nothing up.
+    if counter.is_callers_own() || counter.heuristic().is_some() {
+        return work.in_order(0..texts.len(), go_on);
+    }
+    let mut counts = Vec::with_capacity(texts.len());
+    let (mut start, mut bytes) = (0, 0_usize);
+    for index in 0..texts.len() {
+        bytes = bytes.saturating_add(texts.size_bytes(index));
+        if bytes >= WINDOW_BYTES || index + 1 == texts.len() {
+            counts.append(&mut work.by_kind(start..index + 1, go_on)?);
+            (start, bytes) = (index + 1, 0);
+        }
+    }
+    Ok(counts)
+}
+
+/// Texts that are to be counted.
+struct Work<'a, T> {
+    counter: &'a dyn Counter,
+    texts: &'a T,
+    threads: usize,
+}
+
+impl<T: Texts> Work<'_, T> {
+    fn count(&self, index: usize, go_on: GoOn<'_>) -> Result<u32> {
+        let text = self.texts.text(index);
+        let tokens = text.and_then(|text| text.map_or(Ok(0), |text| self.counter.count(&text, go_on)));
+        tokens.and_then(tokens_u32).map_err(|error| error.at(index))
+    }
+
+    fn in_order(&self, range: Range<usize>, go_on: GoOn<'_>) -> Result<Vec<u32>> {
+        let index = |place: usize| range.start + place;
+        let size_bytes = |place| self.texts.size_bytes(index(place));
+        threads::map(
+            self.threads,
+            range.len(),
+            size_bytes,
+            |place, go_on| self.count(index(place), go_on),
+            go_on,
+        )
+    }
+
+    /// Those of a kind one after the other, where that is quicker.
+    fn by_kind(&self, range: Range<usize>, go_on: GoOn<'_>) -> Result<Vec<u32>> {
+        let texts = self.texts;
+        let order = by_kind(range.clone(), |index| texts.size_bytes(index), |index| texts.bytes(index));
+        let Some(order) = order else { return self.in_order(range, go_on) };
+        let size_bytes = |place: usize| self.texts.size_bytes(order[place]);
+        let count = |place: usize, go_on: GoOn<'_>| self.count(order[place], go_on);
+        match threads::map(self.threads, order.len(), size_bytes, count, go_on) {
+            Ok(counts) => {
+                let mut by_index = vec![0; counts.len()];
+                order
+                    .into_iter()
+                    .zip(counts)
+                    .for_each(|(index, count)| by_index[index - range.start] = count);
+                Ok(by_index)
+            }
+            Err(error) if error.kind == ErrorKind::Interrupted => Err(error),
+            // Another may have failed before it.
+            Err(_) => self.in_order(range, go_on),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Batches: the starts of a few hundred consecutive pre-tokens.
+//!
+//! Doing one thing at a time to a batch keeps each loop free of surprises for the processor: cutting is
+//! arithmetic on masks, looking up ([`super::lookup`]) a chain of loads without branches, and only
+//! the few pre-tokens that miss take a slow path ([`super::count`]).
+
+use crate::count::pretokenize::boundaries::{cuts, widen};
+use crate::count::pretokenize::classify::{Block, Leads, Masks};
+
+/// Pre-tokens in a batch.
+const FULL: usize = 256;
+/// Room behind a batch for the cuts of one more block.
+const SPARE: usize = 64;
+/// Most pre-tokens there can be in a batch.
+pub(crate) const MOST: usize = FULL + SPARE;
+/// Bytes in a batch; a power of two.
+pub(crate) const BYTES: usize = 4096;
+/// Longest pre-token that goes into a batch.
+pub(crate) const LONGEST: usize = 1024;
+
+/// Starts of consecutive pre-tokens.
+pub(crate) struct Batch {
+    /// Where in the text the batch begins.
+    pub(crate) base: usize,
+    /// Starts, counted from `base`.
+    pub(crate) starts: [u16; MOST + 1],
+    /// How many pre-tokens there are.
+    pub(crate) len: usize,
+    /// Where in the text the batch ends and cutting goes on.
+    pub(crate) at: usize,
+}
+
+impl Batch {
+    /// An empty batch at the start of a text.
+    pub(crate) fn new() -> Batch {
+        Batch { base: 0, starts: [0; _], len: 0, at: 0 }
+    }
+
+    /// Starts anew behind `end`.
+    pub(crate) fn restart(&mut self, end: usize) {
+        (self.base, self.at, self.len) = (end, end, 0);
+    }
+
+    /// Whether the next block or pre-token might not fit.
+    #[inline(always)]
+    pub(crate) fn is_full(&self) -> bool {
+        self.len >= FULL || self.at - self.base > BYTES - LONGEST
+    }
+
+    /// Adds one pre-token that ends at `end`, to a batch that is not full.
+    pub(crate) fn push(&mut self, end: usize) {
+        self.starts[self.len] = (self.at - self.base) as u16;
+        self.len += 1;
+        self.at = end;
+    }
+
+    /// Writes the end behind the last start, so that every start has another one behind it.
+    pub(crate) fn close(&mut self) {
+        self.starts[self.len] = (self.at - self.base) as u16;
+    }
+
+    /// Cuts until the batch is full, the text ends, or nothing is certain where it stands.
+    ///
+    /// `classify` and `leads` are functions of [`crate::count::pretokenize::classify`], `spread` one like [`spread`].
+    #[inline(always)]
+    pub(crate) fn cut<const P: u8>(
+        &mut self,
+        text: &[u8],
+        classify: impl Fn(&Block) -> Masks,
+        leads: impl Fn(&Block) -> Leads,
+        spread: impl Fn(u64, u16, &mut [u16; SPARE]),
+    ) {
+        while !self.is_full() && self.at < text.len() {
+            let mut padded;
+            let rest = &text[self.at..];
+            let (block, known) = match rest.first_chunk() {
+                Some(block) => (block, 64),
+                None => {
+                    padded = [0; 64];
+                    padded[..rest.len()].copy_from_slice(rest);
+                    (&padded, rest.len())
+                }
+            };
+            let mut masks = classify(block);
+            let mut len = known;
+            if masks.wide != 0 {
+                len = widen::<P>(&mut masks, leads(block), text, self.at, known);
+            }
+            let found = cuts::<P>(&masks, text, self.at, len, len == rest.len());
+            if found.trusted == 0 {
+                return;
+            }
+            let Some(room) = self.starts[self.len..].first_chunk_mut() else { return };
+            spread(found.starts, (self.at - self.base) as u16, room);
+            self.len += found.starts.count_ones() as usize;
+            self.at += found.trusted;
+        }
+    }
+}
+
+/// Writes the places of the bits of `starts`, plus `offset`. What stands behind them is overwritten.
+#[inline(always)]
+pub(crate) fn spread(starts: u64, offset: u16, room: &mut [u16; SPARE]) {
+    let mut bits = starts;
+    for part in room.as_chunks_mut::<16>().0 {
+        // Always sixteen, so that the loop's length depends on little.
+        for place in part {
+            *place = offset.wrapping_add(bits.trailing_zeros() as u16);
+            bits &= bits.wrapping_sub(1);
+        }
+        if bits == 0 {
+            break;
+        }
+    }
+}

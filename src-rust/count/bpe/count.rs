@@ -1,0 +1,407 @@
+//! The counting loop: cut a batch of pre-tokens, look all of them up, merge those that miss.
+
+use super::batch::{Batch, LONGEST};
+use super::lookup::{Rare, Unknown, Window};
+use super::miss::{self, Waiting};
+use crate::count::memo::thread::Loan;
+use crate::count::pretokenize::boundaries::{GPT2, GPT4, GPT4O};
+use crate::count::pretokenize::{Pattern, Progress};
+use crate::count::simd::dispatch::Engine;
+use crate::count::tables::vocab::{VOCABS, Vocab};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What may end a count early.
+pub(crate) trait Watch: Progress {
+    /// Whether a count that has come to `position` and found `count` tokens may go on.
+    fn allows(&mut self, position: usize, count: usize) -> bool;
+    /// The same inside a long pre-token, after another [`super::merge::WINDOW`] bytes or so of it were merged.
+    fn allows_more(&mut self, count: usize) -> bool;
+}
+
+/// The number of tokens of `text`, or `None` if `watch` ended the count.
+pub(crate) fn count(
+    vocab: &Vocab,
+    pattern: Pattern,
+    engine: Engine,
+    text: &[u8],
+    watch: &mut impl Watch,
+) -> Option<usize> {
+    // Of the thread: to make one for each text would take a tenth of the time of a short one.
+    let mut desk = DESK.try_with(Cell::take).ok().flatten().unwrap_or_default();
+    desk.note(vocab, text.len());
+    let total = count_at(&mut desk, vocab, pattern, engine, text, watch);
+    // Where the thread is about to end nothing is kept.
+    let _ = DESK.try_with(|kept| kept.set(Some(desk)));
+    total
+}
+
+thread_local! {
+    /// Where texts are counted; none while one is, so that a watch may count another.
+    static DESK: Cell<Option<Box<Desk>>> = const { Cell::new(None) };
+}
+
+/// What counting writes to. What is left of the text before does not matter.
+struct Desk {
+    batch: Batch,
+    rare: Rare,
+    unknown: Unknown,
+    waiting: Waiting,
+    window: Window,
+    /// Bytes counted with each vocabulary, up to [`MUCH`].
+    counted: [usize; VOCABS],
+}
+
+/// Who counts so many bytes needs most of the tables: they are fetched in one go, which takes a part of the time that their
+/// lines would take one by one. For less text it would take longer.
+const MUCH: usize = 128 << 10;
+
+/// Whether the tables of a vocabulary were fetched in this process: caches far enough out to hold them serve all processors.
+static FETCHED: [AtomicBool; VOCABS] = [const { AtomicBool::new(false) }; VOCABS];
+
+impl Desk {
+    /// Notes that so many bytes are counted now.
+    fn note(&mut self, vocab: &Vocab, bytes: usize) {
+        let Some(counted) = self.counted.get_mut(vocab.number).filter(|counted| **counted < MUCH) else {
+            return;
+        };
+        *counted = counted.saturating_add(bytes).min(MUCH);
+        if *counted == MUCH {
+            let is_first =
+                FETCHED.get(vocab.number).is_some_and(|fetched| !fetched.swap(true, Ordering::Relaxed));
+            if is_first {
+                vocab.tables().iter().for_each(|table| read_all(table));
+            }
+        }
+    }
+}
+
+/// Reads cache lines, one behind the other, so that they are in the caches. To ask the processor to fetch so many is no use:
+/// it forgets what it cannot begin with at once.
+fn read_all(lines: &[[u8; 64]]) {
+    std::hint::black_box(lines.iter().fold(0, |all, line| all ^ line[0]));
+}
+
+impl Default for Desk {
+    fn default() -> Self {
+        Desk {
+            batch: Batch::new(),
+            rare: Rare::new(),
+            unknown: Unknown::new(),
+            waiting: Waiting::new(),
+            window: [0; _],
+            counted: [0; _],
+        }
+    }
+}
+
+fn count_at(
+    desk: &mut Desk,
+    vocab: &Vocab,
+    pattern: Pattern,
+    engine: Engine,
+    text: &[u8],
+    watch: &mut impl Watch,
+) -> Option<usize> {
+    desk.batch.restart(0);
+    desk.waiting.clear();
+    let mut loan = Loan::new(vocab.number);
+    let mut total = 0;
+    while desk.batch.at < text.len() {
+        let batch = &mut desk.batch;
+        let mut long = None;
+        loop {
+            match pattern {
+                Pattern::Gpt2 => engine.cut::<GPT2>(batch, text),
+                Pattern::Gpt4 => engine.cut::<GPT4>(batch, text),
+                Pattern::Gpt4o => engine.cut::<GPT4O>(batch, text),
+            }
+            if batch.is_full() || batch.at == text.len() {
+                break;
+            }
+            let end = pattern.end(text, batch.at, watch);
+            if end - batch.at > LONGEST {
+                long = Some(end);
+                break;
+            }
+            batch.push(end);
+        }
+        let at = batch.at;
+        total += count_batch(vocab, engine, text, desk, &mut loan);
+        if !watch.allows(at, total) {
+            return None;
+        }
+        let mut next = at;
+        if let Some(end) = long {
+            let piece = &text[at..end];
+            let mut go_on = |so_far| watch.allows_more(total + so_far);
+            total += miss::segments(vocab, engine, piece, loan.memo(), &mut go_on)?;
+            next = end;
+            if !watch.allows(end, total) {
+                return None;
+            }
+        }
+        desk.batch.restart(next);
+    }
+    let late = miss::finish((vocab, engine), &mut desk.waiting, &mut loan);
+    (late == 0 || watch.allows(text.len(), total + late)).then_some(total + late)
+}
+
+/// The number of tokens of a batch's pre-tokens.
+fn count_batch(vocab: &Vocab, engine: Engine, text: &[u8], desk: &mut Desk, loan: &mut Loan) -> usize {
+    let Desk { batch, rare, unknown, waiting, window, .. } = desk;
+    batch.close();
+    let behind = &text[batch.base..];
+    let text = &behind[..batch.at - batch.base];
+    let window = match behind.first_chunk() {
+        Some(whole) => whole,
+        None => {
+            window[..text.len()].copy_from_slice(text);
+            &*window
+        }
+    };
+    count_window(vocab, engine, text, window, batch, (rare, unknown, waiting), loan)
+}
+
+/// The same for the text of the batch, which stands in `window`.
+#[inline]
+fn count_window(
+    vocab: &Vocab,
+    engine: Engine,
+    text: &[u8],
+    window: &Window,
+    batch: &Batch,
+    (rare, unknown, waiting): (&mut Rare, &mut Unknown, &mut Waiting),
+    loan: &mut Loan,
+) -> usize {
+    engine.look_up(vocab, batch, window, rare);
+    let asked = rare.count();
+    if asked == 0 {
+        return batch.len;
+    }
+    let memo = loan.memo();
+    let count = batch.len - asked + engine.recall(memo, batch, window, rare, unknown);
+    memo.gave(asked - unknown.numbers().len());
+    if unknown.numbers().is_empty() {
+        return count;
+    }
+    count + miss::count((vocab, engine), text, batch, unknown.numbers(), waiting, memo)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::count::bpe::merge;
+    use crate::count::tables::vocab::{CL100K, O200K, P50K, R50K};
+    use proptest::prelude::*;
+
+    /// Never stops.
+    struct Unwatched;
+
+    impl Progress for Unwatched {
+        fn reached(&mut self, _: usize) -> bool {
+            true
+        }
+    }
+
+    impl Watch for Unwatched {
+        fn allows(&mut self, _: usize, _: usize) -> bool {
+            true
+        }
+
+        fn allows_more(&mut self, _: usize) -> bool {
+            true
+        }
+    }
+
+    /// One pre-token after the other, by the scanner.
+    fn by_scanner(vocab: &Vocab, pattern: Pattern, text: &[u8]) -> usize {
+        let mut start = 0;
+        let mut total = 0;
+        while start < text.len() {
+            let end = pattern.end(text, start, &mut Unwatched);
+            let is_token = vocab.rank_at(text, start, end).is_some();
+            total += if is_token {
+                1
+            } else {
+                merge::count(vocab, Engine::Portable, &text[start..end], &mut |_| true).unwrap_or(0)
+            };
+            start = end;
+        }
+        total
+    }
+
+    fn check(text: &str) {
+        let text = text.as_bytes();
+        for (vocab, pattern) in [
+            (&O200K, Pattern::Gpt4o),
+            (&CL100K, Pattern::Gpt4),
+            (&P50K, Pattern::Gpt2),
+            (&R50K, Pattern::Gpt2),
+        ] {
+            let expected = by_scanner(vocab, pattern, text);
+            for engine in Engine::all() {
+                let found = count(vocab, pattern, engine, text, &mut Unwatched);
+                assert_eq!(found, Some(expected), "{engine:?}, {pattern:?}, {:?}", std::str::from_utf8(text));
+            }
+        }
+    }
+
+    /// Pieces at which the patterns branch, put together at random, so that each meets every place in a block.
+    const PIECES: &[&str] = &[
+        "a",
+        "B",
+        "the ",
+        " Camel",
+        "ABC",
+        "Ab",
+        "1",
+        "12345",
+        " ",
+        "  ",
+        "\t",
+        "\n",
+        "\r\n",
+        "\n \n",
+        "'s",
+        "'",
+        "'LL",
+        "'ſ",
+        "don't",
+        "/",
+        "//",
+        "!\n/",
+        "!",
+        " (",
+        ");\n\n",
+        "é",
+        "É",
+        "中",
+        "。",
+        "\u{301}",
+        "\u{a0}",
+        "½",
+        "😀",
+        "\u{200d}",
+        "ǅ",
+        "ʰ",
+        "   \n  ",
+        "                    ",
+        "------------------------------",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn every_engine_counts_like_the_scanner(pieces in prop::collection::vec(prop::sample::select(PIECES), 0..120)) {
+            check(&pieces.concat());
+        }
+    }
+
+    /// Counts another text whenever it is asked.
+    struct Counting(usize);
+
+    impl Progress for Counting {
+        fn reached(&mut self, _: usize) -> bool {
+            true
+        }
+    }
+
+    impl Watch for Counting {
+        fn allows(&mut self, _: usize, _: usize) -> bool {
+            let engine = Engine::fastest();
+            self.0 += count(&CL100K, Pattern::Gpt4, engine, b"other words, and a few more", &mut Unwatched)
+                .unwrap();
+            true
+        }
+
+        fn allows_more(&mut self, count: usize) -> bool {
+            self.allows(0, count)
+        }
+    }
+
+    #[test]
+    fn a_watch_may_count_too() {
+        let text = "Some words of a text that takes several batches. ".repeat(500);
+        let mut watch = Counting(0);
+        let plain = count(&O200K, Pattern::Gpt4o, Engine::fastest(), text.as_bytes(), &mut Unwatched);
+        let watched = count(&O200K, Pattern::Gpt4o, Engine::fastest(), text.as_bytes(), &mut watch);
+        assert_eq!(watched, plain);
+        assert!(watch.0 > 0 && watch.0.is_multiple_of(7), "{}", watch.0);
+    }
+
+    /// Stops at a limit, and notes where it was asked last.
+    struct Limited(usize, usize);
+
+    impl Progress for Limited {
+        fn reached(&mut self, _: usize) -> bool {
+            true
+        }
+    }
+
+    impl Watch for Limited {
+        fn allows(&mut self, position: usize, count: usize) -> bool {
+            self.1 = position;
+            count <= self.0
+        }
+
+        fn allows_more(&mut self, count: usize) -> bool {
+            count <= self.0
+        }
+    }
+
+    /// Words that wait to be merged are not in the count yet, but they must not wait for ever.
+    #[test]
+    fn words_that_come_again_and_again_reach_a_limit_soon() {
+        std::thread::spawn(|| {
+            for word in ["qzxjkvw ", "Zqxwvkjqzx\n", "qzx jkv wqq zxj kvq wzj xqk vjz qqx\n"] {
+                let text = word.repeat(20_000);
+                let mut watch = Limited(40, 0);
+                let counted = count(&O200K, Pattern::Gpt4o, Engine::fastest(), text.as_bytes(), &mut watch);
+                assert_eq!(counted, None);
+                assert!(watch.1 < 8 * 4096, "{word:?} {}", watch.1);
+            }
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn tables_are_read_once_enough_is_counted() {
+        let mut desk = Desk::default();
+        let mut noted = |bytes| {
+            desk.note(&P50K, bytes);
+            desk.counted[P50K.number]
+        };
+        assert_eq!([noted(10), noted(100), noted(MUCH)], [10, 110, MUCH]);
+    }
+
+    #[test]
+    fn what_was_counted_before_does_not_matter() {
+        let texts = ["x".repeat(5000), "word ".repeat(300), "é".repeat(40), String::from("a"), String::new()];
+        for before in &texts {
+            for text in &texts {
+                for engine in Engine::all() {
+                    count(&O200K, Pattern::Gpt4o, engine, before.as_bytes(), &mut Unwatched);
+                    let found = count(&O200K, Pattern::Gpt4o, engine, text.as_bytes(), &mut Unwatched);
+                    assert_eq!(found, Some(by_scanner(&O200K, Pattern::Gpt4o, text.as_bytes())));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_piece_at_every_place_in_a_block() {
+        for piece in PIECES {
+            for other in PIECES {
+                for before in (0..70).step_by(3) {
+                    check(&format!("{}{piece}{other}", "x".repeat(before)));
+                }
+            }
+        }
+        for piece in PIECES {
+            check(&piece.repeat(700));
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Exact token counts: what tiktoken's `len(encode_ordinary(text))` would be, without the tokens.
+//!
+//! A text is cut into pre-tokens ([`crate::count::pretokenize`]); a pre-token that is in the vocabulary
+//! ([`crate::count::tables::vocab`]) is one token, any other is merged from its bytes ([`super::merge`]). Time is
+//! linear in the text and memory constant, on every input. The names of special tokens are plain text.
+
+use super::count::{self, Watch};
+use crate::count::pretokenize::{Pattern, Progress};
+use crate::count::simd::dispatch::Engine;
+use crate::count::tables::vocab::{CL100K, O200K, P50K, R50K, Vocab};
+
+/// One of OpenAI's public encodings.
+///
+/// Encodings are statics over tables in the library file: nothing is loaded or kept in memory.
+///
+/// ```
+/// use foldline::count::bpe::encoding::Encoding;
+///
+/// let encoding = Encoding::get("o200k_base").unwrap();
+/// assert_eq!(encoding.count("Where may a conversation be folded?"), 7);
+/// assert_eq!(encoding.count_upto("Where may a conversation be folded?", 5), None);
+/// ```
+pub struct Encoding {
+    name: &'static str,
+    pattern: Pattern,
+    vocab: &'static Vocab,
+}
+
+static ENCODINGS: [Encoding; 5] = [
+    Encoding { name: "o200k_base", pattern: Pattern::Gpt4o, vocab: &O200K },
+    Encoding { name: "cl100k_base", pattern: Pattern::Gpt4, vocab: &CL100K },
+    Encoding { name: "o200k_harmony", pattern: Pattern::Gpt4o, vocab: &O200K },
+    Encoding { name: "p50k_base", pattern: Pattern::Gpt2, vocab: &P50K },
+    Encoding { name: "r50k_base", pattern: Pattern::Gpt2, vocab: &R50K },
+];
+
+static NAMES: [&str; ENCODINGS.len()] = {
+    let mut names = [""; ENCODINGS.len()];
+    let mut i = 0;
+    while i < names.len() {
+        names[i] = ENCODINGS[i].name;
+        i += 1;
+    }
+    names
+};
+
+impl Encoding {
+    /// The encoding of this name, as tiktoken spells it.
+    pub fn get(name: &str) -> Option<&'static Encoding> {
+        ENCODINGS.iter().find(|encoding| encoding.name == name)
+    }
+
+    /// The names that [`Encoding::get`] knows.
+    pub fn names() -> &'static [&'static str] {
+        &NAMES
+    }
+
+    /// The encoding's name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The number of tokens of `text`.
+    pub fn count(&self, text: &str) -> usize {
+        // Without limit and check nothing stops the count; zero is never taken.
+        self.run(text, &mut Stop::new(usize::MAX, None)).unwrap_or(0)
+    }
+
+    /// The number of tokens of `text` if it is at most `limit`; the work stops once it is known to be more.
+    pub fn count_upto(&self, text: &str, limit: usize) -> Option<usize> {
+        self.run(text, &mut Stop::new(limit, None))
+    }
+
+    /// Like [`Encoding::count`], asking `check` every 64 KB of text or so, inside long pre-tokens too,
+    /// whether to go on; `None` if it said no.
+    pub fn count_with_check(&self, text: &str, check: &mut dyn FnMut() -> bool) -> Option<usize> {
+        self.run(text, &mut Stop::new(usize::MAX, Some(check)))
+    }
+
+    /// [`Encoding::count_upto`] and [`Encoding::count_with_check`] in one: `None` where the limit is passed or `check`
+    /// said no, whichever comes first.
+    pub fn count_upto_with_check(
+        &self,
+        text: &str,
+        limit: usize,
+        check: &mut dyn FnMut() -> bool,
+    ) -> Option<usize> {
+        self.run(text, &mut Stop::new(limit, Some(check)))
+    }
+
+    fn run(&self, text: &str, watch: &mut Stop) -> Option<usize> {
+        count::count(self.vocab, self.pattern, Engine::fastest(), text.as_bytes(), watch)
+    }
+}
+
+/// Bytes after which a count asks whether to go on.
+const CHECK_EVERY: usize = 64 * 1024;
+
+/// Limit and check.
+struct Stop<'a> {
+    limit: usize,
+    check: Option<&'a mut dyn FnMut() -> bool>,
+    /// Position in the text at which `check` is due.
+    next: usize,
+    stopped: bool,
+}
+
+impl<'a> Stop<'a> {
+    fn new(limit: usize, check: Option<&'a mut dyn FnMut() -> bool>) -> Stop<'a> {
+        let next = if check.is_some() { CHECK_EVERY } else { usize::MAX };
+        Stop { limit, check, next, stopped: false }
+    }
+}
+
+impl Stop<'_> {
+    /// Asks `check`, but not again once it has said no.
+    fn asks(&mut self) -> bool {
+        self.stopped = self.stopped || self.check.as_mut().is_some_and(|check| !check());
+        !self.stopped
+    }
+}
+
+impl Progress for Stop<'_> {
+    #[inline]
+    fn reached(&mut self, position: usize) -> bool {
+        if position < self.next {
+            return true;
+        }
+        self.next = position.saturating_add(CHECK_EVERY);
+        self.asks()
+    }
+}
+
+impl Watch for Stop<'_> {
+    #[inline]
+    fn allows(&mut self, position: usize, count: usize) -> bool {
+        count <= self.limit && self.reached(position) && !self.stopped
+    }
+
+    fn allows_more(&mut self, count: usize) -> bool {
+        count <= self.limit && self.asks()
+    }
+}

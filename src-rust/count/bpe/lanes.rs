@@ -1,0 +1,389 @@
+//! Merging of words, which are most of what is merged: the steps of [`super::merge`] without a branch that depends on the text,
+//! for several words side by side.
+//!
+//! What makes merging slow is not its steps but waiting: for a guess that was wrong whether a joined pair is a token (half of
+//! them are), and for the memory where that stands. So a step looks both new pairs up and believes what their slots say; the
+//! key of a pair is compared when it is joined, and where it is another after all, as one in sixteen thousand is, the word is
+//! merged anew by those who look first. And words take their steps in turn, each in a lane of its own, so that what one waits
+//! for comes while others go on. A lane is given the next word as soon as its word is done; until then, and when it has none,
+//! it takes steps that change nothing.
+
+use std::hint::select_unpredictable;
+
+use crate::count::simd::dispatch::{Engine, Kernel};
+use crate::count::tables::hash::{KEY_BYTES, Key};
+use crate::count::tables::vocab::{Rank, Slot, Vocab};
+
+/// Longest word.
+pub(crate) const LONGEST: usize = 2 * KEY_BYTES;
+/// Words that are merged side by side.
+pub(crate) const LANES: usize = 8;
+/// Starts of nothing, so far behind all words that a pair which reaches there is too long for a key and ends behind the
+/// text: for what has no part behind it.
+const NOTHING: u64 = 0b111 << (LONGEST + KEY_BYTES + 1);
+
+/// A word that is merged.
+#[derive(Clone, Copy)]
+pub(crate) struct Lane {
+    /// The word, with room behind it for keys to be read as blocks.
+    text: [u8; LONGEST + KEY_BYTES],
+    /// For each start of a part its rank joined with the next part, and the start, so that the lowest is the next merge.
+    joined: [u32; LONGEST],
+    /// Where parts start: a bit for each place; behind the text what is behind it, and nothing.
+    starts: u64,
+    len: u8,
+    /// Whether a pair was believed to be a token that is none.
+    is_doubtful: bool,
+    step: Step,
+}
+
+/// What a step does to a word.
+#[derive(Clone, Copy)]
+struct Step {
+    /// Where the part starts that is joined with the one before it.
+    gone: u32,
+    /// The pairs that come of it: with the part before, if there is one, and with the part behind.
+    pairs: [Pair; 2],
+}
+
+/// Two parts, joined.
+#[derive(Clone, Copy)]
+struct Pair {
+    slot: Slot,
+    start: u32,
+    /// Bytes; more than the word has left if there is nothing to join.
+    len: u32,
+}
+
+impl Pair {
+    /// Whether it is too long for a key, and yet in a word of so many bytes: hardly ever.
+    #[inline(always)]
+    fn is_long(&self, len: u8) -> bool {
+        (self.len > KEY_BYTES as u32) & (self.start + self.len <= u32::from(len))
+    }
+}
+
+impl Lane {
+    /// Without a word.
+    const EMPTY: Lane = Lane {
+        text: [0; _],
+        joined: [u32::MAX; _],
+        starts: 1 | NOTHING,
+        len: 0,
+        is_doubtful: false,
+        step: Step { gone: 0, pairs: [Pair { slot: Slot::NONE, start: 0, len: 0 }; 2] },
+    };
+
+    /// The lane with a word of up to [`LONGEST`] bytes.
+    #[inline]
+    fn put(&mut self, vocab: &Vocab, word: &[u8]) {
+        *self = Lane::EMPTY;
+        let Some(text) = self.text.get_mut(..word.len()).filter(|text| text.len() <= LONGEST) else { return };
+        text.copy_from_slice(word);
+        for (i, (pair, joined)) in (0..).zip(word.windows(2).zip(&mut self.joined)) {
+            *joined = pack(vocab.rank_of_pair(pair[0], pair[1]), i);
+        }
+        self.len = word.len() as u8;
+        // Of all parts, and of what is behind them.
+        self.starts = ((2 << word.len()) - 1) | NOTHING;
+    }
+
+    /// Its word.
+    #[inline]
+    fn word(&self) -> &[u8] {
+        self.text.get(..usize::from(self.len)).unwrap_or_default()
+    }
+
+    /// How many tokens its word is, once it is done; zero where that is in doubt.
+    #[inline]
+    fn count(&self) -> u32 {
+        if self.is_doubtful { 0 } else { (self.starts & !(u64::MAX << self.len)).count_ones() }
+    }
+}
+
+/// Takes steps until the word of one of the lanes in `busy` is done; which of them are, a bit for each lane. `fetch` has the
+/// processor fetch what is read soon.
+#[inline(always)]
+pub(crate) fn merge<const N: usize>(
+    vocab: &Vocab,
+    lanes: &mut [Lane; N],
+    busy: u32,
+    fetch: impl Fn(&[u8; 4]) + Copy,
+) -> u32 {
+    loop {
+        let mut done = 0;
+        for (nth, lane) in lanes.iter_mut().enumerate() {
+            let lowest = lane.joined.iter().fold(u32::MAX, |a, &b| a.min(b));
+            done |= u32::from(lowest == u32::MAX) << nth;
+            // Of a word that is done it is the last place, behind which no part starts: what is changed there does not matter.
+            let at = lowest % LONGEST as u32;
+            let starts = lane.starts;
+            let mut behind = starts & (u64::MAX << at << 1);
+            let mut next = || {
+                let first = behind.trailing_zeros();
+                behind &= behind.wrapping_sub(1);
+                first
+            };
+            let (gone, end, after) = (next(), next(), next());
+            lane.starts = starts & !(1 << gone) | NOTHING;
+            // It was believed to be a token when it was asked for; now that is looked at.
+            let len = end - at;
+            let block = lane.text[at as usize % LONGEST..].first_chunk().unwrap_or(&[0; KEY_BYTES]);
+            let (is_rank, known) = vocab.key_or_first(lowest / LONGEST as u32);
+            let is_other = Key::from_bytes(known) != Key::of_block(block, len as u8);
+            lane.is_doubtful |= is_rank & is_other & (len <= KEY_BYTES as u32);
+            let before = starts & !(u64::MAX << at);
+            // Where there is none it is the part itself, whose own pair is written last.
+            let previous = (before | 1).ilog2();
+            let pair = |start: u32, end: u32| {
+                let block = lane.text[start as usize % LONGEST..].first_chunk().unwrap_or(&[0; KEY_BYTES]);
+                let len = end - start;
+                let key = Key::of_block(block, len as u8);
+                let slot = vocab.slot(vocab.hash(key));
+                fetch(slot.rank);
+                Pair { slot, start, len }
+            };
+            lane.step = Step { gone, pairs: [pair(previous, end), pair(at, after)] };
+        }
+        for lane in &mut *lanes {
+            for pair in &lane.step.pairs {
+                let candidate = pair.slot.candidate();
+                vocab.key_or_last(candidate).inspect(|key| fetch(key));
+                let mut joined = pack_if(vocab.is_rank(candidate), candidate, pair.start);
+                if pair.is_long(lane.len) {
+                    joined = pack(long_rank(vocab, &lane.text, pair), pair.start);
+                }
+                lane.joined[pair.start as usize % LONGEST] = joined;
+            }
+            lane.joined[lane.step.gone as usize % LONGEST] = u32::MAX;
+        }
+        if done & busy != 0 {
+            return done & busy;
+        }
+    }
+}
+
+/// [`merge`] as a kernel.
+struct Merge<'a, const N: usize> {
+    vocab: &'a Vocab,
+    lanes: &'a mut [Lane; N],
+    busy: u32,
+}
+
+impl<const N: usize> Kernel for Merge<'_, N> {
+    type Outcome = u32;
+
+    #[inline(always)]
+    fn run(self, fetch: impl Fn(&[u8; 4]) + Copy) -> u32 {
+        merge(self.vocab, self.lanes, self.busy, fetch)
+    }
+}
+
+/// [`merge`], compiled for an engine.
+#[inline]
+fn merge_with<const N: usize>(engine: Engine, vocab: &Vocab, lanes: &mut [Lane; N], busy: u32) -> u32 {
+    engine.run(Merge { vocab, lanes, busy })
+}
+
+/// The rank of a pair that is too long for a key.
+#[cold]
+fn long_rank(vocab: &Vocab, text: &[u8], pair: &Pair) -> Rank {
+    vocab.rank_at(text, pair.start as usize, (pair.start + pair.len) as usize).unwrap_or(Rank::MAX)
+}
+
+/// Rank and start in one number; the highest of all for [`Rank::MAX`].
+#[inline(always)]
+fn pack(rank: Rank, start: u32) -> u32 {
+    pack_if(rank != Rank::MAX, rank, start)
+}
+
+/// The same where it is a rank, and the highest of all where it is none. Without a branch: half of them are none.
+#[inline(always)]
+fn pack_if(is_rank: bool, rank: Rank, start: u32) -> u32 {
+    select_unpredictable(is_rank, rank.wrapping_mul(LONGEST as u32) | start, u32::MAX)
+}
+
+/// Lanes, some of them with words.
+pub(crate) struct Lanes {
+    lanes: [Lane; LANES],
+    /// Those that have words, a bit for each.
+    busy: u32,
+}
+
+impl Lanes {
+    /// None has a word.
+    pub(crate) fn new() -> Lanes {
+        Lanes { lanes: [Lane::EMPTY; _], busy: 0 }
+    }
+
+    /// Takes all words away.
+    pub(crate) fn clear(&mut self) {
+        *self = Lanes::new();
+    }
+
+    /// Which of them have words, a bit for each.
+    #[inline]
+    pub(crate) fn busy(&self) -> u32 {
+        self.busy
+    }
+
+    /// The first lane without a word.
+    #[inline]
+    pub(crate) fn free(&self) -> Option<usize> {
+        let free = self.busy.trailing_ones() as usize;
+        (free < LANES).then_some(free)
+    }
+
+    /// Puts a word of up to [`LONGEST`] bytes into a lane that has none.
+    #[inline]
+    pub(crate) fn put(&mut self, vocab: &Vocab, lane: usize, word: &[u8]) {
+        if let Some(free) = self.lanes.get_mut(lane) {
+            free.put(vocab, word);
+            self.busy |= 1 << lane;
+        }
+    }
+
+    /// The word of a lane, and how many tokens it is once it is done: zero where that is in doubt.
+    #[inline]
+    pub(crate) fn told(&self, lane: usize) -> (&[u8], u32) {
+        self.lanes.get(lane).map_or((&[], 0), |lane| (lane.word(), lane.count()))
+    }
+
+    /// Takes the word of a lane away.
+    #[inline]
+    pub(crate) fn free_up(&mut self, lane: usize) {
+        self.busy &= !(1 << lane);
+    }
+
+    /// Merges until at least one word is done; which lanes have such, a bit for each.
+    #[inline]
+    pub(crate) fn merge(&mut self, vocab: &Vocab, engine: Engine) -> u32 {
+        let first = self.busy.trailing_zeros() as usize;
+        match self.busy.count_ones() {
+            0 => 0,
+            1 => self
+                .lanes
+                .get_mut(first)
+                .map_or(0, |lane| merge_with(engine, vocab, std::array::from_mut(lane), 1) << first),
+            _ if self.busy < 1 << 4 => self
+                .lanes
+                .first_chunk_mut::<4>()
+                .map_or(0, |lanes| merge_with(engine, vocab, lanes, self.busy)),
+            _ => merge_with(engine, vocab, &mut self.lanes, self.busy),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::count::bpe::merge;
+    use crate::count::simd::dispatch::Engine;
+    use crate::count::tables::vocab::{CL100K, O200K, P50K, R50K};
+
+    const ALPHABETS: [&str; 9] = [
+        "a",
+        "ab",
+        " etaoinshrdlu",
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
+        "0123456789abcdef",
+        "=-*_ \n",
+        "中文的是在不了有和人",
+        "привет что",
+        "👍🏽é\u{200d}\u{301}\0",
+    ];
+
+    /// Words of all lengths, drawn by a fixed generator.
+    fn words(count: usize) -> Vec<Vec<u8>> {
+        let mut state = 7u64;
+        let mut draw = |below: usize| {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (state >> 33) as usize % below
+        };
+        let alphabets = ALPHABETS.map(|alphabet| alphabet.chars().collect::<Vec<_>>());
+        let mut words = Vec::new();
+        while words.len() < count {
+            let (alphabet, most) = (&alphabets[draw(ALPHABETS.len())], 1 + draw(LONGEST));
+            let mut text = String::new();
+            while text.len() < most {
+                text.push(alphabet[draw(alphabet.len())]);
+            }
+            // Cut anywhere, inside characters too.
+            words.push(text.as_bytes()[..most].to_vec());
+        }
+        words
+    }
+
+    /// What words become: told with their numbers, in the order in which they are done; zero where it is in doubt.
+    fn merged(vocab: &Vocab, engine: Engine, words: &[Vec<u8>], most: usize) -> Vec<(usize, u32)> {
+        let (mut lanes, mut numbers, mut merged) = (Lanes::new(), [0; LANES], Vec::new());
+        let mut settle = |lanes: &mut Lanes, numbers: &[usize; LANES]| {
+            let done = lanes.merge(vocab, engine);
+            assert!(done != 0 && done & !lanes.busy() == 0);
+            for lane in (0..LANES).filter(|lane| done >> lane & 1 != 0) {
+                let (word, count) = lanes.told(lane);
+                assert_eq!(word, words[numbers[lane]]);
+                merged.push((numbers[lane], count));
+                lanes.free_up(lane);
+            }
+        };
+        for (number, word) in words.iter().enumerate() {
+            while lanes.busy().count_ones() as usize >= most {
+                settle(&mut lanes, &numbers);
+            }
+            let lane = lanes.free().unwrap();
+            lanes.put(vocab, lane, word);
+            numbers[lane] = number;
+        }
+        while lanes.busy() != 0 {
+            settle(&mut lanes, &numbers);
+        }
+        assert_eq!(lanes.merge(vocab, engine), 0);
+        merged
+    }
+
+    #[test]
+    fn side_by_side_they_become_what_each_becomes_by_itself() {
+        let words = words(150_000);
+        for vocab in [&O200K, &CL100K, &P50K, &R50K] {
+            let expected =
+                |word: &[u8]| merge::count(vocab, Engine::Portable, word, &mut |_| true).unwrap() as u32;
+            let expected: Vec<u32> = words.iter().map(|word| expected(word)).collect();
+            for (engine, most) in Engine::all().flat_map(|engine| [1, 3, LANES].map(|most| (engine, most))) {
+                let mut merged = merged(vocab, engine, &words, most);
+                merged.sort_unstable();
+                assert!(merged.iter().map(|(number, _)| *number).eq(0..words.len()));
+                let wrong =
+                    merged.iter().filter(|(number, count)| *count != 0 && *count != expected[*number]);
+                assert_eq!(wrong.count(), 0);
+                // Words whose parts have the slot and fingerprint of another token: few, but there are some.
+                let doubtful = merged.iter().filter(|(_, count)| *count == 0).count();
+                assert!((1..words.len() / 500).contains(&doubtful), "{doubtful}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_longer_than_any_token_is_none() {
+        for vocab in [&O200K, &CL100K, &P50K, &R50K] {
+            let hash = vocab.hash(Key::of_block(&[0; KEY_BYTES], u8::MAX));
+            assert!(!vocab.key_or_first(vocab.slot(hash).candidate()).0);
+        }
+    }
+
+    #[test]
+    fn what_was_in_a_lane_before_does_not_matter() {
+        let mut lanes = Lanes::new();
+        for word in
+            [b"conversationally".as_slice(), b"ab", b"isCompletionConfigured", b"q", &[b'x'; LONGEST], b"zq"]
+        {
+            lanes.put(&O200K, 0, word);
+            assert_eq!(lanes.merge(&O200K, Engine::Portable), 1);
+            assert_eq!(lanes.told(0), (word, merge::tests::whole(&O200K, word) as u32));
+            lanes.free_up(0);
+        }
+        lanes.put(&O200K, 0, b"left");
+        lanes.clear();
+        assert_eq!((lanes.busy(), lanes.free(), lanes.told(0)), (0, Some(0), (b"".as_slice(), 0)));
+    }
+}

@@ -1,0 +1,162 @@
+//! How many tokens the pre-tokens of a batch are, as far as tables tell.
+//!
+//! Most pre-tokens are frequent tokens of up to eight bytes. A first pass asks a table of these one question
+//! for each pre-token, with few steps from its bytes to the answer and without branches. A second pass asks the memo about
+//! the rare ones that are left. What the memo does not know either is for [`super::count`].
+
+use super::batch::{BYTES, Batch, MOST};
+use crate::count::memo::cache_lines::Line;
+use crate::count::memo::thread::{Memo, SHORTEST};
+use crate::count::tables::hash::{KEY_BYTES, Key, WORD_BYTES, word_of_block};
+use crate::count::tables::vocab::{Common, Vocab};
+
+/// The text of a batch, with room behind it, so that keys are read without looking where it ends. What stands behind the
+/// text does not matter.
+pub(crate) type Window = [u8; BYTES + KEY_BYTES];
+
+/// The block at a place in a window. The remainder changes nothing; it tells the compiler that the block is inside.
+#[inline(always)]
+fn block_at<const B: usize>(window: &Window, start: u16) -> Option<&[u8; B]> {
+    window[usize::from(start) % BYTES..].first_chunk()
+}
+
+const _: () = assert!(BYTES.is_power_of_two());
+
+const WORDS: usize = MOST / 64;
+const _: () = assert!(MOST.is_multiple_of(64));
+
+/// The pre-tokens that are no common tokens: a bit for each pre-token, the first in the lowest bit.
+pub(crate) struct Rare {
+    words: [u64; WORDS],
+}
+
+impl Rare {
+    /// None.
+    pub(crate) fn new() -> Rare {
+        Rare { words: [0; _] }
+    }
+
+    /// How many there are.
+    #[inline(always)]
+    pub(crate) fn count(&self) -> usize {
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
+    }
+}
+
+/// The pre-tokens that the memo does not know.
+pub(crate) struct Unknown {
+    numbers: [u16; MOST],
+    len: usize,
+}
+
+impl Unknown {
+    /// None.
+    pub(crate) fn new() -> Unknown {
+        Unknown { numbers: [0; _], len: 0 }
+    }
+
+    /// Their numbers in the batch, ascending.
+    pub(crate) fn numbers(&self) -> &[u16] {
+        self.numbers.get(..self.len).unwrap_or_default()
+    }
+}
+
+/// Looks up all pre-tokens of a closed batch in the table of common tokens.
+#[inline(always)]
+pub(crate) fn look_up(vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut Rare) {
+    match vocab.common_places() {
+        0x2_0000 => with_size::<0x2_0000>(vocab, batch, window, rare),
+        0x1_0000 => with_size::<0x1_0000>(vocab, batch, window, rare),
+        _ => with_size::<0x8000>(vocab, batch, window, rare),
+    }
+}
+
+#[inline(always)]
+fn with_size<const PLACES: usize>(vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut Rare) {
+    rare.words = [0; _];
+    let Some(common) = vocab.common::<PLACES>() else {
+        debug_assert!(false, "no counting loop for a vocabulary of this size");
+        rare.words = std::array::from_fn(|i| first_bits(batch.len.saturating_sub(i * 64)));
+        return;
+    };
+    let ends = &batch.starts[1..];
+    let chunks = batch.starts.as_chunks::<64>().0.iter().zip(ends.as_chunks::<64>().0);
+    let mut left = batch.len;
+    for ((starts, ends), word) in chunks.zip(&mut rare.words) {
+        // A loop and no `array::from_fn`, whose closure is not always compiled into it.
+        let mut lengths = [0; 64];
+        for (length, (end, start)) in lengths.iter_mut().zip(ends.iter().zip(starts)) {
+            *length = end.wrapping_sub(*start).min(WORD_BYTES as u16 + 1) as u8;
+        }
+        if left < 64 {
+            *word = bits(&common, window, starts, &lengths, left);
+            return;
+        }
+        *word = bits(&common, window, starts, &lengths, 64);
+        left -= 64;
+    }
+}
+
+/// A bit for each of the first `len` pre-tokens of a chunk: whether it is no common token.
+#[inline(always)]
+fn bits<const PLACES: usize>(
+    common: &Common<PLACES>,
+    window: &Window,
+    starts: &[u16; 64],
+    lengths: &[u8; 64],
+    len: usize,
+) -> u64 {
+    let mut bits = 0u64;
+    // Backwards, so that the first ends up in the lowest bit. The shift also keeps the compiler from packing several
+    // pre-tokens into vectors, which is slower.
+    for i in (0..len.min(64)).rev() {
+        let Some(block) = block_at(window, starts[i]) else { return 0 };
+        bits = bits << 1 | u64::from(common.lacks(word_of_block(block, lengths[i])));
+    }
+    bits
+}
+
+/// The lowest `n` bits, up to all of them.
+fn first_bits(n: usize) -> u64 {
+    if n >= 64 { u64::MAX } else { (1 << n) - 1 }
+}
+
+/// Sums what the memo knows of rare pre-tokens; `unknown` gets the others. `find` finds the count of a key in a line, and
+/// gives zero if it is not there.
+#[inline(always)]
+pub(crate) fn recall(
+    memo: &Memo,
+    batch: &Batch,
+    window: &Window,
+    rare: &Rare,
+    unknown: &mut Unknown,
+    find: impl Fn(&Line, Key) -> usize,
+) -> usize {
+    let memo = memo.short();
+    unknown.len = 0;
+    let mut total = 0;
+    let blocks = batch.starts.windows(65).step_by(64).zip((0..).step_by(64));
+    for ((starts, first), &word) in blocks.zip(&rare.words) {
+        let mut left = word;
+        while left != 0 {
+            let place = left.trailing_zeros() as usize % 64;
+            left &= left - 1;
+            let len = starts[place + 1].wrapping_sub(starts[place]);
+            if usize::from(len) <= SHORTEST
+                && let Some(block) = block_at(window, starts[place])
+            {
+                let key = Key::of_block(block, len as u8);
+                let found = memo.line(key).map_or(0, |line| find(line, key));
+                total += found;
+                if found != 0 {
+                    continue;
+                }
+            }
+            if let Some(next) = unknown.numbers.get_mut(unknown.len) {
+                *next = first + place as u16;
+                unknown.len += 1;
+            }
+        }
+    }
+    total
+}

@@ -1,0 +1,456 @@
+//! Byte-pair merging: how many tokens a pre-token becomes that is no token itself.
+//!
+//! The rule: starting from single bytes, merge the neighbouring pair whose joined bytes have the
+//! lowest rank, the leftmost of equals, until no pair joins to a token. Four facts make counting fast:
+//!
+//! 1. *A boundary that survives separates.* Merges only remove boundaries, so if one stands at the end,
+//!    nothing ever crossed it, and each side was merged as if it were alone.
+//! 2. *Neighbours decide.* A sequence of tokens is the result for its bytes exactly if every
+//!    token, and every two neighbours, are the result for theirs. (If not, take the first merge that crosses
+//!    a boundary of the sequence. Up to then the two tokens beside it went through the states they
+//!    go through in the pair alone, and the lowest rank of all is the lowest of the pair: so it
+//!    would cross there too.)
+//! 3. So a long pre-token can be merged in overlapping windows: cut the first window's result at a
+//!    boundary well before its end, merge the next window from there, and if the two tokens at the
+//!    joint are neighbours by fact 2, the whole is right. Memory is that of one window. Windows of 64 bytes
+//!    are merged in registers; tokens too long for them (runs of spaces) take larger windows and a heap.
+//! 4. What a window's step to the next one depends on is within two windows. Where the text repeats itself with the step as
+//!    its period, so do the steps, and a comparison of bytes replaces them.
+
+use super::repeats;
+use crate::count::simd::dispatch::{Engine, Kernel};
+use crate::count::tables::hash::{KEY_BYTES, Key};
+use crate::count::tables::vocab::{Rank, Vocab};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Up to this many bytes, looking at all pairs for the lowest rank is faster than a heap.
+const SMALL: usize = 64;
+/// Bytes merged at once.
+pub(crate) const WINDOW: usize = 4 * 1024;
+/// How far before a window's end its result is first trusted.
+const MARGIN: usize = 256;
+/// The same for windows of [`SMALL`] bytes.
+const SMALL_MARGIN: usize = 24;
+/// Bytes that are compared at once to find repetition.
+const REPEATED: usize = 64 * 1024;
+/// Joints tried before a pre-token is merged as a whole.
+const ATTEMPTS: usize = 4;
+
+/// How many tokens `piece` becomes. `go_on` hears the count so far after every window and may stop
+/// the work, which gives `None`.
+pub(crate) fn count(
+    vocab: &Vocab,
+    engine: Engine,
+    piece: &[u8],
+    go_on: &mut impl FnMut(usize) -> bool,
+) -> Option<usize> {
+    if repeats::repeats(piece)
+        && let Some(count) = repeats::count(vocab, piece)
+    {
+        return Some(count);
+    }
+    if piece.len() <= SMALL {
+        return Some(merge_with(engine, vocab, piece).count_ones() as usize);
+    }
+    match count_in_small_windows(vocab, engine, piece, go_on) {
+        Small::Counted(count) => Some(count),
+        Small::Stopped => None,
+        Small::Unsure => count_in_windows(vocab, piece, WINDOW, go_on),
+    }
+}
+
+/// How [`count_in_small_windows`] went.
+enum Small {
+    Counted(usize),
+    Stopped,
+    /// Tokens are too long for windows this small.
+    Unsure,
+}
+
+/// Windows of [`SMALL`] bytes, see fact 3.
+fn count_in_small_windows(
+    vocab: &Vocab,
+    engine: Engine,
+    piece: &[u8],
+    go_on: &mut impl FnMut(usize) -> bool,
+) -> Small {
+    let window = |at: usize| &piece[at..piece.len().min(at + SMALL)];
+    let mut done = 0;
+    let mut asked = 0;
+    let mut at = 0;
+    let mut starts = merge_with(engine, vocab, window(0));
+    while at + SMALL < piece.len() {
+        if at >= asked + WINDOW {
+            asked = at;
+            if !go_on(done) {
+                return Small::Stopped;
+            }
+        }
+        let mut cuts = starts & (u64::MAX >> SMALL_MARGIN) & !1;
+        let joint = loop {
+            if cuts == 0 {
+                return Small::Unsure;
+            }
+            let cut = highest(cuts);
+            let next = merge_with(engine, vocab, window(at + cut));
+            let behind = next & !1;
+            let end = at
+                + cut
+                + if behind == 0 { window(at + cut).len() } else { behind.trailing_zeros() as usize };
+            let start = at + highest(starts & !(u64::MAX << cut));
+            let left = at + cut - start;
+            if end - start <= SMALL && merge_with(engine, vocab, &piece[start..end]) == 1 | 1 << left {
+                break (cut, next);
+            }
+            cuts &= !(1 << cut);
+        };
+        let (step, next) = joint;
+        let tokens = (starts & !(u64::MAX << step)).count_ones() as usize;
+        let mut again = repeats(piece, at, step, 2 * SMALL);
+        done += tokens;
+        at += step;
+        while again != 0 {
+            let steps = again.min(WINDOW / step.max(1));
+            again -= steps;
+            done += steps * tokens;
+            at += steps * step;
+            asked = at;
+            if !go_on(done) {
+                return Small::Stopped;
+            }
+        }
+        starts = next;
+    }
+    Small::Counted(done + starts.count_ones() as usize)
+}
+
+/// How often a step from `at` to `at + step`, which depends on no more than `reach` bytes, can be taken once more with the
+/// same outcome because the text repeats itself.
+fn repeats(piece: &[u8], at: usize, step: usize, reach: usize) -> usize {
+    let (Some(here), Some(there)) = (piece.get(at..), piece.get(at + step..)) else { return 0 };
+    let blocks = here.as_chunks::<64>().0.iter().zip(there.as_chunks::<64>().0);
+    // Bounded, so that the work is asked about in between.
+    let same = 64 * blocks.take(REPEATED / 64).take_while(|(here, there)| here == there).count();
+    (step + same).saturating_sub(reach) / step.max(1)
+}
+
+/// The place of the highest bit; zero if there is none.
+fn highest(bits: u64) -> usize {
+    63 - (bits | 1).leading_zeros() as usize
+}
+
+/// The parts of a piece that no token reaches across, so that each can be merged alone.
+///
+/// Between characters of several bytes most pairs of neighbours occur in no token at all; a run of
+/// Han falls into words of a few characters, which come back far more often than whole runs do.
+pub(crate) fn segments<'a>(vocab: &'a Vocab, piece: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    let mut rest = piece;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let joints = rest.windows(4).position(|around| match around {
+            &[a, b, c, d] => b >= 0x80 && c >= 0xc0 && !vocab.may_join([a, b, c, d]),
+            _ => false,
+        });
+        let (segment, after) = rest.split_at(joints.map_or(rest.len(), |at| at + 2));
+        rest = after;
+        Some(segment)
+    })
+}
+
+/// [`merge_small`] as a kernel.
+struct MergeSmall<'a> {
+    vocab: &'a Vocab,
+    piece: &'a [u8],
+}
+
+impl Kernel for MergeSmall<'_> {
+    type Outcome = u64;
+
+    #[inline(always)]
+    fn run(self, _: impl Fn(&[u8; 4]) + Copy) -> u64 {
+        merge_small(self.vocab, self.piece)
+    }
+}
+
+/// [`merge_small`], compiled for an engine.
+pub(crate) fn merge_with(engine: Engine, vocab: &Vocab, piece: &[u8]) -> u64 {
+    engine.run(MergeSmall { vocab, piece })
+}
+
+/// The merge loop as it is defined, on the stack, for up to [`SMALL`] bytes. Returns the tokens' starts.
+///
+/// Starts of parts are bits of one word. `joined[i]` is the rank of the part at `i` joined with the next, and
+/// `i` in the low bits, so that the smallest entry is the next merge.
+#[inline(always)]
+pub(crate) fn merge_small(vocab: &Vocab, piece: &[u8]) -> u64 {
+    const INDEX: u32 = SMALL as u32 - 1;
+    let len = piece.len();
+    if !(2..=SMALL).contains(&len) {
+        return len.min(1) as u64;
+    }
+    // Room behind the piece, so that every key can be read as a block.
+    let mut text = [0; SMALL + 16];
+    text[..len].copy_from_slice(piece);
+    let mut joined = [u32::MAX; SMALL];
+    for (i, pair) in piece.windows(2).enumerate() {
+        joined[i] = pack(vocab.rank_of_pair(pair[0], pair[1]), i);
+    }
+    let rank = |start: usize, end: usize| {
+        let rank = match text[start % SMALL..].first_chunk() {
+            Some(block) if end - start <= KEY_BYTES => {
+                vocab.rank_of_key(Key::of_block(block, (end - start) as u8))
+            }
+            _ => vocab.rank_at(piece, start, end).unwrap_or(Rank::MAX),
+        };
+        pack(rank, start)
+    };
+    let lanes = len.next_multiple_of(8);
+    let mut starts = u64::MAX >> (SMALL - len);
+    // The start of the first part behind `at`, or the end.
+    let next = |starts: u64, at: usize| {
+        let behind = starts & (u64::MAX << at << 1);
+        if behind == 0 { len } else { behind.trailing_zeros() as usize }
+    };
+    loop {
+        let lowest = joined[..lanes].iter().fold(u32::MAX, |a, &b| a.min(b));
+        if lowest == u32::MAX {
+            return starts;
+        }
+        let at = (lowest & INDEX) as usize;
+        let gone = next(starts, at);
+        starts &= !(1 << gone);
+        joined[gone] = u32::MAX;
+        let end = next(starts, gone);
+        joined[at] = if end < len { rank(at, next(starts, end)) } else { u32::MAX };
+        let before = starts & !(u64::MAX << at);
+        if before != 0 {
+            let previous = 63 - before.leading_zeros() as usize;
+            joined[previous] = rank(previous, end);
+        }
+    }
+}
+
+/// Rank and index in one word. Ranks take 18 bits, indices 6.
+fn pack(rank: Rank, index: usize) -> u32 {
+    if rank == Rank::MAX { u32::MAX } else { rank << 6 | index as u32 }
+}
+
+fn count_in_windows(
+    vocab: &Vocab,
+    piece: &[u8],
+    window: usize,
+    go_on: &mut impl FnMut(usize) -> bool,
+) -> Option<usize> {
+    let mut merger = Merger::default();
+    let mut done = 0;
+    // Boundaries of the current window's result.
+    let mut ends = merger.boundaries(vocab, piece, 0, window);
+    loop {
+        if !go_on(done) {
+            return None;
+        }
+        let reached = ends.last().copied().unwrap_or(0);
+        if reached == piece.len() {
+            return Some(done + ends.len() - 1);
+        }
+        let trusted = ends.partition_point(|&end| end + MARGIN <= reached);
+        let joint = (1..trusted).rev().take(ATTEMPTS).find_map(|cut| {
+            let next = merger.boundaries(vocab, piece, ends[cut], ends[cut] + window);
+            let pair = [ends[cut - 1], ends[cut], next[1]];
+            (merger.boundaries(vocab, piece, pair[0], pair[2]) == pair).then_some((cut, next))
+        });
+        match joint {
+            Some((cut, mut next)) => {
+                let (from, step) = (ends[0], ends[cut] - ends[0]);
+                let again = repeats(piece, from, step, 2 * window);
+                done += cut;
+                for _ in 0..again {
+                    done += cut;
+                    if !go_on(done) {
+                        return None;
+                    }
+                }
+                next.iter_mut().for_each(|end| *end += step * again);
+                ends = next;
+            }
+            None => return Some(merger.boundaries(vocab, piece, 0, piece.len()).len() - 1),
+        }
+    }
+}
+
+/// Merging with a heap: n log n steps.
+#[derive(Default)]
+struct Merger {
+    /// Candidates, as rank and start.
+    heap: BinaryHeap<Reverse<(Rank, usize)>>,
+    parts: Vec<Part>,
+}
+
+/// The part that starts at this index, if one does.
+#[derive(Clone, Copy)]
+struct Part {
+    /// Start of the part before.
+    previous: usize,
+    /// End, which is the start of the next part.
+    end: usize,
+    /// Rank of this part joined with the next; candidates of another rank are out of date.
+    joined: Rank,
+}
+
+impl Merger {
+    /// The boundaries of the result for `text[from..to]` (or to the end), both ends included.
+    fn boundaries(&mut self, vocab: &Vocab, text: &[u8], from: usize, to: usize) -> Vec<usize> {
+        let text = &text[from..to.min(text.len())];
+        let len = text.len();
+        let rank = |start, end| vocab.rank_at(text, start, end).unwrap_or(Rank::MAX);
+        self.parts.clear();
+        self.heap.clear();
+        for at in 0..len {
+            let joined = if at + 2 <= len { rank(at, at + 2) } else { Rank::MAX };
+            if joined != Rank::MAX {
+                self.heap.push(Reverse((joined, at)));
+            }
+            self.parts.push(Part { previous: at.wrapping_sub(1), end: at + 1, joined });
+        }
+        while let Some(Reverse((lowest, at))) = self.heap.pop() {
+            if self.parts[at].joined != lowest {
+                continue;
+            }
+            let gone = self.parts[at].end;
+            let end = self.parts[gone].end;
+            self.parts[gone].joined = Rank::MAX;
+            self.parts[at].end = end;
+            self.parts[at].joined = Rank::MAX;
+            if end < len {
+                self.parts[end].previous = at;
+                self.join(at, rank(at, self.parts[end].end));
+            }
+            if at > 0 {
+                let before = self.parts[at].previous;
+                self.join(before, rank(before, end));
+            }
+        }
+        let mut boundaries = vec![from];
+        let mut at = 0;
+        while at < len {
+            at = self.parts[at].end;
+            boundaries.push(from + at);
+        }
+        boundaries
+    }
+
+    fn join(&mut self, at: usize, joined: Rank) {
+        self.parts[at].joined = joined;
+        if joined != Rank::MAX {
+            self.heap.push(Reverse((joined, at)));
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::count::tables::vocab::{CL100K, LOOK_UPS, O200K, P50K, R50K};
+    use proptest::prelude::*;
+
+    /// What the heap says of the whole.
+    pub(in crate::count) fn whole(vocab: &Vocab, piece: &[u8]) -> usize {
+        Merger::default().boundaries(vocab, piece, 0, piece.len()).len() - 1
+    }
+
+    fn piece() -> impl Strategy<Value = Vec<u8>> {
+        let alphabets = [
+            "a",
+            "ab",
+            "abcdefghijklmnopqrstuvwxyz",
+            " ",
+            "=-*",
+            "中文的是在不了有和人大家好我们",
+            "привет что",
+            "👍🏽👩\u{200d}é",
+        ];
+        prop::sample::select(alphabets.to_vec()).prop_flat_map(|alphabet| {
+            let characters: Vec<char> = alphabet.chars().collect();
+            prop::collection::vec(prop::sample::select(characters), 2..1500)
+                .prop_map(|characters| String::from_iter(characters).into_bytes())
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn all_methods_agree(piece in piece()) {
+            for vocab in [&O200K, &CL100K, &P50K, &R50K] {
+                let expected = whole(vocab, &piece);
+                for engine in Engine::all() {
+                    prop_assert_eq!(count(vocab, engine, &piece, &mut |_| true), Some(expected));
+                }
+                for window in [MARGIN + 100, 1000] {
+                    prop_assert_eq!(count_in_windows(vocab, &piece, window, &mut |_| true), Some(expected));
+                }
+                for len in 2..=piece.len().min(SMALL) {
+                    for engine in Engine::all() {
+                        let small = merge_with(engine, vocab, &piece[..len]).count_ones() as usize;
+                        prop_assert_eq!(small, whole(vocab, &piece[..len]));
+                    }
+                }
+                prop_assert_eq!(segments(vocab, &piece).map(|s| whole(vocab, s)).sum::<usize>(), expected);
+            }
+        }
+    }
+
+    /// Runs of a unit, broken by other text, of lengths around those of the windows.
+    #[test]
+    fn repetition_is_counted_like_anything_else() {
+        for unit in [
+            "a",
+            " ",
+            "=",
+            "ab",
+            "-=",
+            "abc",
+            "中",
+            "中文",
+            "haha ",
+            "\u{301}",
+            "ab12",
+            "0123456789abcdef ghijklm",
+        ] {
+            for len in [100, 129, 1000, 3 * WINDOW - 1, 5 * WINDOW + 7] {
+                let run = &unit.repeat(len / unit.len() + 1);
+                for text in
+                    [run.clone(), format!("xy{run}z{run}"), format!("{run}{}{run}", &run[unit.len()..])]
+                {
+                    for vocab in [&O200K, &P50K] {
+                        let expected = whole(vocab, text.as_bytes());
+                        assert_eq!(
+                            count(vocab, Engine::fastest(), text.as_bytes(), &mut |_| true),
+                            Some(expected),
+                            "{unit:?}, {len}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    /// Work is counted in look-ups: twice the bytes, about twice the look-ups.
+    #[test]
+    fn work_grows_with_the_length() {
+        let look_ups = |piece: &[u8]| {
+            LOOK_UPS.set(0);
+            count(&O200K, Engine::fastest(), piece, &mut |_| true);
+            LOOK_UPS.get()
+        };
+        for unit in ["a", " ", "^", "\n", "\u{301}", "aA", "中", "中文", "👩\u{200d}"] {
+            let piece = unit.repeat((1 << 17) / unit.len());
+            let (half, full) = (look_ups(&piece.as_bytes()[..piece.len() / 2]), look_ups(piece.as_bytes()));
+            assert!(full <= half * 22 / 10, "{unit:?}: {half} look-ups, then {full}");
+            assert!(full <= piece.len() * 16, "{unit:?}: {full} look-ups for {} bytes", piece.len());
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Estimates of messages while they are read: lengths are added up, and no text is kept.
+
+use super::formula::Heuristic;
+use crate::count::counter::{CountKind, Counts, tokens_u32};
+use crate::error::{Error, Result};
+use crate::media::Picture;
+use crate::node::{Key, Node};
+use crate::transcript::{Build, MAX_MESSAGES, Part, PartKind, PieceKind, Role};
+
+/// Counts by a formula over lengths, message by message as a format reader reads them.
+#[derive(Debug)]
+pub struct Estimate {
+    heuristic: Heuristic,
+    per_message: Vec<u32>,
+    first_role: Option<Role>,
+    /// What the parts of the current message add up to.
+    sum: u64,
+    /// The part being read. What readers note in it is for transcripts; only its kind matters here.
+    part: Part,
+}
+
+/// Messages of most conversations, for which room is made at once.
+const MESSAGES: usize = 64;
+
+impl Estimate {
+    /// Nothing counted yet.
+    #[must_use]
+    pub fn new(heuristic: Heuristic) -> Self {
+        Estimate {
+            heuristic,
+            per_message: Vec::with_capacity(MESSAGES),
+            first_role: None,
+            sum: 0,
+            part: Part::new(PartKind::Text),
+        }
+    }
+
+    /// Who speaks first.
+    #[must_use]
+    pub fn first_role(&self) -> Option<Role> {
+        self.first_role
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn finish(self) -> Counts {
+        Counts {
+            per_message: self.per_message,
+            overhead: 0,
+            kind: CountKind::Estimated,
+            error_permille: None,
+        }
+    }
+}
+
+impl Estimate {
+    /// Adds a piece of that length.
+    #[inline(always)]
+    fn add(&mut self, kind: PieceKind, length: u64) {
+        if self.heuristic.counts(self.part.kind, kind) {
+            self.sum += self.heuristic.of_piece(length);
+        }
+    }
+}
+
+#[cold]
+fn too_many_messages() -> Error {
+    Error::limit("too_many_messages", "", format!("more than {MAX_MESSAGES} messages"))
+}
+
+// What is called for every message is a few instructions each: less than a call takes.
+impl<N: Node> Build<N> for Estimate {
+    #[inline(always)]
+    fn begin_message(&mut self, role: Role) -> Result<()> {
+        if self.per_message.len() >= MAX_MESSAGES {
+            return Err(too_many_messages());
+        }
+        self.first_role.get_or_insert(role);
+        self.sum = 0;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn begin_part(&mut self, kind: PartKind) -> Result<&mut Part> {
+        self.part.kind = kind;
+        Ok(&mut self.part)
+    }
+
+    #[inline(always)]
+    fn push_text(&mut self, kind: PieceKind, node: &N) -> Result<bool> {
+        if self.heuristic.counts(self.part.kind, kind)
+            && let Some(length) = node.text_length(self.heuristic.unit())
+        {
+            self.sum += self.heuristic.of_piece(length);
+        }
+        Ok(true)
+    }
+
+    fn push_known_text(&mut self, kind: PieceKind, text: &str) -> Result<()> {
+        self.add(kind, self.heuristic.unit().of(text));
+        Ok(())
+    }
+
+    fn push_json(&mut self, kind: PieceKind, node: &N) -> Result<()> {
+        // Measured even where it is free of charge: a value that JSON cannot hold is an error.
+        let unit = self.heuristic.unit();
+        let length =
+            if kind == PieceKind::Unknown { node.outline_length(unit)? } else { node.json_length(unit)? };
+        self.add(kind, length);
+        Ok(())
+    }
+
+    fn push_picture(&mut self, _: Picture) -> Result<()> {
+        Ok(())
+    }
+
+    fn mark_estimated(&mut self) {}
+
+    fn set_name(&mut self, holder: &N, key: Key, kind: Option<PieceKind>) -> Result<()> {
+        // Names that are no pieces cost nothing: they need not be looked up.
+        let Some(kind) = kind else { return Ok(()) };
+        holder.get(key).map_or(Ok(()), |name| self.push_text(kind, &name).map(|_| ()))
+    }
+
+    #[inline(always)]
+    fn set_name_node(&mut self, name: &N, kind: Option<PieceKind>) -> Result<()> {
+        if let Some(kind) = kind {
+            self.push_text(kind, name)?;
+        }
+        Ok(())
+    }
+
+    fn set_known_name(&mut self, name: &str, kind: Option<PieceKind>) -> Result<()> {
+        if let Some(kind) = kind {
+            self.add(kind, self.heuristic.unit().of(name));
+        }
+        Ok(())
+    }
+
+    fn set_key(&mut self, _: &N, _: Key) -> Result<()> {
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn measure_result(&mut self, content: &N) -> Result<()> {
+        if self.heuristic.wants_result_json() {
+            self.sum += self.heuristic.of_piece(content.json_length(self.heuristic.unit())?);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn end_message(&mut self) -> Result<()> {
+        self.per_message.push(tokens_u32(self.heuristic.of_message(self.sum))?);
+        Ok(())
+    }
+}

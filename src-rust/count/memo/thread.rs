@@ -1,0 +1,297 @@
+//! What merging found for pre-tokens that are no tokens, kept for the next time they occur.
+//!
+//! Text repeats itself: names, word forms and phrases come back, and merging is the expensive step. Tables
+//! of bounded size per thread and vocabulary hold the last answers ([`super::cache_lines`]); text that makes entries push each
+//! other out merely gets no help. Nothing is allocated before the first miss, and tables start small and grow while they
+//! fill and help, so that a short life touches few pages.
+
+use super::cache_lines::{Homes, Keyed, LONGEST, Line, Pieces, hash_of_key, hash_of_piece};
+use super::large::Huge;
+use crate::count::tables::hash::Key;
+use crate::count::tables::vocab::VOCABS;
+use std::cell::Cell;
+use std::sync::{Mutex, MutexGuard};
+
+/// Lines of answers for pieces of up to [`SHORTEST`] bytes: at first, and at most.
+const SHORT: (usize, usize) = (1 << 8, 1 << 16);
+/// Lines of answers for segments.
+const SEGMENTS: (usize, usize) = (1 << 6, 1 << 12);
+/// Lines of answers for pieces of up to [`LONGEST`] bytes.
+const LONG: (usize, usize) = (1 << 7, 1 << 16);
+/// Longest piece that is remembered as a key.
+pub(crate) const SHORTEST: usize = 15;
+/// Longest piece that is remembered.
+const HUGEST: usize = 1024;
+
+pub(crate) struct Memo {
+    short: Keyed,
+    /// A segment that looks like a token need not become one, so these answers are kept apart from those for whole
+    /// pre-tokens. Most are asked for once: the pre-token itself is known from then on.
+    segments: Keyed,
+    long: Pieces,
+    huge: Huge,
+    /// Answers given so far.
+    given: usize,
+}
+
+/// Where the answer for a piece stands, if it is known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Hash and key.
+    Short(u64, Key),
+    /// Hash and key.
+    Segment(u64, Key),
+    /// Hash.
+    Long(u64),
+    /// Hash.
+    Huge(u64),
+    Nowhere,
+}
+
+impl Memo {
+    fn new() -> Memo {
+        Memo {
+            short: Keyed::new(SHORT.0, SHORT.1),
+            segments: Keyed::new(SEGMENTS.0, SEGMENTS.1),
+            long: Pieces::new(LONG.0, LONG.1),
+            huge: Huge::default(),
+            given: 0,
+        }
+    }
+
+    /// Where the answer for the piece `text[start..end]` would stand.
+    #[inline]
+    pub(crate) fn place(text: &[u8], start: usize, end: usize) -> Place {
+        let len = end - start;
+        let of_piece = || text.get(start..end).map_or(0, hash_of_piece);
+        match Key::at(text, start, end) {
+            Some(key) if len <= SHORTEST => Place::Short(hash_of_key(key), key),
+            _ if len <= LONGEST => Place::Long(of_piece()),
+            _ if len <= HUGEST => Place::Huge(of_piece()),
+            _ => Place::Nowhere,
+        }
+    }
+
+    /// Where the answer for the segment `text[start..end]` would stand.
+    #[inline]
+    pub(crate) fn place_of_segment(text: &[u8], start: usize, end: usize) -> Place {
+        match Key::at(text, start, end) {
+            Some(key) if end - start <= SHORTEST => Place::Segment(hash_of_key(key), key),
+            _ => Place::Nowhere,
+        }
+    }
+
+    /// The answers among which that for a pre-token of up to fifteen bytes is, as a rule.
+    #[inline(always)]
+    pub(crate) fn short(&self) -> Homes<'_> {
+        self.short.homes()
+    }
+
+    /// The count of `piece`, which has this place, if it is known.
+    #[inline]
+    pub(crate) fn find(&self, place: &Place, piece: &[u8]) -> Option<usize> {
+        let found = match *place {
+            Place::Short(hash, key) => self.short.find(hash, key),
+            Place::Segment(hash, key) => self.segments.find(hash, key),
+            Place::Long(hash) => self.long.find(hash, piece),
+            Place::Huge(hash) => self.huge.find(hash, piece),
+            Place::Nowhere => 0,
+        };
+        (found != 0).then_some(found)
+    }
+
+    /// The count of a piece that is not where it is as a rule, if it is a short one that is known.
+    #[inline]
+    pub(crate) fn find_beside(&self, place: &Place) -> Option<usize> {
+        let Place::Short(hash, key) = *place else { return None };
+        Some(self.short.find_beside(hash, key)).filter(|&found| found != 0)
+    }
+
+    /// The line that is read first for a long piece.
+    #[inline]
+    pub(crate) fn line_of(&self, place: &Place) -> Option<&Line> {
+        match *place {
+            Place::Long(hash) => self.long.line(hash),
+            _ => None,
+        }
+    }
+
+    /// Notes that so many answers helped.
+    #[inline]
+    pub(crate) fn gave(&mut self, answers: usize) {
+        self.given += answers;
+    }
+
+    /// Keeps the count of `piece`, which has this place and is not known.
+    pub(crate) fn keep(&mut self, place: &Place, piece: &[u8], count: usize) {
+        match *place {
+            Place::Short(hash, key) => self.short.keep(hash, key, count, self.given),
+            Place::Segment(hash, key) => self.segments.keep(hash, key, count, self.given),
+            Place::Long(hash) => self.long.keep(hash, piece, count, self.given),
+            Place::Huge(hash) => self.huge.keep(hash, piece, count),
+            Place::Nowhere => {}
+        }
+    }
+}
+
+/// A thread's memos, one a vocabulary. When it ends they are laid by for threads to come.
+struct Own([Cell<Option<Box<Memo>>>; VOCABS]);
+
+thread_local! {
+    static OWN: Own = const { Own([const { Cell::new(None) }; VOCABS]) };
+}
+
+/// Memos of threads that have ended, with their vocabularies. Threads that live for one call would else begin each with
+/// nothing.
+static LAID_BY: Mutex<LaidBy> = Mutex::new(Vec::new());
+
+type LaidBy = Vec<(usize, Box<Memo>)>;
+
+/// Most memos that are laid by.
+const MOST_LAID_BY: usize = 8;
+
+/// What is laid by, if nobody else is at it. Never waits: in a forked child nobody might be left to let go.
+fn laid_by() -> Option<MutexGuard<'static, LaidBy>> {
+    LAID_BY.try_lock().ok()
+}
+
+impl Own {
+    /// This thread's memo of a vocabulary, or else one that was laid by.
+    fn take(&self, vocab: usize) -> Option<Box<Memo>> {
+        self.0.get(vocab)?.take().or_else(|| {
+            let mut memos = laid_by()?;
+            let at = memos.iter().rposition(|(of, _)| *of == vocab)?;
+            Some(memos.remove(at).1)
+        })
+    }
+
+    fn put(&self, vocab: usize, memo: Box<Memo>) {
+        if let Some(place) = self.0.get(vocab) {
+            place.set(Some(memo));
+        }
+    }
+}
+
+impl Drop for Own {
+    fn drop(&mut self) {
+        let Some(mut memos) = laid_by() else { return };
+        for (vocab, memo) in self.0.iter().enumerate() {
+            if let Some(memo) = memo.take() {
+                // The oldest makes room: what is counted now matters more than what was.
+                if memos.len() == MOST_LAID_BY {
+                    memos.remove(0);
+                }
+                memos.push((vocab, memo));
+            }
+        }
+    }
+}
+
+/// This thread's memo of a vocabulary while a count uses it, made when first needed.
+///
+/// A count that runs inside another's check finds none and makes its own.
+pub(crate) struct Loan {
+    vocab: usize,
+    memo: Option<Box<Memo>>,
+}
+
+impl Loan {
+    pub(crate) fn new(vocab: usize) -> Loan {
+        Loan { vocab, memo: None }
+    }
+
+    #[inline]
+    pub(crate) fn memo(&mut self) -> &mut Memo {
+        self.memo.get_or_insert_with(|| {
+            let kept = OWN.try_with(|memos| memos.take(self.vocab)).ok().flatten();
+            kept.unwrap_or_else(|| Box::new(Memo::new()))
+        })
+    }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        if let Some(memo) = self.memo.take() {
+            // Fails only while the thread ends, when nobody needs it any more.
+            let _ = OWN.try_with(|memos| memos.put(self.vocab, memo));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(piece: &[u8]) -> Place {
+        Memo::place(piece, 0, piece.len())
+    }
+
+    #[test]
+    fn answers_are_those_that_were_kept() {
+        let mut memo = Memo::new();
+        let find = |memo: &Memo, piece: &[u8]| memo.find(&place(piece), piece);
+        assert!([&b""[..], b"\0", &[0; 16]].iter().all(|piece| find(&memo, piece).is_none()));
+        let text: Vec<u8> = (0..4000u32)
+            .flat_map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes())
+            .map(|b| b & 0x7f)
+            .collect();
+        let pieces = || (1..1100).step_by(7).flat_map(|len| text.chunks(len).take(40));
+        let count =
+            |piece: &[u8]| piece.iter().map(|&b| usize::from(b)).sum::<usize>() % piece.len().min(15) + 1;
+        for _ in 0..2 {
+            for piece in pieces() {
+                match find(&memo, piece) {
+                    Some(found) => assert_eq!(found, count(piece)),
+                    None => memo.keep(&place(piece), piece, count(piece)),
+                }
+            }
+        }
+        let known = pieces().filter(|piece| find(&memo, piece).is_some()).count();
+        assert!(known > 300, "{known} known");
+    }
+
+    #[test]
+    fn a_thread_goes_on_where_an_ended_one_left_off() {
+        const PIECE: &[u8] = b"a long piece of text";
+        // The last vocabulary: no other test of this file lends its memo.
+        let vocab = VOCABS - 1;
+        let know = move || Loan::new(vocab).memo().keep(&place(PIECE), PIECE, 7);
+        let find = move || Loan::new(vocab).memo().find(&place(PIECE), PIECE);
+        // Other tests' threads end at any time, and may hold what is laid by for a moment.
+        assert!((0..1000).any(|_| {
+            std::thread::spawn(know).join().unwrap();
+            std::thread::spawn(find).join().unwrap() == Some(7)
+        }));
+    }
+
+    #[test]
+    fn memos_that_are_laid_by_are_few() {
+        for _ in 0..3 * MOST_LAID_BY {
+            std::thread::spawn(|| Loan::new(0).memo().keep(&Place::Nowhere, b"", 0)).join().unwrap();
+        }
+        assert!(LAID_BY.lock().unwrap().len() <= MOST_LAID_BY);
+    }
+
+    #[test]
+    fn only_a_memo_that_helps_grows() {
+        for helps in [false, true] {
+            let mut memo = Memo::new();
+            for n in 0..40_000u32 {
+                let piece = n.to_string().into_bytes();
+                memo.keep(&place(&piece), &piece, 1);
+                memo.gave(usize::from(helps));
+            }
+            assert_eq!(memo.short.count() > SHORT.0, helps);
+            assert!(memo.short.count() <= SHORT.1);
+        }
+    }
+
+    #[test]
+    fn loans_may_nest() {
+        let mut outer = Loan::new(0);
+        outer.memo();
+        Loan::new(0).memo();
+        drop(outer);
+        Loan::new(0).memo();
+    }
+}

@@ -1,0 +1,107 @@
+//! Counting messages while they are read: no transcript is made, since a count needs none.
+//!
+//! An estimate by length adds lengths up; any other counter gets the texts where they stand.
+
+use crate::count::counter::{Counter, Counts, GoOn};
+use crate::count::estimate::lengths::Estimate;
+use crate::count::framing::Beside;
+use crate::count::messages::refs::Gathered;
+use crate::count::tools::Tool;
+use crate::error::Result;
+use crate::formats::{Format, read_as, read_text_as};
+use crate::json::{Tape, with_document};
+use crate::node::{Kind, Node};
+
+/// What of a list of messages is left to count once it was read.
+#[derive(Debug)]
+pub enum Read<T> {
+    /// Nothing: it was estimated on the way.
+    Estimated(Counts, Beside),
+    /// Its texts.
+    Texts(Box<Gathered<T>>),
+}
+
+/// Reads an array node of messages for a counter; without a format, in the dialect that its content speaks. O(bytes)
+/// for JSON; for Python objects O(values), where their texts are ASCII.
+///
+/// # Errors
+/// Those of [`read_as`].
+pub fn read<N: Node>(counter: &dyn Counter, messages: &N, format: Option<Format>) -> Result<Read<N::Text>> {
+    read_at(counter, messages, format, None)
+}
+
+/// The same for what stands under a key of a request, which may be a text by itself: the one message of a user.
+///
+/// # Errors
+/// Those of [`read_as`].
+pub fn read_at<N: Node>(
+    counter: &dyn Counter,
+    messages: &N,
+    format: Option<Format>,
+    key: Option<&str>,
+) -> Result<Read<N::Text>> {
+    let is_text = key.is_some() && messages.kind() == Kind::String;
+    match counter.heuristic() {
+        Some(heuristic) => {
+            let make = |_| Estimate::new(heuristic);
+            let (format, estimate) = match is_text {
+                true => read_text_as(messages, format, key, make)?,
+                false => read_as(messages, format, key, make)?,
+            };
+            let beside = Beside::new(format.framing(), estimate.first_role());
+            Ok(Read::Estimated(estimate.finish(), beside))
+        }
+        None => {
+            let make = |framing| Gathered::new(framing, counter.framing(framing));
+            let (_, texts) = match is_text {
+                true => read_text_as(messages, format, key, make)?,
+                false => read_as(messages, format, key, make)?,
+            };
+            Ok(Read::Texts(Box::new(texts)))
+        }
+    }
+}
+
+impl<T: std::ops::Deref<Target = str>> Read<T> {
+    /// Bytes of text that are left to count.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match self {
+            Read::Estimated(..) => 0,
+            Read::Texts(texts) => texts.bytes(),
+        }
+    }
+
+    /// Counts what was read and the tool schemas beside it. O(bytes).
+    ///
+    /// # Errors
+    /// Those of [`Counter::count`], placed at the message.
+    pub fn count(&self, counter: &dyn Counter, tools: &[Tool], go_on: GoOn<'_>) -> Result<Counts> {
+        let (mut counts, beside) = match self {
+            Read::Estimated(counts, beside) => (counts.clone(), *beside),
+            Read::Texts(texts) => (texts.count(counter, go_on)?, texts.beside()),
+        };
+        if !tools.is_empty() {
+            let (tokens, trust) = counter.count_tools(tools, beside, go_on)?;
+            counts.add_overhead(tokens, trust)?;
+        }
+        Ok(counts)
+    }
+}
+
+/// Counts the messages of a JSON array. O(bytes).
+///
+/// # Errors
+/// `bad_json`, and those of [`read`] and [`Read::count`].
+pub fn count_json(
+    counter: &dyn Counter,
+    json: &[u8],
+    format: Option<Format>,
+    tools: &[Tool],
+    go_on: GoOn<'_>,
+) -> Result<Counts> {
+    match Tape::parse(json, go_on)? {
+        Some(tape) => read(counter, &tape.root(), format)?.count(counter, tools, go_on),
+        None => with_document(json, |node| read(counter, &node, format)?.count(counter, tools, go_on))?,
+    }
+}

@@ -1,0 +1,219 @@
+//! The texts of messages as a counter needs them: where they stand and what goes around them. They are not copied, and
+//! nothing is kept of what only planning asks for.
+
+use std::ops::Deref;
+
+use crate::count::counter::{ASK_EVERY_MESSAGES, Counter, Counts, GoOn, message_tokens, tokens_u32};
+use crate::count::framing::{Around, Beside, FramingCost, Trust, encrypted_tokens};
+use crate::error::{Error, Result};
+use crate::media::Picture;
+use crate::node::{Key, Node};
+use crate::transcript::{Build, Framing, MAX_MESSAGES, Part, PartKind, PieceKind, Role};
+
+/// A text of a message.
+#[derive(Debug)]
+enum Text<T> {
+    /// It stands where the message stands.
+    Borrowed(T),
+    /// It stands nowhere: the JSON text of a value, the name that a dialect has for a tool.
+    Written(String),
+}
+
+impl<T: Deref<Target = str>> Text<T> {
+    fn as_str(&self) -> &str {
+        match self {
+            Text::Borrowed(text) => text,
+            Text::Written(text) => text,
+        }
+    }
+}
+
+/// Messages that are to be counted; a format reader fills it.
+#[derive(Debug)]
+pub struct Gathered<T> {
+    framing: Framing,
+    cost: FramingCost,
+    texts: Vec<(PieceKind, Text<T>)>,
+    /// What goes around each message, and where its texts end.
+    messages: Vec<(Around, usize)>,
+    bytes: usize,
+    has_calls: bool,
+    is_estimated: bool,
+    has_named_part: bool,
+    /// The part being read. What readers note in it is for transcripts; only its kind matters here.
+    part: Part,
+}
+
+impl<T: Deref<Target = str>> Gathered<T> {
+    /// Nothing yet. `cost` is what the counter adds around messages of this dialect.
+    #[must_use]
+    pub fn new(framing: Framing, cost: FramingCost) -> Self {
+        Gathered {
+            framing,
+            cost,
+            texts: Vec::new(),
+            messages: Vec::new(),
+            bytes: 0,
+            has_calls: false,
+            is_estimated: false,
+            has_named_part: false,
+            part: Part::new(PartKind::Text),
+        }
+    }
+
+    /// Bytes of all texts.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// What of the messages matters to tool schemas beside them.
+    #[must_use]
+    pub fn beside(&self) -> Beside {
+        Beside::new(self.framing, self.messages.first().map(|(around, _)| around.role))
+    }
+
+    /// Counts every message. O(bytes).
+    ///
+    /// # Errors
+    /// Those of [`Counter::count`], placed at the message.
+    pub fn count(&self, counter: &dyn Counter, go_on: GoOn<'_>) -> Result<Counts> {
+        let mut per_message = Vec::with_capacity(self.messages.len());
+        let mut from = 0;
+        for (index, (around, to)) in self.messages.iter().enumerate() {
+            // As in `count_transcript`: counters ask inside long texts only.
+            if index % ASK_EVERY_MESSAGES == 0 && !go_on() {
+                return Err(Error::interrupted());
+            }
+            let texts = self.texts.get(from..*to).unwrap_or_default();
+            let texts = texts.iter().map(|(kind, text)| (*kind, text.as_str()));
+            let tokens = message_tokens(counter, &self.cost, texts, around, go_on);
+            per_message.push(tokens.and_then(tokens_u32).map_err(|error| error.at(index))?);
+            from = *to;
+        }
+        let Trust { kind, error_permille } =
+            counter.trust().and(self.cost.trust_in(self.has_calls, self.is_estimated));
+        Ok(Counts { per_message, overhead: self.cost.request, kind, error_permille })
+    }
+
+    fn around(&mut self) -> Option<&mut Around> {
+        self.messages.last_mut().map(|(around, _)| around)
+    }
+
+    fn push(&mut self, kind: PieceKind, text: Text<T>) {
+        if kind == PieceKind::Encrypted {
+            let tokens = encrypted_tokens(self.part.kind, text.as_str().len());
+            if let Some(around) = self.around() {
+                around.encrypted = around.encrypted.saturating_add(tokens);
+            }
+            self.is_estimated = true;
+            return;
+        }
+        self.bytes = self.bytes.saturating_add(text.as_str().len());
+        self.texts.push((kind, text));
+        match kind {
+            PieceKind::Unknown => self.is_estimated = true,
+            PieceKind::ParticipantName if !self.has_named_part => {
+                self.has_named_part = true;
+                if let Some(around) = self.around() {
+                    around.names += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<N: Node> Build<N> for Gathered<N::Text> {
+    fn begin_message(&mut self, role: Role) -> Result<()> {
+        if self.messages.len() >= MAX_MESSAGES {
+            return Err(Error::limit("too_many_messages", "", format!("more than {MAX_MESSAGES} messages")));
+        }
+        self.messages.push((Around::new(role), self.texts.len()));
+        Ok(())
+    }
+
+    fn begin_further(&mut self) {
+        if let Some(around) = self.around() {
+            around.further = around.further.saturating_add(1);
+        }
+    }
+
+    fn begin_part(&mut self, kind: PartKind) -> Result<&mut Part> {
+        self.part.kind = kind;
+        self.has_named_part = false;
+        self.has_calls |= matches!(kind, PartKind::ToolCall | PartKind::ToolResult);
+        self.is_estimated |= matches!(kind, PartKind::Unknown | PartKind::Image);
+        if let Some(around) = self.around() {
+            around.add_part(kind);
+        }
+        Ok(&mut self.part)
+    }
+
+    fn push_text(&mut self, kind: PieceKind, node: &N) -> Result<bool> {
+        let Some(text) = node.text() else { return Ok(false) };
+        self.push(kind, Text::Borrowed(text));
+        Ok(true)
+    }
+
+    fn push_known_text(&mut self, kind: PieceKind, text: &str) -> Result<()> {
+        self.push(kind, Text::Written(text.to_owned()));
+        Ok(())
+    }
+
+    fn push_json(&mut self, kind: PieceKind, node: &N) -> Result<()> {
+        let mut json = String::new();
+        match kind {
+            PieceKind::Unknown => node.write_outline(&mut json)?,
+            _ => node.write_json(&mut json)?,
+        };
+        self.push(kind, Text::Written(json));
+        Ok(())
+    }
+
+    fn push_picture(&mut self, picture: Picture) -> Result<()> {
+        let price = self.cost.of_picture(picture);
+        if let Some(around) = self.around() {
+            around.pictures = around.pictures.saturating_add(price);
+        }
+        self.is_estimated = true;
+        Ok(())
+    }
+
+    fn mark_estimated(&mut self) {
+        self.is_estimated = true;
+    }
+
+    fn set_name(&mut self, holder: &N, key: Key, kind: Option<PieceKind>) -> Result<()> {
+        // Names that are no pieces cost nothing: they need not be looked up.
+        let Some(kind) = kind else { return Ok(()) };
+        holder.get(key).map_or(Ok(()), |name| self.push_text(kind, &name).map(|_| ()))
+    }
+
+    fn set_name_node(&mut self, name: &N, kind: Option<PieceKind>) -> Result<()> {
+        kind.map_or(Ok(()), |kind| self.push_text(kind, name).map(|_| ()))
+    }
+
+    fn set_known_name(&mut self, name: &str, kind: Option<PieceKind>) -> Result<()> {
+        if let Some(kind) = kind {
+            self.push(kind, Text::Written(name.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn set_key(&mut self, _: &N, _: Key) -> Result<()> {
+        Ok(())
+    }
+
+    fn measure_result(&mut self, _: &N) -> Result<()> {
+        Ok(())
+    }
+
+    fn end_message(&mut self) -> Result<()> {
+        let end = self.texts.len();
+        if let Some((_, to)) = self.messages.last_mut() {
+            *to = end;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,227 @@
+//! Pre-token starts of 64 bytes at once, by arithmetic on class masks.
+//!
+//! [`crate::count::pretokenize`] says where a text is cut; here the same cuts come out of bit masks.
+//! A block begins at a pre-token's start, so nothing before it matters. What lies behind it may, so only
+//! starts that no continuation can change are trusted, and the next block begins at the last of them.
+//! Anything unusual (see [`widen`]) ends the block early; if not even one pre-token is then certain,
+//! the caller asks the scanner for one and goes on behind it.
+//!
+//! All bytes of a character have its bits, so "the character before has class C" is `C << 1`, and
+//! adding to a mask some of its run starts carries to the ends of those runs.
+//!
+//! How the patterns become algebra:
+//!
+//! - The last blank of a run stands at a pre-token's start whatever came before it. So letters directly
+//!   behind a blank (in GPT-2: a space) go with it, and so do symbols behind a space.
+//! - A symbol joins the letters behind it if it starts a pre-token and is alone (not in GPT-2).
+//! - Newlines (in GPT-4o slashes too) directly behind symbols belong to them: they are `taken`.
+//! - In other white space a cut is at the run's start, behind its last newline, and before its last
+//!   character unless that is a newline. GPT-2 knows no newlines, only white space.
+
+use super::classify::{Leads, Masks};
+use super::contraction;
+use super::unicode::{BLANK, CASELESS, LOWER, MARK, NEWLINE, NUMBER, SYMBOL, UPPER, wide_run};
+
+/// [`super::Pattern`] as a constant.
+pub(crate) const GPT2: u8 = 2;
+pub(crate) const GPT4: u8 = 4;
+pub(crate) const GPT4O: u8 = 5;
+
+/// Starts of pre-tokens in a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cuts {
+    /// Bit `i`: a pre-token starts at byte `i`. No bits from `trusted` on.
+    pub(crate) starts: u64,
+    /// The first bytes of the block that whole pre-tokens make up; zero if none is certain.
+    pub(crate) trusted: usize,
+}
+
+/// The lowest `n` bits, up to all of them.
+#[inline(always)]
+fn lowest(n: usize) -> u64 {
+    if n >= 64 { u64::MAX } else { (1 << n) - 1 }
+}
+
+/// Fills in the classes of characters that are not ASCII. Returns how many bytes of the block can be used:
+/// fewer than `len` if a character is cut off or is one that the algebra does not treat.
+#[inline(always)]
+pub(crate) fn widen<const P: u8>(
+    masks: &mut Masks,
+    known: Leads,
+    text: &[u8],
+    at: usize,
+    len: usize,
+) -> usize {
+    // Characters that begin in the block but end behind it.
+    let tail = masks.lead >> 61 & 0b111;
+    let last = if tail == 0 || len < 64 { 0 } else { cut_off(text, at, tail) };
+    let mut hard = last;
+    let complete = lowest(len) & !last;
+    let (caseless_3, lower_2) = (known.caseless_3 & complete, known.lower_2 & complete);
+    masks.caseless |= caseless_3 | caseless_3 << 1 | caseless_3 << 2;
+    masks.lower |= lower_2 | lower_2 << 1;
+    let mut leads = masks.lead & complete & !(caseless_3 | lower_2);
+    // Which class it is cannot be foreseen, so nothing branches on it: each has its own mask.
+    let mut of_class = [0u64; 8];
+    let rest = text.get(at..).unwrap_or_default();
+    let mut padded;
+    let window = match rest.first_chunk() {
+        Some(window) => window,
+        None => {
+            padded = [0; 64 + 4];
+            for (to, from) in padded.iter_mut().zip(rest) {
+                *to = *from;
+            }
+            &padded
+        }
+    };
+    while leads != 0 {
+        let i = leads.trailing_zeros() as usize % 64;
+        leads &= leads - 1;
+        let (class, run) = wide_run([window[i], window[i + 1], window[i + 2], window[i + 3]]);
+        of_class[class] |= run << i;
+    }
+    let of = |class: u8| of_class[class.trailing_zeros() as usize % 8];
+    masks.upper |= of(UPPER);
+    masks.lower |= of(LOWER);
+    masks.caseless |= of(CASELESS);
+    masks.symbol |= of(SYMBOL);
+    hard |= of(NUMBER) | of(BLANK) | of(NEWLINE);
+    let mark = of(MARK);
+    if P != GPT4O {
+        masks.symbol |= mark;
+    }
+    if P == GPT4O {
+        // Marks are letters behind letters, but behind symbols they are symbols.
+        masks.caseless |= mark;
+        hard |= mark & masks.lead & !((masks.upper | masks.lower | masks.caseless) << 1);
+    }
+    if hard == 0 { len } else { len.min(hard.trailing_zeros() as usize) }
+}
+
+/// The lead of a character that begins in the block at `at` and ends behind it, if the last three bytes, of which
+/// `leads` says which are leads, hold one.
+#[inline(always)]
+fn cut_off(text: &[u8], at: usize, leads: u64) -> u64 {
+    let place = 63 - (leads.leading_zeros() - 61) as usize;
+    let bytes = match text.get(at + place) {
+        Some(0..0xe0) | None => 2,
+        Some(0xe0..0xf0) => 3,
+        Some(_) => 4,
+    };
+    if place + bytes > 64 { 1 << place } else { 0 }
+}
+
+/// The cuts of a block whose first `len` bytes are known; `ends` if the text ends behind them.
+///
+/// `text[at..]` is the text from the block's start.
+#[inline(always)]
+pub(crate) fn cuts<const P: u8>(masks: &Masks, text: &[u8], at: usize, len: usize, ends: bool) -> Cuts {
+    let mut masks = *masks;
+    if len < 64 {
+        masks.keep(lowest(len));
+    }
+    let Masks { upper, lower, caseless, number, blank, space, newline, quote, slash, symbol, wide, lead } =
+        masks;
+    let first = !(wide & !lead);
+    let letter = upper | lower | caseless;
+
+    // Newlines, and slashes between them, that symbols take.
+    let mut taken = 0;
+    if P != GPT2 {
+        let behind = newline & symbol << 1;
+        taken = newline & !newline.wrapping_add(behind);
+    }
+    if P == GPT4O {
+        let mut more = slash & taken << 1;
+        while more != 0 {
+            taken |= more;
+            more = (slash | newline) & taken << 1 & !taken;
+        }
+    }
+    let symbol = symbol & !taken;
+    let newline = newline & !taken;
+    let white = blank | newline;
+
+    let leader = if P == GPT2 { space } else { blank };
+    let symbol_start = symbol & !(symbol << 1) & !(space << 1);
+    let white_start = white & !(white << 1);
+    let before_other = if P == GPT2 { white } else { blank } & !(white >> 1);
+    let mut letter_start = letter & !(letter << 1) & !(leader << 1);
+    let mut number_start = number & !(number << 1);
+    if P == GPT2 {
+        number_start &= !(space << 1);
+    } else {
+        // Where a character that starts a run of symbols ends; letters there belong to it.
+        let inner = symbol & !first;
+        let second = symbol_start << 1;
+        letter_start &= !(second & !inner | inner.wrapping_add(second & inner) & !inner);
+    }
+    let mut starts = 1 | symbol_start | number_start | white_start | before_other | letter_start;
+
+    if P != GPT2 {
+        // Behind the last newline of a run of white space.
+        let after_newline = blank & newline << 1;
+        starts |= after_newline;
+        let mut not_last = blank.wrapping_add(after_newline) & !blank & newline;
+        while not_last != 0 {
+            // Blanks between newlines: no cut where they start.
+            let end = not_last & not_last.wrapping_neg();
+            let run = after_newline & (end - 1);
+            starts &= !(1 << (63 - (run | 1).leading_zeros()));
+            not_last ^= end;
+        }
+
+        // Numbers in threes.
+        let fourth = number & number << 1 & number << 2 & number << 3;
+        let mut next = number_start << 3 & fourth;
+        while next != 0 {
+            starts |= next;
+            next = next << 3 & fourth;
+        }
+    }
+
+    let mut end = len;
+    if P == GPT4O {
+        starts |= upper & first & lower << 1;
+        // A capital behind a letter without case: what follows decides.
+        let undecided = upper & caseless << 1;
+        if undecided != 0 {
+            end = undecided.trailing_zeros() as usize;
+        }
+    }
+
+    let mut quotes = quote & if P == GPT4O { letter << 1 } else { starts };
+    // Where the last contraction ended: none can follow it at once.
+    let mut free = 0;
+    while quotes != 0 {
+        let i = quotes.trailing_zeros() as usize;
+        quotes &= quotes - 1;
+        if P == GPT4O && i == free && i != 0 {
+            continue;
+        }
+        if let Some(behind) = contraction(text, at + i, P != GPT2) {
+            free = behind - at;
+            let bytes = free - i;
+            // In GPT-4o the quote continues a word, in the others it starts a pre-token.
+            starts &= !(lowest(bytes) << i) | if P == GPT4O { 0 } else { 1 << i };
+            starts |= letter & (1 << i) << bytes;
+        }
+    }
+
+    // White space at the end of what is known may go on, and be cut otherwise then.
+    let ends = ends && end == len;
+    if !ends || P != GPT4O {
+        let run = if end == 0 { 0 } else { (!(white << (64 - end))).leading_zeros() as usize };
+        if run != 0 {
+            starts &= lowest(end - run + 1);
+        }
+    } else if len != 0 {
+        // There is no other character for the last blank to go with.
+        let alone = white_start | blank & newline << 1;
+        starts &= !(before_other & !alone & 1 << (len - 1));
+    }
+    starts &= lowest(end);
+    let trusted = if ends { len } else { 63 - (starts | 1).leading_zeros() as usize };
+    Cuts { starts: starts & lowest(trusted), trusted }
+}

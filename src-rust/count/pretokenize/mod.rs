@@ -1,0 +1,234 @@
+//! Pre-tokens: where the encodings' patterns cut a text before any merging.
+//!
+//! tiktoken cuts with a backtracking regex. Each pattern is written out here as a scanner that
+//! looks at every character a bounded number of times. The reasoning, once for all patterns:
+//!
+//! - The alternatives are tried in order, so the first character (and whether a letter or symbol
+//!   follows it) decides which one matches.
+//! - A run of white space is the only place where giving back matters. `\s*[\r\n]` ends after the
+//!   *last* newline of the run; `\s+(?!\S)` leaves the last character to what follows, unless the
+//!   run is one character or ends the text.
+//! - In o200k a word is capitals, then small letters; letters without case and marks are both.
+//!   If no small letter follows the capitals, the pattern gives back until the last character
+//!   that is both: `日本ABC` is `日本` and `ABC`, but `日本Abc` is one word.
+//! - Contractions ignore case as the regex engine does, which includes the long s `ſ`.
+
+pub(crate) mod boundaries;
+pub(crate) mod classify;
+pub(crate) mod unicode;
+
+use self::unicode::{CASELESS, LETTER, LOWER, MARK, NEWLINE, NUMBER, SPACE, SYMBOL, UPPER, class_at};
+
+/// Which pattern an encoding cuts with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Pattern {
+    /// r50k and p50k.
+    Gpt2,
+    /// cl100k.
+    Gpt4,
+    /// o200k.
+    Gpt4o,
+}
+
+/// Asked now and then, with the position reached, whether to go on.
+pub(crate) trait Progress {
+    /// `false` stops the scan, whose result then has no meaning. It is for the implementor to remember.
+    fn reached(&mut self, position: usize) -> bool;
+}
+
+impl Pattern {
+    /// The end of the pre-token that starts at `start`, which must be a pre-token's start and
+    /// inside the text.
+    #[inline]
+    pub(crate) fn end(self, text: &[u8], start: usize, progress: &mut impl Progress) -> usize {
+        let mut scan = Scan { text, progress };
+        match self {
+            Pattern::Gpt2 => scan.gpt2(start),
+            Pattern::Gpt4 => scan.gpt4(start),
+            Pattern::Gpt4o => scan.gpt4o(start),
+        }
+    }
+}
+
+struct Scan<'a, P> {
+    text: &'a [u8],
+    progress: &'a mut P,
+}
+
+impl<P: Progress> Scan<'_, P> {
+    /// `'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s`
+    fn gpt2(&mut self, start: usize) -> usize {
+        if let Some(end) = contraction(self.text, start, false) {
+            return end;
+        }
+        let body = start + usize::from(self.text.get(start) == Some(&b' '));
+        let (class, _) = class_at(self.text, body);
+        for set in [LETTER, NUMBER, MARK | SYMBOL] {
+            if class & set != 0 {
+                return self.run(body, set);
+            }
+        }
+        let end = self.spaces(start).end;
+        self.blanks(start, end)
+    }
+
+    /// `'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+`
+    /// `| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s`
+    fn gpt4(&mut self, start: usize) -> usize {
+        if let Some(end) = contraction(self.text, start, true) {
+            return end;
+        }
+        let (class, len) = class_at(self.text, start);
+        if class & LETTER != 0 {
+            return self.run(start, LETTER);
+        }
+        if class == NUMBER {
+            return self.three_numbers(start);
+        }
+        let (next, _) = class_at(self.text, start + len);
+        if class != NEWLINE && next & LETTER != 0 {
+            return self.run(start + len, LETTER);
+        }
+        if let Some(body) = self.symbols(start, class, next) {
+            let end = self.run(body, MARK | SYMBOL);
+            return self.run(end, NEWLINE);
+        }
+        let spaces = self.spaces(start);
+        if spaces.end == self.text.len() {
+            return spaces.end;
+        }
+        spaces.after_newline.unwrap_or_else(|| self.blanks(start, spaces.end))
+    }
+
+    /// `[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?`
+    /// `|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?`
+    /// `|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+    fn gpt4o(&mut self, start: usize) -> usize {
+        let (class, len) = class_at(self.text, start);
+        if class & (LETTER | MARK) != 0 {
+            // A mark could also be the optional first character; the cut is the same either way.
+            return self.cased_word(start);
+        }
+        if class == NUMBER {
+            return self.three_numbers(start);
+        }
+        let (next, _) = class_at(self.text, start + len);
+        if class != NEWLINE && next & (LETTER | MARK) != 0 {
+            return self.cased_word(start + len);
+        }
+        if let Some(body) = self.symbols(start, class, next) {
+            let mut end = self.run(body, MARK | SYMBOL);
+            while matches!(self.text.get(end), Some(b'\r' | b'\n' | b'/')) && self.progress.reached(end) {
+                end += 1;
+            }
+            return end;
+        }
+        let spaces = self.spaces(start);
+        spaces.after_newline.unwrap_or_else(|| self.blanks(start, spaces.end))
+    }
+
+    /// Capitals, then small letters, then perhaps a contraction. There is at least one letter or mark.
+    fn cased_word(&mut self, start: usize) -> usize {
+        let mut at = start;
+        let mut after_both = None;
+        let end = loop {
+            let (class, len) = class_at(self.text, at);
+            match class {
+                UPPER => {}
+                CASELESS | MARK => after_both = Some(at + len),
+                LOWER => break self.run(at, LOWER | CASELESS | MARK),
+                _ => break after_both.unwrap_or(at),
+            }
+            at += len;
+            if !self.progress.reached(at) {
+                break at;
+            }
+        };
+        contraction(self.text, end, true).unwrap_or(end)
+    }
+
+    /// Where a run of symbols starts, if the pre-token is one: here, or behind one space.
+    fn symbols(&self, start: usize, class: u8, next: u8) -> Option<usize> {
+        if class & (MARK | SYMBOL) != 0 {
+            Some(start)
+        } else if self.text.get(start) == Some(&b' ') && next & (MARK | SYMBOL) != 0 {
+            Some(start + 1)
+        } else {
+            None
+        }
+    }
+
+    /// End of the longest run of characters of the set.
+    fn run(&mut self, start: usize, set: u8) -> usize {
+        let mut at = start;
+        loop {
+            let (class, len) = class_at(self.text, at);
+            if class & set == 0 || !self.progress.reached(at) {
+                return at;
+            }
+            at += len;
+        }
+    }
+
+    fn three_numbers(&self, start: usize) -> usize {
+        let mut at = start;
+        for _ in 0..3 {
+            let (class, len) = class_at(self.text, at);
+            if class != NUMBER {
+                break;
+            }
+            at += len;
+        }
+        at
+    }
+
+    /// The run of white space that starts here.
+    fn spaces(&mut self, start: usize) -> Spaces {
+        let mut spaces = Spaces { end: start, after_newline: None };
+        loop {
+            let (class, len) = class_at(self.text, spaces.end);
+            if class & SPACE == 0 || !self.progress.reached(spaces.end) {
+                return spaces;
+            }
+            spaces.end += len;
+            if class == NEWLINE {
+                spaces.after_newline = Some(spaces.end);
+            }
+        }
+    }
+
+    /// `\s++$|\s+(?!\S)|\s` on a run that ends at `end`: all of it at the end of the text, else all
+    /// but the last character, which goes with what follows, else the only character.
+    fn blanks(&self, start: usize, end: usize) -> usize {
+        if end == self.text.len() {
+            return end;
+        }
+        let last = (start..end).rev().find(|&at| self.text[at] & 0xc0 != 0x80);
+        last.filter(|&last| last > start).unwrap_or(end)
+    }
+}
+
+struct Spaces {
+    end: usize,
+    /// Behind the last newline of the run.
+    after_newline: Option<usize>,
+}
+
+/// The end of the contraction that starts here, if one does.
+pub(crate) fn contraction(text: &[u8], start: usize, ignore_case: bool) -> Option<usize> {
+    let rest = text.get(start..)?;
+    let fold = |at: usize| {
+        let byte = rest.get(at).copied().unwrap_or(0);
+        if ignore_case { byte.to_ascii_lowercase() } else { byte }
+    };
+    if fold(0) != b'\'' {
+        return None;
+    }
+    match (fold(1), fold(2)) {
+        (b's' | b'd' | b'm' | b't', _) => Some(start + 2),
+        (b'l', b'l') | (b'v' | b'r', b'e') => Some(start + 3),
+        // The long s folds to s.
+        (0xc5, 0xbf) if ignore_case => Some(start + 3),
+        _ => None,
+    }
+}

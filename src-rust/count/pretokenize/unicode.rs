@@ -1,0 +1,131 @@
+//! The class of a character, as the regex engine of tiktoken sees it.
+//!
+//! Every code point has exactly one class, so a set of classes is a bit mask and membership is one
+//! `and`. The tables are made by the build script from the same crate (and the same Unicode version)
+//! that the reference's regex engine uses; newer Unicode data would give other token counts.
+
+mod tables {
+    include!(concat!(env!("OUT_DIR"), "/unicode.rs"));
+}
+
+/// `\p{Lu}` and `\p{Lt}`.
+pub(crate) const UPPER: u8 = 1;
+/// `\p{Ll}`.
+pub(crate) const LOWER: u8 = 2;
+/// `\p{Lm}` and `\p{Lo}`: letters without case.
+pub(crate) const CASELESS: u8 = 4;
+/// `\p{M}`: marks that combine with the letter before.
+pub(crate) const MARK: u8 = 8;
+/// `\p{N}`.
+pub(crate) const NUMBER: u8 = 16;
+/// `\s` except the two newline characters.
+pub(crate) const BLANK: u8 = 32;
+/// Carriage return and line feed.
+pub(crate) const NEWLINE: u8 = 64;
+/// Everything else: punctuation, symbols, controls, unassigned code points.
+pub(crate) const SYMBOL: u8 = 128;
+
+/// `\p{L}`.
+pub(crate) const LETTER: u8 = UPPER | LOWER | CASELESS;
+/// `\s`.
+pub(crate) const SPACE: u8 = BLANK | NEWLINE;
+
+/// The class of a code point.
+#[inline(always)]
+pub(crate) fn class(code_point: u32) -> u8 {
+    let block = tables::INDEX.get(code_point as usize / 128).copied().unwrap_or(0);
+    // There are as many blocks as a byte has values, so nothing needs a check.
+    tables::BLOCKS[usize::from(block) * 128 + code_point as usize % 128]
+}
+
+/// Class and length in bytes of the character that starts at `at`; `(0, 0)` at the end of the text.
+///
+/// The bytes are those of a `str`, so a lead byte tells the truth about what follows.
+#[inline(always)]
+pub(crate) fn class_at(text: &[u8], at: usize) -> (u8, usize) {
+    let Some(&lead) = text.get(at) else { return (0, 0) };
+    if lead < 0x80 {
+        return (tables::BLOCKS[usize::from(lead)], 1);
+    }
+    let bytes = match text.get(at..).and_then(|rest| rest.first_chunk()) {
+        Some(bytes) => *bytes,
+        None => std::array::from_fn(|n| text.get(at + n).copied().unwrap_or(0)),
+    };
+    wide_class(bytes)
+}
+
+/// Class and length in bytes of a character of several bytes; what stands behind it does not matter.
+#[inline(always)]
+pub(crate) fn wide_class(bytes: [u8; 4]) -> (u8, usize) {
+    let word = u32::from_be_bytes(bytes);
+    match bytes[0] {
+        0..0xe0 => (class(word >> 18 & 0x7c0 | word >> 16 & 0x3f), 2),
+        0xe0..0xf0 => (class(word >> 12 & 0xf000 | word >> 10 & 0xfc0 | word >> 8 & 0x3f), 3),
+        _ => (class(word >> 6 & 0x1c_0000 | word >> 4 & 0x3_f000 | word >> 2 & 0xfc0 | word & 0x3f), 4),
+    }
+}
+
+/// The number of the bit of a class, and a bit for each byte, of a character of several bytes; what stands behind it does
+/// not matter.
+#[inline(always)]
+pub(crate) fn wide_run(bytes: [u8; 4]) -> (usize, u64) {
+    let word = u32::from_be_bytes(bytes);
+    let (place, run) = match bytes[0] {
+        0..0xe0 => (word >> 18 & 0x7c0 | word >> 16 & 0x3f, 0b11),
+        0xe0..0xf0 => (word >> 12 & 0xf000 | word >> 10 & 0xfc0 | word >> 8 & 0x3f, 0b111),
+        _ => return (wide_class(bytes).0.trailing_zeros() as usize % 8, 0b1111),
+    };
+    (usize::from(tables::BASIC_PLANE[place as usize % 0x1_0000]) % 8, run)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_character_has_the_class_the_regex_engine_gives_it() {
+        let classes = [
+            (r"[\p{Lu}\p{Lt}]", UPPER),
+            (r"\p{Ll}", LOWER),
+            (r"[\p{Lm}\p{Lo}]", CASELESS),
+            (r"\p{L}", LETTER),
+            (r"\p{M}", MARK),
+            (r"\p{N}", NUMBER),
+            (r"\s", SPACE),
+            (r"[\r\n]", NEWLINE),
+            (r"[^\s\p{L}\p{N}\p{M}]", SYMBOL),
+        ];
+        let mut utf8 = [0; 4];
+        for (pattern, set) in classes {
+            let regex = regex::Regex::new(pattern).unwrap();
+            for c in '\0'..=char::MAX {
+                let text = &*c.encode_utf8(&mut utf8);
+                let (class, len) = class_at(text.as_bytes(), 0);
+                assert_eq!(len, text.len());
+                if len > 1 {
+                    let mut bytes = [0x7f; 4];
+                    bytes[..len].copy_from_slice(text.as_bytes());
+                    assert_eq!(wide_run(bytes), (class.trailing_zeros() as usize, (1 << len) - 1));
+                }
+                assert_eq!(class & set != 0, regex.is_match(text), "{pattern} on U+{:04X}", c as u32);
+            }
+        }
+    }
+
+    #[test]
+    fn what_lead_bytes_tell_is_true() {
+        use crate::count::pretokenize::classify::portable_leads;
+        for c in ('\u{80}'..=char::MAX).filter(|c| c.len_utf8() < 4) {
+            let mut block = [0; 64];
+            c.encode_utf8(&mut block);
+            let (leads, class) = (portable_leads(&block), class(c as u32));
+            assert!(leads.caseless_3 == 0 || class == CASELESS && c.len_utf8() == 3, "{c:?}");
+            assert!(leads.lower_2 == 0 || class == LOWER && c.len_utf8() == 2, "{c:?}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_the_text_has_no_class() {
+        assert_eq!(class_at(b"a", 1), (0, 0));
+    }
+}

@@ -1,0 +1,304 @@
+//! Evidence as one list of facts: what each is worth, and what shows that a text holds it.
+
+use serde::Serialize;
+
+use super::presence::Key;
+use crate::evidence::language::named::spellings;
+use crate::evidence::language::normal::normal;
+use crate::evidence::read::files::is_scratch;
+use crate::evidence::read::shell;
+use crate::evidence::text::cut_middle;
+use crate::evidence::write::document::{
+    ASKED, ASKS, CORRECTION, IDENTIFIER, LAST_STATE, NUMBER, Section, command_text, error_text,
+};
+use crate::evidence::write::ranking::{is_exploration, is_nod};
+use crate::evidence::{
+    Action, CommandKind, CommandRun, ErrorSeen, Evidence, FileTouched, NameKind, Named, Note, Outcome,
+    TaskStatus,
+};
+
+/// Longest text of a fact, in characters: a fact is what stays of a long request.
+const MAX_CHARS: usize = 400;
+/// Longest part of a command that must be found again.
+const MAX_COMMAND_BYTES: usize = 100;
+
+/// What sort of fact it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FactKind {
+    /// The original task.
+    Task,
+    /// A later request of the user.
+    Request,
+    /// The user demands, forbids or prefers.
+    Constraint,
+    /// The user set something right.
+    Correction,
+    /// The user put it under a label.
+    Statement,
+    /// Something that was achieved.
+    Done,
+    /// A task that is not completed.
+    OpenTask,
+    /// What the model decided or found.
+    Decision,
+    /// Something that went wrong.
+    Error,
+    /// A command that was run.
+    Command,
+    /// A question that waits for its answer.
+    Question,
+    /// Where the work stood.
+    State,
+    /// A name with a digit, or one that the user quoted.
+    Identifier,
+    /// A number with a unit.
+    Number,
+    /// A file that was only read.
+    ReadFile,
+    /// A file that was changed.
+    ModifiedFile,
+}
+
+impl FactKind {
+    /// Its name, in words.
+    pub(in crate::evidence) fn label(self) -> &'static str {
+        match self {
+            FactKind::Task => "task",
+            FactKind::Request => "request",
+            FactKind::Constraint => "constraint",
+            FactKind::Correction => "correction",
+            FactKind::Statement => "stated",
+            FactKind::Done => "done",
+            FactKind::OpenTask => "open task",
+            FactKind::Decision => "decision",
+            FactKind::Error => "error",
+            FactKind::Command => "command",
+            FactKind::Question => "question",
+            FactKind::State => "state",
+            FactKind::Identifier => "identifier",
+            FactKind::Number => "value",
+            FactKind::ReadFile => "read",
+            FactKind::ModifiedFile => "modified",
+        }
+    }
+}
+
+/// A fact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fact {
+    pub kind: FactKind,
+    /// As it stands in a document; of a file the whole path.
+    pub text: String,
+    pub message: usize,
+    /// From 0 to 1,000.
+    pub weight: u32,
+    pub section: Section,
+    pub key: Key,
+}
+
+/// A fact as it is reported.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FactItem {
+    /// What sort of fact it is.
+    pub kind: FactKind,
+    /// The fact.
+    pub text: String,
+    /// Index of its message.
+    pub message: usize,
+    /// What it is worth, from 0 to 1,000.
+    pub weight: u32,
+    /// What it costs as an item of a document.
+    pub tokens: usize,
+}
+
+/// All facts, in the order of the document. O(bytes of the evidence).
+pub(super) fn facts(evidence: &Evidence) -> Vec<Fact> {
+    let newest = newest_message(evidence);
+    // Of two facts of a kind the newer one is worth a little more.
+    let recency = |message: usize| u32::try_from(message * 60 / newest.max(1)).unwrap_or(60).min(60);
+    let repetition = |times: u32| times.saturating_sub(1).min(4) * 10;
+    let mut all: Vec<Fact> = Vec::new();
+    let mut add = |kind, section, text: String, message: usize, worth: u32, key| {
+        let weight = if kind == FactKind::Task { worth } else { (worth + recency(message)).min(999) };
+        all.push(Fact { kind, text, message, weight, section, key });
+    };
+    for (i, note) in evidence.requests.iter().enumerate() {
+        let (kind, worth) = match i {
+            0 => (FactKind::Task, 1_000),
+            _ if is_nod(&note.text) => (FactKind::Request, 40),
+            _ => (FactKind::Request, 600),
+        };
+        let text = short(&note.text);
+        let key = Key::anywhere(&text, 60);
+        add(kind, Section::Goal, text, note.message, worth, key);
+    }
+    let mut notes = |notes: &[Note], kind: FactKind, section: Section, worth: u32, percent: usize| {
+        for note in notes {
+            let text = short(&note.text);
+            let key = Key::together(&text, percent);
+            add(kind, section, format!("{}{text}", label_in_document(kind, &text)), note.message, worth, key);
+        }
+    };
+    notes(&evidence.constraints, FactKind::Constraint, Section::Constraints, 840, 75);
+    notes(&evidence.corrections, FactKind::Correction, Section::Constraints, 850, 75);
+    notes(&evidence.statements, FactKind::Statement, Section::Constraints, 760, 75);
+    notes(&evidence.questions, FactKind::Question, Section::NextSteps, 700, 65);
+    notes(&evidence.decisions, FactKind::Decision, Section::Decisions, 560, 65);
+    notes(&evidence.done, FactKind::Done, Section::Done, 320, 65);
+    notes(&evidence.next_steps, FactKind::Question, Section::NextSteps, 600, 65);
+    for task in &evidence.tasks {
+        let (section, worth) = match task.status {
+            TaskStatus::InProgress => (Section::InProgress, 780),
+            TaskStatus::Blocked => (Section::Blocked, 780),
+            _ => (Section::NextSteps, 700),
+        };
+        let text = short(&task.text);
+        let key = Key::together(&text, 70);
+        add(FactKind::OpenTask, section, text, task.message, worth, key);
+    }
+    for error in &evidence.errors {
+        let worth = match (error.is_resolved, is_exploration(error)) {
+            (_, true) => 180,
+            (true, _) => 280,
+            (false, _) => 700,
+        };
+        let worth = worth + repetition(error.times);
+        add(
+            FactKind::Error,
+            Section::Errors,
+            short(&error_text(error)),
+            error.message,
+            worth,
+            error_key(error),
+        );
+    }
+    for run in &evidence.commands {
+        let worth = match run.kind {
+            _ if run.outcome == Outcome::Rejected => 100,
+            CommandKind::Test => 460,
+            CommandKind::Check => 240,
+            CommandKind::Change => 260,
+            CommandKind::Look => 60,
+        };
+        let worth = worth + repetition(run.runs);
+        add(
+            FactKind::Command,
+            Section::Commands,
+            short(&command_text(run)),
+            run.message,
+            worth,
+            command_key(run),
+        );
+    }
+    if let Some(state) = &evidence.last_state {
+        let text = short(&state.text);
+        let key = Key::anywhere(&text, 60);
+        add(FactKind::State, Section::Context, format!("{LAST_STATE}{text}"), state.message, 560, key);
+    }
+    let names = evidence.identifiers.iter().map(|name| (FactKind::Identifier, IDENTIFIER, name));
+    for (kind, label, name) in
+        names.chain(evidence.numbers.iter().map(|name| (FactKind::Number, NUMBER, name)))
+    {
+        let key = match kind {
+            FactKind::Number => {
+                Key::Any(spellings(&name.text).iter().map(|text| Key::phrase(text)).collect())
+            }
+            _ => Key::phrase(&name.text),
+        };
+        add(
+            kind,
+            Section::Context,
+            format!("{label}{}", name.phrase),
+            name.last_message,
+            name_worth(name),
+            key,
+        );
+    }
+    for file in &evidence.files {
+        let (kind, section) = match file.is_modified() {
+            true => (FactKind::ModifiedFile, Section::ModifiedFiles),
+            false => (FactKind::ReadFile, Section::ReadFiles),
+        };
+        let worth = file_worth(file) + repetition(file.times);
+        add(kind, section, file.path.clone(), file.last_message, worth, Key::Path(normal(&file.path)));
+    }
+    all
+}
+
+/// What stands in front of the text in a document.
+fn label_in_document(kind: FactKind, text: &str) -> &'static str {
+    match kind {
+        FactKind::Correction => CORRECTION,
+        FactKind::Question if !text.starts_with(ASKED) => ASKS,
+        _ => "",
+    }
+}
+
+/// Who named it counts, and how often; what the model named once is not missed.
+fn name_worth(name: &Named) -> u32 {
+    let by = if name.by_user { 460 } else { 220 };
+    by + name.times.saturating_sub(1).min(4) * 40 + u32::from(name.kind != NameKind::Quoted) * 40
+}
+
+fn newest_message(evidence: &Evidence) -> usize {
+    let notes = [
+        &evidence.requests,
+        &evidence.constraints,
+        &evidence.decisions,
+        &evidence.done,
+        &evidence.next_steps,
+    ];
+    let notes = notes.into_iter().flatten().map(|note| note.message);
+    let files = evidence.files.iter().map(|file| file.last_message);
+    let calls = evidence
+        .commands
+        .iter()
+        .map(|run| run.message)
+        .chain(evidence.errors.iter().map(|error| error.message));
+    notes
+        .chain(files)
+        .chain(calls)
+        .chain(evidence.last_state.iter().map(|note| note.message))
+        .max()
+        .unwrap_or(0)
+}
+
+fn short(text: &str) -> String {
+    cut_middle(text, MAX_CHARS).into_owned()
+}
+
+fn file_worth(file: &FileTouched) -> u32 {
+    match file.is_modified() {
+        _ if is_scratch(&file.path) => 160,
+        true => 640,
+        false if file.actions.contains(&Action::Read) => 360,
+        false => 220,
+    }
+}
+
+/// The part of a command line that matters.
+fn command_key(run: &CommandRun) -> Key {
+    command_core(&run.command)
+}
+
+fn command_core(command: &str) -> Key {
+    let wanted = shell::analyse(command).stem;
+    let parts = command.split(" && ").flat_map(|part| part.split(" || ")).flat_map(|part| part.split("; "));
+    let mut parts =
+        parts.flat_map(|part| part.split(" | ")).map(|part| part.split(" >").next().unwrap_or(part));
+    let core = parts.find(|part| shell::analyse(part).stem == wanted).unwrap_or(command);
+    let core = core.trim().trim_end_matches(" 2>&1").trim_end_matches(" 2").trim_end_matches('…').trim();
+    Key::phrase(crate::evidence::text::head_bytes(core, MAX_COMMAND_BYTES))
+}
+
+/// The telling line; where it tells nothing, what failed belongs to it.
+fn error_key(error: &ErrorSeen) -> Key {
+    let is_bare = error.text.split_whitespace().count() < 4;
+    let text = Key::together(&error.text, 65);
+    match error.subject.strip_prefix("$ ") {
+        _ if !is_bare => text,
+        Some(command) => Key::All(vec![command_core(command), text]),
+        None => Key::together(&format!("{} {}", error.subject, error.text), 75),
+    }
+}

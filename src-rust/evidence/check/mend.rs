@@ -1,0 +1,306 @@
+//! A summary that somebody else wrote, held against the evidence.
+//!
+//! [`mend`] looks up every fact that weighs enough, and appends what is missing in a section that a later fold reads back.
+//! What does not fit is named. [`list`] writes the weightiest facts as bullets, for a prompt.
+
+use std::collections::HashMap;
+
+use super::facts::{Fact, FactItem, FactKind, facts};
+use super::presence::{Index, Key, Names};
+use crate::error::Result;
+use crate::evidence::Evidence;
+use crate::evidence::text::neutralise;
+use crate::evidence::write::document::{ASKS, CORRECTION, IDENTIFIER, LAST_STATE, NUMBER, ROOT, Section};
+use crate::evidence::write::ranking::PathStyle;
+
+/// The line that opens the section.
+pub(super) const HEADING: &str = "## Kept from the originals";
+/// A fact that weighs less is not missed.
+const MIN_WEIGHT: u32 = 300;
+/// Most facts that are held against a text, the weightiest: each is priced, and the counter may be slow.
+const MAX_FACTS: usize = 512;
+/// Facts are taken by bands of weight; within a band, the best value a token comes first.
+const BAND: u32 = 200;
+/// What an item costs beside its tokens, in the attention that it takes.
+const ITEM_TOKENS: usize = 8;
+/// After so many facts in a row that did not fit, the rest is not tried.
+const MAX_MISFITS: usize = 32;
+/// From so many missing files on, their paths are written relative to a folder.
+const MIN_FILES_FOR_ROOT: usize = 5;
+
+/// A text after it was held against the evidence. The three lists share out the facts that weigh enough.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Mended {
+    /// The text, with a section of missing facts; byte-identical where none is missing or none fits.
+    #[serde(skip)]
+    pub text: String,
+    /// Facts that the text held.
+    pub kept: Vec<FactItem>,
+    /// Facts that were appended.
+    pub mended: Vec<FactItem>,
+    /// Facts that are missing still.
+    pub dropped: Vec<FactItem>,
+}
+
+struct Priced {
+    fact: Fact,
+    tokens: usize,
+}
+
+impl Priced {
+    fn item(self) -> FactItem {
+        let Fact { kind, text, message, weight, .. } = self.fact;
+        FactItem { kind, text, message, weight, tokens: self.tokens }
+    }
+}
+
+/// Holds `text` against `evidence` and appends what is missing, so that the whole stays within `max_tokens` by `price`.
+///
+/// Linear in the text and the evidence. `price` is called once for each of at most 512 facts, and some ten times more.
+///
+/// # Errors
+/// Those of `price`.
+pub fn mend(
+    evidence: &Evidence,
+    text: &str,
+    price: &dyn Fn(&str) -> Result<usize>,
+    max_tokens: usize,
+) -> Result<Mended> {
+    let (kept, missing) = held(evidence, text, price)?;
+    let room = max_tokens.saturating_sub(price(text)?);
+    let is_file = |priced: &&Priced| priced.fact.section.closing().is_some();
+    let style = match missing.iter().filter(is_file).count() >= MIN_FILES_FOR_ROOT {
+        true => PathStyle::short(evidence),
+        false => PathStyle::default(),
+    };
+    let (mut taken, mut left_over) = select(missing, &style, price, room)?;
+    let mut drops = 1;
+    let whole = loop {
+        if taken.is_empty() {
+            break text.to_owned();
+        }
+        let separator = if text.is_empty() {
+            ""
+        } else if text.ends_with('\n') {
+            "\n"
+        } else {
+            "\n\n"
+        };
+        let whole = format!("{text}{separator}{}", section(&taken, &style));
+        if price(&whole)? <= max_tokens {
+            break whole;
+        }
+        // By ever more, so that a counter that adds up badly does not make this slow.
+        let cut = taken.len().saturating_sub(drops);
+        left_over.extend(taken.drain(cut..));
+        drops *= 2;
+    };
+    let items = |mut list: Vec<Priced>| {
+        list.sort_by_key(|priced| (priced.fact.section, priced.fact.message));
+        list.into_iter().map(Priced::item).collect()
+    };
+    Ok(Mended { text: whole, kept: items(kept), mended: items(taken), dropped: items(left_over) })
+}
+
+/// Which of the facts that weigh enough `text` holds, and which it does not: for a text that is not to be mended.
+///
+/// # Errors
+/// Those of `price`.
+pub fn hold(evidence: &Evidence, text: &str, price: &dyn Fn(&str) -> Result<usize>) -> Result<Mended> {
+    let (kept, missing) = held(evidence, text, price)?;
+    let items = |list: Vec<Priced>| list.into_iter().map(Priced::item).collect();
+    Ok(Mended { text: text.to_owned(), kept: items(kept), mended: Vec::new(), dropped: items(missing) })
+}
+
+fn held(
+    evidence: &Evidence,
+    text: &str,
+    price: &dyn Fn(&str) -> Result<usize>,
+) -> Result<(Vec<Priced>, Vec<Priced>)> {
+    let all = facts(evidence);
+    let paths: Vec<String> = all.iter().filter_map(path_of).map(str::to_owned).collect();
+    let names = Names::new(paths.iter().map(String::as_str));
+    let index = Index::new(text);
+    let (mut kept, mut missing) = (Vec::new(), Vec::new());
+    for fact in weightiest(all, MIN_WEIGHT) {
+        let is_kept = index.holds(&fact.key, &names);
+        let tokens = price(&fact.section.item(&fact.text))?;
+        let list = if is_kept { &mut kept } else { &mut missing };
+        list.push(Priced { fact, tokens });
+    }
+    Ok((kept, missing))
+}
+
+fn path_of(fact: &Fact) -> Option<&str> {
+    match &fact.key {
+        Key::Path(path) => Some(path),
+        _ => None,
+    }
+}
+
+/// The weightiest facts, in the order of the document.
+fn weightiest(all: Vec<Fact>, min_weight: u32) -> Vec<Fact> {
+    let mut order: Vec<(std::cmp::Reverse<u32>, usize)> = all
+        .iter()
+        .enumerate()
+        .filter(|(_, fact)| fact.weight >= min_weight && !fact.text.trim().is_empty())
+        .map(|(i, fact)| (std::cmp::Reverse(fact.weight), i))
+        .collect();
+    order.sort_unstable();
+    order.truncate(MAX_FACTS);
+    let mut chosen = vec![false; all.len()];
+    order.iter().for_each(|(_, i)| chosen[*i] = true);
+    all.into_iter().zip(chosen).filter(|(_, is_chosen)| *is_chosen).map(|(fact, _)| fact).collect()
+}
+
+/// The best facts within `room` tokens, the best first, and the others.
+fn select(
+    facts: Vec<Priced>,
+    style: &PathStyle,
+    price: &dyn Fn(&str) -> Result<usize>,
+    room: usize,
+) -> Result<(Vec<Priced>, Vec<Priced>)> {
+    let mut order = facts;
+    order.sort_by_key(|Priced { fact, tokens }| {
+        let value_a_token = (u64::from(fact.weight) << 16) / (*tokens as u64 + ITEM_TOKENS as u64);
+        std::cmp::Reverse((fact.weight / BAND, value_a_token))
+    });
+    let mut left = room.saturating_sub(price(&format!("\n\n{HEADING}\n"))?);
+    let (mut taken, mut others, mut opened) = (Vec::new(), Vec::new(), Vec::new());
+    let mut misfits = 0;
+    for mut priced in order {
+        let section = priced.fact.section;
+        if misfits >= MAX_MISFITS || left == 0 {
+            others.push(priced);
+            continue;
+        }
+        let frame = if opened.contains(&section) { 0 } else { price(&frame(section, style))? };
+        let is_relative = section.closing().is_some() && !style.root.is_empty();
+        let tokens = match is_relative {
+            true => price(&section.item(&style.listed(&priced.fact.text)))?,
+            false => priced.tokens,
+        };
+        if tokens + frame <= left {
+            left -= tokens + frame;
+            priced.tokens = tokens;
+            opened.push(section);
+            taken.push(priced);
+            misfits = 0;
+        } else {
+            misfits += 1;
+            others.push(priced);
+        }
+    }
+    Ok((taken, others))
+}
+
+/// The heading of a section, a level below [`HEADING`].
+fn heading(section: Section) -> String {
+    match section.closing() {
+        Some(_) => section.heading().to_owned(),
+        None => format!("###{}", section.heading().trim_start_matches('#')),
+    }
+}
+
+fn frame(section: Section, style: &PathStyle) -> String {
+    let root = match section.closing() {
+        Some(closing) if !style.root.is_empty() => format!("{closing}\n- {ROOT}{}\n", style.root),
+        Some(closing) => format!("{closing}\n"),
+        None => String::new(),
+    };
+    format!("{}\n{root}", heading(section))
+}
+
+/// The appended section.
+fn section(taken: &[Priced], style: &PathStyle) -> String {
+    let mut items: Vec<(Section, usize, String)> = taken
+        .iter()
+        .map(|Priced { fact, .. }| match fact.section.closing() {
+            Some(_) => (fact.section, fact.message, style.listed(&fact.text)),
+            None => (fact.section, fact.message, fact.text.clone()),
+        })
+        .collect();
+    if !style.root.is_empty() && items.iter().any(|(section, ..)| section.closing().is_some()) {
+        items.push((Section::Context, 0, format!("{ROOT}{}", style.root)));
+    }
+    items.sort();
+    let mut out = format!("{HEADING}\n");
+    for of_section in items.chunk_by(|a, b| a.0 == b.0) {
+        let section = of_section[0].0;
+        out.push_str(&heading(section));
+        out.push('\n');
+        of_section.iter().for_each(|(_, _, text)| out.push_str(&section.item(text)));
+        if let Some(closing) = section.closing() {
+            out.push_str(closing);
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// The weightiest facts as bullets, within `max_tokens` by `price`: `- [constraint] Never push to main`.
+///
+/// # Errors
+/// Those of `price`.
+pub fn list(evidence: &Evidence, price: &dyn Fn(&str) -> Result<usize>, max_tokens: usize) -> Result<String> {
+    let all = weightiest(facts(evidence), 0);
+    let files: HashMap<&str, &[(u32, u32)]> =
+        evidence.files.iter().map(|file| (file.path.as_str(), file.lines.as_slice())).collect();
+    let line = |fact: &Fact| {
+        let text = without_label(&fact.text);
+        let lines = path_of(fact)
+            .and_then(|_| files.get(fact.text.as_str()))
+            .map_or(String::new(), |lines| ranges(lines));
+        format!("- [{}] {}{lines}\n", fact.kind.label(), one_paragraph(text))
+    };
+    let mut priced = Vec::with_capacity(all.len());
+    for fact in all {
+        let tokens = price(&line(&fact))?;
+        priced.push(Priced { fact, tokens });
+    }
+    let (mut taken, _) = select_plain(priced, max_tokens);
+    let mut drops = 1;
+    loop {
+        let mut lines: Vec<(FactKind, usize, String)> =
+            taken.iter().map(|p| (p.fact.kind, p.fact.message, line(&p.fact))).collect();
+        lines.sort();
+        let text: String = lines.into_iter().map(|(_, _, line)| line).collect();
+        if taken.is_empty() || price(&text)? <= max_tokens {
+            return Ok(text);
+        }
+        taken.truncate(taken.len().saturating_sub(drops));
+        drops *= 2;
+    }
+}
+
+fn select_plain(mut facts: Vec<Priced>, room: usize) -> (Vec<Priced>, Vec<Priced>) {
+    facts.sort_by_key(|Priced { fact, tokens }| {
+        let value_a_token = (u64::from(fact.weight) << 16) / (*tokens as u64 + ITEM_TOKENS as u64);
+        std::cmp::Reverse((fact.weight / BAND, value_a_token))
+    });
+    let mut left = room;
+    facts.into_iter().partition(|priced| {
+        let fits = priced.tokens <= left;
+        left -= if fits { priced.tokens } else { 0 };
+        fits
+    })
+}
+
+/// Bullets name the kind themselves.
+fn without_label(text: &str) -> &str {
+    [CORRECTION, ASKS, IDENTIFIER, NUMBER, LAST_STATE]
+        .iter()
+        .find_map(|label| text.strip_prefix(label))
+        .unwrap_or(text)
+}
+
+/// ` (lines 1-20, 40-60)`, up to four ranges.
+fn ranges(lines: &[(u32, u32)]) -> String {
+    let shown: Vec<String> = lines.iter().take(4).map(|(first, last)| format!("{first}-{last}")).collect();
+    let more = if lines.len() > shown.len() { ", …" } else { "" };
+    if shown.is_empty() { String::new() } else { format!(" (lines {}{more})", shown.join(", ")) }
+}
+
+fn one_paragraph(text: &str) -> String {
+    neutralise(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
+}

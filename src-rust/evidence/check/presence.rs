@@ -1,0 +1,429 @@
+//! Whether a text holds a fact.
+//!
+//! A fact has a key: a path, a phrase, or telling words. A vague mention is not enough: a path must be told from the
+//! other files, a phrase stands as a whole, and telling words stand together, with the negation that they had.
+//!
+//! The text is indexed once. A key looks up its rarest word and is compared where that stands, so the cost is that of the
+//! text plus a bounded amount for every key.
+
+use rustc_hash::FxHashMap;
+
+use crate::evidence::language::normal::{is_filler, is_unspaced, is_wordy, normal, stem, words};
+use crate::evidence::text::{head_bytes, tail_bytes};
+use crate::evidence::write::document::ROOT;
+
+/// A word that stands in more places is not looked up at all of them.
+const MAX_PLACES: usize = 256;
+/// Longest stretch in which a negation is looked for, and longest name of a folder.
+const MAX_WINDOW_BYTES: usize = 4_000;
+const MAX_FOLDER_BYTES: usize = 256;
+/// Most telling words of a key.
+const MAX_WORDS: usize = 60;
+
+/// What must be found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    /// A path, in normal form.
+    Path(String),
+    /// A phrase as a whole, in normal form.
+    Phrase(String),
+    /// Words that stand together.
+    Together { words: Telling, percent: usize },
+    /// Words anywhere in the text.
+    Anywhere { words: Telling, percent: usize },
+    /// Each of them.
+    All(Vec<Key>),
+    /// One of them: spellings of the same.
+    Any(Vec<Key>),
+}
+
+/// Telling words, with what turns their meaning around.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Telling {
+    words: Vec<String>,
+    phrase: String,
+    is_negative: bool,
+    is_exclusive: bool,
+}
+
+impl Key {
+    pub(super) fn phrase(text: &str) -> Key {
+        Key::Phrase(normal(text).replace('\n', " "))
+    }
+
+    pub(super) fn together(text: &str, percent: usize) -> Key {
+        Key::Together { words: Telling::of(text), percent }
+    }
+
+    /// A long text is found by words anywhere; a short one says too little for that.
+    pub(super) fn anywhere(text: &str, percent: usize) -> Key {
+        let words = Telling::of(text);
+        match words.words.len() {
+            0..=6 => Key::Together { words, percent: percent.max(75) },
+            _ => Key::Anywhere { words, percent },
+        }
+    }
+}
+
+impl Telling {
+    fn of(text: &str) -> Telling {
+        let phrase = normal(text);
+        let mut found: Vec<String> = Vec::new();
+        for (_, word) in words(&phrase) {
+            let is_letter = word.len() == 1 && !word.as_bytes()[0].is_ascii_digit();
+            let word = stem(word);
+            if !is_letter && !is_filler(&word) && !found.iter().any(|known| *known == word) {
+                found.push(word.into_owned());
+            }
+            if found.len() == MAX_WORDS {
+                break;
+            }
+        }
+        let (is_negative, is_exclusive) = (is_negative(&phrase), is_exclusive(&phrase));
+        Telling { words: found, phrase, is_negative, is_exclusive }
+    }
+
+    /// How many words must be there: of few words all, and those with a digit in any case.
+    fn needed(&self, percent: usize) -> usize {
+        match self.words.len() {
+            n @ 0..=3 => n,
+            n => (n * percent).div_ceil(100),
+        }
+    }
+}
+
+fn is_negative(normal: &str) -> bool {
+    const SIGNS: [&str; 12] =
+        ["不", "别", "勿", "禁", "无需", "没", "ない", "ません", "避免", "n't", "nicht", "kein"];
+    const WORDS: [&str; 16] = [
+        "not",
+        "never",
+        "no",
+        "without",
+        "avoid",
+        "cannot",
+        "dont",
+        "forbid",
+        "forbidden",
+        "nor",
+        "none",
+        "nunca",
+        "sin",
+        "nie",
+        "jamais",
+        "pas",
+    ];
+    SIGNS.iter().any(|sign| normal.contains(sign)) || words(normal).any(|(_, word)| WORDS.contains(&word))
+}
+
+fn is_exclusive(normal: &str) -> bool {
+    const SIGNS: [&str; 5] = ["只", "仅", "だけ", "のみ", "instead"];
+    const WORDS: [&str; 9] =
+        ["only", "just", "solely", "exclusively", "nothing", "solo", "nur", "uniquement", "rather"];
+    SIGNS.iter().any(|sign| normal.contains(sign)) || words(normal).any(|(_, word)| WORDS.contains(&word))
+}
+
+/// A text that facts are looked up in.
+#[derive(Debug)]
+pub(super) struct Index {
+    text: String,
+    /// Byte offsets of a word as it stands.
+    places: FxHashMap<Box<str>, Vec<u32>>,
+    /// Sentences that hold a word, by its stem, ascending.
+    sentences: FxHashMap<Box<str>, Vec<u32>>,
+    /// Where the sentences begin.
+    starts: Vec<u32>,
+    /// Folders that listed paths are relative to.
+    roots: Vec<String>,
+}
+
+impl Index {
+    /// Indexes a text. O(bytes).
+    pub(super) fn new(text: &str) -> Index {
+        let text = normal(text);
+        let marker = normal(ROOT);
+        let root = |line: &str| {
+            line.trim_start_matches(['-', ' '])
+                .strip_prefix(marker.as_str())
+                .map(|root| root.trim().to_owned())
+        };
+        let roots = text.lines().filter_map(root).take(8).collect();
+        let mut index = Index {
+            starts: starts_of_sentences(&text),
+            roots,
+            text: String::new(),
+            places: FxHashMap::default(),
+            sentences: FxHashMap::default(),
+        };
+        let mut sentence = 0;
+        for (at, word) in words(&text) {
+            while index.starts.get(sentence + 1).is_some_and(|start| *start as usize <= at) {
+                sentence += 1;
+            }
+            add(&mut index.places, word, at);
+            add(&mut index.sentences, &stem(word), sentence);
+        }
+        index.text = text;
+        index
+    }
+
+    /// Where a phrase stands, found by its rarest word.
+    fn places_of<'k>(&'k self, phrase: &'k str) -> impl Iterator<Item = usize> + 'k {
+        let rarest = words(phrase)
+            .map(|(offset, word)| (self.places.get(word).map_or(&[][..], Vec::as_slice), offset))
+            .min_by_key(|(places, _)| places.len());
+        let (places, offset) = rarest.unwrap_or((&[], 0));
+        let starts = places.iter().filter_map(move |place| (*place as usize).checked_sub(offset));
+        starts.filter(move |start| self.text.get(*start..).is_some_and(|text| text.starts_with(phrase)))
+    }
+
+    pub(super) fn holds(&self, key: &Key, names: &Names<'_>) -> bool {
+        match key {
+            Key::Path(path) => self.holds_path(path, names),
+            Key::Phrase(phrase) => self.holds_phrase(phrase),
+            Key::Together { words, percent } => self.holds_together(words, *percent),
+            Key::Anywhere { words, percent } => {
+                let is_there = |word: &&String| self.sentences.contains_key(word.as_str());
+                let found = words.words.iter().filter(is_there).count();
+                (!words.words.is_empty() && found >= words.needed(*percent))
+                    || self.holds_phrase(&words.phrase)
+            }
+            Key::All(keys) => keys.iter().all(|key| self.holds(key, names)),
+            Key::Any(keys) => keys.iter().any(|key| self.holds(key, names)),
+        }
+    }
+
+    fn holds_phrase(&self, phrase: &str) -> bool {
+        let is_word = !phrase.is_empty() && phrase.chars().all(char::is_alphabetic) && phrase.is_ascii();
+        self.places_of(phrase).any(|start| {
+            let (before, after) = (self.before(start), self.after(start + phrase.len()));
+            let first_joins = phrase.chars().next().is_some_and(is_wordy) && before.is_some_and(is_wordy);
+            let last_joins = phrase.chars().next_back().is_some_and(is_wordy) && after.is_some_and(is_wordy);
+            // `1.2` is not named by `1.2.3`.
+            let goes_on = ends_with_digit(phrase)
+                && after == Some('.')
+                && starts_with_digit(&self.text[start + phrase.len() + 1..]);
+            let goes_before =
+                starts_with_digit(phrase) && before == Some('.') && ends_with_digit(&self.text[..start - 1]);
+            // "make" is a command only where it is quoted or prompted.
+            let is_marked =
+                !is_word || (before == Some('`') && after == Some('`')) || self.text[..start].ends_with("$ ");
+            !first_joins && !last_joins && !goes_on && !goes_before && is_marked
+        })
+    }
+
+    fn before(&self, at: usize) -> Option<char> {
+        self.text[..at].chars().next_back()
+    }
+
+    fn after(&self, at: usize) -> Option<char> {
+        self.text[at..].chars().next()
+    }
+
+    fn holds_together(&self, telling: &Telling, percent: usize) -> bool {
+        let needed = telling.needed(percent);
+        if telling.words.is_empty() {
+            return !telling.phrase.is_empty() && self.holds_phrase(&telling.phrase);
+        }
+        let mut counts: FxHashMap<u32, (usize, usize)> = FxHashMap::default();
+        let hard = telling.words.iter().filter(|word| is_hard(word)).count();
+        let mut everywhere = 0;
+        for word in &telling.words {
+            let Some(sentences) = self.sentences.get(word.as_str()) else { continue };
+            if sentences.len() >= MAX_PLACES {
+                everywhere += 1;
+                continue;
+            }
+            // A thought may run over into the next sentence: windows of two.
+            let mut last = None;
+            for window in sentences.iter().flat_map(|at| [at.saturating_sub(1), *at]) {
+                if last.replace(window) != Some(window) {
+                    let count = counts.entry(window).or_default();
+                    *count = (count.0 + 1, count.1 + usize::from(is_hard(word)));
+                }
+            }
+        }
+        counts.iter().any(|(window, (found, found_hard))| {
+            let text = self.window(*window as usize);
+            found + everywhere >= needed
+                && *found_hard + everywhere >= hard
+                && (!telling.is_negative || is_negative(text))
+                && (!telling.is_exclusive || is_exclusive(text))
+        })
+    }
+
+    /// Two sentences.
+    fn window(&self, first: usize) -> &str {
+        let start = self.starts.get(first).map_or(0, |start| *start as usize);
+        let end = self.starts.get(first + 2).map_or(self.text.len(), |end| *end as usize);
+        head_bytes(&self.text[start..end], MAX_WINDOW_BYTES)
+    }
+
+    fn holds_path(&self, path: &str, names: &Names<'_>) -> bool {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        self.places_of(name).any(|start| {
+            self.ends_path(start + name.len()) && self.matches_path(path, start, start + name.len(), names)
+        })
+    }
+
+    /// Whether a path may end here: `a.rs` is not named by `a.rs.bak`.
+    fn ends_path(&self, end: usize) -> bool {
+        let mut after = self.text[end..].chars();
+        match after.next() {
+            Some('.') => !after.next().is_some_and(is_wordy),
+            Some(c) => !is_wordy(c) && !matches!(c, '/' | '-'),
+            None => true,
+        }
+    }
+
+    /// Whether the path that ends with the name at `start..end` is this one and no other.
+    fn matches_path(&self, path: &str, start: usize, end: usize, names: &Names<'_>) -> bool {
+        let mut matched = start;
+        let mut rest = path[..path.len() - (end - start)].trim_end_matches('/');
+        let is_absolute = path.starts_with('/');
+        let mut is_dotted = false;
+        while self.text[..matched].ends_with('/') {
+            let left = &self.text[..matched - 1];
+            let near = tail_bytes(left, MAX_FOLDER_BYTES);
+            let from = left.len() - near.len()
+                + near
+                    .rfind(is_no_path)
+                    .map_or(0, |at| at + near[at..].chars().next().map_or(1, char::len_utf8));
+            let folder = &left[from..];
+            let own = rest.rsplit('/').next().unwrap_or("");
+            if matches!(folder, "." | ".." | "~" | "..." | "…") {
+                is_dotted = true;
+                break;
+            }
+            if rest.is_empty() {
+                // The text spells more of the path than the call did.
+                return !is_absolute || folder.is_empty();
+            }
+            if folder != own {
+                return false;
+            }
+            matched = from;
+            rest = rest[..rest.len() - own.len()].trim_end_matches('/');
+        }
+        if self.before(matched).is_some_and(|c| is_wordy(c) || matches!(c, '-' | '.' | '@' | '/'))
+            && !is_dotted
+            && !is_absolute_start(&self.text, matched, rest)
+        {
+            return false;
+        }
+        let spelled = &self.text[matched..end];
+        if rest.is_empty() {
+            return !is_plain_word(spelled) || self.is_marked(matched, end);
+        }
+        let is_relative_to_root =
+            || self.roots.iter().any(|root| path.strip_prefix(root.as_str()) == Some(spelled));
+        let is_telling = !is_plain_word(spelled) || self.is_marked(matched, end);
+        is_telling && (names.count(spelled) == 1 || is_relative_to_root())
+    }
+
+    /// Quoted, or alone on its line.
+    fn is_marked(&self, start: usize, end: usize) -> bool {
+        let (before, after) = (self.before(start), self.after(end));
+        (before == Some('`') && after == Some('`'))
+            || (before.is_none_or(|c| c == '\n') || self.text[..start].ends_with("- "))
+                && after.is_none_or(|c| c == '\n')
+    }
+}
+
+fn starts_with_digit(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit())
+}
+
+fn ends_with_digit(text: &str) -> bool {
+    text.ends_with(|c: char| c.is_ascii_digit())
+}
+
+/// `/a.rs` where the path is in the root folder.
+fn is_absolute_start(text: &str, matched: usize, rest: &str) -> bool {
+    text[..matched].ends_with('/') && rest.is_empty()
+}
+
+fn is_no_path(c: char) -> bool {
+    c.is_whitespace()
+        || is_unspaced(c)
+        || matches!(
+            c,
+            '/' | '`'
+                | '('
+                | ')'
+                | '['
+                | ']'
+                | '{'
+                | '}'
+                | '<'
+                | '>'
+                | ','
+                | ';'
+                | ':'
+                | '='
+                | '|'
+                | '"'
+                | '，'
+                | '。'
+                | '、'
+        )
+}
+
+/// `build` says nothing; `build.rs`, `Build2` and `src/build` do.
+fn is_plain_word(spelled: &str) -> bool {
+    spelled.chars().all(char::is_alphabetic)
+}
+
+/// A word that must not be missing: it holds a digit.
+fn is_hard(word: &str) -> bool {
+    word.bytes().any(|b| b.is_ascii_digit())
+}
+
+fn add(places: &mut FxHashMap<Box<str>, Vec<u32>>, word: &str, place: usize) {
+    let Ok(place) = u32::try_from(place) else { return };
+    match places.get_mut(word) {
+        Some(list) if list.len() < MAX_PLACES && list.last() != Some(&place) => list.push(place),
+        Some(_) => {}
+        None => drop(places.insert(word.into(), vec![place])),
+    }
+}
+
+fn starts_of_sentences(text: &str) -> Vec<u32> {
+    let mut starts = vec![0];
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let ends = match c {
+            '\n' | '。' | '！' | '？' | '；' => true,
+            '.' | '!' | '?' | ';' => chars.peek().is_some_and(|(_, next)| next.is_whitespace()),
+            _ => false,
+        };
+        if let (true, Ok(start)) = (ends, u32::try_from(at + c.len_utf8())) {
+            starts.push(start);
+        }
+    }
+    starts
+}
+
+/// The ends of all paths: an end that several files share names none of them.
+#[derive(Debug, Default)]
+pub(super) struct Names<'p> {
+    ends: FxHashMap<&'p str, u32>,
+}
+
+impl<'p> Names<'p> {
+    /// O(bytes), with up to 32 folders a path.
+    pub(super) fn new(paths: impl Iterator<Item = &'p str>) -> Self {
+        let mut ends: FxHashMap<&str, u32> = FxHashMap::default();
+        for path in paths {
+            let slashes = path.match_indices('/').map(|(at, _)| at + 1).filter(|at| *at < path.len());
+            let skips = usize::from(!path.starts_with('/'));
+            let starts = slashes.chain((skips == 1).then_some(0));
+            starts.take(32).for_each(|start| *ends.entry(&path[start..]).or_default() += 1);
+        }
+        Names { ends }
+    }
+
+    fn count(&self, end: &str) -> u32 {
+        self.ends.get(end).copied().unwrap_or(0)
+    }
+}

@@ -1,0 +1,515 @@
+//! Words that mark a sentence of the user as a constraint or a correction, in English and Chinese; `languages` has others.
+//!
+//! Cues are few and strong: a missed sentence is still in the request or the report it stands in, but a wrong
+//! one would present an aside as an order.
+
+use std::sync::LazyLock;
+
+use super::languages;
+use super::matcher::Matcher;
+use crate::evidence::text::{has_word, head_bytes, sentences, without_marker};
+
+/// Sentences longer than this are paragraphs, and say too much to be one constraint or decision.
+const MAX_SENTENCE_CHARS: usize = 300;
+
+const DEMANDS: [&str; 17] = [
+    "must",
+    "never",
+    "always",
+    "should not",
+    "shouldn't",
+    "mustn't",
+    "please use",
+    "please keep",
+    "make sure",
+    "ensure",
+    "avoid",
+    "prefer",
+    "no need to",
+    "not allowed",
+    "at most",
+    "only the",
+    "only when",
+];
+/// "Don't", unless someone tells of himself: "I don't think so".
+const REFUSALS: [&str; 3] = ["don't", "dont", "do not"];
+const TELLERS: [&str; 8] = ["i", "they", "who", "why", "that", "which", "users", "if you"];
+/// What is said of all time to come, of every answer, or under the name of a rule.
+const STANDING: [&str; 34] = [
+    "from now on",
+    "for the rest of",
+    "going forward",
+    "at all times",
+    "under no circumstances",
+    "as a rule",
+    "no more than",
+    "no longer than",
+    "no fewer than",
+    "no less than",
+    "not exceed",
+    "every time",
+    "each time",
+    "every reply",
+    "every answer",
+    "every response",
+    "every message",
+    "each reply",
+    "each answer",
+    "each response",
+    "your replies",
+    "your answers",
+    "your responses",
+    "i want you to always",
+    "i'd rather",
+    "i would rather",
+    "i prefer",
+    "off limits",
+    "is capped",
+    "wait for my",
+    "ask me before",
+    "ask me first",
+    "on my behalf",
+    "nobody else",
+];
+const CONDITIONS: [&str; 6] =
+    ["when you ", "whenever ", "before you ", "after you ", "each time ", "every time "];
+const ANSWERING: [&str; 6] =
+    ["reply in ", "reply with ", "respond in ", "respond with ", "answer in ", "answer with "];
+/// "Only" counts before a verb: "the only place" describes.
+const ONLY_VERBS: [&str; 14] = [
+    "use", "do", "if", "in", "for", "change", "edit", "touch", "add", "run", "work", "allow", "accept",
+    "return",
+];
+const DEMANDS_ZH: [&str; 24] = [
+    "必须",
+    "不要",
+    "务必",
+    "禁止",
+    "切勿",
+    "不得",
+    "不能",
+    "不许",
+    "不准",
+    "一定要",
+    "始终",
+    "永远不",
+    "避免",
+    "只能",
+    "只用",
+    "只要",
+    "只需",
+    "只使用",
+    "只可以",
+    "仅限",
+    "请用",
+    "请使用",
+    "请勿",
+    "请始终",
+];
+/// Chinese cues that mean something else inside a sentence (`特别`, `一只`, `请问`).
+const OPENING_DEMANDS_ZH: [&str; 3] = ["请", "别", "只"];
+
+pub(super) fn is_short(sentence: &str) -> bool {
+    sentence.len() <= MAX_SENTENCE_CHARS || sentence.chars().count() <= MAX_SENTENCE_CHARS
+}
+
+/// Lower case with typographic apostrophes made plain.
+pub(in crate::evidence) fn folded(sentence: &str) -> String {
+    if sentence.is_ascii() {
+        return sentence.to_ascii_lowercase();
+    }
+    let mut lower = String::with_capacity(sentence.len());
+    for c in sentence.chars() {
+        match c {
+            '’' => lower.push('\''),
+            '\0'..='\x7f' => lower.push(c.to_ascii_lowercase()),
+            // Scripts without capitals.
+            '\u{2e80}'..='\u{a63f}' | '\u{ac00}'..='\u{d7ff}' => lower.push(c),
+            _ => lower.extend(c.to_lowercase()),
+        }
+    }
+    lower
+}
+
+/// Groups of cues: each a bit of what a sentence holds.
+const DEMAND: u32 = 1;
+const REFUSAL: u32 = 1 << 1;
+const ONLY: u32 = 1 << 2;
+const USE: u32 = 1 << 3;
+const INSTEAD: u32 = 1 << 4;
+/// "Must have": it supposes.
+const SUPPOSED: u32 = 1 << 5;
+/// What makes an order of a question.
+const ORDER: u32 = 1 << 6;
+const CORRECTED: u32 = 1 << 7;
+/// Words that may open an order for each time, and those that may open a correction.
+const OPENING: u32 = 1 << 8;
+const SETTING_RIGHT: u32 = 1 << 9;
+const DEMAND_ZH: u32 = 1 << 10;
+const OPENING_ZH: u32 = 1 << 11;
+const CORRECTED_ZH: u32 = 1 << 12;
+
+fn cues_in(lower: &str) -> u32 {
+    static MATCHER: LazyLock<Matcher> = LazyLock::new(|| {
+        Matcher::default()
+            .with(DEMAND, &DEMANDS)
+            .with(DEMAND, &STANDING)
+            .with(DEMAND, &languages::CONSTRAINTS)
+            .with(REFUSAL, &REFUSALS)
+            .with(ONLY, &["only"])
+            .with(USE, &["use"])
+            .with(INSTEAD, &["instead"])
+            .with(SUPPOSED, &["must have"])
+            .with(ORDER, &["must", "never", "always", "please"])
+            .with(
+                OPENING,
+                &["when", "whenever", "before", "after", "each", "every", "reply", "respond", "answer"],
+            )
+            .with(
+                SETTING_RIGHT,
+                &["no", "nope", "wrong", "that's", "that is", "not", "actually", "correction", "scratch"],
+            )
+            .with(SETTING_RIGHT, &["i meant", "i said"])
+            .with(DEMAND_ZH, &DEMANDS_ZH)
+            .with(OPENING_ZH, &OPENING_DEMANDS_ZH)
+            .with(CORRECTED_ZH, &CORRECTIONS_ZH)
+            .with(CORRECTED_ZH, &["不是"])
+            .with(CORRECTED, &CORRECTIONS_INSIDE)
+            .with(CORRECTED, &languages::CORRECTIONS)
+    });
+    MATCHER.groups_in(lower)
+}
+
+/// A sentence with what every question about it needs: read once, however many are asked.
+pub(in crate::evidence) struct Said<'t> {
+    pub sentence: &'t str,
+    /// Of one that is too long to be of interest, nothing.
+    lower: String,
+    cues: u32,
+}
+
+impl<'t> Said<'t> {
+    pub(in crate::evidence) fn new(sentence: &'t str) -> Self {
+        let lower = if is_short(sentence) { folded(sentence) } else { String::new() };
+        let cues = cues_in(&lower);
+        Said { sentence, lower, cues }
+    }
+}
+
+/// The sentences of a text.
+pub(in crate::evidence) fn said(text: &str) -> Vec<Said<'_>> {
+    sentences(text).map(Said::new).collect()
+}
+
+/// Whether a user's sentence demands, forbids or prefers something.
+pub(in crate::evidence) fn is_constraint(sentence: &str) -> bool {
+    constrains(&Said::new(sentence))
+}
+
+fn constrains(said: &Said<'_>) -> bool {
+    let &Said { sentence, ref lower, mut cues } = said;
+    if cues == 0 || sentence.ends_with(':') {
+        return false;
+    }
+    let without;
+    let mut lower = lower.as_str();
+    if cues & SUPPOSED != 0 {
+        without = lower.replace("must have", "");
+        lower = &without;
+        cues = cues_in(lower);
+    }
+    // A question asks; but "can you never do that again?" orders.
+    if sentence.ends_with(['?', '？']) && cues & ORDER == 0 {
+        return false;
+    }
+    cues & DEMAND != 0
+        || (cues & REFUSAL != 0 && refuses(lower))
+        || (cues & ONLY != 0 && says_only(lower))
+        || (cues & USE != 0 && cues & INSTEAD != 0)
+        || (cues & OPENING != 0 && is_standing_order(lower))
+        || (cues & (DEMAND_ZH | OPENING_ZH) != 0 && is_constraint_zh(sentence))
+}
+
+/// "When you are done, tell me": an order for each time that something happens. "Answer in French".
+fn is_standing_order(lower: &str) -> bool {
+    let opens = |openings: &[&str]| openings.iter().any(|opening| lower.starts_with(opening));
+    (opens(&CONDITIONS) && lower.contains([',', '，'])) || opens(&ANSWERING)
+}
+
+fn refuses(lower: &str) -> bool {
+    let is_told = |cue: &str| TELLERS.iter().any(|teller| has_word(lower, &format!("{teller} {cue}")));
+    REFUSALS.iter().any(|cue| has_word(lower, cue) && !is_told(cue))
+}
+
+fn says_only(lower: &str) -> bool {
+    let verb_follows = || ONLY_VERBS.iter().any(|verb| has_word(lower, &format!("only {verb}")));
+    lower.starts_with("only ") || (lower.contains("only ") && verb_follows())
+}
+
+fn is_constraint_zh(sentence: &str) -> bool {
+    if sentence.is_ascii()
+        || !sentence.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c))
+        || sentence.ends_with(['?', '？', '吗', '呢'])
+    {
+        return false;
+    }
+    let opens = || {
+        sentence.split(['，', ',', '：', '、', ' ']).map(str::trim_start).any(|clause| {
+            OPENING_DEMANDS_ZH.iter().any(|cue| clause.starts_with(cue))
+                && !["请问", "别的", "别人", "只有", "只是", "只不过"]
+                    .iter()
+                    .any(|other| clause.starts_with(other))
+        })
+    };
+    // The same signs inside other words: "no wonder", "whether or not", "of course".
+    let plain = ["怪不得", "不得不", "能不能", "不能不", "必须的", "要不要"]
+        .iter()
+        .fold(sentence.to_owned(), |text, other| text.replace(other, "，"));
+    DEMANDS_ZH.iter().any(|cue| plain.contains(cue)) || opens()
+}
+
+/// The sentences of a user's text that constrain.
+pub(in crate::evidence) fn constraints<'t>(said: &[Said<'t>], most: usize) -> Vec<&'t str> {
+    said.iter().filter(|said| constrains(said)).map(|said| said.sentence).take(most).collect()
+}
+
+/// Openings of a sentence that sets something right.
+const CORRECTIONS: [&str; 18] = [
+    "no, ",
+    "no. ",
+    "no: ",
+    "no - ",
+    "nope",
+    "wrong",
+    "that's wrong",
+    "that is wrong",
+    "that's not ",
+    "that is not ",
+    "not that",
+    "actually, ",
+    "correction:",
+    "scratch that",
+    "i meant",
+    "i said",
+    "sorry, i meant",
+    "no no",
+];
+const CORRECTIONS_INSIDE: [&str; 6] =
+    ["i meant", "i did not mean", "i didn't mean", "as i said", "i told you", "not what i"];
+const CORRECTIONS_ZH: [&str; 14] = [
+    "不对",
+    "错了",
+    "搞错",
+    "弄错",
+    "说错",
+    "而不是",
+    "我是说",
+    "我说的是",
+    "我的意思是",
+    "应该是",
+    "更正",
+    "纠正",
+    "改成",
+    "换成",
+];
+/// A refusal alone, which the next sentence explains.
+const BARE: [&str; 9] = ["no", "nope", "wrong", "no no", "nein", "non", "不", "不对", "错了"];
+/// With what may stand behind it.
+const MAX_BARE_BYTES: usize = 24;
+
+/// Whether a user's sentence sets right what was said or done before.
+fn corrects(said: &Said<'_>) -> bool {
+    let Said { sentence, lower, cues } = said;
+    if sentence.ends_with(['?', '？', '吗', ':']) {
+        return false;
+    }
+    if cues & (CORRECTED | SETTING_RIGHT | CORRECTED_ZH) == 0 {
+        return false;
+    }
+    // "No, thanks" and "no problem" set nothing right.
+    if ["no, thank", "no thank", "no, that's fine", "no problem", "no worries"]
+        .iter()
+        .any(|cue| lower.starts_with(cue))
+    {
+        return false;
+    }
+    CORRECTIONS.iter().any(|cue| lower.starts_with(cue))
+        || cues & CORRECTED != 0
+        || (lower.starts_with("not ") && lower.contains(','))
+        || (lower.starts_with("不是") && lower.contains(['，', ',']))
+        || (cues & CORRECTED_ZH != 0 && CORRECTIONS_ZH.iter().any(|cue| lower.contains(cue)))
+}
+
+/// The sentences of a user's text that set something right; a bare "No." with the sentence after it.
+pub(in crate::evidence) fn corrections<'t>(text: &'t str, said: &[Said<'t>], most: usize) -> Vec<&'t str> {
+    let mut found: Vec<&str> = Vec::new();
+    let mut bare: Option<usize> = None;
+    for each in said {
+        let sentence = each.sentence;
+        let start = sentence.as_ptr() as usize - text.as_ptr() as usize;
+        let is_bare = sentence.len() <= MAX_BARE_BYTES && {
+            let words = sentence.trim_end_matches(['.', '!', '。', '！', ',', '，']).to_lowercase();
+            BARE.contains(&words.as_str())
+        };
+        if let Some(refusal) = bare.take() {
+            let both = &text[refusal..start + sentence.len()];
+            if is_short(both) && !both.contains('\n') {
+                found.push(both);
+                continue;
+            }
+        }
+        if is_bare {
+            bare = Some(start);
+        } else if corrects(each) {
+            found.push(sentence);
+        }
+        if found.len() >= most {
+            break;
+        }
+    }
+    found
+}
+
+/// Words that announce what must not be forgotten.
+const LABELS: [&str; 30] = [
+    "note",
+    "important",
+    "rule",
+    "constraint",
+    "requirement",
+    "preference",
+    "remember",
+    "reminder",
+    "warning",
+    "attention",
+    "fact",
+    "deadline",
+    "limit",
+    "policy",
+    "convention",
+    "hinweis",
+    "wichtig",
+    "importante",
+    "nota",
+    "注意",
+    "重要",
+    "要求",
+    "规则",
+    "约束",
+    "记住",
+    "提醒",
+    "偏好",
+    "背景",
+    "截止日期",
+    "限制",
+];
+
+/// The lines of a user's text that he put under a label: `NOTE: …`, `HARD RULE: …`, `注意：…`.
+pub(in crate::evidence) fn labelled(text: &str, most: usize) -> Vec<&str> {
+    text.lines().map(without_marker).filter(|line| is_labelled(line)).take(most).collect()
+}
+
+fn is_labelled(line: &str) -> bool {
+    let head = head_bytes(line, 48);
+    let Some((label, _)) = head.split_once([':', '：']) else { return false };
+    let label = label.trim_matches(['*', '_', ' ']);
+    let says_something = line.len() > label.len() + 8 && is_short(line);
+    let is_capitals = label.len() >= 4
+        && label.bytes().all(|b| b.is_ascii_uppercase() || matches!(b, b' ' | b'_' | b'-' | b'&'))
+        && !label.contains("HTTP");
+    says_something && (is_capitals || LABELS.contains(&label.to_lowercase().as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn demands_are_constraints() {
+        for sentence in [
+            "You must keep the API.",
+            "Never push to main.",
+            "don't touch the tests",
+            "Don’t rename it",
+            "please use tabs",
+            "use rgb values instead of indices",
+            "only change the parser",
+            "we don't need to commit",
+            "必须使用中文。",
+            "请用 Rust 实现",
+            "好的，请不要删除文件",
+            "别改测试",
+            "只改这个文件",
+        ] {
+            assert!(is_constraint(sentence), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn talk_is_no_constraint() {
+        for sentence in [
+            "what is it testing?",
+            "can we only look at this?",
+            "I like mustard",
+            "i don't think that works",
+            "there's only one file left",
+            "it is called instead of the other",
+            "请问是哪年上映的呀？",
+            "特别好看的电影",
+            "他有一只猫",
+            "别的电影呢",
+            "只是随便问问",
+            "怪不得这么厉害",
+            "不管他能不能拿到奖",
+            "必须的啊，我最喜欢他了",
+            "I must have left it there",
+            "The rules you must follow:",
+        ] {
+            assert!(!is_constraint(sentence), "{sentence}");
+        }
+        assert!(!is_constraint(&"must ".repeat(100)));
+    }
+
+    #[test]
+    fn standing_orders_are_constraints() {
+        for sentence in [
+            "From now on sign your commits.",
+            "whenever a test fails, stop and tell me",
+            "Before you push, run the linter.",
+            "answer in French",
+            "Keep functions no longer than 40 lines.",
+            "In every reply, name the file.",
+            "nunca borres los datos",
+        ] {
+            assert!(is_constraint(sentence), "{sentence}");
+        }
+        for sentence in ["when you said that i laughed", "write a function that adds", "after lunch we go on"]
+        {
+            assert!(!is_constraint(sentence), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn corrections_are_told_from_refusals() {
+        for (text, expected) in [
+            ("No, not X, use Y.", "No, not X, use Y."),
+            ("no. Use the other file. Thanks", "no. Use the other file."),
+            ("Fine. I meant the second one!", "I meant the second one!"),
+            ("不对，应该是第二个文件。", "不对，应该是第二个文件。"),
+            ("把颜色改成红色", "把颜色改成红色"),
+            ("nein, ich meinte blau", "nein, ich meinte blau"),
+        ] {
+            assert_eq!(corrections(text, &said(text), 8), [expected], "{text}");
+        }
+        for text in ["No problem.", "no, thanks", "yes, go on", "Is that wrong?", "there is no way", "No."] {
+            assert!(corrections(text, &said(text), 8).is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn labelled_lines_are_kept_whole() {
+        let text =
+            "- NOTE: The build takes long. Be patient.\nHello: you\n重要：数据库在东京。\nHTTP 200: fine";
+        assert_eq!(labelled(text, 8), ["NOTE: The build takes long. Be patient.", "重要：数据库在东京。"]);
+    }
+}

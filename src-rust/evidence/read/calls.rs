@@ -1,0 +1,346 @@
+//! What a tool call sets out to do, read from its name and its arguments.
+//!
+//! Agents name their tools differently, but with the same words: a tool whose name holds `read` and whose
+//! arguments hold a path reads that file. Only what words cannot tell (shells, patches, task lists) is listed.
+
+use super::patch;
+use super::shell::{self, ShellCommand};
+use super::tasks::status_of;
+use crate::evidence::text::{neutralise, one_line};
+use crate::evidence::{Action, TaskStatus};
+use crate::json::{Tape, with_document};
+use crate::node::{Kind, Node};
+
+/// Longest text of a command.
+pub(super) const MAX_COMMAND_CHARS: usize = 200;
+/// Longest text of a call that foldline has no word for.
+const MAX_CALL_CHARS: usize = 160;
+/// Most files that one call may name.
+const MAX_FILES_PER_CALL: usize = 200;
+
+/// What a call sets out to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    /// To do something with files.
+    Files(Vec<(Action, String)>),
+    /// To run a command.
+    Shell { command: String, about: ShellCommand },
+    /// To state the whole list of tasks.
+    TaskList(Vec<(String, TaskStatus)>),
+    /// To add a task.
+    TaskCreate(String),
+    /// To change a task's status, by its number.
+    TaskUpdate { number: String, status: String },
+    /// To look something up that is no file.
+    Lookup,
+    /// Anything else, as one line.
+    Other(String),
+}
+
+/// Reads a call. Arguments that are no JSON are taken as the text of a patch or a command.
+pub(super) fn read(name: &str, arguments: &str) -> Work {
+    let tool = tool_of(name);
+    let work = match Tape::parse(arguments.as_bytes(), &mut || true) {
+        Ok(Some(tape)) => Ok(from_json(tool, name, &tape.root())),
+        _ => with_document(arguments.as_bytes(), |node| from_json(tool, name, &node)),
+    };
+    match work {
+        Ok(Some(work)) => work,
+        Ok(None) => other(name, arguments),
+        Err(_) if patch::is_patch(arguments) => Work::Files(patch::files_of(arguments)),
+        Err(_) if tool == Tool::Shell && !arguments.is_empty() => shell_work(arguments),
+        Err(_) => other(name, arguments),
+    }
+}
+
+/// A shell command as work.
+pub(super) fn shell_work(command: &str) -> Work {
+    let about = shell::analyse(command);
+    Work::Shell { command: one_line(&neutralise(command), MAX_COMMAND_CHARS), about }
+}
+
+/// What a tool of that name does with files, if it is a tool for files.
+pub(in crate::evidence) fn file_action(name: &str) -> Option<Action> {
+    match tool_of(name) {
+        Tool::Files(action) => Some(action),
+        Tool::Editor | Tool::Patch => Some(Action::Edited),
+        _ => None,
+    }
+}
+
+fn other(name: &str, arguments: &str) -> Work {
+    let line = format!("{name}({})", arguments.trim_start_matches('{').trim_end_matches('}'));
+    Work::Other(one_line(&neutralise(&line), MAX_CALL_CHARS))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tool {
+    Files(Action),
+    /// One tool with commands: `view`, `create`, `str_replace`, `insert`.
+    Editor,
+    Shell,
+    Patch,
+    TaskList,
+    TaskCreate,
+    TaskUpdate,
+    Lookup,
+    Other,
+}
+
+fn tool_of(name: &str) -> Tool {
+    // Tools of servers are called `mcp__server__tool`.
+    let own = name.rsplit("__").next().unwrap_or(name);
+    let squeezed: String =
+        own.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase()).take(64).collect();
+    match squeezed.as_str() {
+        "bash" | "shell" | "sh" | "terminal" | "exec" | "execcommand" | "execute" | "executebash"
+        | "executecommand" | "runcommand" | "runshellcommand" | "runterminalcmd" | "runinterminal"
+        | "localshell" | "localshellcall" | "powershell" => Tool::Shell,
+        "applypatch" | "applydiff" => Tool::Patch,
+        "todowrite" | "updateplan" | "writetodos" | "updatetodolist" | "managetodolist" => Tool::TaskList,
+        "taskcreate" => Tool::TaskCreate,
+        "taskupdate" => Tool::TaskUpdate,
+        "strreplacebasededittool" | "strreplaceeditor" | "strreplaceeditortool" => Tool::Editor,
+        "todoread" | "tasklist" | "taskget" | "taskoutput" | "bashoutput" | "skill" | "think"
+        | "exitplanmode" | "enterplanmode" | "askuserquestion" | "websearch" | "webfetch" | "toolsearch"
+        | "killshell" => Tool::Lookup,
+        _ => by_words(own),
+    }
+}
+
+/// The sort of tool that the words of its name tell.
+fn by_words(name: &str) -> Tool {
+    let mut found = Tool::Other;
+    for word in words_of(name) {
+        let tool = match word.as_str() {
+            "read" | "view" | "open" | "cat" => Tool::Files(Action::Read),
+            "write" | "save" => Tool::Files(Action::Written),
+            "create" => Tool::Files(Action::Created),
+            "edit" | "multiedit" | "replace" | "insert" | "patch" | "modify" | "update" | "append" => {
+                Tool::Files(Action::Edited)
+            }
+            "delete" | "remove" => Tool::Files(Action::Deleted),
+            "move" | "rename" => Tool::Files(Action::Moved),
+            "grep" | "glob" | "search" | "find" | "list" | "ls" => Tool::Files(Action::Searched),
+            "get" | "fetch" | "lookup" | "query" | "calculate" if found == Tool::Other => Tool::Lookup,
+            _ => continue,
+        };
+        // `search_and_replace` edits: the strongest word decides.
+        found = match (found, tool) {
+            (Tool::Files(known), Tool::Files(new)) if known >= new => found,
+            (Tool::Files(_), Tool::Lookup) => found,
+            _ => tool,
+        };
+    }
+    found
+}
+
+/// `notebookEdit`, `notebook_edit` and `notebook-edit` as words.
+fn words_of(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut after_lower = false;
+    for c in name.chars().take(80) {
+        if !c.is_alphanumeric() || (c.is_uppercase() && after_lower) {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            word.push(c.to_ascii_lowercase());
+        }
+        after_lower = c.is_lowercase();
+    }
+    words
+}
+
+const PATH_KEYS: [&str; 15] = [
+    "file_path",
+    "path",
+    "notebook_path",
+    "filePath",
+    "absolute_path",
+    "filename",
+    "file_name",
+    "target_file",
+    "relative_path",
+    "relative_workspace_path",
+    "file",
+    "source",
+    "old_path",
+    "paths",
+    "files",
+];
+const TARGET_KEYS: [&str; 4] = ["destination", "new_path", "target", "to"];
+const COMMAND_KEYS: [&str; 4] = ["command", "cmd", "script", "commands"];
+
+fn from_json<N: Node>(tool: Tool, name: &str, node: &N) -> Option<Work> {
+    if node.kind() == Kind::String {
+        return node.with_text(|text, _| read_text(tool, text)).flatten();
+    }
+    let members = node.members().ok()?;
+    let find = |keys: &[&str]| keys.iter().find_map(|key| members.iter().find(|(known, _)| known == key));
+    let text_of =
+        |keys: &[&str]| find(keys).and_then(|(_, value)| value.with_text(|text, _| text.to_owned()));
+    let paths = |action: Action| {
+        let mut files: Vec<(Action, String)> = find(&PATH_KEYS)
+            .map_or_else(Vec::new, |(_, value)| texts_of(value).into_iter().map(|p| (action, p)).collect());
+        if action == Action::Moved {
+            files.extend(text_of(&TARGET_KEYS).map(|path| (Action::Created, path)));
+        }
+        files
+    };
+    match tool {
+        Tool::Shell => {
+            let command = find(&COMMAND_KEYS).map(|(_, value)| command_text(value))?;
+            Some(shell_work(&command))
+        }
+        Tool::Patch => {
+            let patch = text_of(&["input", "patch", "diff", "patch_text", "patchText"]);
+            let files = patch.map_or_else(Vec::new, |patch| patch::files_of(&patch));
+            Some(Work::Files(if files.is_empty() { paths(Action::Edited) } else { files }))
+        }
+        Tool::Editor => {
+            let action = match text_of(&["command"])?.as_str() {
+                "view" => Action::Read,
+                "create" => Action::Written,
+                _ => Action::Edited,
+            };
+            Some(Work::Files(paths(action)))
+        }
+        Tool::TaskList => {
+            find(&["todos", "plan", "items", "tasks", "todoList"]).map(|(_, list)| task_list(list))
+        }
+        Tool::TaskCreate => text_of(&["subject", "title", "description"]).map(Work::TaskCreate),
+        Tool::TaskUpdate => {
+            let number = text_of(&["taskId", "task_id", "id"])?;
+            Some(Work::TaskUpdate { number, status: text_of(&["status"]).unwrap_or_default() })
+        }
+        Tool::Files(action) => {
+            let files = paths(action);
+            match (files.is_empty(), action) {
+                (false, _) => Some(Work::Files(files)),
+                (true, Action::Searched | Action::Read) => Some(Work::Lookup),
+                // `update_reservation` has a file tool's word and no file.
+                (true, _) => None,
+            }
+        }
+        Tool::Lookup => Some(Work::Lookup),
+        Tool::Other => {
+            let command = find(&COMMAND_KEYS[..2]).filter(|_| name.to_ascii_lowercase().contains("command"));
+            command.map(|(_, value)| shell_work(&command_text(value)))
+        }
+    }
+}
+
+/// Arguments that are one JSON string.
+fn read_text(tool: Tool, text: &str) -> Option<Work> {
+    match tool {
+        _ if patch::is_patch(text) => Some(Work::Files(patch::files_of(text))),
+        Tool::Shell => Some(shell_work(text)),
+        _ => None,
+    }
+}
+
+/// A string, or the strings of a list.
+fn texts_of<N: Node>(value: &N) -> Vec<String> {
+    let text = |node: &N| node.with_text(|text, _| text.to_owned());
+    match value.kind() {
+        Kind::Array => (0..value.len().min(MAX_FILES_PER_CALL))
+            .filter_map(|i| value.item(i))
+            .filter_map(|item| text(&item).or_else(|| member_text(&item, &PATH_KEYS)))
+            .collect(),
+        _ => text(value).into_iter().collect(),
+    }
+}
+
+fn member_text<N: Node>(node: &N, keys: &[&str]) -> Option<String> {
+    let members = node.members().ok()?;
+    let named = |key: &&str| members.iter().find(|(known, _)| known == key);
+    keys.iter().find_map(|key| named(key).and_then(|(_, value)| value.with_text(|text, _| text.to_owned())))
+}
+
+/// A command as text, or as the words of `["bash", "-lc", "…"]`.
+fn command_text<N: Node>(value: &N) -> String {
+    let words = texts_of(value);
+    match words.as_slice() {
+        [shell, flag, script, ..]
+            if shell.ends_with("sh") && flag.starts_with('-') && flag.ends_with('c') =>
+        {
+            script.clone()
+        }
+        _ => words.join(" "),
+    }
+}
+
+fn task_list<N: Node>(list: &N) -> Work {
+    let mut tasks = Vec::new();
+    for item in (0..list.len()).filter_map(|i| list.item(i)) {
+        let text = member_text(&item, &["content", "step", "text", "title", "description", "task"]);
+        let status = member_text(&item, &["status", "state"]).unwrap_or_default();
+        tasks.extend(text.map(|text| (text, status_of(&status))));
+    }
+    Work::TaskList(tasks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Action::{Created, Deleted, Edited, Moved, Read, Searched, Written};
+
+    #[test]
+    fn tools_of_common_agents_name_their_files() {
+        type Case = (&'static str, &'static str, &'static [(Action, &'static str)]);
+        let cases: [Case; 16] = [
+            ("Read", r#"{"file_path":"/a"}"#, &[(Read, "/a")]),
+            ("read", r#"{"path":"a"}"#, &[(Read, "a")]),
+            ("read_many_files", r#"{"paths":["a","b"]}"#, &[(Read, "a"), (Read, "b")]),
+            ("Write", r#"{"file_path":"/a","content":"x"}"#, &[(Written, "/a")]),
+            ("MultiEdit", r#"{"file_path":"/a"}"#, &[(Edited, "/a")]),
+            ("NotebookEdit", r#"{"notebook_path":"/n.ipynb"}"#, &[(Edited, "/n.ipynb")]),
+            ("Grep", r#"{"pattern":"x","path":"src/a.rs"}"#, &[(Searched, "src/a.rs")]),
+            ("str_replace_based_edit_tool", r#"{"command":"view","path":"/a"}"#, &[(Read, "/a")]),
+            ("str_replace_editor", r#"{"command":"insert","path":"/a"}"#, &[(Edited, "/a")]),
+            ("str_replace_editor", r#"{"command":"create","path":"/a"}"#, &[(Written, "/a")]),
+            ("apply_patch", r#"{"input":"*** Begin Patch\n*** Delete File: d"}"#, &[(Deleted, "d")]),
+            ("apply_patch", "*** Begin Patch\n*** Add File: n", &[(Created, "n")]),
+            ("mcp__fs__move_file", r#"{"source":"a","destination":"b"}"#, &[(Moved, "a"), (Created, "b")]),
+            ("delete_file", r#"{"target_file":"a"}"#, &[(Deleted, "a")]),
+            ("search_and_replace", r#"{"path":"a"}"#, &[(Edited, "a")]),
+            ("writeFile", r#"{"filePath":"a"}"#, &[(Written, "a")]),
+        ];
+        for (name, arguments, expected) in cases {
+            let expected = expected.iter().map(|(a, p)| (*a, (*p).to_owned())).collect();
+            assert_eq!(read(name, arguments), Work::Files(expected), "{name}");
+        }
+    }
+
+    #[test]
+    fn shells_are_analysed_in_all_their_spellings() {
+        for (name, arguments) in [
+            ("Bash", r#"{"command":"cat a.txt"}"#),
+            ("shell", r#"{"command":["bash","-lc","cat a.txt"]}"#),
+            ("exec_command", r#"{"cmd":"cat a.txt"}"#),
+            ("run_shell_command", r#"{"command":"cat a.txt"}"#),
+            ("bash", "cat a.txt"),
+        ] {
+            let Work::Shell { command, about } = read(name, arguments) else { panic!("{name}") };
+            assert_eq!((command.as_str(), about.effects.len()), ("cat a.txt", 1), "{name}");
+        }
+    }
+
+    #[test]
+    fn task_lists_of_two_agents_read_the_same() {
+        let expected = Work::TaskList(vec![("x".into(), TaskStatus::InProgress)]);
+        let todo = r#"{"todos":[{"content":"x","status":"in_progress","activeForm":"X"}]}"#;
+        assert_eq!(read("TodoWrite", todo), expected);
+        assert_eq!(read("update_plan", r#"{"plan":[{"step":"x","status":"in_progress"}]}"#), expected);
+    }
+
+    #[test]
+    fn other_calls_become_one_line_and_lookups_nothing() {
+        let work = read("book_flight", r#"{"id":"A1","cabin":"economy"}"#);
+        assert_eq!(work, Work::Other(r#"book_flight("id":"A1","cabin":"economy")"#.into()));
+        assert_eq!(read("get_user_details", r#"{"user_id":"x"}"#), Work::Lookup);
+        assert!(matches!(read("update_reservation", r#"{"id":"x"}"#), Work::Other(_)));
+        assert!(matches!(read("broken", "{\"a\":"), Work::Other(_)));
+        assert!(matches!(read("", ""), Work::Other(_)));
+    }
+}

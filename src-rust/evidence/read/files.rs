@@ -1,0 +1,190 @@
+//! The files that were touched, each once, however its path was spelled.
+
+use std::collections::HashMap;
+
+use crate::evidence::text::neutralise;
+use crate::evidence::{Action, FileTouched, lines};
+
+/// Most files that are remembered; agents touch hundreds, floods come from generated lists.
+const MAX_FILES: usize = 5_000;
+/// Longest path; anything longer is no path.
+const MAX_PATH_BYTES: usize = 1_000;
+
+/// Files by path, in the order of their first touch.
+#[derive(Debug, Default)]
+pub(in crate::evidence) struct Files {
+    files: Vec<FileTouched>,
+    by_path: HashMap<String, usize>,
+}
+
+impl Files {
+    /// Notes that a message did something to a file.
+    pub(super) fn touch(&mut self, message: usize, action: Action, path: &str) {
+        let Some(path) = normal_path(path) else { return };
+        // A search in a folder touches no file; a name with an ending is a file.
+        if action == Action::Searched && !file_name(&path).trim_start_matches('.').contains('.') {
+            return;
+        }
+        let at = match self.by_path.get(&path) {
+            Some(&at) => at,
+            None if self.files.len() >= MAX_FILES => return,
+            None => {
+                let (first, last) = (message, message);
+                let file = FileTouched {
+                    message: first,
+                    last_message: last,
+                    path: path.clone(),
+                    actions: vec![],
+                    times: 0,
+                    lines: Vec::new(),
+                };
+                self.files.push(file);
+                self.by_path.insert(path, self.files.len() - 1);
+                self.files.len() - 1
+            }
+        };
+        let file = &mut self.files[at];
+        file.last_message = file.last_message.max(message);
+        file.times += 1;
+        if !file.actions.contains(&action) {
+            file.actions.push(action);
+        }
+    }
+
+    /// Notes that lines of a known file were read.
+    pub(super) fn read_lines(&mut self, path: &str, range: (u32, u32)) {
+        if let Some(&at) = normal_path(path).and_then(|path| self.by_path.get(&path)) {
+            lines::add(&mut self.files[at].lines, range);
+        }
+    }
+
+    /// The files. A relative path that is the end of exactly one absolute path is that file.
+    pub(super) fn finish(self) -> Vec<FileTouched> {
+        let mut owners: HashMap<&str, Option<usize>> = HashMap::new();
+        for (i, file) in self.files.iter().enumerate().filter(|(_, file)| file.path.starts_with('/')) {
+            for (slash, _) in file.path.match_indices('/').skip(1).take(32) {
+                owners.entry(&file.path[slash + 1..]).and_modify(|owner| *owner = None).or_insert(Some(i));
+            }
+        }
+        let owner_of = |file: &FileTouched| {
+            let is_spelled_out = file.path.contains('/');
+            owners.get(file.path.as_str()).copied().flatten().filter(|_| is_spelled_out)
+        };
+        let targets: Vec<Option<usize>> = self.files.iter().map(owner_of).collect();
+        let mut merged = self.files.clone();
+        for (file, target) in self.files.iter().zip(&targets) {
+            let Some(target) = *target else { continue };
+            let into = &mut merged[target];
+            into.message = into.message.min(file.message);
+            into.last_message = into.last_message.max(file.last_message);
+            into.times += file.times;
+            file.lines.iter().for_each(|range| lines::add(&mut into.lines, *range));
+            for action in &file.actions {
+                if !into.actions.contains(action) {
+                    into.actions.push(*action);
+                }
+            }
+        }
+        let kept = merged.into_iter().zip(&targets).filter(|(_, target)| target.is_none());
+        let mut files: Vec<FileTouched> = kept.map(|(file, _)| file).collect();
+        files.sort_by_key(|file| file.message);
+        files
+    }
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// A path without `.` and `..` steps, or `None` where the text is no path that could be listed on a line.
+pub(super) fn normal_path(path: &str) -> Option<String> {
+    let path = path.trim();
+    let path = path.strip_prefix("file://").unwrap_or(path);
+    if path.is_empty() || path.len() > MAX_PATH_BYTES || path.contains(char::is_control) {
+        return None;
+    }
+    let path = neutralise(path);
+    let mut steps: Vec<&str> = Vec::new();
+    for step in path.split('/') {
+        match step {
+            "" | "." => {}
+            ".." if steps.last().is_some_and(|last| *last != "..") => {
+                steps.pop();
+            }
+            _ => steps.push(step),
+        }
+    }
+    if steps.is_empty() {
+        return None;
+    }
+    let root = if path.starts_with('/') { "/" } else { "" };
+    Some(format!("{root}{}", steps.join("/")))
+}
+
+/// Whether a file is a scratch file, which nobody will ask for again.
+pub(in crate::evidence) fn is_scratch(path: &str) -> bool {
+    ["/tmp/", "/private/tmp/", "/var/tmp/", "/var/folders/"].iter().any(|folder| path.starts_with(folder))
+}
+
+/// The folder that saves most when the paths below it are written relative to it, with a trailing slash.
+pub(in crate::evidence) fn common_root<'p>(paths: impl Iterator<Item = &'p str>) -> Option<String> {
+    let mut folders: HashMap<&str, usize> = HashMap::new();
+    for path in paths.filter(|path| path.starts_with('/')) {
+        for (slash, _) in path.match_indices('/').skip(1).take(32) {
+            *folders.entry(&path[..=slash]).or_default() += 1;
+        }
+    }
+    let saving = |folder: &str, count: usize| folder.len() * count.saturating_sub(1);
+    let best = folders.into_iter().max_by_key(|(folder, count)| (saving(folder, *count), *folder))?;
+    (best.1 >= 3).then(|| best.0.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths(files: &[FileTouched]) -> Vec<(&str, &[Action])> {
+        files.iter().map(|file| (file.path.as_str(), file.actions.as_slice())).collect()
+    }
+
+    #[test]
+    fn a_file_is_listed_once_with_all_that_was_done_to_it() {
+        let mut files = Files::default();
+        files.touch(1, Action::Read, "/r/src/a.rs");
+        files.touch(2, Action::Edited, "/r/src/../src/./a.rs");
+        files.touch(3, Action::Read, "src/a.rs");
+        files.touch(3, Action::Searched, "src");
+        files.touch(4, Action::Searched, "b.rs");
+        let files = files.finish();
+        assert_eq!(
+            paths(&files),
+            [("/r/src/a.rs", &[Action::Read, Action::Edited][..]), ("b.rs", &[Action::Searched][..])]
+        );
+        assert_eq!((files[0].times, files[0].last_message), (3, 3));
+    }
+
+    #[test]
+    fn an_ambiguous_relative_path_stays_itself() {
+        let mut files = Files::default();
+        for path in ["/a/src/m.rs", "/b/src/m.rs", "src/m.rs", "m.rs"] {
+            files.touch(0, Action::Read, path);
+        }
+        assert_eq!(files.finish().len(), 4);
+    }
+
+    #[test]
+    fn what_is_no_path_is_ignored() {
+        for path in ["", "  ", "a\nb", "/", ".", "\u{1b}[0m"] {
+            assert_eq!(normal_path(path), None, "{path:?}");
+        }
+        assert_eq!(normal_path("../../a/../b").as_deref(), Some("../../b"));
+        assert_eq!(normal_path("</modified-files>").as_deref(), Some("‹/modified-files>"));
+    }
+
+    #[test]
+    fn the_root_is_the_folder_that_saves_most() {
+        let paths = ["/u/me/repo/a/1", "/u/me/repo/a/2", "/u/me/repo/b/3", "/tmp/x"];
+        assert_eq!(common_root(paths.into_iter()).as_deref(), Some("/u/me/repo/"));
+        assert_eq!(common_root(["/a/b", "/a/c"].into_iter()), None);
+    }
+}

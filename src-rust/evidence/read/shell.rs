@@ -1,0 +1,388 @@
+//! What a shell command does: the files it reads and changes, and what sort of command it is.
+
+use super::patch;
+use super::shell_lexer::{Redirect, Word, simple_commands};
+use crate::evidence::text::head_bytes;
+use crate::evidence::{Action, CommandKind, lines};
+
+/// Longest part of a command that is analysed; the rest is the body of a here-document in practice.
+const MAX_COMMAND_BYTES: usize = 256 << 10;
+
+/// What is known about a command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::evidence) struct ShellCommand {
+    pub kind: CommandKind,
+    /// Program and subcommand of the part that matters: two runs with the same stem try the same thing.
+    pub stem: String,
+    pub effects: Vec<(Action, String)>,
+    /// Lines that it shows of a file.
+    pub lines: Vec<(String, (u32, u32))>,
+}
+
+/// Analyses a command line. O(bytes).
+pub(in crate::evidence) fn analyse(line: &str) -> ShellCommand {
+    let mut effects = if patch::is_patch(line) { patch::files_of(line) } else { Vec::new() };
+    let mut lines_shown = Vec::new();
+    let mut directory = String::new();
+    let mut best: Option<(CommandKind, String)> = None;
+    for command in simple_commands(head_bytes(line, MAX_COMMAND_BYTES)) {
+        let words = program_words(&command.words);
+        let before = effects.len();
+        let mut touch = |action: Action, word: &Word| {
+            if let Some(path) = path_of(word, &directory) {
+                effects.push((action, path));
+            }
+        };
+        for (redirect, word) in &command.redirects {
+            let action = match redirect {
+                Redirect::Read => Action::Read,
+                Redirect::Write => Action::Written,
+                Redirect::Append => Action::Edited,
+            };
+            touch(action, word);
+        }
+        argument_effects(words, &mut touch);
+        if let [name, flag, folder, ..] = words
+            && (name.text.as_str(), flag.text.as_str()) == ("git", "-C")
+            && !folder.is_dynamic
+        {
+            effects[before..].iter_mut().for_each(|(_, path)| *path = joined(&folder.text, path));
+        }
+        if let [.., (Action::Read, path)] = effects[before..].as_ref()
+            && let Some(shown) = lines::of_command(program(words), words)
+        {
+            lines_shown.push((path.clone(), shown));
+        }
+        if let [first, target, ..] = words
+            && first.text == "cd"
+        {
+            directory = if target.is_dynamic { String::new() } else { joined(&directory, &target.text) };
+        }
+        let writes = effects[before..].iter().any(|(action, _)| action.is_change());
+        let Some(found) = kind_and_stem(words, writes) else { continue };
+        // Of equal kinds the first command of the line names it.
+        if best.as_ref().is_none_or(|(kind, _)| found.0 > *kind) {
+            best = Some(found);
+        }
+    }
+    let (kind, stem) = best.unwrap_or((CommandKind::Look, String::new()));
+    ShellCommand { kind, stem, effects, lines: lines_shown }
+}
+
+/// The words from the program's name on: without assignments, keywords and wrappers such as `sudo`.
+fn program_words(words: &[Word]) -> &[Word] {
+    let mut rest = words;
+    while let [first, tail @ ..] = rest {
+        let is_assignment = first.text.split_once('=').is_some_and(|(name, _)| {
+            !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        });
+        match first.text.as_str() {
+            "sudo" | "time" | "env" | "nohup" | "command" | "exec" | "if" | "then" | "else" | "elif"
+            | "do" | "while" | "!" | "{" | "}" | "npx" | "bunx" => rest = tail,
+            "timeout" => rest = tail.get(1..).unwrap_or(&[]),
+            "uv" | "poetry" | "pipenv" if tail.first().is_some_and(|word| word.text == "run") => {
+                rest = &tail[1..];
+            }
+            _ if is_assignment => rest = tail,
+            _ => break,
+        }
+    }
+    rest
+}
+
+fn program(words: &[Word]) -> &str {
+    words.first().map_or("", |word| word.text.rsplit('/').next().unwrap_or(""))
+}
+
+/// The files that a command's arguments name.
+fn argument_effects(words: &[Word], touch: &mut impl FnMut(Action, &Word)) {
+    let [_, arguments @ ..] = words else { return };
+    let operands: Vec<&Word> = words
+        .windows(2)
+        .filter(|pair| {
+            // `-A 5`: the number belongs to the option.
+            let is_value = pair[0].text.starts_with('-') && pair[1].text.bytes().all(|b| b.is_ascii_digit());
+            !pair[1].text.starts_with('-') && (pair[1].text.is_empty() || !is_value)
+        })
+        .map(|pair| &pair[1])
+        .collect();
+    let has = |flag: &str| arguments.iter().any(|word| word.text.starts_with(flag));
+    let mut all = |action: Action, operands: &[&Word]| operands.iter().for_each(|word| touch(action, word));
+    let skip = |n: usize| operands.get(n..).unwrap_or(&[]);
+    match program(words) {
+        "cat" | "head" | "tail" | "less" | "more" | "nl" | "wc" | "bat" | "diff" | "cmp" | "md5sum"
+        | "sha256sum" | "od" | "xxd" | "strings" => all(Action::Read, &operands),
+        "sed" => {
+            let has_script_flag = arguments.iter().any(|word| matches!(word.text.as_str(), "-e" | "-f"));
+            // macOS writes the backup suffix as a word of its own, often empty.
+            let suffix = usize::from(operands.first().is_some_and(|word| word.text.is_empty()));
+            // With -e the scripts are operands that look like no file.
+            let first_file = if has_script_flag { 0 } else { 1 + suffix };
+            let in_place = has("-i") || has("--in-place");
+            let files: Vec<&Word> =
+                skip(first_file).iter().copied().filter(|word| !has_script_flag || is_plain(word)).collect();
+            all(if in_place { Action::Edited } else { Action::Read }, &files);
+        }
+        "perl" if has("-i") || has("-pi") => all(Action::Edited, skip(1)),
+        "awk" | "jq" | "yq" => all(Action::Read, skip(1)),
+        "grep" | "egrep" | "fgrep" | "rg" | "ag" => {
+            let files: Vec<&Word> = skip(1).iter().copied().filter(|word| is_plain(word)).collect();
+            all(Action::Searched, &files);
+        }
+        "rm" | "rmdir" | "unlink" | "trash" => all(Action::Deleted, &operands),
+        "mv" => move_or_copy(&operands, Action::Moved, &mut all),
+        "cp" => move_or_copy(&operands, Action::Read, &mut all),
+        "tee" => all(if has("-a") { Action::Edited } else { Action::Written }, &operands),
+        "touch" | "truncate" => all(Action::Written, &operands),
+        "chmod" | "chown" => all(Action::Edited, skip(1)),
+        "git" => git_effects(&operands, arguments, &mut all),
+        _ => {}
+    }
+}
+
+fn git_effects(operands: &[&Word], arguments: &[Word], all: &mut impl FnMut(Action, &[&Word])) {
+    // `git -C folder rm a`
+    let operands = if arguments.first().is_some_and(|word| word.text == "-C") {
+        operands.get(1..).unwrap_or(&[])
+    } else {
+        operands
+    };
+    let [verb, rest @ ..] = operands else { return };
+    let after_dashes: Vec<&Word> = arguments.iter().skip_while(|word| word.text != "--").skip(1).collect();
+    match verb.text.as_str() {
+        "add" | "restore" => all(Action::Edited, rest),
+        "mv" => move_or_copy(rest, Action::Moved, all),
+        "rm" => all(Action::Deleted, rest),
+        "checkout" => all(Action::Edited, &after_dashes),
+        "diff" | "log" | "blame" | "show" => all(Action::Read, &after_dashes),
+        _ => {}
+    }
+}
+
+/// `mv a b` and `cp a b`. Into a directory the new names are not spelled out, so only two operands say both.
+fn move_or_copy(operands: &[&Word], source: Action, all: &mut impl FnMut(Action, &[&Word])) {
+    match operands {
+        [from, to] if !to.text.ends_with(['/', '.']) => {
+            all(source, &[from]);
+            all(Action::Created, &[to]);
+        }
+        [from @ .., _] => all(source, from),
+        [] => {}
+    }
+}
+
+fn is_plain(word: &Word) -> bool {
+    !word.text.is_empty() && word.text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-/+@~".contains(&b))
+}
+
+/// The path that a word names, under the directory that the command line changed to.
+fn path_of(word: &Word, directory: &str) -> Option<String> {
+    let text = word.text.as_str();
+    let is_number = text.bytes().all(|b| b.is_ascii_digit());
+    let is_odd = text.contains(['\n', '\0', '=', '|', '"', '\'']) || text.contains("://") || text.len() > 400;
+    let is_nowhere = matches!(text, "." | ".." | "-" | "/" | "~") || text.starts_with("/dev/");
+    if word.is_dynamic || is_number || is_odd || is_nowhere || text.starts_with('-') || text.ends_with('/') {
+        return None;
+    }
+    Some(joined(directory, text))
+}
+
+fn joined(directory: &str, path: &str) -> String {
+    if directory.is_empty() || path.starts_with(['/', '~']) {
+        return path.to_owned();
+    }
+    format!("{}/{}", directory.trim_end_matches('/'), path.trim_start_matches("./"))
+}
+
+/// Programs that only show something.
+const LOOKING: [&str; 44] = [
+    "ls", "cat", "head", "tail", "less", "more", "nl", "wc", "bat", "grep", "egrep", "fgrep", "rg", "ag",
+    "find", "fd", "tree", "pwd", "echo", "printf", "which", "whereis", "type", "file", "stat", "du", "df",
+    "env", "date", "diff", "cmp", "sort", "uniq", "cut", "tr", "awk", "jq", "yq", "ps", "true", "test",
+    "sleep", "xxd", "cd",
+];
+
+/// Programs whose first argument says what they do.
+const WITH_SUBCOMMAND: [&str; 22] = [
+    "go", "cargo", "git", "npm", "yarn", "pnpm", "bun", "make", "just", "docker", "kubectl", "gh", "mise",
+    "uv", "pip", "python", "python3", "dotnet", "mvn", "gradle", "deno", "poetry",
+];
+
+fn kind_and_stem(words: &[Word], writes: bool) -> Option<(CommandKind, String)> {
+    let name = program(words);
+    if matches!(name, "" | "for" | "done" | "fi" | "case" | "esac" | "cd" | "export" | "source") {
+        return None;
+    }
+    let mut plain = words[1..]
+        .iter()
+        .map(|word| word.text.as_str())
+        .filter(|text| !text.starts_with('-') || *text == "-m");
+    let mut stem = name.to_owned();
+    let mut subcommand = "";
+    if WITH_SUBCOMMAND.contains(&name) {
+        subcommand = plain.next().unwrap_or("");
+        if matches!(subcommand, "run" | "-m") {
+            stem = format!("{name} {subcommand}");
+            subcommand = plain.next().unwrap_or("");
+        }
+        stem = format!("{stem} {}", head_bytes(subcommand, 80));
+    }
+    let is_one_of = |words: &[&str]| {
+        let is_subcommand = |word: &str| {
+            subcommand.strip_prefix(word).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+        };
+        words.iter().any(|word| name == *word || is_subcommand(word))
+    };
+    let tests = [
+        "test",
+        "tests",
+        "nextest",
+        "pytest",
+        "py.test",
+        "unittest",
+        "jest",
+        "vitest",
+        "mocha",
+        "rspec",
+        "phpunit",
+        "tox",
+        "nox",
+        "ctest",
+        "check-tests",
+    ];
+    let checks = [
+        "build",
+        "clippy",
+        "vet",
+        "lint",
+        "fmt",
+        "format",
+        "check",
+        "typecheck",
+        "tsc",
+        "eslint",
+        "ruff",
+        "mypy",
+        "golangci-lint",
+        "black",
+        "prettier",
+        "biome",
+        "compile",
+        "gcc",
+        "clang",
+        "javac",
+        "make",
+    ];
+    let looks_only = LOOKING.contains(&name) || name == "sed";
+    let git_looks = name == "git"
+        && matches!(
+            subcommand,
+            "status" | "diff" | "log" | "show" | "blame" | "branch" | "rev-parse" | "ls-files"
+        );
+    let kind = if name != "test" && name != "git" && is_one_of(&tests) {
+        CommandKind::Test
+    } else if name != "git" && is_one_of(&checks) {
+        CommandKind::Check
+    } else if (looks_only || git_looks) && !writes {
+        CommandKind::Look
+    } else {
+        CommandKind::Change
+    };
+    if kind == CommandKind::Change && !WITH_SUBCOMMAND.contains(&name) {
+        // `bash a.sh` and `bash b.sh` are different attempts.
+        stem = format!("{stem} {}", head_bytes(plain.next().unwrap_or(""), 80));
+    }
+    Some((kind, stem.trim_end().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Action::{Created, Deleted, Edited, Moved, Read, Searched, Written};
+
+    fn effects(line: &str) -> Vec<(Action, String)> {
+        analyse(line).effects
+    }
+
+    #[test]
+    fn commands_name_the_files_they_touch() {
+        let cases: [(&str, &[(Action, &str)]); 17] = [
+            ("cat a.txt | grep x", &[(Read, "a.txt")]),
+            ("head -n 50 src/a.rs", &[(Read, "src/a.rs")]),
+            ("sed -n '1,5p' a.rs", &[(Read, "a.rs")]),
+            ("sed -i 's/a/b/' a.rs b.rs", &[(Edited, "a.rs"), (Edited, "b.rs")]),
+            ("sed -i '' 's/a/b/' a.rs", &[(Edited, "a.rs")]),
+            ("sed -i -e 's/a/b;c/' a.rs", &[(Edited, "a.rs")]),
+            ("rm -rf old.py", &[(Deleted, "old.py")]),
+            ("mv a.py b.py", &[(Moved, "a.py"), (Created, "b.py")]),
+            ("mv a.py b.py lib/", &[(Moved, "a.py"), (Moved, "b.py")]),
+            ("cp a.py b.py", &[(Read, "a.py"), (Created, "b.py")]),
+            (
+                "git mv a b.md && git rm c && git add d",
+                &[(Moved, "a"), (Created, "b.md"), (Deleted, "c"), (Edited, "d")],
+            ),
+            ("cat > new.go <<'EOF'\npackage x > y\nEOF", &[(Written, "new.go")]),
+            ("echo x >> log.md; date | tee -a t.md", &[(Edited, "log.md"), (Edited, "t.md")]),
+            ("cd /repo/src && cat ./a.rs ../b.rs", &[(Read, "/repo/src/a.rs"), (Read, "/repo/src/../b.rs")]),
+            ("grep -rn -A 5 'a.*b' src/ Makefile", &[(Searched, "Makefile")]),
+            ("git diff main -- a.go > /dev/null 2>&1", &[(Read, "a.go")]),
+            ("cat $f *.md && git add -A .", &[]),
+        ];
+        for (line, expected) in cases {
+            let expected: Vec<_> = expected.iter().map(|(a, p)| (*a, (*p).to_owned())).collect();
+            assert_eq!(effects(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn shown_lines_are_known() {
+        let shown = |line: &str| analyse(line).lines;
+        assert_eq!(shown("cd /r && sed -n '10,20p' a.rs"), [("/r/a.rs".to_owned(), (10, 20))]);
+        assert_eq!(shown("sed -n 7p a.rs | cat"), [("a.rs".to_owned(), (7, 7))]);
+        assert_eq!(shown("head -n 30 a.rs"), [("a.rs".to_owned(), (1, 30))]);
+        assert_eq!(shown("head -50 a.rs"), [("a.rs".to_owned(), (1, 50))]);
+        assert_eq!(shown("sed -i 's/x/y/' a.rs; cat b.rs; tail -n 5 c.rs"), []);
+    }
+
+    #[test]
+    fn git_changes_files_of_the_working_tree() {
+        let cases: [(&str, &[(Action, &str)]); 5] = [
+            ("git checkout -- a.py b.py", &[(Edited, "a.py"), (Edited, "b.py")]),
+            ("git checkout main", &[]),
+            ("git restore --staged a.py", &[(Edited, "a.py")]),
+            ("git -C /repo rm a.py", &[(Deleted, "/repo/a.py")]),
+            ("git rm -r --cached docs/old.md", &[(Deleted, "docs/old.md")]),
+        ];
+        for (line, expected) in cases {
+            let expected: Vec<_> = expected.iter().map(|(a, p)| (*a, (*p).to_owned())).collect();
+            assert_eq!(effects(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_patch_in_a_here_document_names_its_files() {
+        let line = "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: a.py\n*** End Patch\nEOF";
+        assert_eq!(effects(line), [(Edited, "a.py".to_owned())]);
+    }
+
+    #[test]
+    fn kinds_and_stems() {
+        let cases = [
+            ("cd x && go test ./... -run Foo 2>&1 | tail -5", CommandKind::Test, "go test"),
+            ("mise run fmt && mise run test:ci", CommandKind::Test, "mise run test:ci"),
+            ("python -m pytest -q tests", CommandKind::Test, "python -m pytest"),
+            ("FOO=1 timeout 60 cargo test", CommandKind::Test, "cargo test"),
+            ("npm run build", CommandKind::Check, "npm run build"),
+            ("npx tsc --noEmit", CommandKind::Check, "tsc"),
+            ("git commit -m x", CommandKind::Change, "git commit"),
+            ("git status && ls", CommandKind::Look, "git status"),
+            ("sed -n 1p a", CommandKind::Look, "sed"),
+            ("sed -i 's/a/b/' a", CommandKind::Change, "sed s/a/b/"),
+            ("", CommandKind::Look, ""),
+        ];
+        for (line, kind, stem) in cases {
+            let found = analyse(line);
+            assert_eq!((found.kind, found.stem.as_str()), (kind, stem), "{line}");
+        }
+    }
+}

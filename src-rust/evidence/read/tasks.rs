@@ -1,0 +1,120 @@
+//! The agent's own list of tasks: `TodoWrite` and `update_plan` state it whole, `TaskCreate` and `TaskUpdate` item
+//! by item.
+
+use std::collections::HashMap;
+
+use crate::evidence::text::{neutralise, one_line};
+use crate::evidence::{Note, Task, TaskStatus};
+
+/// Longest text of a task.
+pub(super) const MAX_TASK_CHARS: usize = 240;
+/// Most tasks that are remembered.
+const MAX_TASKS: usize = 500;
+
+/// The status words of the agents.
+pub(in crate::evidence) fn status_of(word: &str) -> TaskStatus {
+    match word {
+        "completed" | "done" | "complete" => TaskStatus::Completed,
+        "in_progress" | "in-progress" | "active" | "doing" => TaskStatus::InProgress,
+        "blocked" | "failed" => TaskStatus::Blocked,
+        _ => TaskStatus::Pending,
+    }
+}
+
+/// The list as it stands after every call so far.
+#[derive(Debug, Default)]
+pub(super) struct TaskList {
+    tasks: Vec<Task>,
+    /// Tasks created one by one, by the number that the agent gave them.
+    by_number: HashMap<String, usize>,
+    created: usize,
+}
+
+impl TaskList {
+    /// The agent stated the whole list: open tasks that it no longer names are given up, completed ones stay.
+    pub(in crate::evidence) fn replace(&mut self, message: usize, list: Vec<(String, TaskStatus)>) {
+        self.tasks.retain(|task| task.status == TaskStatus::Completed);
+        self.by_number.clear();
+        for (text, status) in list.into_iter().take(MAX_TASKS) {
+            self.push(message, &text, status);
+        }
+    }
+
+    /// The agent added a task; `number` is the one that the result names.
+    pub(super) fn create(&mut self, message: usize, text: &str, number: Option<&str>) {
+        self.created += 1;
+        let number = number.map_or_else(|| self.created.to_string(), str::to_owned);
+        self.push(message, text, TaskStatus::Pending);
+        if let Some(last) = self.tasks.len().checked_sub(1) {
+            self.by_number.insert(number, last);
+        }
+    }
+
+    /// The agent changed the status of a task.
+    pub(super) fn update(&mut self, message: usize, number: &str, status: &str) {
+        let Some(task) = self.by_number.get(number).and_then(|&at| self.tasks.get_mut(at)) else { return };
+        task.message = message;
+        if status == "deleted" {
+            task.text.clear();
+        } else {
+            task.status = status_of(status);
+        }
+    }
+
+    /// Adds a task as it stands.
+    pub(in crate::evidence) fn push(&mut self, message: usize, text: &str, status: TaskStatus) {
+        let text = one_line(&neutralise(text), MAX_TASK_CHARS);
+        self.tasks.push(Task { message, text, status });
+    }
+
+    /// The open tasks, and what is completed.
+    pub(super) fn finish(self) -> (Vec<Task>, Vec<Note>) {
+        let mut newest: HashMap<&str, usize> = HashMap::new();
+        for (i, task) in self.tasks.iter().enumerate() {
+            newest.insert(&task.text, i);
+        }
+        let is_newest = |i: usize, task: &Task| newest.get(task.text.as_str()) == Some(&i);
+        let kept =
+            self.tasks.iter().enumerate().filter(|(i, task)| !task.text.is_empty() && is_newest(*i, task));
+        let (mut open, mut completed) = (Vec::new(), Vec::new());
+        for (_, task) in kept {
+            if task.status == TaskStatus::Completed {
+                completed.push(Note { message: task.message, text: task.text.clone() });
+            } else {
+                open.push(task.clone());
+            }
+        }
+        (open, completed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_list_replaces_the_open_tasks_and_keeps_the_completed() {
+        let mut list = TaskList::default();
+        list.replace(1, vec![("a".into(), TaskStatus::InProgress), ("b".into(), TaskStatus::Pending)]);
+        list.replace(5, vec![("a".into(), TaskStatus::Completed)]);
+        list.replace(9, vec![("c".into(), TaskStatus::InProgress)]);
+        let (open, completed) = list.finish();
+        assert_eq!(open, [Task { message: 9, text: "c".into(), status: TaskStatus::InProgress }]);
+        assert_eq!(completed, [Note { message: 5, text: "a".into() }]);
+    }
+
+    #[test]
+    fn tasks_created_one_by_one_are_updated_by_number() {
+        let mut list = TaskList::default();
+        list.create(1, "first", Some("7"));
+        list.create(1, "second", None);
+        list.create(1, "third", None);
+        list.update(2, "7", "completed");
+        list.update(3, "2", "in_progress");
+        list.update(3, "3", "deleted");
+        list.update(3, "99", "completed");
+        let (open, completed) = list.finish();
+        assert_eq!(open, [Task { message: 3, text: "second".into(), status: TaskStatus::InProgress }]);
+        assert_eq!(completed.len(), 1);
+    }
+}

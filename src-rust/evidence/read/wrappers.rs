@@ -1,0 +1,206 @@
+//! What a user message says once the noise that tools wrap around it is taken away.
+//!
+//! Agents put reminders, command echoes and hook output into user messages. None of it is the user's word, so
+//! none of it may stand in a summary as a request.
+
+use crate::evidence::text::starts_with_ignoring_case;
+
+/// Tags whose whole block is noise.
+const NOISE_TAGS: [&str; 20] = [
+    "system-reminder",
+    "local-command-caveat",
+    "local-command-stdout",
+    "local-command-stderr",
+    "command-name",
+    "command-message",
+    "user-prompt-submit-hook",
+    "ide_opened_file",
+    "ide_selection",
+    "ide_diagnostics",
+    "bash-input",
+    "bash-stdout",
+    "bash-stderr",
+    "environment_context",
+    "environment_details",
+    "user_instructions",
+    "task-notification",
+    "system_reminder",
+    "system_notification",
+    "attached_files",
+];
+
+/// Tags that stand around the user's own words.
+const WRAPPER_TAGS: [&str; 4] = ["command-args", "user_query", "user_message", "user-request"];
+
+/// Messages that begin so come from a program.
+const NOISE_PREFIXES: [&str; 13] = [
+    "[request interrupted by user",
+    "caveat: the messages below were generated",
+    "operation stopped by hook",
+    "userpromptsubmit operation blocked by hook",
+    "userpromptsubmit hook",
+    "sessionstart hook",
+    "sessionstart:",
+    "pretooluse:",
+    "posttooluse:",
+    "stop hook feedback",
+    "base directory for this skill:",
+    "no response requested",
+    "unknown slash command",
+];
+
+/// Messages that begin so are another program's summary of an earlier conversation.
+const FOREIGN_SUMMARY_PREFIXES: [&str; 3] = [
+    "this session is being continued from a previous conversation",
+    "the conversation history before this point was compacted",
+    "another language model started to solve this problem",
+];
+
+/// What is left of a user message.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Said {
+    /// Nothing but noise.
+    Nothing,
+    /// The user's words.
+    Words(String),
+    /// A summary that another program wrote.
+    ForeignSummary(String),
+}
+
+/// Takes the noise out of the text of a user message. O(bytes): a tag whose end is missing is looked for once.
+pub(super) fn unwrap(text: &str) -> Said {
+    let stripped = strip_tags(text);
+    let words = without_skill_call(stripped.trim());
+    let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| starts_with_ignoring_case(words, prefix));
+    if !words.chars().any(|c| !c.is_whitespace() && !c.is_control())
+        || begins(&NOISE_PREFIXES)
+        || is_bare_command(words)
+    {
+        return Said::Nothing;
+    }
+    if begins(&FOREIGN_SUMMARY_PREFIXES) {
+        return Said::ForeignSummary(words.to_owned());
+    }
+    Said::Words(words.to_owned())
+}
+
+/// `/model`: a command to the program, not to the model. `/review the parser` says something, and a path has more slashes.
+fn is_bare_command(words: &str) -> bool {
+    words
+        .strip_prefix('/')
+        .is_some_and(|name| name.bytes().all(|b| b.is_ascii_alphabetic() || b"-_:".contains(&b)))
+}
+
+/// What the user added to the call of a skill, which the program spells out as a sentence of its own.
+fn without_skill_call(words: &str) -> &str {
+    const ENDING: &str = "skill and follow it exactly as presented to you";
+    let call = words
+        .split_once(ENDING)
+        .filter(|(call, _)| starts_with_ignoring_case(call, "invoke the ") && !call.contains('\n'));
+    let Some((_, rest)) = call else { return words };
+    let rest = rest.trim_start_matches('.').trim_start();
+    rest.strip_prefix("ARGUMENTS:").unwrap_or(rest).trim_start()
+}
+
+fn strip_tags(text: &str) -> String {
+    let mut out = String::with_capacity(text.len().min(4096));
+    let mut has_no_end = [false; NOISE_TAGS.len()];
+    let mut at = 0;
+    while let Some(found) = text[at..].find('<') {
+        let tag_at = at + found;
+        out.push_str(&text[at..tag_at]);
+        at = match tag_end(text, tag_at, &mut has_no_end) {
+            Some(end) => end,
+            None => {
+                out.push('<');
+                tag_at + 1
+            }
+        };
+    }
+    out.push_str(&text[at..]);
+    out
+}
+
+/// Where reading goes on after the tag at `at`, if it is one of ours.
+fn tag_end(text: &str, at: usize, has_no_end: &mut [bool]) -> Option<usize> {
+    let inner = &text[at + 1..];
+    let name_of = |inner: &str| {
+        inner.len()
+            - inner.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_').len()
+    };
+    if let Some(closing) = inner.strip_prefix('/') {
+        let name = &closing[..name_of(closing)];
+        let is_ours = WRAPPER_TAGS.contains(&name) && closing[name.len()..].starts_with('>');
+        return is_ours.then(|| at + 2 + name.len() + 1);
+    }
+    let name = &inner[..name_of(inner)];
+    let after = &inner[name.len()..];
+    if !after.starts_with(['>', ' ']) {
+        return None;
+    }
+    let open_end = at + 1 + name.len() + crate::evidence::text::head_bytes(after, 400).find('>')? + 1;
+    if WRAPPER_TAGS.contains(&name) {
+        return Some(open_end);
+    }
+    let tag = NOISE_TAGS.iter().position(|known| *known == name).filter(|&tag| !has_no_end[tag])?;
+    let closing = format!("</{name}>");
+    match text[open_end..].find(&closing) {
+        Some(end) => Some(open_end + end + closing.len()),
+        None => {
+            has_no_end[tag] = true;
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> String {
+        match unwrap(text) {
+            Said::Words(words) => words,
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn reminders_and_command_echoes_vanish() {
+        assert_eq!(words("<system-reminder>x\n<b></system-reminder>\nfix it"), "fix it");
+        assert_eq!(
+            unwrap("<command-name>/exit</command-name>\n <command-args></command-args>"),
+            Said::Nothing
+        );
+        assert_eq!(words("<ide_opened_file>The user opened a</ide_opened_file> create b"), "create b");
+        assert_eq!(unwrap("<local-command-stdout>Bye!</local-command-stdout>"), Said::Nothing);
+    }
+
+    #[test]
+    fn arguments_of_a_command_are_the_users_words() {
+        let text = "<command-name>/plan</command-name><command-args>add a flag</command-args>";
+        assert_eq!(words(text), "add a flag");
+    }
+
+    #[test]
+    fn hook_output_and_interruptions_are_nobodys_request() {
+        for text in ["[Request interrupted by user for tool use]", "Operation stopped by hook: x", "  \n "] {
+            assert_eq!(unwrap(text), Said::Nothing, "{text}");
+        }
+        assert_eq!(unwrap("/model"), Said::Nothing);
+        assert_eq!(words("/review the parser"), "/review the parser");
+        assert_eq!(words("/src/a.rs"), "/src/a.rs");
+        let skill = "Invoke the x:plan skill and follow it exactly as presented to you";
+        assert_eq!(unwrap(skill), Said::Nothing);
+        assert_eq!(words(&format!("{skill}\n\n\nARGUMENTS: small steps")), "small steps");
+        let summary = "This session is being continued from a previous conversation that ran out";
+        assert!(matches!(unwrap(summary), Said::ForeignSummary(_)));
+    }
+
+    #[test]
+    fn other_tags_and_unclosed_ones_stay() {
+        assert_eq!(words("use <div> and a < b"), "use <div> and a < b");
+        assert_eq!(words("<system-reminder>never closed"), "<system-reminder>never closed");
+        let many = "<system-reminder>".repeat(50_000);
+        assert_eq!(words(&many).len(), many.len());
+    }
+}

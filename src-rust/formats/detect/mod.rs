@@ -1,0 +1,477 @@
+//! Which dialect a list of messages is in, judged by its content alone.
+//!
+//! Every message says which dialects it can be in; the list is in one that all its messages can be in. Where several
+//! are left (messages of plain text, which most dialects write alike), it is the one that the place of the list
+//! speaks for, or else OpenAI chat.
+
+pub(super) mod detector;
+
+use super::Format;
+use super::content::some;
+use super::header::{Envelope, RoleName};
+use super::messages::{ai_sdk, langchain, openai_responses};
+use crate::error::{Error, Result};
+use crate::meter::READINGS;
+use crate::node::{Key, Kind, Node};
+
+/// A set of dialects, a bit each, in the order of [`Format::ALL`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Candidates(u16);
+
+impl Candidates {
+    const fn of(format: Format) -> Self {
+        Candidates(1 << format as u16)
+    }
+
+    const fn or(self, format: Format) -> Self {
+        Candidates(self.0 | 1 << format as u16)
+    }
+
+    fn has(self, format: Format) -> bool {
+        self.0 & Self::of(format).0 != 0
+    }
+
+    fn and(self, other: Self) -> Self {
+        Candidates(self.0 & other.0)
+    }
+
+    /// Those dialects, in the order of [`Format::ALL`].
+    fn formats(self) -> impl Iterator<Item = Format> {
+        Format::ALL.iter().map(|(_, format)| *format).filter(move |format| self.has(*format))
+    }
+
+    /// Their names, for errors.
+    fn names(self) -> String {
+        self.formats().map(Format::name).collect::<Vec<_>>().join(" or ")
+    }
+}
+
+const ANY: Candidates = Candidates(u16::MAX);
+const NONE: Candidates = Candidates(0);
+const CHAT: Candidates = Candidates::of(Format::OpenAiChat);
+const RESPONSES: Candidates = Candidates::of(Format::OpenAiResponses);
+const OPENAI: Candidates = CHAT.or(Format::OpenAiResponses);
+const ANTHROPIC: Candidates = Candidates::of(Format::Anthropic);
+const GEMINI: Candidates = Candidates::of(Format::Gemini);
+const PI: Candidates = Candidates::of(Format::Pi);
+const AI_SDK: Candidates = Candidates::of(Format::AiSdk);
+const LANGCHAIN: Candidates = Candidates::of(Format::LangChain);
+const GENT: Candidates = Candidates::of(Format::Gent);
+/// What a message can be in that says nothing but who speaks.
+const PLAIN: Candidates = Candidates(OPENAI.0 | ANTHROPIC.0 | GEMINI.0 | PI.0 | AI_SDK.0);
+
+/// What told the dialect of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// Nothing did: the messages are such as most dialects have, and are read as OpenAI chat.
+    Plain,
+    /// Where the list stands: under the `input` or `contents` of a request.
+    Place,
+    /// A role that other dialects do not have.
+    Role,
+    /// Calls beside the content.
+    ToolCalls,
+    /// The type of a part of content.
+    ContentPart,
+    /// The type of an item of Responses.
+    ItemType,
+    /// Parts instead of content.
+    Parts,
+    /// A type instead of a role.
+    MessageType,
+    /// Whole messages inside.
+    Iteration,
+}
+
+impl Reason {
+    /// Every reason with its stable code.
+    pub const ALL: &'static [(&'static str, Reason)] = &[
+        ("plain", Reason::Plain),
+        ("place", Reason::Place),
+        ("role", Reason::Role),
+        ("tool_calls", Reason::ToolCalls),
+        ("content_part", Reason::ContentPart),
+        ("item_type", Reason::ItemType),
+        ("parts", Reason::Parts),
+        ("message_type", Reason::MessageType),
+        ("iteration", Reason::Iteration),
+    ];
+
+    /// The stable code.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, reason)| *reason == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// The dialect of a list, and why it is taken for that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Detected {
+    /// The dialect.
+    pub format: Format,
+    /// What told it.
+    pub reason: Reason,
+    /// The message that told it; `None` where none did.
+    pub index: Option<usize>,
+    /// Every dialect that all the messages can be in.
+    pub candidates: Vec<Format>,
+}
+
+/// What one message says of its dialect.
+#[derive(Clone, Copy, Debug)]
+struct Said {
+    left: Candidates,
+    reason: Reason,
+}
+
+impl Said {
+    const fn only(left: Candidates, reason: Reason) -> Self {
+        Said { left, reason }
+    }
+
+    #[cold]
+    fn ambiguous(&self, others: Candidates) -> Error {
+        let (before, others) = (self.left.names(), others.names());
+        let detail = format!("the message looks like {before} and like {others}: name its format");
+        Error::message("ambiguous_format", "", detail)
+    }
+
+    /// Leaves those that are also in `others`.
+    ///
+    /// # Errors
+    /// `ambiguous_format` where there are none.
+    #[inline]
+    fn narrow(&mut self, others: Candidates, reason: Reason) -> Result<()> {
+        let left = self.left.and(others);
+        if left == NONE {
+            return Err(self.ambiguous(others));
+        }
+        if left != self.left {
+            *self = Said { left, reason };
+        }
+        Ok(())
+    }
+}
+
+/// Hears messages one by one, and says which dialect they are in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Judge {
+    /// The dialect that the place of the list speaks for.
+    place: Option<Format>,
+    left: Candidates,
+    /// The one of them that is taken for theirs.
+    format: Format,
+    /// The last message that left fewer candidates than those before it, and by what.
+    telling: Option<(usize, Reason)>,
+}
+
+impl Judge {
+    /// Has heard nothing; `key` is the name under which the list stands in a request.
+    pub fn new(key: Option<&str>) -> Self {
+        let place = match key {
+            Some("input") => Some(Format::OpenAiResponses),
+            Some("contents") => Some(Format::Gemini),
+            _ => None,
+        };
+        Judge { place, left: ANY, format: place.unwrap_or(Format::OpenAiChat), telling: None }
+    }
+
+    /// Hears message `i`.
+    ///
+    /// # Errors
+    /// Those of [`detect`], with the index. What was heard before still stands.
+    #[inline(always)]
+    pub fn hear<N: Node>(&mut self, i: usize, message: &N, envelope: &Envelope<N>) -> Result<()> {
+        let said = said_by(message, envelope).map_err(|error| error.at(i))?;
+        self.note(i, said)
+    }
+
+    /// The same of a message of which its role alone says something.
+    ///
+    /// # Errors
+    /// Those of [`Judge::hear`].
+    #[inline]
+    pub fn hear_role(&mut self, i: usize, role: RoleName) -> Result<()> {
+        self.note(i, by_role(Some(role), false))
+    }
+
+    #[inline]
+    fn note(&mut self, i: usize, said: Said) -> Result<()> {
+        if self.left.and(said.left) == self.left { Ok(()) } else { self.narrow(i, said) }
+    }
+
+    /// Leaves fewer dialects than before.
+    #[cold]
+    fn narrow(&mut self, i: usize, said: Said) -> Result<()> {
+        let left = self.left.and(said.left);
+        if left == NONE {
+            let first = self.telling.map_or(0, |(first, _)| first);
+            let (before, said) = (self.left.names(), said.left.names());
+            let detail = format!("message {first} looks like {before}, message {i} like {said}");
+            return Err(Error::message("ambiguous_format", "", detail).at(i));
+        }
+        self.left = left;
+        self.format = self.preferred();
+        if said.reason != Reason::Plain {
+            self.telling = Some((i, said.reason));
+        }
+        Ok(())
+    }
+
+    /// The dialect of all that was heard.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    fn preferred(&self) -> Format {
+        let preferred = [self.place.unwrap_or(Format::OpenAiChat), Format::OpenAiChat];
+        let mut all = preferred.into_iter().chain(self.left.formats());
+        all.find(|format| self.left.has(*format)).unwrap_or(preferred[0])
+    }
+
+    /// The same with what told it.
+    fn detected(&self) -> Detected {
+        let format = self.format();
+        let candidates: Vec<Format> = self.left.formats().collect();
+        let (reason, index) = match self.telling {
+            _ if candidates.len() > 1 && self.place == Some(format) => (Reason::Place, None),
+            Some((index, reason)) => (reason, Some(index)),
+            None => (Reason::Plain, None),
+        };
+        Detected { format, reason, index, candidates }
+    }
+}
+
+/// The dialect of an array node of messages. Reads all of them: a later one may speak against an earlier.
+///
+/// # Errors
+/// `ambiguous_format` where no dialect has all the messages, with the names of those that each side speaks for;
+/// `unsupported_format` for those not read.
+pub fn detect<N: Node>(messages: &N) -> Result<Detected> {
+    detect_at(messages, None)
+}
+
+/// The same for a list that stands under a key of a request: `input` speaks for Responses and `contents` for Gemini
+/// where the messages leave it open.
+///
+/// # Errors
+/// Those of [`detect`].
+pub fn detect_at<N: Node>(messages: &N, key: Option<&str>) -> Result<Detected> {
+    READINGS.add();
+    let mut judge = Judge::new(key);
+    messages.each_item(|i, message| match message.kind() {
+        Kind::Object => {
+            let mut envelope = Envelope::sealed();
+            envelope.open(message);
+            judge.hear(i, message, &envelope)
+        }
+        _ => Ok(()),
+    })?;
+    Ok(judge.detected())
+}
+
+/// The dialects that an object can be a message of.
+#[inline(always)]
+fn said_by<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Said> {
+    if envelope.is_quiet() {
+        return Ok(by_role(envelope.role.flatten(), false));
+    }
+    if envelope.is_quiet_but_for(Key::TOOL_CALLS) {
+        return with_calls(by_role(envelope.role.flatten(), false), envelope);
+    }
+    said_by_more(message, envelope)
+}
+
+/// The same of what says more than its role and calls.
+#[inline(never)]
+fn said_by_more<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Said> {
+    if let (Some(parts), None) = (envelope.get(Key::PARTS), envelope.get(Key::CONTENT)) {
+        return by_parts(envelope, parts);
+    }
+    let is_type = |kind: &N| kind.with_text(|kind, _| langchain::is_type(kind)) == Some(true);
+    if envelope.get(Key::TYPE).is_some_and(is_type) && langchain::is_message(message) {
+        return Ok(Said::only(LANGCHAIN, Reason::MessageType));
+    }
+    if envelope.role.is_none() && envelope.get(Key::TYPE).is_none() && is_unit(message) {
+        return by_unit(message);
+    }
+    let mut said = by_role(envelope.role.flatten(), has_parts_of_results(envelope));
+    if envelope.get(Key::TYPE).is_some() && openai_responses::is_item(message) {
+        said.narrow(RESPONSES, Reason::ItemType)?;
+    }
+    said = with_calls(said, envelope)?;
+    if envelope.get(Key::TOOL_CALLS_CAMEL).is_some_and(|calls| calls.len() > 0) {
+        said.narrow(AI_SDK, Reason::ToolCalls)?;
+    }
+    if let Some(content) = envelope.get(Key::CONTENT) {
+        let is_message = |kind: &N| kind.with_text(|kind, _| kind == "message") == Some(true);
+        if content.kind() == Kind::String && envelope.get(Key::TYPE).is_some_and(is_message) {
+            said.narrow(RESPONSES, Reason::ItemType)?;
+        }
+        if content.kind() == Kind::Array {
+            content
+                .each_item(|_, part| said.narrow(by_part(message, envelope, part), Reason::ContentPart))?;
+        }
+    }
+    Ok(said)
+}
+
+/// What is left of what a message says by the calls beside its content.
+#[inline(always)]
+fn with_calls<N: Node>(mut said: Said, envelope: &Envelope<N>) -> Result<Said> {
+    if envelope.get(Key::TOOL_CALLS).is_some_and(|calls| calls.len() > 0)
+        || some(envelope.get(Key::FUNCTION_CALL)).is_some()
+    {
+        said.narrow(CHAT, Reason::ToolCalls)?;
+    }
+    Ok(said)
+}
+
+/// What the role of a message says; of a tool's whether it may be one of the AI SDK.
+#[inline]
+fn by_role(role: Option<RoleName>, has_parts_of_results: bool) -> Said {
+    let left = match role {
+        Some(RoleName::Tool) if has_parts_of_results => CHAT.or(Format::AiSdk),
+        Some(RoleName::Tool | RoleName::Function) => CHAT,
+        Some(RoleName::Developer) => OPENAI,
+        Some(RoleName::ToolResult | RoleName::BashExecution) => PI,
+        _ => return Said::only(PLAIN, Reason::Plain),
+    };
+    Said::only(left, Reason::Role)
+}
+
+/// Whether a message of a tool may be one of the AI SDK: its content is a list, and the ids stand in there.
+fn has_parts_of_results<N: Node>(envelope: &Envelope<N>) -> bool {
+    let is_list = envelope.get(Key::CONTENT).is_some_and(|content| content.kind() == Kind::Array);
+    is_list && envelope.get(Key::TOOL_CALL_ID).is_none()
+}
+
+/// The messages of an iteration of gent, with the key under which they stand.
+pub(super) fn messages_of<N: Node>(unit: &N) -> Option<(Key, N)> {
+    [Key::MESSAGES, Key::MESSAGES_GO].into_iter().find_map(|key| Some((key, unit.get(key)?)))
+}
+
+/// Whether a node can be an iteration of gent: a list of messages, and nothing that a message has.
+pub(super) fn is_unit<N: Node>(node: &N) -> bool {
+    let is_message = [Key::ROLE, Key::CONTENT, Key::PARTS].into_iter().any(|key| node.get(key).is_some());
+    // A nil slice of Go is null.
+    let is_list = |key, kind| kind == Kind::Array || (key == Key::MESSAGES_GO && kind == Kind::Null);
+    !is_message && messages_of(node).is_some_and(|(key, messages)| is_list(key, messages.kind()))
+}
+
+/// Whether an iteration tells itself from a stored conversation: by Go's names, by its origin, by an importance, or by a role
+/// of langchaingo.
+fn is_told<N: Node>(unit: &N) -> bool {
+    let has_mark = |key| unit.get(key).is_some();
+    let is_foreign = |message: &N| {
+        let role = message.get(Key::ROLE)?;
+        role.with_text(|role, _| matches!(role, "human" | "ai" | "generic"))?.then_some(())
+    };
+    has_mark(Key::MESSAGES_GO)
+        || has_mark(Key::ORIGIN)
+        || unit.get(Key::METADATA).is_some_and(|metadata| metadata.get(Key::IMPORTANCE).is_some())
+        || messages_of(unit).is_some_and(|(_, messages)| messages.find_item(is_foreign).is_some())
+}
+
+/// An object that holds messages is an iteration of gent where something says so; a stored conversation looks alike.
+fn by_unit<N: Node>(unit: &N) -> Result<Said> {
+    if is_told(unit) {
+        return Ok(Said::only(GENT, Reason::Iteration));
+    }
+    let detail = "looks like a conversation by itself and like gent: give its messages, or name its format";
+    Err(Error::message("ambiguous_format", "messages", detail))
+}
+
+/// A message with `parts` is Gemini's, unless it is of a library that calls them so: these have a `type`.
+fn by_parts<N: Node>(envelope: &Envelope<N>, parts: &N) -> Result<Said> {
+    let is_assistant = envelope.role == Some(Some(RoleName::Assistant));
+    if is_assistant || parts.find_item(|part| part.get(Key::TYPE)).is_some() {
+        let detail = "has parts, but is no content of Gemini";
+        return Err(Error::message("unsupported_format", "parts", detail));
+    }
+    Ok(Said::only(GEMINI, Reason::Parts))
+}
+
+/// The dialects that a message with this part in its content can be in.
+fn by_part<N: Node>(message: &N, envelope: &Envelope<N>, part: &N) -> Candidates {
+    let by_type = part.get(Key::TYPE).and_then(|kind| {
+        kind.with_text(|kind, _| match kind {
+            "text" => ANY,
+            _ if ai_sdk::is_own_part(part, kind) => AI_SDK,
+            "image_url" | "input_audio" | "file" => CHAT,
+            "refusal" => OPENAI,
+            "input_image" | "input_file" => RESPONSES,
+            // Some services that speak chat take these as well.
+            "input_text" | "output_text" if envelope.get(Key::TOOL_CALLS).is_none() => RESPONSES,
+            "tool_use" | "tool_result" | "thinking" | "redacted_thinking" | "server_tool_use"
+            | "mcp_tool_use" | "document" => anthropic_or_pi(message),
+            "compaction" => ANTHROPIC,
+            "toolCall" => PI,
+            kind if kind.ends_with("_tool_result") => ANTHROPIC,
+            _ => ANY,
+        })
+    });
+    by_type.unwrap_or(ANY)
+}
+
+/// Thinking parts look alike in both; pi's assistant messages carry a `stopReason`, Anthropic's never do.
+fn anthropic_or_pi<N: Node>(message: &N) -> Candidates {
+    if message.get(Key::STOP_REASON_CAMEL).is_some() { PI } else { ANTHROPIC }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::with_document;
+
+    fn found(json: &str, key: Option<&str>) -> std::result::Result<&'static str, String> {
+        let format = with_document(json.as_bytes(), |node| detect_at(&node, key)).unwrap();
+        format.map(|found| found.format.name()).map_err(|error| format!("{}: {}", error.code, error.detail))
+    }
+
+    #[test]
+    fn content_decides() {
+        let cases = [
+            ("[]", "openai_chat"),
+            (r#"[{"role":"user","content":"a"}]"#, "openai_chat"),
+            (r#"[{"role":"developer","content":"a"}]"#, "openai_chat"),
+            (r#"[{"role":"developer","content":"a"},{"type":"reasoning","summary":[]}]"#, "openai_responses"),
+            (r#"[{"type":"message","role":"user","content":"a"}]"#, "openai_responses"),
+            (r#"[{"role":"user","content":[{"type":"input_text","text":"a"}]}]"#, "openai_responses"),
+            (r#"[{"type":"compaction","encrypted_content":"x"}]"#, "openai_responses"),
+            (
+                r#"[{"type":"message","role":"assistant","content":[{"type":"tool_use","id":"a"}]}]"#,
+                "anthropic",
+            ),
+            (r#"[{"role":"user","parts":[{"text":"a"}]}]"#, "gemini"),
+            (r#"[{"parts":[{"text":"a"}]}]"#, "gemini"),
+            (r#"[{"role":"function","parts":[{"functionResponse":{"name":"f"}}]}]"#, "gemini"),
+            (r#"[{"role":"function","name":"f","content":"a"}]"#, "openai_chat"),
+        ];
+        for (json, expected) in cases {
+            assert_eq!(found(json, None), Ok(expected), "{json}");
+        }
+    }
+
+    #[test]
+    fn the_place_decides_what_messages_leave_open() {
+        let plain = r#"[{"role":"user","content":"a"}]"#;
+        assert_eq!(found(plain, Some("input")), Ok("openai_responses"));
+        assert_eq!(found(plain, Some("messages")), Ok("openai_chat"));
+        let chat = r#"[{"role":"user","content":"a"},{"role":"tool","tool_call_id":"a","content":"b"}]"#;
+        assert_eq!(found(chat, Some("input")), Ok("openai_chat"));
+        assert_eq!(found(r#"[{"role":"user","parts":[]}]"#, Some("messages")), Ok("gemini"));
+    }
+
+    #[test]
+    fn two_dialects_are_named() {
+        let mixed = r#"[{"role":"developer","content":"s"},{"role":"user","parts":[]}]"#;
+        let said =
+            "ambiguous_format: message 0 looks like openai_chat or openai_responses, message 1 like gemini";
+        assert_eq!(found(mixed, None), Err(said.to_owned()));
+        let foreign = r#"[{"role":"assistant","parts":[{"type":"text","text":"a"}]}]"#;
+        assert!(found(foreign, None).unwrap_err().starts_with("unsupported_format"));
+        let foreign = r#"[{"role":"user","parts":[{"type":"text","text":"a"}]}]"#;
+        assert!(found(foreign, None).unwrap_err().starts_with("unsupported_format"));
+    }
+}

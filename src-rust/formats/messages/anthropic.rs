@@ -1,0 +1,103 @@
+//! Anthropic messages: blocks of text, thinking, tool use and tool results.
+
+use crate::error::Result;
+use crate::formats::content::{call_arguments, read_content, result_content};
+use crate::formats::header::Envelope;
+use crate::formats::parts::{keyed_text_part, picture_part, text_part, unknown_part};
+use crate::node::{Key, Kind, Node};
+use crate::transcript::{Binding, Build, PartKind, PieceKind, Role, Slot};
+
+pub(in crate::formats) fn read<N: Node>(envelope: &Envelope<N>, builder: &mut impl Build<N>) -> Result<()> {
+    // A role `tool` does not exist here: such a message is an ordinary one.
+    let role = match envelope.role()?.common() {
+        Role::Tool => Role::Other,
+        role => role,
+    };
+    builder.begin_message(role)?;
+    read_content(envelope, builder, read_block)
+}
+
+/// The blocks that this dialect knows.
+#[derive(Clone, Copy)]
+enum Known {
+    Text,
+    Thinking,
+    RedactedThinking,
+    Compaction,
+    Picture,
+    Call { on_server: bool },
+    Result { on_server: bool },
+    Untyped,
+    Nothing,
+}
+
+fn known(block_type: &str) -> Known {
+    match block_type {
+        "text" => Known::Text,
+        "thinking" => Known::Thinking,
+        "redacted_thinking" => Known::RedactedThinking,
+        "compaction" => Known::Compaction,
+        "image" => Known::Picture,
+        "tool_use" => Known::Call { on_server: false },
+        "tool_result" => Known::Result { on_server: false },
+        // Results of tools that run on the server stand in the assistant's message, beside their calls.
+        "server_tool_use" | "mcp_tool_use" => Known::Call { on_server: true },
+        _ if block_type.ends_with("_tool_result") => Known::Result { on_server: true },
+        "" => Known::Untyped,
+        _ => Known::Nothing,
+    }
+}
+
+/// Whether a block holds thinking, encrypted or not.
+pub fn is_thinking_block<N: Node>(block: &N) -> bool {
+    let block_type = block.get(Key::TYPE).and_then(|kind| kind.with_text(|kind, _| known(kind)));
+    matches!(block_type, Some(Known::Thinking | Known::RedactedThinking))
+}
+
+fn read_block<N: Node>(block: &N, at: u32, builder: &mut impl Build<N>) -> Result<()> {
+    let block_type = block.get(Key::TYPE).and_then(|kind| kind.with_text(|kind, _| known(kind)));
+    match block_type.unwrap_or(Known::Untyped) {
+        Known::Text => keyed_text_part(block, Key::TEXT, (PartKind::Text, PieceKind::Text), builder),
+        Known::Thinking => {
+            keyed_text_part(block, Key::THINKING, (PartKind::Reasoning, PieceKind::Reasoning), builder)
+        }
+        Known::RedactedThinking => {
+            // Encrypted: it has a price, but its text is not to be had.
+            builder.begin_part(PartKind::Reasoning)?;
+            builder.push_json(PieceKind::Reasoning, block)?;
+            builder.mark_estimated();
+            Ok(())
+        }
+        // One that failed has no content, and stands for nothing.
+        Known::Compaction if block.get_some(Key::CONTENT).is_none() => unknown_part(block, builder),
+        Known::Compaction => {
+            builder.bind(Binding::Compaction);
+            keyed_text_part(block, Key::CONTENT, (PartKind::Text, PieceKind::Text), builder)
+        }
+        Known::Picture => picture_part(block, builder),
+        Known::Call { on_server } => read_call(block, on_server, builder),
+        Known::Result { on_server } => read_result(block, at, on_server, builder),
+        Known::Untyped => match block.get(Key::TEXT).filter(|text| text.kind() == Kind::String) {
+            Some(text) => text_part(&text, builder),
+            None => unknown_part(block, builder),
+        },
+        Known::Nothing => unknown_part(block, builder),
+    }
+}
+
+fn read_call<N: Node>(block: &N, on_server: bool, builder: &mut impl Build<N>) -> Result<()> {
+    builder.begin_part(PartKind::ToolCall)?.is_unchecked = on_server;
+    builder.set_key(block, Key::ID)?;
+    builder.set_name(block, Key::NAME, Some(PieceKind::CallName))?;
+    call_arguments(block.get_some(Key::INPUT).as_ref(), builder).map_err(|error| error.under("input"))
+}
+
+fn read_result<N: Node>(block: &N, at: u32, on_server: bool, builder: &mut impl Build<N>) -> Result<()> {
+    let part = builder.begin_part(PartKind::ToolResult)?;
+    // What a server wrote goes back as it came, or not at all.
+    part.slot = (!on_server).then_some(Slot::in_list(Key::CONTENT, at, Key::CONTENT));
+    part.is_unchecked = on_server;
+    part.is_error = block.is_true(Key::IS_ERROR);
+    builder.set_key(block, Key::TOOL_USE_ID)?;
+    result_content(block.get(Key::CONTENT).as_ref(), builder)
+}

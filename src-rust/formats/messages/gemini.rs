@@ -1,0 +1,231 @@
+//! Gemini contents: turns of the user and of the model, made of parts; keys in camelCase or snake_case.
+//!
+//! Calls and responses may lack ids; then a response answers by name and order. A system instruction, which Gemini
+//! takes outside the contents, may stand in the list as a leading turn of role `system`.
+
+use crate::error::{Error, Result};
+use crate::formats::content::{bad_content, call_arguments, each_item, some};
+use crate::formats::header::{Envelope, RoleName};
+use crate::formats::parts::{picture_of, text_part, unknown_part};
+use crate::node::{Key, Kind, MAX_DEPTH, MAX_VALUES, Node};
+use crate::transcript::{Binding, Build, PartKind, PieceKind, Role, Slot, Wrapping};
+
+pub(in crate::formats) fn read<N: Node>(
+    turn: &N,
+    envelope: &Envelope<N>,
+    builder: &mut impl Build<N>,
+) -> Result<()> {
+    let role = match envelope.role {
+        // A single turn may leave it out: it is the user's.
+        None | Some(None) if envelope.get(Key::PARTS).is_some() && turn.get_some(Key::ROLE).is_none() => {
+            Role::User
+        }
+        _ => match envelope.role()? {
+            RoleName::User => Role::User,
+            RoleName::Model => Role::Assistant,
+            RoleName::Function => Role::Tool,
+            RoleName::System => Role::System,
+            _ => Role::Other,
+        },
+    };
+    builder.begin_message(role)?;
+    let mut calls = false;
+    match some(envelope.get(Key::PARTS)) {
+        None => match some(envelope.get(Key::CONTENT)) {
+            None => {}
+            Some(text) if text.kind() == Kind::String => text_part(text, builder)?,
+            Some(_) => return Err(bad_content()),
+        },
+        Some(text) if text.kind() == Kind::String => text_part(text, builder)?,
+        Some(parts) if parts.kind() == Kind::Array => each_item(parts, |part, at| match part.kind() {
+            Kind::String => text_part(part, builder),
+            Kind::Object => read_part(part, at, builder).map(|is_call| calls |= is_call),
+            _ => Err(Error::message("bad_part", "", "a part must be an object or a string")),
+        })
+        .map_err(|error| error.under("parts"))?,
+        Some(_) => return Err(Error::message("bad_content", "parts", bad_content().detail)),
+    }
+    // Gemini wants another speaker between two turns of the model; behind a call it is the response's.
+    if role == Role::Assistant && !calls {
+        builder.bind(Binding::Turn);
+    }
+    Ok(())
+}
+
+/// What a member of a part holds.
+#[derive(Clone, Copy)]
+enum Member {
+    Text,
+    Call,
+    Response,
+    Media,
+    Code,
+    CodeResult,
+    ServedCall,
+    ServedResponse,
+}
+
+/// Members in the order in which they are looked for, under both spellings.
+const MEMBERS: &[(Key, Member)] = &[
+    (Key::TEXT, Member::Text),
+    (Key::FUNCTION_CALL_CAMEL, Member::Call),
+    (Key::FUNCTION_CALL, Member::Call),
+    (Key::FUNCTION_RESPONSE_CAMEL, Member::Response),
+    (Key::FUNCTION_RESPONSE, Member::Response),
+    (Key::INLINE_DATA_CAMEL, Member::Media),
+    (Key::INLINE_DATA, Member::Media),
+    (Key::FILE_DATA_CAMEL, Member::Media),
+    (Key::FILE_DATA, Member::Media),
+    (Key::EXECUTABLE_CODE_CAMEL, Member::Code),
+    (Key::EXECUTABLE_CODE, Member::Code),
+    (Key::CODE_EXECUTION_RESULT_CAMEL, Member::CodeResult),
+    (Key::CODE_EXECUTION_RESULT, Member::CodeResult),
+    (Key::TOOL_CALL_CAMEL, Member::ServedCall),
+    (Key::TOOL_CALL, Member::ServedCall),
+    (Key::TOOL_RESPONSE_CAMEL, Member::ServedResponse),
+    (Key::TOOL_RESPONSE, Member::ServedResponse),
+];
+
+/// Reads a part; true where it is a call that the caller answers.
+fn read_part<N: Node>(part: &N, at: u32, builder: &mut impl Build<N>) -> Result<bool> {
+    if part.get(Key::THOUGHT_SIGNATURE_CAMEL).is_some() || part.get(Key::THOUGHT_SIGNATURE).is_some() {
+        // It brings thoughts back: they are charged, but not to be had.
+        builder.mark_estimated();
+    }
+    let found = MEMBERS.iter().find_map(|&(key, member)| Some((key, member, part.get_some(key)?)));
+    let Some((key, member, value)) = found else {
+        return unknown_part(part, builder).map(|()| false);
+    };
+    let name = key.as_str();
+    if !matches!(member, Member::Text) && value.kind() != Kind::Object {
+        return Err(Error::message("bad_part", name, "this member of a part must be an object"));
+    }
+    match member {
+        Member::Text => read_text(part, &value, builder)?,
+        Member::Call => {
+            builder.begin_part(PartKind::ToolCall)?;
+            builder.set_key(&value, Key::ID)?;
+            builder.set_name(&value, Key::NAME, Some(PieceKind::CallName))?;
+            let arguments = call_arguments(value.get_some(Key::ARGS).as_ref(), builder);
+            arguments.map_err(|error| error.under("args").under(name))?;
+        }
+        Member::Response => read_response(&value, at, key, builder).map_err(|error| error.under(name))?,
+        Member::Media => media_part(part, builder)?,
+        Member::Code => {
+            builder.begin_part(PartKind::ToolCall)?.is_unchecked = true;
+            builder.set_known_name("code_execution", None)?;
+            match value.get_some(Key::CODE) {
+                Some(code) if code.kind() == Kind::String => {
+                    builder.push_text(PieceKind::CallArguments, &code)?;
+                }
+                _ => builder.push_json(PieceKind::Unknown, &value)?,
+            }
+        }
+        Member::CodeResult => {
+            let part = builder.begin_part(PartKind::ToolResult)?;
+            part.is_unchecked = true;
+            part.is_error = value.text_of(Key::OUTCOME).is_some_and(|outcome| outcome != "OUTCOME_OK");
+            builder.set_known_name("code_execution", None)?;
+            served_content(value.get_some(Key::OUTPUT), builder)?;
+        }
+        Member::ServedCall => {
+            builder.begin_part(PartKind::ToolCall)?.is_unchecked = true;
+            builder.set_key(&value, Key::ID)?;
+            builder.push_json(PieceKind::Unknown, &value)?;
+        }
+        Member::ServedResponse => {
+            builder.begin_part(PartKind::ToolResult)?.is_unchecked = true;
+            builder.set_key(&value, Key::ID)?;
+            builder.push_json(PieceKind::Unknown, &value)?;
+        }
+    }
+    Ok(matches!(member, Member::Call))
+}
+
+/// A text, or a thought where the part says so.
+fn read_text<N: Node>(part: &N, text: &N, builder: &mut impl Build<N>) -> Result<()> {
+    if text.kind() != Kind::String {
+        return Err(Error::message("bad_text", "text", "the text of a part is not a string"));
+    }
+    if !part.is_true(Key::THOUGHT) {
+        return text_part(text, builder);
+    }
+    builder.begin_part(PartKind::Reasoning)?;
+    builder.push_text(PieceKind::Reasoning, text).map(|_| ())
+}
+
+/// A picture, or any other medium: its bytes are never counted as text.
+fn media_part<N: Node>(part: &N, builder: &mut impl Build<N>) -> Result<()> {
+    builder.begin_part(PartKind::Image)?;
+    builder.push_picture(picture_of(part, 0))
+}
+
+/// A response: an object, of which the texts count. One that holds a single text is that text.
+fn read_response<N: Node>(response: &N, at: u32, within: Key, builder: &mut impl Build<N>) -> Result<()> {
+    let content = response.get_some(Key::RESPONSE);
+    let members = content.as_ref().map_or(Ok(Vec::new()), Node::members)?;
+    let is_error = members.len() == 1 && members[0].0 == "error";
+    let part = builder.begin_part(PartKind::ToolResult)?;
+    part.slot = Some(Slot {
+        within: Some(within),
+        wrapping: Wrapping::Under(if is_error { Key::ERROR } else { Key::OUTPUT }),
+        ..Slot::in_list(Key::PARTS, at, Key::RESPONSE)
+    });
+    part.is_error = is_error;
+    builder.set_key(response, Key::ID)?;
+    builder.set_name(response, Key::NAME, None)?;
+    match (content, members.as_slice()) {
+        (None, _) => {}
+        (Some(content), _) if content.kind() == Kind::String => {
+            builder.measure_result(&content)?;
+            builder.push_text(PieceKind::Result, &content)?;
+        }
+        (Some(_), [(_, only)]) if only.kind() == Kind::String => {
+            builder.measure_result(only)?;
+            builder.push_text(PieceKind::Result, only)?;
+        }
+        (Some(content), _) => {
+            builder.measure_result(&content)?;
+            push_leaves(&content, 0, &mut MAX_VALUES.clone(), builder)?;
+        }
+    }
+    // Media beside the text stay where they are.
+    match response.get_some(Key::PARTS).filter(|parts| parts.kind() == Kind::Array) {
+        Some(media) => each_item(&media, |part, _| media_part(part, builder)),
+        None => Ok(()),
+    }
+}
+
+/// Keys and values of a response, each a text of its own: Gemini charges for those. Bounded as JSON is.
+fn push_leaves<N: Node>(value: &N, level: usize, left: &mut u32, builder: &mut impl Build<N>) -> Result<()> {
+    *left = left.checked_sub(1).ok_or_else(|| {
+        Error::limit("too_many_values", "", format!("more than {MAX_VALUES} values in one JSON value"))
+    })?;
+    if level > MAX_DEPTH {
+        return Err(Error::limit("nesting_too_deep", "", format!("nested beyond {MAX_DEPTH} levels")));
+    }
+    match value.kind() {
+        Kind::Object => {
+            for (key, inner) in value.members()? {
+                builder.push_known_text(PieceKind::Result, &key)?;
+                push_leaves(&inner, level + 1, left, builder)?;
+            }
+            Ok(())
+        }
+        Kind::Array => each_item(value, |inner, _| push_leaves(inner, level + 1, left, builder)),
+        Kind::String => builder.push_text(PieceKind::Result, value).map(|_| ()),
+        _ => builder.push_json(PieceKind::Result, value),
+    }
+}
+
+/// What a tool of the provider gave.
+fn served_content<N: Node>(output: Option<N>, builder: &mut impl Build<N>) -> Result<()> {
+    match output {
+        Some(text) if text.kind() == Kind::String => {
+            builder.measure_result(&text)?;
+            builder.push_text(PieceKind::Result, &text).map(|_| ())
+        }
+        Some(other) => builder.push_json(PieceKind::Unknown, &other),
+        None => Ok(()),
+    }
+}

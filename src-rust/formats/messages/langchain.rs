@@ -1,0 +1,388 @@
+//! Messages of LangChain as dicts: `{"type", "data": {…}}` as `messages_to_dict` writes them, the same without `data` as
+//! `model_dump` does, and the `kwargs` of its serialised constructors.
+//!
+//! The calls of an answer are those under `tool_calls` and `invalid_tool_calls`, as they are for LangChain. What content
+//! blocks and `additional_kwargs` say of a call with the same id is the same call, and counts once; what only they know
+//! is a call as well.
+
+use crate::error::{Error, Result};
+use crate::formats::content::{KnownCalls, call_arguments, each_item, read_content, result_content, string};
+use crate::formats::header::Envelope;
+use crate::formats::parts::{keyed_text_part, picture_part, unknown_part};
+use crate::node::{Key, Kind, Node};
+use crate::transcript::{Build, Holder, PartKind, PieceKind, Role, Slot};
+
+/// What a message is, by its type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Speaker {
+    Human,
+    Ai,
+    System,
+    Tool,
+    /// OpenAI's older word for tool.
+    Function,
+    /// A message with a role of its own.
+    Chat,
+    /// No message, but an instruction to take one out of a list.
+    Remove,
+    Unknown,
+}
+
+impl Speaker {
+    /// By a type (`human`), or by the name of a class (`HumanMessage`, `AIMessageChunk`).
+    fn of(name: &str) -> Self {
+        let class = name.strip_suffix("Chunk").unwrap_or(name).strip_suffix("Message");
+        let is = |short: &str, long: &str| name == short || class == Some(long);
+        match () {
+            () if is("human", "Human") => Speaker::Human,
+            () if is("ai", "AI") => Speaker::Ai,
+            () if is("system", "System") => Speaker::System,
+            () if is("tool", "Tool") => Speaker::Tool,
+            () if is("function", "Function") => Speaker::Function,
+            () if is("chat", "Chat") => Speaker::Chat,
+            () if is("remove", "Remove") => Speaker::Remove,
+            () => Speaker::Unknown,
+        }
+    }
+}
+
+/// Where the fields of a message stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Beside its type.
+    Flat,
+    /// Under `data`.
+    Dict,
+    /// Under `kwargs`, in a constructor.
+    Constructor,
+}
+
+impl Form {
+    /// The form of a message.
+    #[must_use]
+    pub fn of<N: Node>(message: &N) -> Self {
+        let holds = |key| message.get(key).is_some_and(|inner| inner.kind() == Kind::Object);
+        match () {
+            () if message.get(Key::CONTENT).is_some() => Form::Flat,
+            () if holds(Key::DATA) => Form::Dict,
+            () if message.text_is(Key::TYPE, "constructor") && holds(Key::KWARGS) => Form::Constructor,
+            () => Form::Flat,
+        }
+    }
+
+    fn key(self) -> Option<Key> {
+        match self {
+            Form::Flat => None,
+            Form::Dict => Some(Key::DATA),
+            Form::Constructor => Some(Key::KWARGS),
+        }
+    }
+}
+
+/// Whether a type is one of LangChain's: what is cheap to ask of a message before [`is_message`].
+pub(in crate::formats) fn is_type(kind: &str) -> bool {
+    kind == "constructor" || Speaker::of(kind) != Speaker::Unknown
+}
+
+/// Whether a node can only be a message of LangChain: a type of its own instead of a role.
+pub(in crate::formats) fn is_message<N: Node>(node: &N) -> bool {
+    let form = Form::of(node);
+    let speaker = speaker_of(node, form);
+    let has_body = form != Form::Flat || node.get(Key::CONTENT).is_some() || speaker == Some(Speaker::Remove);
+    let may_have_role = speaker == Some(Speaker::Chat);
+    has_body
+        && speaker.is_some_and(|speaker| speaker != Speaker::Unknown)
+        && (may_have_role || node.get(Key::ROLE).is_none())
+}
+
+fn speaker_of<N: Node>(message: &N, form: Form) -> Option<Speaker> {
+    let named = |name: N| name.with_text(|name, _| Speaker::of(name));
+    match form {
+        Form::Flat | Form::Dict => message.get(Key::TYPE).and_then(named),
+        // The path of a class; its last name is that of the class.
+        Form::Constructor => {
+            let path = message.get(Key::ID)?;
+            path.item(path.len().checked_sub(1)?).and_then(named)
+        }
+    }
+}
+
+pub(in crate::formats) fn read<N: Node>(
+    message: &N,
+    envelope: &Envelope<N>,
+    builder: &mut impl Build<N>,
+) -> Result<()> {
+    let form = Form::of(message);
+    let speaker = speaker_of(message, form);
+    let speaker = speaker.ok_or_else(|| Error::message("missing_type", "type", "the message has no type"))?;
+    let Some(key) = form.key() else {
+        return read_body(message, envelope, speaker, Holder::Message, builder);
+    };
+    let body = message.get(key).ok_or_else(crate::node::changed)?;
+    let mut envelope = Envelope::sealed();
+    envelope.open(&body);
+    read_body(&body, &envelope, speaker, Holder::Field(key), builder)
+        .map_err(|error| error.under(key.as_str()))
+}
+
+fn read_body<N: Node>(
+    body: &N,
+    envelope: &Envelope<N>,
+    speaker: Speaker,
+    holder: Holder,
+    builder: &mut impl Build<N>,
+) -> Result<()> {
+    builder.begin_message(match speaker {
+        Speaker::Human => Role::User,
+        Speaker::Ai => Role::Assistant,
+        Speaker::System if is_developer(body) => Role::Developer,
+        Speaker::System => Role::System,
+        Speaker::Tool | Speaker::Function => Role::Tool,
+        Speaker::Chat => match envelope.role()?.common() {
+            Role::Tool => Role::Other,
+            role => role,
+        },
+        Speaker::Unknown => Role::Other,
+        Speaker::Remove => {
+            let detail = "it takes a message out of a list and is none of it";
+            return Err(Error::message("remove_message", "type", detail));
+        }
+    })?;
+    if holder != Holder::Message {
+        builder.begin_inner(holder, None)?;
+    }
+    if matches!(speaker, Speaker::Tool | Speaker::Function) {
+        return read_result(body, envelope, speaker, builder);
+    }
+    if let Some(name) = string(envelope.get(Key::NAME)) {
+        builder.begin_part(PartKind::Text)?;
+        builder.push_text(PieceKind::ParticipantName, name)?;
+    }
+    let lists = [(Key::TOOL_CALLS, "tool_calls"), (Key::INVALID_TOOL_CALLS, "invalid_tool_calls")];
+    let listed = lists.map(|(key, name)| (body.get_some(key), name));
+    let mut listed_calls = KnownCalls::default();
+    for (calls, name) in &listed {
+        let Some(calls) = calls else { continue };
+        if calls.kind() != Kind::Array {
+            return Err(Error::message("bad_tool_calls", *name, "calls must be a list"));
+        }
+        calls.each_item(|_, call| {
+            listed_calls.note(call, Key::ID);
+            Ok(())
+        })?;
+    }
+    let mut blocks = Blocks { listed: listed_calls, own: KnownCalls::default(), has_reasoning: false };
+    read_content(envelope, builder, |block, at, builder| blocks.read(block, at, builder))?;
+    for (calls, name) in &listed {
+        let Some(calls) = calls else { continue };
+        each_item(calls, |call, _| read_call(call, Key::ID, Key::ARGS, builder))
+            .map_err(|error| error.under(name))?;
+    }
+    match body.get_some(Key::ADDITIONAL_KWARGS) {
+        Some(more) => blocks.read_more(&more, builder).map_err(|error| error.under("additional_kwargs")),
+        None => Ok(()),
+    }
+}
+
+/// LangChain's way to say that OpenAI shall take a system message for a developer's.
+fn is_developer<N: Node>(body: &N) -> bool {
+    body.get(Key::ADDITIONAL_KWARGS).is_some_and(|more| more.text_is(Key::OPENAI_ROLE, "developer"))
+}
+
+/// The blocks of one message.
+struct Blocks {
+    /// The calls that it lists.
+    listed: KnownCalls,
+    /// Those that only its blocks have.
+    own: KnownCalls,
+    has_reasoning: bool,
+}
+
+/// The blocks of content that this dialect knows: LangChain's own, and those of providers that it passes on.
+#[derive(Clone, Copy)]
+enum Known {
+    Text,
+    Refusal,
+    Thinking,
+    Reasoning,
+    /// Reasoning that is encrypted.
+    Redacted,
+    Picture,
+    /// A call, with the keys of its id and of its arguments.
+    Call(Key, Key),
+    ServedCall(Key),
+    /// A result of the caller's, as Anthropic writes it.
+    Result,
+    ServedResult,
+    Nothing,
+}
+
+fn known(kind: &str) -> Known {
+    match kind {
+        "text" | "input_text" | "output_text" | "text-plain" | "" => Known::Text,
+        "refusal" => Known::Refusal,
+        "thinking" => Known::Thinking,
+        "reasoning" | "reasoning_content" => Known::Reasoning,
+        "redacted_thinking" => Known::Redacted,
+        "image_url" | "image" | "input_image" => Known::Picture,
+        "tool_use" => Known::Call(Key::ID, Key::INPUT),
+        "tool_call" | "tool_call_chunk" | "invalid_tool_call" => Known::Call(Key::ID, Key::ARGS),
+        "function_call" => Known::Call(Key::CALL_ID, Key::ARGUMENTS),
+        "server_tool_use" | "mcp_tool_use" => Known::ServedCall(Key::INPUT),
+        "server_tool_call" => Known::ServedCall(Key::ARGS),
+        "tool_result" => Known::Result,
+        _ if kind == "server_tool_result" || kind.ends_with("_tool_result") => Known::ServedResult,
+        _ => Known::Nothing,
+    }
+}
+
+impl Blocks {
+    fn read<N: Node>(&mut self, block: &N, at: u32, builder: &mut impl Build<N>) -> Result<()> {
+        let kind = block.get(Key::TYPE).and_then(|kind| kind.with_text(|kind, _| known(kind)));
+        match kind.unwrap_or(Known::Text) {
+            Known::Text => keyed_text_part(block, Key::TEXT, (PartKind::Text, PieceKind::Text), builder),
+            Known::Refusal => {
+                keyed_text_part(block, Key::REFUSAL, (PartKind::Text, PieceKind::Text), builder)
+            }
+            Known::Thinking => {
+                self.has_reasoning = true;
+                let kinds = (PartKind::Reasoning, PieceKind::Reasoning);
+                keyed_text_part(block, Key::THINKING, kinds, builder)
+            }
+            Known::Reasoning => {
+                self.has_reasoning = true;
+                read_reasoning(block, builder)
+            }
+            Known::Redacted => {
+                self.has_reasoning = true;
+                builder.begin_part(PartKind::Reasoning)?;
+                builder.push_json(PieceKind::Reasoning, block)?;
+                builder.mark_estimated();
+                Ok(())
+            }
+            Known::Picture => picture_part(block, builder),
+            Known::Call(id, _) if self.listed.has(block, id) => Ok(()),
+            Known::Call(id, arguments) => {
+                self.own.note(block, id);
+                read_call(block, id, arguments, builder)
+            }
+            Known::ServedCall(arguments) => {
+                builder.begin_part(PartKind::ToolCall)?.is_unchecked = true;
+                builder.set_key(block, Key::ID)?;
+                read_function(block, arguments, builder)
+            }
+            Known::Result => {
+                let part = builder.begin_part(PartKind::ToolResult)?;
+                part.slot = Some(Slot::in_list(Key::CONTENT, at, Key::CONTENT));
+                part.is_error = block.is_true(Key::IS_ERROR);
+                builder.set_key(block, Key::TOOL_USE_ID)?;
+                result_content(block.get(Key::CONTENT).as_ref(), builder)
+            }
+            Known::ServedResult => {
+                let part = builder.begin_part(PartKind::ToolResult)?;
+                part.is_unchecked = true;
+                part.is_error = block.text_is(Key::STATUS, "error");
+                let anthropic = block.get_some(Key::TOOL_USE_ID).is_some();
+                builder.set_key(block, if anthropic { Key::TOOL_USE_ID } else { Key::TOOL_CALL_ID })?;
+                let content = block.get_some(Key::CONTENT).or_else(|| block.get_some(Key::OUTPUT));
+                result_content(content.as_ref(), builder)
+            }
+            Known::Nothing => unknown_part(block, builder),
+        }
+    }
+
+    /// What a provider said beside the content: reasoning, a refusal, and calls in OpenAI's form.
+    fn read_more<N: Node>(&mut self, more: &N, builder: &mut impl Build<N>) -> Result<()> {
+        let texts = [
+            (Key::REASONING_CONTENT, PartKind::Reasoning, PieceKind::Reasoning),
+            (Key::REFUSAL, PartKind::Text, PieceKind::Text),
+        ];
+        for (key, part, piece) in texts {
+            let is_told = part == PartKind::Reasoning && self.has_reasoning;
+            if let Some(text) = more.get(key).filter(|text| text.kind() == Kind::String && !is_told) {
+                builder.begin_part(part)?;
+                builder.push_text(piece, &text)?;
+            }
+        }
+        if let Some(calls) = more.get(Key::TOOL_CALLS).filter(|calls| calls.len() > 0) {
+            return each_item(&calls, |call, _| match call.get(Key::FUNCTION) {
+                _ if self.listed.has(call, Key::ID) || self.own.has(call, Key::ID) => Ok(()),
+                Some(function) => {
+                    builder.begin_part(PartKind::ToolCall)?;
+                    builder.set_key(call, Key::ID)?;
+                    read_function(&function, Key::ARGUMENTS, builder).map_err(|error| error.under("function"))
+                }
+                None => unknown_part(call, builder),
+            })
+            .map_err(|error| error.under("tool_calls"));
+        }
+        // The older form has no id: where the message has calls it is one of them.
+        let is_known = !self.listed.is_empty() || !self.own.is_empty();
+        match more.get(Key::FUNCTION_CALL).filter(|call| call.kind() == Kind::Object && !is_known) {
+            Some(call) => {
+                builder.begin_part(PartKind::ToolCall)?.is_unchecked = true;
+                read_function(&call, Key::ARGUMENTS, builder).map_err(|error| error.under("function_call"))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn read_call<N: Node>(call: &N, id: Key, arguments: Key, builder: &mut impl Build<N>) -> Result<()> {
+    if call.kind() != Kind::Object {
+        return Err(Error::message("bad_tool_call", "", "a tool call must be an object"));
+    }
+    builder.begin_part(PartKind::ToolCall)?;
+    builder.set_key(call, id)?;
+    read_function(call, arguments, builder)
+}
+
+fn read_function<N: Node>(call: &N, arguments: Key, builder: &mut impl Build<N>) -> Result<()> {
+    builder.set_name(call, Key::NAME, Some(PieceKind::CallName))?;
+    call_arguments(call.get_some(arguments).as_ref(), builder)
+        .map_err(|error| error.under(arguments.as_str()))
+}
+
+/// Reasoning in LangChain's own block, in Bedrock's, or in that of Responses: encrypted, or a list of summaries.
+fn read_reasoning<N: Node>(block: &N, builder: &mut impl Build<N>) -> Result<()> {
+    if let Some(text) = block.get_some(Key::ENCRYPTED_CONTENT).filter(|text| text.kind() == Kind::String) {
+        builder.begin_part(PartKind::Reasoning)?;
+        return builder.push_text(PieceKind::Encrypted, &text).map(|_| ());
+    }
+    let within = block.get_some(Key::REASONING_CONTENT);
+    let inner = within.as_ref().filter(|inner| inner.kind() == Kind::Object).unwrap_or(block);
+    let text = [Key::REASONING, Key::TEXT].into_iter().find_map(|key| inner.get_some(key));
+    if let Some(text) = text.filter(|text| text.kind() == Kind::String) {
+        builder.begin_part(PartKind::Reasoning)?;
+        return builder.push_text(PieceKind::Reasoning, &text).map(|_| ());
+    }
+    match block.get_some(Key::SUMMARY).filter(|texts| texts.kind() == Kind::Array) {
+        Some(texts) => {
+            builder.begin_part(PartKind::Reasoning)?;
+            each_item(&texts, |text, _| match text.get(Key::TEXT) {
+                Some(text) if text.kind() == Kind::String => {
+                    builder.push_text(PieceKind::Reasoning, &text).map(|_| ())
+                }
+                _ => builder.push_json(PieceKind::Unknown, text),
+            })
+            .map_err(|error| error.under("summary"))
+        }
+        None => unknown_part(block, builder),
+    }
+}
+
+/// A message of a tool is one result. What stands under `artifact` is not sent.
+fn read_result<N: Node>(
+    body: &N,
+    envelope: &Envelope<N>,
+    speaker: Speaker,
+    builder: &mut impl Build<N>,
+) -> Result<()> {
+    let part = builder.begin_part(PartKind::ToolResult)?;
+    part.slot = Some(Slot::field(Key::CONTENT));
+    part.is_unchecked = speaker == Speaker::Function;
+    part.is_error = body.text_is(Key::STATUS, "error");
+    builder.set_key(body, Key::TOOL_CALL_ID)?;
+    builder.set_name(body, Key::NAME, None)?;
+    result_content(envelope.get(Key::CONTENT), builder)
+}

@@ -1,0 +1,149 @@
+//! OpenAI chat messages, and the many services that speak the same dialect.
+
+use crate::error::{Error, Result};
+use crate::formats::content::{call_arguments, each_item, read_content, result_content, some, string};
+use crate::formats::header::{Envelope, RoleName};
+use crate::formats::parts::{keyed_text_part, picture_part, unknown_part};
+use crate::node::{Found, Key, Kind, Node, Wanted};
+use crate::transcript::{Build, PartKind, PieceKind, Role, Slot};
+
+pub(in crate::formats) fn read<N: Node>(
+    message: &N,
+    envelope: &Envelope<N>,
+    builder: &mut impl Build<N>,
+) -> Result<()> {
+    let role = envelope.role()?;
+    builder.begin_message(role.common())?;
+    if role.common() == Role::Tool {
+        return read_result(message, envelope, role == RoleName::Function, builder);
+    }
+    if let Some(name) = string(envelope.get(Key::NAME)) {
+        builder.begin_part(PartKind::Text)?;
+        builder.push_text(PieceKind::ParticipantName, name)?;
+    }
+    read_content(envelope, builder, read_part)?;
+    if let Some(text) = string(envelope.get(Key::REASONING_CONTENT)) {
+        builder.begin_part(PartKind::Reasoning)?;
+        builder.push_text(PieceKind::Reasoning, text)?;
+    }
+    if let Some(text) = string(envelope.get(Key::REFUSAL)) {
+        builder.begin_part(PartKind::Text)?;
+        builder.push_text(PieceKind::Text, text)?;
+    }
+    if let Some(calls) = some(envelope.get(Key::TOOL_CALLS)) {
+        if calls.kind() != Kind::Array {
+            return Err(Error::message("bad_tool_calls", "tool_calls", "tool_calls must be a list"));
+        }
+        each_item(calls, |call, _| read_call(call, builder)).map_err(|error| error.under("tool_calls"))?;
+    }
+    if let Some(call) = envelope.get(Key::FUNCTION_CALL).filter(|call| call.kind() == Kind::Object) {
+        builder.begin_part(PartKind::ToolCall)?.is_unchecked = true;
+        read_function(call, builder).map_err(|error| error.under("function_call"))?;
+    }
+    Ok(())
+}
+
+/// The parts of content that this dialect knows.
+#[derive(Clone, Copy)]
+enum Known {
+    Text,
+    Refusal,
+    Picture,
+    Nothing,
+}
+
+fn read_part<N: Node>(part: &N, _: u32, builder: &mut impl Build<N>) -> Result<()> {
+    let known = part.get(Key::TYPE).and_then(|kind| {
+        kind.with_text(|kind, _| match kind {
+            "text" | "input_text" | "output_text" => Known::Text,
+            "refusal" => Known::Refusal,
+            "image_url" => Known::Picture,
+            _ => Known::Nothing,
+        })
+    });
+    match known.unwrap_or(Known::Nothing) {
+        Known::Text => keyed_text_part(part, Key::TEXT, (PartKind::Text, PieceKind::Text), builder),
+        Known::Refusal => keyed_text_part(part, Key::REFUSAL, (PartKind::Text, PieceKind::Text), builder),
+        Known::Picture => picture_part(part, builder),
+        Known::Nothing => unknown_part(part, builder),
+    }
+}
+
+#[inline(always)]
+fn read_call<N: Node>(call: &N, builder: &mut impl Build<N>) -> Result<()> {
+    if call.kind() != Kind::Object {
+        return Err(Error::message("bad_tool_call", "", "a tool call must be an object"));
+    }
+    builder.begin_part(PartKind::ToolCall)?;
+    builder.set_key(call, Key::ID)?;
+    match call.get_some(Key::FUNCTION) {
+        Some(function) if function.kind() == Kind::Object => {
+            read_function(&function, builder).map_err(|error| error.under("function"))
+        }
+        Some(_) => {
+            Err(Error::message("bad_tool_call", "function", "the function of a call must be an object"))
+        }
+        None => builder.push_json(PieceKind::Unknown, call),
+    }
+}
+
+#[inline(always)]
+fn read_function<N: Node>(function: &N, builder: &mut impl Build<N>) -> Result<()> {
+    static HEADS: Wanted<2> = Wanted::new([Key::NAME, Key::ARGUMENTS]);
+    // Hardly any has more members than these.
+    if let Some([name, arguments]) = function.pair([Key::NAME, Key::ARGUMENTS]) {
+        return read_named(Some(&name), Some(&arguments), builder);
+    }
+    let mut found = Found::nothing();
+    function.find(&HEADS, &mut found);
+    read_named(found.under(&HEADS, Key::NAME), found.under(&HEADS, Key::ARGUMENTS), builder)
+}
+
+#[inline(always)]
+fn read_named<N: Node>(name: Option<&N>, arguments: Option<&N>, builder: &mut impl Build<N>) -> Result<()> {
+    if let Some(name) = name {
+        builder.set_name_node(name, Some(PieceKind::CallName))?;
+    }
+    call_arguments(some(arguments), builder).map_err(|error| error.under("arguments"))
+}
+
+/// A message of role `tool` (or the older `function`, which has a name instead of an id) is one result. Some agents
+/// answer several calls with it, under a list of their ids: those behind the first are answered without content.
+fn read_result<N: Node>(
+    message: &N,
+    envelope: &Envelope<N>,
+    is_legacy: bool,
+    builder: &mut impl Build<N>,
+) -> Result<()> {
+    let part = builder.begin_part(PartKind::ToolResult)?;
+    part.slot = Some(Slot::field(Key::CONTENT));
+    part.is_unchecked = is_legacy;
+    let list;
+    let id = match some(envelope.get(Key::TOOL_CALL_ID)) {
+        None => {
+            list = message.get_some(Key::TOOL_CALL_IDS);
+            list.as_ref()
+        }
+        id => id,
+    };
+    let (id, ids) = match id {
+        Some(ids) if ids.kind() == Kind::Array => (None, Some(ids)),
+        id => (id, None),
+    };
+    match ids.and_then(|ids| ids.item(0)) {
+        Some(first) => builder.set_id(&first)?,
+        None => id.map_or(Ok(()), |id| builder.set_id(id))?,
+    }
+    if let Some(name) = envelope.get(Key::NAME) {
+        builder.set_name_node(name, None)?;
+    }
+    result_content(envelope.get(Key::CONTENT), builder)?;
+    let Some(ids) = ids else { return Ok(()) };
+    ids.each_item(|i, id| {
+        if i > 0 {
+            builder.begin_part(PartKind::ToolResult)?.is_unchecked = is_legacy;
+            builder.set_id(id)?;
+        }
+        Ok(())
+    })
+}

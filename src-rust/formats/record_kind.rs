@@ -1,0 +1,251 @@
+//! What a stored JSON value is: a message, a conversation, an entry of a session file. Judged by content, never
+//! by the name of the file.
+
+use super::detect::is_unit;
+use super::messages::{langchain, openai_responses};
+use super::sessions::session::array_of;
+use super::sessions::{codex, dialogue, gemini_cli, pi_session, swe_agent};
+use crate::node::{Key, Kind, Node};
+
+/// What a value of a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// One message with a role.
+    Message,
+    /// A list of messages.
+    MessageList,
+    /// An object with a list of messages under this path.
+    Conversation(&'static [Key]),
+    /// A list of conversations.
+    ConversationList,
+    /// An entry of a Claude Code session.
+    ClaudeCode,
+    /// An entry of a pi session.
+    Pi,
+    /// An entry of a Codex rollout.
+    Codex,
+    /// A line of a Gemini CLI session that is a log.
+    GeminiCliLog,
+    /// A Gemini CLI session, with its records under `messages`.
+    GeminiCli,
+    /// An SWE-agent trajectory, with its messages under `history` or its steps under `trajectory`.
+    SweAgent(&'static [Key]),
+    /// An object with a dialogue of two nameless people under this path.
+    Dialogue(&'static [Key]),
+    /// A known shape that this version does not read.
+    Unsupported(&'static str),
+    /// Anything else.
+    Unknown,
+}
+
+/// Where conversations keep their messages, in the order in which they are looked for.
+const MESSAGE_PATHS: &[&[Key]] = &[
+    &[Key::MESSAGES],
+    &[Key::TRAJ],
+    &[Key::HISTORY],
+    &[Key::INPUT],
+    &[Key::CONTENTS],
+    &[Key::BODY, Key::MESSAGES],
+    &[Key::BODY, Key::INPUT],
+    &[Key::BODY, Key::CONTENTS],
+    &[Key::ITEMS],
+];
+
+/// Lists under these keys may hold anything else as well.
+const COMMON_KEYS: &[Key] = &[Key::INPUT, Key::ITEMS];
+
+/// Types that only entries of Claude Code sessions have.
+const CLAUDE_CODE_ONLY: &[&str] =
+    &["file-history-snapshot", "queue-operation", "progress", "summary", "pr-link"];
+
+/// Judges one value.
+pub fn classify<N: Node>(value: &N) -> Record {
+    match value.kind() {
+        Kind::Object => classify_object(value),
+        Kind::Array if value.is_empty() => Record::MessageList,
+        Kind::Array => {
+            let told = value.find_item(|item| match classify(item) {
+                Record::Message => Some(Record::MessageList),
+                Record::Conversation(_)
+                | Record::MessageList
+                | Record::GeminiCli
+                | Record::SweAgent(_)
+                | Record::Dialogue(_) => Some(Record::ConversationList),
+                Record::Unsupported(name) => Some(Record::Unsupported(name)),
+                _ => None,
+            });
+            told.unwrap_or(Record::Unknown)
+        }
+        _ => Record::Unknown,
+    }
+}
+
+fn classify_object<N: Node>(value: &N) -> Record {
+    // Messages speak for themselves, whatever else stands around them.
+    if value.get(Key::ROLE).is_some() || is_of_library(value) || openai_responses::is_item(value) {
+        return Record::Message;
+    }
+    if let Some(session) = session_document(value) {
+        return session;
+    }
+    for path in MESSAGE_PATHS {
+        let Some(messages) = at_path(value, path) else { continue };
+        match messages.kind() {
+            // The `input` of a request to a model may be one text.
+            Kind::String if path.last() == Some(&Key::INPUT) && names_model(value, path) => {
+                return Record::Conversation(path);
+            }
+            Kind::Array => {}
+            _ => continue,
+        }
+        return match messages.item(0) {
+            None if path.last() == Some(&Key::ITEMS) => continue,
+            None => Record::Conversation(path),
+            Some(first) if dialogue::is_turn(&first) => Record::Dialogue(path),
+            Some(first) if is_message(&first) => Record::Conversation(path),
+            Some(_) if path.last().is_some_and(|key| COMMON_KEYS.contains(key)) => continue,
+            Some(_) => Record::Unsupported("conversation whose messages have no role"),
+        };
+    }
+    if is_claude_code(value) {
+        Record::ClaudeCode
+    } else if pi_session::is_entry(value) {
+        Record::Pi
+    } else if codex::is_entry(value) {
+        Record::Codex
+    } else if gemini_cli::is_entry(value) {
+        Record::GeminiCliLog
+    } else {
+        Record::Unknown
+    }
+}
+
+/// A session in one document.
+fn session_document<N: Node>(value: &N) -> Option<Record> {
+    if gemini_cli::is_session(value) {
+        // An empty one may be the first line of a log.
+        let is_whole = array_of(value, Key::MESSAGES).is_some_and(|records| !records.is_empty());
+        return Some(if is_whole { Record::GeminiCli } else { Record::GeminiCliLog });
+    }
+    if swe_agent::has_history(value) {
+        return Some(Record::SweAgent(&[Key::HISTORY]));
+    }
+    swe_agent::has_steps(value).then_some(Record::SweAgent(&[Key::TRAJECTORY]))
+}
+
+fn is_claude_code<N: Node>(value: &N) -> bool {
+    let Some(kind) = value.text_of(Key::TYPE) else { return false };
+    let has_message = value.get(Key::MESSAGE).is_some_and(|message| message.kind() == Kind::Object);
+    CLAUDE_CODE_ONLY.contains(&kind.as_str())
+        || (value.get(Key::UUID).is_some() && (has_message || kind == "system" || kind == "attachment"))
+}
+
+/// Whether a value can be a message of a conversation: a role, or a shape that only messages have.
+fn is_message<N: Node>(value: &N) -> bool {
+    value.get(Key::ROLE).is_some()
+        || value.get(Key::PARTS).is_some()
+        || openai_responses::is_item(value)
+        || is_of_library(value)
+        || is_unit(value)
+}
+
+/// Whether a value can only be a message of LangChain, or an iteration under the names that Go gives it.
+fn is_of_library<N: Node>(value: &N) -> bool {
+    let is_type = |kind: N| kind.with_text(|kind, _| langchain::is_type(kind)) == Some(true);
+    let is_langchain = value.get(Key::TYPE).is_some_and(is_type)
+        // A session entry of Claude Code may be of the type `system` too.
+        && value.get(Key::UUID).is_none()
+        && langchain::is_message(value);
+    is_langchain || (value.get(Key::MESSAGES_GO).is_some() && is_unit(value))
+}
+
+/// Whether a model is named beside the messages.
+fn names_model<N: Node>(value: &N, path: &[Key]) -> bool {
+    at_path(value, &path[..path.len() - 1]).is_some_and(|holder| holder.get(Key::MODEL).is_some())
+}
+
+/// The value under a path of keys.
+pub fn at_path<N: Node>(value: &N, path: &[Key]) -> Option<N> {
+    path.iter().try_fold(value.clone(), |node, key| node.get(*key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::with_document;
+
+    fn record(json: &str) -> Record {
+        with_document(json.as_bytes(), |node| classify(&node)).unwrap()
+    }
+
+    #[test]
+    fn content_decides() {
+        let cases = [
+            (r#"{"role":"user","content":"a"}"#, Record::Message),
+            (r#"[{"role":"user","content":"a"}]"#, Record::MessageList),
+            ("[]", Record::MessageList),
+            (r#"{"id":1,"messages":[{"role":"user"}]}"#, Record::Conversation(&[Key::MESSAGES])),
+            (r#"[{"traj":[{"role":"user"}]}]"#, Record::ConversationList),
+            (r#"{"body":{"messages":[{"role":"user"}]}}"#, Record::Conversation(&[Key::BODY, Key::MESSAGES])),
+            (r#"{"type":"user","uuid":"u","message":{"role":"user"}}"#, Record::ClaudeCode),
+            (r#"{"type":"file-history-snapshot"}"#, Record::ClaudeCode),
+            (r#"{"type":"message","message":{"role":"user"}}"#, Record::Pi),
+            (r#"{"type":"session","cwd":"/"}"#, Record::Pi),
+            (r#"{"type":"session","messages":[{"role":"user"}]}"#, Record::Conversation(&[Key::MESSAGES])),
+            (r#"{"type":"progress","role":"user"}"#, Record::Message),
+            (r#"[{"x":1},{"messages":[{"role":"user"}]}]"#, Record::ConversationList),
+            (r#"{"type":"session_meta","payload":{}}"#, Record::Codex),
+            (r#"{"type":"response_item"}"#, Record::Codex),
+            (r#"{"type":"new","timestamp":"t","payload":{}}"#, Record::Codex),
+            (r#"{"id":"s","timestamp":"t","instructions":null}"#, Record::Codex),
+            (r#"{"record_type":"state"}"#, Record::Codex),
+            (r#"{"type":"new","payload":{}}"#, Record::Unknown),
+            (
+                r#"{"items":[{"type":"function_call_output","call_id":"a"}]}"#,
+                Record::Conversation(&[Key::ITEMS]),
+            ),
+            (r#"{"items":[]}"#, Record::Unknown),
+            (r#"{"items":["a"]}"#, Record::Unknown),
+            (r#"{"sessionId":"s","projectHash":"h","messages":[{"type":"warning"}]}"#, Record::GeminiCli),
+            (r#"{"sessionId":"s","projectHash":"h","messages":[]}"#, Record::GeminiCliLog),
+            (r#"{"id":"1","timestamp":"t","type":"gemini","content":""}"#, Record::GeminiCliLog),
+            (r#"{"id":"1","type":"gemini","content":""}"#, Record::Unknown),
+            (r#"{"$set":{"lastUpdated":"t"}}"#, Record::GeminiCliLog),
+            (r#"{"$rewindTo":"1"}"#, Record::GeminiCliLog),
+            (r#"{"history":[{"role":"user","agent":"main"}]}"#, Record::SweAgent(&[Key::HISTORY])),
+            (r#"{"history":[{"role":"user"}],"trajectory":[]}"#, Record::SweAgent(&[Key::HISTORY])),
+            (r#"{"history":[{"role":"user"}]}"#, Record::Conversation(&[Key::HISTORY])),
+            (r#"{"trajectory":[{"action":"a","observation":""}]}"#, Record::SweAgent(&[Key::TRAJECTORY])),
+            (r#"{"messages":[{"message":"a"}]}"#, Record::Dialogue(&[Key::MESSAGES])),
+            (r#"[{"messages":[{"message":"a"}]}]"#, Record::ConversationList),
+            (
+                r#"{"messages":[{"type":"user","message":"a"}]}"#,
+                Record::Unsupported("conversation whose messages have no role"),
+            ),
+            (r#"{"type":"new","id":"1","parentId":null}"#, Record::Pi),
+            (r#"{"body":{"contents":[]}}"#, Record::Conversation(&[Key::BODY, Key::CONTENTS])),
+            (r#"{"contents":[{"parts":[]}]}"#, Record::Conversation(&[Key::CONTENTS])),
+            (
+                r#"{"model":"m","input":[{"type":"reasoning","summary":[]}]}"#,
+                Record::Conversation(&[Key::INPUT]),
+            ),
+            (r#"{"body":{"model":"m","input":"a"}}"#, Record::Conversation(&[Key::BODY, Key::INPUT])),
+            (r#"{"input":"a","output":"b"}"#, Record::Unknown),
+            (r#"{"input":["a","b"]}"#, Record::Unknown),
+            (r#"{"type":"function_call_output","call_id":"a","output":"b"}"#, Record::Message),
+            (r#"{"type":"compaction","encrypted_content":"x"}"#, Record::Message),
+            (r#"{"type":"compaction","summary":"x"}"#, Record::Pi),
+            (r#"{"type":"human","data":{"content":"x"}}"#, Record::Message),
+            (r#"{"type":"system","content":"x"}"#, Record::Message),
+            (r#"{"type":"system","content":"x","uuid":"u"}"#, Record::ClaudeCode),
+            (r#"{"Messages":[],"Origin":""}"#, Record::Message),
+            (r#"{"messages":[{"messages":[],"origin":""}]}"#, Record::Conversation(&[Key::MESSAGES])),
+            (r#"[{"messages":[{"role":"user"}],"origin":""}]"#, Record::ConversationList),
+            ("3", Record::Unknown),
+            (r#"{"a":1}"#, Record::Unknown),
+        ];
+        for (json, expected) in cases {
+            assert_eq!(record(json), expected, "{json}");
+        }
+    }
+}

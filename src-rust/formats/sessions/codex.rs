@@ -1,0 +1,273 @@
+//! Codex rollouts: items of the Responses API, each in an envelope with a type and a time, among entries that tell
+//! of the run. An older form has no envelopes.
+//!
+//! Items stand as they were recorded. A compaction is a boundary, with what it put in place of the items before it;
+//! turns that were rolled back are a branch that was left.
+
+use std::collections::HashSet;
+
+use super::session::{Made, Message, Session, Thread, array_of, each_entry, items, object_of};
+use crate::error::Result;
+use crate::formats::messages::openai_responses;
+use crate::node::{Key, Kind, Node};
+
+/// Types of the envelopes.
+const ENVELOPES: &[&str] = &["session_meta", "response_item", "event_msg", "turn_context", "compacted"];
+
+/// Items that Codex keeps for itself.
+const OWN_ITEMS: &[&str] = &["ghost_snapshot"];
+
+/// How the texts begin that Codex puts into messages of the user by itself.
+const CONTEXT_BEGINNINGS: &[&str] = &["<", "# AGENTS.md"];
+
+/// Whether an object is an entry of a rollout. Items without an envelope speak for no file format.
+pub(in crate::formats) fn is_entry<N: Node>(value: &N) -> bool {
+    match value.text_of(Key::TYPE) {
+        Some(kind) => {
+            ENVELOPES.contains(&kind.as_str())
+                || (value.get(Key::PAYLOAD).is_some() && value.get(Key::TIMESTAMP).is_some())
+        }
+        // The two lines that open the older form.
+        None => {
+            value.text_is(Key::RECORD_TYPE, "state")
+                || [Key::ID, Key::TIMESTAMP, Key::INSTRUCTIONS].iter().all(|key| value.get(*key).is_some())
+        }
+    }
+}
+
+/// Puts the messages of a rollout together. O(bytes where it was compacted, else entries).
+///
+/// # Errors
+/// Those of [`each_entry`].
+pub fn assemble<N: Node>(entries: &N) -> Result<Session<N>> {
+    let mut session = Session::default();
+    let mut thread = Thread::default();
+    each_entry(entries, &mut session, |i, entry, session| {
+        let kind = entry.text_of(Key::TYPE);
+        match kind.as_deref() {
+            None => {
+                session.id = session.id.take().or_else(|| entry.text_of(Key::ID));
+                session.skipped += 1;
+            }
+            Some("session_meta") => {
+                let given = object_of(entry, Key::PAYLOAD).and_then(|payload| payload.text_of(Key::ID));
+                session.id = session.id.take().or(given);
+                session.skipped += 1;
+            }
+            Some("response_item") => match object_of(entry, Key::PAYLOAD) {
+                Some(item) => read_item(i, item, &mut thread, session),
+                None => session.problems.push((i, "entry_without_message")),
+            },
+            Some("compacted") => match object_of(entry, Key::PAYLOAD) {
+                Some(payload) => {
+                    let put = compact(i, &payload, &mut thread)?;
+                    session.skipped += usize::from(!put);
+                }
+                None => session.problems.push((i, "entry_without_message")),
+            },
+            Some("event_msg") => {
+                if let Some(event) = object_of(entry, Key::PAYLOAD)
+                    && event.text_is(Key::TYPE, "thread_rolled_back")
+                {
+                    roll_back(turns_of(&event), &mut thread);
+                }
+                session.skipped += 1;
+            }
+            Some("turn_context") => session.skipped += 1,
+            Some(_) if entry.get(Key::PAYLOAD).is_none() => {
+                read_item(i, entry.clone(), &mut thread, session);
+            }
+            Some(_) => session.problems.push((i, "unknown_entry")),
+        }
+        Ok(())
+    })?;
+    session.threads.push(thread);
+    Ok(session)
+}
+
+/// An item, with an envelope or without.
+fn read_item<N: Node>(i: usize, item: N, thread: &mut Thread<N>, session: &mut Session<N>) {
+    if item.text_of(Key::TYPE).is_some_and(|kind| OWN_ITEMS.contains(&kind.as_str())) {
+        session.skipped += 1;
+    } else if openai_responses::is_item(&item) || item.get(Key::ROLE).is_some() {
+        thread.messages.push(Message::of(i, Made::Given(item)));
+    } else {
+        session
+            .problems
+            .push((i, if item.get(Key::TYPE).is_some() { "unknown_entry" } else { "entry_without_message" }));
+    }
+}
+
+/// A boundary, and behind it what was not there before: the summary, or a compaction that only its maker can read.
+/// Whether there is any.
+fn compact<N: Node>(i: usize, payload: &N, thread: &mut Thread<N>) -> Result<bool> {
+    thread.compact_boundaries.push(thread.messages.len());
+    let mut put = Vec::new();
+    if let Some(replacement) = array_of(payload, Key::REPLACEMENT_HISTORY) {
+        let mut before = HashSet::new();
+        for message in &thread.messages {
+            if let Made::Given(item) = &message.made {
+                before.insert(json_of(item)?);
+            }
+        }
+        for item in items(&replacement) {
+            if item.kind() == Kind::Object && !before.contains(&json_of(&item)?) {
+                put.push(Made::Given(item));
+            }
+        }
+    } else if let Some(text) = payload.get(Key::MESSAGE).filter(|text| text.kind() == Kind::String) {
+        let part =
+            Made::object([("type", Some(Made::text("input_text"))), ("text", Some(Made::Given(text)))]);
+        put.push(Made::object([
+            ("type", Some(Made::text("message"))),
+            ("role", Some(Made::text("user"))),
+            ("content", Some(Made::List(vec![part]))),
+        ]));
+    }
+    let has_put = !put.is_empty();
+    for made in put {
+        thread.summaries.push(thread.messages.len());
+        thread.messages.push(Message::of(i, made));
+    }
+    Ok(has_put)
+}
+
+fn json_of<N: Node>(item: &N) -> Result<String> {
+    let mut text = String::new();
+    item.write_json(&mut text)?;
+    Ok(text)
+}
+
+fn turns_of<N: Node>(event: &N) -> usize {
+    let mut text = String::new();
+    if let Some(number) = event.get(Key::NUM_TURNS).filter(|number| number.kind() == Kind::Number) {
+        number.write_scalar(&mut text);
+    }
+    text.parse().unwrap_or(0)
+}
+
+/// Leaves the last `turns` turns of the user; all of them where there are not so many.
+fn roll_back<N: Node>(turns: usize, thread: &mut Thread<N>) {
+    let mut prompts = Vec::new();
+    for (at, message) in thread.messages.iter().enumerate() {
+        if matches!(&message.made, Made::Given(item) if is_prompt(item)) {
+            prompts.push(at);
+        }
+    }
+    if turns > 0
+        && let Some(&at) = prompts.get(prompts.len().saturating_sub(turns))
+    {
+        thread.leave_from(at);
+    }
+}
+
+/// Whether a user wrote this message, and not Codex in a user's name.
+fn is_prompt<N: Node>(item: &N) -> bool {
+    if !item.text_is(Key::ROLE, "user") {
+        return false;
+    }
+    let text = array_of(item, Key::CONTENT).and_then(|content| content.item(0)?.text_of(Key::TEXT));
+    !text.is_some_and(|text| CONTEXT_BEGINNINGS.iter().any(|beginning| text.starts_with(beginning)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::sessions::session::tests::seen;
+    use crate::json::with_document;
+
+    const META: &str = r#"{"timestamp":"t","type":"session_meta","payload":{"id":"s"}}"#;
+
+    fn entry(kind: &str, payload: &str) -> String {
+        format!(r#"{{"timestamp":"t","type":"{kind}","payload":{payload}}}"#)
+    }
+
+    fn user(text: &str) -> String {
+        format!(r#"{{"type":"message","role":"user","content":[{{"type":"input_text","text":"{text}"}}]}}"#)
+    }
+
+    type Looked =
+        (Vec<String>, Vec<usize>, Vec<usize>, Vec<(Option<usize>, usize)>, Vec<(usize, &'static str)>);
+
+    fn look(entries: &[String]) -> Looked {
+        with_document(format!("[{}]", entries.join(",")).as_bytes(), |node| {
+            let Session { threads, problems, .. } = assemble(&node).unwrap();
+            let [thread] = threads.as_slice() else { panic!("one thread") };
+            (
+                seen(&thread.messages).into_iter().map(|(text, _)| text).collect(),
+                thread.compact_boundaries.clone(),
+                thread.summaries.clone(),
+                thread.branches.iter().map(|branch| (branch.from_entry, branch.messages.len())).collect(),
+                problems,
+            )
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn items_stand_as_they_were_and_the_rest_is_skipped_or_reported() {
+        let reasoning = r#"{"type":"reasoning","summary":[],"encrypted_content":"x"}"#;
+        let found = look(&[
+            META.into(),
+            entry("response_item", &user("a")),
+            entry("event_msg", r#"{"type":"token_count"}"#),
+            entry("turn_context", "{}"),
+            entry("response_item", reasoning),
+            entry("response_item", "null"),
+            entry("response_item", r#"{"type":"ghost_snapshot"}"#),
+            entry("response_item", r#"{"type":"not heard of"}"#),
+            entry("not heard of", "{}"),
+            "[]".into(),
+        ]);
+        assert_eq!(found.0, [user("a"), reasoning.to_owned()]);
+        let problems = vec![
+            (5, "entry_without_message"),
+            (7, "unknown_entry"),
+            (8, "unknown_entry"),
+            (9, "not_an_object"),
+        ];
+        assert_eq!(found.4, problems);
+    }
+
+    #[test]
+    fn the_older_form_has_bare_items() {
+        let header = r#"{"id":"s","timestamp":"t","instructions":null}"#.to_owned();
+        let found = look(&[header, r#"{"record_type":"state"}"#.into(), user("a")]);
+        assert_eq!((found.0, found.4), (vec![user("a")], vec![]));
+    }
+
+    #[test]
+    fn a_compaction_is_a_boundary_with_what_it_put_there() {
+        let encrypted = r#"{"type":"compaction","encrypted_content":"x"}"#;
+        let replaced = format!(r#"{{"message":"","replacement_history":[{},{encrypted}]}}"#, user("a"));
+        let found = look(&[
+            entry("response_item", &user("a")),
+            entry("compacted", &replaced),
+            entry("response_item", &user("b")),
+            entry("compacted", r#"{"message":"So far."}"#),
+            entry("compacted", "5"),
+        ]);
+        assert_eq!(found.0, [user("a"), encrypted.to_owned(), user("b"), user("So far.")]);
+        assert_eq!((found.1, found.2), (vec![1, 3], vec![1, 3]));
+        assert_eq!(found.4, [(4, "entry_without_message")]);
+    }
+
+    #[test]
+    fn turns_that_were_rolled_back_are_a_branch() {
+        let back = |turns: &str| {
+            entry("event_msg", &format!(r#"{{"type":"thread_rolled_back","num_turns":{turns}}}"#))
+        };
+        let found = look(&[
+            entry("response_item", &user("<environment_context>")),
+            entry("response_item", &user("a")),
+            entry("response_item", &user("b")),
+            back("1"),
+            entry("response_item", &user("c")),
+            back("0"),
+            back("null"),
+            back("7"),
+        ]);
+        assert_eq!(found.0, [user("<environment_context>")]);
+        assert_eq!(found.3, [(Some(1), 1), (Some(0), 2)]);
+    }
+}

@@ -1,0 +1,384 @@
+//! Sessions of the Gemini CLI: records of what the user and the model said, calls with their results inside.
+//!
+//! Out come Gemini's contents: what the model said with its calls is a turn of the model, their responses are a turn
+//! of the user. Thoughts are not among them, since the CLI does not send them back; nor is what it tells its user.
+//!
+//! An older session is one document; a newer one is a log that says a record again whenever it changes.
+
+use super::session::{Branch, Made, Message, Session, Thread, array_of, each_entry, items, object_of};
+use crate::error::Result;
+use crate::node::{Key, Kind, Node};
+
+/// What the CLI tells its user.
+const NOTICES: &[&str] = &["info", "warning", "error"];
+
+/// Whether an object is a session in one document, or what opens a log: those of an empty list may be either.
+pub(in crate::formats) fn is_session<N: Node>(value: &N) -> bool {
+    value.get(Key::SESSION_ID_CAMEL).is_some() && value.get(Key::PROJECT_HASH_CAMEL).is_some()
+}
+
+/// Whether an object is a line of a log.
+pub(in crate::formats) fn is_entry<N: Node>(value: &N) -> bool {
+    if object_of(value, Key::SET).is_some() || value.get(Key::REWIND_TO).is_some() {
+        return true;
+    }
+    let kind = value.text_of(Key::TYPE);
+    kind.is_some_and(|kind| kind == "user" || kind == "gemini" || NOTICES.contains(&kind.as_str()))
+        && [Key::ID, Key::TIMESTAMP].iter().all(|key| value.get(*key).is_some())
+        && (value.get(Key::CONTENT).is_some() || value.get(Key::TOOL_CALLS_CAMEL).is_some())
+}
+
+/// A record, as it was said last.
+struct Record<N> {
+    id: Option<String>,
+    sources: Vec<usize>,
+    node: N,
+}
+
+impl<N> Record<N> {
+    /// It is wrong as it was said last; what was said before does not count.
+    fn report(&self, code: &'static str, session: &mut Session<N>) {
+        if let Some((&newest, before)) = self.sources.split_last() {
+            session.problems.push((newest, code));
+            session.skipped += before.len();
+        }
+    }
+}
+
+/// Puts the messages of the records of a document together. O(records).
+///
+/// # Errors
+/// Those of [`each_entry`].
+pub fn assemble<N: Node>(records: &N) -> Result<Session<N>> {
+    let mut session = Session::default();
+    let mut live = Vec::new();
+    each_entry(records, &mut session, |i, record, _| {
+        live.push(Record { id: None, sources: vec![i], node: record.clone() });
+        Ok(())
+    })?;
+    let messages = weave(&live, &mut session);
+    session.threads.push(Thread { messages, ..Thread::default() });
+    Ok(session)
+}
+
+/// Puts the messages of a log together. O(entries), times the records that are said again.
+///
+/// # Errors
+/// Those of [`each_entry`].
+pub fn assemble_log<N: Node>(entries: &N) -> Result<Session<N>> {
+    let mut session = Session::default();
+    let mut live: Vec<Record<N>> = Vec::new();
+    let mut left: Vec<(Option<usize>, Vec<Record<N>>)> = Vec::new();
+    each_entry(entries, &mut session, |i, entry, session| {
+        if let Some(target) = entry.get(Key::REWIND_TO) {
+            session.skipped += 1;
+            let target = target.with_text(|id, _| id.to_owned());
+            // The record itself goes too; all of them go where it is unknown.
+            let at = live.iter().position(|record| record.id.is_some() && record.id == target).unwrap_or(0);
+            leave(live.split_off(at), &live, &mut left);
+        } else if entry.get(Key::TYPE).is_some() {
+            say(&mut live, i, entry);
+        } else {
+            let set = object_of(entry, Key::SET).unwrap_or_else(|| entry.clone());
+            session.id = session.id.take().or_else(|| set.text_of(Key::SESSION_ID_CAMEL));
+            let records = array_of(&set, Key::MESSAGES);
+            session.skipped += usize::from(records.as_ref().is_none_or(N::is_empty));
+            if let Some(records) = records {
+                let before = std::mem::take(&mut live);
+                for record in items(&records) {
+                    if record.kind() == Kind::Object {
+                        say(&mut live, i, &record);
+                    } else {
+                        session.problems.push((i, "not_an_object"));
+                    }
+                }
+                let mut gone = Vec::new();
+                for old in before {
+                    match live.iter_mut().find(|new| new.id.is_some() && new.id == old.id) {
+                        Some(new) => new.sources.splice(0..0, old.sources).for_each(drop),
+                        None => gone.push(old),
+                    }
+                }
+                leave(gone, &[], &mut left);
+            }
+        }
+        Ok(())
+    })?;
+    let messages = weave(&live, &mut session);
+    let branches = left.iter().map(|(from_entry, records)| Branch {
+        from_entry: *from_entry,
+        messages: weave(records, &mut session),
+    });
+    let branches = branches.filter(|branch| !branch.messages.is_empty()).collect();
+    session.problems.sort_unstable();
+    session.threads.push(Thread { messages, branches, ..Thread::default() });
+    Ok(session)
+}
+
+/// A record is said, for the first time or again.
+fn say<N: Node>(live: &mut Vec<Record<N>>, i: usize, node: &N) {
+    let id = node.text_of(Key::ID);
+    // What is said again was mostly said last.
+    match live.iter_mut().rev().find(|known| id.is_some() && known.id == id) {
+        Some(known) => {
+            known.node = node.clone();
+            if known.sources.last() != Some(&i) {
+                known.sources.push(i);
+            }
+        }
+        None => live.push(Record { id, sources: vec![i], node: node.clone() }),
+    }
+}
+
+fn leave<N>(gone: Vec<Record<N>>, before: &[Record<N>], left: &mut Vec<(Option<usize>, Vec<Record<N>>)>) {
+    if !gone.is_empty() {
+        let from = before.last().and_then(|record| record.sources.last().copied());
+        left.push((from, gone));
+    }
+}
+
+/// Contents out of records. What the model says in several records, without a call between, is one turn.
+fn weave<N: Node>(records: &[Record<N>], session: &mut Session<N>) -> Vec<Message<N>> {
+    let mut turns: Vec<Turn<N>> = Vec::new();
+    for record in records {
+        let (node, newest) = (&record.node, record.sources.last().copied().unwrap_or(0));
+        let turn = match node.text_of(Key::TYPE).as_deref() {
+            Some("user") => Turn::new("user", parts_of(node.get(Key::CONTENT)), record),
+            Some("gemini") => {
+                Turn::new("model", parts_of(node.get(Key::CONTENT)).filter(says_something), record)
+            }
+            Some(kind) if NOTICES.contains(&kind) => {
+                session.skipped += record.sources.len();
+                continue;
+            }
+            _ => {
+                record.report("unknown_entry", session);
+                continue;
+            }
+        };
+        if turn.role == "user" {
+            if turn.parts.is_empty() {
+                record.report("entry_without_message", session);
+            } else {
+                turns.push(turn);
+            }
+            continue;
+        }
+        let (calls, responses) = calls_of(node, newest, session);
+        let has_calls = !calls.is_empty();
+        let mut turn = turn;
+        turn.parts.extend(calls);
+        if turn.parts.is_empty() {
+            // Thoughts alone.
+            session.skipped += record.sources.len();
+            continue;
+        }
+        match turns.last_mut().filter(|last| last.role == "model" && !last.has_calls) {
+            Some(last) => {
+                last.parts.extend(turn.parts);
+                last.sources.extend(turn.sources);
+                last.has_calls = has_calls;
+            }
+            None => turns.push(Turn { has_calls, ..turn }),
+        }
+        if !responses.is_empty() {
+            turns.push(Turn::new("user", Some(responses), record));
+        }
+    }
+    turns.into_iter().map(Turn::finish).collect()
+}
+
+struct Turn<N> {
+    role: &'static str,
+    parts: Vec<Made<N>>,
+    sources: Vec<usize>,
+    has_calls: bool,
+}
+
+impl<N: Node> Turn<N> {
+    fn new(role: &'static str, parts: Option<Vec<Made<N>>>, record: &Record<N>) -> Self {
+        Turn { role, parts: parts.unwrap_or_default(), sources: record.sources.clone(), has_calls: false }
+    }
+
+    fn finish(self) -> Message<N> {
+        let members = [("role", Some(Made::text(self.role))), ("parts", Some(Made::List(self.parts)))];
+        Message { made: Made::object(members), sources: self.sources }
+    }
+}
+
+/// What was said: a text, a part, or a list of both.
+fn parts_of<N: Node>(content: Option<N>) -> Option<Vec<Made<N>>> {
+    let content = content?;
+    match content.kind() {
+        Kind::String | Kind::Object => Some(part_of(content).into_iter().collect()),
+        Kind::Array => Some(items(&content).into_iter().filter_map(part_of).collect()),
+        _ => None,
+    }
+}
+
+fn part_of<N: Node>(value: N) -> Option<Made<N>> {
+    match value.kind() {
+        Kind::String => Some(Made::object([("text", Some(Made::Given(value)))])),
+        Kind::Object => Some(Made::Given(value)),
+        _ => None,
+    }
+}
+
+/// A record of calls alone has an empty text, which the model did not say.
+#[allow(clippy::ptr_arg)] // As `Option::filter` wants it.
+fn says_something<N: Node>(parts: &Vec<Made<N>>) -> bool {
+    !parts.iter().all(|part| match part {
+        Made::Object(members) => members.iter().all(|(_, text)| match text {
+            Made::Given(text) => text.with_text(|text, _| text.is_empty()) == Some(true),
+            _ => false,
+        }),
+        _ => false,
+    })
+}
+
+/// The calls of a record, and the responses to them that there are.
+fn calls_of<N: Node>(record: &N, entry: usize, session: &mut Session<N>) -> (Vec<Made<N>>, Vec<Made<N>>) {
+    let (mut calls, mut responses) = (Vec::new(), Vec::new());
+    for call in array_of(record, Key::TOOL_CALLS_CAMEL).map(|calls| items(&calls)).unwrap_or_default() {
+        if call.kind() != Kind::Object {
+            session.problems.push((entry, "bad_tool_call"));
+            continue;
+        }
+        let given = |key: Key| call.get_some(key).map(Made::Given);
+        let made = Made::object([
+            ("id", given(Key::ID)),
+            ("name", given(Key::NAME)),
+            ("args", Some(given(Key::ARGS).unwrap_or(Made::Object(Vec::new())))),
+        ]);
+        calls.push(Made::object([("functionCall", Some(made))]));
+        match call.get_some(Key::RESULT) {
+            // A call that was cut off has none.
+            None => {}
+            Some(text) if text.kind() == Kind::String => {
+                let response = Made::object([
+                    ("id", given(Key::ID)),
+                    ("name", given(Key::NAME)),
+                    ("response", Some(Made::object([("output", Some(Made::Given(text)))]))),
+                ]);
+                responses.push(Made::object([("functionResponse", Some(response))]));
+            }
+            Some(result) => responses.extend(parts_of(Some(result)).unwrap_or_default()),
+        }
+    }
+    (calls, responses)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::sessions::session::tests::{Seen, seen};
+    use crate::json::with_document;
+
+    fn record(id: &str, kind: &str, content: &str, more: &str) -> String {
+        format!(r#"{{"id":"{id}","timestamp":"t","type":"{kind}","content":{content}{more}}}"#)
+    }
+
+    fn call(id: &str, result: &str) -> String {
+        format!(r#"{{"id":"{id}","name":"f","args":{{"x":1}},"result":{result},"status":"success"}}"#)
+    }
+
+    fn response(id: &str) -> String {
+        format!(r#"[{{"functionResponse":{{"id":"{id}","name":"f","response":{{"output":"r"}}}}}}]"#)
+    }
+
+    fn turn(role: &str, parts: &str, sources: &[usize]) -> (String, Vec<usize>) {
+        (format!(r#"{{"role":"{role}","parts":[{parts}]}}"#), sources.to_vec())
+    }
+
+    type Looked = (Seen, Vec<(Option<usize>, Seen)>, usize, Vec<(usize, &'static str)>);
+
+    fn look(entries: &[String], is_log: bool) -> Looked {
+        with_document(format!("[{}]", entries.join(",")).as_bytes(), |node| {
+            let session = if is_log { assemble_log(&node) } else { assemble(&node) }.unwrap();
+            let thread = &session.threads[0];
+            let branches = thread.branches.iter().map(|branch| (branch.from_entry, seen(&branch.messages)));
+            (seen(&thread.messages), branches.collect(), session.skipped, session.problems.clone())
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn calls_and_responses_are_turns_and_texts_of_the_model_are_one() {
+        let calls = format!(r#","toolCalls":[{},{}]"#, call("a", &response("a")), call("b", "\"s\""));
+        let (turns, _, skipped, problems) = look(
+            &[
+                record("1", "user", "\"go\"", ""),
+                record("2", "gemini", "\"I look.\"", r#","thoughts":[{"subject":"s"}]"#),
+                record("3", "gemini", "\"\"", &calls),
+                record("4", "info", "\"update\"", ""),
+                record("5", "gemini", "\"\"", r#","thoughts":[{"subject":"s"}]"#),
+                record("6", "gemini", r#"[{"text":"Done."}]"#, ""),
+                record("7", "user", r#"["more", {"text":"!"}]"#, ""),
+            ],
+            false,
+        );
+        let called = |id: &str| format!(r#"{{"functionCall":{{"id":"{id}","name":"f","args":{{"x":1}}}}}}"#);
+        let answered = r#"{"functionResponse":{"id":"b","name":"f","response":{"output":"s"}}}"#;
+        let expected = vec![
+            turn("user", r#"{"text":"go"}"#, &[0]),
+            turn("model", &format!(r#"{{"text":"I look."}},{},{}"#, called("a"), called("b")), &[1, 2]),
+            turn("user", &format!("{},{answered}", response("a").trim_matches(['[', ']'])), &[2]),
+            turn("model", r#"{"text":"Done."}"#, &[5]),
+            turn("user", r#"{"text":"more"},{"text":"!"}"#, &[6]),
+        ];
+        assert_eq!(turns, expected);
+        assert_eq!((skipped, problems), (2, vec![]));
+    }
+
+    #[test]
+    fn what_is_broken_is_reported() {
+        let (turns, _, _, problems) = look(
+            &[
+                "5".into(),
+                record("1", "user", "null", ""),
+                record("2", "oracle", "\"hm\"", ""),
+                record("3", "gemini", "\"a\"", r#","toolCalls":[7]"#),
+                "{}".into(),
+            ],
+            false,
+        );
+        assert_eq!(turns, vec![turn("model", r#"{"text":"a"}"#, &[3])]);
+        let expected = [
+            (0, "not_an_object"),
+            (1, "entry_without_message"),
+            (2, "unknown_entry"),
+            (3, "bad_tool_call"),
+            (4, "unknown_entry"),
+        ];
+        assert_eq!(problems, expected);
+    }
+
+    #[test]
+    fn a_log_says_records_again_goes_back_and_starts_over() {
+        let said = |id: &str, text: &str| record(id, "user", &format!("\"{text}\""), "");
+        let text = |text: &str, sources: &[usize]| turn("user", &format!(r#"{{"text":"{text}"}}"#), sources);
+        let header = r#"{"sessionId":"s","projectHash":"h"}"#.to_owned();
+        let mut entries = vec![
+            header,
+            said("1", "a"),
+            said("2", "b"),
+            said("1", "a2"),
+            r#"{"$rewindTo":"2"}"#.to_owned(),
+            said("3", "c"),
+        ];
+        let (turns, branches, skipped, problems) = look(&entries, true);
+        assert_eq!(turns, vec![text("a2", &[1, 3]), text("c", &[5])]);
+        assert_eq!(branches, vec![(Some(3), vec![text("b", &[2])])]);
+        assert_eq!((skipped, problems), (2, vec![]));
+
+        entries.push(format!(r#"{{"$set":{{"messages":[{},9]}}}}"#, said("3", "c2")));
+        let (turns, branches, _, problems) = look(&entries, true);
+        assert_eq!(turns, vec![text("c2", &[5, 6])]);
+        assert_eq!(branches[1], (None, vec![text("a2", &[1, 3])]));
+        assert_eq!(problems, vec![(6, "not_an_object")]);
+
+        entries.push(r#"{"$rewindTo":"unknown"}"#.into());
+        let (turns, branches, _, _) = look(&entries, true);
+        assert_eq!((turns.len(), branches.len()), (0, 3));
+    }
+}

@@ -1,0 +1,157 @@
+//! SWE-agent trajectories: a history of chat messages that says which agent each belongs to, and beside it the steps
+//! as the environment saw them.
+
+use super::session::{Made, Message, Session, Thread, array_of, each_entry, items};
+use crate::error::Result;
+use crate::node::{Key, Kind, Node};
+
+/// Puts the messages of a `history` together: each agent was sent its own messages alone. O(messages).
+///
+/// # Errors
+/// Those of [`each_entry`].
+pub fn assemble<N: Node>(history: &N) -> Result<Session<N>> {
+    let mut session = Session::default();
+    let mut threads: Vec<Thread<N>> = Vec::new();
+    let mut agents: Vec<Option<String>> = Vec::new();
+    each_entry(history, &mut session, |i, entry, session| {
+        if entry.get(Key::ROLE).is_none() {
+            session.problems.push((i, "entry_without_message"));
+            return Ok(());
+        }
+        let agent = entry.text_of(Key::AGENT);
+        let at = agents.iter().position(|known| *known == agent).unwrap_or_else(|| {
+            // The first agent is the one that was asked.
+            let name = if agents.is_empty() { String::new() } else { agent.clone().unwrap_or_default() };
+            threads.push(Thread { name, ..Thread::default() });
+            agents.push(agent);
+            threads.len() - 1
+        });
+        let thread = &mut threads[at];
+        if entry.is_true(Key::IS_DEMO) {
+            thread.demonstrations.push(thread.messages.len());
+        }
+        thread.messages.push(Message::of(i, message(entry)?));
+        Ok(())
+    })?;
+    session.threads = if threads.is_empty() { vec![Thread::default()] } else { threads };
+    Ok(session)
+}
+
+/// An entry as it was sent: a result that lists the one call that it answers names it.
+fn message<N: Node>(entry: &N) -> Result<Made<N>> {
+    let answered =
+        array_of(entry, Key::TOOL_CALL_IDS).filter(|ids| ids.len() == 1).and_then(|ids| ids.item(0));
+    match answered.filter(|id| id.kind() == Kind::String && entry.get_some(Key::TOOL_CALL_ID).is_none()) {
+        None => Ok(Made::Given(entry.clone())),
+        Some(id) => {
+            let mut members = Made::members_of(entry)?;
+            members.retain(|(key, _)| key != Key::TOOL_CALL_ID.as_str());
+            members.push((Key::TOOL_CALL_ID.as_str().into(), Made::Given(id)));
+            Ok(Made::Object(members))
+        }
+    }
+}
+
+/// Puts the messages of the steps together, where there is no history: what was asked first, then what the model
+/// answered and what came of it, step by step. O(steps).
+///
+/// # Errors
+/// Those of [`each_entry`].
+pub fn assemble_steps<N: Node>(steps: &N) -> Result<Session<N>> {
+    let mut session = Session::default();
+    let mut thread = Thread::default();
+    each_entry(steps, &mut session, |i, step, session| {
+        if thread.messages.is_empty() {
+            let asked = array_of(step, Key::QUERY).map(|query| items(&query)).unwrap_or_default();
+            for message in asked.into_iter().filter(|message| message.get(Key::ROLE).is_some()) {
+                thread.messages.push(Message::of(i, Made::Given(message)));
+            }
+        }
+        let said = string_of(step, Key::RESPONSE);
+        let seen = string_of(step, Key::OBSERVATION);
+        if said.is_none() && seen.is_none() {
+            session.problems.push((i, "entry_without_message"));
+            return Ok(());
+        }
+        for (role, text) in [("assistant", said), ("user", seen)] {
+            let Some(text) = text else { continue };
+            let message =
+                Made::object([("role", Some(Made::text(role))), ("content", Some(Made::Given(text)))]);
+            thread.messages.push(Message::of(i, message));
+        }
+        Ok(())
+    })?;
+    session.threads.push(thread);
+    Ok(session)
+}
+
+fn string_of<N: Node>(node: &N, key: Key) -> Option<N> {
+    node.get(key).filter(|value| value.kind() == Kind::String)
+}
+
+/// Whether an object is a trajectory with a history.
+pub(in crate::formats) fn has_history<N: Node>(value: &N) -> bool {
+    let first = array_of(value, Key::HISTORY).and_then(|history| history.item(0));
+    first.is_some_and(|first| {
+        first.get(Key::ROLE).is_some()
+            && (first.get(Key::AGENT).is_some() || array_of(value, Key::TRAJECTORY).is_some())
+    })
+}
+
+/// Whether an object is a trajectory with steps.
+pub(in crate::formats) fn has_steps<N: Node>(value: &N) -> bool {
+    let first = array_of(value, Key::TRAJECTORY).and_then(|steps| steps.item(0));
+    first.is_some_and(|first| first.get(Key::OBSERVATION).is_some() && first.get(Key::ACTION).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats::sessions::session::tests::seen;
+    use crate::json::with_document;
+
+    #[test]
+    fn each_agent_has_its_own_messages_and_results_name_their_calls() {
+        let json = r#"[
+            {"role":"system","content":"s","agent":"main"},
+            {"role":"user","content":"d","agent":"main","is_demo":true},
+            {"role":"user","content":"sub","agent":"helper"},
+            {"role":"tool","content":"r","agent":"main","tool_call_ids":["a"]},
+            {"role":"tool","content":"r","agent":"main","tool_call_ids":["a","b"]},
+            {"agent":"main"}, 5]"#;
+        with_document(json.as_bytes(), |node| {
+            let session = assemble(&node).unwrap();
+            let names: Vec<&str> = session.threads.iter().map(|thread| thread.name.as_str()).collect();
+            assert_eq!(names, ["", "helper"]);
+            let main = seen(&session.threads[0].messages);
+            assert_eq!(main.iter().map(|(_, sources)| sources[0]).collect::<Vec<_>>(), [0, 1, 3, 4]);
+            assert!(main[2].0.ends_with(r#""tool_call_ids":["a"],"tool_call_id":"a"}"#));
+            assert!(main[3].0.ends_with(r#""tool_call_ids":["a","b"]}"#));
+            assert_eq!(session.threads[0].demonstrations, [1]);
+            assert_eq!(session.problems, [(5, "entry_without_message"), (6, "not_an_object")]);
+        })
+        .unwrap();
+    }
+
+    #[test]
+    fn steps_alone_are_what_was_said_and_seen() {
+        let json = r#"[
+            {"query":[{"role":"user","content":"go"}],"response":"ls","observation":"a","action":"ls"},
+            {"action":"x"},
+            {"query":[{"role":"user","content":"go"}],"response":"submit","observation":null,"action":"submit"}]"#;
+        with_document(json.as_bytes(), |node| {
+            let session = assemble_steps(&node).unwrap();
+            let texts: Vec<String> =
+                seen(&session.threads[0].messages).into_iter().map(|(text, _)| text).collect();
+            let expected = [
+                r#"{"role":"user","content":"go"}"#,
+                r#"{"role":"assistant","content":"ls"}"#,
+                r#"{"role":"user","content":"a"}"#,
+                r#"{"role":"assistant","content":"submit"}"#,
+            ];
+            assert_eq!(texts, expected);
+            assert_eq!(session.problems, [(1, "entry_without_message")]);
+        })
+        .unwrap();
+    }
+}

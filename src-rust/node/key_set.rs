@@ -1,0 +1,128 @@
+//! Names that a reader looks for in an object: all of them are found in one walk over its members.
+
+use super::keys::{Key, UNKNOWN};
+
+/// In the place of a name that is not looked for.
+const NOWHERE: u8 = u8::MAX;
+
+/// At most 32 names, each with its place among them.
+#[derive(Clone, Debug)]
+pub struct Wanted<const N: usize> {
+    /// By [`Key::ordinal`], and for what is none.
+    places: [u8; UNKNOWN as usize + 1],
+}
+
+impl<const N: usize> Wanted<N> {
+    /// Those names, in this order.
+    #[must_use]
+    pub const fn new(keys: [Key; N]) -> Self {
+        assert!(N <= u32::BITS as usize);
+        let mut places = [NOWHERE; UNKNOWN as usize + 1];
+        let mut place = 0;
+        while place < N {
+            places[keys[place].ordinal()] = place as u8;
+            place += 1;
+        }
+        Wanted { places }
+    }
+
+    /// The place of the name with that ordinal, if it is looked for; see [`super::keys::ordinal_of`].
+    #[inline]
+    #[must_use]
+    pub fn place_of(&self, ordinal: u8) -> Option<usize> {
+        let place = usize::from(self.places[usize::from(ordinal)]);
+        (place < N).then_some(place)
+    }
+}
+
+/// What stands under the names that were looked for.
+#[derive(Clone, Debug)]
+pub struct Found<T, const N: usize> {
+    values: [Option<T>; N],
+    /// A bit for each place that is taken, the lowest for the first.
+    places: u32,
+}
+
+impl<T, const N: usize> Found<T, N> {
+    /// Nothing.
+    #[inline]
+    #[must_use]
+    pub fn nothing() -> Self {
+        Found { values: [const { None }; N], places: 0 }
+    }
+
+    /// Notes what stands under the name at that place; of repeated names the last is kept.
+    #[inline]
+    pub fn note(&mut self, place: usize, value: T) {
+        if let Some(taken) = self.values.get_mut(place) {
+            *taken = Some(value);
+            self.places |= 1 << place;
+        }
+    }
+
+    /// What stands under one of the names that were wanted.
+    #[inline(always)]
+    #[must_use]
+    pub fn under(&self, wanted: &Wanted<N>, key: Key) -> Option<&T> {
+        self.values.get(wanted.place_of(key.ordinal() as u8)?)?.as_ref()
+    }
+
+    /// Whether nothing stands under the names from that place on.
+    #[inline]
+    #[must_use]
+    pub fn is_empty_from(&self, place: usize) -> bool {
+        self.places >> place == 0
+    }
+
+    /// The same of all but one of them.
+    #[inline]
+    #[must_use]
+    pub fn is_empty_from_but_for(&self, place: usize, wanted: &Wanted<N>, key: Key) -> bool {
+        let other = wanted.place_of(key.ordinal() as u8).map_or(0, |other| 1 << other);
+        (self.places & !other) >> place == 0
+    }
+
+    /// Notes all that `find` finds, each as `make` makes it.
+    pub fn fill<R>(&mut self, make: impl Fn(R) -> T, find: impl FnOnce(&mut Found<R, N>)) {
+        let mut found = Found::nothing();
+        find(&mut found);
+        *self = Found { values: found.values.map(|value| value.map(&make)), places: found.places };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_has_its_own_place() {
+        let wanted = Wanted::new([Key::ROLE, Key::ACTION, Key::VALUE]);
+        for (ordinal, name) in (0..).zip(Key::ALL) {
+            let place = ["role", "action", "value"].iter().position(|key| key == name);
+            assert_eq!(wanted.place_of(ordinal), place, "{name}");
+        }
+        assert_eq!(wanted.place_of(UNKNOWN), None);
+    }
+
+    #[test]
+    fn of_repeated_names_the_last_is_kept() {
+        static WANTED: Wanted<2> = Wanted::new([Key::ROLE, Key::ACTION]);
+        let of = |found: &Found<u8, 2>, key| found.under(&WANTED, key).copied();
+        let mut found = Found::nothing();
+        assert!((0..3).all(|place| found.is_empty_from(place)));
+        found.note(1, 7);
+        found.note(1, 8);
+        found.note(2, 9);
+        assert_eq!((of(&found, Key::ROLE), of(&found, Key::ACTION)), (None, Some(8)));
+        assert_eq!([0, 1, 2].map(|place| found.is_empty_from(place)), [false, false, true]);
+        let but_for = |key| [0, 1, 2].map(|place| found.is_empty_from_but_for(place, &WANTED, key));
+        assert_eq!(but_for(Key::ACTION), [true, true, true]);
+        assert_eq!(but_for(Key::ROLE), [false, false, true]);
+        assert_eq!(but_for(Key::VALUE), [false, false, true]);
+        found.note(0, 9);
+        assert_eq!(of(&found, Key::VALUE), None);
+        let mut others = Found::nothing();
+        others.fill(u16::from, |same| *same = found);
+        assert_eq!([Key::ROLE, Key::ACTION].map(|key| others.under(&WANTED, key)), [Some(&9), Some(&8)]);
+    }
+}

@@ -1,0 +1,338 @@
+//! One accessor trait over JSON values and Python objects, so that each format is read once.
+//!
+//! A format reader is generic over [`Node`]; [`crate::json::JsonNode`] implements it for JSON bytes and
+//! the Python bindings implement it for `dict`, `list`, `str` and numbers. Keys are [`Key`] constants
+//! rather than strings, so that the Python side can look them up through interned strings.
+
+mod json_text;
+mod key_set;
+pub(crate) mod keys;
+#[cfg(test)]
+pub mod test;
+mod unit;
+
+pub use json_text::{is_data, json_string_length, quoting_of, write_float, write_json_string};
+pub use key_set::{Found, Wanted};
+pub use keys::Key;
+pub use unit::Unit;
+
+use std::ops::Deref;
+
+use crate::error::{Error, Result};
+
+/// Deepest nesting that is read; one level more is a `LimitExceeded`.
+pub const MAX_DEPTH: usize = 128;
+
+/// Most values that are written of one JSON value. Python lists may hold each other many times over, so that a small
+/// object is an endless text.
+pub const MAX_VALUES: u32 = 1 << 23;
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `null` or `None`.
+    Null,
+    /// A boolean.
+    Bool,
+    /// An integer or a float.
+    Number,
+    /// A text.
+    String,
+    /// A list or tuple.
+    Array,
+    /// An object or dict.
+    Object,
+    /// Anything that JSON has no word for (bytes, a user's object).
+    Other,
+}
+
+/// Read access to one value of a message. Cloning is cheap (a reference).
+pub trait Node: Sized + Clone {
+    /// The text of a string node, borrowed where it can be, and readable wherever it is taken.
+    type Text: Deref<Target = str> + Send;
+
+    /// What the node is.
+    fn kind(&self) -> Kind;
+
+    /// The text of a string node, with lone surrogates as U+FFFD.
+    fn text(&self) -> Option<Self::Text>;
+
+    /// Calls `read` with the text of a string node and whether lone surrogates were replaced by U+FFFD.
+    /// `None` where the node is not a string.
+    fn with_text<R>(&self, read: impl FnOnce(&str, bool) -> R) -> Option<R>;
+
+    /// Appends the text of a string node; says whether lone surrogates were replaced, `None` where it is no string.
+    fn append_text(&self, out: &mut String) -> Option<bool> {
+        self.with_text(|text, is_lossy| {
+            out.push_str(text);
+            is_lossy
+        })
+    }
+
+    /// Appends a string node as a JSON string, and says the same.
+    fn append_quoted(&self, out: &mut String) -> Option<bool> {
+        self.with_text(|text, is_lossy| {
+            write_json_string(text, out);
+            is_lossy
+        })
+    }
+
+    /// The value under `key` of an object node; of repeated keys the last.
+    fn get(&self, key: Key) -> Option<Self>;
+
+    /// The length of the text of a string node; cheaper than to read it.
+    fn text_length(&self, unit: Unit) -> Option<u64> {
+        self.with_text(|text, _| unit.of(text))
+    }
+
+    /// The length of a string node as a JSON string, quotes and escapes included.
+    fn quoted_length(&self, unit: Unit) -> Option<u64> {
+        self.with_text(|text, _| json_string_length(text, unit))
+    }
+
+    /// Notes what stands under some names of an object node, of which nothing was noted before: what would take a look-up
+    /// each takes one walk.
+    fn find<const N: usize>(&self, wanted: &Wanted<N>, found: &mut Found<Self, N>);
+
+    /// What stands under two names of an object node that has no others. `None` of any other node, and where looking for
+    /// it would not be quicker than [`Node::find`].
+    fn pair(&self, _: [Key; 2]) -> Option<[Self; 2]> {
+        None
+    }
+
+    /// Number of items of an array node, else 0.
+    fn len(&self) -> usize;
+
+    /// True where [`Node::len`] is 0.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Item `i` of an array node.
+    fn item(&self, i: usize) -> Option<Self>;
+
+    /// Calls `read` on every item of an array node, with its index.
+    ///
+    /// # Errors
+    /// Those of `read`; `changed_while_read`.
+    fn each_item(&self, mut read: impl FnMut(usize, &Self) -> Result<()>) -> Result<()> {
+        (0..self.len()).try_for_each(|i| read(i, &self.item(i).ok_or_else(changed)?))
+    }
+
+    /// What `look` finds in the first item of an array node that has it. O(items), as [`Node::item`] for each need not
+    /// be.
+    fn find_item<R>(&self, mut look: impl FnMut(&Self) -> Option<R>) -> Option<R> {
+        let mut found = None;
+        let walked = self.each_item(|_, item| {
+            found = look(item);
+            if found.is_some() { Err(changed()) } else { Ok(()) }
+        });
+        // The error only ends the walk; a list that lost items meanwhile has no more of them.
+        drop(walked);
+        found
+    }
+
+    /// The members of an object node in their order.
+    ///
+    /// # Errors
+    /// A key that is not a string.
+    fn members(&self) -> Result<Vec<(String, Self)>>;
+
+    /// Calls `read` on every member of an object node, in their order.
+    ///
+    /// # Errors
+    /// Those of `read`, and of [`Node::members`].
+    fn each_member(&self, mut read: impl FnMut(&str, &Self) -> Result<()>) -> Result<()> {
+        self.members()?.iter().try_for_each(|(key, value)| read(key, value))
+    }
+
+    /// The truth of a boolean node.
+    fn as_bool(&self) -> Option<bool>;
+
+    /// Appends a number or boolean node as JSON writes it (integers keep their digits, floats as ECMAScript
+    /// prints them, what is not finite as `null`).
+    fn write_scalar(&self, out: &mut String);
+
+    /// The value under `key`, where it is there and not null.
+    fn get_some(&self, key: Key) -> Option<Self> {
+        self.get(key).filter(|value| value.kind() != Kind::Null)
+    }
+
+    /// The text under `key`, where it is a string.
+    fn text_of(&self, key: Key) -> Option<String> {
+        self.get(key)?.with_text(|text, _| text.to_owned())
+    }
+
+    /// Whether the value under `key` is the string `expected`.
+    fn text_is(&self, key: Key, expected: &str) -> bool {
+        self.get(key).and_then(|value| value.with_text(|text, _| text == expected)).unwrap_or(false)
+    }
+
+    /// Whether the value under `key` is `true`.
+    fn is_true(&self, key: Key) -> bool {
+        self.get(key).and_then(|value| value.as_bool()).unwrap_or(false)
+    }
+
+    /// Appends the node as compact JSON, the way `JSON.stringify` writes it. Returns whether a lone surrogate
+    /// was replaced on the way.
+    ///
+    /// # Errors
+    /// `LimitExceeded` beyond [`MAX_DEPTH`], `MessageError` for values that JSON has no word for.
+    fn write_json(&self, out: &mut String) -> Result<bool> {
+        let mut written = Written { out, is_outline: false, is_lossy: false };
+        stringify(self, &mut written, 0, &mut MAX_VALUES.clone())?;
+        Ok(written.is_lossy)
+    }
+
+    /// Appends the node as [`Node::write_json`] does, but [data](is_data) as empty text: no model reads base64.
+    ///
+    /// # Errors
+    /// Those of [`Node::write_json`].
+    fn write_outline(&self, out: &mut String) -> Result<bool> {
+        let mut written = Written { out, is_outline: true, is_lossy: false };
+        stringify(self, &mut written, 0, &mut MAX_VALUES.clone())?;
+        Ok(written.is_lossy)
+    }
+
+    /// The length of what [`Node::write_json`] writes, without writing it.
+    ///
+    /// # Errors
+    /// Those of [`Node::write_json`].
+    fn json_length(&self, unit: Unit) -> Result<u64> {
+        length_as_json(self, unit, false)
+    }
+
+    /// The length of what [`Node::write_outline`] writes, without writing it.
+    ///
+    /// # Errors
+    /// Those of [`Node::write_json`].
+    fn outline_length(&self, unit: Unit) -> Result<u64> {
+        length_as_json(self, unit, true)
+    }
+}
+
+/// What a container answers that lost items while it was read.
+pub(crate) fn changed() -> Error {
+    Error::message("changed_while_read", "", "the container was changed while it was being read")
+}
+
+/// Where JSON text goes.
+trait Output {
+    /// ASCII that stands for itself.
+    fn plain(&mut self, text: &str);
+    /// The key of a member.
+    fn key(&mut self, key: &str);
+    /// A string node.
+    fn string<N: Node>(&mut self, node: &N);
+    /// A number or boolean node.
+    fn scalar<N: Node>(&mut self, node: &N);
+}
+
+/// JSON text that is written.
+struct Written<'a> {
+    pub out: &'a mut String,
+    /// Data stands as empty text.
+    pub is_outline: bool,
+    /// Whether a lone surrogate was replaced.
+    pub is_lossy: bool,
+}
+
+impl Output for Written<'_> {
+    fn plain(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    fn key(&mut self, key: &str) {
+        write_json_string(key, self.out);
+    }
+
+    fn string<N: Node>(&mut self, node: &N) {
+        if self.is_outline && node.with_text(|text, _| is_data(text)) == Some(true) {
+            return self.plain("\"\"");
+        }
+        self.is_lossy |= node.append_quoted(self.out).unwrap_or(false);
+    }
+
+    fn scalar<N: Node>(&mut self, node: &N) {
+        node.write_scalar(self.out);
+    }
+}
+
+/// JSON text whose length alone is wanted.
+struct Measured {
+    unit: Unit,
+    /// Data stands as empty text.
+    is_outline: bool,
+    length: u64,
+    scratch: String,
+}
+
+/// The length of the JSON text of a node, or of its outline.
+fn length_as_json<N: Node>(node: &N, unit: Unit, is_outline: bool) -> Result<u64> {
+    if node.kind() == Kind::String && !is_outline {
+        return Ok(node.quoted_length(unit).unwrap_or(0));
+    }
+    let mut measured = Measured { unit, is_outline, length: 0, scratch: String::new() };
+    stringify(node, &mut measured, 0, &mut MAX_VALUES.clone())?;
+    Ok(measured.length)
+}
+
+impl Output for Measured {
+    fn plain(&mut self, text: &str) {
+        self.length += text.len() as u64;
+    }
+
+    fn key(&mut self, key: &str) {
+        self.length += json_string_length(key, self.unit);
+    }
+
+    fn string<N: Node>(&mut self, node: &N) {
+        let is_data = self.is_outline && node.with_text(|text, _| is_data(text)) == Some(true);
+        self.length += if is_data { 2 } else { node.quoted_length(self.unit).unwrap_or(0) };
+    }
+
+    fn scalar<N: Node>(&mut self, node: &N) {
+        self.scratch.clear();
+        node.write_scalar(&mut self.scratch);
+        self.length += self.scratch.len() as u64;
+    }
+}
+
+fn stringify<N: Node>(node: &N, out: &mut impl Output, depth: usize, left: &mut u32) -> Result<()> {
+    *left = left.checked_sub(1).ok_or_else(|| {
+        Error::limit("too_many_values", "", format!("more than {MAX_VALUES} values in one JSON value"))
+    })?;
+    if depth > MAX_DEPTH {
+        return Err(Error::limit("nesting_too_deep", "", format!("nested beyond {MAX_DEPTH} levels")));
+    }
+    match node.kind() {
+        Kind::Null => out.plain("null"),
+        Kind::Bool | Kind::Number => out.scalar(node),
+        Kind::String => out.string(node),
+        Kind::Array => {
+            out.plain("[");
+            node.each_item(|i, item| {
+                if i > 0 {
+                    out.plain(",");
+                }
+                stringify(item, out, depth + 1, left).map_err(|e| e.under(&format!("[{i}]")))
+            })?;
+            out.plain("]");
+        }
+        Kind::Object => {
+            out.plain("{");
+            let mut is_first = true;
+            node.each_member(|key, value| {
+                if !std::mem::take(&mut is_first) {
+                    out.plain(",");
+                }
+                out.key(key);
+                out.plain(":");
+                stringify(value, out, depth + 1, left)
+            })?;
+            out.plain("}");
+        }
+        Kind::Other => return Err(Error::message("unsupported_value", "", "a value that JSON cannot hold")),
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! `repair`: a list that a provider rejects in, one that it takes out, and what was done.
+//!
+//! The passes decide; here messages are built from their drafts (`drafting`) and read again.
+
+pub(super) mod tool_answers;
+pub(super) mod values;
+
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use self::values::{built, shape};
+use super::counting::read;
+use super::gate::{exception, guard};
+use super::node::PyNode;
+use super::node::dicts::item;
+use crate::error::{Error, Result};
+use crate::formats::Format;
+use crate::node::{Kind, Node};
+use crate::rules::repair::{OpenCalls, Options, Orphans, PASSES, Shape, Task};
+use crate::rules::validate::{Problem, Provider, Strict, validate};
+use crate::transcript::Transcript;
+
+/// An action or a problem, as (index, code, detail).
+type Told = (usize, &'static str, String);
+
+/// The repaired list, what was done as (index in the given list, code, detail), and what a provider still rejects.
+#[pyfunction]
+#[pyo3(signature = (messages, provider, *, open_calls, orphans, alternate, single_system, partial, format))]
+#[allow(clippy::too_many_arguments)]
+pub(super) fn repair<'py>(
+    py: Python<'py>,
+    messages: &Bound<'py, PyAny>,
+    provider: &str,
+    open_calls: &str,
+    orphans: &str,
+    alternate: bool,
+    single_system: bool,
+    partial: bool,
+    format: &str,
+) -> PyResult<(Bound<'py, PyList>, Vec<Told>, Vec<Told>)> {
+    guard(py, || {
+        let strict = Strict { alternate, single_system, partial };
+        let asked = options(provider, open_calls, orphans, strict, format);
+        let (provider, options) = asked.map_err(|error| exception(py, error))?;
+        let mut list = listed(messages)?;
+        let mut transcript = read_in(&list, provider)?;
+        // For each message of the list, the given one that it comes from.
+        let mut origins: Vec<usize> = (0..list.len()).collect();
+        let mut actions: Vec<Told> = Vec::new();
+        let mut problems = validate(&transcript, provider, strict);
+        if problems.is_empty() {
+            return Ok((list, actions, Vec::new()));
+        }
+        for pass in PASSES {
+            let shapes: Vec<Shape> = (0..list.len())
+                .map(|i| Ok(shape(&item(list.as_any(), i)?, provider)))
+                .collect::<PyResult<_>>()?;
+            let sketch = pass(&Task { transcript: &transcript, shapes: &shapes, provider, options });
+            if sketch.actions.is_empty() {
+                continue;
+            }
+            let told = sketch.actions.iter();
+            actions.extend(told.map(|action| (origins[action.index], action.code, action.detail.to_owned())));
+            let new = PyList::empty(py);
+            for draft in &sketch.drafts {
+                new.append(built(draft, &list, provider)?)?;
+            }
+            origins = sketch.drafts.iter().map(|draft| origins[draft.about]).collect();
+            list = new;
+            transcript = read_in(&list, provider)?;
+        }
+        problems = validate(&transcript, provider, strict);
+        let told = problems.into_iter().map(|Problem { index, code, detail }| (index, code, detail));
+        Ok((list, actions, told.collect()))
+    })
+}
+
+fn options(
+    provider: &str,
+    open_calls: &str,
+    orphans: &str,
+    strict: Strict,
+    format: &str,
+) -> Result<(Provider, Options)> {
+    let provider = Provider::from_name(provider)?;
+    let own = Format::of(provider.framing());
+    if format != "auto" && Format::from_name(format)? != own {
+        let detail = format!("messages for this provider are {}", own.name());
+        return Err(Error::config("format_mismatch", "format", detail));
+    }
+    let open_calls = match open_calls {
+        "answer" => OpenCalls::Answer,
+        "remove" => OpenCalls::Remove,
+        _ => return Err(Error::config("bad_policy", "open_calls", "must be answer or remove")),
+    };
+    let orphans = match orphans {
+        "text" => Orphans::Text,
+        "remove" => Orphans::Remove,
+        _ => return Err(Error::config("bad_policy", "orphans", "must be text or remove")),
+    };
+    Ok((provider, Options { open_calls, orphans, strict }))
+}
+
+/// A list of the caller's own objects.
+fn listed<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    let py = messages.py();
+    let node = PyNode::of(messages.clone());
+    if node.kind() != Kind::Array {
+        let error = Error::message("not_a_list", "", "what is repaired is a list or tuple of dicts");
+        return Err(exception(py, error));
+    }
+    let items = (0..node.len()).map(|i| item(messages, i)).collect::<PyResult<Vec<_>>>()?;
+    PyList::new(py, items)
+}
+
+fn read_in(list: &Bound<'_, PyList>, provider: Provider) -> PyResult<Transcript> {
+    let format = Format::of(provider.framing()).name();
+    let read = read(list.as_any(), format, false).map_err(|error| exception(list.py(), error))?;
+    Ok(read.transcript)
+}

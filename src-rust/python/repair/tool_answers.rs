@@ -1,0 +1,86 @@
+//! Results for calls that have none, in the shape that their provider gives them.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::python::node::dicts::{field, is_text, type_is};
+use crate::rules::repair::INTERRUPTED;
+use crate::rules::validate::Provider;
+
+/// A result for a call that has none: a message, or a block of one.
+pub(super) fn answer<'py>(call: &Bound<'py, PyAny>, provider: Provider) -> PyResult<Bound<'py, PyAny>> {
+    let py = call.py();
+    let answer = PyDict::new(py);
+    let copy_text = |from: &Bound<'py, PyAny>, key: &str, to: &str| -> PyResult<bool> {
+        let found = field(from, key)?.filter(is_text);
+        found.map_or(Ok(false), |value| answer.set_item(to, value).map(|()| true))
+    };
+    match provider {
+        Provider::OpenAiChat => {
+            answer.set_item("role", "tool")?;
+            if !copy_text(call, "id", "tool_call_id")?
+                && let Some(function) = field(call, "function")?
+            {
+                copy_text(&function, "name", "name")?;
+            }
+            answer.set_item("content", INTERRUPTED)?;
+        }
+        Provider::Anthropic => {
+            answer.set_item("type", "tool_result")?;
+            copy_text(call, "id", "tool_use_id")?;
+            answer.set_item("content", INTERRUPTED)?;
+            answer.set_item("is_error", true)?;
+        }
+        Provider::Gemini => {
+            let camel = field(call, "functionCall")?;
+            let name = if camel.is_some() { "functionResponse" } else { "function_response" };
+            let response = PyDict::new(py);
+            response.set_item("error", INTERRUPTED)?;
+            if let Some(call) = camel.or(field(call, "function_call")?) {
+                copy_text(&call, "id", "id")?;
+                copy_text(&call, "name", "name")?;
+            }
+            answer.set_item("response", response)?;
+            let part = PyDict::new(py);
+            part.set_item(name, answer)?;
+            return Ok(part.into_any());
+        }
+        Provider::OpenAiResponses => fill_output(call, &answer)?,
+    }
+    Ok(answer.into_any())
+}
+
+/// The output of a call that has none, of the type that belongs to the call's.
+fn fill_output<'py>(call: &Bound<'py, PyAny>, answer: &Bound<'py, PyDict>) -> PyResult<()> {
+    let py = call.py();
+    let outputs = [
+        ("custom_tool_call", "custom_tool_call_output"),
+        ("local_shell_call", "local_shell_call_output"),
+        ("shell_call", "shell_call_output"),
+        ("apply_patch_call", "apply_patch_call_output"),
+        ("tool_search_call", "tool_search_output"),
+    ];
+    let found = outputs.iter().find(|(name, _)| type_is(call, name));
+    let output = found.map_or("function_call_output", |(_, output)| output);
+    answer.set_item("type", output)?;
+    let id = field(call, "call_id")?;
+    if let Some(id) = if id.is_some() { id } else { field(call, "id")? } {
+        answer.set_item("call_id", id)?;
+    }
+    match output {
+        "shell_call_output" => {
+            let outcome = PyDict::new(py);
+            outcome.set_item("type", "exit")?;
+            outcome.set_item("exit_code", 1)?;
+            let chunk = PyDict::new(py);
+            chunk.set_item("stdout", "")?;
+            chunk.set_item("stderr", INTERRUPTED)?;
+            chunk.set_item("outcome", outcome)?;
+            return answer.set_item("output", PyList::new(py, [chunk])?);
+        }
+        "tool_search_output" => return answer.set_item("tools", PyList::empty(py)),
+        "apply_patch_call_output" => answer.set_item("status", "failed")?,
+        _ => {}
+    }
+    answer.set_item("output", INTERRUPTED)
+}

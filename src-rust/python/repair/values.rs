@@ -1,0 +1,438 @@
+//! Messages out of drafts: the caller's own object where nothing changes, else a copy along the path that does.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyString};
+
+use super::tool_answers::answer;
+use crate::node::{Key, Node, changed};
+use crate::python::gate::exception;
+use crate::python::node::PyNode;
+use crate::python::node::dicts::{field, is_list, is_text, item, items, type_is};
+use crate::rules::repair::{Block, CALL_NOTE, Draft, ORPHAN_NOTE, Shape};
+use crate::rules::validate::Provider;
+use crate::transcript::Role;
+
+/// Between texts that become one.
+const BETWEEN: &str = "\n\n";
+
+/// The field that holds what a message says.
+fn content_field(message: &Bound<'_, PyAny>, provider: Provider) -> &'static str {
+    let has_parts = || PyNode::of(message.clone()).get(Key::PARTS).is_some();
+    if provider == Provider::Gemini && has_parts() { "parts" } else { "content" }
+}
+
+/// What the passes must know of a message beside its transcript.
+pub(super) fn shape(message: &Bound<'_, PyAny>, provider: Provider) -> Shape {
+    let content = field(message, content_field(message, provider)).ok().flatten();
+    let blocks = content.filter(is_list).map(|list| PyNode::of(list).len());
+    let taken: &[&str] = match provider {
+        Provider::OpenAiChat => &["role", "content", "tool_calls"],
+        Provider::OpenAiResponses => &["type", "role", "content"],
+        Provider::Anthropic => &["role", "content"],
+        Provider::Gemini => &["role", "parts"],
+    };
+    let members = PyNode::of(message.clone()).members().unwrap_or_default();
+    let is_plain = members.iter().all(|(key, _)| taken.contains(&key.as_str()));
+    // A screenshot cannot be made up.
+    let is_answerable = !type_is(message, "computer_call");
+    Shape { blocks, is_plain, is_answerable }
+}
+
+/// A message of the new list.
+pub(super) fn built<'py>(
+    draft: &Draft,
+    list: &Bound<'py, PyList>,
+    provider: Provider,
+) -> PyResult<Bound<'py, PyAny>> {
+    if let Some(i) = draft.unchanged() {
+        return item(list.as_any(), i);
+    }
+    let making = Making { list, provider };
+    match (provider, draft.blocks.as_slice()) {
+        (Provider::OpenAiChat | Provider::OpenAiResponses, [Block::Answer(message, unit)]) => {
+            answer(&making.block(*message, *unit)?, provider)
+        }
+        (Provider::OpenAiResponses, [Block::WithId(message, _, id)]) => {
+            let copy = making.message(*message)?.cast::<PyDict>()?.copy()?;
+            copy.set_item("call_id", id)?;
+            Ok(copy.into_any())
+        }
+        (Provider::OpenAiChat, [Block::WithId(message, _, id)]) => {
+            let copy = making.message(*message)?.cast::<PyDict>()?.copy()?;
+            copy.set_item("tool_call_id", id)?;
+            Ok(copy.into_any())
+        }
+        _ => making.assembled(draft),
+    }
+}
+
+/// A part of what a message says.
+enum Piece<'py> {
+    /// Text that can stand by itself or in a block.
+    Text(Bound<'py, PyAny>),
+    /// A block.
+    Block(Bound<'py, PyAny>),
+    /// A call of OpenAI chat, which stands in a list of its own.
+    Call(Bound<'py, PyAny>),
+}
+
+struct Making<'a, 'py> {
+    list: &'a Bound<'py, PyList>,
+    provider: Provider,
+}
+
+impl<'py> Making<'_, 'py> {
+    fn py(&self) -> Python<'py> {
+        self.list.py()
+    }
+
+    fn message(&self, i: usize) -> PyResult<Bound<'py, PyAny>> {
+        item(self.list.as_any(), i)
+    }
+
+    fn assembled(&self, draft: &Draft) -> PyResult<Bound<'py, PyAny>> {
+        let message = match draft.base {
+            Some(base) => self.message(base)?.cast::<PyDict>()?.copy()?,
+            None => PyDict::new(self.py()),
+        };
+        if draft.base.is_none() && self.provider == Provider::OpenAiResponses {
+            message.set_item("type", "message")?;
+        }
+        if let Some(role) = draft.role {
+            message.set_item("role", self.role_name(role))?;
+        }
+        match (draft.base, draft.blocks.as_slice()) {
+            // Nothing but the role changes.
+            (Some(base), [Block::All(all)]) if base == *all => {}
+            _ => self.fill(&message, draft)?,
+        }
+        Ok(message.into_any())
+    }
+
+    fn fill(&self, message: &Bound<'py, PyDict>, draft: &Draft) -> PyResult<()> {
+        let mut pieces = Vec::new();
+        for block in &draft.blocks {
+            self.add(block, draft, &mut pieces)?;
+        }
+        let mut calls = Vec::new();
+        pieces.retain(|piece| match piece {
+            Piece::Call(call) => {
+                calls.push(call.clone());
+                false
+            }
+            _ => true,
+        });
+        if self.provider == Provider::OpenAiChat && draft.base.is_some() {
+            if calls.is_empty() {
+                if message.contains(intern!(self.py(), "tool_calls"))? {
+                    message.del_item("tool_calls")?;
+                }
+            } else {
+                message.set_item("tool_calls", PyList::new(self.py(), calls)?)?;
+            }
+            // What it says stays as it is where nothing is added to it.
+            if let (Some(base), Some((Block::Unit(from, 0), rest))) = (draft.base, draft.blocks.split_first())
+                && base == *from
+                && rest.iter().all(|block| matches!(block, Block::Unit(message, 1..) if *message == base))
+            {
+                return Ok(());
+            }
+        }
+        let content = self.content(pieces, message, draft)?;
+        if self.provider == Provider::Gemini {
+            if message.contains("content")? {
+                message.del_item("content")?;
+            }
+            return message.set_item("parts", content);
+        }
+        message.set_item("content", content)
+    }
+
+    /// Texts alone become one text, where the API takes one; else everything becomes a block.
+    fn content(
+        &self,
+        pieces: Vec<Piece<'py>>,
+        message: &Bound<'py, PyDict>,
+        draft: &Draft,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let is_text = |piece: &Piece<'_>| matches!(piece, Piece::Text(_));
+        let takes_text = match self.provider {
+            Provider::OpenAiChat | Provider::Anthropic => true,
+            Provider::OpenAiResponses => draft.base.is_some(),
+            Provider::Gemini => false,
+        };
+        if takes_text && pieces.iter().all(is_text) {
+            let mut texts = Vec::new();
+            for piece in pieces {
+                if let Piece::Text(text) = piece
+                    && text.len()? > 0
+                {
+                    texts.push(text);
+                }
+            }
+            return match texts.len() {
+                0 if self.provider == Provider::OpenAiChat => Ok(self.py().None().into_bound(self.py())),
+                _ => Ok(self.joined(BETWEEN, texts)?),
+            };
+        }
+        let is_model = PyNode::of(message.as_any().clone()).text_is(Key::ROLE, "assistant");
+        let mut blocks = Vec::new();
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) if text.len()? == 0 => {}
+                Piece::Text(text) => blocks.push(self.text_block(text, is_model)?),
+                Piece::Block(block) | Piece::Call(block) => blocks.push(block),
+            }
+        }
+        Ok(PyList::new(self.py(), blocks)?.into_any())
+    }
+
+    fn joined(&self, between: &str, texts: Vec<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+        PyString::new(self.py(), between).call_method1("join", (PyList::new(self.py(), texts)?,))
+    }
+
+    fn text(&self, text: &str) -> Bound<'py, PyAny> {
+        PyString::new(self.py(), text).into_any()
+    }
+
+    fn text_block(&self, text: Bound<'py, PyAny>, is_model: bool) -> PyResult<Bound<'py, PyAny>> {
+        let block = PyDict::new(self.py());
+        match (self.provider, is_model) {
+            (Provider::OpenAiChat | Provider::Anthropic, _) => block.set_item("type", "text")?,
+            (Provider::OpenAiResponses, false) => block.set_item("type", "input_text")?,
+            (Provider::OpenAiResponses, true) => block.set_item("type", "output_text")?,
+            (Provider::Gemini, _) => {}
+        }
+        block.set_item("text", text)?;
+        Ok(block.into_any())
+    }
+
+    fn role_name(&self, role: Role) -> &'static str {
+        match (role, self.provider) {
+            (Role::System | Role::Developer, _) => "system",
+            (Role::Assistant, Provider::Gemini) => "model",
+            (Role::Assistant, _) => "assistant",
+            (Role::Tool, Provider::OpenAiChat) => "tool",
+            (Role::Tool | Role::User | Role::Other, _) => "user",
+        }
+    }
+
+    fn add(&self, block: &Block, draft: &Draft, pieces: &mut Vec<Piece<'py>>) -> PyResult<()> {
+        match block {
+            Block::All(i) => {
+                let message = self.message(*i)?;
+                // A name is part of what the model reads.
+                if let Some(name) = field(&message, "name")?.filter(is_text)
+                    && draft.base != Some(*i)
+                {
+                    pieces.push(Piece::Text(self.joined("", vec![name, self.text(":")])?));
+                }
+                self.add_content(&message, pieces)?;
+                self.add_calls(&message, pieces)
+            }
+            Block::Unit(i, unit) => self.unit(*i, *unit, pieces),
+            Block::WithId(i, unit, id) => {
+                let found = self.block(*i, *unit)?;
+                let copy = found.cast::<PyDict>()?.copy()?;
+                copy.set_item(if type_is(&found, "tool_result") { "tool_use_id" } else { "id" }, id)?;
+                pieces.push(Piece::Block(copy.into_any()));
+                Ok(())
+            }
+            Block::AsText(i, unit) => {
+                let found = self.block(*i, *unit)?;
+                self.add_as_text(&found, pieces)
+            }
+            Block::Answer(i, unit) => {
+                pieces.push(Piece::Block(answer(&self.block(*i, *unit)?, self.provider)?));
+                Ok(())
+            }
+            Block::Note(text) => {
+                pieces.push(Piece::Text(self.text(text)));
+                Ok(())
+            }
+        }
+    }
+
+    /// The content of a message, a text or blocks.
+    fn add_content(&self, message: &Bound<'py, PyAny>, pieces: &mut Vec<Piece<'py>>) -> PyResult<()> {
+        let Some(content) = field(message, content_field(message, self.provider))? else { return Ok(()) };
+        if is_list(&content) {
+            for block in items(&content)? {
+                pieces.push(if is_text(&block) { Piece::Text(block) } else { Piece::Block(block) });
+            }
+        } else if is_text(&content) {
+            pieces.push(Piece::Text(content));
+        }
+        Ok(())
+    }
+
+    fn add_calls(&self, message: &Bound<'py, PyAny>, pieces: &mut Vec<Piece<'py>>) -> PyResult<()> {
+        if self.provider == Provider::OpenAiChat
+            && let Some(calls) = field(message, "tool_calls")?
+        {
+            pieces.extend(items(&calls)?.into_iter().map(Piece::Call));
+        }
+        Ok(())
+    }
+
+    fn unit(&self, i: usize, unit: usize, pieces: &mut Vec<Piece<'py>>) -> PyResult<()> {
+        match (self.provider, unit) {
+            (Provider::OpenAiChat, 0) => self.add_content(&self.message(i)?, pieces),
+            (Provider::OpenAiChat, _) => {
+                pieces.push(Piece::Call(self.block(i, unit)?));
+                Ok(())
+            }
+            _ => {
+                let block = self.block(i, unit)?;
+                pieces.push(if is_text(&block) { Piece::Text(block) } else { Piece::Block(block) });
+                Ok(())
+            }
+        }
+    }
+
+    /// A unit as an object: a block, a part, a call, or the message itself.
+    fn block(&self, i: usize, unit: usize) -> PyResult<Bound<'py, PyAny>> {
+        let message = self.message(i)?;
+        let changed = || exception(self.py(), changed());
+        match self.provider {
+            Provider::OpenAiChat if unit > 0 => {
+                item(&field(&message, "tool_calls")?.ok_or_else(changed)?, unit - 1)
+            }
+            Provider::OpenAiChat | Provider::OpenAiResponses => Ok(message),
+            Provider::Anthropic | Provider::Gemini => {
+                let content = field(&message, content_field(&message, self.provider))?.ok_or_else(changed)?;
+                if is_list(&content) { item(&content, unit) } else { Ok(content) }
+            }
+        }
+    }
+
+    /// The text of JSON.
+    fn json(&self, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let mut text = String::new();
+        PyNode::of(value.clone()).write_json(&mut text).map_err(|error| exception(self.py(), error))?;
+        Ok(self.text(&text))
+    }
+
+    /// What a result or a call says, under a line that says what it was.
+    fn add_as_text(&self, found: &Bound<'py, PyAny>, pieces: &mut Vec<Piece<'py>>) -> PyResult<()> {
+        let gemini = |camel, snake| -> PyResult<Option<Bound<'py, PyAny>>> {
+            Ok(field(found, camel)?.or(field(found, snake)?))
+        };
+        let call = match self.provider {
+            Provider::Gemini => gemini("functionCall", "function_call")?.map(|call| (call, "args")),
+            Provider::Anthropic if type_is(found, "tool_use") => Some((found.clone(), "input")),
+            Provider::OpenAiChat => match field(found, "function")? {
+                Some(function) => Some((function, "arguments")),
+                None => field(found, "custom")?.map(|custom| (custom, "input")),
+            },
+            _ => None,
+        };
+        if let Some((call, arguments)) = call {
+            let mut said = vec![self.text(CALL_NOTE)];
+            said.extend(field(&call, "name")?.filter(is_text));
+            if let Some(arguments) = field(&call, arguments)? {
+                said.push(if is_text(&arguments) { arguments } else { self.json(&arguments)? });
+            }
+            pieces.push(Piece::Text(self.joined(" ", said)?));
+            return Ok(());
+        }
+        let name = match self.provider {
+            Provider::Gemini => match gemini("functionResponse", "function_response")? {
+                Some(response) => field(&response, "name")?,
+                None => None,
+            },
+            _ => field(found, "name")?,
+        };
+        let note = match name.filter(is_text) {
+            Some(name) => self.joined("", vec![self.text(ORPHAN_NOTE), self.text(" "), name])?,
+            None => self.text(ORPHAN_NOTE),
+        };
+        let (content, beside) = match self.provider {
+            Provider::Gemini => {
+                let response = gemini("functionResponse", "function_response")?;
+                let response = response.unwrap_or_else(|| found.clone());
+                (self.response(&response)?, field(&response, "parts")?.filter(is_list))
+            }
+            Provider::OpenAiResponses => {
+                let output = field(found, "output")?;
+                (if output.is_some() { output } else { field(found, "tools")? }, None)
+            }
+            _ => (field(found, "content")?, None),
+        };
+        self.add_result(note, content, pieces)?;
+        if let Some(media) = beside {
+            pieces.extend(items(&media)?.into_iter().map(Piece::Block));
+        }
+        Ok(())
+    }
+
+    /// The text of a response of Gemini's: the one that it holds, or all of it.
+    fn response(&self, response: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(value) = field(response, "response")? else { return Ok(None) };
+        let members = PyNode::of(value.clone()).members().unwrap_or_default();
+        match members.as_slice() {
+            [(_, only)] if is_text(&only.0) => Ok(Some(only.0.clone())),
+            _ => Ok(Some(value)),
+        }
+    }
+
+    fn add_result(
+        &self,
+        note: Bound<'py, PyAny>,
+        content: Option<Bound<'py, PyAny>>,
+        pieces: &mut Vec<Piece<'py>>,
+    ) -> PyResult<()> {
+        let Some(content) = content else {
+            pieces.push(Piece::Text(note));
+            return Ok(());
+        };
+        if is_text(&content) {
+            pieces.push(Piece::Text(self.joined("\n", vec![note, content])?));
+            return Ok(());
+        }
+        if !is_list(&content) || self.provider == Provider::Gemini {
+            if let Some(picture) = self.screenshot(&content)? {
+                pieces.extend([Piece::Text(note), Piece::Block(picture)]);
+                return Ok(());
+            }
+            pieces.push(Piece::Text(self.joined("\n", vec![note, self.json(&content)?])?));
+            return Ok(());
+        }
+        pieces.push(Piece::Text(note));
+        for block in items(&content)? {
+            match field(&block, "text")?.filter(is_text) {
+                _ if is_text(&block) => pieces.push(Piece::Text(block)),
+                Some(text) if self.provider == Provider::OpenAiResponses || text.len()? == 0 => {
+                    pieces.push(Piece::Text(text));
+                }
+                Some(_) => pieces.push(Piece::Block(block)),
+                None if self.is_medium(&block) => pieces.push(Piece::Block(block)),
+                None => pieces.push(Piece::Text(self.json(&block)?)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a block without text can stand in a message of the user.
+    fn is_medium(&self, block: &Bound<'py, PyAny>) -> bool {
+        let known: &[&str] = match self.provider {
+            Provider::OpenAiChat => &["image_url", "file", "input_audio"],
+            Provider::OpenAiResponses => &["input_image", "input_file"],
+            Provider::Anthropic => &["image", "document", "search_result"],
+            Provider::Gemini => &[],
+        };
+        known.iter().any(|name| type_is(block, name))
+    }
+
+    /// A picture of the screen as a picture of the user.
+    fn screenshot(&self, output: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(url) = field(output, "image_url")?.filter(|_| type_is(output, "computer_screenshot")) else {
+            return Ok(None);
+        };
+        let picture = PyDict::new(self.py());
+        picture.set_item("type", "input_image")?;
+        picture.set_item("image_url", url)?;
+        Ok(Some(picture.into_any()))
+    }
+}

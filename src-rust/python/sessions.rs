@@ -1,0 +1,214 @@
+//! What the Python file reader asks of the core: values out of a stream, what they are, sessions put together.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+
+use super::gate::{exception, guard};
+use super::node::PyNode;
+use crate::error::{Error, Result};
+use crate::formats::jsonl::{Found as FoundValues, MAX_LINE_BYTES, Scanner, document_ranges as ranges_of};
+use crate::formats::record_kind::{Record, classify as classify_record};
+use crate::formats::sessions::session::{Made, Message, Session, Thread};
+use crate::formats::sessions::{claude_code, codex, dialogue, gemini_cli, pi_session, swe_agent};
+use crate::formats::{Detected, detect_at};
+use crate::json::with_document;
+use crate::node::{Key, Kind, Node};
+
+/// Values of a stream with their line and offset, and problems with theirs.
+type Scanned<'py> = (Vec<(u64, u64, Bound<'py, PyBytes>)>, Vec<(u64, u64, &'static str)>);
+
+/// Splits a stream of bytes into JSON values, one a line, and reports every line that is not.
+#[pyclass(module = "foldline._core")]
+pub(super) struct LineScanner {
+    scanner: Scanner,
+}
+
+#[pymethods]
+impl LineScanner {
+    #[new]
+    #[pyo3(signature = (max_line_bytes = MAX_LINE_BYTES))]
+    fn new(max_line_bytes: usize) -> Self {
+        LineScanner { scanner: Scanner::new(max_line_bytes) }
+    }
+
+    /// Longest line that is held; a longer one is passed over.
+    #[getter]
+    fn max_line_bytes(&self) -> usize {
+        self.scanner.max_line_bytes()
+    }
+
+    /// Reads the next bytes.
+    fn feed<'py>(&mut self, py: Python<'py>, chunk: &[u8]) -> Scanned<'py> {
+        let mut found = FoundValues::default();
+        py.detach(|| self.scanner.feed(chunk, &mut found));
+        scanned(py, found)
+    }
+
+    /// Reads what is left at the end.
+    fn finish<'py>(&mut self, py: Python<'py>) -> Scanned<'py> {
+        let mut found = FoundValues::default();
+        py.detach(|| self.scanner.finish(&mut found));
+        scanned(py, found)
+    }
+}
+
+fn scanned(py: Python<'_>, found: FoundValues) -> Scanned<'_> {
+    let values = found.values.iter().map(|v| (v.line, v.offset, PyBytes::new(py, &v.bytes))).collect();
+    let problems = found.problems.iter().map(|p| (p.line, p.offset, p.code)).collect();
+    (values, problems)
+}
+
+/// Where JSON values lie, and where and why they end early.
+type Ranges = (Vec<(usize, usize)>, Vec<(usize, &'static str)>);
+
+/// Where the JSON values of a document over many lines lie, one behind the other, and where there is none. Nothing
+/// where the first is no value.
+#[pyfunction]
+pub(super) fn document_ranges(py: Python<'_>, document: &[u8]) -> Ranges {
+    py.detach(|| {
+        let (ranges, problems) = ranges_of(document);
+        (ranges.into_iter().map(|range| (range.start, range.end)).collect(), problems)
+    })
+}
+
+/// What a stored value is, and the path of its messages where it is a conversation.
+#[pyfunction]
+pub(super) fn classify(
+    py: Python<'_>,
+    value: Bound<'_, PyAny>,
+) -> PyResult<(&'static str, Vec<&'static str>)> {
+    guard(py, || {
+        Ok(match classify_record(&PyNode::of(value)) {
+            Record::Message => ("message", vec![]),
+            Record::MessageList => ("message_list", vec![]),
+            Record::Conversation(path) => ("conversation", names(path)),
+            Record::ConversationList => ("conversation_list", vec![]),
+            Record::ClaudeCode => ("claude_code", vec![]),
+            Record::Pi => ("pi", vec![]),
+            Record::Codex => ("codex", vec![]),
+            Record::GeminiCliLog => ("gemini_cli_log", vec![]),
+            Record::GeminiCli => ("gemini_cli", names(&[Key::MESSAGES])),
+            Record::SweAgent(path @ [Key::TRAJECTORY]) => ("swe_agent_steps", names(path)),
+            Record::SweAgent(path) => ("swe_agent", names(path)),
+            Record::Dialogue(path) => ("dialogue", names(path)),
+            Record::Unsupported(name) => ("unsupported", vec![name]),
+            Record::Unknown => ("unknown", vec![]),
+        })
+    })
+}
+
+fn names(path: &[Key]) -> Vec<&'static str> {
+    path.iter().map(|key| key.as_str()).collect()
+}
+
+/// A dialect, the reason for it, the message that told it, and all dialects that the messages can be in.
+type Found = (&'static str, &'static str, Option<usize>, Vec<&'static str>);
+
+/// The dialect of a list of messages, or of the bytes of a JSON array; `key` is the name under which it stood in a
+/// request.
+#[pyfunction]
+#[pyo3(signature = (messages, key = None))]
+pub(super) fn detect_format(
+    py: Python<'_>,
+    messages: Bound<'_, PyAny>,
+    key: Option<&str>,
+) -> PyResult<Found> {
+    fn find<N: Node>(messages: &N, key: Option<&str>) -> Result<Detected> {
+        match messages.kind() {
+            Kind::Array => detect_at(messages, key),
+            _ => Err(Error::message("not_a_list", "", "messages must be a list of objects")),
+        }
+    }
+    guard(py, || {
+        let found = match messages.cast::<PyBytes>() {
+            Ok(json) => with_document(json.as_bytes(), |node| find(&node, key)).and_then(|found| found),
+            Err(_) => find(&PyNode::of(messages), key),
+        };
+        let found = found.map_err(|error| exception(py, error))?;
+        let candidates = found.candidates.iter().map(|format| format.name()).collect();
+        Ok((found.format.name(), found.reason.name(), found.index, candidates))
+    })
+}
+
+/// A session that a kind of agent wrote, put together of its entries: conversations, what was left behind, problems.
+#[pyfunction]
+pub(super) fn assemble_session<'py>(
+    py: Python<'py>,
+    kind: &str,
+    entries: Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyDict>> {
+    guard(py, || {
+        let entries = PyNode::of(entries);
+        let assembled = match kind {
+            "claude_code" => claude_code::session(&entries),
+            "pi" => pi_session::assemble(&entries),
+            "codex" => codex::assemble(&entries),
+            "gemini_cli" => gemini_cli::assemble(&entries),
+            "gemini_cli_log" => gemini_cli::assemble_log(&entries),
+            "swe_agent" => swe_agent::assemble(&entries),
+            "swe_agent_steps" => swe_agent::assemble_steps(&entries),
+            "dialogue" => dialogue::assemble(&entries),
+            _ => Err(Error::config("unknown_format", "kind", "not a kind of session")),
+        };
+        let Session { id, threads, skipped, problems } = assembled.map_err(|error| exception(py, error))?;
+        let answer = PyDict::new(py);
+        answer.set_item("id", id)?;
+        let threads = threads.into_iter().map(|each| thread(py, each)).collect::<PyResult<Vec<_>>>()?;
+        answer.set_item("threads", threads)?;
+        answer.set_item("skipped", skipped)?;
+        answer.set_item("problems", problems)?;
+        Ok(answer)
+    })
+}
+
+fn thread<'py>(py: Python<'py>, thread: Thread<PyNode<'py>>) -> PyResult<Bound<'py, PyDict>> {
+    let answer = PyDict::new(py);
+    answer.set_item("name", thread.name)?;
+    set_messages(&answer, thread.messages)?;
+    answer.set_item("compact_boundaries", thread.compact_boundaries)?;
+    answer.set_item("summaries", thread.summaries)?;
+    answer.set_item("demonstrations", thread.demonstrations)?;
+    let branches = PyList::empty(py);
+    for branch in thread.branches {
+        let left = PyDict::new(py);
+        left.set_item("from_entry", branch.from_entry)?;
+        set_messages(&left, branch.messages)?;
+        branches.append(left)?;
+    }
+    answer.set_item("branches", branches)?;
+    Ok(answer)
+}
+
+fn set_messages<'py>(holder: &Bound<'py, PyDict>, messages: Vec<Message<PyNode<'py>>>) -> PyResult<()> {
+    let (made, sources) = (PyList::empty(holder.py()), PyList::empty(holder.py()));
+    for message in messages {
+        made.append(build(holder.py(), message.made)?)?;
+        sources.append(message.sources)?;
+    }
+    holder.set_item("messages", made)?;
+    holder.set_item("sources", sources)
+}
+
+/// The object that was decided on, with the caller's own objects inside.
+pub(super) fn build<'py>(py: Python<'py>, made: Made<PyNode<'py>>) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match made {
+        Made::Given(node) => node.into_bound(),
+        Made::Text(text) => text.into_pyobject(py)?.into_any(),
+        Made::Number(number) => number.into_pyobject(py)?.into_any(),
+        Made::Null => py.None().into_bound(py),
+        Made::List(items) => {
+            let list = PyList::empty(py);
+            for item in items {
+                list.append(build(py, item)?)?;
+            }
+            list.into_any()
+        }
+        Made::Object(members) => {
+            let dict = PyDict::new(py);
+            for (key, value) in members {
+                dict.set_item(key.as_ref(), build(py, value)?)?;
+            }
+            dict.into_any()
+        }
+    })
+}
