@@ -23,29 +23,30 @@ PYTHON = ROOT / "python" / "foldline"
 
 # --- Rust -------------------------------------------------------------------------------------------
 
-BASE = {"error", "meter", "node", "json", "picture", "transcript"}
-MIDDLE = {"formats", "count", "rules", "evidence"}
+CHAIN = [
+    "error", "meter", "media", "sanitize", "node", "json", "transcript", "formats", "count", "rules", "evidence",
+    "plan", "prepared", "fold", "batch", "python",
+]  # fmt: skip
+"""The top-level modules of the crate. Each may import those before it."""
 
-MAY_IMPORT = {
-    "error": set(),
-    "meter": set(),
-    "node": {"error"},
-    "json": {"error", "node"},
-    "picture": set(),
-    "neutral": set(),
-    "transcript": {"error", "node", "picture"},
-    **dict.fromkeys(MIDDLE, BASE),
-    "evidence": BASE | {"rules"},
-    "tally": BASE | {"formats", "count"},
-    "plan": BASE | MIDDLE,
-    "prepared": BASE | MIDDLE | {"plan"},
-    "fold": BASE | MIDDLE | {"neutral", "plan", "prepared"},
-    "batch": BASE | MIDDLE | {"neutral", "tally", "plan", "prepared", "fold"},
-    "python": BASE | MIDDLE | {"neutral", "tally", "plan", "prepared", "fold", "batch"},
+LEAVES = {"error", "meter", "media", "sanitize"}
+"""Modules that import no other."""
+
+MAY_IMPORT: dict[str, set[str]] = {
+    name: set() if name in LEAVES else set(CHAIN[:place]) for place, name in enumerate(CHAIN)
 }
 """What each top-level module of the crate may import, itself aside."""
 
-UNSAFE_FILES = {"count/simd/avx2.rs", "count/simd/avx512.rs", "count/simd/dispatch.rs", "json/simd.rs", "python/node/c_api.rs"}
+MAX_FILES = 20
+"""The most files of a folder."""
+
+UNSAFE_FILES = {
+    "count/simd/avx2.rs",
+    "count/simd/avx512.rs",
+    "count/simd/dispatch.rs",
+    "json/simd.rs",
+    "python/node/c_api.rs",
+}
 """The reviewed files that may hold `unsafe`; each says why in its own comments."""
 
 OPTIONAL_PACKAGES = {
@@ -92,6 +93,126 @@ def test_rust_imports_go_one_way(file: Path) -> None:
 def test_the_scan_of_imports_sees_every_way_to_write_them() -> None:
     code = "use crate::plan::Plan;\nuse crate::{count::counter, rules};\nfn f() -> crate::error::Error {}"
     assert imported_modules(code) == {"plan", "count", "rules", "error"}
+
+
+def rust_module(file: Path) -> tuple[str, ...]:
+    parts = file.relative_to(RUST).with_suffix("").parts
+    return () if parts == ("lib",) else parts[:-1] if parts[-1] == "mod" else parts
+
+
+def without_tests(code: str) -> str:
+    return re.sub(r"#\[cfg\(test\)\]\s*(?:pub(?:\([^)]*\))? )?mod \w+ \{.*?\n\}", "", code, flags=re.DOTALL)
+
+
+def split_top_level(text: str) -> list[str]:
+    """Splits at the commas that stand in no braces."""
+    items, depth = [""], 0
+    for char in text:
+        depth += {"{": 1, "}": -1}.get(char, 0)
+        if char == "," and depth == 0:
+            items.append("")
+        else:
+            items[-1] += char
+    return [item.strip() for item in items if item.strip()]
+
+
+def paths_in(tree: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The paths of a use tree, each with the name that it binds."""
+    head, brace, rest = tree.partition("{")
+    if brace:
+        prefix = tuple(part.strip() for part in head.split("::") if part.strip())
+        for item in split_top_level(rest[: rest.rindex("}")]):
+            for path, name in paths_in(item):
+                full = prefix if path == ("self",) else (*prefix, *path)
+                yield full, full[-1] if name == "self" else name
+    else:
+        written, _, alias = tree.partition(" as ")
+        path = tuple(part.strip() for part in written.split("::"))
+        yield path, alias.strip() or path[-1]
+
+
+Imports = dict[tuple[str, ...], list[tuple[tuple[str, ...], str, bool]]]
+
+
+def uses_of(sources: dict[tuple[str, ...], str]) -> Imports:
+    """By module: the absolute paths that it imports from the crate, the names they get, and whether they are public."""
+    found: Imports = {}
+    for module, code in sources.items():
+        found[module] = []
+        for public, tree in re.findall(r"^[ \t]*(pub(?:\([^)]*\))? )?use ([^;]*);", code, re.MULTILINE):
+            for path, name in paths_in(tree):
+                start, rest = module, path
+                if path[0] == "crate":
+                    start, rest = (), path[1:]
+                elif path[0] in ("self", "super"):
+                    climbs = path.count("super")
+                    start, rest = module[: len(module) - climbs], path[climbs + (path[0] == "self") :]
+                elif (*module, path[0]) not in sources:
+                    continue
+                found[module].append(((*start, *rest), name, bool(public)))
+    return found
+
+
+def rust_graph(sources: dict[tuple[str, ...], str]) -> dict[tuple[str, ...], set[tuple[str, ...]]]:
+    """By file: the files that hold what it imports. A name that a folder re-exports stands in the file that has it."""
+    uses = uses_of(sources)
+    exported = {(*module, name): path for module, found in uses.items() for path, name, public in found if public}
+
+    def home(path: tuple[str, ...]) -> tuple[str, ...]:
+        for length in range(1, len(path) + 1):
+            name = path[:length]
+            if name in exported and name not in sources:
+                return home((*exported[name], *path[length:]))
+        return next(path[:length] for length in range(len(path), -1, -1) if path[:length] in sources)
+
+    graph: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+    for module, found in uses.items():
+        # What a folder re-exports of its own files is no import.
+        graph[module] = {home(path) for path, _, public in found if not (public and path[: len(module)] == module)}
+        graph[module].discard(module)
+    return graph
+
+
+def circles_in(graph: dict[tuple[str, ...], set[tuple[str, ...]]]) -> list[list[str]]:
+    """The sets of files that import each other, directly or through others."""
+    reached: dict[tuple[str, ...], set[tuple[str, ...]]] = {}
+    for start, imported in graph.items():
+        seen: set[tuple[str, ...]] = set()
+        waiting = list(imported)
+        while waiting:
+            module = waiting.pop()
+            if module not in seen:
+                seen.add(module)
+                waiting += graph[module]
+        reached[start] = seen
+    circles = {frozenset(m for m in seen if start in reached[m]) for start, seen in reached.items() if start in seen}
+    return sorted(sorted("::".join(module) for module in circle) for circle in circles)
+
+
+def test_no_two_rust_files_import_each_other() -> None:
+    sources = {rust_module(file): without_tests(code_of(file)) for file in rust_files()}
+    assert circles_in(rust_graph(sources)) == []
+
+
+def test_the_search_for_circles_finds_them() -> None:
+    sources = {
+        (): "mod a; mod b;",
+        ("a",): "mod one;\nmod two;\npub use one::{One, deep::Deep as Other};",
+        ("a", "one"): "use super::two::Two;\nuse std::fmt;",
+        ("a", "two"): "use crate::{b, error};",
+        ("b",): "use crate::a::One;",
+    }
+    assert circles_in(rust_graph(sources)) == [["a::one", "a::two", "b"]]
+    direct = {(): "", ("x",): "use crate::y::{self, Y};", ("y",): "use super::x::X;"}
+    assert circles_in(rust_graph(direct)) == [["x", "y"]]
+    chain = {(): "", ("x",): "use crate::y::Y;", ("y",): "use std::fmt::{self, Write};"}
+    assert circles_in(rust_graph(chain)) == []
+
+
+def test_no_folder_of_rust_files_is_crowded() -> None:
+    folders = {file.parent for file in rust_files()}
+    sizes = {folder.relative_to(ROOT).as_posix(): len(list(folder.glob("*.rs"))) for folder in folders}
+    assert {name: size for name, size in sizes.items() if size > MAX_FILES} == {}
 
 
 @pytest.mark.parametrize("file", rust_files(), ids=rust_id)
