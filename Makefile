@@ -36,7 +36,7 @@ say = @printf '\n== %s\n' '$(1)'
 
 .PHONY: help
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: wheel ## build the release wheel, install it into .venv-demo and run examples/demo.py
@@ -80,6 +80,21 @@ check-python: develop
 	@$(PY) -m mypy.stubtest foldline._core --mypy-config-file pyproject.toml
 	$(call say,import rules)
 	@$(TOOL)/lint-imports --no-logo
+
+ISSUE_FORMS = $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
+SCHEMA = .venv-workflows/bin/check-jsonschema --quiet --builtin-schema
+
+.PHONY: check-workflows
+check-workflows: tools ## check .github and the pre-commit hooks, offline: zizmor, schemas
+	@'$(PYTHON)' scripts/venv.py .venv-workflows --group workflows
+	$(call say,zizmor)
+	@.venv-workflows/bin/zizmor --quiet --offline --no-progress --strict-collection --persona pedantic .
+	$(call say,schemas of workflows and forms)
+	@$(SCHEMA) vendor.github-workflows .github/workflows/*.yml
+	@$(SCHEMA) custom.github-workflows-require-timeout .github/workflows/*.yml
+	@$(SCHEMA) vendor.dependabot .github/dependabot.yml
+	@$(SCHEMA) vendor.github-issue-forms $(ISSUE_FORMS)
+	@$(SCHEMA) vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 
 .PHONY: cargo-test
 cargo-test: tools
@@ -127,11 +142,9 @@ develop: tools .venv ## build the extension and install it, editable, into .venv
 
 .PHONY: wheel
 wheel: tools ## build the release wheel into dist/
-	@'$(PYTHON)' scripts/venv.py .venv-build --build
 	$(call say,building the release wheel)
 	@rm -f dist/foldline-*.whl
-	@PYO3_PYTHON='$(CURDIR)/.venv-build/bin/python' .venv-build/bin/maturin build --release --locked \
-	    --interpreter .venv-build/bin/python --out dist
+	@'$(PYTHON)' scripts/wheel.py
 
 .PHONY: soak
 soak: develop ## property tests and the oracle with many more cases: hours
@@ -216,7 +229,7 @@ mutants: develop ## mutation testing of the rules and the planner: hours (FRESH=
 
 .PHONY: pins
 pins: tools ## look up the newest versions and write them to constraints.txt
-	@'$(PYTHON)' scripts/venv.py .venv-pins --build --extra dev --extra engines --repin
+	@'$(PYTHON)' scripts/venv.py .venv-pins --build --extra dev --extra engines --group zig --group workflows --repin
 	@'$(PYTHON)' scripts/venv.py .venv-pins --file benches/peers/requirements.txt --repin
 	@'$(PYTHON)' scripts/venv.py .venv-pins --file benches/conformance/requirements.txt --repin
 	@'$(PYTHON)' scripts/venv.py .venv-pins --file tests/llm/requirements.txt --repin
@@ -232,6 +245,6 @@ tools:
 .PHONY: clean
 clean: ## remove whatever the commands above made
 	rm -rf .venv .venv-demo .venv-build .venv-bench .venv-conformance .venv-llm .venv-quality .venv-mutants .venv-pins
-	rm -rf dist out .hypothesis .benchmarks
+	rm -rf .venv-workflows dist out .hypothesis .benchmarks
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .import_linter_cache python/foldline/*.so
 	cargo clean

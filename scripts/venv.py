@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Make a virtual environment hold exactly what a part of pyproject.toml asks for, at pinned versions.
 
-    python scripts/venv.py DIR [--build] [--extra NAME]... [--repin]
+    python scripts/venv.py DIR [--build] [--extra NAME]... [--group NAME]... [--repin]
     python scripts/venv.py DIR --file REQUIREMENTS [--repin]
 
-`--build` installs the build requirements, `--extra` the project's dependencies and those of an extra; the
-project itself is never installed here. Nothing is done while Python, this folder, the requirements and
-constraints.txt are what they were: otherwise DIR is made anew. `--repin` takes the newest versions instead
-and writes them to constraints.txt. With `--file` the requirements are those of a file, one a line, and the versions
-are in constraints.txt beside it; each is installed for itself, with options of pip in front of it where it needs any,
-and one that cannot be installed is named and left out. Standard library only, and any pip will do.
+`--build` installs the build requirements, `--extra` the project's dependencies and those of an extra, `--group`
+those of a dependency group; the project itself is never installed here. Nothing is done while Python, this folder,
+the requirements and constraints.txt are what they were: otherwise DIR is made anew. `--repin` takes the newest
+versions instead and writes them to constraints.txt. With `--file` the requirements are those of a file, one a line,
+and the versions are in constraints.txt beside it; each is installed for itself, with options of pip in front of it
+where it needs any, and one that cannot be installed is named and left out. Standard library only, and any pip will do.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def requirements_of_extra(project: dict[str, Any], name: str) -> list[str]:
     return found
 
 
-def wanted_requirements(build: bool, extras: list[str]) -> list[str]:
+def wanted_requirements(build: bool, extras: list[str], groups: list[str]) -> list[str]:
     """What is to be installed, sorted, each requirement once."""
     config = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     wanted = set(config["build-system"]["requires"] if build else [])
@@ -62,6 +62,8 @@ def wanted_requirements(build: bool, extras: list[str]) -> list[str]:
         wanted.update(config["project"]["dependencies"])
     for extra in extras:
         wanted.update(requirements_of_extra(config["project"], extra))
+    for group in groups:
+        wanted.update(config["dependency-groups"][group])
     return sorted(wanted)
 
 
@@ -122,13 +124,14 @@ def main() -> int:
     parser.add_argument("venv", type=Path)
     parser.add_argument("--build", action="store_true", help="install what the build needs")
     parser.add_argument("--extra", action="append", default=[], help="install what this extra needs")
+    parser.add_argument("--group", action="append", default=[], help="install this dependency group")
     parser.add_argument("--file", type=Path, help="install what this file names, each line for itself")
     parser.add_argument("--repin", action="store_true", help="take the newest versions and pin those")
     args = parser.parse_args()
 
     venv = args.venv.absolute()
     batches, constraints, who = (
-        [wanted_requirements(args.build, args.extra)],
+        [wanted_requirements(args.build, args.extra, args.group)],
         CONSTRAINTS,
         "`make test` and `make demo`",
     )
