@@ -139,7 +139,9 @@ def test_files_that_are_named_exist(name: str) -> None:
     """Files by their whole path or its end, such as `plan/keep.rs`; folders by their whole path."""
     files = project_files()
     named = set(re.findall(r"(?<![\w./*-])[\w./*-]+\.(?:rs|py|pyi|md|toml|svg|lock)\b", code(ALL_TEXTS[name])))
-    named |= set(re.findall(r"(?<![\w./*-])(?:src-rust|tests|docs|examples|scripts)/[\w./*-]*\w", code(ALL_TEXTS[name])))
+    named |= set(
+        re.findall(r"(?<![\w./*-])(?:src-rust|tests|docs|examples|scripts)/[\w./*-]*\w", code(ALL_TEXTS[name]))
+    )
 
     def exists(path: str) -> bool:
         pattern = re.compile("(?:.*/)?" + re.escape(path).replace(r"\*", "[^/]*"))
