@@ -24,29 +24,28 @@ COLUMNS = [
 ]
 
 READING = """\
-{conversations} conversations in the form of OpenAI Chat ({sources}), each at {budgets} budgets from next to none to
-next to all of its tokens: {runs} runs. In {feasible} of them the system message and the newest user message fit, so an
-answer exists. In the others none can meet the budget, and the right one is to say so.
+{conversations} conversations in the form of OpenAI Chat ({sources}), each at {budgets} budgets from almost none to
+almost all of its tokens: {runs} runs. In {feasible} of them the system message and the newest user message fit, so an
+answer exists. In the others no list meets the budget, and the right answer is to say so.
 
-- **answers**: of the runs where an answer exists, those in which a list came back; an exception or a refusal is none.
+- **answers**: share of the runs with an answer in which a list was returned; an exception or a refusal is not one.
   The next five columns are shares of these lists.
-- **valid**: by `foldline.validate`, and by a validator that the script has of its own, written after OpenAI's
-  published rules.
+- **valid**: by `foldline.validate`, and by the script's own validator, written after OpenAI's published rules.
 - **within budget**: tokens of o200k_base by tiktoken over every text, name and argument, 4 a message, 3 a request.
-- **system kept**, **newest user kept**: whole. A library that promises neither is not at fault; an agent that runs on
-  it goes without.
-- **all of it**: of the runs where an answer exists, those with one that has all of these. † gets no budget in tokens,
-  so that it is not asked for one.
-- **says so**: of the runs that nobody can meet, those that ended in a refusal or an exception.
+- **system kept**, **newest user kept**: whole. A library that promises neither is not at fault, but an agent that runs
+  on it loses the message.
+- **all of it**: share of the runs with an answer in which the list has all of these. † receives no budget in tokens,
+  and is not judged by one.
+- **says so**: share of the runs without an answer that ended in a refusal or an exception.
 - **CPU ms**: median of a call over all runs. Turning dicts into a library's own objects is not timed. A counter of
-  foldline recalls messages that it counted before, as it does in use.
+  foldline caches the counts of messages, as it does in use.
 """
 
 LATE = """\
-## Results behind other messages
+## Results after other messages
 
-The API rejects such lists as they are, so validity is not asked. But a call without its result, or a result without
-its call, was brought in by shortening. Share of the answers in which every pair stayed or went whole.
+The API rejects such lists, so validity is not judged. But shortening must not separate a call from its result. Share of
+the answers in which every pair stayed or went whole.
 """
 
 
@@ -126,7 +125,7 @@ def _opening(rows: Sequence[Row], conversations: Sequence[Conversation], about: 
     every = len(rows[0].all_runs()) if rows else 0
     machine = f"{about['processor']}, Python {about['python']}"
     return [
-        "# Conformance: what libraries make of the same conversations",
+        "# Conformance: what libraries return for the same conversations",
         "",
         f"Written by `{about['command']}` on {about['date']}: {machine}, {about['build']}.",
         "",

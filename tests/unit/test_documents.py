@@ -24,6 +24,12 @@ NAMES = (
     "docs/releasing.md",
 )  # fmt: skip
 TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
+EXAMPLES = ("README.md", "docs/guide.md", "docs/command-line.md")
+"""The documents whose examples run."""
+GENERATED = ("docs/conformance.md", "docs/data.md", "docs/quality.md", "docs/scale.md")
+"""Documents with tables that scripts write."""
+DOCS = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in ROOT.glob("docs/**/*.md")}
+ALL_TEXTS = TEXTS | DOCS
 
 needs_cli = pytest.mark.skipif(
     any(find_spec(package) is None for package in ("click", "rich")), reason="needs the extra cli"
@@ -45,7 +51,7 @@ def code(text: str) -> str:
 # --- what they show -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("example", fences(TEXTS["README.md"], "python"))
+@pytest.mark.parametrize("example", [example for name in EXAMPLES for example in fences(ALL_TEXTS[name], "python")])
 def test_python_examples_print_what_they_say(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     said = [line.rpartition("  # ")[2] for line in example.splitlines() if line.startswith("print(")]
@@ -56,7 +62,7 @@ def test_python_examples_print_what_they_say(example: str, monkeypatch: pytest.M
     assert said
 
 
-@pytest.mark.parametrize("session", fences(TEXTS["README.md"], "console"))
+@pytest.mark.parametrize("session", [session for name in EXAMPLES for session in fences(ALL_TEXTS[name], "console")])
 @needs_cli
 def test_commands_print_what_they_say(
     session: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -84,7 +90,7 @@ def test_options_are_those_of_the_commands(capsys: pytest.CaptureFixture[str]) -
         main([command, "--help"])
     helped = capsys.readouterr().out
     section = TEXTS["README.md"].partition("## On the command line")[2].partition("\n## ")[0]
-    named = set(re.findall(r"--[a-z-]+", code(section)))
+    named = set(re.findall(r"--[a-z-]+", code(section + DOCS["docs/command-line.md"])))
     assert named
     assert {option for option in named if not re.search(rf"{option}\b", helped)} == set()
 
@@ -111,16 +117,17 @@ def slug(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ALL_TEXTS)
 def test_links_lead_somewhere(name: str) -> None:
-    for target in re.findall(r"\]\(([^)\s]+)\)", TEXTS[name]):
+    prose = re.sub(r"^```.*?^```$|`[^`\n]+`", "", ALL_TEXTS[name], flags=re.DOTALL | re.MULTILINE)
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose):
         path, _, anchor = target.partition("#")
         if path.startswith(("http://", "https://")):
             continue
-        assert (ROOT / path).exists() if path else True, target
+        file = ((ROOT / name).parent / path).resolve() if path else ROOT / name
+        assert file.exists(), target
         if anchor:
-            text = TEXTS[path or name]
-            headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+            headings = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
             assert anchor in map(slug, headings), target
 
 
@@ -130,12 +137,14 @@ def project_files() -> set[str]:
     return found | {path.name for path in ROOT.iterdir()}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ALL_TEXTS)
 def test_files_that_are_named_exist(name: str) -> None:
     """Files by their whole path or its end, such as `plan/keep.rs`; folders by their whole path."""
     files = project_files()
-    named = set(re.findall(r"(?<![\w./*-])[\w./*-]+\.(?:rs|py|pyi|md|toml|svg|lock)\b", code(TEXTS[name])))
-    named |= set(re.findall(r"(?<![\w./*-])(?:src-rust|tests|docs|examples|scripts)/[\w./*-]*\w", code(TEXTS[name])))
+    named = set(re.findall(r"(?<![\w./*-])[\w./*-]+\.(?:rs|py|pyi|md|toml|svg|lock)\b", code(ALL_TEXTS[name])))
+    named |= set(
+        re.findall(r"(?<![\w./*-])(?:src-rust|tests|docs|examples|scripts)/[\w./*-]*\w", code(ALL_TEXTS[name]))
+    )
 
     def exists(path: str) -> bool:
         pattern = re.compile("(?:.*/)?" + re.escape(path).replace(r"\*", "[^/]*"))
@@ -163,17 +172,45 @@ def public_names() -> list[str]:
     return names + [f"fl.summarizers.{name}" for name in fl.summarizers.__all__]
 
 
-@pytest.mark.parametrize("name", public_names())
-def test_public_names_are_explained(name: str) -> None:
-    assert re.search(rf"(?<![\w.]){re.escape(name)}\b", TEXTS["README.md"] + TEXTS["GLOSSARY.md"])
+def test_public_names_are_explained() -> None:
+    text = TEXTS["README.md"] + TEXTS["GLOSSARY.md"] + DOCS["docs/api.md"]
+    assert [name for name in public_names() if not re.search(rf"(?<![\w.]){re.escape(name)}\b", text)] == []
+
+
+@pytest.mark.parametrize(("name", "most"), [("README.md", 120), ("ARCHITECTURE.md", 200)])
+def test_the_first_documents_are_short(name: str, most: int) -> None:
+    assert len(TEXTS[name].splitlines()) <= most
+
+
+def test_the_index_lists_every_document() -> None:
+    folder = {Path(name).name for name in DOCS if Path(name).parent == Path("docs")} - {"README.md"}
+    assert folder <= set(re.findall(r"\]\(([\w.-]+\.md)\)", DOCS["docs/README.md"]))
+
+
+def constants() -> dict[str, set[int]]:
+    """The numbers that constants of either language stand for, by name."""
+    found: dict[str, set[int]] = {}
+    for file in [*(ROOT / "src-rust").rglob("*.rs"), *(ROOT / "python").rglob("*.py")]:
+        for match in re.finditer(
+            r"\b([A-Z][A-Z_]+)(?:: \w+)? = ([\d_]+)(?: << (\d+))?;?$", file.read_text("utf-8"), re.MULTILINE
+        ):
+            found.setdefault(match[1], set()).add(int(match[2]) << int(match[3] or 0))
+    return found
+
+
+def test_limits_are_those_of_the_constants() -> None:
+    rows = re.findall(r"\| ([\d,]+) \| `([A-Z_]+)` \|$", DOCS["docs/errors.md"], flags=re.MULTILINE)
+    assert rows
+    known = constants()
+    assert [(value, name) for value, name in rows if int(value.replace(",", "")) not in known.get(name, ())] == []
 
 
 def test_the_changelog_knows_the_version() -> None:
     assert re.search(rf"^## \[{re.escape(fl.__version__)}\]", TEXTS["CHANGELOG.md"], flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in ALL_TEXTS if name not in GENERATED])
 def test_lines_are_no_longer_than_120(name: str) -> None:
     """Tables and examples aside."""
-    prose = re.sub(r"^```.*?^```$", "", TEXTS[name], flags=re.DOTALL | re.MULTILINE)
+    prose = re.sub(r"^```.*?^```$", "", ALL_TEXTS[name], flags=re.DOTALL | re.MULTILINE)
     assert [line for line in prose.splitlines() if len(line) > 120 and not line.startswith(("|", "!["))] == []
