@@ -10,7 +10,7 @@ use crate::count::counter::{Counter, GoOn};
 use crate::count::tools::Tool;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::{
-    self, Begun, Change, Fold, FoldRequest, Placed, Step, edited, text_message, write_extractive,
+    self, Begun, Change, Fold, FoldRequest, JsonMaker, Placed, Step, edited, text_message, write_extractive,
 };
 use crate::formats::{Format, read_as};
 use crate::json::{Rewrite, push_made};
@@ -188,7 +188,7 @@ impl<N: Rewrite> List<'_, N> {
         let Some(message) = self.messages.get(i) else { return Ok(None) };
         let changes: Vec<&Change> = self.placed.changes.iter().filter(|change| change.message == i).collect();
         let is_stripped = self.plan.stripped.binary_search(&i).is_ok();
-        let made = edited(message, &self.plan.format, &changes, is_stripped)?;
+        let made = edited(&JsonMaker, message, &self.plan.format, &changes, is_stripped)?;
         Ok(push_made(&made, out))
     }
 

@@ -7,7 +7,7 @@ use crate::count::counter::GoOn;
 use crate::count::tools::{Tool, read_tools};
 use crate::error::Result;
 use crate::formats::record_kind::at_path;
-use crate::formats::{Format, detect_at};
+use crate::formats::{Format, RequestContext, detect_at};
 use crate::json::{Rewrite, Tape, TapeNode, push_string};
 use crate::node::{Key, Kind, Node};
 
@@ -157,80 +157,42 @@ fn id_of(around: &Members<'_>) -> Option<Option<String>> {
     }
 }
 
-/// What is sent beside the messages, and which of these are summaries; `None` where that cannot be said here.
+/// The tools and the system text around the messages, as tools, and the messages that are summaries; `None` where they
+/// cannot be written here.
 fn beside(around: &Members<'_>, format: Format, count: usize, go_on: GoOn<'_>) -> Result<Option<Around>> {
-    let mut json = b"[".to_vec();
-    let push = |value: &TapeNode<'_>, name: &[u8], json: &mut Vec<u8>| {
-        if json.len() > 1 {
-            json.push(b',');
-        }
-        json.extend_from_slice(name);
-        value.rewrite(json)?;
-        if !name.is_empty() {
-            json.push(b'}');
-        }
-        Some(())
-    };
-    let tools = find(around, "tools");
-    let written = match tools.map(|tools| (tools, tools.kind())) {
-        Some((tool, Kind::Object)) => push(&tool, b"", &mut json),
-        Some((tools, Kind::Array)) => {
-            tools.items().try_for_each(|tool| push(&tool, b"", &mut json).ok_or(())).ok()
-        }
-        _ => Some(()),
-    };
-    let system = system_beside(around, format);
-    let written = written.and_then(|()| match system {
-        Some(system) => push(&system, b"{\"system\":", &mut json),
-        None => Some(()),
+    let RequestContext { tools, system, summaries } =
+        RequestContext::read(|name| find(around, name), format, count);
+    let mut json = Vec::new();
+    let pushed = tools.iter().try_for_each(|tool| {
+        json.push(b',');
+        tool.rewrite(&mut json)
     });
-    json.push(b']');
-    let (Some(()), Some(summaries)) = (written, summaries(around, count)) else { return Ok(None) };
-    let tools = if json.len() > 2 { tools_of(&json, go_on)? } else { Some(Vec::new()) };
+    let pushed = pushed.and_then(|()| system.map_or(Some(()), |system| push_system(&system, &mut json)));
+    if pushed.is_none() {
+        return Ok(None);
+    }
+    let tools = match json.first_mut() {
+        Some(first) => {
+            *first = b'[';
+            json.push(b']');
+            tools_of(&json, go_on)?
+        }
+        None => Some(Vec::new()),
+    };
     Ok(tools.map(|tools| Around { tools: tools.into(), summaries }))
+}
+
+/// A system text as the tool that it counts as, after a comma.
+fn push_system(system: &TapeNode<'_>, json: &mut Vec<u8>) -> Option<()> {
+    json.extend_from_slice(b",{\"system\":");
+    system.rewrite(json)?;
+    json.push(b'}');
+    Some(())
 }
 
 /// Tools out of their JSON; `None` where another reader must read it.
 pub(super) fn tools_of(json: &[u8], go_on: GoOn<'_>) -> Result<Option<Vec<Tool>>> {
     Tape::parse(json, go_on)?.map(|tape| read_tools(&tape.root())).transpose()
-}
-
-/// The system text that stood beside the messages, where there is any.
-fn system_beside<'t>(around: &Members<'t>, format: Format) -> Option<TapeNode<'t>> {
-    let given = match format {
-        Format::Gemini => {
-            let given = find(around, "systemInstruction").or_else(|| find(around, "system_instruction"))?;
-            if given.kind() == Kind::Object { given.get(Key::PARTS)? } else { given }
-        }
-        Format::OpenAiResponses => find(around, "instructions")?,
-        _ => find(around, "system")?,
-    };
-    match given.kind() {
-        Kind::String => given.with_text(|text, _| !text.is_empty())?.then_some(given),
-        Kind::Array if !given.is_empty() => Some(given),
-        _ => None,
-    }
-}
-
-/// Messages that are said to be summaries; `None` where one is a boolean, which Python takes for a number.
-fn summaries(around: &Members<'_>, count: usize) -> Option<Vec<usize>> {
-    let mut found = Vec::new();
-    let Some(given) = find(around, "summaries").filter(|given| given.kind() == Kind::Array) else {
-        return Some(found);
-    };
-    for index in given.items() {
-        match index.kind() {
-            Kind::Bool => return None,
-            Kind::Number => {
-                let mut digits = Vec::new();
-                index.rewrite(&mut digits)?;
-                let digits = String::from_utf8(digits).ok()?;
-                found.extend(digits.parse::<usize>().ok().filter(|&index| index < count));
-            }
-            _ => {}
-        }
-    }
-    Some(found)
 }
 
 /// What stood around the messages; of what was written here itself, what stood around at first.

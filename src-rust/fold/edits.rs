@@ -1,10 +1,10 @@
-//! Messages with changed contents: results cleared or shortened, thinking left out. An edited message is described by
-//! its own values and the new ones; JSON writers and Python build it from that.
+//! Messages with changed contents: results cleared or shortened, thinking left out. The rules are here; a [`Maker`]
+//! makes the values, as JSON or as Python objects.
 
 use std::borrow::Cow;
 
 use super::steps::Change;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::formats::messages::gent;
 use crate::formats::sessions::session::{Made, items};
 use crate::formats::{Format, is_thinking_block};
@@ -12,96 +12,176 @@ use crate::node::{Key, Kind, Node};
 use crate::plan::PLACEHOLDER;
 use crate::transcript::{Holder, Wrapping};
 
-/// The members of an object that is made.
-type Members<N> = Vec<(Cow<'static, str>, Made<N>)>;
+/// Makes the values of edited messages.
+pub trait Maker<N: Node> {
+    /// A value.
+    type Value;
+    /// Why it cannot be made.
+    type Error: From<Error>;
 
-/// A place on the way from a message to a changed content.
+    /// A copy of an object with other values under some keys; keys that it lacks are added at its end.
+    ///
+    /// # Errors
+    /// Those of reading the object.
+    fn object_with(
+        &self,
+        object: &N,
+        members: Vec<(Key, Self::Value)>,
+    ) -> std::result::Result<Self::Value, Self::Error>;
+
+    /// A list.
+    ///
+    /// # Errors
+    /// Those of making it.
+    fn list(&self, items: Vec<Item<N, Self::Value>>) -> std::result::Result<Self::Value, Self::Error>;
+
+    /// A new value.
+    ///
+    /// # Errors
+    /// Those of making it.
+    fn value(&self, made: Made<N>) -> std::result::Result<Self::Value, Self::Error>;
+}
+
+/// An item of a list that is made.
+#[derive(Debug)]
+pub enum Item<N, V> {
+    /// The caller's own value.
+    Given(N),
+    /// Another one.
+    New(V),
+}
+
+/// A step on the way from a message to the object whose field changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// What stands under a key.
-    Field(&'static str),
+enum Place {
+    /// The value under a key.
+    Field(Key),
     /// An item of a list.
     Item(usize),
 }
 
 /// The way from a message to the object whose field changes.
-#[must_use]
-pub fn places_of(change: &Change) -> Vec<Place> {
+fn places_of(change: &Change) -> Vec<Place> {
     let mut places = Vec::new();
     match change.holder {
         Holder::Message => {}
-        Holder::Field(key) => places.push(Place::Field(key.as_str())),
-        Holder::Item(key, at) => {
-            places.extend([Place::Field(key.as_str()), Place::Item(at as usize)]);
-        }
+        Holder::Field(key) => places.push(Place::Field(key)),
+        Holder::Item(key, at) => places.extend([Place::Field(key), Place::Item(at as usize)]),
     }
     if let Some((list, at)) = change.slot.item {
-        places.extend([Place::Field(list.as_str()), Place::Item(at as usize)]);
+        places.extend([Place::Field(list), Place::Item(at as usize)]);
     }
-    places.extend(change.slot.within.map(|key| Place::Field(key.as_str())));
+    places.extend(change.slot.within.map(Place::Field));
     places
 }
 
-/// A message with changed contents (its `changes`, in the order of their places), perhaps without its thinking, and as
-/// its dialect marks what is no longer as it was. O(what stands beside the changes).
+/// A change with its way.
+type Located<'c> = (Vec<Place>, &'c Change);
+
+/// A message with changed contents (its `changes`, in the order of their places), without its thinking where
+/// `is_stripped`, and marked as changed where its dialect has a mark for that. O(the values beside the changes).
 ///
 /// # Errors
-/// Those of [`Node::members`].
-pub fn edited<N: Node>(message: &N, format: &str, changes: &[&Change], is_stripped: bool) -> Result<Made<N>> {
-    let changes: Vec<(Vec<Place>, &Change)> =
-        changes.iter().map(|change| (places_of(change), *change)).collect();
-    let mut made = changed(message, &changes, 0)?;
-    if let Made::Object(members) = &mut made {
-        if is_stripped {
-            strip_thinking(message, members);
+/// Those of the maker.
+pub fn edited<N: Node, M: Maker<N>>(
+    maker: &M,
+    message: &N,
+    format: &str,
+    changes: &[&Change],
+    is_stripped: bool,
+) -> std::result::Result<M::Value, M::Error> {
+    let changes: Vec<Located<'_>> = changes.iter().map(|change| (places_of(change), *change)).collect();
+    let mut members = changed_members(maker, message, &changes, 0)?;
+    if is_stripped && let Some(blocks) = message.get(Key::CONTENT).filter(|it| it.kind() == Kind::Array) {
+        let inside = |(places, _): &&Located<'_>| places.first() == Some(&Place::Field(Key::CONTENT));
+        let changes: Vec<Located<'_>> = changes.iter().filter(inside).cloned().collect();
+        members.retain(|(key, _)| *key != Key::CONTENT);
+        members.push((Key::CONTENT, without_thinking(maker, &blocks, &changes)?));
+    }
+    if format == Format::Gent.name()
+        && let Some(key) = modified_key(message)
+    {
+        members.push((key, maker.value(Made::text(gent::MODIFIED))?));
+    }
+    maker.object_with(message, members)
+}
+
+/// A container with its changes, along the places from `depth` on.
+fn changed<N: Node, M: Maker<N>>(
+    maker: &M,
+    container: &N,
+    changes: &[Located<'_>],
+    depth: usize,
+) -> std::result::Result<M::Value, M::Error> {
+    match container.kind() {
+        Kind::Array => maker.list(changed_items(maker, container, changes, depth)?),
+        _ => maker.object_with(container, changed_members(maker, container, changes, depth)?),
+    }
+}
+
+/// The members of an object that change.
+fn changed_members<N: Node, M: Maker<N>>(
+    maker: &M,
+    object: &N,
+    changes: &[Located<'_>],
+    depth: usize,
+) -> std::result::Result<Vec<(Key, M::Value)>, M::Error> {
+    let mut members = Vec::new();
+    for run in changes.chunk_by(|(a, _), (b, _)| a.get(depth) == b.get(depth)) {
+        match run[0].0.get(depth) {
+            None => {
+                for (_, change) in run {
+                    members.push((change.slot.field, maker.value(content_of(change))?));
+                }
+            }
+            Some(Place::Field(key)) => {
+                if let Some(inner) = object.get(*key) {
+                    members.push((*key, changed(maker, &inner, run, depth + 1)?));
+                }
+            }
+            Some(Place::Item(_)) => {}
         }
-        if format == Format::Gent.name()
-            && let Some(key) = modified_key(message)
+    }
+    Ok(members)
+}
+
+/// The items of a list, some of them changed.
+fn changed_items<N: Node, M: Maker<N>>(
+    maker: &M,
+    list: &N,
+    changes: &[Located<'_>],
+    depth: usize,
+) -> std::result::Result<Vec<Item<N, M::Value>>, M::Error> {
+    let mut made: Vec<Item<N, M::Value>> = items(list).into_iter().map(Item::Given).collect();
+    for run in changes.chunk_by(|(a, _), (b, _)| a.get(depth) == b.get(depth)) {
+        if let Some(Place::Item(at)) = run[0].0.get(depth)
+            && let Some(item) = made.get_mut(*at)
+            && let Item::Given(inner) = item
         {
-            set(members, key, Made::text(gent::MODIFIED));
+            *item = Item::New(changed(maker, inner, run, depth + 1)?);
         }
     }
     Ok(made)
 }
 
-/// A container with what changes in it, along the places from `depth` on.
-fn changed<N: Node>(container: &N, changes: &[(Vec<Place>, &Change)], depth: usize) -> Result<Made<N>> {
-    let runs = changes.chunk_by(|(a, _), (b, _)| a.get(depth) == b.get(depth));
-    if container.kind() == Kind::Object {
-        let mut members = Made::members_of(container)?;
-        for run in runs {
-            match run[0].0.get(depth) {
-                None => {
-                    let contents = run.iter().map(|(_, change)| (change.slot.field, content_of(change)));
-                    contents.for_each(|(field, content)| set(&mut members, field.as_str(), content));
-                }
-                Some(Place::Field(field)) => {
-                    if let Some((_, value)) = members.iter_mut().find(|(key, _)| key == field)
-                        && let Made::Given(inner) = value
-                    {
-                        *value = changed(inner, run, depth + 1)?;
-                    }
-                }
-                Some(Place::Item(_)) => {}
-            }
-        }
-        return Ok(Made::Object(members));
+/// The content of a message without its blocks of thinking; if there is nothing else, a text takes their place.
+fn without_thinking<N: Node, M: Maker<N>>(
+    maker: &M,
+    blocks: &N,
+    changes: &[Located<'_>],
+) -> std::result::Result<M::Value, M::Error> {
+    let mut kept = changed_items(maker, blocks, changes, 1)?;
+    let count = kept.len();
+    // Changed blocks are results, and no thinking.
+    kept.retain(|item| !matches!(item, Item::Given(block) if is_thinking_block(block)));
+    if kept.is_empty() && count > 0 {
+        kept.push(Item::New(maker.value(placeholder_block())?));
     }
-    let mut list: Vec<Made<N>> = items(container).into_iter().map(Made::Given).collect();
-    for run in runs {
-        if let Some(Place::Item(at)) = run[0].0.get(depth)
-            && let Some(value) = list.get_mut(*at)
-            && let Made::Given(inner) = value
-        {
-            *value = changed(inner, run, depth + 1)?;
-        }
-    }
-    Ok(Made::List(list))
+    maker.list(kept)
 }
 
 /// The new content of a field: a text, or an object around it.
-#[must_use]
-pub fn content_of<N: Node>(change: &Change) -> Made<N> {
+fn content_of<N: Node>(change: &Change) -> Made<N> {
     let content = || Some(Made::text(&change.content));
     match change.slot.wrapping {
         Wrapping::Bare => Made::text(&change.content),
@@ -113,49 +193,52 @@ pub fn content_of<N: Node>(change: &Change) -> Made<N> {
     }
 }
 
-/// Sets a member in its place, or behind the others.
-fn set<N>(members: &mut Members<N>, key: &'static str, value: Made<N>) {
-    match members.iter_mut().find(|(known, _)| known == key) {
-        Some((_, old)) => *old = value,
-        None => members.push((Cow::Borrowed(key), value)),
-    }
-}
-
-/// Leaves the blocks of thinking out of a message; where there is nothing else, a text stands for them.
-fn strip_thinking<N: Node>(message: &N, members: &mut Members<N>) {
-    let Some(blocks) = message.get(Key::CONTENT).filter(|blocks| blocks.kind() == Kind::Array) else {
-        return;
-    };
-    let Some((_, content)) = members.iter_mut().find(|(key, _)| key == Key::CONTENT.as_str()) else { return };
-    let given = match std::mem::replace(content, Made::Null) {
-        // Changed blocks are results, and no thinking.
-        Made::List(list) => list,
-        _ => items(&blocks).into_iter().map(Made::Given).collect(),
-    };
-    let is_thinking = |made: &Made<N>| matches!(made, Made::Given(block) if is_thinking_block(block));
-    let count = given.len();
-    let mut kept: Vec<Made<N>> = given.into_iter().filter(|block| !is_thinking(block)).collect();
-    if kept.is_empty() && count > 0 {
-        kept.push(placeholder_block());
-    }
-    *content = Made::List(kept);
-}
-
-/// What stands in a message where nothing is left but thinking that goes.
-#[must_use]
-pub fn placeholder_block<N: Node>() -> Made<N> {
+/// The block that takes the place of thinking where there is nothing else.
+fn placeholder_block<N: Node>() -> Made<N> {
     Made::object([("type", Some(Made::text("text"))), ("text", Some(Made::text(PLACEHOLDER)))])
 }
 
-/// The member that says of an iteration that it is no longer as it was; one of another origin keeps its own.
-pub fn modified_key<N: Node>(unit: &N) -> Option<&'static str> {
+/// The member that says of an iteration of gent that it was modified; one of another origin keeps its own.
+fn modified_key<N: Node>(unit: &N) -> Option<Key> {
     let (key, origin) = match unit.get(Key::ORIGIN_GO) {
-        Some(origin) => ("Origin", Some(origin)),
-        None => ("origin", unit.get(Key::ORIGIN)),
+        Some(origin) => (Key::ORIGIN_GO, Some(origin)),
+        None => (Key::ORIGIN, unit.get(Key::ORIGIN)),
     };
     let is_original = |origin: N| {
         origin.kind() == Kind::Null
             || origin.with_text(|text, _| matches!(text, "" | "original")) == Some(true)
     };
     origin.is_none_or(is_original).then_some(key)
+}
+
+/// Makes values to be written as JSON.
+pub struct JsonMaker;
+
+impl<N: Node> Maker<N> for JsonMaker {
+    type Value = Made<N>;
+    type Error = Error;
+
+    fn object_with(&self, object: &N, members: Vec<(Key, Made<N>)>) -> Result<Made<N>> {
+        let mut all = Made::members_of(object)?;
+        for (key, value) in members {
+            let key = key.as_str();
+            match all.iter_mut().find(|(known, _)| known == key) {
+                Some((_, old)) => *old = value,
+                None => all.push((Cow::Borrowed(key), value)),
+            }
+        }
+        Ok(Made::Object(all))
+    }
+
+    fn list(&self, items: Vec<Item<N, Made<N>>>) -> Result<Made<N>> {
+        let made = |item| match item {
+            Item::Given(node) => Made::Given(node),
+            Item::New(made) => made,
+        };
+        Ok(Made::List(items.into_iter().map(made).collect()))
+    }
+
+    fn value(&self, made: Made<N>) -> Result<Made<N>> {
+        Ok(made)
+    }
 }

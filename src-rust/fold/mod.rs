@@ -12,7 +12,7 @@ mod room;
 mod steps;
 mod text;
 
-pub use edits::{Place, content_of, edited, modified_key, placeholder_block, places_of};
+pub use edits::{Item, JsonMaker, Maker, edited};
 pub use new_message::{text_message, text_transcript};
 pub use room::room_tokens;
 pub use steps::{Change, Step, changes, check, check_fingerprint, steps, text_hash};

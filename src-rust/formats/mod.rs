@@ -2,6 +2,7 @@
 //! dialect is forgotten.
 
 mod content;
+mod context;
 mod detect;
 mod format;
 mod header;
@@ -12,6 +13,7 @@ pub mod sessions;
 
 pub mod jsonl;
 
+pub use context::RequestContext;
 pub use detect::detector::{Heard, Listener};
 pub use detect::{Detected, Reason, detect, detect_at};
 pub use format::Format;

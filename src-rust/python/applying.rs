@@ -1,6 +1,4 @@
-//! The folded list, built out of the caller's own objects: copies only along the paths that change.
-
-use std::collections::HashMap;
+//! The folded list as Python objects: the caller's own where nothing changes, copies along the paths that change.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -10,19 +8,16 @@ use super::node::PyNode;
 use super::node::dicts::item;
 use super::sessions::build as made;
 use crate::error::Error;
-use crate::fold::{
-    Change, Place, Step, content_of, modified_key, placeholder_block, places_of, text_message as shaped,
-};
-use crate::formats::messages::gent;
-use crate::formats::{Format, is_thinking_block};
-use crate::node::{Kind, Node};
+use crate::fold::{Change, Item, Maker, Step, edited, text_message};
+use crate::formats::sessions::session::Made;
+use crate::node::{Key, Kind, Node};
 use crate::plan as core;
 use crate::rules::roles::Side;
 
-/// After so many messages it is seen whether another thread should have its turn.
+/// Steps after which the GIL may be yielded: often enough for [`breathe`] to keep its own time.
 const BREATHE_EVERY_STEPS: usize = 64;
 
-/// Puts the new list together from the caller's own objects.
+/// Builds the new list from the caller's own objects.
 pub(super) fn build<'py>(
     py: Python<'py>,
     plan: &core::Plan,
@@ -31,14 +26,13 @@ pub(super) fn build<'py>(
     changes: &[Change],
     summary: &str,
 ) -> PyResult<Bound<'py, PyList>> {
-    if PyNode::of(messages.clone()).kind() != Kind::Array {
+    let list = PyNode::of(messages.clone());
+    if list.kind() != Kind::Array {
         let error = Error::message("not_a_list", "", "a plan is applied to a list or tuple of dicts");
         return Err(exception(py, error));
     }
-    let mut by_message: HashMap<usize, Vec<(Vec<Place>, &Change)>> = HashMap::new();
-    for change in changes {
-        by_message.entry(change.message).or_default().push((places_of(change), change));
-    }
+    let first = list.item(0);
+    let text = |side: Side, text: &str| made(py, text_message(&plan.format, first.as_ref(), side, text));
     let folded = PyList::empty(py);
     for (done, step) in steps.iter().enumerate() {
         if done % BREATHE_EVERY_STEPS == BREATHE_EVERY_STEPS - 1 {
@@ -47,94 +41,81 @@ pub(super) fn build<'py>(
         match *step {
             Step::Keep(i) => folded.append(item(messages, i)?)?,
             Step::Edit(i) => {
-                let changes = by_message.get(&i).map_or(&[][..], Vec::as_slice);
-                let mut changed = edited(&item(messages, i)?, changes, 0)?;
-                if plan.stripped.binary_search(&i).is_ok() {
-                    if changes.is_empty() {
-                        changed = changed.cast::<PyDict>()?.copy()?.into_any();
-                    }
-                    strip_thinking(changed.cast::<PyDict>()?)?;
-                }
-                if plan.format == Format::Gent.name()
-                    && let Some(key) = modified_key(&PyNode::of(changed.clone()))
-                {
-                    changed.cast::<PyDict>()?.set_item(key, gent::MODIFIED)?;
-                }
-                folded.append(changed)?;
+                // Changes come in the order of their messages.
+                let from = changes.partition_point(|change| change.message < i);
+                let changes: Vec<&Change> =
+                    changes[from..].iter().take_while(|change| change.message == i).collect();
+                let message = PyNode::of(item(messages, i)?);
+                let is_stripped = plan.stripped.binary_search(&i).is_ok();
+                let edited = edited(&PyMaker { py }, &message, &plan.format, &changes, is_stripped);
+                folded.append(edited.map_err(|error| error.into_exception(py))?)?;
             }
-            Step::Summary => folded.append(text_message(py, &plan.format, messages, Side::User, summary)?)?,
-            Step::Filler(side) => {
-                folded.append(text_message(py, &plan.format, messages, side, side.filler())?)?;
-            }
+            Step::Summary => folded.append(text(Side::User, summary)?)?,
+            Step::Filler(side) => folded.append(text(side, side.filler())?)?,
         }
     }
     Ok(folded)
 }
 
-/// A text as a message of one side, in the shape of its dialect and, where that has several, of the messages.
-fn text_message<'py>(
+/// Makes edited messages of Python objects.
+struct PyMaker<'py> {
     py: Python<'py>,
-    format: &str,
-    messages: &Bound<'py, PyAny>,
-    side: Side,
-    text: &str,
-) -> PyResult<Bound<'py, PyAny>> {
-    let first = PyNode::of(messages.clone()).item(0);
-    made(py, shaped(format, first.as_ref(), side, text))
 }
 
-/// A copy of a container along the places that change, each of them copied once; everything else is the caller's own
-/// object. Changes come in the order of their places.
-fn edited<'py>(
-    container: &Bound<'py, PyAny>,
-    changes: &[(Vec<Place>, &Change)],
-    depth: usize,
-) -> PyResult<Bound<'py, PyAny>> {
-    let runs = changes.chunk_by(|(a, _), (b, _)| a.get(depth) == b.get(depth));
-    if let Ok(dict) = container.cast::<PyDict>() {
-        let copy = dict.copy()?;
-        for run in runs {
-            match run[0].0.get(depth) {
-                None => run.iter().try_for_each(|(_, change)| {
-                    copy.set_item(change.slot.field.as_str(), made(copy.py(), content_of(change))?)
-                })?,
-                Some(Place::Field(field)) => {
-                    if let Some(inner) = copy.get_item(field)? {
-                        copy.set_item(field, edited(&inner, run, depth + 1)?)?;
-                    }
-                }
-                Some(Place::Item(_)) => {}
-            }
-        }
-        return Ok(copy.into_any());
-    }
-    let count = PyNode::of(container.clone()).len();
-    let items = (0..count).map(|i| item(container, i)).collect::<PyResult<Vec<_>>>()?;
-    let copy = PyList::new(container.py(), items)?;
-    for run in runs {
-        if let Some(Place::Item(at)) = run[0].0.get(depth) {
-            copy.set_item(*at, edited(&copy.get_item(*at)?, run, depth + 1)?)?;
-        }
-    }
-    Ok(copy.into_any())
+/// Why an edited message cannot be made.
+enum Failure {
+    Core(Error),
+    Raised(PyErr),
 }
 
-/// Leaves the blocks of thinking out of a copied message; where there is nothing else, a text stands for them.
-fn strip_thinking(message: &Bound<'_, PyDict>) -> PyResult<()> {
-    let Some(blocks) = message.get_item("content")? else { return Ok(()) };
-    if PyNode::of(blocks.clone()).kind() != Kind::Array {
-        return Ok(());
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Core(error)
     }
-    let count = PyNode::of(blocks.clone()).len();
-    let kept = PyList::empty(message.py());
-    for i in 0..count {
-        let block = item(&blocks, i)?;
-        if !is_thinking_block(&PyNode::of(block.clone())) {
-            kept.append(block)?;
+}
+
+impl From<PyErr> for Failure {
+    fn from(error: PyErr) -> Self {
+        Failure::Raised(error)
+    }
+}
+
+impl Failure {
+    fn into_exception(self, py: Python<'_>) -> PyErr {
+        match self {
+            Failure::Core(error) => exception(py, error),
+            Failure::Raised(error) => error,
         }
     }
-    if kept.is_empty() && count > 0 {
-        kept.append(made(message.py(), placeholder_block())?)?;
+}
+
+impl<'py> Maker<PyNode<'py>> for PyMaker<'py> {
+    type Value = Bound<'py, PyAny>;
+    type Error = Failure;
+
+    fn object_with(
+        &self,
+        object: &PyNode<'py>,
+        members: Vec<(Key, Bound<'py, PyAny>)>,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let object = object.clone().into_bound();
+        let copy = object.cast::<PyDict>().map_err(PyErr::from)?.copy()?;
+        for (key, value) in members {
+            copy.set_item(key.as_str(), value)?;
+        }
+        Ok(copy.into_any())
     }
-    message.set_item("content", kept)
+
+    fn list(&self, items: Vec<Item<PyNode<'py>, Bound<'py, PyAny>>>) -> Result<Bound<'py, PyAny>, Failure> {
+        let objects = items.into_iter().map(|item| match item {
+            Item::Given(node) => node.into_bound(),
+            Item::New(object) => object,
+        });
+        let objects: Vec<Bound<'py, PyAny>> = objects.collect();
+        Ok(PyList::new(self.py, objects)?.into_any())
+    }
+
+    fn value(&self, value: Made<PyNode<'py>>) -> Result<Bound<'py, PyAny>, Failure> {
+        Ok(made(self.py, value)?)
+    }
 }

@@ -10,7 +10,7 @@ use crate::formats::jsonl::{Found as FoundValues, MAX_LINE_BYTES, Scanner, docum
 use crate::formats::record_kind::{Record, classify as classify_record};
 use crate::formats::sessions::session::{Made, Message, Session, Thread};
 use crate::formats::sessions::{claude_code, codex, dialogue, gemini_cli, pi_session, swe_agent};
-use crate::formats::{Detected, detect_at};
+use crate::formats::{Detected, Format, RequestContext, detect_at};
 use crate::json::with_document;
 use crate::node::{Key, Kind, Node};
 
@@ -128,6 +128,21 @@ pub(super) fn detect_format(
         let candidates = found.candidates.iter().map(|format| format.name()).collect();
         Ok((found.format.name(), found.reason.name(), found.index, candidates))
     })
+}
+
+/// The tools, the system text and the summaries that a request with `count` messages would hold, from the members around
+/// them.
+#[pyfunction]
+pub(super) fn request_context<'py>(
+    around: &Bound<'py, PyDict>,
+    format: &str,
+    count: usize,
+) -> PyResult<(Vec<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>, Vec<usize>)> {
+    let py = around.py();
+    let format = Format::from_name(format).map_err(|error| exception(py, error))?;
+    let member = |name: &str| around.get_item(name).ok().flatten().map(PyNode::of);
+    let RequestContext { tools, system, summaries } = RequestContext::read(member, format, count);
+    Ok((tools.into_iter().map(PyNode::into_bound).collect(), system.map(PyNode::into_bound), summaries))
 }
 
 /// A session that a kind of agent wrote, put together of its entries: conversations, what was left behind, problems.

@@ -26,7 +26,7 @@ RANDOM = b"".join(hashlib.sha256(bytes([i])).digest() for i in range(64))
 TEXTS = {
     "prose": PROSE * 4,
     "code": Path(fl.__file__).with_name("planning").joinpath("plan.py").read_text(encoding="utf-8"),
-    "rust": (ROOT / "src-rust" / "count" / "heuristics.rs").read_text(encoding="utf-8"),
+    "rust": (ROOT / "src-rust" / "count" / "estimate" / "formula.rs").read_text(encoding="utf-8"),
     "json": json.dumps([{"id": i, "name": f"item {i}", "tags": ["new", "sale"], "price": 9.99} for i in range(40)]),
     "hex": RANDOM.hex(),
     "digests": "\n".join(f"{RANDOM[i : i + 20].hex()} file{i}.txt" for i in range(0, 1_000, 20)),

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import foldline as fl
-from foldline.errors import FoldlineError, FoldlineWarning, SummaryError
+from foldline.errors import FoldlineWarning, SummaryError
 from foldline.summarizers import Completion, FromFunction
 from unit.samples import assistant, openai_call, openai_result, talk, user
 

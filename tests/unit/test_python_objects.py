@@ -25,7 +25,7 @@ from unit.samples import OPERATIONS, WORDS, anthropic_call, assistant, openai_ca
 COUNTERS = {name: fl.TokenCounter(name) for name in ("o200k_base", "cl100k_base", "chars/4", "bytes/4+4", "utf16/4+2")}
 O200K = COUNTERS["o200k_base"]
 
-LONG = 40_000
+LONG = 300_000
 """Characters of a text that is encoded into a temporary unless it is ASCII."""
 
 

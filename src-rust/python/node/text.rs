@@ -16,8 +16,8 @@ use pyo3::types::{PyBytes, PyString};
 use super::c_api::{Utf8, characters, encode_with_surrogates};
 use crate::node::Unit;
 
-/// Characters from which on a string that is not ASCII is encoded into a temporary.
-const LONG: usize = 32 << 10;
+/// Characters from which on a string that is not ASCII is encoded into a temporary: more than a result that agents keep.
+const LONG: usize = 256 << 10;
 
 /// The text of a Python string and whether lone surrogates were replaced by U+FFFD. Two surrogates that form a pair are
 /// that character, as in tiktoken. No method of a subclass is called.
