@@ -288,7 +288,7 @@ MODULES = {
     "stores": """
         _records _tree _schema _databases _locks _appending _session_file memory jsonl sql sql_async
     """,
-    "reading": "_sessions files _rows",
+    "reading": "_opening _sessions files _rows",
     "triggers": "base stats manual _stop_reasons sizes overflow",
     "folding": "redact _finish _ask compact",
     "strategies": "base function noop _note _tool_results truncate window clear shaped pipeline summarize model_fold",

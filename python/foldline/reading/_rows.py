@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, TypeAlias, cast
 
 from foldline._core import FoldedRow, RowFolder
 from foldline.errors import FoldlineError
-from foldline.reading.files import MAX_DOCUMENT_BYTES, _File
+from foldline.reading._opening import MAX_DOCUMENT_BYTES, Opening
+from foldline.reading.files import BAD_LINES, _File
 from foldline.typing import Problem, StoredTranscript
 
 __all__ = ["NamedRow", "read_rows"]
@@ -27,7 +28,8 @@ _WINDOW_BYTES = 16 << 20
 #: A longer line is passed over; it is not waited for its end.
 _MOST_WAITED_BYTES = 256 << 20
 
-_BAD = ("bad_json", "torn_line")
+#: A row of the core; a value for another reader, or a problem, each with line and offset.
+_Found: TypeAlias = FoldedRow | tuple[int, int, bytes] | tuple[int, int, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,35 +88,24 @@ class _Rows(_File):
         if folder.begins(_first_line(window)) == "session":
             yield from self._whole_session(window, windows, folder)
             return
-        begun: list[bytes] | None = []
-        # What is wrong before the first value: told once it is known that the file is not read anew as a document.
-        early: list[FoldedRow | tuple[int, int, bytes] | tuple[int, int, str]] = []
+        opening: Opening[_Found] | None = Opening()
         while window:
             following = next(windows, b"")
             found = folder.feed(window, is_last=not following)
-            if begun is not None:
-                begun.append(window)
-                if _begins_badly(found):
-                    if following:
-                        begun.append(following)
+            if opening is not None:
+                kind = _add(opening, window, found)
+                if kind == "document":
+                    begun = [*opening.chunks, following] if following else opening.chunks
                     yield from self.in_document(begun, windows)
                     return
-                # Once a line was read, or is too long for any, the file is lines.
-                too_long = any(isinstance(each, tuple) and each[2] == "line_too_long" for each in found)
-                held = sum(map(len, begun)) <= MAX_DOCUMENT_BYTES
-                begun = begun if held and not too_long and not any(map(_is_value, found)) else None
-                early += found
-                if begun is not None and following:
-                    window = following
-                    continue
-                found, early = early, []
+                found = []
+                if kind == "lines" or not following:
+                    found, opening = opening.found, None
             window = following
             yield from self._in_order(found)
         yield from self.at_end()
 
-    def _in_order(
-        self, found: list[FoldedRow | tuple[int, int, bytes] | tuple[int, int, str]]
-    ) -> Iterator[NamedRow | StoredTranscript]:
+    def _in_order(self, found: list[_Found]) -> Iterator[NamedRow | StoredTranscript]:
         found.reverse()
         while found:
             each = found.pop()  # so that a row that was written is held no longer
@@ -161,15 +152,20 @@ def _chained(begun: list[bytes], rest: Iterator[bytes]) -> Iterator[bytes]:
     yield from rest
 
 
-def _is_value(found: object) -> bool:
-    return isinstance(found, FoldedRow) or (isinstance(found, tuple) and isinstance(found[2], bytes))
+def _add(opening: Opening[_Found], window: bytes, found: list[_Found]) -> str:
+    values = (each.line if isinstance(each, FoldedRow) else each[0] for each in found if _is_value(each))
+    codes = [(each[0], each[2]) for each in found if isinstance(each, tuple) and isinstance(each[2], str)]
+    return opening.add(
+        window,
+        found,
+        value_line=next(values, None),
+        bad_line=next((line for line, code in codes if code in BAD_LINES), None),
+        has_long_line=any(code == "line_too_long" for _, code in codes),
+    )
 
 
-def _begins_badly(found: list[FoldedRow | tuple[int, int, bytes] | tuple[int, int, str]]) -> bool:
-    """Whether the first line that is not blank is no JSON value: then the file may be one document."""
-    bad = next((each[0] for each in found if isinstance(each, tuple) and each[2] in _BAD), None)
-    first = next((each.line if isinstance(each, FoldedRow) else each[0] for each in found if _is_value(each)), None)
-    return bad is not None and (first is None or bad < first)
+def _is_value(found: _Found) -> bool:
+    return isinstance(found, FoldedRow) or isinstance(found[2], bytes)
 
 
 def _first_line(window: bytes) -> bytes:

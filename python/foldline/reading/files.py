@@ -14,18 +14,16 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, TypeAlias, cast
 
 from foldline import _core
 from foldline._core import FORMATS
 from foldline.errors import FoldlineError, MessageError
+from foldline.reading._opening import MAX_DOCUMENT_BYTES, Opening
 from foldline.reading._sessions import DIALECTS, Entry, session_transcripts
 from foldline.typing import Problem, StoredTranscript
 
 __all__ = ["FORMATS", "MAX_DOCUMENT_BYTES", "read", "transcript_of"]
-
-#: A document that is not one value a line is held in memory whole, up to this size.
-MAX_DOCUMENT_BYTES = 1 << 30
 
 _CHUNK_BYTES = 1 << 20
 
@@ -37,6 +35,12 @@ logging.getLogger("foldline").addHandler(logging.NullHandler())
 _MAX_HELD_PROBLEMS = 10_000
 
 OnProblem = Callable[[Problem], None]
+
+#: JSON values with line and offset, and problems with line, offset and code.
+_Found: TypeAlias = tuple[list[tuple[int, int, bytes]], list[tuple[int, int, str]]]
+
+#: Codes of lines that are not JSON.
+BAD_LINES = ("bad_json", "torn_line")
 
 
 def read(path: str | Path, on_problem: OnProblem | None = None, *, strict: bool = False) -> Iterator[StoredTranscript]:
@@ -195,30 +199,28 @@ class _File:
     def _values(self, chunks: Iterator[bytes]) -> Iterator[tuple[int, int, bytes]]:
         """JSON values with line and offset: one a line, or, where the first line is none, each over many lines."""
         scanner = _core.LineScanner()
-        begun: list[bytes] | None = []
-        # What is wrong before the first value: told once it is known that the file is not read anew as a document.
-        early: list[tuple[int, int, str]] = []
+        opening: Opening[_Found] | None = Opening()
         for chunk in chunks:
-            values, problems = scanner.feed(chunk)
-            if begun is not None:
-                begun.append(chunk)
-                if _begins_badly(values, problems):
-                    yield from self._document(begun, chunks)
-                    return
-                # Once a line was read, or is too long for any, the file is lines.
-                too_long = any(code == "line_too_long" for _, _, code in problems)
-                begun = None if values or too_long or len(begun) * _CHUNK_BYTES > MAX_DOCUMENT_BYTES else begun
-                early += problems
-                if begun is not None:
-                    continue
-                problems, early = early, []
-            yield from self._report(values, problems)
-        values, problems = scanner.finish()
-        if begun and _begins_badly(values, problems):
-            yield from self._document(begun, iter(()))
-            return
-        yield from self._report([], early)
-        yield from self._report(values, problems)
+            found = scanner.feed(chunk)
+            if opening is None:
+                yield from self._report(*found)
+                continue
+            kind = _add(opening, chunk, found)
+            if kind == "document":
+                yield from self._document(opening.chunks, chunks)
+                return
+            if kind == "lines":
+                for each in opening.found:
+                    yield from self._report(*each)
+                opening = None
+        found = scanner.finish()
+        if opening is None:
+            yield from self._report(*found)
+        elif _add(opening, b"", found) == "document":
+            yield from self._document(opening.chunks, iter(()))
+        else:
+            for each in opening.found:
+                yield from self._report(*each)
 
     def _report(
         self, values: list[tuple[int, int, bytes]], problems: list[tuple[int, int, str]]
@@ -397,10 +399,15 @@ class _Places:
         return self._line
 
 
-def _begins_badly(values: list[tuple[int, int, bytes]], problems: list[tuple[int, int, str]]) -> bool:
-    """Whether the first line that is not blank is no JSON value: then the file may be one document."""
-    bad = [line for line, _, code in problems if code in ("bad_json", "torn_line")]
-    return bool(bad) and (not values or bad[0] < values[0][0])
+def _add(opening: Opening[_Found], chunk: bytes, found: _Found) -> str:
+    values, problems = found
+    return opening.add(
+        chunk,
+        [found],
+        value_line=values[0][0] if values else None,
+        bad_line=next((line for line, _, code in problems if code in BAD_LINES), None),
+        has_long_line=any(code == "line_too_long" for _, _, code in problems),
+    )
 
 
 class _Rewound:

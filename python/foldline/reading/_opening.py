@@ -1,0 +1,51 @@
+"""The beginning of a file, by which it is JSON lines or one JSON document."""
+
+from __future__ import annotations
+
+from typing import Generic, Literal, TypeVar
+
+__all__ = ["MAX_DOCUMENT_BYTES", "Opening"]
+
+#: A document that is not one value a line is kept in memory whole, up to this size.
+MAX_DOCUMENT_BYTES = 1 << 30
+
+T = TypeVar("T")
+
+
+class Opening(Generic[T]):
+    """Keeps the beginning of a file until its kind is decided.
+
+    The first line that is not blank decides: if it is a JSON value the file is lines; if it is not, the file may be one
+    document over many lines. A line that is too long for lines, or a beginning that is too long for a document, means
+    lines.
+
+    Attributes:
+        chunks: The bytes of the beginning.
+        found: The findings of these chunks, not reported yet: of a document they are void.
+    """
+
+    def __init__(self) -> None:
+        self.chunks: list[bytes] = []
+        self.found: list[T] = []
+        self._size_bytes = 0
+
+    def add(
+        self, chunk: bytes, found: list[T], *, value_line: int | None, bad_line: int | None, has_long_line: bool
+    ) -> Literal["lines", "document", "undecided"]:
+        """Adds a chunk with its findings.
+
+        Args:
+            chunk: The bytes; empty at the end of the file.
+            found: The findings.
+            value_line: The first line with a JSON value.
+            bad_line: The first line that is not JSON.
+            has_long_line: Whether a line was too long to be read.
+        """
+        if chunk:
+            self.chunks.append(chunk)
+        if self.chunks and bad_line is not None and (value_line is None or bad_line < value_line):
+            return "document"
+        self.found += found
+        self._size_bytes += len(chunk)
+        is_decided = value_line is not None or has_long_line or self._size_bytes > MAX_DOCUMENT_BYTES
+        return "lines" if is_decided else "undecided"
