@@ -73,3 +73,34 @@ def test_a_plan_that_changes_nothing_is_not_counted_again() -> None:
 def test_what_a_fold_says_it_costs_is_what_counting_the_list_gives(name: str) -> None:
     result = fl.compact(MESSAGES, fl.KeepTokens(400), summarizer=SUMMARIZERS[name](), counter="o200k_base")
     assert result.tokens_after == fl.TokenCounter("o200k_base").count_messages(result.messages).total
+
+
+def test_a_transcript_can_be_planned_checked_and_analysed_like_its_list() -> None:
+    live = fl.Transcript(MESSAGES)
+    assert fl.plan(live, fl.KeepTokens(400)) == fl.plan(MESSAGES, fl.KeepTokens(400))
+    assert fl.plan(live.snapshot(), fl.KeepTokens(400)) == fl.plan(MESSAGES, fl.KeepTokens(400))
+    assert fl.validate(live, "openai") == fl.validate(MESSAGES, "openai")
+    assert fl.analyze(live) == fl.analyze(MESSAGES)
+
+
+def test_a_plan_of_a_transcript_reads_nothing() -> None:
+    live = fl.Transcript(MESSAGES)
+    before = _core.meters()
+    fl.plan(live, fl.KeepTokens(400))
+    assert _core.meters() == before
+
+
+def test_a_transcript_is_read_as_a_list_for_another_counter() -> None:
+    live = fl.Transcript(MESSAGES, counter="chars/4")
+    plan = fl.plan(live, fl.KeepTokens(400), counter="o200k_base")
+    assert plan == fl.plan(MESSAGES, fl.KeepTokens(400), counter="o200k_base")
+    assert fl.plan(live, fl.KeepTokens(400)) == fl.plan(MESSAGES, fl.KeepTokens(400), counter="chars/4")
+
+
+def test_a_compactor_takes_the_pins_of_a_transcript() -> None:
+    live = fl.Transcript(MESSAGES)
+    live.pin(3)
+    compactor = fl.Compactor(fl.triggers.Manual(), fl.strategies.Summarize(keep=fl.KeepTokens(400)))
+    result = compactor.compact(live, force=True)
+    assert MESSAGES[3] in result.messages
+    assert result.tokens_after == fl.TokenCounter("o200k_base").count_messages(result.messages).total

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from foldline import _core
-from foldline._core import Plan, TokenCounter
+from foldline._core import LiveSnapshot, LiveTranscript, Plan, TokenCounter
 from foldline._util.checks import whole_number
 from foldline.counting.counters import as_counter
 from foldline.errors import ConfigError
@@ -51,7 +51,7 @@ class ByMetadata:
 
 
 def plan(
-    messages: Messages | bytes,
+    messages: Messages | bytes | LiveTranscript | LiveSnapshot,
     keep: Keep | None = None,
     *,
     counter: TokenCounter | str | Callable[[str], int] | None = None,
@@ -70,7 +70,8 @@ def plan(
     """Decides what happens to each message. Pure: nothing is changed, nothing is called but your counter.
 
     Args:
-        messages: The messages, in their provider's form, or the bytes of a JSON array of them.
+        messages: The messages in their provider's form, the bytes of a JSON array of them, or a `Transcript`, of which
+            nothing is read or counted again.
         keep: How much stays. Without it, what fits into ``window - reserve``.
         counter: A `TokenCounter`, its name, or a function from text to tokens; o200k_base without one.
         window: The model's context window in tokens; a keep larger than it is an error.
@@ -114,7 +115,7 @@ def plan(
         (3, ['summarize', 'summarize', 'summarize', 'keep'])
     """
     options = plan_options(
-        messages,
+        listed(messages),
         keep,
         window=window,
         reserve=reserve,
@@ -126,6 +127,9 @@ def plan(
         min_gain_tokens=min_gain_tokens,
         thinking=thinking,
     )
+    if isinstance(messages, (LiveTranscript, LiveSnapshot)):
+        own = None if counter is None else as_counter(counter)
+        return answered(_core.prepare(messages, own, tools=tools, format=format).make_plan(options))
     return answered(_core.plan(messages, as_counter(counter), options, tools=tools, format=format))
 
 
@@ -178,6 +182,11 @@ def plan_options(
         _scores(_overlaid(known, "importance", importance)) if known or importance is not None else [],
         _summaries(_overlaid(known, "origin", origins, "origins")) if known or origins is not None else [],
     )
+
+
+def listed(messages: Messages | bytes | LiveTranscript | LiveSnapshot) -> Messages | bytes:
+    """The list of messages, or that of the transcript."""
+    return messages.messages if isinstance(messages, (LiveTranscript, LiveSnapshot)) else messages
 
 
 def answered(answer: Plan | tuple[int, str]) -> Plan | Infeasible:

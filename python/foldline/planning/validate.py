@@ -6,14 +6,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from foldline import _core
-from foldline.planning.plan import pin_indices
+from foldline._core import LiveSnapshot, LiveTranscript
+from foldline.planning.plan import listed, pin_indices
 from foldline.typing import Messages, Pin, Problem
 
 __all__ = ["analyze", "validate"]
 
 
 def validate(
-    messages: Messages | bytes,
+    messages: Messages | bytes | LiveTranscript | LiveSnapshot,
     provider: str,
     *,
     alternate: bool = False,
@@ -43,12 +44,14 @@ def validate(
         'result_without_call'
     """
     found = _core.validate(
-        messages, provider, alternate=alternate, single_system=single_system, partial=partial, format=format
+        listed(messages), provider, alternate=alternate, single_system=single_system, partial=partial, format=format
     )
     return [Problem(index, code, detail) for index, code, detail in found]
 
 
-def analyze(messages: Messages | bytes, *, pins: Iterable[Pin] = (), format: str = "auto") -> dict[str, Any]:
+def analyze(
+    messages: Messages | bytes | LiveTranscript | LiveSnapshot, *, pins: Iterable[Pin] = (), format: str = "auto"
+) -> dict[str, Any]:
     """How messages hang together.
 
     Returns:
@@ -56,4 +59,5 @@ def analyze(messages: Messages | bytes, *, pins: Iterable[Pin] = (), format: str
         ``turns`` (half-open ranges), ``open_calls`` and ``orphan_results`` (indices of their messages), ``summaries``
         (of earlier folds), ``legal_cuts``, ``lone_surrogates``.
     """
-    return _core.analyze(messages, pin_indices(messages, pins), format)
+    given = listed(messages)
+    return _core.analyze(given, pin_indices(given, pins), format)
