@@ -15,15 +15,15 @@ from typing import Any
 from building import HERE, Workshop
 
 _RULES = ("rules::", "plan::", "live::", "apply::")
-#: Tests of the crate by the name of the binary: which, and in what environment. Quick ones, then those that come last.
+#: Tests of the crate by binary: the filters of their names, and the environment. Quick ones, then those that come last.
 QUICK: list[tuple[str, tuple[str, ...], dict[str, str]]] = [
-    ("cases", (), {}),
+    ("integration", ("cases::",), {}),
     ("lib", _RULES, {}),
-    ("rules", (), {}),
+    ("integration", ("rules::",), {}),
 ]
 LATE: list[tuple[str, tuple[str, ...], dict[str, str]]] = [
-    ("proof", (), {"FOLDLINE_PROOF_LENGTH": "1", "FOLDLINE_PROOF_CASES": "2000"}),
-    ("proof", (), {"FOLDLINE_PROOF_LENGTH": "2", "FOLDLINE_PROOF_CASES": "20000"}),
+    ("integration", ("proof::",), {"FOLDLINE_PROOF_LENGTH": "1", "FOLDLINE_PROOF_CASES": "2000"}),
+    ("integration", ("proof::",), {"FOLDLINE_PROOF_LENGTH": "2", "FOLDLINE_PROOF_CASES": "20000"}),
 ]
 #: The Python tests that plan, validate and repair. Those of strategies, stores and models come after these at best.
 PYTHON = (

@@ -17,6 +17,8 @@ use foldline::node::Node;
 use foldline::tally;
 use proptest::prelude::*;
 
+use super::depth::{self, cases, config};
+
 /// Counts, and reads every line whole.
 struct Whole<'a>(Count<'a>);
 
@@ -107,7 +109,7 @@ const TEXTS: &[&str] = &[
 ];
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config(cases("alike_cases")))]
 
     #[test]
     fn rows_are_those_of_lines_that_are_read_whole(
@@ -129,25 +131,9 @@ proptest! {
     }
 }
 
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        match entry.path() {
-            path if path.is_dir() => files(&path, found),
-            path if path.extension().is_some_and(|kind| kind == "jsonl" || kind == "json") => {
-                found.push(path)
-            }
-            _ => {}
-        }
-    }
-}
-
-#[test]
-fn lines_of_real_sessions_are_too() {
-    let mut found = Vec::new();
-    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/data"), &mut found);
-    if let Some(shared) = std::env::var_os("FOLDLINE_SHARED") {
-        files(&Path::new(&shared).join("data"), &mut found);
-    }
+fn check_files(folder: &Path) {
+    let is_json = |path: &PathBuf| path.extension().is_some_and(|kind| kind == "jsonl" || kind == "json");
+    let found: Vec<PathBuf> = depth::files(folder).into_iter().filter(is_json).collect();
     assert!(!found.is_empty());
     for path in found {
         let stream = std::fs::read(&path).unwrap();
@@ -157,5 +143,18 @@ fn lines_of_real_sessions_are_too() {
             let lines: Vec<String> = items.iter().map(ToString::to_string).collect();
             check(lines.join("\n").as_bytes());
         }
+    }
+}
+
+#[test]
+fn lines_of_bundled_sessions_are_too() {
+    check_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/data"));
+}
+
+#[test]
+#[ignore = "deep: every recorded transcript"]
+fn lines_of_recorded_sessions_are_too() {
+    if let Some(data) = depth::shared_data() {
+        check_files(&data);
     }
 }
