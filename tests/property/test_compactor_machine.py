@@ -340,4 +340,6 @@ def test_no_session_breaks(part: int) -> None:
         ),
     )
     compactions = {kind: REACHED.get(kind, 0) for kind in KINDS}
-    assert min(compactions.values()) >= RUNS_A_PART // 60, compactions  # enough of each system to say something
+    assert sum(compactions.values()) > RUNS_A_PART // 2, compactions
+    if RUNS_A_PART >= 1_000:  # fewer sessions do not reach each system often enough to say something of it
+        assert min(compactions.values()) >= RUNS_A_PART // 60, compactions
