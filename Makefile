@@ -30,9 +30,10 @@ LIKE_MATURIN = export PYO3_BUILD_EXTENSION_MODULE=1; \
 export TIKTOKEN_CACHE_DIR = $(CURDIR)/.venv/tiktoken-cache
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export PIP_NO_INPUT = 1
-unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV CONDA_PREFIX
+# Without compiled files each of a thousand processes that the tests start would compile foldline again.
+unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE VIRTUAL_ENV CONDA_PREFIX
 
-say = @printf '\n== %s\n' '$(1)'
+say = @printf '\n== %s (%(%T)T)\n' '$(1)'
 
 .PHONY: help
 help: ## show this list
@@ -47,11 +48,29 @@ demo: wheel ## build the release wheel, install it into .venv-demo and run examp
 	$(call say,examples/demo.py)
 	@.venv-demo/bin/python examples/demo.py
 
+# How many cases the tests take is in tests/depth.json; FOLDLINE_DEPTH chooses the column.
 .PHONY: test
-test: lint cargo-test pytest ## every check and every test
+test: lint cargo-test pytest ## what must pass before a commit: lints, all tests with few cases; minutes
+
+.PHONY: check
+check: export FOLDLINE_DEPTH := deep
+check: ENGINES := 1
+check: POSTGRES := 1
+check: lint lint-deep check-workflows cargo-test pytest instructions ## what CI runs after that: everything, with all cases
 
 .PHONY: lint
 lint: check-format check-rust check-python ## formatting, lints, types, import rules: Rust and Python
+
+.PHONY: lint-deep
+lint-deep: develop ## the pure crate, its documentation, and the stub of the compiled module
+	$(call say,clippy: the pure crate)
+	@cargo clippy --locked --all-targets -- -D warnings
+	$(call say,cargo check --no-default-features)
+	@cargo check --locked --no-default-features
+	$(call say,cargo doc)
+	@RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps
+	$(call say,stubtest: _core.pyi tells what the compiled module has)
+	@$(PY) -m mypy.stubtest foldline._core --mypy-config-file pyproject.toml
 
 .PHONY: check-format
 check-format: tools .venv
@@ -65,19 +84,13 @@ check-format: tools .venv
 
 .PHONY: check-rust
 check-rust: develop
-	$(call say,clippy: the pure crate)
-	@cargo clippy --locked --all-targets -- -D warnings
-	$(call say,clippy: with the Python module)
+	$(call say,clippy)
 	@$(LIKE_MATURIN) cargo clippy --locked --all-targets --features python -- -D warnings
-	$(call say,cargo check --no-default-features)
-	@cargo check --locked --no-default-features
 
 .PHONY: check-python
 check-python: develop
 	$(call say,mypy)
 	@$(PY) -m mypy
-	$(call say,stubtest: _core.pyi tells what the compiled module has)
-	@$(PY) -m mypy.stubtest foldline._core --mypy-config-file pyproject.toml
 	$(call say,import rules)
 	@$(TOOL)/lint-imports --no-logo
 
@@ -96,16 +109,21 @@ check-workflows: tools ## check .github and the pre-commit hooks, offline: zizmo
 	@$(SCHEMA) vendor.github-issue-forms $(ISSUE_FORMS)
 	@$(SCHEMA) vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 
-.PHONY: cargo-test
-cargo-test: tools
-	$(call say,cargo test)
-	@cargo test --locked
+# A shell lets what it starts in the background ignore Ctrl-C; tests/conftest.py undoes that for the Python tests.
+DEEPLY = $(filter-out quick,$(FOLDLINE_DEPTH))
 
+.PHONY: cargo-test
+cargo-test: tools ## the tests of the crate
+	$(call say,cargo test)
+	@cargo test --locked $(if $(DEEPLY),-- --include-ignored)
+
+# POSTGRES=1 starts a server for the tests marked `service`; ENGINES=1 installs what those marked `engine` need.
 .PHONY: pytest
-pytest: develop
+pytest: develop ## the Python tests
 	$(call say,pytest)
 	@$(PY) scripts/tiktoken_cache.py .venv/tiktoken-cache
-	@$(if $(ENGINES),FOLDLINE_REQUIRE_ENGINES=1) $(PY) -m pytest -n $(PYTEST_WORKERS)
+	@$(if $(POSTGRES),scripts/postgres.sh) env $(if $(ENGINES),FOLDLINE_REQUIRE_ENGINES=1) \
+	    $(PY) -m pytest -n $(PYTEST_WORKERS) $(PYTEST_OPTIONS)
 
 # Versions of Python: those that are found, or `make PYTHONS="…" test-pythons`.
 PYTHONS ?= $(shell for p in python3.11 python3.12 python3.13 python3.14; do command -v $$p; done)
@@ -135,7 +153,6 @@ develop: tools .venv ## build the extension and install it, editable, into .venv
 	$(call say,building the extension into .venv)
 	@PIP_QUIET=1 VIRTUAL_ENV='$(CURDIR)/.venv' $(TOOL)/maturin develop --locked --profile dev
 
-# With ENGINES=1 the tests of Ray and of the recipes fail where they would be skipped.
 .PHONY: .venv
 .venv: tools
 	@'$(PYTHON)' scripts/venv.py .venv --extra dev $(if $(ENGINES),--extra engines)
@@ -147,15 +164,9 @@ wheel: tools ## build the release wheel into dist/
 	@'$(PYTHON)' scripts/wheel.py
 
 .PHONY: soak
-soak: develop ## property tests and the oracle with many more cases: hours
-	$(call say,cargo test: many cases)
-	@PROPTEST_CASES=$${PROPTEST_CASES:-20000} cargo test --locked
-	$(call say,pytest: many cases)
-	@$(PY) scripts/tiktoken_cache.py .venv/tiktoken-cache
-	@HYPOTHESIS_PROFILE=deep FOLDLINE_ORACLE_CASES=$${FOLDLINE_ORACLE_CASES:-50000} \
-	    $(PY) -m pytest -n $(PYTEST_WORKERS) --timeout 0
-	@$(MAKE) exactness
-	@FOLDLINE_PROOF_LENGTH=5 FOLDLINE_PROOF_CASES=100000000 $(MAKE) proof
+soak: export FOLDLINE_DEPTH := soak
+soak: PYTEST_OPTIONS := --timeout 0
+soak: cargo-test pytest exactness ## everything with many more cases: hours
 
 .PHONY: exactness
 exactness: tools ## counts against tiktoken-rs on 10 million strings an encoding (STRINGS=…): minutes
@@ -165,8 +176,7 @@ exactness: tools ## counts against tiktoken-rs on 10 million strings an encoding
 .PHONY: proof
 proof: tools ## every plan of short transcripts, and of 2 million random ones, against brute force: minutes
 	$(call say,plans against brute force)
-	@FOLDLINE_PROOF_LENGTH=$${FOLDLINE_PROOF_LENGTH:-4} FOLDLINE_PROOF_CASES=$${FOLDLINE_PROOF_CASES:-2000000} \
-	    cargo test --locked --test proof
+	@FOLDLINE_DEPTH=$${FOLDLINE_DEPTH:-deep} cargo test --locked --test integration proof::
 
 .PHONY: instructions
 instructions: tools ## instructions of fixed work against benches/instructions.json, under valgrind (UPDATE=1 records)
@@ -225,7 +235,7 @@ mutants: develop ## mutation testing of the rules and the planner: hours (FRESH=
 	@'$(PYTHON)' scripts/venv.py .venv-mutants --file scripts/mutants/requirements.txt
 	$(call say,mutants of the rules and the planner)
 	@$(PY) scripts/tiktoken_cache.py .venv/tiktoken-cache
-	@$(LIKE_MATURIN) .venv-mutants/bin/python scripts/mutants $(if $(FRESH),--fresh)
+	@$(LIKE_MATURIN) FOLDLINE_DEPTH=deep .venv-mutants/bin/python scripts/mutants $(if $(FRESH),--fresh)
 
 .PHONY: pins
 pins: tools ## look up the newest versions and write them to constraints.txt

@@ -16,8 +16,8 @@ from schemata import Node, mutated, parsed
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-#: The binaries of the crate's tests that reach the rules or the planner.
-TESTS = ("cases", "proof", "rules")
+#: The binaries of the crate's tests, the library's own aside.
+TESTS = ("integration",)
 _NUMBER = re.compile(r"mutant::on\((\d+)\)")
 
 

@@ -13,11 +13,11 @@ from building import Workshop
 
 #: Tests of the crate: the binary, which of its tests, and in what environment.
 RUST: list[tuple[str, tuple[str, ...], dict[str, str]]] = [
-    ("cases", (), {}),
-    ("lib", ("rules::", "plan::", "live::", "apply::"), {}),
-    ("rules", (), {}),
-    ("proof", (), {"FOLDLINE_PROOF_LENGTH": "1", "FOLDLINE_PROOF_CASES": "2000"}),
-    ("proof", (), {"FOLDLINE_PROOF_LENGTH": "2", "FOLDLINE_PROOF_CASES": "20000"}),
+    ("integration", ("cases::",), {}),
+    ("lib", ("rules::", "plan::", "prepared::", "fold::"), {}),
+    ("integration", ("rules::",), {}),
+    ("integration", ("proof::",), {"FOLDLINE_PROOF_LENGTH": "1", "FOLDLINE_PROOF_CASES": "2000"}),
+    ("integration", ("proof::",), {"FOLDLINE_PROOF_LENGTH": "2", "FOLDLINE_PROOF_CASES": "20000"}),
 ]
 #: Python tests that plan, validate and repair. Tests of strategies, stores and models come after these at best.
 PYTHON = (

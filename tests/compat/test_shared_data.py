@@ -112,10 +112,12 @@ def test_what_a_provider_answered_validates(shared: Path, name: str, answered: i
 
 def test_claude_code_sessions_lose_nothing(shared: Path) -> None:
     """Every content block of every user and assistant entry stands in exactly one message, as it was."""
+    checked = 0
     for path in sorted(shared.glob("claude-code-*/*.jsonl")):
         transcripts, _ = read(path)
         if transcripts[0].format == "gemini":
             continue
+        checked += 1
         entries: dict[str, Any] = {}
         for line in path.read_text(encoding="utf-8").splitlines():
             for entry in values(line):
@@ -131,6 +133,7 @@ def test_claude_code_sessions_lose_nothing(shared: Path) -> None:
                 content = message["content"]
                 found.update(json.dumps(block) for block in (content if isinstance(content, list) else [content]))
         assert found == blocks, path.name
+    assert checked > 0
 
 
 def test_rollouts_lose_nothing(shared: Path) -> None:

@@ -1,25 +1,22 @@
-"""I11: counts equal tiktoken's on every string.
-
-FOLDLINE_TIKTOKEN_CASES   strings an encoding that hypothesis draws, default 3,000 (`make soak`: 200,000)
-"""
+"""I11: counts equal tiktoken's on every string."""
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tiktoken
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import foldline as fl
+from depth import cases
 
 ENCODINGS = ("o200k_base", "o200k_harmony", "cl100k_base", "p50k_base", "r50k_base")
-CASES = int(os.environ.get("FOLDLINE_TIKTOKEN_CASES", "3000"))
+CASES = cases("tiktoken_cases")
 
 # fmt: off
 WORDS = st.sampled_from([
@@ -58,7 +55,12 @@ def test_I11_equals_tiktoken(name: str) -> None:
     counter, peer = fl.TokenCounter(name), tiktoken.get_encoding(name)
     seen = 0
 
-    @settings(settings.get_profile("compat"), max_examples=max(1, CASES // 20), derandomize=CASES < 10_000)
+    @settings(
+        max_examples=max(1, CASES // 20),
+        derandomize=CASES < 10_000,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(st.lists(TEXTS, min_size=20, max_size=20))
     def compare(texts: list[str]) -> None:
         nonlocal seen
@@ -115,6 +117,7 @@ def documents(path: Path) -> Iterator[Any]:
             continue
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", ENCODINGS)
 def test_I11_shared_data(shared: Path, name: str) -> None:
     """Every string of every shared file, and every line of its raw text."""

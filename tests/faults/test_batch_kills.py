@@ -21,11 +21,11 @@ from typing import Any
 import pytest
 
 import foldline as fl
+from depth import cases
 
 pytest.importorskip("httpx2")
 
-#: ``FOLDLINE_KILLS`` takes more.
-KILLS = int(os.environ.get("FOLDLINE_KILLS", "10"))
+KILLS = cases("batch_kills")
 FILES, TRANSCRIPTS = 6, 8
 
 

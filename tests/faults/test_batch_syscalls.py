@@ -1,6 +1,7 @@
 """Every system call of `foldline compact` that concerns its output goes wrong once: I10 and I13 for the batch.
 
-Real calls fail: a small library that is preloaded counts them. FOLDLINE_SYSCALLS=all tries every one of them.
+Real calls fail: a small library that is preloaded counts them. The count `syscall_step` says
+which: 1 for every one, 5 for every fifth.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from typing import Any
 
 import pytest
 
+from depth import cases
+
 HERE = Path(__file__).parent
-TRIES_ALL = os.environ.get("FOLDLINE_SYSCALLS") == "all"
 FAULTS = ("EIO", "ENOSPC", "EINTR", "short", "kill")
 COMPILER = next((found for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), None)
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="preloading and forks as Linux has them"),
     pytest.mark.skipif(COMPILER is None, reason="needs a C compiler"),
-    pytest.mark.slow,
 ]
 
 
@@ -115,7 +116,7 @@ def test_whatever_call_goes_wrong_the_output_is_whole_or_not_there(
     calls, whole = expected
     before = source_bytes(runs)
     failed = 0
-    for at in range(1, calls + 1, 1 if TRIES_ALL else 5):
+    for at in range(1, calls + 1, cases("syscall_step")):
         runs.clear()
         code, _, told = runs.run(at, fault)
         where = f"{fault} at call {at} of {calls}: exit code {code}\n{told}"

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import foldline as fl
+from faults.permissions import bind_by_permissions, needs_permissions
 from foldline import _core
 from foldline.cli import main
 
@@ -199,7 +200,7 @@ def test_files_that_cannot_be_read_are_told(tmp_path: Path) -> None:
     assert (tmp_path / "elsewhere" / "other.jsonl").read_bytes() == line("other")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@needs_permissions
 def test_files_without_permission_are_told(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     (folder / "locked").mkdir(parents=True)
@@ -208,14 +209,15 @@ def test_files_without_permission_are_told(tmp_path: Path) -> None:
     (folder / "secret.jsonl").chmod(0)
     (folder / "locked").chmod(0)
     try:
-        ran = run("compact", folder, "--out", tmp_path / "out")
+        ran = run("compact", folder, "--out", tmp_path / "out", preexec_fn=bind_by_permissions)
+        counted = run("count", folder / "secret.jsonl", folder / "good.jsonl", preexec_fn=bind_by_permissions)
     finally:
         (folder / "locked").chmod(0o700)
     assert ran.returncode == 1
     assert b"unreadable_file" in ran.stderr
     assert b"unreadable_folder" in ran.stderr
     assert (tmp_path / "out" / "good.jsonl").exists()
-    assert run("count", folder / "secret.jsonl", folder / "good.jsonl").returncode == 1
+    assert counted.returncode == 1
 
 
 def test_a_file_that_goes_or_fails_while_others_are_read(
@@ -287,13 +289,13 @@ def test_an_output_folder_that_cannot_be_is_wrong_usage(tmp_path: Path) -> None:
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@needs_permissions
 def test_a_read_only_output_folder_is_wrong_usage(tmp_path: Path) -> None:
     source = tmp_path / "in.jsonl"
     source.write_bytes(line())
     out = tmp_path / "out"
     out.mkdir(mode=0o500)
-    assert run("compact", source, "--out", out).returncode == 2
+    assert run("compact", source, "--out", out, preexec_fn=bind_by_permissions).returncode == 2
 
 
 def test_one_output_that_cannot_be_written_is_a_problem(tmp_path: Path) -> None:

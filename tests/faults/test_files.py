@@ -14,6 +14,7 @@ from typing import IO, Any
 import pytest
 
 import foldline as fl
+from faults.permissions import bound_by_permissions, needs_permissions
 from foldline import _core
 from foldline.errors import MessageError
 from foldline.reading import files as reading
@@ -547,10 +548,11 @@ def test_a_disk_that_fails_in_the_middle_does_not_stop_a_folder(
     assert [each.code for each in reader.problems] == ["unreadable_file"]
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the superuser may read everything")
+@needs_permissions
 def test_a_file_without_permission_does_not_stop_a_folder(reader: Reader, folder: Path) -> None:
     (folder / "2.jsonl").chmod(0)
-    assert ids(list(fl.read(folder, on_problem=reader.problems.append))) == ["a", "c"]
+    with bound_by_permissions():
+        assert ids(list(fl.read(folder, on_problem=reader.problems.append))) == ["a", "c"]
     assert [each.code for each in reader.problems] == ["unreadable_file"]
     (folder / "2.jsonl").chmod(0o600)
 

@@ -1,6 +1,6 @@
 """Folding on Ray, for real: a local cluster of 2 processors whose workers and drivers are killed.
 
-make ENGINES=1 test    # installs Ray; else these tests are skipped
+Marked `engine`: `make ENGINES=1 pytest` installs Ray.
 """
 
 from __future__ import annotations
@@ -22,17 +22,10 @@ import pytest
 
 import foldline as fl
 from faults import ray_program
-from unit.services import engine
 
-pytestmark = [pytest.mark.service, pytest.mark.slow, pytest.mark.timeout(1_800)]
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(1_800)]
 
 BLOCKS, ROWS = 6, 8
-
-
-@pytest.fixture(autouse=True)
-def _ray() -> None:
-    engine("ray")
-    engine("pyarrow")
 
 
 def talk(number: int) -> list[dict[str, Any]]:

@@ -68,7 +68,6 @@ print("kept", len(acknowledged))
 
 
 @pytest.mark.service
-@pytest.mark.slow
 def test_I13_a_server_that_dies_keeps_what_it_acknowledged() -> None:
     """On a server of its own: others may be in use by other tests."""
     postgres_url()

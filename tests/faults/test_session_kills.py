@@ -1,6 +1,6 @@
 """I13: what was acknowledged is there after kill -9, whole and in order; at most one torn record a kill.
 
-`FOLDLINE_KILLS=5000` kills that often (without it 100 times, on databases 30); the seed is `FOLDLINE_SEED`.
+The counts `session_kills` and `database_kills` say how often; the seed is `FOLDLINE_SEED`.
 """
 
 from __future__ import annotations
@@ -13,20 +13,19 @@ from pathlib import Path
 
 import pytest
 
+from depth import cases
 from unit.services import LASTING, postgres_url
 
-KILLS = os.environ.get("FOLDLINE_KILLS")
 SEED = os.environ.get("FOLDLINE_SEED", "1")
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-@pytest.mark.timeout(max(300, int(KILLS or 0) * 3))
+@pytest.mark.timeout(max(300, cases("session_kills") * 3))
 @pytest.mark.parametrize("kind", LASTING)
 def test_I13_what_was_acknowledged_outlives_kill_9(kind: str, tmp_path: Path) -> None:
     if kind == "postgresql":
         postgres_url()
-    kills = int(KILLS or (100 if kind == "jsonl" else 30))
+    kills = cases("session_kills" if kind == "jsonl" else "database_kills")
     command = [sys.executable, str(Path(__file__).parent / "killing.py"), kind, str(tmp_path), str(kills), SEED]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

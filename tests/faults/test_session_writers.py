@@ -1,12 +1,11 @@
 """I13: many processes that append to one session lose nothing and fuse nothing, and each one's order stays.
 
-`FOLDLINE_APPENDS=100000` appends that often in all.
+The count `appends` says how many messages they append in all.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -15,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
+from depth import cases
 from foldline.stores import JsonlSession, SqlStore
 from unit.samples import user
 from unit.services import LASTING, database_url
 
 WRITERS = 8
-APPENDS = int(os.environ.get("FOLDLINE_APPENDS", "800"))
+APPENDS = cases("appends")
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(max(300, APPENDS))
 @pytest.mark.parametrize("kind", LASTING)
 def test_I13_eight_writers_lose_nothing_and_fuse_nothing(kind: str, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from facts import FACTS, session_with_facts
 PYTHON = os.environ.get("FOLDLINE_LLM_PYTHON")
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "examples" / "data"
-pytestmark = pytest.mark.skipif(not PYTHON, reason="make test-llm runs them, with a model")
+pytestmark = pytest.mark.llm
 
 TIMEOUT_S = 240.0
 SESSIONS = ["openai-tools.jsonl", "gemini-cli-session.json", "chinese-dialogues.jsonl"]

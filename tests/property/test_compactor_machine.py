@@ -1,13 +1,12 @@
 """A session that grows, fails, is cancelled, asked by hand, restarted and moved to another model: nothing ever breaks.
 
-HYPOTHESIS_PROFILE=deep runs 100,000 sessions; FOLDLINE_MACHINE_RUNS says another number. They are driven in parts of
-2,000 (one part in `make test`), which several workers share: what hypothesis remembers of a run grows with it.
+The count `machine_runs` says how many sessions. They run in parts of at most 2,000, which several workers share: the
+memory that hypothesis takes grows with a part.
 """
 
 from __future__ import annotations
 
 import copy
-import os
 import threading
 import warnings
 from typing import Any
@@ -25,6 +24,7 @@ from hypothesis.stateful import (
 )
 
 import foldline as fl
+from depth import DEPTH, cases
 from foldline.context.state import COMPACTIONS, ITERATIONS, SCRATCHPAD
 from foldline.errors import FoldlineError, FoldlineWarning, StoreError
 from foldline.stores import MemoryStore
@@ -32,8 +32,7 @@ from foldline.strategies import ClearToolResults, Pipeline, SlidingWindow, Summa
 from foldline.triggers import Manual, MessageCount, StatThreshold, reason_of
 from foldline.typing import Completion
 
-IS_DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
-RUNS = int(os.environ.get("FOLDLINE_MACHINE_RUNS", "100000" if IS_DEEP else "2000"))
+RUNS = cases("machine_runs")
 RUNS_A_PART = min(RUNS, 2_000)
 STEPS = 30
 
@@ -327,7 +326,6 @@ class Session(RuleBasedStateMachine):
 REACHED: dict[str, int] = {}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("part", range(max(1, RUNS // RUNS_A_PART)))
 def test_no_session_breaks(part: int) -> None:
     REACHED.clear()
@@ -337,9 +335,11 @@ def test_no_session_breaks(part: int) -> None:
             max_examples=RUNS_A_PART,
             stateful_step_count=STEPS,
             deadline=None,
-            derandomize=not IS_DEEP,
+            derandomize=DEPTH != "soak",
             suppress_health_check=list(HealthCheck),
         ),
     )
     compactions = {kind: REACHED.get(kind, 0) for kind in KINDS}
-    assert min(compactions.values()) >= RUNS_A_PART // 60, compactions  # enough of each system to say something
+    assert sum(compactions.values()) > RUNS_A_PART // 2, compactions
+    if RUNS_A_PART >= 1_000:  # fewer sessions do not reach each system often enough to say something of it
+        assert min(compactions.values()) >= RUNS_A_PART // 60, compactions

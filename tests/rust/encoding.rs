@@ -6,6 +6,8 @@ use foldline::count::bpe::encoding::Encoding;
 use proptest::prelude::*;
 use tiktoken_rs::CoreBPE;
 
+use super::depth::{cases, config};
+
 fn reference(name: &str) -> &'static CoreBPE {
     match name {
         "o200k_base" => tiktoken_rs::o200k_base_singleton(),
@@ -267,7 +269,7 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config(cases("encoding_cases")))]
 
     #[test]
     fn generated_text(text in text()) {

@@ -3,26 +3,15 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use foldline::count::bpe::encoding::Encoding;
-use std::path::{Path, PathBuf};
 
-fn files(dir: &Path, found: &mut Vec<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(dir) else { return };
-    for entry in entries.flatten() {
-        let path = entry.path();
-        if path.is_dir() { files(&path, found) } else { found.push(path) }
-    }
-}
+use super::depth::{files, shared_data};
 
 #[test]
+#[ignore = "deep: every recorded transcript"]
 fn real_transcripts() {
-    let shared = std::env::var_os("FOLDLINE_SHARED")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from);
-    let mut found = Vec::new();
-    files(&shared.join("data"), &mut found);
-    if found.is_empty() {
-        println!("skipped: no files in {}", shared.join("data").display());
-        return;
-    }
+    let Some(data) = shared_data() else { return };
+    let found = files(&data);
+    assert!(!found.is_empty());
     let references = [
         ("o200k_base", tiktoken_rs::o200k_base_singleton()),
         ("cl100k_base", tiktoken_rs::cl100k_base_singleton()),

@@ -3,11 +3,8 @@
 // Clippy knows test functions, not their helpers.
 #![allow(clippy::unwrap_used)]
 
-#[path = "evidence/kinds.rs"]
 mod kinds;
-#[path = "evidence/mending.rs"]
 mod mending;
-#[path = "evidence/sessions.rs"]
 mod sessions;
 
 use foldline::error::{Error, Result};

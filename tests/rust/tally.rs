@@ -3,8 +3,6 @@
 
 #![allow(clippy::unwrap_used)] // What cannot be read is a failing test.
 
-use std::path::{Path, PathBuf};
-
 use foldline::count::bpe::counter::ExactCounter;
 use foldline::count::counter::{Counter, Counts, count_transcript};
 use foldline::count::estimate::auto::AutoCounter;
@@ -16,6 +14,8 @@ use foldline::error::Result;
 use foldline::formats::{Format, detect, read_messages};
 use foldline::json::with_document;
 use proptest::prelude::*;
+
+use super::depth::{cases, config, files, shared_data};
 
 fn counters() -> Vec<Box<dyn Counter>> {
     let mut counters: Vec<Box<dyn Counter>> = vec![
@@ -233,7 +233,7 @@ fn lists_of_messages() -> impl Strategy<Value = Vec<String>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1500, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config(cases("tally_cases")))]
 
     #[test]
     fn a_tally_is_the_count_of_the_transcript(messages in lists_of_messages()) {
@@ -325,20 +325,13 @@ fn lists(value: &serde_json::Value, out: &mut Vec<serde_json::Value>) {
     }
 }
 
-fn files(folder: &Path, out: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() { files(&path, out) } else { out.push(path) }
-    }
-}
-
 #[test]
+#[ignore = "deep: every recorded transcript"]
 fn real_messages_are_counted_alike() {
-    let Some(shared) = std::env::var_os("FOLDLINE_SHARED") else { return };
-    let (mut paths, mut checked) = (Vec::new(), 0);
-    files(&Path::new(&shared).join("data"), &mut paths);
+    let Some(data) = shared_data() else { return };
+    let mut checked = 0;
     let counters = counters();
-    for path in paths {
+    for path in files(&data) {
         let text = String::from_utf8_lossy(&std::fs::read(&path).unwrap()).into_owned();
         let mut found = Vec::new();
         match serde_json::from_str(&text) {

@@ -9,6 +9,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -81,13 +82,15 @@ def imported_modules(code: str) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("file", rust_files(), ids=rust_id)
-def test_rust_imports_go_one_way(file: Path) -> None:
-    module = top_module(file)
-    if module == "lib":
-        return
-    assert module in MAY_IMPORT, "a new top-level module needs its place in the table"
-    assert imported_modules(code_of(file)) - {module} <= MAY_IMPORT[module]
+def test_rust_imports_go_one_way() -> None:
+    files = [file for file in rust_files() if top_module(file) != "lib"]
+    assert {top_module(file) for file in files} == MAY_IMPORT.keys(), "each top-level module has its place in the table"
+    wrong = {}
+    for file in files:
+        module = top_module(file)
+        if found := imported_modules(code_of(file)) - {module} - MAY_IMPORT[module]:
+            wrong[rust_id(file)] = found
+    assert wrong == {}
 
 
 def test_the_scan_of_imports_sees_every_way_to_write_them() -> None:
@@ -215,43 +218,43 @@ def test_no_folder_of_rust_files_is_crowded() -> None:
     assert {name: size for name, size in sizes.items() if size > MAX_FILES} == {}
 
 
-@pytest.mark.parametrize("file", rust_files(), ids=rust_id)
-def test_no_rust_file_climbs_out_of_its_top_level_module(file: Path) -> None:
+def test_no_rust_file_climbs_out_of_its_top_level_module() -> None:
     """Else the import rules could be got round. A line that is indented may stand in a module within the file."""
-    depth = len(file.relative_to(RUST).with_suffix("").parts) - (file.name == "mod.rs")
-    for line in code_of(file).splitlines():
-        for climb in re.findall(r"(?:super::)+", line):
-            assert climb.count("super") < depth + line.startswith(" "), line
+    wrong = []
+    for file in rust_files():
+        depth = len(file.relative_to(RUST).with_suffix("").parts) - (file.name == "mod.rs")
+        for line in code_of(file).splitlines():
+            climbs = re.findall(r"(?:super::)+", line)
+            wrong += [(rust_id(file), line) for c in climbs if c.count("super") >= depth + line.startswith(" ")]
+    assert wrong == []
 
 
-@pytest.mark.parametrize("file", [f for f in rust_files() if top_module(f) != "python"], ids=rust_id)
-def test_only_the_bindings_know_python(file: Path) -> None:
-    code = code_of(file)
-    assert not re.search(r"\b(pyo3|numpy)::", code)
-    assert "crate::python" not in code
+def test_only_the_bindings_know_python() -> None:
+    others = [file for file in rust_files() if top_module(file) != "python"]
+    assert [rust_id(f) for f in others if re.search(r"\b(pyo3|numpy)::|crate::python", code_of(f))] == []
 
 
 def test_the_bindings_are_behind_their_feature() -> None:
     assert re.search(r'#\[cfg\(feature = "python"\)\]\s*mod python;', code_of(RUST / "lib.rs"))
 
 
-@pytest.mark.parametrize("file", rust_files(), ids=rust_id)
-def test_unsafe_stands_only_in_reviewed_files(file: Path) -> None:
-    is_unsafe = bool(re.search(r"\bunsafe\b|allow\(unsafe_code\)", code_of(file)))
-    assert is_unsafe == (rust_id(file) in UNSAFE_FILES)
+def test_unsafe_stands_only_in_reviewed_files() -> None:
+    is_unsafe = re.compile(r"\bunsafe\b|allow\(unsafe_code\)")
+    assert {rust_id(file) for file in rust_files() if is_unsafe.search(code_of(file))} == UNSAFE_FILES
 
 
-@pytest.mark.parametrize("name", sorted(UNSAFE_FILES))
-def test_every_unsafe_block_says_why_it_is_sound(name: str) -> None:
-    lines = (RUST / name).read_text(encoding="utf-8").splitlines()
-    blocks = [i for i, line in enumerate(lines) if re.search(r"\bunsafe\b", line.partition("//")[0])]
-
-    def is_said(i: int) -> bool:
-        # A function says what its caller owes, behind its description.
-        (word, before) = ("# Safety", 6) if "unsafe fn" in lines[i] else ("SAFETY", 4)
-        return any(word in line for line in lines[max(0, i - before) : i + 1])
-
-    assert [i + 1 for i in blocks if not is_said(i)] == []
+def test_every_unsafe_block_says_why_it_is_sound() -> None:
+    wrong = []
+    for name in sorted(UNSAFE_FILES):
+        lines = (RUST / name).read_text(encoding="utf-8").splitlines()
+        for i, line in enumerate(lines):
+            if not re.search(r"\bunsafe\b", line.partition("//")[0]):
+                continue
+            # A function says what its caller owes, after its description.
+            word, before = ("# Safety", 6) if "unsafe fn" in line else ("SAFETY", 4)
+            if not any(word in each for each in lines[max(0, i - before) : i + 1]):
+                wrong.append(f"{name}:{i + 1}")
+    assert wrong == []
 
 
 def test_the_crate_denies_unsafe_code() -> None:
@@ -364,20 +367,32 @@ def test_every_python_module_has_its_place() -> None:
     assert len(set(rooms)) == len(rooms)
 
 
-@pytest.mark.parametrize("file", [file for file in python_files() if name_below(file)], ids=name_below)
-def test_python_imports_go_one_way(file: Path) -> None:
-    order, name = module_order(), name_below(file)
-    order["_core"] = (0, 0)
-    room = name.partition(".")[0]
-    for imported in {imported_module(each) for each in python_imports(file.read_text(encoding="utf-8"))}:
-        assert imported in order, f"imports {imported or 'foldline itself'}"
+def wrong_imports(name: str, code: str) -> list[str]:
+    """The imports of a module that go against the order of rooms, or of modules in its room."""
+    order = module_order() | {"_core": (0, 0)}
+    room, wrong = name.partition(".")[0], []
+    for imported in {imported_module(each) for each in python_imports(code)}:
+        if imported not in order:
+            wrong.append(f"{name} imports {imported or 'foldline itself'}")
+            continue
         other = imported.partition(".")[0]
-        if other == room:
-            assert order[imported] < order[name], imported
-        else:
-            assert order[imported][0] < order[name][0], imported
-        if room in LOWEST_ONLY and other != room:
-            assert order[imported][0] <= order["_beside"][0], imported
+        is_earlier = order[imported] < order[name] if other == room else order[imported][0] < order[name][0]
+        is_lowest = room not in LOWEST_ONLY or other == room or order[imported][0] <= order["_beside"][0]
+        if not (is_earlier and is_lowest):
+            wrong.append(f"{name} imports {imported}")
+    return wrong
+
+
+def test_python_imports_go_one_way() -> None:
+    files = [file for file in python_files() if name_below(file)]
+    assert [each for file in files for each in wrong_imports(name_below(file), file.read_text("utf-8"))] == []
+
+
+def test_an_import_against_the_order_is_found() -> None:
+    assert wrong_imports("planning.keeps", "from foldline.folding import compact") != []
+    assert wrong_imports("planning.keeps", "from foldline.planning.plan import Infeasible") != []
+    assert wrong_imports("stores.jsonl", "from foldline.planning.keeps import Keep") != []
+    assert wrong_imports("folding.compact", "from foldline.planning.keeps import Keep") == []
 
 
 def test_the_scan_of_python_imports_sees_every_way_to_write_them() -> None:
@@ -403,26 +418,28 @@ def public_files() -> list[Path]:
     return [PYTHON / path for path, public in zip(paths, is_public) if public]
 
 
-@pytest.mark.parametrize("file", public_files(), ids=module_name)
-def test_every_public_module_says_what_it_is_and_what_it_exports(file: Path) -> None:
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    assert ast.get_docstring(tree)
-    names = [
-        t.id for node in tree.body if isinstance(node, ast.Assign) for t in node.targets if isinstance(t, ast.Name)
-    ]
-    assert "__all__" in names
+def test_every_public_module_says_what_it_is_and_what_it_exports() -> None:
+    wrong = []
+    for file in public_files():
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        targets = [target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
+        exports = any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets)
+        if not ast.get_docstring(tree) or not exports:
+            wrong.append(module_name(file))
+    assert wrong == []
 
 
-@pytest.mark.parametrize("name", [module_name(f) for f in public_files()])
-def test_every_exported_name_is_there(name: str) -> None:
-    module = importlib.import_module(name)
-    assert [each for each in module.__all__ if not hasattr(module, each)] == []
-    assert len(set(module.__all__)) == len(module.__all__)
+def test_every_exported_name_is_there_once() -> None:
+    wrong = []
+    for module in (importlib.import_module(module_name(file)) for file in public_files()):
+        wrong += [f"{module.__name__}.{name}" for name in module.__all__ if not hasattr(module, name)]
+        wrong += [f"{module.__name__}.{name}, {n} times" for name, n in Counter(module.__all__).items() if n > 1]
+    assert wrong == []
 
 
-@pytest.mark.parametrize("name", [each for each in fl.__all__ if each != "__version__"])
-def test_every_public_name_has_a_docstring(name: str) -> None:
-    assert (inspect.getdoc(getattr(fl, name)) or "").strip()
+def test_every_public_name_has_a_docstring() -> None:
+    names = [name for name in fl.__all__ if name != "__version__"]
+    assert [name for name in names if not (inspect.getdoc(getattr(fl, name)) or "").strip()] == []
 
 
 def described(owner: type) -> Iterator[str]:
@@ -513,6 +530,7 @@ def test_no_file_names_a_folder_of_the_machine_it_was_written_on() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("file", [*public_files(), *rust_files()], ids=lambda f: f.relative_to(ROOT).as_posix())
-def test_no_marks_of_unfinished_work(file: Path) -> None:
-    assert not re.search(r"\b(TODO|FIXME|XXX|HACK)\b|todo!\(|unimplemented!\(|dbg!\(", file.read_text(encoding="utf-8"))
+def test_no_marks_of_unfinished_work() -> None:
+    mark = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b|todo!\(|unimplemented!\(|dbg!\(")
+    files = [*PYTHON.rglob("*.py"), *rust_files()]
+    assert [file.relative_to(ROOT) for file in files if mark.search(file.read_text(encoding="utf-8"))] == []

@@ -264,7 +264,6 @@ INTERRUPTED = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent another way")
 @pytest.mark.parametrize(("given", "call"), INTERRUPTED.values(), ids=INTERRUPTED)
 def test_ctrl_c_ends_every_thread(given: str, call: str) -> None:

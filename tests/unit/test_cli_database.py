@@ -113,9 +113,9 @@ def test_a_query_names_its_columns(tables: Tables, tmp_path: Path) -> None:
     assert sorted(found) in (["1", "b::x"], ["2", "b::x"])  # without a name it is the number of the row
 
 
+@pytest.mark.service
+@pytest.mark.parametrize("tables", ["postgresql"], indirect=True)  # SQLite has no such type
 def test_json_columns_need_no_parsing(tables: Tables, tmp_path: Path) -> None:
-    if tables.kind != "postgresql":
-        pytest.skip("SQLite has no type for it")
     tables.fill([("a", json.dumps(talk()))], "JSONB")
     assert run("--database", tables.url, "--table", tables.name, "--out", tmp_path / "out").returncode == 0
     assert records(tmp_path / "out" / f"{tables.name}.jsonl")[0]["messages"] == talk()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,8 +15,6 @@ import foldline as fl
 from foldline.cli import main
 from foldline.stores import JsonlSession
 from unit.samples import talk, user
-
-SHARED = os.environ.get("FOLDLINE_SHARED")
 
 
 class Answer(NamedTuple):
@@ -140,9 +137,8 @@ def test_a_session_in_a_folder_that_is_read_only_is_restored(foldline: Foldline,
         session.parent.chmod(0o700)
 
 
-@pytest.mark.skipif(SHARED is None, reason="needs the folder FOLDLINE_SHARED")
-def test_a_recorded_session_of_pi_comes_out_whole(foldline: Foldline) -> None:
-    source = Path(str(SHARED)) / "data" / "pi" / "large-session.jsonl"
+def test_a_recorded_session_of_pi_comes_out_whole(shared: Path, foldline: Foldline) -> None:
+    source = shared / "pi" / "large-session.jsonl"
     (recorded,) = fl.read(source)
     record: dict[str, Any] = json.loads(foldline("restore", source).out)
     assert (record["format"], record["messages"]) == ("pi", recorded.messages)

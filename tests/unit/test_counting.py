@@ -662,7 +662,6 @@ LONG = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent another way")
 @pytest.mark.parametrize(
     ("text", "call"),
@@ -706,7 +705,6 @@ def test_ctrl_c_ends_a_long_count(text: str, call: str) -> None:
     assert (out, err, process.returncode) == ("interrupted\n", "", 0)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer here")
 @pytest.mark.parametrize("text", ["one letter", "spaces", "Han"])
 def test_signals_are_served_all_through_a_count(text: str) -> None:

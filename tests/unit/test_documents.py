@@ -161,9 +161,14 @@ def test_make_targets_exist(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_cargo_tests_exist(name: str) -> None:
+    """`--test integration rules::` runs `tests/rust/rules.rs`."""
     manifest = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))
     tests = {test["name"] for test in manifest["test"]}
-    assert set(re.findall(r"cargo test [^\n]*--test (\w+)", code(TEXTS[name]))) <= tests
+    main = (ROOT / "tests" / "rust" / "main.rs").read_text(encoding="utf-8")
+    modules = set(re.findall(r"^mod (\w+);", main, flags=re.MULTILINE))
+    named = re.findall(r"cargo test [^\n`]*--test (\w+)(?: (\w+)::)?", code(TEXTS[name]))
+    assert {test for test, _ in named} <= tests
+    assert {module for _, module in named if module} <= modules
 
 
 def public_names() -> list[str]:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import foldline as fl
 from foldline.batch import json_text
-from unit.services import engine
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGINES = ["polars", "duckdb", "daft", "spark"]
-
-pytestmark = [pytest.mark.service, pytest.mark.slow, pytest.mark.timeout(600)]
+#: Daft asks for an older pyarrow than the tests, Spark for Java: FOLDLINE_MANUAL=1 runs them where they are installed.
+MANUAL = ("daft", "spark")
 
 
 def test_each_recipe_is_tested() -> None:
@@ -27,13 +27,12 @@ def test_each_recipe_is_tested() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.manual if name in MANUAL else pytest.mark.engine) for name in ENGINES],
+)
 def test_a_recipe_gives_the_rows_of_the_compactor(name: str, tmp_path: Path) -> None:
-    if name in ("polars", "duckdb"):
-        engine(name)
-    elif not has({"spark": "pyspark"}.get(name, name)) or (name == "spark" and shutil.which("java") is None):
-        pytest.skip("needs pyspark and Java" if name == "spark" else "needs daft, which wants an older pyarrow")
-    pa, pq = engine("pyarrow"), engine("pyarrow.parquet")
     stored = [each for file in (ROOT / "examples" / "data").glob("*.jsonl") for each in fl.read(file)]
     given = pa.table(
         {
@@ -61,9 +60,3 @@ def test_a_recipe_gives_the_rows_of_the_compactor(name: str, tmp_path: Path) -> 
 
 def rows(table: Any) -> list[dict[str, Any]]:
     return sorted(table.to_pylist(), key=lambda row: row["id"])
-
-
-def has(package: str) -> bool:
-    import importlib.util
-
-    return importlib.util.find_spec(package) is not None

@@ -19,8 +19,6 @@ from foldline.stores._records import MAX_DEPTH
 from foldline.typing import ContextEntry
 from unit.samples import CANARY, assistant, nested, openai_call, openai_result, talk, user
 
-SHARED = os.environ.get("FOLDLINE_SHARED")
-
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
@@ -522,9 +520,8 @@ def test_the_first_version_of_the_format_has_no_ids_and_counts_entries(path: Pat
     assert header["version"] == 3
 
 
-@pytest.mark.skipif(SHARED is None, reason="needs the folder FOLDLINE_SHARED")
-def test_a_recorded_session_of_pi_is_read_continued_and_compacted(path: Path) -> None:
-    source = Path(str(SHARED)) / "data" / "pi" / "large-session.jsonl"
+def test_a_recorded_session_of_pi_is_read_continued_and_compacted(shared: Path, path: Path) -> None:
+    source = shared / "pi" / "large-session.jsonl"
     shutil.copyfile(source, path)
     was = source.read_bytes()
     (recorded,) = fl.read(source)

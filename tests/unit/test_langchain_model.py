@@ -1,8 +1,9 @@
-"""Chat models of LangChain as summarizers: a stand-in with their methods, and where it is installed a real one."""
+"""Chat models of LangChain as summarizers: a stand-in with their methods, and a real one."""
 
 from __future__ import annotations
 
 import asyncio
+import importlib
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -153,7 +154,8 @@ def test_options_out_of_range_are_refused(given: Any, options: dict[str, Any], p
     assert caught.value.path == path
 
 
+@pytest.mark.engine
 def test_a_real_chat_model() -> None:
-    fakes = pytest.importorskip("langchain_core.language_models.fake_chat_models")
+    fakes = importlib.import_module("langchain_core.language_models.fake_chat_models")
     model = fl.summarizers.LangChainModel(fakes.FakeListChatModel(responses=["So far."]))
     assert [answer.text for answer in both(model)] == ["So far."] * 2

@@ -42,9 +42,7 @@ def test_D4_the_wheel_serves_every_python_from_3_11_and_needs_numpy_alone() -> N
     assert "abi3-py311" in cargo["dependencies"]["pyo3"]["features"]
 
 
-def test_D7_tools_and_layout_are_those_of_the_card() -> None:
-    for name in ("pyproject.toml", "Cargo.toml", "src-rust", "python", "tests", "benches", "README.md"):
-        assert (ROOT / name).exists(), name
+def test_D7_tools_are_those_of_the_card() -> None:
     cargo = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))
     assert {"pyo3", "numpy"} <= cargo["dependencies"].keys()
     assert "tiktoken-rs" in cargo["build-dependencies"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ import pytest
 import foldline as fl
 
 ROOT = Path(__file__).resolve().parents[2]
-SHARED = os.environ.get("FOLDLINE_SHARED")
 
 
 def script() -> Any:
@@ -67,16 +65,14 @@ def test_five_rounds_over_a_real_session(file: str, name: str) -> None:
     keeps_its_word(replayed)
 
 
-@pytest.mark.skipif(SHARED is None, reason="needs the folder FOLDLINE_SHARED")
+@pytest.mark.deep
 @pytest.mark.parametrize("name", EXAMPLE.PRESETS)
 @pytest.mark.parametrize(
     "folder", ["swe-agent", "openai-tau-airline", "codex-rollout", "gemini-cli", "claude-code-entire"]
 )
-def test_rounds_over_recorded_sessions(folder: str, name: str) -> None:
+def test_rounds_over_recorded_sessions(shared: Path, folder: str, name: str) -> None:
     """The longest sessions of each kind; short ones have fewer rounds to do."""
-    place = Path(SHARED or "") / "data" / folder
-    if not place.is_dir():
-        pytest.skip("not in this folder")
+    place = shared / folder
     sessions = []
     for path in sorted(place.rglob("*.json*"))[:12]:
         sessions += [each for each in fl.read(path) if len(each.messages) > 30]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +23,6 @@ from foldline.reading import _rows as _row_reading
 from foldline.typing import Problem
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "data"
-SHARED = Path(os.environ["FOLDLINE_SHARED"]) / "data" if "FOLDLINE_SHARED" in os.environ else None
 
 KEEPS = {
     "messages": {"keep": fl.KeepMessages(4), "summary_tokens": 600},
@@ -77,16 +74,24 @@ def agree(file: Path, folder: Path, **options: Any) -> FileReport:
     return expected[1]
 
 
-def sample_files() -> Iterator[Path]:
-    for folder in (EXAMPLES, SHARED):
-        if folder is not None:
-            yield from sorted(file for file in folder.rglob("*") if file.suffix in (".json", ".jsonl", ".gz"))
+def session_files(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.rglob("*") if file.suffix in (".json", ".jsonl", ".gz"))
 
 
 @pytest.mark.parametrize("keep", KEEPS)
-@pytest.mark.parametrize("file", list(sample_files()), ids=lambda file: f"{file.parent.name}-{file.name}")
-def test_samples_and_recorded_sessions_give_the_same_bytes_either_way(file: Path, keep: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("file", session_files(EXAMPLES), ids=lambda file: file.name)
+def test_samples_give_the_same_bytes_either_way(file: Path, keep: str, tmp_path: Path) -> None:
     agree(file, tmp_path, **KEEPS[keep])
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("keep", KEEPS)
+def test_recorded_sessions_give_the_same_bytes_either_way(shared: Path, keep: str, tmp_path: Path) -> None:
+    files = session_files(shared)
+    assert files
+    for number, file in enumerate(files):
+        agree(file, tmp_path / str(number), **KEEPS[keep])
 
 
 # --- What may stand in a line ---------------------------------------------------------------------------
@@ -231,12 +236,15 @@ def test_rows_that_the_core_folds_are_not_read_into_objects(tmp_path: Path) -> N
 
 def test_claude_code_and_codex_sessions_are_folded_in_the_core() -> None:
     compactor = BatchCompactor(fl.KeepMessages(4))
+    sessions = 0
     for file in EXAMPLES.rglob("*.jsonl"):
         data = file.read_bytes()
         folder = compactor.row_folder()
         assert folder is not None
         if RowFolder.begins(data.partition(b"\n")[0]) == "session":
             assert folder.session(data) is not None, file.name
+            sessions += 1
+    assert sessions > 1
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import mmap
-import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -506,19 +505,28 @@ def test_options_are_checked_before_any_work(given: Any) -> None:
 # --- Real data ---------------------------------------------------------------------------------------
 
 
-def recorded() -> list[Path]:
-    """The bundled sessions, and those of the folder `FOLDLINE_SHARED` where there is one."""
-    folders = [ROOT / "examples" / "data"]
-    if "FOLDLINE_SHARED" in os.environ:
-        folders.append(Path(os.environ["FOLDLINE_SHARED"]) / "data")
-    files = [file for folder in folders for file in sorted(folder.rglob("*")) if file.is_file()]
-    return [file for file in files if file.suffix in (".jsonl", ".json", ".traj")]
+BUNDLED = ROOT / "examples" / "data"
+
+
+def files_in(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.rglob("*") if file.suffix in (".jsonl", ".json", ".traj"))
 
 
 @pytest.mark.parametrize("spec", ["o200k_base", "utf16/4+2"])
-def test_recorded_sessions_count_as_each_by_itself(spec: str) -> None:
+def test_bundled_sessions_count_as_each_by_itself(spec: str) -> None:
+    count_as_each_by_itself(spec, files_in(BUNDLED))
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("spec", ["o200k_base", "utf16/4+2"])
+def test_recorded_sessions_count_as_each_by_itself(shared: Path, spec: str) -> None:
+    count_as_each_by_itself(spec, files_in(shared))
+
+
+def count_as_each_by_itself(spec: str, files: list[Path]) -> None:
     counter = fl.TokenCounter(spec)
-    stored = [t for file in recorded() for t in fl.read(file, on_problem=lambda problem: None)]
+    stored = [t for file in files for t in fl.read(file, on_problem=lambda problem: None)]
     assert len(stored) >= 4
     one_by_one = [counter.count_messages(t.messages, format=t.format) for t in stored]
     as_lines = lines_of([{"messages": t.messages, "format": t.format} for t in stored])
@@ -530,10 +538,20 @@ def test_recorded_sessions_count_as_each_by_itself(spec: str) -> None:
             assert np.diff(counted.offsets).tolist() == list(map(len, one_by_one))
 
 
-def test_recorded_lines_count_as_read_reads_them() -> None:
-    """Of every recorded file that is one conversation a line."""
+def test_bundled_lines_count_as_read_reads_them() -> None:
+    assert count_as_read(files_in(BUNDLED)) > 0
+
+
+@pytest.mark.deep
+@pytest.mark.timeout(1_800)
+def test_recorded_lines_count_as_read_reads_them(shared: Path) -> None:
+    assert count_as_read(files_in(shared)) > 0
+
+
+def count_as_read(files: list[Path]) -> int:
+    """Compare every file that is one conversation a line; the number of conversations."""
     seen = 0
-    for file in recorded():
+    for file in files:
         data = file.read_bytes()
         counted = COUNTER.count_transcripts(data, threads=2, errors="null")
         if any(error.code in ("loose_message", "session_entry", "bad_json", "torn_line") for error in counted.errors):
@@ -546,4 +564,4 @@ def test_recorded_lines_count_as_read_reads_them() -> None:
         assert counted.lines is not None
         assert counted.lines[good].tolist() == [t.meta["line"] for t in stored]
         seen += len(stored)
-    assert seen > 0
+    return seen

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import os
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -355,13 +354,9 @@ def test_wrong_values_are_refused(make: Callable[[], object], path: str) -> None
 
 
 @pytest.fixture(scope="module")
-def growths() -> list[tuple[list[Any], int]]:
+def growths(shared: Path) -> list[tuple[list[Any], int]]:
     """Messages that a recorded request added to the one before it, with the input tokens that this added."""
-    root = Path(__file__).resolve().parents[2]
-    folder = Path(os.environ.get("FOLDLINE_SHARED", root.parent / "shared"))
-    path = folder / "data" / "pydantic-ai-requests" / "anthropic.jsonl"
-    if not path.is_file():
-        pytest.skip("the recorded requests are not on this machine (set FOLDLINE_SHARED)")
+    path = shared / "pydantic-ai-requests" / "anthropic.jsonl"
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     found = []
     for before, after in same_conversation(records):

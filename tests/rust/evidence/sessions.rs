@@ -11,18 +11,8 @@ use foldline::json::with_document;
 use foldline::node::{Key, Node};
 use foldline::transcript::{PartKind, Transcript};
 
+use super::super::depth::shared_data;
 use super::{all, anthropic, assistant, quarter, read, summary, user};
-
-fn shared() -> Option<PathBuf> {
-    let root = std::env::var_os("FOLDLINE_SHARED").map(PathBuf::from);
-    let root = root.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared"));
-    let data = root.join("data");
-    if !data.is_dir() {
-        eprintln!("skipped: no data at ../shared/data and FOLDLINE_SHARED is not set");
-        return None;
-    }
-    Some(data)
-}
 
 fn values(path: &Path) -> String {
     let mut found = Found::default();
@@ -110,7 +100,7 @@ fn listed(document: &str) -> BTreeSet<String> {
 
 #[test]
 fn documents_of_real_sessions_name_their_files() {
-    let Some(data) = shared() else { return };
+    let Some(data) = shared_data() else { return };
     for max_tokens in [2_000, 1_000] {
         let (mut named, mut called, mut shown, mut touched) = (0, 0, 0, 0);
         for (name, messages, format) in sessions(&data) {
@@ -136,7 +126,7 @@ fn documents_of_real_sessions_name_their_files() {
 
 #[test]
 fn a_session_folded_in_steps_keeps_its_task_and_its_files() {
-    let Some(data) = shared() else { return };
+    let Some(data) = shared_data() else { return };
     let (mut kept, mut known) = (0, 0);
     for (name, messages, format) in sessions(&data) {
         let whole = all(&transcript_of(&messages, format));
@@ -164,7 +154,7 @@ fn a_session_folded_in_steps_keeps_its_task_and_its_files() {
 
 #[test]
 fn documents_of_real_dialogues_without_files_keep_what_was_asked_and_done() {
-    let Some(data) = shared() else { return };
+    let Some(data) = shared_data() else { return };
     let tau = std::fs::read(data.join("openai-tau-airline/gpt-4o-airline.tasks0-24.json")).unwrap();
     let dialogues = with_document(&tau, |node| {
         let messages = |i: usize| {

@@ -9,7 +9,7 @@ use proptest::prelude::Rng as _;
 use proptest::strategy::{NewTree, Strategy, ValueTree};
 use proptest::test_runner::{TestRng, TestRunner};
 
-use crate::model::{
+use super::model::{
     Bound, Message, Part, Who, call, fixed_result, forms, named_result, nameless_call, result, text,
 };
 

@@ -3,7 +3,7 @@
 
 use foldline::plan::{Keep, PLACEHOLDER, SHORTEN_MARKER, Unit};
 
-use crate::model::{Bound, Message, Part, Who};
+use super::model::{Bound, Message, Part, Who};
 
 /// What is done to a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,9 +4,10 @@ use foldline::fold::{Step, steps};
 use foldline::plan::{Outcome, Plan};
 use proptest::prelude::*;
 
-use crate::drawn::{Asked, Case, Cases};
-use crate::model::{Bound, Message};
-use crate::subject::{Subject, compare, folded, place, said};
+use super::super::depth::{cases, config};
+use super::drawn::{Asked, Case, Cases};
+use super::model::{Bound, Message};
+use super::subject::{Subject, compare, folded, place, said};
 
 fn plan_of(outcome: Outcome) -> Option<Box<Plan>> {
     match outcome {
@@ -31,11 +32,9 @@ fn brings_together(plan: &Plan, subject: &Subject, messages: &[Message]) -> bool
     })
 }
 
-/// So many transcripts in all; that part of them. (`PROPTEST_CASES` would go for each property, whatever stands here.)
+/// A part of the random transcripts.
 fn share(of: u32) -> ProptestConfig {
-    let cases = std::env::var("FOLDLINE_PROOF_CASES").map_or(10_000, |text| text.parse().unwrap());
-    // A failing case is told whole; nothing is written beside the sources.
-    ProptestConfig { cases: cases / of, failure_persistence: None, ..ProptestConfig::default() }
+    config(cases("proof_cases") / of)
 }
 
 proptest! {

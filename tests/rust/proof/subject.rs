@@ -11,8 +11,8 @@ use foldline::rules::roles::Side;
 use foldline::rules::{Pins, Structure, analyze};
 use foldline::transcript::{Builder, Framing, Transcript};
 
-use crate::model::{Bound, Message, Part, Who};
-use crate::oracle::{Act, Answer, Expected, Oracle};
+use super::model::{Bound, Message, Part, Who};
+use super::oracle::{Act, Answer, Expected, Oracle};
 
 /// One token a code point.
 fn counter() -> CustomCounter<impl Fn(&str) -> Found<u64> + Send + Sync> {

@@ -1,8 +1,8 @@
 //! Proof by exhaustion and by chance that the planner does what the design says: every keep against brute force over
 //! all cuts, on every transcript of a few messages and on millions of longer ones.
 //!
-//! `FOLDLINE_PROOF_LENGTH` messages are tried exhaustively (3; `make proof` 4, `make soak` 5), and as many random
-//! transcripts as `FOLDLINE_PROOF_CASES` says (10,000; `make proof` 2 million, `make soak` 100 million).
+//! The counts `proof_length` and `proof_cases` of `tests/depth.json` say how many messages are tried exhaustively and
+//! how many random transcripts there are.
 
 #![allow(clippy::unwrap_used, clippy::panic)] // What does not read or plan is a failing test.
 
@@ -18,6 +18,7 @@ use foldline::json::with_document;
 use foldline::node::Node;
 use foldline::plan::{Keep, Unit};
 
+use super::depth::cases;
 use model::{Message, forms};
 use subject::{Subject, compare};
 
@@ -40,13 +41,9 @@ fn budgets(total: u64, summary_tokens: u64) -> [Keep; 6] {
     [0, most / 4, most / 2, most - most / 4, most, total + summary_tokens].map(Keep::Fit)
 }
 
-fn length() -> usize {
-    std::env::var("FOLDLINE_PROOF_LENGTH").map_or(3, |text| text.parse().unwrap())
-}
-
 #[test]
 fn every_short_transcript_is_planned_as_the_design_says() {
-    let (forms, length) = (forms(), length());
+    let (forms, length) = (forms(), cases("proof_length") as usize);
     assert_eq!(forms.len(), 40);
     let written: Vec<_> = forms.iter().map(Message::written).collect();
     let texts: Vec<&str> = written.iter().map(|(_, text)| text.as_str()).collect();
