@@ -1,36 +1,37 @@
-//! Which bytes of a block mean something in a JSON string, as a bit each.
+//! Bit masks of the significant bytes in a block of JSON text.
 
 #![allow(unsafe_code)]
 
-/// Bytes that are looked at together.
+/// Bytes in a small block.
 pub(super) const BLOCK: usize = 16;
 
-/// Bytes of a text with strings that are looked at together.
+/// Bytes in a block of text with strings.
 pub(super) const WIDE: usize = 64;
 
-/// A bit for each of [`WIDE`] bytes that is one of these, the first lowest.
+/// A bit for each of [`WIDE`] bytes, the first lowest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Signs {
     pub quotes: u64,
     pub backslashes: u64,
-    /// What may not stand in a string.
+    /// Bytes not allowed in a string.
     pub controls: u64,
-    /// An `n` or a `t`, which most escapes have beside the two signs above.
+    /// `n` or `t`: the letters of most escapes other than quotes and backslashes.
     pub usual: u64,
-    /// What is not ASCII.
+    /// Non-ASCII bytes.
     pub high: u64,
 }
 
-/// Work on blocks of [`WIDE`] bytes.
+/// A loop over blocks of [`WIDE`] bytes.
 pub(super) trait OnBlocks: Sized {
-    /// What comes of it.
+    /// The result of the loop.
     type Outcome;
 
-    /// Does it, with what tells the signs of a block. To be compiled into its caller, for the processor's features.
+    /// Runs the loop. `signs` computes the masks of a block. Inlined, so that it is compiled for the processor's
+    /// features.
     fn run(self, signs: impl Fn(&[u8; WIDE]) -> Signs) -> Self::Outcome;
 }
 
-/// Does the work with the widest registers that this processor has.
+/// Runs the loop with the widest registers of this processor.
 #[inline]
 pub(super) fn on_blocks<W: OnBlocks>(work: W) -> W::Outcome {
     #[cfg(target_arch = "x86_64")]
@@ -40,7 +41,7 @@ pub(super) fn on_blocks<W: OnBlocks>(work: W) -> W::Outcome {
             && is_x86_feature_detected!("lzcnt")
             && is_x86_feature_detected!("popcnt");
         if has_bits && is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
-            // SAFETY: all were detected.
+            // SAFETY: the features were detected above.
             return unsafe { avx512::run(work) };
         }
         if has_bits && is_x86_feature_detected!("avx2") {
