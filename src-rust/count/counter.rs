@@ -255,5 +255,5 @@ pub fn tokens_u32(total: u64) -> Result<u32> {
 
 #[cold]
 fn too_many_tokens() -> Error {
-    Error::limit("too_many_tokens", "", "a message of more than 2^32 tokens")
+    Error::limit("too_many_tokens", "", "more than 2^32 tokens in a message")
 }

@@ -45,10 +45,10 @@ pub(super) fn on_blocks<W: OnBlocks>(work: W) -> W::Outcome {
             return unsafe { avx512::run(work) };
         }
         if has_bits && is_x86_feature_detected!("avx2") {
-            // SAFETY: all were detected.
+            // SAFETY: the features were detected above.
             return unsafe { avx2::run(work) };
         }
-        // SAFETY: every processor of this architecture has SSE2.
+        // SAFETY: every x86-64 processor has SSE2.
         unsafe { sse2::run(work) }
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -59,7 +59,7 @@ pub(super) fn on_blocks<W: OnBlocks>(work: W) -> W::Outcome {
 #[inline]
 pub(super) fn backslashes_in(block: &[u8; BLOCK]) -> u32 {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: every processor of this architecture has SSE2.
+    // SAFETY: every x86-64 processor has SSE2.
     return unsafe { sse2::backslashes_in(block) };
     #[cfg(not(target_arch = "x86_64"))]
     return portable::backslashes_in(block);
@@ -77,7 +77,7 @@ mod sse2 {
     #[target_feature(enable = "sse2")]
     #[inline]
     fn vector(block: &[u8; BLOCK]) -> __m128i {
-        // SAFETY: the block is as long as the register, and need not be aligned.
+        // SAFETY: the block is as long as the register; loadu needs no alignment.
         unsafe { _mm_loadu_si128(block.as_ptr().cast()) }
     }
 
@@ -111,7 +111,7 @@ mod sse2 {
         }
     }
 
-    // As closures they are compiled for the features of the function around them.
+    // A closure, so that it is compiled for the features of the enclosing function.
     #[allow(clippy::redundant_closure)]
     #[target_feature(enable = "sse2")]
     pub fn run<W: OnBlocks>(work: W) -> W::Outcome {
@@ -135,7 +135,7 @@ mod avx2 {
     fn each(block: &[u8; WIDE], bits: impl Fn(__m256i) -> __m256i) -> u64 {
         let mut all = 0;
         for (i, part) in block.as_chunks::<32>().0.iter().enumerate() {
-            // SAFETY: the part is as long as the register, and need not be aligned.
+            // SAFETY: the part is as long as the register; loadu needs no alignment.
             let part = unsafe { _mm256_loadu_si256(part.as_ptr().cast()) };
             all |= u64::from(_mm256_movemask_epi8(bits(part)) as u32) << (i * 32);
         }
@@ -151,7 +151,7 @@ mod avx2 {
             controls: each(block, |part| {
                 _mm256_cmpeq_epi8(_mm256_min_epu8(part, _mm256_set1_epi8(0x1f)), part)
             }),
-            // A hint, or the compiler takes the masks apart bit by bit to combine them as vectors.
+            // `black_box` prevents the compiler from splitting the masks bit by bit to combine them as vectors.
             usual: black_box(each(block, |part| {
                 let (n, t) = (_mm256_set1_epi8(0x6e), _mm256_set1_epi8(0x74));
                 _mm256_or_si256(_mm256_cmpeq_epi8(part, n), _mm256_cmpeq_epi8(part, t))
@@ -160,7 +160,7 @@ mod avx2 {
         }
     }
 
-    // As closures they are compiled for the features of the function around them.
+    // A closure, so that it is compiled for the features of the enclosing function.
     #[allow(clippy::redundant_closure)]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     pub fn run<W: OnBlocks>(work: W) -> W::Outcome {
@@ -180,7 +180,7 @@ mod avx512 {
     #[target_feature(enable = "avx512f,avx512bw")]
     #[inline]
     fn vector(block: &[u8; WIDE]) -> __m512i {
-        // SAFETY: the block is as long as the register, and need not be aligned.
+        // SAFETY: the block is as long as the register; loadu needs no alignment.
         unsafe { _mm512_loadu_si512(block.as_ptr().cast()) }
     }
 
@@ -198,7 +198,7 @@ mod avx512 {
         }
     }
 
-    // As closures they are compiled for the features of the function around them.
+    // A closure, so that it is compiled for the features of the enclosing function.
     #[allow(clippy::redundant_closure)]
     #[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2,lzcnt,popcnt")]
     pub fn run<W: OnBlocks>(work: W) -> W::Outcome {
@@ -252,7 +252,7 @@ mod tests {
                 let expected = portable::signs_in(&wide);
                 #[cfg(target_arch = "x86_64")]
                 {
-                    // SAFETY: every processor of this architecture has SSE2.
+                    // SAFETY: every x86-64 processor has SSE2.
                     let found = unsafe { sse2::signs_in(&wide) };
                     assert_eq!(found, expected, "{byte} at {at}");
                     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") {

@@ -79,7 +79,7 @@ pub fn lookup(model: &str) -> Option<Model> {
 pub fn register(mut model: Model) -> Result<()> {
     let name = name::normalized(&model.name);
     if name.is_empty() {
-        return Err(Error::config("empty_name", "name", "a model needs a name"));
+        return Err(Error::config("empty_name", "name", "must not be empty"));
     }
     if Encoding::get(&model.encoding).is_none() {
         let known = Encoding::names().join(", ");
