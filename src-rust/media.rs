@@ -1,4 +1,4 @@
-//! Properties of pictures: the size, from the header in base64 text (PNG, JPEG, GIF, WebP), and the detail.
+//! The size of pictures, from headers in base64 text (PNG, JPEG, GIF, WebP), and their detail.
 //!
 //! Only headers are decoded, and nothing is fetched.
 

@@ -1,4 +1,4 @@
-//! JSON documents as [`Node`]s: a flat arena for each, with strings borrowed unless they contain escapes.
+//! JSON documents as [`Node`]s: a flat arena for each, with strings borrowed if possible.
 //!
 //! The parser is jiter. The arena keeps the digits of numbers, keeps the last of repeated keys (as Python and
 //! JavaScript do) and reads lone surrogate escapes as U+FFFD instead of failing.
@@ -181,7 +181,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Of members with the same key, keeps the position of the first and the value of the last, in linear time.
+/// Removes repeated keys in linear time. The first keeps its position and gets the last value.
 pub(super) fn keep_last_of_repeated(members: &mut Vec<(Cow<'_, str>, u32)>) {
     let few = members.len() <= 16;
     if few && (1..members.len()).all(|i| members[..i].iter().all(|(known, _)| *known != members[i].0)) {

@@ -1,4 +1,4 @@
-//! JSON bytes as [`Node`](crate::node::Node)s: whole documents, tapes for counting, and overlays of other values.
+//! JSON bytes as [`Node`](crate::node::Node)s: documents, tapes for counting, and overlays.
 
 mod document;
 mod entry;

@@ -1,7 +1,7 @@
-//! Rewrites values of a [`Tape`] on one line, byte for byte like Python's `json.dumps` after `json.loads`.
+//! Rewrites values of a [`Tape`] on one line, as Python's `json.dumps` after `json.loads` does.
 //!
-//! The options are `ensure_ascii=False, separators=(",", ":")`. Folding here and folding by way of Python objects thus
-//! give the same file. Strings are copied from the source, except for unnecessary escapes.
+//! The output is equal byte for byte, with `ensure_ascii=False, separators=(",", ":")`. Folding here and folding by way
+//! of Python objects thus give the same file. Strings are copied from the source, except for unnecessary escapes.
 
 use super::entry::Entry;
 use super::escapes::escaped_unit;

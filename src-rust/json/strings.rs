@@ -1,6 +1,7 @@
-//! Finds the strings of a JSON text and measures their escapes, in blocks of 64 bytes ahead of the parser.
+//! Finds the strings of a JSON text and measures their escapes, in blocks of 64 bytes.
 //!
-//! The masks of a block are combined with carries for escapes, open strings and letters, as in simdjson.
+//! The scan runs ahead of the parser. It combines the masks of a block with carries for escapes, open strings and
+//! letters, as in simdjson.
 
 use super::entry::Escapes;
 use super::escapes::Escape;
@@ -146,8 +147,10 @@ impl<'a> Strings<'a> {
         Some(())
     }
 
-    /// End of the next string, which begins at `at`, after its quote, with the number of its simple escapes found in
-    /// the scan. [`Strings::escaped`] adds the other escapes. `None` if the string does not end.
+    /// The end of the next string, and the number of its simple escapes.
+    ///
+    /// The string begins at `at`, after its quote. [`Strings::escaped`] adds its other escapes. `None` if it does not
+    /// end.
     #[inline(always)]
     pub fn end_of(&mut self, at: usize) -> Option<(usize, u32)> {
         let [open, close] = *self.quotes.get(self.next..self.ahead.filled)?.first_chunk()?;
@@ -229,7 +232,7 @@ impl Ahead {
     }
 }
 
-/// Prefix xor of the quotes: the bytes inside strings, each with its opening quote, if the block begins outside.
+/// The bytes inside strings, by prefix xor of the quotes. Includes opening quotes; the block begins outside.
 #[inline(always)]
 fn inside_of(quotes: u64) -> u64 {
     let mut inside = quotes;
@@ -258,12 +261,11 @@ impl Escaped {
     }
 }
 
-/// The bytes escaped by a backslash, and whether the first byte of the next block is escaped, as 1 or 0. That carry is
-/// the second argument for the next block.
+/// The bytes escaped by a backslash, and the carry: whether the next block begins escaped, as 1 or 0.
 ///
-/// A run of backslashes escapes every second byte, starting with the second. Adding a run's first bit to the run
-/// carries to the bit after it; doing so only for runs that begin at odd positions distinguishes both parities without
-/// a loop.
+/// The second argument is the carry of the previous block. A run of backslashes escapes every second byte, starting
+/// with the second. Adding a run's first bit to the run carries to the bit after it; doing so only for runs that begin
+/// at odd positions distinguishes both parities without a loop.
 #[inline(always)]
 fn escaped_in(backslashes: u64, is_first_escaped: u64) -> (u64, u64) {
     const EVEN: u64 = 0x5555_5555_5555_5555;
@@ -329,8 +331,10 @@ mod tests {
         }
     }
 
-    /// Starts and contents of the strings of a text, byte by byte, up to a backslash outside of strings or an invalid
-    /// string; and whether the end of the text was reached.
+    /// Starts and contents of the strings of a text, byte by byte.
+    ///
+    /// Stops at a backslash outside of strings or at an invalid string; the flag says whether the end of the text was
+    /// reached.
     fn all_slowly(bytes: &[u8]) -> (Vec<usize>, Vec<Told>, bool) {
         let (mut starts, mut all, mut at) = (Vec::new(), Vec::new(), 0);
         while let Some(next) = bytes[at..].iter().position(|byte| matches!(byte, b'"' | b'\\')) {

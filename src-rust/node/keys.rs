@@ -1,4 +1,6 @@
-//! The keys that readers look up, numbered: after one hash lookup, comparing keys compares bytes, not texts.
+//! The keys that readers look up, numbered.
+//!
+//! After one hash lookup, comparing keys compares bytes, not texts.
 
 macro_rules! keys {
     ($($name:ident = $text:literal),* $(,)?) => {

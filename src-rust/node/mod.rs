@@ -330,7 +330,7 @@ fn stringify<N: Node>(node: &N, out: &mut impl Output, depth: usize, left: &mut 
             })?;
             out.plain("}");
         }
-        Kind::Other => return Err(Error::message("unsupported_value", "", "a value that JSON cannot represent")),
+        Kind::Other => return Err(Error::message("unsupported_value", "", "not representable as JSON")),
     }
     Ok(())
 }

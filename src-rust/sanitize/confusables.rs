@@ -2,8 +2,9 @@
 
 use unicode_normalization::UnicodeNormalization;
 
-/// Format characters (general category Cf) of Unicode 16, except [`WANTED`]: zero-width characters, direction
-/// overrides, tags.
+/// Format characters (general category Cf) of Unicode 16, except [`WANTED`].
+///
+/// They are zero-width characters, direction overrides and tags.
 const HIDDEN: [(u32, u32); 19] = [
     (0x0600, 0x0605),
     (0x06dd, 0x06dd),

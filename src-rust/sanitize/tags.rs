@@ -182,7 +182,7 @@ fn word(text: &str, name: &str) -> bool {
     rest_of(text, name).is_some_and(|rest| !rest.chars().next().is_some_and(is_in_word))
 }
 
-/// Whether a character continues a word: letters, digits and other numerals, and the underscore; not combining marks.
+/// Whether a character continues a word. Letters, digits, other numerals and underscore do; combining marks do not.
 fn is_in_word(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_alphanumeric() || c == '_';

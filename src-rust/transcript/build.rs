@@ -35,8 +35,9 @@ pub trait Build<N: Node> {
     /// Adds a further message to the current one, which is a unit of several.
     fn begin_further(&mut self) {}
 
-    /// Sets the holder of the following parts of the current message, and their speaker if it differs from the
-    /// message's role.
+    /// Sets the holder of the following parts of the current message, and their speaker.
+    ///
+    /// The speaker is given only if it differs from the message's role.
     ///
     /// # Errors
     /// `too_many_parts` beyond 2^32.

@@ -427,9 +427,10 @@ impl Transcript {
         texts.join("\n")
     }
 
-    /// A hash of everything that counting, rules and planning read, stable across platforms and versions of the hash.
+    /// A hash of everything that counting, rules and planning read.
     ///
-    /// A plan refuses messages with another fingerprint than those it was made for. O(bytes of text).
+    /// Stable across platforms and versions of the hash. A plan refuses messages with another fingerprint than those it
+    /// was made for. O(bytes of text).
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         (0..self.len()).fold(0, |chain, i| chained(chain, self.message_hash(i)))

@@ -31,8 +31,10 @@ pub trait Texts: Sync {
     fn text(&self, index: usize) -> Result<Option<Cow<'_, str>>>;
 }
 
-/// Bytes of texts grouped at a time: enough to profit from the caches, few enough that an error is found soon and that
-/// a memory-mapped column is read once.
+/// Bytes of texts grouped at a time.
+///
+/// Enough to profit from the caches, few enough that an error is found soon and that a memory-mapped column is read
+/// once.
 const WINDOW_BYTES: usize = 32 << 20;
 
 /// Tokens of each text, 0 for a missing one. O(bytes / threads).

@@ -23,7 +23,7 @@ use crate::count::tables::vocab::{Rank, Vocab};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Bytes up to which a scan of all pairs for the lowest rank is faster than a heap; one bit of a word for each.
+/// Bytes up to which scanning all pairs is faster than a heap. Starts of parts then fit the bits of a word.
 const SMALL: usize = 64;
 /// Bytes merged at once.
 pub(crate) const WINDOW: usize = 4 * 1024;
@@ -124,8 +124,9 @@ fn count_in_small_windows(
     Small::Counted(done + starts.count_ones() as usize)
 }
 
-/// How often the step from `at` to `at + step`, which depends on at most `reach` bytes, can be repeated with the same
-/// result because the text is periodic.
+/// How often a step can be repeated because the text is periodic.
+///
+/// The step leads from `at` to `at + step` and depends on at most `reach` bytes.
 fn repeats(piece: &[u8], at: usize, step: usize, reach: usize) -> usize {
     let (Some(here), Some(there)) = (piece.get(at..), piece.get(at + step..)) else { return 0 };
     let blocks = here.as_chunks::<64>().0.iter().zip(there.as_chunks::<64>().0);

@@ -67,8 +67,10 @@ const FOREIGN_AFTER: usize = 31;
 const GROUP_STEP: u16 = (ASCII * ASCII) as u16;
 const REGIME_STEP: u16 = 4 * GROUP_STEP;
 
-/// The properties of a character in 14 bits: class (6), group (2), kind (3: digit, lower, upper case), and the kinds
-/// that make a change if they come next (3): from letter to digit or back, from lower to upper case.
+/// The properties of a character, packed into 14 bits.
+///
+/// Class (6), group (2), kind (3: digit, lower, upper case), and the kinds that make a change if they come next (3):
+/// from letter to digit or back, from lower to upper case.
 type Seen = u16;
 
 const fn seen(class: usize, group: u16, kind: u16) -> Seen {

@@ -36,8 +36,10 @@ impl FramingCost {
     pub const RESPONSES_GPT_4O: FramingCost =
         FramingCost { call_names: 1, tools: TOOLS, calls: CALLS, ..Self::OPENAI_RESPONSES };
 
-    /// gpt-5 and the o-series: a message of the model costs 2 more (three requests), a call 18 to 20 in addition to its
-    /// name twice (eight calls).
+    /// gpt-5 and the o-series.
+    ///
+    /// A message of the model costs 2 more (three requests), a call 18 to 20 in addition to its name twice (eight
+    /// calls).
     pub const RESPONSES_GPT_5: FramingCost = FramingCost {
         request: 2,
         assistant: 6,

@@ -214,7 +214,9 @@ impl<'a> Homes<'a> {
 /// Lines in a set of pieces.
 const SET: usize = 4;
 
-/// Counts keyed by pieces of up to [`LONGEST`] bytes: length, count and bytes in a line, [`SET`] lines in a set.
+/// Counts keyed by pieces of up to [`LONGEST`] bytes.
+///
+/// A line stores length, count and bytes; [`SET`] lines form a set.
 pub(crate) struct Pieces {
     lines: Lines,
     most: usize,
@@ -226,7 +228,9 @@ impl Pieces {
         Pieces { lines: Lines::new(least, 1, 0), most }
     }
 
-    /// The lines probed for a hash, in the order in which they are filled: its set, then the alternative set.
+    /// The lines probed for a hash, in the order in which they are filled.
+    ///
+    /// First those of its set, then those of the alternative set.
     #[inline]
     fn places(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
         let shift = self.lines.shift;
@@ -317,7 +321,7 @@ mod tests {
 
     #[test]
     fn a_full_line_overflows_into_its_neighbour() {
-        // Two lines: each key probes one of them first and eight fit.
+        // Two lines of four entries, each the alternative of the other: eight keys fit.
         let mut keyed = Keyed::new(2, 2);
         for n in 0..8 {
             keyed.keep(0, key(n), n + 1, 0);

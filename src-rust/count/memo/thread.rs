@@ -87,7 +87,7 @@ impl Memo {
         self.short.homes()
     }
 
-    /// The count of `piece` at this place.
+    /// The count of `piece` at this place, if present.
     #[inline]
     pub(crate) fn find(&self, place: &Place, piece: &[u8]) -> Option<usize> {
         let found = match *place {

@@ -31,12 +31,14 @@ pub(crate) enum Pattern {
 
 /// Observes the position of a scan and may stop it.
 pub(crate) trait Progress {
-    /// `false` stops the scan and makes its result meaningless; the implementor must remember that it returned it.
+    /// Whether to continue. `false` makes the result of the scan meaningless; the implementor must record it.
     fn reached(&mut self, position: usize) -> bool;
 }
 
 impl Pattern {
-    /// The end of the pre-token that starts at `start`, which must be inside the text and the start of a pre-token.
+    /// The end of the pre-token that starts at `start`.
+    ///
+    /// `start` must be inside the text and the start of a pre-token.
     #[inline]
     pub(crate) fn end(self, text: &[u8], start: usize, progress: &mut impl Progress) -> usize {
         let mut scan = Scan { text, progress };
@@ -195,8 +197,10 @@ impl<P: Progress> Scan<'_, P> {
         }
     }
 
-    /// `\s++$|\s+(?!\S)|\s` on a run that ends at `end`: the whole run at the end of the text, else all but the last
-    /// character, which goes with the following text, else the only character.
+    /// `\s++$|\s+(?!\S)|\s` on a run that ends at `end`.
+    ///
+    /// Matches the whole run at the end of the text, else all but the last character, which goes with the following
+    /// text, else the only character.
     fn blanks(&self, start: usize, end: usize) -> usize {
         if end == self.text.len() {
             return end;

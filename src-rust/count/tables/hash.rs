@@ -12,7 +12,7 @@
 //! separately, by rank, and compared only if the fingerprint matches. So a non-token, the most frequent case in
 //! merging, is rejected with a quarter of the memory traffic, and the keys of frequent tokens are adjacent.
 //!
-//! The most frequent tokens of up to eight bytes have a table of their own, as words ([`word_of_block`]): one
+//! The most frequent tokens of up to eight bytes have an extra table, as words ([`word_of_block`]): one
 //! multiplication gives the only place of a word. A token that loses its place to a more frequent one is only missing
 //! from this table.
 

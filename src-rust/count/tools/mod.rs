@@ -59,7 +59,7 @@ impl Function {
         out
     }
 
-    /// The texts that Gemini charges for: name, description, and the strings of the schema (or the schema as JSON).
+    /// The texts that Gemini charges for. Name, description, and the strings of the schema (or the schema as JSON).
     #[must_use]
     pub fn gemini_texts(&self) -> Vec<Cow<'_, str>> {
         let mut texts = vec![Cow::Borrowed(&*self.name), Cow::Borrowed(&*self.description)];

@@ -55,7 +55,7 @@ impl Value {
                 Value::Object(node.members()?.into_iter().map(member).collect::<Result<_>>()?)
             }
             Kind::Other => {
-                return Err(Error::message("unsupported_value", "", "a value that JSON cannot represent"));
+                return Err(Error::message("unsupported_value", "", "not representable as JSON"));
             }
         })
     }
