@@ -1,4 +1,4 @@
-//! Finds the strings of a JSON text and measures their escapes, in blocks of 64 bytes.
+//! Finds the strings of a JSON text and measures their escapes, in blocks of [`WIDE`] bytes.
 //!
 //! The scan runs ahead of the parser. It combines the masks of a block with carries for escapes, open strings and
 //! letters, as in simdjson.

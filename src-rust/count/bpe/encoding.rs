@@ -71,8 +71,7 @@ impl Encoding {
         self.run(text, &mut Stop::new(limit, None))
     }
 
-    /// Like [`Encoding::count`], but calls `check` about every 64 KB, also inside long pre-tokens. `None` if it returns
-    /// `false`.
+    /// Like [`Encoding::count`], but calls `check` regularly, also inside long pre-tokens. `None` if it returns `false`.
     pub fn count_with_check(&self, text: &str, check: &mut dyn FnMut() -> bool) -> Option<usize> {
         self.run(text, &mut Stop::new(usize::MAX, Some(check)))
     }
