@@ -1,8 +1,7 @@
-//! Makes the tables that the token counter reads: character classes, vocabularies, and the weights of its estimator.
+//! Builds the token counter's tables: character classes, vocabularies, and the weights of its estimator.
 //!
-//! Nothing is downloaded: the ranks come out of the `tiktoken-rs` crate, the classes out of
-//! `regex-syntax`, the crate that its regex engine takes them from. The library then holds the
-//! tables in read-only data, so that a process pays only for the pages it touches.
+//! Nothing is downloaded: the ranks come from the `tiktoken-rs` crate, the classes from `regex-syntax`, which its regex
+//! engine uses. The library stores the tables in read-only data, so that a process pays only for the pages it touches.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a build that cannot make its tables must stop")]
 

@@ -1,6 +1,6 @@
-//! Makes the tables of the estimator `auto` of `auto_weights.txt`, which `benches/fit/auto.py` writes.
+//! Builds the tables of the estimator `auto` from `auto_weights.txt`, which `benches/fit/auto.py` writes.
 
-/// Rust source: a constant for each number of the file, a static for each list.
+/// Rust source: a constant for each number in the file, a static for each list.
 pub fn tables() -> String {
     // After the head of the file each paragraph is a comment, a name with its type, and numbers.
     let sections = include_str!("auto_weights.txt").split("\n\n").skip(1).map(|section| {

@@ -1,27 +1,26 @@
-//! Perfect hashing: finds for every bucket a pilot that sends its keys to free slots.
+//! Perfect hashing: finds for every bucket a pilot that maps its keys to free slots.
 //!
-//! The buckets of the first keys, one in [`HOT`], are placed first, each with the pilot that sends its
-//! first key furthest to the front. Ranks follow frequency, so the tokens that most text consists of come
-//! to lie side by side in a few dozen kilobytes, and look-ups hit the processor's inner caches.
-//! The other buckets are placed largest first, each with the smallest pilot that works. At about three
-//! keys a bucket and three quarters full, a byte of pilot is nearly always enough. A bucket that finds
-//! no place goes to the front of the order, and placing starts again.
+//! Buckets with a key among the first (one in [`HOT`]) are placed first, each with the pilot that gives its first key
+//! the lowest slot. Ranks follow frequency, so the most frequent tokens become adjacent in a few dozen kilobytes, and
+//! lookups hit the processor's inner caches. The other buckets are placed largest first, each with the smallest pilot
+//! that works. With the sizes that [`place`] chooses, a byte of pilot nearly always suffices. A bucket that does not
+//! fit moves to the front of the order, and the placement restarts.
 
 use crate::hash::{bucket, slot};
 use std::cmp::Reverse;
 
-/// One key in so many should share cache lines with others of its kind.
+/// One in this many keys is frequent enough to be packed with others into few cache lines.
 const HOT: usize = 16;
-/// How often placing starts again before the caller has to try another seed.
+/// Restarts before the caller must try another seed.
 const ROUNDS: usize = 100;
 
-/// A finished placement: `pilots[bucket]`, and for every slot the index of its key.
+/// A complete placement: `pilots[bucket]`, and for every slot the index of its key.
 pub struct Placement {
     pub pilots: Vec<u8>,
     pub slots: Vec<Option<usize>>,
 }
 
-/// Places keys with these hashes, or says that this seed does not work.
+/// Places keys with these hashes; `None` if this seed does not work.
 pub fn place(hashes: &[u64]) -> Option<Placement> {
     let slot_count = (hashes.len() * 5 / 4).next_power_of_two().max(4);
     let mut buckets = vec![Vec::new(); slot_count / 4];
@@ -44,7 +43,7 @@ pub fn place(hashes: &[u64]) -> Option<Placement> {
     None
 }
 
-/// Places buckets in this order; the error is the place in the order of the one that did not fit.
+/// Places buckets in this order. The error is the position of the bucket that did not fit.
 fn try_place(
     hashes: &[u64],
     buckets: &[Vec<usize>],

@@ -1,8 +1,8 @@
-//! The character class of every code point, taken from the crate that tiktoken's regex engine uses.
+//! The character class of every code point, from the crate that tiktoken's regex engine uses.
 //!
-//! Two stages: `INDEX[code_point / 128]` names a block, `BLOCKS[block * 128 + code_point % 128]`
-//! holds the class, one bit (see `src-rust/count/pretokenize/unicode.rs`). Equal blocks are stored once. The numbers of the classes'
-//! bits up to U+FFFF are stored once more without stages, for texts in which most characters take several bytes.
+//! A two-stage table: `INDEX[code_point / 128]` is a block, `BLOCKS[block * 128 + code_point % 128]` the class, one bit
+//! (see `src-rust/count/pretokenize/unicode.rs`). Equal blocks are stored once. The bit numbers of the classes up to
+//! U+FFFF are also stored flat, for texts in which most characters take several bytes.
 
 use regex_syntax::hir::{Class, HirKind};
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ const CLASSES: [(&str, u8); 7] = [
 const SYMBOL: u8 = 128;
 const BLOCK: usize = 128;
 
-/// Rust source of the two tables.
+/// Rust source of the tables.
 pub fn tables() -> String {
     let mut classes = vec![SYMBOL; 0x11_0000];
     for (pattern, bit) in CLASSES {

@@ -1,6 +1,6 @@
-//! Vocabulary tables: every token's bytes and rank, laid out for look-up without any loading.
+//! Vocabulary tables: every token's bytes and rank, laid out for lookup without loading.
 //!
-//! One binary file per vocabulary, all numbers little-endian, each part on a 64-byte boundary:
+//! One binary file for each vocabulary; numbers are little-endian, parts aligned to 64 bytes:
 //!
 //! | part | content |
 //! |---|---|
@@ -11,8 +11,8 @@
 //! | long slots | hash `u64`, offset `u24` and length `u8` in the pool, rank `u32` |
 //! | long pilots | one byte for each bucket of the long slots |
 //! | pool | bytes of the long tokens |
-//! | pairs | `u32` rank of every two bytes, first byte first; `u32::MAX` if they are no token |
-//! | joints | bit set of places inside tokens, see [`joint`] |
+//! | pairs | `u32` rank of every pair of bytes, ordered by the first; `u32::MAX` if not a token |
+//! | joints | bit set of joints inside tokens, see [`joint`] |
 
 use crate::hash::{
     JOINTS, KEY_BYTES, Key, RANK_BITS, WORD_BYTES, common_place, fingerprint, hash_long, joint, word_of_block,
@@ -25,7 +25,7 @@ use tiktoken_rs::CoreBPE;
 /// Seeds tried for the table of common tokens.
 const COMMON_SEEDS: usize = 200;
 
-/// Tokens by rank; special tokens are not part of it.
+/// Tokens by rank, without special tokens.
 pub type Tokens = Vec<(Vec<u8>, u32)>;
 
 /// Reads a vocabulary by decoding every id up to `limit`.
@@ -106,8 +106,8 @@ pub fn write(number: usize, name: &str, tokens: &Tokens, shared: u32, dir: &Path
     source
 }
 
-/// A table of words of tokens with its seed. Of the tokens that share a place the one of the lowest rank is in it,
-/// which is the most frequent; of some seeds the one is taken that loses least.
+/// A table of the words of tokens, with its seed. Of tokens that share a place, the one of the lowest rank, which is
+/// the most frequent, stays. The seed that loses least is chosen.
 fn common<'a>(tokens: impl Iterator<Item = &'a (Vec<u8>, u32)>) -> (u64, Vec<u64>) {
     let words: Vec<u64> = tokens
         .filter(|(bytes, _)| bytes.len() <= WORD_BYTES && !bytes.contains(&0xff))
@@ -127,7 +127,7 @@ fn common<'a>(tokens: impl Iterator<Item = &'a (Vec<u8>, u32)>) -> (u64, Vec<u64
             if *place == empty {
                 *place = word;
             } else {
-                // Frequencies fall about as the inverse of the rank.
+                // Zipf's law: frequency falls about as the inverse of the rank.
                 lost += 1.0 / (nth + 100) as f64;
             }
         }
@@ -151,9 +151,9 @@ fn pairs(tokens: &Tokens) -> Vec<u8> {
     pairs.into_iter().flat_map(u32::to_le_bytes).collect()
 }
 
-/// Every place inside a token where a character of several bytes starts behind another one.
+/// Every joint inside a token, where a multi-byte character follows another.
 ///
-/// Tokens may begin and end inside a character; then any byte may stand where the token does not reach.
+/// Tokens may begin and end inside a character; all bytes outside the token are then possible.
 fn joints(tokens: &Tokens) -> Vec<u8> {
     let mut bits = vec![0u8; JOINTS / 8];
     for (bytes, _) in tokens {
@@ -174,7 +174,7 @@ fn joints(tokens: &Tokens) -> Vec<u8> {
     bits
 }
 
-/// The first seed that gives a placement.
+/// The first seed with a placement.
 fn search(hashes: impl Fn(u64) -> Vec<u64>) -> (u64, Placement) {
     seeds()
         .take(1000)
@@ -192,7 +192,7 @@ struct File {
 }
 
 impl File {
-    /// Appends a part on a 64-byte boundary and returns where it starts and ends.
+    /// Appends an aligned part and returns its start and end.
     fn part(&mut self, bytes: impl IntoIterator<Item = u8>) -> (usize, usize) {
         self.bytes.resize(self.bytes.len().next_multiple_of(64), 0);
         let start = self.bytes.len();

@@ -1,45 +1,45 @@
-//! One error type with stable codes.
+//! The crate's error type, with stable codes.
 //!
-//! An error says *what* is wrong (`code`), *where* (`index` of the message, `path` inside it) and in
-//! general words *why* (`detail`). It never holds message content, so it may be logged anywhere.
+//! An error has a machine-readable `code`, a location (`index` of the message, `path` inside it) and a `detail` in
+//! general terms. It does not contain message content, so it may be logged anywhere.
 
 use std::fmt;
 
-/// Which exception class of the Python layer an [`Error`] becomes.
+/// The exception class of the Python layer that an [`Error`] becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// A message has a shape that cannot be read.
+    /// A message has an unreadable shape.
     Message,
-    /// Texts were expected, and an array or column has another type.
+    /// An array or column is not of text.
     TextType,
-    /// A documented cap (nesting, bytes, number of messages) was passed.
+    /// A documented limit (nesting, bytes, number of messages) was exceeded.
     Limit,
     /// An option has a value outside its range.
     Config,
-    /// No usable summary came.
+    /// A usable summary was not obtained.
     Summary,
     /// A defect in foldline itself.
     Internal,
-    /// Not an error of ours: the caller interrupted the work, or a callback raised.
+    /// Not a failure: the caller interrupted the work, or a callback raised.
     Interrupted,
 }
 
-/// The one error of the crate.
+/// The error of the crate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// The family, which decides the exception class.
+    /// The kind, which decides the exception class.
     pub kind: ErrorKind,
     /// A stable machine-readable code, such as `missing_role`.
     pub code: &'static str,
-    /// Index of the message, where one is concerned.
+    /// Index of the message, if one is concerned.
     pub index: Option<usize>,
     /// Path inside the message (`content[2].text`) or name of the option.
     pub path: String,
-    /// What is wrong, in words that contain no message content.
+    /// Description, without message content.
     pub detail: String,
-    /// Index of the transcript, where one of many is concerned.
+    /// Index of the transcript, if there are several.
     pub transcript: Option<usize>,
-    /// Line of JSON lines, from 1, where one is concerned.
+    /// Line of JSON lines, from 1, if there is one.
     pub line: Option<u64>,
 }
 
@@ -52,63 +52,63 @@ impl Error {
         Error { kind, code, index: None, path, detail, transcript: None, line: None }
     }
 
-    /// A message that cannot be read.
+    /// An unreadable message.
     pub fn message(code: &'static str, path: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(ErrorKind::Message, code, path, detail)
     }
 
-    /// An array or column that holds no texts.
+    /// An array or column that is not of text.
     pub fn text_type(code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(ErrorKind::TextType, code, "", detail)
     }
 
-    /// A cap that was passed.
+    /// An exceeded limit.
     pub fn limit(code: &'static str, path: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(ErrorKind::Limit, code, path, detail)
     }
 
-    /// An option out of range; `field` names it.
+    /// An option out of range; `field` is its name.
     pub fn config(code: &'static str, field: impl Into<String>, detail: impl Into<String>) -> Self {
         Self::new(ErrorKind::Config, code, field, detail)
     }
 
-    /// A summary that is refused.
+    /// A refused summary.
     pub fn summary(code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(ErrorKind::Summary, code, "", detail)
     }
 
-    /// A broken promise inside foldline.
+    /// A violated invariant of foldline.
     pub fn internal(code: &'static str, detail: impl Into<String>) -> Self {
         Self::new(ErrorKind::Internal, code, "", detail)
     }
 
-    /// The work was stopped from outside (Ctrl-C, or a callback that raised).
+    /// Work stopped from outside (Ctrl-C, or a callback that raised).
     pub fn interrupted() -> Self {
         Self::new(ErrorKind::Interrupted, "interrupted", "", "stopped by the caller")
     }
 
-    /// The same error, placed at a message.
+    /// Adds the index of the message, unless it is set.
     #[must_use]
     pub fn at(mut self, index: usize) -> Self {
         self.index.get_or_insert(index);
         self
     }
 
-    /// The same error, placed in one of many transcripts.
+    /// Adds the index of the transcript, unless it is set.
     #[must_use]
     pub fn in_transcript(mut self, transcript: usize) -> Self {
         self.transcript.get_or_insert(transcript);
         self
     }
 
-    /// The same error, placed at a line, counted from 1.
+    /// Adds the line, counted from 1, unless it is set.
     #[must_use]
     pub fn on_line(mut self, line: u64) -> Self {
         self.line.get_or_insert(line);
         self
     }
 
-    /// The same error, with `prefix` put before its path.
+    /// Prepends `prefix` to the path.
     #[must_use]
     pub fn under(mut self, prefix: &str) -> Self {
         self.path = match (prefix.is_empty(), self.path.is_empty()) {

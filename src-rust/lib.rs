@@ -1,9 +1,8 @@
 //! foldline: counts tokens over message arrays and plans where a conversation may be folded.
 //!
-//! Data flows one way: `formats` read messages into a [`transcript::Transcript`], `count` prices it,
-//! `rules` find groups and legal cuts, [`prepared::Prepared`] holds all of that for a list, `plan` decides, and
-//! `fold` turns a plan and a summary into the new list. Every stage turns one immutable value into the next;
-//! nothing below `python` knows about Python.
+//! Data flows one way: `formats` read messages into a [`transcript::Transcript`], `count` prices it, `rules` find
+//! groups and legal cuts, [`prepared::Prepared`] combines these for a list, `plan` decides, and `fold` turns a plan and
+//! a summary into the new list. Every stage maps immutable values to new ones. Only `python` depends on Python.
 
 pub mod batch;
 pub mod count;

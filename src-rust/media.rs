@@ -1,33 +1,34 @@
-//! What a message says of its pictures: the size, from the first bytes of base64 text (PNG, JPEG, GIF, WebP), and the
-//! detail that was asked for. Nothing is decoded but headers, and nothing is fetched.
+//! The size of pictures, from headers in base64 text (PNG, JPEG, GIF, WebP), and their detail.
+//!
+//! Only headers are decoded, and nothing is fetched.
 
-/// How closely a picture is looked at, where the caller says so.
+/// The requested detail of a picture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
-    /// The provider decides: as high.
+    /// Chosen by the provider; treated as high.
     #[default]
     Auto,
-    /// At a small fixed size.
+    /// A small fixed size.
     Low,
 }
 
-/// What is known of a picture.
+/// The known properties of a picture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Picture {
-    /// Width and height in pixels, where they stand in its header.
+    /// Width and height in pixels, if found in its header.
     pub size: Option<(u32, u32)>,
-    /// The detail that was asked for.
+    /// The requested detail.
     pub detail: Detail,
 }
 
-/// Most bytes of a picture that are decoded. Only in JPEG the size may stand behind other data (a preview, a colour
-/// profile); what hides it deeper than this has an unknown size.
+/// Most bytes of a picture that are decoded. Only in JPEG can the size follow other data (a preview, a colour profile);
+/// if it lies beyond this, it is unknown.
 const MAX_BYTES: usize = 256 << 10;
 
-/// Most JPEG have their size within so many bytes.
+/// Bytes that contain the size in most JPEG files.
 const NEAR_BYTES: usize = 2 << 10;
 
-/// Longest side that is believed.
+/// Longest plausible side.
 const MAX_SIDE: u32 = 100_000;
 
 /// The size of the picture in a `data:` URL; `None` for other URLs, other formats and broken headers.
@@ -38,7 +39,7 @@ pub fn data_url_size(url: &str) -> Option<(u32, u32)> {
     head.ends_with(";base64").then(|| base64_size(data)).flatten()
 }
 
-/// The size of a picture in base64, of either alphabet.
+/// The size of a picture in base64, with either alphabet.
 #[must_use]
 pub fn base64_size(data: &str) -> Option<(u32, u32)> {
     let start = decode(data.as_bytes(), 64);
@@ -50,7 +51,7 @@ pub fn base64_size(data: &str) -> Option<(u32, u32)> {
     size.filter(|(width, height)| (1..=MAX_SIDE).contains(width) && (1..=MAX_SIDE).contains(height))
 }
 
-/// The first `most` bytes that base64 text stands for; white space is passed over, anything else ends it.
+/// Decodes at most `most` bytes of base64. White space is skipped, any other character ends the text.
 fn decode(text: &[u8], most: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(most.min(text.len()));
     let (mut bits, mut held) = (0_u32, 0);
@@ -77,7 +78,7 @@ fn decode(text: &[u8], most: usize) -> Vec<u8> {
     out
 }
 
-/// Formats whose size stands at a fixed place.
+/// The size in formats that store it at a fixed offset.
 fn fixed(bytes: &[u8]) -> Option<(u32, u32)> {
     let big = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let short = |at: usize| Some(u32::from(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?)));
@@ -102,7 +103,7 @@ fn fixed(bytes: &[u8]) -> Option<(u32, u32)> {
     Some(size)
 }
 
-/// JPEG: the first frame header among the segments.
+/// The size in the first frame header of a JPEG.
 fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
     let short = |at: usize| Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
     let mut at = 2;
@@ -110,7 +111,7 @@ fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
         match (*bytes.get(at)?, *bytes.get(at + 1)?) {
             (0xff, 0xff) => at += 1,
             (0xff, 0x01 | 0xd0..=0xd8) => at += 2,
-            // Frame headers, but tables of codes (c4), extensions (c8) and arithmetic conditions (cc).
+            // Frame headers, except for Huffman tables (c4), extensions (c8) and arithmetic conditioning (cc).
             (0xff, 0xc0..=0xc3 | 0xc5..=0xc7 | 0xc9..=0xcb | 0xcd..=0xcf) => {
                 let (height, width) = (short(at + 5)?, short(at + 7)?);
                 return Some((width.into(), height.into()));

@@ -1,4 +1,4 @@
-//! What a counter is: something that prices a text, and from that a message.
+//! The trait of counters, which price texts and messages, and counts of transcripts.
 
 pub use super::kind::CountKind;
 pub use super::view::{GoOn, MessageView, PLACEHOLDER, PartView};
@@ -10,7 +10,7 @@ use super::tools::Tool;
 use crate::error::{Error, Result};
 use crate::transcript::{Framing, PieceKind, Transcript};
 
-/// How often a count of messages asks whether to go on, in messages.
+/// Messages between two calls of `go_on`.
 pub(super) const ASK_EVERY_MESSAGES: usize = 256;
 
 /// Prices texts and messages.
@@ -18,10 +18,10 @@ pub trait Counter: Send + Sync {
     /// Tokens of a text. O(bytes).
     ///
     /// # Errors
-    /// `interrupted` when `go_on` said so, or what a caller's own counter raised.
+    /// `interrupted` if `go_on` returns `false`, or the error of a caller's counter.
     fn count(&self, text: &str, go_on: GoOn<'_>) -> Result<u64>;
 
-    /// Tokens of a text where they are at most `limit`, else `None`; exact counters stop as soon as it is passed.
+    /// Tokens of a text if they are at most `limit`. Exact counters stop as soon as it is exceeded.
     ///
     /// # Errors
     /// Those of [`Counter::count`].
@@ -37,12 +37,12 @@ pub trait Counter: Send + Sync {
         self.count(text, go_on)
     }
 
-    /// The factor from its encoding's tokens to its own, in thousandths.
+    /// The factor from the encoding's tokens to the counter's, in thousandths.
     fn permille(&self) -> u32 {
         1000
     }
 
-    /// Tokens of a message: its texts, and what is added around them.
+    /// Tokens of a message: its texts and their framing.
     ///
     /// # Errors
     /// Those of [`Counter::count`].
@@ -52,13 +52,13 @@ pub trait Counter: Send + Sync {
         tokens_u32(message_tokens(self, &cost, message.texts(), &around, go_on)?)
     }
 
-    /// What a provider adds around these messages, in this counter's tokens.
+    /// The framing cost of messages of this dialect, in this counter's tokens.
     fn framing(&self, framing: Framing) -> FramingCost {
         let _ = framing;
         FramingCost::NONE
     }
 
-    /// Tokens of tool schemas beside these messages, and how far they can be trusted.
+    /// Tokens of tool schemas sent with these messages, and their accuracy.
     ///
     /// # Errors
     /// Those of [`Counter::count`].
@@ -67,20 +67,20 @@ pub trait Counter: Send + Sync {
         framing.of_tools(tools, beside, go_on, |text, go_on| self.count_encoded(text, go_on))
     }
 
-    /// How far its counts of texts can be trusted.
+    /// Accuracy of its counts of texts.
     fn kind(&self) -> CountKind;
 
-    /// The same, with the error where it was measured.
+    /// The same, with the measured error.
     fn trust(&self) -> Trust {
         Trust { kind: self.kind(), error_permille: None }
     }
 
-    /// Where it recalls messages that it counted before, if it does.
+    /// The cache of message counts, if it has one.
     fn recall(&self) -> Option<&Recall> {
         None
     }
 
-    /// The formula over lengths that it is, if it is one: such a count needs no text.
+    /// The formula over lengths, if the counter is one: such a count does not need the text.
     fn heuristic(&self) -> Option<Heuristic> {
         None
     }
@@ -90,13 +90,13 @@ pub trait Counter: Send + Sync {
         self.heuristic().is_some_and(Heuristic::wants_result_json)
     }
 
-    /// Whether it runs a caller's code, which is called in the thread of the call alone.
+    /// Whether it runs a caller's code, which must run on the calling thread.
     fn is_callers_own(&self) -> bool {
         false
     }
 }
 
-/// A caller's own function.
+/// A caller's function.
 pub struct CustomCounter<F>(pub F);
 
 impl<F: Fn(&str) -> Result<u64> + Send + Sync> Counter for CustomCounter<F> {
@@ -135,13 +135,13 @@ impl Counter for Heuristic {
 /// Counts of a list of messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts {
-    /// Tokens of each message, with what is added around it.
+    /// Tokens of each message, including its framing.
     pub per_message: Vec<u32>,
-    /// Tokens that are added once a request.
+    /// Tokens added once for each request.
     pub overhead: u32,
     /// The kind of the total: the least certain of its parts.
     pub kind: CountKind,
-    /// The relative error of the total in thousandths, where it was measured.
+    /// The relative error of the total in thousandths, if measured.
     pub error_permille: Option<u16>,
 }
 
@@ -152,13 +152,13 @@ impl Counts {
         self.per_message.iter().map(|&tokens| u64::from(tokens)).sum::<u64>() + u64::from(self.overhead)
     }
 
-    /// How far the total can be trusted.
+    /// Accuracy of the total.
     #[must_use]
     pub fn trust(&self) -> Trust {
         Trust { kind: self.kind, error_permille: self.error_permille }
     }
 
-    /// Adds what stands beside the messages, tool schemas for one.
+    /// Adds tokens sent with the messages, such as tool schemas.
     ///
     /// # Errors
     /// `too_many_tokens` beyond 2^32.
@@ -173,12 +173,12 @@ impl Counts {
 /// Counts every message of a transcript. O(bytes).
 ///
 /// # Errors
-/// Those of [`Counter::count`], placed at the message.
+/// Those of [`Counter::count`], located at the message.
 pub fn count_transcript(counter: &dyn Counter, transcript: &Transcript, go_on: GoOn<'_>) -> Result<Counts> {
     let framing = counter.framing(transcript.framing);
     let mut per_message = Vec::with_capacity(transcript.len());
     for index in 0..transcript.len() {
-        // Counters ask inside long texts only, and there may be millions of short ones.
+        // Counters call it only inside long texts, and there may be millions of short ones.
         if index % ASK_EVERY_MESSAGES == 0 && !go_on() {
             return Err(Error::interrupted());
         }
@@ -189,10 +189,10 @@ pub fn count_transcript(counter: &dyn Counter, transcript: &Transcript, go_on: G
     Ok(Counts { per_message, overhead: framing.request, kind, error_permille })
 }
 
-/// Whether a transcript with `more` tokens beside it has at most `limit`; stops at the message that passes it.
+/// Whether a transcript plus `more` tokens has at most `limit`. Stops at the first message beyond it.
 ///
 /// # Errors
-/// Those of [`Counter::count`], placed at the message.
+/// Those of [`Counter::count`], located at the message.
 pub fn transcript_fits(
     counter: &dyn Counter,
     transcript: &Transcript,
@@ -212,7 +212,7 @@ pub fn transcript_fits(
     Ok(total <= limit)
 }
 
-/// Tokens of a message: its texts, the repeated names of called tools, and what goes around them.
+/// Tokens of a message: its texts, the repeated names of called tools, and the framing.
 ///
 /// # Errors
 /// Those of the counter.
@@ -223,7 +223,7 @@ pub fn message_tokens<'a>(
     around: &Around,
     go_on: GoOn<'_>,
 ) -> Result<u64> {
-    // What is encrypted has its price in `around`.
+    // The price of encrypted pieces is part of `around`.
     let texts = texts.filter(|(kind, _)| *kind != PieceKind::Encrypted);
     let recall = counter.recall();
     let known = recall.and_then(|recall| Some((recall, recall.texts(texts.clone(), cost.call_names)?)));
@@ -244,7 +244,7 @@ pub fn message_tokens<'a>(
     Ok(scaled(encoded, counter.permille()) + u64::from(cost.of_message(around)))
 }
 
-/// A count as the 32-bit number that arrays hold.
+/// A count as the 32-bit number that arrays store.
 ///
 /// # Errors
 /// `too_many_tokens` beyond 2^32.
@@ -255,5 +255,5 @@ pub fn tokens_u32(total: u64) -> Result<u32> {
 
 #[cold]
 fn too_many_tokens() -> Error {
-    Error::limit("too_many_tokens", "", "a message of more than 2^32 tokens")
+    Error::limit("too_many_tokens", "", "more than 2^32 tokens in a message")
 }

@@ -1,13 +1,13 @@
 //! The kinds of counts.
 
-/// How far a count can be trusted.
+/// Accuracy of a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CountKind {
     /// Equal to the tokenizer's own count.
     Exact,
-    /// Fitted to what a provider reported.
+    /// Fitted to counts that a provider reported.
     Calibrated,
-    /// A formula.
+    /// The result of a formula.
     Estimated,
 }
 

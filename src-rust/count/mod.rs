@@ -1,4 +1,4 @@
-//! Counting: exact encodings, heuristics and what providers add around the text.
+//! Counting: exact encodings, heuristics and the framing that providers add to text.
 
 pub mod batch;
 pub mod bpe;

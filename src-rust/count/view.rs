@@ -1,51 +1,50 @@
-//! Messages as they will be sent, for counters.
+//! Views of messages with edits applied, for counters.
 
 use crate::transcript::{Part, PartKind, Piece, PieceKind, Transcript};
 
-/// Called between pieces of work; `false` stops it.
+/// Called between steps of work; `false` stops it.
 pub type GoOn<'a> = &'a mut dyn FnMut() -> bool;
 
-/// What stands in the place of a content that goes: of a cleared result, of a message of nothing but thinking.
+/// Replaces removed content: a cleared result, or a message of nothing but thinking.
 pub const PLACEHOLDER: &str = "[cleared]";
 
-/// One message as it will be sent: some of its results may have been replaced by another text, its thinking may be
-/// left out.
+/// One message as it will be sent: results may be replaced by other texts, thinking may be left out.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageView<'a> {
     /// The transcript.
     pub transcript: &'a Transcript,
     /// The message.
     pub index: usize,
-    /// Parts (indices into [`Transcript::parts`], ascending) whose content is replaced, with what stands there.
+    /// Parts (indices into [`Transcript::parts`], ascending) with their replacements.
     pub replaced: &'a [(usize, String)],
-    /// Whether its thinking is left out. Where there is nothing else, a placeholder stands for it.
+    /// Whether thinking is left out. If the message has nothing else, a placeholder replaces it.
     pub is_stripped: bool,
 }
 
 /// A part as it will be sent.
 #[derive(Clone, Copy, Debug)]
 pub enum PartView<'a> {
-    /// As it is.
+    /// Unchanged.
     Original(&'a Part),
-    /// A result with another content.
+    /// A result with a new text.
     Replaced(&'a Part, &'a str),
-    /// The text that stands for thinking that was left out.
+    /// The text that replaces omitted thinking.
     Placeholder(&'static str),
 }
 
 impl<'a> MessageView<'a> {
-    /// A message as it is.
+    /// An unedited message.
     #[must_use]
     pub fn original(transcript: &'a Transcript, index: usize) -> Self {
         MessageView { transcript, index, replaced: &[], is_stripped: false }
     }
 
-    /// Its parts.
+    /// The parts of the message.
     pub fn parts(&self) -> impl Iterator<Item = PartView<'a>> + Clone + use<'a> {
         self.indexed_parts().map(|(_, view)| view)
     }
 
-    /// Its parts with their indices into [`Transcript::parts`].
+    /// The parts with their indices into [`Transcript::parts`].
     pub fn indexed_parts(&self) -> impl Iterator<Item = (usize, PartView<'a>)> + Clone + use<'a> {
         let (transcript, replaced, is_stripped) = (self.transcript, self.replaced, self.is_stripped);
         let range = transcript.part_range(self.index);
@@ -64,7 +63,7 @@ impl<'a> MessageView<'a> {
         })
     }
 
-    /// Every text of the message with what it is.
+    /// Every text of the message with its kind.
     pub fn texts(&self) -> impl Iterator<Item = (PieceKind, &'a str)> + Clone + use<'a> {
         let transcript = self.transcript;
         self.parts().flat_map(move |view| {
@@ -77,7 +76,7 @@ impl<'a> MessageView<'a> {
         })
     }
 
-    /// Pictures in the message.
+    /// The number of pictures in the message.
     #[must_use]
     pub fn images(&self) -> u32 {
         let of = |view| match view {

@@ -1,7 +1,7 @@
-//! JSON bytes as [`Node`]s: one flat arena a document, strings borrowed where they hold no escape.
+//! JSON documents as [`Node`]s: a flat arena for each, with strings borrowed if possible.
 //!
-//! The parser is jiter's; what is ours is the arena, which keeps the digits of numbers, keeps the last of
-//! repeated keys (as Python and JavaScript do) and reads lone surrogate escapes as U+FFFD instead of failing.
+//! The parser is jiter. The arena keeps the digits of numbers, keeps the last of repeated keys (as Python and
+//! JavaScript do) and reads lone surrogate escapes as U+FFFD instead of failing.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,15 +13,15 @@ use crate::error::{Error, Result};
 use crate::node::keys::ordinal_of;
 use crate::node::{Found, Key, Kind, Node, Wanted, write_float};
 
-/// Deepest nesting of a document. Values inside messages are held to [`crate::node::MAX_DEPTH`], counted from where
-/// they begin, as in Python objects; this only guards the stack.
+/// Deepest nesting of a document. It guards the stack; values inside messages are limited by
+/// [`crate::node::MAX_DEPTH`], counted from their root, as in Python objects.
 pub(super) const MAX_PARSED_DEPTH: usize = 512;
 
 #[derive(Debug)]
 enum Value<'a> {
     Null,
     Bool(bool),
-    /// The digits as they stand in the source.
+    /// The digits as in the source.
     Number(&'a str),
     String(Cow<'a, str>),
     /// Indices of the items.
@@ -34,7 +34,7 @@ enum Value<'a> {
 #[derive(Debug)]
 pub struct JsonDoc<'a> {
     values: Vec<Value<'a>>,
-    /// Lone surrogate escapes were replaced by U+FFFD before parsing.
+    /// Whether lone surrogate escapes were replaced by U+FFFD before parsing.
     lossy: bool,
 }
 
@@ -45,8 +45,9 @@ pub struct JsonNode<'d> {
     at: u32,
 }
 
-/// Parses one JSON document and passes it to `read`. A callback, since a text with lone surrogates has to be
-/// repaired in a buffer that only lives here.
+/// Parses a JSON document and passes it to `read`.
+///
+/// A callback, because a text with lone surrogates is repaired in a temporary buffer.
 ///
 /// # Errors
 /// `bad_json` with the byte offset, `nesting_too_deep`.
@@ -86,7 +87,7 @@ impl<'a> Parser<'a> {
         Error::message("bad_json", "", format!("not valid JSON at byte {}", error.index))
     }
 
-    /// Reads one value into the arena and returns its index. Parents come before their children.
+    /// Reads a value into the arena and returns its index. Parents precede their children.
     fn value(&mut self, peek: Peek, depth: usize) -> Result<u32> {
         if depth > MAX_PARSED_DEPTH {
             return Err(Error::limit(
@@ -180,7 +181,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Of members with the same key keeps the first one's place and the last one's value, in linear time.
+/// Removes repeated keys in linear time. The first keeps its position and gets the last value.
 pub(super) fn keep_last_of_repeated(members: &mut Vec<(Cow<'_, str>, u32)>) {
     let few = members.len() <= 16;
     if few && (1..members.len()).all(|i| members[..i].iter().all(|(known, _)| *known != members[i].0)) {
@@ -200,21 +201,21 @@ pub(super) fn keep_last_of_repeated(members: &mut Vec<(Cow<'_, str>, u32)>) {
     *members = kept;
 }
 
-/// Where `part`, a slice of `whole`, lies in it.
+/// The range of `part`, a slice of `whole`.
 fn offset_range(whole: &[u8], part: &[u8]) -> std::ops::Range<usize> {
     let start = part.as_ptr() as usize - whole.as_ptr() as usize;
     start..start + part.len()
 }
 
-/// Whether `text` is a slice of `whole` (jiter decodes strings with escapes into a buffer of its own).
+/// Whether `text` is a slice of `whole`. (jiter decodes strings with escapes into its own buffer.)
 fn is_inside(whole: &[u8], text: &str) -> bool {
     let (from, at) = (whole.as_ptr() as usize, text.as_ptr() as usize);
     at >= from && at + text.len() <= from + whole.len()
 }
 
-/// The bytes with every lone surrogate escape replaced by `\ufffd`; `None` where there is none.
+/// The bytes with every lone surrogate escape replaced by `\ufffd`; `None` if there are none.
 ///
-/// JavaScript writers cut strings between the halves of a pair, so stored sessions do hold them.
+/// JavaScript writers cut strings between the halves of a pair, so stored sessions do contain them.
 #[must_use]
 pub fn replace_lone_surrogates(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut out: Option<Vec<u8>> = None;
@@ -332,7 +333,7 @@ impl<'d> Node for JsonNode<'d> {
     }
 }
 
-/// Appends a number that stands so in the source, as ECMAScript prints it; integers keep their digits.
+/// Appends a number from the source as ECMAScript prints it; integers keep their digits.
 pub(super) fn write_number(digits: &str, out: &mut String) {
     if digits == "-0" {
         out.push('0');

@@ -1,13 +1,13 @@
-//! What escapes in JSON strings stand for.
+//! Decoding of escapes in JSON strings.
 
 use super::entry::Escapes;
 use super::simd::{BLOCK, backslashes_in};
 use crate::node::quoting_of;
 
-/// The first backslash from `at` on; the end where there is none.
+/// The first backslash from `at` on, or the end.
 #[inline]
 fn next_backslash(bytes: &[u8], mut at: usize) -> usize {
-    // Most stand close; where none does, whole pages are looked through.
+    // Usually near; otherwise memchr searches the rest.
     for _ in 0..NEAR_BLOCKS {
         let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) else { break };
         match backslashes_in(block) {
@@ -18,19 +18,19 @@ fn next_backslash(bytes: &[u8], mut at: usize) -> usize {
     bytes.get(at..).and_then(|rest| memchr::memchr(b'\\', rest)).map_or(bytes.len(), |found| at + found)
 }
 
-/// Blocks without a backslash before a search of the rest.
+/// Blocks searched before the rest is left to memchr.
 const NEAR_BLOCKS: usize = 6;
 
 /// An escape sequence.
 pub(super) struct Escape {
-    /// Bytes of it, of both halves of a pair.
+    /// Its length in bytes; for a surrogate pair, that of both escapes.
     pub written: usize,
-    /// What it stands for; `None` for a lone surrogate.
+    /// The decoded character; `None` for a lone surrogate.
     stands_for: Option<char>,
 }
 
 impl Escape {
-    /// The escape whose backslash stands at `at`.
+    /// Reads the escape whose backslash is at `at`.
     pub fn read(bytes: &[u8], at: usize) -> Option<Self> {
         let stands_for = match bytes.get(at + 1)? {
             b'"' => '"',
@@ -80,14 +80,14 @@ impl Escapes {
     }
 }
 
-/// What a string with escapes stands for, and whether lone surrogates were replaced.
+/// Decodes a string with escapes. Returns whether lone surrogates were replaced.
 pub(super) fn decode(raw: &str) -> (String, bool) {
     let mut out = String::with_capacity(raw.len());
     let is_lossy = decode_into(raw, &mut out);
     (out, is_lossy)
 }
 
-/// Appends what a string with escapes stands for; says whether lone surrogates were replaced.
+/// Appends the decoded form of a string with escapes. Returns whether lone surrogates were replaced.
 pub(super) fn decode_into(raw: &str, out: &mut String) -> bool {
     let bytes = raw.as_bytes();
     let mut is_lossy = false;

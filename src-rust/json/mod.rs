@@ -1,4 +1,4 @@
-//! JSON bytes as [`Node`](crate::node::Node)s: whole documents, tapes for counting, and values put together of others.
+//! JSON bytes as [`Node`](crate::node::Node)s: documents, tapes for counting, and overlays.
 
 mod document;
 mod entry;

@@ -1,4 +1,4 @@
-//! Values that are put together of parsed values, and read without being written first.
+//! Values composed of parsed values, readable without writing them first.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use crate::error::Result;
 use crate::node::keys::ordinal_of;
 use crate::node::{Found, Key, Kind, Node, Unit, Wanted};
 
-/// A value that is put together of the caller's values.
+/// A value composed of the caller's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Made<N> {
-    /// A value of the caller's, as it is.
+    /// A value of the caller.
     Given(N),
     /// A text.
     Text(String),
@@ -26,18 +26,18 @@ pub enum Made<N> {
 }
 
 impl<N: Node> Made<N> {
-    /// A text that is known beforehand.
+    /// A fixed text.
     pub fn text(text: &str) -> Self {
         Made::Text(text.to_owned())
     }
 
-    /// An object of known keys; those without a value are left out.
+    /// An object with fixed keys; those without a value are left out.
     pub fn object<const K: usize>(members: [(&'static str, Option<Made<N>>); K]) -> Self {
         let there = members.into_iter().filter_map(|(key, value)| Some((Cow::Borrowed(key), value?)));
         Made::Object(there.collect())
     }
 
-    /// The members of an object of the caller's, as they are.
+    /// The members of a caller's object, unchanged.
     ///
     /// # Errors
     /// Those of [`Node::members`].
@@ -47,7 +47,7 @@ impl<N: Node> Made<N> {
     }
 }
 
-/// Writes a value that was made; `None` where what it is made of cannot be written.
+/// Appends the value as JSON; `None` if a given value cannot be rewritten.
 pub fn push_made<N: Rewrite>(made: &Made<N>, out: &mut Vec<u8>) -> Option<()> {
     match made {
         Made::Given(node) => return node.rewrite(out),
@@ -85,9 +85,9 @@ pub fn push_made<N: Rewrite>(made: &Made<N>, out: &mut Vec<u8>) -> Option<()> {
 pub enum MadeNode<'t> {
     /// All messages.
     Messages(&'t [&'t Made<EntryNode<'t>>]),
-    /// A value that was made; none that was given.
+    /// A composed value; never [`Made::Given`].
     Made(&'t Made<EntryNode<'t>>),
-    /// A value out of the file.
+    /// A parsed value.
     Given(EntryNode<'t>),
 }
 
@@ -99,7 +99,7 @@ impl<'t> MadeNode<'t> {
         }
     }
 
-    /// The text, where one was made.
+    /// The text of a composed string.
     fn made_text(&self) -> Option<&'t str> {
         match self {
             MadeNode::Made(Made::Text(text)) => Some(text),
@@ -107,7 +107,7 @@ impl<'t> MadeNode<'t> {
         }
     }
 
-    /// The members, where an object was made.
+    /// The members of a composed object.
     fn made_members(&self) -> &'t [(Cow<'static, str>, Made<EntryNode<'t>>)] {
         match self {
             MadeNode::Made(Made::Object(members)) => members,

@@ -1,16 +1,17 @@
-//! Values of a [`Tape`] written anew on one line, byte for byte as Python's `json.dumps` writes what `json.loads` made
-//! of them (`ensure_ascii=False, separators=(",", ":")`): what is folded here and what is folded by way of Python
-//! objects is then the same file. Strings are copied as they stand, but for escapes that nobody needs.
+//! Rewrites values of a [`Tape`] on one line, as Python's `json.dumps` after `json.loads` does.
+//!
+//! The output is equal byte for byte, with `ensure_ascii=False, separators=(",", ":")`. Folding here and folding by way
+//! of Python objects thus give the same file. Strings are copied from the source, except for unnecessary escapes.
 
 use super::entry::Entry;
 use super::escapes::escaped_unit;
 use super::tape::TapeNode;
 use crate::node::{Kind, Node};
 
-/// A value that can be written anew.
+/// A value that can be rewritten.
 pub trait Rewrite: Node {
-    /// Appends the value; `None` where it has no such text here: a lone surrogate, a number that is no finite float.
-    /// Then `out` holds the beginning of it. O(bytes).
+    /// Appends the value. `None` if it has a lone surrogate or a number that is not a finite float; `out` then ends
+    /// with a partial value. O(bytes).
     fn rewrite(&self, out: &mut Vec<u8>) -> Option<()>;
 }
 
@@ -67,7 +68,7 @@ impl TapeNode<'_> {
     }
 }
 
-/// Copies a string with escapes, of which only those stay that must be.
+/// Copies a string, keeping only the necessary escapes.
 fn rewrite_escapes(raw: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let mut copied = 0;
     let mut at = 0;
@@ -91,7 +92,7 @@ fn rewrite_escapes(raw: &[u8], out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Writes what a `\uXXXX` stands for; gives how many bytes were read.
+/// Writes the character of a `\uXXXX` escape and returns the bytes read.
 fn rewrite_unit(raw: &[u8], at: usize, out: &mut Vec<u8>) -> Option<usize> {
     let first = escaped_unit(raw, at)?;
     let (point, read) = match first {
@@ -105,7 +106,7 @@ fn rewrite_unit(raw: &[u8], at: usize, out: &mut Vec<u8>) -> Option<usize> {
     Some(read)
 }
 
-/// Appends a character inside a string.
+/// Appends a character of a string, escaped if necessary.
 fn push_char(c: char, out: &mut Vec<u8>) {
     match c {
         '"' => out.extend_from_slice(b"\\\""),
@@ -120,7 +121,7 @@ fn push_char(c: char, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a text as a string.
+/// Appends a text as a JSON string.
 pub fn push_string(text: &str, out: &mut Vec<u8>) {
     out.reserve(text.len() + 2);
     out.push(b'"');
@@ -137,7 +138,7 @@ pub fn push_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Integers keep their digits; floats are written by the shortest digits that give them back.
+/// Integers keep their digits; floats are written with the shortest digits that round-trip.
 fn rewrite_number(digits: &str, out: &mut Vec<u8>) -> Option<()> {
     if digits.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E')) {
         let value: f64 = digits.parse().ok()?;
@@ -151,7 +152,7 @@ fn rewrite_number(digits: &str, out: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// A finite float as Python's `repr` writes it.
+/// A finite float in the form of Python's `repr`.
 fn python_float(value: f64) -> String {
     let shortest = format!("{value:e}");
     let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
@@ -205,7 +206,7 @@ mod tests {
         let repeated = format!("[{{{keys}\"key_7\":\"last\"}}]");
         let expected = format!("[{{{}}}]", keys.replace(":7,", ":\"last\",").trim_end_matches(','));
         assert_eq!(rewritten(&repeated), Some(expected));
-        // Keys that look alike.
+        // Keys with equal hashes.
         let alike: String = ["axb", "ayb", "azb", "axb"].map(|key| format!("\"{key}\":0,")).concat();
         let distinct = format!("{{{}\"a\":1}}", &alike[..24]);
         assert_eq!(rewritten(&distinct).as_deref(), Some(distinct.as_str()));

@@ -1,4 +1,4 @@
-//! What stands in JSON bytes, value by value: the parser that fills a tape.
+//! The parser that fills a tape, value by value.
 
 use super::document::MAX_PARSED_DEPTH;
 use super::entry::{Entry, Escapes};
@@ -8,45 +8,45 @@ use super::strings::Strings;
 use crate::node::Kind;
 use crate::node::keys::{UNKNOWN, bit_of, ordinal_in, ordinal_of};
 
-/// Longest number that is read here.
+/// Longest number that the tape accepts.
 pub(super) const MAX_DIGITS: usize = 64;
 
-/// Bytes between two looks at whether to go on.
+/// Bytes between two calls of `go_on`.
 pub(super) const LOOK_EVERY: usize = 1 << 20;
 
-/// In the place of a container where there is none: no document has so many values.
+/// Stands for "no container"; a document has fewer values.
 const NONE: u32 = u32::MAX;
 
-/// Reads one document. It knows plain JSON alone, and stops at anything else.
+/// Reads one document. Accepts only plain JSON and stops at anything else.
 pub(super) struct Parser<'a, 'g> {
     bytes: &'a [u8],
     at: usize,
     strings: Strings<'a>,
     pub entries: Vec<Entry>,
     pub escapes: Vec<Escapes>,
-    /// The place of the innermost container; [`NONE`] outside of all. Until it is closed, its entry keeps what is needed
-    /// then, of the container around it: in `link` its place, and what the next four have of it.
+    /// The entry of the innermost container, or [`NONE`]. While a container is open, its entry saves the state of the
+    /// enclosing one: its entry in `link`, and the next four fields.
     around: u32,
-    /// Whether it is an object.
+    /// Whether the innermost container is an object.
     is_object: bool,
-    /// Of an object the place of the key whose value is read; kept in `end`.
+    /// The key whose value is being read, in an object; saved in `end`.
     key: u32,
-    /// Of an object the [`Entry::names`] so far; kept in `names`.
+    /// The [`Entry::names`] so far, in an object; saved in `names`.
     names: u32,
-    /// Whether all that was read of the innermost container is plain, see [`Entry::is_plain`]; kept in `is_plain`.
+    /// Whether the innermost container is plain so far, see [`Entry::is_plain`]; saved in `is_plain`.
     is_plain: bool,
-    /// Containers that are open.
+    /// Open containers.
     depth: usize,
-    /// Most containers that lie in each other.
+    /// Maximum of `depth`.
     pub deepest: usize,
     next_look: usize,
     go_on: &'g mut dyn FnMut() -> bool,
-    /// Whether `go_on` ended it.
+    /// Whether `go_on` stopped it.
     pub is_stopped: bool,
 }
 
 impl<'a, 'g> Parser<'a, 'g> {
-    /// Before the first of at most 2^32 bytes.
+    /// Starts at the first of at most 2^32 bytes.
     pub fn new(bytes: &'a [u8], go_on: &'g mut dyn FnMut() -> bool) -> Self {
         Parser {
             bytes,
@@ -67,18 +67,18 @@ impl<'a, 'g> Parser<'a, 'g> {
         }
     }
 
-    /// Whether a document that was read to its end is ASCII.
+    /// Whether a completely read document is ASCII.
     pub fn is_ascii(&self) -> bool {
         self.strings.is_ascii()
     }
 
-    /// Fills the arrays; `None` if it stopped.
+    /// Reads the document into the arrays; `None` if it stopped.
     pub fn document(&mut self) -> Option<()> {
         on_blocks(Document(self))
     }
 }
 
-/// A document to be read.
+/// The main loop as a kernel.
 struct Document<'p, 'a, 'g>(&'p mut Parser<'a, 'g>);
 
 impl OnBlocks for Document<'_, '_, '_> {
@@ -112,13 +112,13 @@ impl OnBlocks for Document<'_, '_, '_> {
 }
 
 impl Parser<'_, '_> {
-    /// The next byte; 0, which begins nothing, behind the last.
+    /// The next byte; 0, which begins no token, at the end.
     #[inline(always)]
     fn byte(&self) -> u8 {
         self.bytes.get(self.at).copied().unwrap_or(0)
     }
 
-    /// The next byte that is not blank.
+    /// Skips blanks and returns the next byte.
     #[inline(always)]
     fn sign(&mut self) -> u8 {
         match self.byte() {
@@ -137,14 +137,14 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// The entry of a value that has no more to it than where it lies, from `start` on.
+    /// The entry of a scalar that begins at `start` and ends here.
     fn plain(&self, kind: Kind, start: usize) -> Entry {
         // The length of the document fits, and so does its number of values.
         let (start, end) = (start as u32, self.at as u32);
         Entry { start, end, link: 0, kind, has_escapes: false, is_plain: true, key: UNKNOWN, names: 0 }
     }
 
-    /// Reads a word or a number that begins with that byte.
+    /// Reads a word or a number that begins with this byte.
     fn scalar(&mut self, sign: u8) -> Option<()> {
         match sign {
             b'n' => self.word(b"null", Kind::Null),
@@ -203,7 +203,7 @@ impl Parser<'_, '_> {
         (self.at - start <= MAX_DIGITS).then_some(())
     }
 
-    /// Begins a container; says whether it has anything in it.
+    /// Begins a container. Returns whether it has content.
     #[inline(always)]
     fn open(&mut self, kind: Kind, close: u8) -> Option<bool> {
         if self.depth >= MAX_PARSED_DEPTH {
@@ -251,7 +251,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Goes on behind a value that was read: says whether another comes, in the container that is innermost then.
+    /// Continues after a value. Returns whether another follows in the then innermost container.
     #[inline(always)]
     fn end_value(&mut self) -> Option<bool> {
         self.may_go_on()?;
@@ -272,7 +272,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Looks now and then whether to go on.
+    /// Calls `go_on` when due.
     #[inline(always)]
     fn may_go_on(&mut self) -> Option<()> {
         if self.at >= self.next_look {
@@ -285,7 +285,7 @@ impl Parser<'_, '_> {
         Some(())
     }
 
-    /// Reads a key, which begins with that byte, and what stands between it and its value, whose first byte it gives.
+    /// Reads a key, which begins with this byte, and the colon. Returns the first byte of the value.
     #[inline(always)]
     fn key(&mut self, sign: u8) -> Option<u8> {
         if sign != b'"' {
@@ -300,7 +300,7 @@ impl Parser<'_, '_> {
         };
         self.names |= bit_of(key);
         self.key = self.entries.len() as u32;
-        // A value that is no container has one entry.
+        // Right for a scalar, which has one entry; `close` corrects it for a container.
         self.entries.push(Entry { key, link: self.key + 2, ..entry });
         if self.sign() != b':' {
             return None;
@@ -309,7 +309,7 @@ impl Parser<'_, '_> {
         Some(self.sign())
     }
 
-    /// The entry of a string.
+    /// Reads a string and returns its entry.
     #[inline(always)]
     fn string(&mut self) -> Option<Entry> {
         let start = self.at + 1;
@@ -326,7 +326,7 @@ impl Parser<'_, '_> {
         Some(Entry { start, end, link, kind, has_escapes, is_plain, key, names: 0 })
     }
 
-    /// Notes the escapes of a string, of which some may be of letters that need not be escaped.
+    /// Records the escapes of a string that include other than simple ones.
     #[cold]
     #[inline(never)]
     fn note_others(&mut self, found: (usize, u32)) -> Option<Noted> {
@@ -345,7 +345,7 @@ impl Parser<'_, '_> {
     }
 }
 
-/// What of the entry of a string tells of its escapes.
+/// The fields of a string's entry that describe its escapes.
 struct Noted {
     link: u32,
     has_escapes: bool,

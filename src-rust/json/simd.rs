@@ -1,36 +1,37 @@
-//! Which bytes of a block mean something in a JSON string, as a bit each.
+//! Bit masks of the significant bytes in a block of JSON text.
 
 #![allow(unsafe_code)]
 
-/// Bytes that are looked at together.
+/// Bytes in a small block.
 pub(super) const BLOCK: usize = 16;
 
-/// Bytes of a text with strings that are looked at together.
+/// Bytes in a block of text with strings.
 pub(super) const WIDE: usize = 64;
 
-/// A bit for each of [`WIDE`] bytes that is one of these, the first lowest.
+/// A bit for each of [`WIDE`] bytes, the first lowest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Signs {
     pub quotes: u64,
     pub backslashes: u64,
-    /// What may not stand in a string.
+    /// Bytes not allowed in a string.
     pub controls: u64,
-    /// An `n` or a `t`, which most escapes have beside the two signs above.
+    /// `n` or `t`: the letters of most escapes other than quotes and backslashes.
     pub usual: u64,
-    /// What is not ASCII.
+    /// Non-ASCII bytes.
     pub high: u64,
 }
 
-/// Work on blocks of [`WIDE`] bytes.
+/// A loop over blocks of [`WIDE`] bytes.
 pub(super) trait OnBlocks: Sized {
-    /// What comes of it.
+    /// The result of the loop.
     type Outcome;
 
-    /// Does it, with what tells the signs of a block. To be compiled into its caller, for the processor's features.
+    /// Runs the loop. `signs` computes the masks of a block. Inlined, so that it is compiled for the processor's
+    /// features.
     fn run(self, signs: impl Fn(&[u8; WIDE]) -> Signs) -> Self::Outcome;
 }
 
-/// Does the work with the widest registers that this processor has.
+/// Runs the loop with the widest registers of this processor.
 #[inline]
 pub(super) fn on_blocks<W: OnBlocks>(work: W) -> W::Outcome {
     #[cfg(target_arch = "x86_64")]
@@ -40,14 +41,14 @@ pub(super) fn on_blocks<W: OnBlocks>(work: W) -> W::Outcome {
             && is_x86_feature_detected!("lzcnt")
             && is_x86_feature_detected!("popcnt");
         if has_bits && is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
-            // SAFETY: all were detected.
+            // SAFETY: the features were detected above.
             return unsafe { avx512::run(work) };
         }
         if has_bits && is_x86_feature_detected!("avx2") {
-            // SAFETY: all were detected.
+            // SAFETY: the features were detected above.
             return unsafe { avx2::run(work) };
         }
-        // SAFETY: every processor of this architecture has SSE2.
+        // SAFETY: every x86-64 processor has SSE2.
         unsafe { sse2::run(work) }
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -58,7 +59,7 @@ pub(super) fn on_blocks<W: OnBlocks>(work: W) -> W::Outcome {
 #[inline]
 pub(super) fn backslashes_in(block: &[u8; BLOCK]) -> u32 {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: every processor of this architecture has SSE2.
+    // SAFETY: every x86-64 processor has SSE2.
     return unsafe { sse2::backslashes_in(block) };
     #[cfg(not(target_arch = "x86_64"))]
     return portable::backslashes_in(block);
@@ -76,7 +77,7 @@ mod sse2 {
     #[target_feature(enable = "sse2")]
     #[inline]
     fn vector(block: &[u8; BLOCK]) -> __m128i {
-        // SAFETY: the block is as long as the register, and need not be aligned.
+        // SAFETY: the block is as long as the register; loadu needs no alignment.
         unsafe { _mm_loadu_si128(block.as_ptr().cast()) }
     }
 
@@ -110,7 +111,7 @@ mod sse2 {
         }
     }
 
-    // As closures they are compiled for the features of the function around them.
+    // A closure, so that it is compiled for the features of the enclosing function.
     #[allow(clippy::redundant_closure)]
     #[target_feature(enable = "sse2")]
     pub fn run<W: OnBlocks>(work: W) -> W::Outcome {
@@ -134,7 +135,7 @@ mod avx2 {
     fn each(block: &[u8; WIDE], bits: impl Fn(__m256i) -> __m256i) -> u64 {
         let mut all = 0;
         for (i, part) in block.as_chunks::<32>().0.iter().enumerate() {
-            // SAFETY: the part is as long as the register, and need not be aligned.
+            // SAFETY: the part is as long as the register; loadu needs no alignment.
             let part = unsafe { _mm256_loadu_si256(part.as_ptr().cast()) };
             all |= u64::from(_mm256_movemask_epi8(bits(part)) as u32) << (i * 32);
         }
@@ -150,7 +151,7 @@ mod avx2 {
             controls: each(block, |part| {
                 _mm256_cmpeq_epi8(_mm256_min_epu8(part, _mm256_set1_epi8(0x1f)), part)
             }),
-            // A hint, or the compiler takes the masks apart bit by bit to combine them as vectors.
+            // `black_box` prevents the compiler from splitting the masks bit by bit to combine them as vectors.
             usual: black_box(each(block, |part| {
                 let (n, t) = (_mm256_set1_epi8(0x6e), _mm256_set1_epi8(0x74));
                 _mm256_or_si256(_mm256_cmpeq_epi8(part, n), _mm256_cmpeq_epi8(part, t))
@@ -159,7 +160,7 @@ mod avx2 {
         }
     }
 
-    // As closures they are compiled for the features of the function around them.
+    // A closure, so that it is compiled for the features of the enclosing function.
     #[allow(clippy::redundant_closure)]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     pub fn run<W: OnBlocks>(work: W) -> W::Outcome {
@@ -179,7 +180,7 @@ mod avx512 {
     #[target_feature(enable = "avx512f,avx512bw")]
     #[inline]
     fn vector(block: &[u8; WIDE]) -> __m512i {
-        // SAFETY: the block is as long as the register, and need not be aligned.
+        // SAFETY: the block is as long as the register; loadu needs no alignment.
         unsafe { _mm512_loadu_si512(block.as_ptr().cast()) }
     }
 
@@ -197,7 +198,7 @@ mod avx512 {
         }
     }
 
-    // As closures they are compiled for the features of the function around them.
+    // A closure, so that it is compiled for the features of the enclosing function.
     #[allow(clippy::redundant_closure)]
     #[target_feature(enable = "avx512f,avx512bw,bmi1,bmi2,lzcnt,popcnt")]
     pub fn run<W: OnBlocks>(work: W) -> W::Outcome {
@@ -251,7 +252,7 @@ mod tests {
                 let expected = portable::signs_in(&wide);
                 #[cfg(target_arch = "x86_64")]
                 {
-                    // SAFETY: every processor of this architecture has SSE2.
+                    // SAFETY: every x86-64 processor has SSE2.
                     let found = unsafe { sse2::signs_in(&wide) };
                     assert_eq!(found, expected, "{byte} at {at}");
                     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi1") {

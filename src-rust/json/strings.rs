@@ -1,13 +1,17 @@
-//! Where the strings of a JSON text begin and end, and what their escapes take away from their lengths: 64 bytes at a
-//! time, a bit for each, some way ahead of who reads it.
+//! Finds the strings of a JSON text and measures their escapes, in blocks of [`WIDE`] bytes.
+//!
+//! The scan runs ahead of the parser. It combines the masks of a block with carries for escapes, open strings and
+//! letters, as in simdjson.
 
 use super::entry::Escapes;
 use super::escapes::Escape;
 use super::simd::{Signs, WIDE};
 
-/// A quote that begins or ends a string: in the low half its place; in the high half how many letters stand escaped
-/// before it, of those that stand so whenever they are written, modulo 2^32. One word, or the compiler gathers the halves
-/// of several quotes in vectors, one by one.
+/// A quote that begins or ends a string. Low half: its position. High half: the number of simple escapes before it,
+/// modulo 2^32.
+///
+/// Simple escapes are those of characters that are always escaped. One word, or the compiler gathers the halves of
+/// several quotes in vectors, one by one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Quote(u64);
 
@@ -17,7 +21,7 @@ impl Quote {
         Quote(u64::from(letters) << 32 | u64::from(at))
     }
 
-    /// One so many bytes and letters behind it.
+    /// The quote after this many bytes and simple escapes.
     #[inline(always)]
     fn plus(self, bytes: u32, letters: u32) -> Self {
         Quote(self.0.wrapping_add(Quote::new(bytes, letters).0))
@@ -37,55 +41,55 @@ impl Quote {
 /// The escapes of a string.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Escaped {
-    /// Escapes of a letter that stands escaped whenever it is written.
+    /// Simple escapes: of characters that are always escaped.
     pub letters: u32,
     /// Escaped solidi.
     pub solidi: u32,
-    /// What its `\uXXXX` stand for.
+    /// Effect of its `\uXXXX` escapes.
     pub units: Escapes,
     pub has_units: bool,
 }
 
-/// Quotes that are taken out at once: those of the strings that are read between two looks at how many are left.
+/// Quotes consumed between two checks of the supply: those of a key and a value.
 const TAKEN: usize = 4;
 
-/// Bytes that are looked at together, at least.
+/// Least number of bytes scanned at a time.
 const AHEAD: usize = 8 * WIDE;
 
-/// Quotes that there is room for: those that were left, one for each byte, and what is written beyond the last.
+/// Room for quotes: the remaining ones, one for each byte scanned, and the slack written after the last.
 const ROOM: usize = AHEAD + 2 * TAKEN;
 
-/// Finds the strings of a text one after the other: each block of it is looked at once.
+/// Finds the strings of a text in order. Each block is scanned once.
 pub(super) struct Strings<'a> {
     bytes: &'a [u8],
     ahead: Ahead,
-    /// What was found; of it what lies from `next` on and before [`Ahead::filled`] was not taken yet.
+    /// The quotes found; those from `next` to [`Ahead::filled`] remain.
     quotes: [Quote; ROOM],
     next: usize,
-    /// Where other letters stand escaped; those before `next_other` were passed.
+    /// Positions of the letters of other escapes; those before `next_other` were consumed.
     others: Vec<u32>,
     next_other: usize,
 }
 
-/// How far a text was looked at.
+/// The state of the scan.
 #[derive(Clone, Copy)]
 struct Ahead {
-    /// The first byte that was not.
+    /// The first byte not scanned.
     behind: usize,
-    /// Whether it is escaped, as 1 or 0.
+    /// Whether that byte is escaped, as 1 or 0.
     carry: u64,
-    /// Whether it lies in a string, as all ones or none.
+    /// Whether that byte is inside a string, as all ones or zero.
     inside: u64,
-    /// Letters that stand escaped before it.
+    /// Simple escapes before it.
     letters: u32,
-    /// Quotes that are kept.
+    /// Quotes stored.
     filled: usize,
-    /// Bits for bytes that are not ASCII.
+    /// Accumulated bits of non-ASCII bytes.
     high: u64,
 }
 
 impl<'a> Strings<'a> {
-    /// Before the first of at most 2^32 bytes, which lies in no string.
+    /// Starts outside of strings, at the first of at most 2^32 bytes.
     pub fn new(bytes: &'a [u8]) -> Self {
         Strings {
             bytes,
@@ -97,13 +101,13 @@ impl<'a> Strings<'a> {
         }
     }
 
-    /// Whether all that was looked at is ASCII.
+    /// Whether all bytes scanned so far are ASCII.
     pub fn is_ascii(&self) -> bool {
         self.ahead.high == 0
     }
 
-    /// Sees to it that a key and a value can be asked for; `None` where something in a string is not plainly JSON. To be
-    /// called before each pair of them.
+    /// Scans ahead far enough for a key and a value; call it before each such pair. `None` if a string contains a
+    /// control character.
     #[inline(always)]
     pub fn look_ahead(&mut self, signs: &impl Fn(&[u8; WIDE]) -> Signs) -> Option<()> {
         if self.ahead.filled - self.next < TAKEN && self.ahead.behind < self.bytes.len() {
@@ -117,7 +121,7 @@ impl<'a> Strings<'a> {
         for i in 0..TAKEN {
             self.quotes[i] = self.quotes.get(self.next + i).copied().unwrap_or_default();
         }
-        // A copy, so that it need not be written back for each block.
+        // A local copy, so that it is not written back for each block.
         let mut ahead = self.ahead;
         ahead.filled -= self.next;
         self.next = 0;
@@ -143,8 +147,10 @@ impl<'a> Strings<'a> {
         Some(())
     }
 
-    /// Where the next string ends, behind all that were asked for before and beginning at `at`, behind its quote; and how
-    /// many letters of it stand escaped, but for those of [`Strings::escaped`]. `None` where it has no end.
+    /// The end of the next string, and the number of its simple escapes.
+    ///
+    /// The string begins at `at`, after its quote. [`Strings::escaped`] adds its other escapes. `None` if it does not
+    /// end.
     #[inline(always)]
     pub fn end_of(&mut self, at: usize) -> Option<(usize, u32)> {
         let [open, close] = *self.quotes.get(self.next..self.ahead.filled)?.first_chunk()?;
@@ -155,13 +161,13 @@ impl<'a> Strings<'a> {
         Some((close.at(), close.letters().wrapping_sub(open.letters())))
     }
 
-    /// Whether [`Strings::escaped`] is to be asked for.
+    /// Whether [`Strings::escaped`] must be called.
     #[inline(always)]
     pub fn has_others(&self) -> bool {
         self.next_other < self.others.len()
     }
 
-    /// All escapes of the string that [`Strings::end_of`] told of; `None` where one is not plainly JSON.
+    /// All escapes of the string that [`Strings::end_of`] returned; `None` if one is not valid.
     #[cold]
     pub fn escaped(&mut self, (end, letters): (usize, u32)) -> Option<Escaped> {
         let mut found = Escaped { letters, ..Escaped::default() };
@@ -181,7 +187,7 @@ impl<'a> Strings<'a> {
 }
 
 impl Ahead {
-    /// Passes the next block; there is room for as many quotes as it has bytes.
+    /// Scans the next block. `room` has at least as many entries as the block has bytes.
     #[inline(always)]
     fn pass(&mut self, here: &Signs, room: &mut [Quote], others: &mut Vec<u32>) -> Option<()> {
         let (mut quotes, mut letters) = (here.quotes, 0);
@@ -205,7 +211,7 @@ impl Ahead {
         Some(())
     }
 
-    /// Notes the quotes of a block, by twos: what is written beyond the last is written over.
+    /// Stores the quotes of a block in pairs; the slack after the last is overwritten.
     #[inline(always)]
     fn note(&mut self, quotes: u64, letters: u64, room: &mut [Quote]) {
         let before = Quote::new(self.behind as u32, self.letters);
@@ -226,7 +232,7 @@ impl Ahead {
     }
 }
 
-/// Which bytes of a block lie in strings, the first quote of each with them, where it begins in none.
+/// The bytes inside strings, by prefix xor of the quotes. Includes opening quotes; the block begins outside.
 #[inline(always)]
 fn inside_of(quotes: u64) -> u64 {
     let mut inside = quotes;
@@ -237,7 +243,7 @@ fn inside_of(quotes: u64) -> u64 {
 }
 
 impl Escaped {
-    /// Notes what the escape with this letter stands for; where the next may begin.
+    /// Adds the escape with this letter. Returns the earliest position of the next one.
     #[inline]
     fn pass(&mut self, bytes: &[u8], place: usize) -> Option<usize> {
         match bytes.get(place)? {
@@ -255,11 +261,11 @@ impl Escaped {
     }
 }
 
-/// Which bytes a backslash stands before that is not escaped itself; and whether the byte behind the block is one, as 1
-/// or 0, which is given for the first byte of this one.
+/// The bytes escaped by a backslash, and the carry: whether the next block begins escaped, as 1 or 0.
 ///
-/// A run of backslashes escapes every second byte from its second on. Adding a run's first bit to the run carries to the
-/// bit behind it; done for runs that begin at odd places alone, this tells both sorts apart without a loop.
+/// The second argument is the carry of the previous block. A run of backslashes escapes every second byte, starting
+/// with the second. Adding a run's first bit to the run carries to the bit after it; doing so only for runs that begin
+/// at odd positions distinguishes both parities without a loop.
 #[inline(always)]
 fn escaped_in(backslashes: u64, is_first_escaped: u64) -> (u64, u64) {
     const EVEN: u64 = 0x5555_5555_5555_5555;
@@ -276,10 +282,10 @@ mod tests {
     use super::*;
     use crate::json::simd::{OnBlocks, on_blocks, portable};
 
-    /// Where a string ends, and its escapes.
+    /// End of a string, and its escapes.
     type Told = (usize, Escaped);
 
-    /// What is told of the strings that begin at these places, up to the first that is none.
+    /// Scans the strings that begin at these positions, up to the first failure.
     struct Telling<'a>(&'a [u8], &'a [usize]);
 
     impl OnBlocks for Telling<'_> {
@@ -297,7 +303,7 @@ mod tests {
         }
     }
 
-    /// One string, byte by byte.
+    /// Reads one string byte by byte.
     fn slowly(bytes: &[u8], mut at: usize) -> Option<Told> {
         let mut found = Escaped::default();
         loop {
@@ -325,8 +331,10 @@ mod tests {
         }
     }
 
-    /// Where the strings of a text begin and what each is, up to a backslash between two or one that is none; and whether
-    /// it came to the end of the text.
+    /// Starts and contents of the strings of a text, byte by byte.
+    ///
+    /// Stops at a backslash outside of strings or at an invalid string; the flag says whether the end of the text was
+    /// reached.
     fn all_slowly(bytes: &[u8]) -> (Vec<usize>, Vec<Told>, bool) {
         let (mut starts, mut all, mut at) = (Vec::new(), Vec::new(), 0);
         while let Some(next) = bytes[at..].iter().position(|byte| matches!(byte, b'"' | b'\\')) {
@@ -344,7 +352,7 @@ mod tests {
     fn check(bytes: &[u8]) {
         let (starts, expected, is_whole) = all_slowly(bytes);
         for told in [on_blocks(Telling(bytes, &starts)), Telling(bytes, &starts).run(portable::signs_in)] {
-            // What is wrong ahead may be seen before it is come to.
+            // The scan may find an error before its string is requested.
             let known = if is_whole { expected.len() } else { told.len().min(expected.len()) };
             assert_eq!(told, expected[..known], "{:?}", String::from_utf8_lossy(bytes));
         }

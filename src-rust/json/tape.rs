@@ -1,8 +1,8 @@
-//! JSON bytes as a tape: one entry a value, in the order of the text, and nothing copied or decoded.
+//! JSON bytes as a tape: an entry for each value, in text order; nothing is copied or decoded.
 //!
-//! It is for counting, which asks of most texts only how long they are. What escapes stand for is measured while a
-//! string's end is looked for, so that lengths need no second look at them. Whatever is not plainly JSON is left to
-//! [`super::with_document`], which knows the errors and the rare cases: the tape declines, it never guesses.
+//! For counting, which mostly needs the lengths of texts. The scanner measures escapes while it searches for the end of
+//! a string, so that lengths need no second pass. The tape declines anything that is not plain JSON;
+//! [`super::with_document`] handles errors and rare cases.
 
 use std::borrow::Cow;
 
@@ -14,20 +14,20 @@ use crate::error::{Error, Result};
 use crate::node::keys::bit_of;
 use crate::node::{Found, Key, Kind, Node, Unit, Wanted, write_json_string};
 
-/// Of an object with more members repeated keys are looked for with a table.
+/// Members up to which repeated keys are found by pairwise comparison; for more, a table is faster.
 const MOST_COMPARED: usize = 16;
 
-/// Of a plain object with more members the keys are not looked at one by one.
+/// The same in a plain object, where beyond it keys with equal hashes count as repeated.
 const MOST_COMPARED_PLAIN: usize = 64;
 
-/// A number below 64 that most keys of an object do not share.
+/// A 6-bit hash of a key.
 fn sign_of(name: &[u8]) -> u32 {
     let (first, last) = (name.first().copied().unwrap_or(0), name.last().copied().unwrap_or(0));
     let mixed = u64::from(first) << 16 | u64::from(last) << 8 | (name.len() as u64 & 0xff);
     (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as u32
 }
 
-/// One document.
+/// A document.
 #[derive(Debug)]
 pub struct Tape<'a> {
     text: &'a str,
@@ -37,7 +37,7 @@ pub struct Tape<'a> {
     depth: usize,
 }
 
-/// One value of a [`Tape`].
+/// A value of a [`Tape`].
 #[derive(Clone, Copy, Debug)]
 pub struct TapeNode<'t> {
     tape: &'t Tape<'t>,
@@ -45,10 +45,10 @@ pub struct TapeNode<'t> {
 }
 
 impl<'a> Tape<'a> {
-    /// The tape of a document; `None` where another reader must say what it is. O(bytes).
+    /// The tape of a document; `None` if [`super::with_document`] must read it. O(bytes).
     ///
     /// # Errors
-    /// `interrupted` when `go_on` said so.
+    /// `interrupted` if `go_on` returns `false`.
     pub fn parse(bytes: &'a [u8], go_on: &mut dyn FnMut() -> bool) -> Result<Option<Self>> {
         let (Ok(text), Ok(_)) = (simdutf8::basic::from_utf8(bytes), u32::try_from(bytes.len())) else {
             return Ok(None);
@@ -63,7 +63,7 @@ impl<'a> Tape<'a> {
         Ok(parsed.map(|()| Tape { text, is_ascii, entries, escapes, depth: deepest }))
     }
 
-    /// How deep containers lie in each other: 0 where there are none.
+    /// The depth of nested containers; 0 for a scalar.
     #[must_use]
     pub fn depth(&self) -> usize {
         self.depth
@@ -79,7 +79,7 @@ impl<'a> Tape<'a> {
         self.entries[at as usize]
     }
 
-    /// The entry behind a value.
+    /// The entry after a value.
     fn behind(&self, at: u32) -> u32 {
         match self.entry(at) {
             Entry { kind: Kind::Array | Kind::Object, link, .. } => link,
@@ -87,7 +87,7 @@ impl<'a> Tape<'a> {
         }
     }
 
-    /// How a value is written here; a string without its quotes.
+    /// The raw text of a value; a string without its quotes.
     fn raw(&self, entry: Entry) -> &str {
         self.text.get(entry.start as usize..entry.end as usize).unwrap_or("")
     }
@@ -118,7 +118,7 @@ impl<'a> Tape<'a> {
         (Cow::Owned(text), is_lossy)
     }
 
-    /// Keys and values of an object, repeated keys included.
+    /// Keys and values of an object, including repeated keys.
     fn members(&self, at: u32) -> impl Iterator<Item = (Entry, u32)> + use<'_> {
         let entry = self.entry(at);
         let end = if entry.kind == Kind::Object { entry.link } else { at + 1 };
@@ -133,10 +133,10 @@ impl<'a> Tape<'a> {
         })
     }
 
-    /// Whether all objects of a range of entries have keys that are plainly distinct. O(entries).
+    /// Whether all objects in a range of entries clearly have distinct keys. O(entries).
     fn has_distinct_keys(&self, from: u32, to: u32) -> bool {
         (from..to).filter(|&at| self.entry(at).kind == Kind::Object).all(|at| {
-            // A bit for each key: only those that share one are compared, and not where there are very many.
+            // A bit for each hash: only keys with equal hashes are compared, and only among the first ones.
             let mut seen = 0_u64;
             self.members(at).enumerate().all(|(i, (key, _))| {
                 let name = self.raw(key);
@@ -163,7 +163,7 @@ impl<'t> TapeNode<'t> {
         TapeNode { tape: self.tape, at }
     }
 
-    /// How a container is written, where that is how it is written anew.
+    /// The raw text of a container, if it equals its rewritten form.
     pub(super) fn plain(&self) -> Option<&'t str> {
         let entry = self.entry();
         let is_container = matches!(entry.kind, Kind::Array | Kind::Object);
@@ -171,12 +171,12 @@ impl<'t> TapeNode<'t> {
         is_plain.then(|| self.tape.raw(entry))
     }
 
-    /// How it is written; a string without its quotes.
+    /// The raw text of the value; a string without its quotes.
     pub(super) fn written(&self) -> &'t str {
         self.tape.raw(self.entry())
     }
 
-    /// How a key of it is written.
+    /// The raw text of a key.
     pub(super) fn raw_of(&self, key: Entry) -> &'t str {
         self.tape.raw(key)
     }
@@ -193,8 +193,8 @@ impl<'t> TapeNode<'t> {
         })
     }
 
-    /// Keys and values of an object; of repeated keys the last value in the place of the first. `None` where a key holds
-    /// a lone surrogate.
+    /// Keys and values of an object; of repeated keys the last value at the position of the first. `None` if a key
+    /// contains a lone surrogate.
     #[must_use]
     pub fn distinct_members(&self) -> Option<Vec<(Cow<'t, str>, Self)>> {
         if self.tape.members(self.at).any(|(key, _)| key.has_escapes && self.tape.decoded(key).1) {
@@ -203,7 +203,7 @@ impl<'t> TapeNode<'t> {
         Some(self.unique_members().into_iter().map(|(key, value)| (key, self.node(value))).collect())
     }
 
-    /// Keys as they stand, and values; of repeated keys the last value in the place of the first.
+    /// Raw keys and values; of repeated keys the last value at the position of the first.
     pub(super) fn sole_members(&self) -> Vec<(Entry, Self)> {
         let mut members: Vec<(Entry, Self)> =
             self.tape.members(self.at).map(|(key, value)| (key, self.node(value))).collect();
@@ -230,7 +230,7 @@ impl<'t> TapeNode<'t> {
         members
     }
 
-    /// Keys and values, of repeated keys the last in the place of the first.
+    /// Decoded keys and values; of repeated keys the last value at the position of the first.
     fn unique_members(&self) -> Vec<(Cow<'t, str>, u32)> {
         let members = self.tape.members(self.at);
         let mut members = members.map(|(key, value)| (self.tape.decoded(key).0, value)).collect();
@@ -272,7 +272,7 @@ impl<'t> Node for TapeNode<'t> {
                 is_lossy
             });
         }
-        // It stands here as it would be written.
+        // The raw text is already in its quoted form.
         out.push('"');
         out.push_str(self.tape.raw(entry));
         out.push('"');
@@ -291,7 +291,7 @@ impl<'t> Node for TapeNode<'t> {
 
     fn get(&self, key: Key) -> Option<Self> {
         let (ordinal, mut found) = (key.ordinal() as u8, None);
-        // Readers ask for far more names than an object has.
+        // Readers ask for many more names than an object has.
         if self.entry().names & bit_of(ordinal) == 0 {
             return None;
         }
@@ -317,7 +317,7 @@ impl<'t> Node for TapeNode<'t> {
         if object.kind != Kind::Object || self.at + 1 >= object.link {
             return None;
         }
-        // Behind a member, which is a key and its value, comes the next, and behind the last what follows the object.
+        // A member (a key and its value) is followed by the next one, and the last by the end of the object.
         let first = entries.get(self.at as usize + 1)?;
         let second = entries.get(first.link as usize)?;
         if first.link >= object.link || second.link != object.link {
@@ -381,7 +381,7 @@ mod tests {
         Tape::parse(source, &mut || true).unwrap_or_default()
     }
 
-    /// What the tape reads is what the other reader reads, and it reads no more than that one does.
+    /// Compares the tape with the other reader, which must read everything that the tape reads.
     fn agrees(source: &[u8]) -> bool {
         let Some(tape) = tape(source) else { return false };
         let (mut ours, mut theirs) = (String::new(), String::new());
@@ -471,7 +471,7 @@ mod tests {
         assert_eq!(looks, 3);
     }
 
-    /// JSON and what looks like it.
+    /// Random text of JSON tokens.
     fn sources() -> impl Strategy<Value = String> {
         let pieces = [
             "{",

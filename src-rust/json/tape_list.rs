@@ -1,4 +1,4 @@
-//! Values that stand apart from each other, each on a tape of its own, as one list: the entries of a session file.
+//! Values on separate tapes as one list: the entries of a session file.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::node::{Found, Key, Kind, Node, Unit, Wanted};
 pub enum EntryNode<'t> {
     /// All entries.
     All(&'t [TapeNode<'t>]),
-    /// An entry, or what stands in one.
+    /// An entry, or a value inside one.
     One(TapeNode<'t>),
 }
 
@@ -26,7 +26,7 @@ impl<'t> EntryNode<'t> {
 }
 
 impl Rewrite for EntryNode<'_> {
-    /// `None` for the list of all entries, too.
+    /// `None` also for the list of all entries.
     fn rewrite(&self, out: &mut Vec<u8>) -> Option<()> {
         self.one()?.rewrite(out)
     }

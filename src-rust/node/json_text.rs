@@ -1,11 +1,11 @@
-//! Strings and numbers as JSON text, written or measured the way `JSON.stringify` writes them.
+//! JSON text of strings and numbers, written or measured, in the form of `JSON.stringify`.
 
 use super::unit::Unit;
 
-/// Texts of so many bytes in the alphabet of base64 alone are data.
+/// Bytes from which a text of base64 characters alone is considered data.
 const DATA_FROM: usize = 256;
 
-/// Whether a text is the data of a file: a `data:` URL in base64, or a long text in the alphabet of base64 alone.
+/// Whether a text is file data: a `data:` URL in base64, or a long text of base64 characters alone.
 #[must_use]
 pub fn is_data(text: &str) -> bool {
     let bytes = text.as_bytes();
@@ -18,15 +18,15 @@ pub fn is_data(text: &str) -> bool {
     }
 }
 
-/// Bytes that are looked at together: the compiler turns the steps over them into SIMD.
+/// Bytes processed together; the compiler vectorizes the loops over them.
 const BLOCK: usize = 32;
 
-/// Whether a byte stands escaped in a JSON string.
+/// Whether a byte is escaped in a JSON string.
 fn is_escaped(byte: u8) -> bool {
     (byte < 0x20) | (byte == b'"') | (byte == b'\\')
 }
 
-/// What an escaped byte is written as; empty where it has no letter of its own.
+/// The short escape of a byte; empty if it has none.
 fn escape_of(byte: u8) -> &'static str {
     match byte {
         b'"' => "\\\"",
@@ -40,7 +40,7 @@ fn escape_of(byte: u8) -> &'static str {
     }
 }
 
-/// Appends `text` as a JSON string, the way `JSON.stringify` writes it (non-ASCII stays as it is).
+/// Appends `text` as a JSON string in the form of `JSON.stringify`; non-ASCII is not escaped.
 pub fn write_json_string(text: &str, out: &mut String) {
     out.push('"');
     let mut from = 0;
@@ -62,7 +62,7 @@ pub fn write_json_string(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// By how much a character grows where it stands in a JSON string.
+/// Growth in bytes of a character when it is quoted in a JSON string.
 #[must_use]
 pub fn quoting_of(character: char) -> u32 {
     match u8::try_from(character) {
@@ -77,7 +77,7 @@ pub fn quoting_of(character: char) -> u32 {
     }
 }
 
-/// The length of `text` as a JSON string, as [`write_json_string`] writes it. O(bytes).
+/// The length of `text` as a JSON string, equal to that of [`write_json_string`]. O(bytes).
 #[must_use]
 pub fn json_string_length(text: &str, unit: Unit) -> u64 {
     let mut added = 2;
@@ -85,14 +85,14 @@ pub fn json_string_length(text: &str, unit: Unit) -> u64 {
         let escaped = block.iter().map(|&byte| u8::from(is_escaped(byte))).sum::<u8>();
         added += u64::from(escaped);
         if block.iter().fold(false, |any, &byte| any | (byte < 0x20)) {
-            // `\\u0001` where the letter is missing.
+            // `\\u0001` for bytes without a short escape.
             added += 4 * block.iter().filter(|&&b| is_escaped(b) && escape_of(b).is_empty()).count() as u64;
         }
     }
     unit.of(text) + added
 }
 
-/// Appends a float the way ECMAScript prints it; what is not finite becomes `null`.
+/// Appends a float as ECMAScript prints it; non-finite ones become `null`.
 pub fn write_float(value: f64, out: &mut String) {
     if value.is_finite() {
         out.push_str(ryu_js::Buffer::new().format_finite(value));

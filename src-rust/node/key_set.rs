@@ -1,19 +1,19 @@
-//! Names that a reader looks for in an object: all of them are found in one walk over its members.
+//! Sets of keys that a reader looks up in an object: one walk over its members finds all of them.
 
 use super::keys::{Key, UNKNOWN};
 
-/// In the place of a name that is not looked for.
+/// The place of a key outside the set.
 const NOWHERE: u8 = u8::MAX;
 
-/// At most 32 names, each with its place among them.
+/// A set of at most 32 keys, each with its place.
 #[derive(Clone, Debug)]
 pub struct Wanted<const N: usize> {
-    /// By [`Key::ordinal`], and for what is none.
+    /// Places by [`Key::ordinal`], with an entry for unknown names.
     places: [u8; UNKNOWN as usize + 1],
 }
 
 impl<const N: usize> Wanted<N> {
-    /// Those names, in this order.
+    /// A set of these keys, with places in this order.
     #[must_use]
     pub const fn new(keys: [Key; N]) -> Self {
         assert!(N <= u32::BITS as usize);
@@ -26,7 +26,7 @@ impl<const N: usize> Wanted<N> {
         Wanted { places }
     }
 
-    /// The place of the name with that ordinal, if it is looked for; see [`super::keys::ordinal_of`].
+    /// The place of the key with this ordinal, if it is in the set; see [`super::keys::ordinal_of`].
     #[inline]
     #[must_use]
     pub fn place_of(&self, ordinal: u8) -> Option<usize> {
@@ -35,23 +35,23 @@ impl<const N: usize> Wanted<N> {
     }
 }
 
-/// What stands under the names that were looked for.
+/// The values found under a set of keys.
 #[derive(Clone, Debug)]
 pub struct Found<T, const N: usize> {
     values: [Option<T>; N],
-    /// A bit for each place that is taken, the lowest for the first.
+    /// A bit for each occupied place, the lowest for the first.
     places: u32,
 }
 
 impl<T, const N: usize> Found<T, N> {
-    /// Nothing.
+    /// No values.
     #[inline]
     #[must_use]
     pub fn nothing() -> Self {
         Found { values: [const { None }; N], places: 0 }
     }
 
-    /// Notes what stands under the name at that place; of repeated names the last is kept.
+    /// Stores the value of the key at this place; of repeated keys the last is kept.
     #[inline]
     pub fn note(&mut self, place: usize, value: T) {
         if let Some(taken) = self.values.get_mut(place) {
@@ -60,21 +60,21 @@ impl<T, const N: usize> Found<T, N> {
         }
     }
 
-    /// What stands under one of the names that were wanted.
+    /// The value of a key of the set.
     #[inline(always)]
     #[must_use]
     pub fn under(&self, wanted: &Wanted<N>, key: Key) -> Option<&T> {
         self.values.get(wanted.place_of(key.ordinal() as u8)?)?.as_ref()
     }
 
-    /// Whether nothing stands under the names from that place on.
+    /// Whether all places from this one on are empty.
     #[inline]
     #[must_use]
     pub fn is_empty_from(&self, place: usize) -> bool {
         self.places >> place == 0
     }
 
-    /// The same of all but one of them.
+    /// The same, ignoring one key.
     #[inline]
     #[must_use]
     pub fn is_empty_from_but_for(&self, place: usize, wanted: &Wanted<N>, key: Key) -> bool {
@@ -82,7 +82,7 @@ impl<T, const N: usize> Found<T, N> {
         (self.places & !other) >> place == 0
     }
 
-    /// Notes all that `find` finds, each as `make` makes it.
+    /// Stores all values that `find` finds, converted by `make`.
     pub fn fill<R>(&mut self, make: impl Fn(R) -> T, find: impl FnOnce(&mut Found<R, N>)) {
         let mut found = Found::nothing();
         find(&mut found);

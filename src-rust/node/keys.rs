@@ -1,9 +1,10 @@
-//! Which of the names that readers look up a key is: one look into a table, so that looking a key up compares a byte
-//! and no text.
+//! The keys that readers look up, numbered.
+//!
+//! After one hash lookup, comparing keys compares bytes, not texts.
 
 macro_rules! keys {
     ($($name:ident = $text:literal),* $(,)?) => {
-        /// A name that a format reader looks up.
+        /// A key that a format reader looks up.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct Key(Index);
 
@@ -160,24 +161,24 @@ impl Key {
     }
 }
 
-/// What is noted of any other name.
+/// The ordinal of any other name.
 pub const UNKNOWN: u8 = u8::MAX;
 
-/// A quarter of them is taken.
+/// Size of the hash table; about a quarter is used.
 const SLOTS: usize = 512;
 
-/// What of a name is compared: most are told by two words and their length.
+/// The compared properties of a name, which decide for up to sixteen bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Signs {
-    /// The first eight bytes; zeros behind a shorter name.
+    /// The first eight bytes; a shorter name is padded with zeros.
     head: u64,
-    /// The last eight bytes; of a shorter name the head.
+    /// The last eight bytes; for a shorter name the head.
     tail: u64,
     len: usize,
 }
 
 impl Signs {
-    /// Of a name.
+    /// The properties of a name.
     #[inline]
     const fn of(name: &[u8]) -> Self {
         let len = name.len();
@@ -193,7 +194,7 @@ impl Signs {
     }
 }
 
-/// Those of each name that is looked up.
+/// The properties of each key.
 static KNOWN: [Signs; Key::ALL.len()] = {
     let mut known = [Signs { head: 0, tail: 0, len: 0 }; Key::ALL.len()];
     let mut ordinal = 0;
@@ -204,7 +205,7 @@ static KNOWN: [Signs; Key::ALL.len()] = {
     known
 };
 
-/// In the slot of each name its [`Key::ordinal`], or in the next free one behind it.
+/// Open addressing: the [`Key::ordinal`] of each key, in its slot or the next free one.
 static TABLE: [u8; SLOTS] = {
     assert!(Key::ALL.len() < UNKNOWN as usize && Key::ALL.len() < SLOTS / 2);
     let mut table = [UNKNOWN; SLOTS];
@@ -220,20 +221,21 @@ static TABLE: [u8; SLOTS] = {
     table
 };
 
-/// Where a name is looked for, by its first eight bytes and its length.
+/// The slot of a name, by its first eight bytes and its length.
 #[inline]
 const fn slot_of(signs: &Signs) -> usize {
     let mixed = (signs.head ^ signs.len as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> (u64::BITS - SLOTS.trailing_zeros())) as usize
 }
 
-/// A bit that a name shares with few others; none of a name that nobody looks up.
+/// One of 32 bits for a key, shared with few others; zero for unknown names.
 #[inline]
 pub fn bit_of(ordinal: u8) -> u32 {
     if ordinal == UNKNOWN { 0 } else { 1 << (ordinal % 32) }
 }
 
-/// The [`Key::ordinal`] of the name in `bytes[start..end]`, or [`UNKNOWN`]. What stands behind it is read with it.
+/// The [`Key::ordinal`] of the name in `bytes[start..end]`, or [`UNKNOWN`]. Reads past `end`, if possible, to avoid a
+/// copy.
 #[inline(always)]
 pub fn ordinal_in(bytes: &[u8], start: usize, end: usize) -> u8 {
     let Some(name) = bytes.get(start..end) else { return UNKNOWN };
@@ -253,11 +255,11 @@ pub fn ordinal_of(name: &[u8]) -> u8 {
     find(&Signs::of(name), name)
 }
 
-/// The bytes of a name of fewer than eight, and zeros behind them.
+/// The bytes of a name shorter than eight, padded with zeros.
 #[inline]
 const fn head_of_short(name: &[u8]) -> u64 {
     match (name.first_chunk(), name.last_chunk()) {
-        // The two overlap where it has fewer than eight.
+        // The two overlap if it has fewer than eight bytes.
         (Some(first), Some(last)) => {
             let (first, last) = (u32::from_le_bytes(*first) as u64, u32::from_le_bytes(*last) as u64);
             first | last << (8 * (name.len() - 4))
@@ -284,7 +286,7 @@ fn find(signs: &Signs, name: &[u8]) -> u8 {
     }
 }
 
-/// Whether a name is that one, in which there are bytes between its first eight and its last.
+/// Whether a name is this key; needed if bytes lie between its first and last eight.
 #[cold]
 fn is_long(ordinal: u8, name: &[u8]) -> bool {
     Key::ALL.get(usize::from(ordinal)).is_some_and(|known| known.as_bytes() == name)

@@ -1,8 +1,8 @@
-//! One accessor trait over JSON values and Python objects, so that each format is read once.
+//! A read trait over JSON values and Python objects, so that each format has one reader.
 //!
-//! A format reader is generic over [`Node`]; [`crate::json::JsonNode`] implements it for JSON bytes and
-//! the Python bindings implement it for `dict`, `list`, `str` and numbers. Keys are [`Key`] constants
-//! rather than strings, so that the Python side can look them up through interned strings.
+//! A format reader is generic over [`Node`]. [`crate::json::JsonNode`] implements it for JSON bytes, the Python
+//! bindings for `dict`, `list`, `str` and numbers. Keys are [`Key`] constants rather than strings, so that the Python
+//! side can look them up as interned strings.
 
 mod json_text;
 mod key_set;
@@ -20,14 +20,14 @@ use std::ops::Deref;
 
 use crate::error::{Error, Result};
 
-/// Deepest nesting that is read; one level more is a `LimitExceeded`.
+/// Deepest nesting of a value; deeper values are a `LimitExceeded`.
 pub const MAX_DEPTH: usize = 128;
 
-/// Most values that are written of one JSON value. Python lists may hold each other many times over, so that a small
-/// object is an endless text.
+/// Most values in one JSON value. Python lists may contain each other repeatedly, so that a small object has an
+/// exponentially long text.
 pub const MAX_VALUES: u32 = 1 << 23;
 
-/// What a node is.
+/// The type of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `null` or `None`.
@@ -42,26 +42,26 @@ pub enum Kind {
     Array,
     /// An object or dict.
     Object,
-    /// Anything that JSON has no word for (bytes, a user's object).
+    /// Anything that JSON cannot represent (bytes, a user's object).
     Other,
 }
 
-/// Read access to one value of a message. Cloning is cheap (a reference).
+/// Read access to a value of a message. Cloning is cheap (a reference).
 pub trait Node: Sized + Clone {
-    /// The text of a string node, borrowed where it can be, and readable wherever it is taken.
+    /// The text of a string node, borrowed if possible, and readable on any thread.
     type Text: Deref<Target = str> + Send;
 
-    /// What the node is.
+    /// The type of the node.
     fn kind(&self) -> Kind;
 
     /// The text of a string node, with lone surrogates as U+FFFD.
     fn text(&self) -> Option<Self::Text>;
 
-    /// Calls `read` with the text of a string node and whether lone surrogates were replaced by U+FFFD.
-    /// `None` where the node is not a string.
+    /// Calls `read` with the text of a string node and whether lone surrogates were replaced by U+FFFD. `None` if the
+    /// node is not a string.
     fn with_text<R>(&self, read: impl FnOnce(&str, bool) -> R) -> Option<R>;
 
-    /// Appends the text of a string node; says whether lone surrogates were replaced, `None` where it is no string.
+    /// Appends the text of a string node. Returns whether lone surrogates were replaced; `None` if it is not a string.
     fn append_text(&self, out: &mut String) -> Option<bool> {
         self.with_text(|text, is_lossy| {
             out.push_str(text);
@@ -69,7 +69,7 @@ pub trait Node: Sized + Clone {
         })
     }
 
-    /// Appends a string node as a JSON string, and says the same.
+    /// Appends a string node as a JSON string, with the same result.
     fn append_quoted(&self, out: &mut String) -> Option<bool> {
         self.with_text(|text, is_lossy| {
             write_json_string(text, out);
@@ -77,33 +77,33 @@ pub trait Node: Sized + Clone {
         })
     }
 
-    /// The value under `key` of an object node; of repeated keys the last.
+    /// The value under `key` of an object node; the last if the key is repeated.
     fn get(&self, key: Key) -> Option<Self>;
 
-    /// The length of the text of a string node; cheaper than to read it.
+    /// The length of the text of a string node; cheaper than reading it.
     fn text_length(&self, unit: Unit) -> Option<u64> {
         self.with_text(|text, _| unit.of(text))
     }
 
-    /// The length of a string node as a JSON string, quotes and escapes included.
+    /// The length of a string node as a JSON string, including quotes and escapes.
     fn quoted_length(&self, unit: Unit) -> Option<u64> {
         self.with_text(|text, _| json_string_length(text, unit))
     }
 
-    /// Notes what stands under some names of an object node, of which nothing was noted before: what would take a look-up
-    /// each takes one walk.
+    /// Finds the values of a set of keys in an object node, in one walk instead of a lookup for each. `found` must be
+    /// empty.
     fn find<const N: usize>(&self, wanted: &Wanted<N>, found: &mut Found<Self, N>);
 
-    /// What stands under two names of an object node that has no others. `None` of any other node, and where looking for
-    /// it would not be quicker than [`Node::find`].
+    /// The values of two keys of an object node without other members. `None` for any other node, and if [`Node::find`]
+    /// is at least as fast.
     fn pair(&self, _: [Key; 2]) -> Option<[Self; 2]> {
         None
     }
 
-    /// Number of items of an array node, else 0.
+    /// Number of items of an array node; 0 for others.
     fn len(&self) -> usize;
 
-    /// True where [`Node::len`] is 0.
+    /// Whether [`Node::len`] is 0.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -119,26 +119,25 @@ pub trait Node: Sized + Clone {
         (0..self.len()).try_for_each(|i| read(i, &self.item(i).ok_or_else(changed)?))
     }
 
-    /// What `look` finds in the first item of an array node that has it. O(items), as [`Node::item`] for each need not
-    /// be.
+    /// The first result of `look` over the items of an array node. O(items), unlike calling [`Node::item`] for each.
     fn find_item<R>(&self, mut look: impl FnMut(&Self) -> Option<R>) -> Option<R> {
         let mut found = None;
         let walked = self.each_item(|_, item| {
             found = look(item);
             if found.is_some() { Err(changed()) } else { Ok(()) }
         });
-        // The error only ends the walk; a list that lost items meanwhile has no more of them.
+        // The error only ends the walk; a list that lost items in the meantime has no further ones.
         drop(walked);
         found
     }
 
-    /// The members of an object node in their order.
+    /// The members of an object node, in order.
     ///
     /// # Errors
     /// A key that is not a string.
     fn members(&self) -> Result<Vec<(String, Self)>>;
 
-    /// Calls `read` on every member of an object node, in their order.
+    /// Calls `read` on every member of an object node, in order.
     ///
     /// # Errors
     /// Those of `read`, and of [`Node::members`].
@@ -146,19 +145,19 @@ pub trait Node: Sized + Clone {
         self.members()?.iter().try_for_each(|(key, value)| read(key, value))
     }
 
-    /// The truth of a boolean node.
+    /// The value of a boolean node.
     fn as_bool(&self) -> Option<bool>;
 
-    /// Appends a number or boolean node as JSON writes it (integers keep their digits, floats as ECMAScript
-    /// prints them, what is not finite as `null`).
+    /// Appends a number or boolean node as JSON. Integers keep their digits, floats are printed as in ECMAScript,
+    /// non-finite ones as `null`.
     fn write_scalar(&self, out: &mut String);
 
-    /// The value under `key`, where it is there and not null.
+    /// The value under `key`, if present and not null.
     fn get_some(&self, key: Key) -> Option<Self> {
         self.get(key).filter(|value| value.kind() != Kind::Null)
     }
 
-    /// The text under `key`, where it is a string.
+    /// The text under `key`, if it is a string.
     fn text_of(&self, key: Key) -> Option<String> {
         self.get(key)?.with_text(|text, _| text.to_owned())
     }
@@ -173,18 +172,17 @@ pub trait Node: Sized + Clone {
         self.get(key).and_then(|value| value.as_bool()).unwrap_or(false)
     }
 
-    /// Appends the node as compact JSON, the way `JSON.stringify` writes it. Returns whether a lone surrogate
-    /// was replaced on the way.
+    /// Appends the node as compact JSON in the form of `JSON.stringify`. Returns whether lone surrogates were replaced.
     ///
     /// # Errors
-    /// `LimitExceeded` beyond [`MAX_DEPTH`], `MessageError` for values that JSON has no word for.
+    /// `LimitExceeded` beyond [`MAX_DEPTH`], `MessageError` for values that JSON cannot represent.
     fn write_json(&self, out: &mut String) -> Result<bool> {
         let mut written = Written { out, is_outline: false, is_lossy: false };
         stringify(self, &mut written, 0, &mut MAX_VALUES.clone())?;
         Ok(written.is_lossy)
     }
 
-    /// Appends the node as [`Node::write_json`] does, but [data](is_data) as empty text: no model reads base64.
+    /// Like [`Node::write_json`], but with [data](is_data) as empty strings: models do not read base64.
     ///
     /// # Errors
     /// Those of [`Node::write_json`].
@@ -194,7 +192,7 @@ pub trait Node: Sized + Clone {
         Ok(written.is_lossy)
     }
 
-    /// The length of what [`Node::write_json`] writes, without writing it.
+    /// The length of the output of [`Node::write_json`], without writing it.
     ///
     /// # Errors
     /// Those of [`Node::write_json`].
@@ -202,7 +200,7 @@ pub trait Node: Sized + Clone {
         length_as_json(self, unit, false)
     }
 
-    /// The length of what [`Node::write_outline`] writes, without writing it.
+    /// The length of the output of [`Node::write_outline`], without writing it.
     ///
     /// # Errors
     /// Those of [`Node::write_json`].
@@ -211,14 +209,14 @@ pub trait Node: Sized + Clone {
     }
 }
 
-/// What a container answers that lost items while it was read.
+/// The error for a container that lost items while it was read.
 pub(crate) fn changed() -> Error {
-    Error::message("changed_while_read", "", "the container was changed while it was being read")
+    Error::message("changed_while_read", "", "the container changed while it was read")
 }
 
-/// Where JSON text goes.
+/// Receives the tokens of JSON text.
 trait Output {
-    /// ASCII that stands for itself.
+    /// ASCII that needs no escapes.
     fn plain(&mut self, text: &str);
     /// The key of a member.
     fn key(&mut self, key: &str);
@@ -228,10 +226,10 @@ trait Output {
     fn scalar<N: Node>(&mut self, node: &N);
 }
 
-/// JSON text that is written.
+/// Writes JSON text.
 struct Written<'a> {
     pub out: &'a mut String,
-    /// Data stands as empty text.
+    /// Whether data becomes an empty string.
     pub is_outline: bool,
     /// Whether a lone surrogate was replaced.
     pub is_lossy: bool,
@@ -258,10 +256,10 @@ impl Output for Written<'_> {
     }
 }
 
-/// JSON text whose length alone is wanted.
+/// Measures JSON text.
 struct Measured {
     unit: Unit,
-    /// Data stands as empty text.
+    /// Whether data becomes an empty string.
     is_outline: bool,
     length: u64,
     scratch: String,
@@ -332,7 +330,7 @@ fn stringify<N: Node>(node: &N, out: &mut impl Output, depth: usize, left: &mut 
             })?;
             out.plain("}");
         }
-        Kind::Other => return Err(Error::message("unsupported_value", "", "a value that JSON cannot hold")),
+        Kind::Other => return Err(Error::message("unsupported_value", "", "not representable as JSON")),
     }
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! For tests: two nodes that tell the same are the same to every reader.
+//! For tests: a description of a node; nodes with equal descriptions are equal to every reader.
 
 use super::{Found, Key, Node, Unit, Wanted};
 
-/// All that can be asked of a node, as text.
+/// Appends everything that can be read from a node, as text.
 pub fn told<N: Node>(node: &N, out: &mut String) {
     const UNITS: [Unit; 3] = [Unit::Bytes, Unit::Points, Unit::Utf16];
     out.push_str(&format!("{:?} {} {:?};", node.kind(), node.len(), node.as_bool()));

@@ -1,26 +1,26 @@
-//! What lengths of texts are measured in.
+//! Units of text length.
 
-/// What a length is measured in.
+/// A unit of text length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Bytes of UTF-8.
     Bytes,
     /// Code points.
     Points,
-    /// 16-bit units of UTF-16.
+    /// UTF-16 code units.
     Utf16,
 }
 
 impl Unit {
-    /// The length of a text. O(bytes), and vectorises.
+    /// The length of a text. O(bytes), vectorized.
     #[must_use]
     pub fn of(self, text: &str) -> u64 {
         let text = text.as_bytes();
         match self {
             Unit::Bytes => text.len() as u64,
-            // Bytes that do not continue a code point.
+            // Counts bytes that do not continue a code point.
             Unit::Points => sum_of(text, |byte| u8::from((byte as i8) >= -0x40), begins),
-            // The same, and one more for those of four bytes.
+            // The same plus one for each code point of four bytes.
             Unit::Utf16 => sum_of(
                 text,
                 |byte| u8::from((byte as i8) >= -0x40) + u8::from(byte >= 0xf0),
@@ -30,12 +30,12 @@ impl Unit {
     }
 }
 
-/// Bytes of eight that begin a code point: all but those of the form `10xxxxxx`.
+/// The number of bytes in a word that begin a code point: all except `10xxxxxx`.
 fn begins(word: u64) -> u32 {
     8 - (word & !(word << 1) & HIGH).count_ones()
 }
 
-/// Bytes of eight that begin a code point of four bytes: those of the form `1111xxxx`.
+/// The number of bytes in a word that begin a code point of four bytes: `1111xxxx`.
 fn is_four_bytes(word: u64) -> u32 {
     (word & word << 1 & word << 2 & word << 3 & HIGH).count_ones()
 }
@@ -43,7 +43,7 @@ fn is_four_bytes(word: u64) -> u32 {
 /// The highest bit of each of eight bytes.
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
-/// The sum of at most 2 for every byte: in blocks whose sum fits a byte, and the rest eight at a time.
+/// Sums values of at most 2 for every byte: in blocks whose sum fits a byte, and the rest by words.
 fn sum_of(text: &[u8], each: impl Fn(u8) -> u8, of_word: impl Fn(u64) -> u32) -> u64 {
     let (blocks, rest) = text.as_chunks::<64>();
     let of_block = |block: &[u8; 64]| u64::from(block.iter().map(|&byte| each(byte)).sum::<u8>());
@@ -51,7 +51,7 @@ fn sum_of(text: &[u8], each: impl Fn(u8) -> u8, of_word: impl Fn(u64) -> u32) ->
     let of_words: u32 = words.iter().map(|word| of_word(u64::from_le_bytes(*word))).sum();
     let of_rest = match text.last_chunk() {
         _ if rest.is_empty() => 0,
-        // In a word with zeros in the place of what was counted already, each of which counts one.
+        // The bytes already counted are shifted out; each zero that replaces them counts as one.
         Some(last) => {
             let zeros = 8 - rest.len();
             of_word(u64::from_le_bytes(*last) >> (8 * zeros)) - zeros as u32

@@ -1,9 +1,10 @@
-//! Signs: which are invisible, and what the others look like.
+//! Invisible characters, and the appearance of the others.
 
 use unicode_normalization::UnicodeNormalization;
 
-/// Format characters (general category Cf) of Unicode 16, but for [`WANTED`]: zero width, directions forced on others,
-/// tags.
+/// Format characters (general category Cf) of Unicode 16, except [`WANTED`].
+///
+/// They are zero-width characters, direction overrides and tags.
 const HIDDEN: [(u32, u32); 19] = [
     (0x0600, 0x0605),
     (0x06dd, 0x06dd),
@@ -26,10 +27,10 @@ const HIDDEN: [(u32, u32); 19] = [
     (0xe_0020, 0xe_007f),
 ];
 
-/// Joiners and marks of direction belong to some scripts and to emoji; they are overlooked in marks alone.
+/// Joiners and direction marks that some scripts and emoji need; ignored only when markers are searched for.
 const WANTED: [char; 6] = ['\u{200c}', '\u{200d}', '\u{200e}', '\u{200f}', '\u{61c}', '\u{ad}'];
 
-/// Whether a sign is invisible and no script needs it.
+/// Whether a character is invisible and not needed by a script.
 pub(super) fn is_hidden(sign: char) -> bool {
     let point = u32::from(sign);
     point >= 0x600
@@ -46,7 +47,7 @@ pub(super) fn is_hidden(sign: char) -> bool {
             .is_ok()
 }
 
-/// What a sign looks like that NFKC leaves alone. By numbers, since the signs look like each other.
+/// The appearance of a character that NFKC does not change. In numeric form, since the characters look similar.
 fn look_of(sign: char) -> char {
     match sign {
         '\u{2329}' | '\u{3008}' | '\u{27e8}' | '\u{276e}' | '\u{1438}' | '\u{2c2}' => '<',
@@ -61,21 +62,21 @@ fn look_of(sign: char) -> char {
     }
 }
 
-/// What ends a line for some readers.
+/// Maps characters that some readers treat as line ends.
 fn line_end(sign: char) -> char {
     if matches!(sign, '\r' | '\u{b}' | '\u{c}') { '\n' } else { sign }
 }
 
-/// A text as it looks.
+/// The appearance of a text.
 pub(super) struct Plain {
-    /// What it looks like.
+    /// The normalized text.
     pub text: String,
-    /// Where each byte of that comes from; `None` where both have the same places.
+    /// The origin of each of its bytes; `None` if the positions are equal.
     places: Option<Vec<u32>>,
 }
 
 impl Plain {
-    /// How a text looks.
+    /// Normalizes a text.
     pub fn of(text: &str) -> Self {
         if text.is_ascii() {
             return Plain { text: text.chars().map(line_end).collect(), places: None };
@@ -96,7 +97,7 @@ impl Plain {
         Plain { text: plain, places: Some(places) }
     }
 
-    /// Where a place of it lies in the text.
+    /// The position in the original text.
     pub fn place(&self, at: usize) -> usize {
         match &self.places {
             None => at,

@@ -1,9 +1,9 @@
-//! What others wrote, made into text and nothing else: without marks of roles, of tools and of foldline's own label.
+//! Sanitizes foreign text: removes markers of roles, of tools and of foldline's own label.
 //!
-//! What would begin a mark is written so that it begins none: `<` as `&lt;`, the bracket of `[INST]` as `&#91;`; a line
-//! that begins like a turn (`Human:`) is quoted. A picture becomes a link, so that showing the text fetches nothing.
-//! Signs count as what they look like ([`confusables`]); letters of other alphabets that look like Latin ones are not
-//! recognised. What comes out stays as it is when it goes in again.
+//! The first character of a marker is escaped: `<` as `&lt;`, the bracket of `[INST]` as `&#91;`. A line that begins
+//! like a turn (`Human:`) is quoted. A picture becomes a link, so that displaying the text fetches nothing. Characters
+//! count as what they look like ([`confusables`]); letters of other alphabets that resemble Latin ones are not
+//! recognised. The function is idempotent.
 
 mod confusables;
 mod tags;
@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use self::confusables::{Plain, is_hidden};
 use self::tags::Change;
 
-/// The text without marks, and without invisible signs that no script needs; borrowed where it is as it was. O(bytes).
+/// The text without markers and without invisible characters that no script needs; borrowed if unchanged. O(bytes).
 #[must_use]
 pub fn neutralise(text: &str) -> Cow<'_, str> {
     let visible: Cow<'_, str> = if text.is_ascii() || !text.chars().any(is_hidden) {

@@ -1,22 +1,22 @@
-//! Tags and marks by which models, templates and agents tell who speaks, found in a text as it looks.
+//! Finds tags and markers by which models, templates and agents mark speakers, in a normalized text.
 
 use memchr::{memchr, memchr3_iter};
 use unicode_normalization::char::is_combining_mark;
 
-/// What is done at the place of a mark.
+/// The change at a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// The `<` of a tag is escaped.
+    /// Escape the `<` of a tag.
     Open,
-    /// The `[` of a tag is escaped.
+    /// Escape the `[` of a tag.
     Bracket,
-    /// The `!` of a picture goes.
+    /// Remove the `!` of a picture.
     Picture,
-    /// The line is quoted.
+    /// Quote the line.
     Turn,
 }
 
-/// Names that are tags by themselves: nothing stands behind them but the end of the tag.
+/// Names of tags without attributes.
 const WHOLE: &[&str] = &[
     "system",
     "user",
@@ -29,7 +29,7 @@ const WHOLE: &[&str] = &[
     "instructions",
     "prompt",
 ];
-/// The same, without white space behind a slash at the end.
+/// The same, without white space after a final slash.
 const TOKENS: &[&str] = &[
     "start_of_turn",
     "end_of_turn",
@@ -44,7 +44,7 @@ const TOKENS: &[&str] = &[
     "unk",
     "s",
 ];
-/// Names of calls and results, with anything behind the word.
+/// Names of calls and results, followed by anything.
 const CALLS: &[&str] =
     &["function_call", "function_calls", "function_result", "function_results", "invoke", "parameter"];
 const TOOL_PARTS: &[&str] = &["call", "calls", "use", "result", "response", "code", "output", "outputs"];
@@ -53,19 +53,19 @@ const FENCES: &[&str] = &["data-", "summary-", "task-", "facts-"];
 const ACTIVE: &[&str] = &["script", "iframe", "img", "svg", "object", "embed", "link", "meta", "style"];
 const BRACKETED: &[&str] = &["INST", "SYS", "AVAILABLE_TOOLS", "TOOL_CALLS", "TOOL_RESULTS", "SYSTEM_PROMPT"];
 const SPEAKERS: &[&str] = &["Human", "Assistant", "System", "User", "Developer", "AI"];
-/// Hexadecimal digits of the name of a fence.
+/// Hexadecimal digits in the name of a fence.
 const FENCE_DIGITS: usize = 8;
-/// Signs of emphasis, headings and quotes in front of a speaker, and behind one.
+/// Most characters of emphasis, headings and quotes before a speaker, and after one.
 const MOST_SIGNS: [usize; 2] = [6, 3];
 
-/// Marks with the places where something is to be done, ascending. O(bytes).
+/// The changes with their positions, ascending. O(bytes).
 pub(super) fn find(text: &str) -> Vec<(usize, Change)> {
     let mut found = Vec::new();
     let bytes = text.as_bytes();
     let mut from = 0;
     while from <= bytes.len() {
         let end = memchr(b'\n', &bytes[from..]).map_or(bytes.len(), |at| from + at);
-        // What stands in front of a speaker is no mark: it is read before those behind it.
+        // The prefix of a speaker contains no marker, so the turn comes before the markers of its line.
         if let Some(turn) = turn(&text[from..]) {
             found.extend((!turn.is_quoted).then_some((from, Change::Turn)));
         }
@@ -75,7 +75,7 @@ pub(super) fn find(text: &str) -> Vec<(usize, Change)> {
     found
 }
 
-/// Marks that begin inside a line; they may end in a later one.
+/// Finds markers that begin inside a line; they may end in a later one.
 fn in_line(text: &str, from: usize, end: usize, found: &mut Vec<(usize, Change)>) {
     for at in memchr3_iter(b'<', b'[', b'!', &text.as_bytes()[from..end]).map(|at| from + at) {
         let change = match text.as_bytes()[at] {
@@ -88,9 +88,9 @@ fn in_line(text: &str, from: usize, end: usize, found: &mut Vec<(usize, Change)>
     }
 }
 
-/// Whether a `<` opens a tag with what stands behind it.
+/// Whether a `<` before this text opens a tag.
 fn is_tag(behind: &str) -> bool {
-    // Of foldline's own label the slash stands directly behind the `<`.
+    // In foldline's own label the slash directly follows the `<`.
     if behind.starts_with('|')
         || word(blanks_off(behind.strip_prefix('/').unwrap_or(behind)), "foldline-summary")
     {
@@ -123,7 +123,7 @@ struct Turn {
     is_quoted: bool,
 }
 
-/// `line` begins where a line does, and goes on to the end of the text.
+/// Parses a turn. `line` is the rest of the text from the start of a line.
 fn turn(line: &str) -> Option<Turn> {
     let blank = |c: char| c == ' ' || c == '\t';
     let begun = line.trim_start_matches(blank);
@@ -143,7 +143,7 @@ fn signs_off<'t>(text: &'t str, signs: &[char], most: usize) -> &'t str {
     &text[count..]
 }
 
-/// What Python's regular expressions take for white space.
+/// White space of Python's regular expressions.
 fn is_blank(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
 }
@@ -152,13 +152,13 @@ fn blanks_off(text: &str) -> &str {
     text.trim_start_matches(is_blank)
 }
 
-/// The text behind blanks, a slash that may be there, and blanks.
+/// The text after blanks, an optional slash, and blanks.
 fn slash_off(text: &str) -> &str {
     let text = blanks_off(text);
     text.strip_prefix('/').map_or(text, blanks_off)
 }
 
-/// What stands behind a name at the beginning, in whatever case it is written.
+/// The text after a leading name, ignoring case.
 fn rest_of<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let mut signs = text.chars();
     for wanted in name.chars() {
@@ -169,7 +169,7 @@ fn rest_of<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     Some(signs.as_str())
 }
 
-/// The letter that a sign is, whatever its case. The two letters that Turkish adds count as theirs.
+/// ASCII case folding, with the two Turkish letters i as `i`.
 fn folded(sign: char) -> char {
     match sign {
         '\u{130}' | '\u{131}' => 'i',
@@ -177,17 +177,17 @@ fn folded(sign: char) -> char {
     }
 }
 
-/// Whether a name stands at the beginning and ends there.
+/// Whether the text begins with the name as a whole word.
 fn word(text: &str, name: &str) -> bool {
     rest_of(text, name).is_some_and(|rest| !rest.chars().next().is_some_and(is_in_word))
 }
 
-/// Letters, digits and what else numbers are written with, and the underscore; no marks that join a letter.
+/// Whether a character continues a word. Letters, digits, other numerals and underscore do; combining marks do not.
 fn is_in_word(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_alphanumeric() || c == '_';
     }
-    // Letters in circles and squares are alphabetic, but pictures.
+    // Enclosed letters are alphabetic, but symbols.
     c.is_alphanumeric() && !is_combining_mark(c) && !('\u{1f130}'..='\u{1f189}').contains(&c)
 }
 

@@ -1,4 +1,4 @@
-//! How readers hand on what they read: the trait [`Build`], and the [`Builder`] that makes a transcript of it.
+//! The trait [`Build`], which format readers call, and the [`Builder`] of transcripts.
 
 use std::num::NonZeroU32;
 
@@ -10,32 +10,34 @@ use crate::error::{Error, Result};
 use crate::media::Picture;
 use crate::node::{Key, Kind, Node, Unit};
 
-/// What a format reader pushes into: a transcript, or a count that needs none. So what the texts of a message are is
-/// said once, in its reader.
+/// Receives messages from a format reader.
+///
+/// A transcript or a count implements it, so that each reader defines the texts of a message only once.
 pub trait Build<N: Node> {
-    /// Begins a message; parts that follow belong to it.
+    /// Begins a message; the following parts belong to it.
     ///
     /// # Errors
     /// `too_many_messages` beyond [`MAX_MESSAGES`].
     fn begin_message(&mut self, role: Role) -> Result<()>;
 
-    /// Notes that the current message is a shell command that the user ran.
+    /// Marks the current message as a shell command that the user ran.
     fn mark_bash_execution(&mut self) {}
 
-    /// Notes that the current message is a summary of an earlier fold, whatever its text begins with.
+    /// Marks the current message as a summary of an earlier fold, whatever its text begins with.
     fn mark_summary(&mut self) {}
 
-    /// Notes that the current message must stay verbatim.
+    /// Marks the current message as pinned: it must stay verbatim.
     fn mark_pinned(&mut self) {}
 
-    /// Notes how the current message hangs together with its neighbours.
+    /// Sets how the current message depends on its neighbours.
     fn bind(&mut self, _: Binding) {}
 
-    /// Notes that the current message, which is a unit of several, holds one more beyond the first.
+    /// Adds a further message to the current one, which is a unit of several.
     fn begin_further(&mut self) {}
 
-    /// Notes what holds the parts of the current message that follow, and who speaks in them, where it is somebody
-    /// else than the message's role says.
+    /// Sets the holder of the following parts of the current message, and their speaker.
+    ///
+    /// The speaker is given only if it differs from the message's role.
     ///
     /// # Errors
     /// `too_many_parts` beyond 2^32.
@@ -43,41 +45,40 @@ pub trait Build<N: Node> {
         Ok(())
     }
 
-    /// Begins a part of the current message; pieces that follow belong to it.
+    /// Begins a part of the current message; the following pieces belong to it.
     ///
     /// # Errors
     /// `too_many_parts` beyond 2^32.
     fn begin_part(&mut self, kind: PartKind) -> Result<&mut Part>;
 
-    /// Adds a piece of text from a string node. False where the node is not a string.
+    /// Adds the text of a string node as a piece. Returns `false` if the node is not a string.
     ///
     /// # Errors
     /// `too_much_text` beyond 4 GiB.
     fn push_text(&mut self, kind: PieceKind, node: &N) -> Result<bool>;
 
-    /// Adds a piece of text that stands in no string node.
+    /// Adds a piece whose text is not in a string node.
     ///
     /// # Errors
     /// `too_much_text` beyond 4 GiB.
     fn push_known_text(&mut self, kind: PieceKind, text: &str) -> Result<()>;
 
-    /// Adds the compact JSON of a node as a piece; of what is unknown without the data of files.
+    /// Adds the compact JSON of a node as a piece; for unknown content without file data.
     ///
     /// # Errors
     /// Those of [`Node::write_json`]; `too_much_text` beyond 4 GiB.
     fn push_json(&mut self, kind: PieceKind, node: &N) -> Result<()>;
 
-    /// Notes a picture in the current part.
+    /// Adds a picture to the current part.
     ///
     /// # Errors
     /// `too_many_parts` beyond 2^32.
     fn push_picture(&mut self, picture: Picture) -> Result<()>;
 
-    /// Notes that something in the current message can only be estimated.
+    /// Marks the current message as one that can only be estimated.
     fn mark_estimated(&mut self);
 
-    /// Notes the tool's name of the current part, which stands under `key`, and adds it as a piece where `kind` is
-    /// given.
+    /// Sets the tool name of the current part from the value under `key`. With `kind`, also adds it as a piece.
     ///
     /// # Errors
     /// `too_much_text` beyond 4 GiB.
@@ -85,26 +86,26 @@ pub trait Build<N: Node> {
         holder.get(key).map_or(Ok(()), |name| self.set_name_node(&name, kind))
     }
 
-    /// The same for a name by itself.
+    /// The same for the name itself.
     ///
     /// # Errors
     /// `too_much_text` beyond 4 GiB.
     fn set_name_node(&mut self, name: &N, kind: Option<PieceKind>) -> Result<()>;
 
-    /// The same where the dialect has a word of its own for the tool.
+    /// The same for the dialect's own name of a tool.
     ///
     /// # Errors
     /// `too_much_text` beyond 4 GiB.
     fn set_known_name(&mut self, name: &str, kind: Option<PieceKind>) -> Result<()>;
 
-    /// Notes the call id of the current part, which stands under `key`. A number is an id by its digits; an empty text
-    /// is none.
+    /// Sets the call id of the current part from the value under `key`. A number counts as its digits, an empty text as
+    /// no id.
     ///
     /// # Errors
     /// `too_much_text` beyond 4 GiB.
     fn set_key(&mut self, holder: &N, key: Key) -> Result<()>;
 
-    /// The same for an id by itself.
+    /// The same for the id itself.
     ///
     /// # Errors
     /// `too_much_text` beyond 4 GiB.
@@ -112,7 +113,7 @@ pub trait Build<N: Node> {
         Ok(())
     }
 
-    /// Measures the JSON text of a result's content, where the counter asked for it.
+    /// Measures the JSON text of a result's content, if the counter needs it.
     ///
     /// # Errors
     /// Those of [`Node::write_json`].
@@ -126,7 +127,7 @@ pub trait Build<N: Node> {
 #[derive(Clone, Debug)]
 pub struct Builder {
     transcript: Transcript,
-    /// Indices of the transcript's keys.
+    /// Numbers of the transcript's keys.
     key_ids: Numbers,
     wants_result_json: bool,
 }
@@ -171,13 +172,13 @@ impl Builder {
         self.transcript
     }
 
-    /// What it holds so far.
+    /// The transcript so far.
     #[must_use]
     pub fn transcript(&self) -> &Transcript {
         &self.transcript
     }
 
-    /// The transcript so far, without room to grow; the builder begins another.
+    /// Returns the transcript so far, without spare capacity, and starts an empty one.
     #[must_use]
     pub fn take(&mut self) -> Transcript {
         let next = Transcript::empty(self.transcript.framing);
@@ -187,7 +188,7 @@ impl Builder {
         taken
     }
 
-    /// Goes on behind the first `messages` of a transcript.
+    /// Continues after the first `messages` of a transcript.
     #[must_use]
     pub fn resume(transcript: Transcript, messages: usize, wants_result_json: bool) -> Self {
         let mut builder = Builder { transcript, key_ids: Numbers::new(), wants_result_json };
@@ -196,7 +197,7 @@ impl Builder {
         builder
     }
 
-    /// Forgets all messages but the first so many. O(what is forgotten), and the ids of all calls.
+    /// Removes all messages after the first `messages`. O(removed), plus the ids of all calls if one is removed.
     pub fn truncate(&mut self, messages: usize) {
         let Some(first) = self.transcript.messages.get(messages) else { return };
         let parts = first.parts.start as usize;
@@ -222,7 +223,7 @@ impl Builder {
         }
     }
 
-    /// Numbers the keys anew.
+    /// Rebuilds the numbers of the keys.
     fn number_keys(&mut self) {
         self.key_ids.clear();
         let transcript = &self.transcript;
@@ -232,9 +233,9 @@ impl Builder {
         }
     }
 
-    /// The key of an id.
+    /// The key of an id; adds it if it is new.
     fn key_of(&mut self, id: &str) -> Result<KeyId> {
-        // All that can fail comes first: a number that was given has its key.
+        // Fallible steps come first, so that every assigned number has its key.
         let (keys, text) = (self.transcript.keys.len(), self.transcript.text.len());
         let (next, start, end) = (index_u32(keys)?, index_u32(text)?, index_u32(text + id.len())?);
         let transcript = &self.transcript;
@@ -390,7 +391,7 @@ impl<N: Node> Build<N> for Builder {
             false => self.key_of(id).map(|key| Some((key, lossy))),
         };
         let read = match id.kind() {
-            // Some services number their calls.
+            // Some services use numbers as ids.
             Kind::Number => {
                 let mut digits = String::new();
                 id.write_scalar(&mut digits);

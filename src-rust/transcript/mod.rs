@@ -1,7 +1,7 @@
-//! A transcript as flat arrays: messages, parts, text pieces and call keys, all addressed by integers.
+//! A transcript as flat arrays: messages, parts, text pieces and call keys, addressed by integers.
 //!
-//! A format reader fills it and the vendor is forgotten: counting, rules, planning, validation and evidence
-//! read this and nothing else. All text lies in one buffer; a piece is a half-open byte range of it.
+//! A format reader fills it. Counting, rules, planning, validation and evidence read only this, independent of the
+//! vendor. All text is in one buffer; a piece is a half-open byte range of it.
 
 mod build;
 mod numbers;
@@ -17,27 +17,27 @@ use std::ops::Range;
 use crate::media::Picture;
 use crate::node::Key;
 
-/// The text that every foldline summary begins with, so that it is recognised from the list alone.
+/// The prefix of every foldline summary, by which it is recognised in a list.
 pub const SUMMARY_LABEL: &str = "<foldline-summary ";
 
-/// The first line of every foldline summary, under its label.
+/// The first line of every foldline summary, after its label.
 pub const SUMMARY_NOTE: &str = "(history, not instructions)";
 
-/// An importance from here on pins a message.
+/// The importance from which a message is pinned.
 pub const PIN_IMPORTANCE: f64 = 10.0;
 
-/// Most messages that are read in one transcript.
+/// Most messages in one transcript.
 pub const MAX_MESSAGES: usize = 10_000_000;
 
 /// A half-open byte range of [`Transcript::text`].
 pub type Span = Range<u32>;
 
-/// Who speaks.
+/// The role of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The instructions of the application.
     System,
-    /// OpenAI's newer word for system.
+    /// OpenAI's newer name for system.
     Developer,
     /// The user.
     User,
@@ -45,11 +45,11 @@ pub enum Role {
     Assistant,
     /// A tool.
     Tool,
-    /// A role this version does not know: an ordinary message.
+    /// A role unknown to this version: an ordinary message.
     Other,
 }
 
-/// What a part is.
+/// The kind of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartKind {
     /// Plain text.
@@ -62,11 +62,11 @@ pub enum PartKind {
     ToolResult,
     /// A picture.
     Image,
-    /// A part of a type this version does not know: counted by its JSON text, kept verbatim.
+    /// A part of a type unknown to this version: counted by its JSON text, kept verbatim.
     Unknown,
 }
 
-/// What a piece of text is within its part; counters price them differently.
+/// The kind of a piece of text within its part; counters price kinds differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PieceKind {
     /// Text that a person or the model wrote.
@@ -83,147 +83,149 @@ pub enum PieceKind {
     ParticipantName,
     /// JSON text of something unknown.
     Unknown,
-    /// What a provider encrypted (reasoning, a compaction): priced by its length, see
+    /// Encrypted content of a provider (reasoning, a compaction): priced by its length, see
     /// [`crate::count::framing::encrypted_tokens`].
     Encrypted,
 }
 
-/// How a message hangs together with its neighbours, beside calls and results.
+/// How a message depends on its neighbours, other than by calls and results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Binding {
-    /// Not at all.
+    /// Independent.
     Free,
-    /// Reasoning that stands by itself: it stays with the model's message behind it.
+    /// A separate reasoning item: stays with the model's message after it.
     Reasoning,
-    /// A call that stands by itself: it is of one batch with a call directly behind it.
+    /// A separate call item: in one batch with a call directly after it.
     Call,
-    /// A turn of the model behind which its provider wants another speaker: pinned, it keeps the message behind it.
+    /// A turn of the model after which its provider requires another speaker: pinned, it keeps the message after it.
     Turn,
-    /// What a provider compacted, encrypted: it stands for all before it, so nothing is summarised across it.
+    /// An encrypted compaction of the provider: it replaces everything before it, so nothing is summarized across it.
     Compaction,
-    /// A unit that holds whole messages: its calls and results are its own, and nothing in it waits for another.
+    /// A unit of whole messages: it contains its calls and their results, and nothing in it depends on another message.
     Closed,
 }
 
 /// A piece of text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// What it is.
+    /// The kind.
     pub kind: PieceKind,
-    /// Where it lies.
+    /// Its byte range.
     pub span: Span,
 }
 
-/// A call id: equal ones of a transcript are the same text.
+/// A call id: equal ids of a transcript have the same text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId(NonZeroU32);
 
 impl KeyId {
-    /// The id at an index of [`Transcript::keys`]. (A text of 4 GiB has less than 2^32 - 1 ids, since none is empty.)
+    /// The id at an index of [`Transcript::keys`]. (A text of 4 GiB has fewer than 2^32 - 1 ids, since ids are not
+    /// empty.)
     #[must_use]
     pub fn new(index: u32) -> Self {
         KeyId(NonZeroU32::MIN.saturating_add(index))
     }
 
-    /// Its index.
+    /// The index of the id.
     #[must_use]
     pub fn index(self) -> usize {
         self.0.get() as usize - 1
     }
 }
 
-/// Where the content of a tool result stands in its message, so that it can be replaced.
+/// The location of a tool result's content in its message, so that it can be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// The list that holds the part and the part's index in it; `None` where the part's holder itself is the part.
+    /// The list that contains the part and the part's index in it; `None` if the part is the holder itself.
     pub item: Option<(Key, u32)>,
-    /// The object inside the part that holds the field; `None` where the part itself does.
+    /// The object inside the part that contains the field; `None` if the part itself does.
     pub within: Option<Key>,
-    /// The field that holds the content.
+    /// The field that contains the content.
     pub field: Key,
-    /// How the content stands in the field.
+    /// The form of the content in the field.
     pub wrapping: Wrapping,
 }
 
 impl Slot {
-    /// The content stands in a field of the part's holder.
+    /// Content in a field of the part's holder.
     #[must_use]
     pub fn field(field: Key) -> Self {
         Slot { item: None, within: None, field, wrapping: Wrapping::Bare }
     }
 
-    /// The content stands in a field of an item of a list of the holder's.
+    /// Content in a field of an item of a list in the holder.
     #[must_use]
     pub fn in_list(list: Key, at: u32, field: Key) -> Self {
         Slot { item: Some((list, at)), ..Slot::field(field) }
     }
 }
 
-/// What holds some parts of a message, where that is not the message itself.
+/// The holder of some parts of a message, if it is not the message itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inner {
     /// The message.
     pub message: u32,
-    /// The first of its parts that are held; those behind it are, too, up to the next of these.
+    /// Its first part; the following ones belong to it as well, up to the next such entry.
     pub first_part: u32,
-    /// What holds them.
+    /// The holder.
     pub holder: Holder,
-    /// Who speaks in them; `None` where that is the message's role.
+    /// The speaker; `None` for the message's role.
     pub speaker: Option<Role>,
 }
 
-/// The object that a slot counts from.
+/// The object to which a slot is relative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
     /// The message.
     Message,
-    /// What stands in it under a key.
+    /// The value under a key of the message.
     Field(Key),
     /// An item of the list under a key.
     Item(Key, u32),
 }
 
-/// What the new content of a result is put into.
+/// The wrapping of a result's new content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrapping {
-    /// Nothing: the field is the text.
+    /// The field is the text.
     Bare,
     /// An object with the text under a key.
     Under(Key),
-    /// An object with the text under a key and beside it the `type` of a text, or of the text of an error.
+    /// An object with the text under a key and the `type` of a text, or of an error text.
     Typed {
         /// The key of the text.
         key: Key,
-        /// Whether it is that of an error.
+        /// Whether it is an error text.
         is_error: bool,
     },
 }
 
-/// One part of a message.
+/// A part of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// What it is.
+    /// The kind.
     pub kind: PartKind,
-    /// The call id; `None` where there is none.
+    /// The call id, if any.
     pub key: Option<KeyId>,
     /// The tool's name.
     pub name: Option<Span>,
     /// Its pieces, as a range of [`Transcript::pieces`].
     pub pieces: Range<u32>,
-    /// Where its content stands, counted from its [holder](Transcript::holder_of) (tool results only).
+    /// The location of its content, relative to its [holder](Transcript::holder_of) (tool results only).
     pub slot: Option<Slot>,
-    /// Pictures it holds.
+    /// The number of pictures.
     pub images: u32,
-    /// A result that reports a failure.
+    /// Whether it is a result that reports a failure.
     pub is_error: bool,
-    /// A call or result that the API does not check: OpenAI's older function call, a tool that runs on the server.
+    /// Whether the API does not check this call or result: OpenAI's older function call, a tool that runs on the
+    /// server.
     pub is_unchecked: bool,
-    /// UTF-16 length of the result's content as JSON, where the counter asked for it.
+    /// UTF-16 length of the result's content as JSON, if the counter needs it.
     pub result_json_units: Option<NonZeroU32>,
 }
 
 impl Part {
-    /// A part without anything in it.
+    /// A part without content.
     #[must_use]
     pub fn new(kind: PartKind) -> Self {
         Part {
@@ -240,30 +242,30 @@ impl Part {
     }
 }
 
-/// One message.
+/// A message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Who speaks.
+    /// The role.
     pub role: Role,
     /// Its parts, as a range of [`Transcript::parts`].
     pub parts: Range<u32>,
-    /// A shell command that the user ran: it begins a turn, as a user message does.
+    /// Whether it is a shell command that the user ran; it begins a turn, like a user message.
     pub is_bash_execution: bool,
-    /// It carries foldline's provenance label, or an origin that says the same.
+    /// Whether it has foldline's provenance label, or an equivalent origin.
     pub is_labelled_summary: bool,
-    /// Its own metadata say that it must stay verbatim.
+    /// Whether its metadata require it to stay verbatim.
     pub is_pinned: bool,
-    /// Messages that it holds beyond the first, where it is a unit of several.
+    /// Messages beyond the first, if it is a unit of several.
     pub further: u32,
-    /// Something in it can only be estimated (an unknown part, a picture).
+    /// Whether it can only be estimated (an unknown part, a picture).
     pub is_estimated: bool,
-    /// Lone surrogates in it are read as U+FFFD.
+    /// Whether it has lone surrogates, which are read as U+FFFD.
     pub has_lone_surrogates: bool,
-    /// How it hangs together with its neighbours.
+    /// How it depends on its neighbours.
     pub binding: Binding,
 }
 
-/// The dialect that messages were read as.
+/// The dialect of the messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// OpenAI chat messages.
@@ -274,22 +276,22 @@ pub enum Framing {
     Anthropic,
     /// Gemini contents.
     Gemini,
-    /// A session format that is not sent to a provider as it stands.
+    /// A session format that is not sent to a provider directly.
     Unframed,
 }
 
 impl Framing {
-    /// Whether a result may lack the id that its call has; then it binds by name and order.
+    /// Whether a result may lack the id of its call; it then binds by name and order.
     #[must_use]
     pub fn has_optional_ids(self) -> bool {
         self == Framing::Gemini
     }
 }
 
-/// Messages read into flat arrays.
+/// Messages as flat arrays.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transcript {
-    /// All text, one piece after another.
+    /// All text, piece after piece.
     pub text: String,
     /// The messages, one for each of the caller's.
     pub messages: Vec<Message>,
@@ -297,19 +299,19 @@ pub struct Transcript {
     pub parts: Vec<Part>,
     /// All pieces.
     pub pieces: Vec<Piece>,
-    /// Text of each call id.
+    /// The text of each call id.
     pub keys: Vec<Span>,
-    /// What is known of pictures, with the part that holds them, ascending. Pictures of which nothing is known
-    /// are only in [`Part::images`].
+    /// The known properties of pictures, with the index of their part, ascending. Pictures without any are only counted
+    /// in [`Part::images`].
     pub pictures: Vec<(u32, Picture)>,
-    /// What holds parts that stand deeper in their message, in order.
+    /// Holders of parts nested deeper in their message, in order.
     pub inner: Vec<Inner>,
-    /// What a provider adds around these messages.
+    /// The dialect, which determines the framing.
     pub framing: Framing,
 }
 
 impl Transcript {
-    /// Without messages.
+    /// A transcript without messages.
     #[must_use]
     pub fn empty(framing: Framing) -> Self {
         Transcript {
@@ -324,7 +326,7 @@ impl Transcript {
         }
     }
 
-    /// Gives back the room that it does not fill.
+    /// Releases spare capacity.
     pub fn shrink_to_fit(&mut self) {
         self.text.shrink_to_fit();
         self.messages.shrink_to_fit();
@@ -341,7 +343,7 @@ impl Transcript {
         self.messages.len()
     }
 
-    /// True without messages.
+    /// Whether there are no messages.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
@@ -366,13 +368,13 @@ impl Transcript {
         &self.parts[self.part_range(i)]
     }
 
-    /// Whether message `i` holds thinking.
+    /// Whether message `i` contains thinking.
     #[must_use]
     pub fn has_thinking(&self, i: usize) -> bool {
         self.parts_of(i).iter().any(|part| part.kind == PartKind::Reasoning)
     }
 
-    /// Whether message `i` holds thinking and nothing else.
+    /// Whether message `i` contains thinking and nothing else.
     #[must_use]
     pub fn is_all_thinking(&self, i: usize) -> bool {
         let parts = self.parts_of(i);
@@ -385,7 +387,7 @@ impl Transcript {
         &self.pieces[part.pieces.start as usize..part.pieces.end as usize]
     }
 
-    /// What is known of the pictures of a part, by its index in [`Transcript::parts`].
+    /// The known properties of the pictures of a part, by its index in [`Transcript::parts`].
     pub fn pictures_of(&self, part: usize) -> impl Iterator<Item = Picture> {
         let from = self.pictures.partition_point(|(at, _)| (*at as usize) < part);
         self.pictures[from..]
@@ -394,25 +396,25 @@ impl Transcript {
             .map(|(_, picture)| *picture)
     }
 
-    /// What holds a part of message `i`, by the part's index in [`Transcript::parts`]. O(log of those that are held).
+    /// The holder entry of a part of message `i`, by the part's index in [`Transcript::parts`]. O(log entries).
     fn inner_of(&self, i: usize, part: usize) -> Option<&Inner> {
         let behind = self.inner.partition_point(|inner| inner.first_part as usize <= part);
         self.inner[..behind].last().filter(|inner| inner.message as usize == i)
     }
 
-    /// What the slot of a part of message `i` counts from.
+    /// The object to which the slot of a part of message `i` is relative.
     #[must_use]
     pub fn holder_of(&self, i: usize, part: usize) -> Holder {
         self.inner_of(i, part).map_or(Holder::Message, |inner| inner.holder)
     }
 
-    /// Who speaks in a part of message `i`.
+    /// The speaker of a part of message `i`.
     #[must_use]
     pub fn speaker_of(&self, i: usize, part: usize) -> Role {
         self.inner_of(i, part).and_then(|inner| inner.speaker).unwrap_or(self.messages[i].role)
     }
 
-    /// The id of a call as text.
+    /// The text of a call id.
     #[must_use]
     pub fn key_text(&self, key: KeyId) -> &str {
         self.str(&self.keys[key.index()])
@@ -425,14 +427,16 @@ impl Transcript {
         texts.join("\n")
     }
 
-    /// A hash of everything that counting, rules and planning read, stable across platforms and versions of the
-    /// hash. Applying a plan to other messages than it was made for is refused by it. O(bytes of text).
+    /// A hash of everything that counting, rules and planning read.
+    ///
+    /// Stable across platforms and versions of the hash. A plan refuses messages with another fingerprint than those it
+    /// was made for. O(bytes of text).
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         (0..self.len()).fold(0, |chain, i| chained(chain, self.message_hash(i)))
     }
 
-    /// The same of one message, whatever stands around it. O(bytes of its text).
+    /// The hash of one message, independent of its neighbours. O(bytes of its text).
     #[must_use]
     pub fn message_hash(&self, i: usize) -> u64 {
         let message = &self.messages[i];
@@ -463,7 +467,7 @@ impl Transcript {
     }
 }
 
-/// A hash of the text of some messages.
+/// A hash of the text of several messages.
 #[derive(Default)]
 pub struct TextHash(xxhash_rust::xxh3::Xxh3);
 
@@ -478,37 +482,37 @@ impl TextHash {
         }
     }
 
-    /// The hash of all that was added.
+    /// The hash of all text added.
     #[must_use]
     pub fn finish(&self) -> u64 {
         self.0.digest()
     }
 }
 
-/// The hash of a list of messages with one more, from the hash of the list, 0 for the empty one, and of the message.
+/// Extends the hash of a list (0 if empty) by the hash of one more message.
 #[must_use]
 pub fn chained(chain: u64, hash: u64) -> u64 {
-    // A bijection in either, which spreads every bit: the finish of SplitMix64 around a sum.
+    // A bijection in either argument that spreads every bit: the finalizer of SplitMix64 on a sum.
     let mut mixed = (chain.rotate_left(29) ^ hash).wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ (mixed >> 31)
 }
 
-/// A text behind what was hashed before; its length is in the hash.
+/// Extends a hash by a text, including its length.
 fn text_hash(before: u64, text: &str) -> u64 {
     chained(before, xxhash_rust::xxh3::xxh3_64_with_seed(text.as_bytes(), before))
 }
 
-/// Truth values as bits.
+/// Flags as bits.
 fn packed<const N: usize>(flags: [bool; N]) -> u64 {
     flags.iter().fold(0, |bits, &flag| bits << 1 | u64::from(flag))
 }
 
-/// A summary with its provenance: how every foldline summary stands in a list of messages.
+/// A summary with its provenance label, in the form of every foldline summary in a list.
 ///
-/// `covered` are the indices of the messages it stands for, `hash` is of their text, `model` wrote it. Text that
-/// would look like a label of its own is defused.
+/// `covered` are the indices of the summarized messages, `hash` is that of their text, `model` the writer. Text that
+/// resembles such a label is escaped.
 #[must_use]
 pub fn labelled_summary(summary: &str, covered: &[usize], hash: u64, model: &str) -> String {
     let name = SUMMARY_LABEL.trim_start_matches('<').trim_end();

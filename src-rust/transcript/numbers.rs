@@ -1,16 +1,16 @@
-//! Numbers for texts that are kept elsewhere, such as the ids of calls.
+//! Interning of texts that are stored elsewhere, such as call ids.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The number of each text that was seen.
+/// Maps texts to numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Numbers {
-    /// Drawn for each list, so that nobody can write texts that fall together.
+    /// Random, so that colliding texts cannot be constructed.
     seed: u64,
-    /// The number of the text with that hash, or with one of those just before it.
+    /// Number by hash; a colliding text takes the next free hash.
     by_hash: FxHashMap<u64, u32>,
 }
 
@@ -20,7 +20,7 @@ impl Numbers {
         Numbers { seed, by_hash: FxHashMap::default() }
     }
 
-    /// The number of a text; `next`, and true, where it was not seen before. O(bytes).
+    /// The number of a text; `next` and `true` if it is new. O(bytes).
     pub fn of<'a>(&mut self, text: &str, next: u32, text_of: impl Fn(u32) -> &'a str) -> (u32, bool) {
         let mut hash = xxh3_64_with_seed(text.as_bytes(), self.seed);
         while let Some(&number) = self.by_hash.get(&hash) {
@@ -33,7 +33,7 @@ impl Numbers {
         (next, true)
     }
 
-    /// Forgets all texts.
+    /// Removes all texts.
     pub fn clear(&mut self) {
         self.by_hash.clear();
     }

@@ -1,10 +1,10 @@
-//! Where messages stand: in one transcript, or in several that make up a list.
+//! Access to messages that are stored in one or several transcripts.
 
 use super::Transcript;
 
 /// Messages by their index in the whole list.
 pub trait MessageSource: Sync {
-    /// The transcript that holds a message, and the message's index in it.
+    /// The transcript that contains a message, and the message's index in it.
     fn at(&self, message: usize) -> (&Transcript, usize);
 }
 

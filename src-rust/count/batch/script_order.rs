@@ -1,30 +1,32 @@
-//! Which texts are alike, at a glance.
+//! Groups texts by script and density of letters, from a small sample of each.
 //!
-//! A text of a kind asks for the same entries of the tables as the one before it, and other kinds for others: together they
-//! fill the processor's caches several times over. A batch that is counted kind by kind waits for memory less often.
+//! Texts of a kind use the same table entries. The entries of all kinds together exceed the processor's caches several
+//! times, so a batch counted kind by kind has fewer cache misses.
 
 use std::ops::Range;
 
-/// Bytes in the middle of a text that are looked at.
+/// Bytes in the middle of a text that are sampled.
 const SEEN: usize = 64;
 
-/// Below so many bytes, on average, a glance would cost more than it saves; so it would where all texts together leave
-/// room in the caches.
+/// Least average and total bytes for which grouping pays. Shorter texts cost less than the samples; smaller batches fit
+/// the caches anyway.
 const LEAST_BYTES: usize = 512;
 const LEAST_BYTES_OF_ALL: usize = 1 << 20;
 
-/// How finely texts of ASCII are told apart, by how many of their bytes are letters: prose from code, code from tables.
+/// Classes of ASCII texts by their share of letters, which separates prose from code and code from tables.
 const PARTS: usize = 16;
 
-/// The first bytes of characters of several, by script: from each to the one before the next. (Latin and its neighbours,
-/// Greek, Cyrillic, Hebrew and Arabic, scripts of India and South-East Asia, symbols, kana, Han, Hangul, the rest.)
+/// Scripts by the first byte of multi-byte characters: each entry begins a range that ends before the next. (Latin and
+/// its neighbours, Greek, Cyrillic, Hebrew and Arabic, scripts of India and South-East Asia, symbols, kana, Han,
+/// Hangul, the rest.)
 const SCRIPTS: [u8; 10] = [0xc2, 0xce, 0xd0, 0xd4, 0xe0, 0xe2, 0xe3, 0xe4, 0xea, 0xee];
 
-/// Kinds of texts.
+/// The number of kinds.
 const KINDS: usize = PARTS + 1 + SCRIPTS.len();
 
-/// The indices of a range of texts, those of a kind one after the other, each kind in its order; `None` where the order
-/// they have is as good. `size_bytes` gives the length of a text, `bytes` its bytes, if it has any. O(texts).
+/// The indices of a range of texts, stably grouped by kind; `None` if the given order is as good.
+///
+/// `size_bytes` returns the length of a text, `bytes` its bytes, if any. O(texts).
 pub(super) fn by_kind<'a>(
     range: Range<usize>,
     size_bytes: impl Fn(usize) -> usize,
@@ -40,7 +42,7 @@ pub(super) fn by_kind<'a>(
     Some(indices.concat())
 }
 
-/// A number below [`KINDS`] that texts of a kind share.
+/// The kind of a text, below [`KINDS`].
 fn kind_of(text: &[u8]) -> usize {
     let middle = text.len().saturating_sub(SEEN) / 2;
     let mut padded = [0; SEEN];
@@ -59,7 +61,7 @@ fn kind_of(text: &[u8]) -> usize {
     PARTS + 1 + (0..SCRIPTS.len()).max_by_key(|&script| many(script)).unwrap_or(0)
 }
 
-/// How many of the bytes are such. (There are fewer than 256, so that they are summed up as bytes.)
+/// The number of bytes that satisfy `is`. At most [`SEEN`], so that the sum fits a byte.
 #[inline(always)]
 fn count(seen: &[u8; SEEN], is: impl Fn(u8) -> bool) -> usize {
     seen.iter().map(|&byte| u8::from(is(byte))).sum::<u8>().into()

@@ -1,4 +1,4 @@
-//! Tokens of many texts.
+//! Token counts of many texts.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,37 +8,39 @@ use super::threads;
 use crate::count::counter::{Counter, GoOn, tokens_u32};
 use crate::error::{ErrorKind, Result};
 
-/// Texts that any thread may read by index, wherever they lie.
+/// Texts that any thread may read by index, independent of their storage.
 pub trait Texts: Sync {
-    /// How many there are.
+    /// The number of texts.
     fn len(&self) -> usize;
 
-    /// Whether there are none.
+    /// Whether there are no texts.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// About how long a text is; 0 where it is missing.
+    /// Approximate length of a text; 0 if missing.
     fn size_bytes(&self, index: usize) -> usize;
 
-    /// The bytes of a text as they lie there, UTF-8 or not; `None` where there are none.
+    /// The stored bytes of a text, valid UTF-8 or not; `None` if there are none.
     fn bytes(&self, index: usize) -> Option<&[u8]>;
 
-    /// A text, a copy where it is no UTF-8 as it lies there; `None` where it is missing.
+    /// A text, copied if its stored form is not UTF-8; `None` if missing.
     ///
     /// # Errors
-    /// Bytes that are no text.
+    /// Bytes that are not text.
     fn text(&self, index: usize) -> Result<Option<Cow<'_, str>>>;
 }
 
-/// Of a batch so many bytes are put in an order of their own at a time: enough for the caches, and few enough that an
-/// error is found soon, and that a column which lies on a disk is read once.
+/// Bytes of texts grouped at a time.
+///
+/// Enough to profit from the caches, few enough that an error is found soon and that a memory-mapped column is read
+/// once.
 const WINDOW_BYTES: usize = 32 << 20;
 
-/// Tokens of each text, 0 of a missing one. O(bytes / threads).
+/// Tokens of each text, 0 for a missing one. O(bytes / threads).
 ///
 /// # Errors
-/// Those of [`Counter::count`] and [`Texts::text`], placed at the text; the first by index.
+/// Those of [`Counter::count`] and [`Texts::text`], located at the text; the first by index.
 pub fn count_texts(
     counter: &dyn Counter,
     texts: &impl Texts,
@@ -46,7 +48,7 @@ pub fn count_texts(
     go_on: GoOn<'_>,
 ) -> Result<Vec<u32>> {
     let work = Work { counter, texts, threads: if counter.is_callers_own() { 1 } else { threads } };
-    // A caller's own function hears the texts in their order, and a formula over lengths looks nothing up.
+    // A caller's function receives the texts in order, and a formula over lengths does not use tables.
     if counter.is_callers_own() || counter.heuristic().is_some() {
         return work.in_order(0..texts.len(), go_on);
     }
@@ -62,7 +64,7 @@ pub fn count_texts(
     Ok(counts)
 }
 
-/// Texts that are to be counted.
+/// Texts to be counted.
 struct Work<'a, T> {
     counter: &'a dyn Counter,
     texts: &'a T,
@@ -88,7 +90,7 @@ impl<T: Texts> Work<'_, T> {
         )
     }
 
-    /// Those of a kind one after the other, where that is quicker.
+    /// Counts grouped by kind if that is faster.
     fn by_kind(&self, range: Range<usize>, go_on: GoOn<'_>) -> Result<Vec<u32>> {
         let texts = self.texts;
         let order = by_kind(range.clone(), |index| texts.size_bytes(index), |index| texts.bytes(index));
@@ -105,7 +107,7 @@ impl<T: Texts> Work<'_, T> {
                 Ok(by_index)
             }
             Err(error) if error.kind == ErrorKind::Interrupted => Err(error),
-            // Another may have failed before it.
+            // An earlier text may have failed too.
             Err(_) => self.in_order(range, go_on),
         }
     }

@@ -1,14 +1,14 @@
-//! Work on many items, shared out to threads.
+//! A parallel map over many items.
 //!
-//! Threads live as long as one call: there is no pool, so a forked child has nothing to miss. Items are handed out in
-//! chunks of about the same number of bytes, in order, off one counter; whoever is free takes the next. The results do
-//! not depend on who took what:
+//! Threads live for one call: there is no pool that a forked child could lose. Items are split into chunks of about
+//! equal bytes, and idle threads take the next chunk from an atomic counter. The result does not depend on the
+//! schedule:
 //!
-//! - they are put back in the order of the items;
-//! - of several errors the first by index is given. Chunks are handed out in order, so all chunks before a failed one
-//!   have been taken; they are finished, those behind it are not begun.
+//! - results are returned in the order of the items;
+//! - of several errors the first by index is returned. Chunks are taken in order, so all chunks before a failed one
+//!   have been taken; they are finished, and chunks after it are not started.
 //!
-//! Only the calling thread asks `go_on`, which may look for signals. The others see a flag.
+//! Only the calling thread calls `go_on`, which may check for signals. The others read a flag.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -22,21 +22,22 @@ use crate::error::{Error, Result};
 /// Most threads that a call may ask for.
 pub const MAX_THREADS: usize = 1024;
 
-/// What is handed out at a time. Small enough that the last chunk keeps nobody waiting, and that `go_on` is asked
-/// often; large enough that handing it out costs nothing.
+/// Bytes in a chunk. Small enough that the last chunk ends soon and that `go_on` is called often; large enough that
+/// scheduling is free.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// What an item costs beside its bytes, so that a million empty ones are shared out too.
+/// Fixed cost of an item, so that a million empty ones are distributed too.
 const ITEM_BYTES: usize = 32;
 
-/// How often the calling thread asks `go_on` while it waits for the others.
+/// Interval of `go_on` while the calling thread waits for the others.
 const ASK_EVERY: Duration = Duration::from_millis(10);
 
-/// Does `work` for each of `items` items on up to `threads` threads, the calling one among them. `size_bytes` says how
-/// much work an item is. The results are in the order of the items.
+/// Runs `work` for each of `items` items on up to `threads` threads, including the calling one.
+///
+/// `size_bytes` estimates the work of an item. The results are in the order of the items.
 ///
 /// # Errors
-/// That of the item with the lowest index; `interrupted` where `go_on` said so.
+/// That of the item with the lowest index; `interrupted` if `go_on` returns `false`.
 pub fn map<T: Send>(
     threads: usize,
     items: usize,
@@ -57,7 +58,7 @@ pub fn map<T: Send>(
         let _end = StopOnDrop { crew: &crew, only_in_panic: false };
         for _ in 0..helpers {
             let (sender, crew) = (sender.clone(), &crew);
-            // Where the system gives no more threads, those that are there do the work.
+            // If the system refuses a thread, the existing ones do the work.
             if thread::Builder::new().spawn_scoped(scope, move || crew.help(sender)).is_err() {
                 break;
             }
@@ -76,7 +77,7 @@ pub fn map<T: Send>(
     })
 }
 
-/// Stretches of items of about [`CHUNK_BYTES`].
+/// Ranges of items of about [`CHUNK_BYTES`].
 fn chunks(items: usize, size_bytes: impl Fn(usize) -> usize) -> Vec<Range<usize>> {
     let mut chunks = Vec::new();
     let (mut start, mut bytes) = (0, 0_usize);
@@ -93,7 +94,7 @@ fn chunks(items: usize, size_bytes: impl Fn(usize) -> usize) -> Vec<Range<usize>
     chunks
 }
 
-/// What the threads of a call share.
+/// State shared by the threads of a call.
 struct Crew<'a, W> {
     chunks: &'a [Range<usize>],
     work: &'a W,
@@ -101,7 +102,7 @@ struct Crew<'a, W> {
     next: AtomicUsize,
     /// The first chunk that failed.
     failed: AtomicUsize,
-    /// Whether the caller wants no result any more.
+    /// Whether the caller cancelled the call.
     stopped: AtomicBool,
 }
 
@@ -113,7 +114,7 @@ impl<'a, W> Crew<'a, W> {
         Crew { chunks, work, next, failed, stopped: AtomicBool::new(false) }
     }
 
-    /// Whether work on a chunk still matters.
+    /// Whether the result of a chunk still matters.
     fn wants(&self, chunk: usize) -> bool {
         !self.stopped.load(Ordering::Relaxed) && chunk <= self.failed.load(Ordering::Relaxed)
     }
@@ -124,7 +125,7 @@ impl<'a, W> Crew<'a, W> {
         }
     }
 
-    /// Takes chunks until there are no more, or the rest does not matter.
+    /// Takes chunks until none are left or the rest does not matter.
     fn take_chunks<T>(&self, go_on: GoOn<'_>, mut give: impl FnMut(usize, Outcome<T>))
     where
         W: Fn(usize, GoOn<'_>) -> Result<T>,
@@ -148,20 +149,20 @@ impl<'a, W> Crew<'a, W> {
         }
     }
 
-    /// What a thread beside the calling one does.
+    /// The loop of a helper thread.
     fn help<T>(&self, sender: Sender<(usize, Outcome<T>)>)
     where
         W: Fn(usize, GoOn<'_>) -> Result<T>,
     {
         let _end = StopOnDrop { crew: self, only_in_panic: true };
         self.take_chunks(&mut || true, |chunk, outcome| {
-            // Nobody listens any more where the calling thread panicked.
+            // Fails only if the calling thread panicked.
             let _ = sender.send((chunk, outcome));
         });
     }
 }
 
-/// Stops the others when a thread ends early: no panic may leave them at work.
+/// Stops the other threads when one ends early, so that none outlives a panic.
 struct StopOnDrop<'a, W> {
     crew: &'a Crew<'a, W>,
     only_in_panic: bool,
@@ -175,7 +176,7 @@ impl<W> Drop for StopOnDrop<'_, W> {
     }
 }
 
-/// What came out of the chunks.
+/// The results of the chunks.
 struct Found<T> {
     chunks: Vec<Vec<T>>,
     error: Option<(usize, Error)>,
@@ -262,7 +263,7 @@ mod tests {
 
     #[test]
     fn an_error_stops_longer_work_behind_it() {
-        // Item 1 would never end by itself.
+        // Item 1 ends only if it is stopped.
         let work = |i: usize, go_on: GoOn<'_>| {
             if i == 0 {
                 return Err(failure(0));
@@ -298,7 +299,7 @@ mod tests {
 
     #[test]
     fn the_caller_is_asked_while_it_waits_for_the_others() {
-        // The calling thread is done at once; only its being asked ends the other's work.
+        // The calling thread finishes at once; only its calls of `go_on` end the other's work.
         let caller = thread::current().id();
         let others = AtomicBool::new(false);
         let work = |_: usize, go_on: GoOn<'_>| {

@@ -1,17 +1,17 @@
 //! Batches: the starts of a few hundred consecutive pre-tokens.
 //!
-//! Doing one thing at a time to a batch keeps each loop free of surprises for the processor: cutting is
-//! arithmetic on masks, looking up ([`super::lookup`]) a chain of loads without branches, and only
-//! the few pre-tokens that miss take a slow path ([`super::count`]).
+//! Each stage runs over a whole batch, which keeps its loop predictable for the processor: cutting is arithmetic on
+//! masks, the lookup ([`super::lookup`]) a chain of loads without branches, and only the few misses take a slow path
+//! ([`super::count`]).
 
 use crate::count::pretokenize::boundaries::{cuts, widen};
 use crate::count::pretokenize::classify::{Block, Leads, Masks};
 
 /// Pre-tokens in a batch.
 const FULL: usize = 256;
-/// Room behind a batch for the cuts of one more block.
+/// Spare starts for the cuts of one more block.
 const SPARE: usize = 64;
-/// Most pre-tokens there can be in a batch.
+/// Most pre-tokens in a batch.
 pub(crate) const MOST: usize = FULL + SPARE;
 /// Bytes in a batch; a power of two.
 pub(crate) const BYTES: usize = 4096;
@@ -20,13 +20,13 @@ pub(crate) const LONGEST: usize = 1024;
 
 /// Starts of consecutive pre-tokens.
 pub(crate) struct Batch {
-    /// Where in the text the batch begins.
+    /// Position in the text where the batch begins.
     pub(crate) base: usize,
-    /// Starts, counted from `base`.
+    /// Starts, relative to `base`.
     pub(crate) starts: [u16; MOST + 1],
-    /// How many pre-tokens there are.
+    /// The number of pre-tokens.
     pub(crate) len: usize,
-    /// Where in the text the batch ends and cutting goes on.
+    /// Position in the text where the batch ends and cutting continues.
     pub(crate) at: usize,
 }
 
@@ -36,7 +36,7 @@ impl Batch {
         Batch { base: 0, starts: [0; _], len: 0, at: 0 }
     }
 
-    /// Starts anew behind `end`.
+    /// Empties the batch and continues at `end`.
     pub(crate) fn restart(&mut self, end: usize) {
         (self.base, self.at, self.len) = (end, end, 0);
     }
@@ -47,19 +47,19 @@ impl Batch {
         self.len >= FULL || self.at - self.base > BYTES - LONGEST
     }
 
-    /// Adds one pre-token that ends at `end`, to a batch that is not full.
+    /// Adds a pre-token that ends at `end`. The batch must not be full.
     pub(crate) fn push(&mut self, end: usize) {
         self.starts[self.len] = (self.at - self.base) as u16;
         self.len += 1;
         self.at = end;
     }
 
-    /// Writes the end behind the last start, so that every start has another one behind it.
+    /// Writes the end of the last pre-token, so that every start has a successor.
     pub(crate) fn close(&mut self) {
         self.starts[self.len] = (self.at - self.base) as u16;
     }
 
-    /// Cuts until the batch is full, the text ends, or nothing is certain where it stands.
+    /// Cuts until the batch is full, the text ends, or the next cut is uncertain.
     ///
     /// `classify` and `leads` are functions of [`crate::count::pretokenize::classify`], `spread` one like [`spread`].
     #[inline(always)]
@@ -98,12 +98,12 @@ impl Batch {
     }
 }
 
-/// Writes the places of the bits of `starts`, plus `offset`. What stands behind them is overwritten.
+/// Writes the positions of the bits of `starts`, plus `offset`. Overwrites the entries after them.
 #[inline(always)]
 pub(crate) fn spread(starts: u64, offset: u16, room: &mut [u16; SPARE]) {
     let mut bits = starts;
     for part in room.as_chunks_mut::<16>().0 {
-        // Always sixteen, so that the loop's length depends on little.
+        // Always sixteen, so that the trip count of the loop rarely varies.
         for place in part {
             *place = offset.wrapping_add(bits.trailing_zeros() as u16);
             bits &= bits.wrapping_sub(1);

@@ -1,4 +1,4 @@
-//! The counting loop: cut a batch of pre-tokens, look all of them up, merge those that miss.
+//! The counting loop: cuts a batch of pre-tokens, looks them up, merges the misses.
 
 use super::batch::{Batch, LONGEST};
 use super::lookup::{Rare, Unknown, Window};
@@ -11,15 +11,15 @@ use crate::count::tables::vocab::{VOCABS, Vocab};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What may end a count early.
+/// Decides whether a count continues.
 pub(crate) trait Watch: Progress {
-    /// Whether a count that has come to `position` and found `count` tokens may go on.
+    /// Whether the count may continue after `position`, with `count` tokens so far.
     fn allows(&mut self, position: usize, count: usize) -> bool;
-    /// The same inside a long pre-token, after another [`super::merge::WINDOW`] bytes or so of it were merged.
+    /// The same inside a long pre-token, after about [`super::merge::WINDOW`] further bytes of it are merged.
     fn allows_more(&mut self, count: usize) -> bool;
 }
 
-/// The number of tokens of `text`, or `None` if `watch` ended the count.
+/// The number of tokens of `text`; `None` if `watch` stops the count.
 pub(crate) fn count(
     vocab: &Vocab,
     pattern: Pattern,
@@ -27,21 +27,21 @@ pub(crate) fn count(
     text: &[u8],
     watch: &mut impl Watch,
 ) -> Option<usize> {
-    // Of the thread: to make one for each text would take a tenth of the time of a short one.
+    // Kept per thread: allocating one for each text takes a tenth of the time of a short text.
     let mut desk = DESK.try_with(Cell::take).ok().flatten().unwrap_or_default();
     desk.note(vocab, text.len());
     let total = count_at(&mut desk, vocab, pattern, engine, text, watch);
-    // Where the thread is about to end nothing is kept.
+    // Fails only while the thread ends.
     let _ = DESK.try_with(|kept| kept.set(Some(desk)));
     total
 }
 
 thread_local! {
-    /// Where texts are counted; none while one is, so that a watch may count another.
+    /// The thread's scratch space. Empty during a count, so that a watch may count another text.
     static DESK: Cell<Option<Box<Desk>>> = const { Cell::new(None) };
 }
 
-/// What counting writes to. What is left of the text before does not matter.
+/// Scratch space of a count. Its content need not be cleared between texts.
 struct Desk {
     batch: Batch,
     rare: Rare,
@@ -52,15 +52,15 @@ struct Desk {
     counted: [usize; VOCABS],
 }
 
-/// Who counts so many bytes needs most of the tables: they are fetched in one go, which takes a part of the time that their
-/// lines would take one by one. For less text it would take longer.
+/// Bytes after which a vocabulary's tables are prefetched. A count of this size reads most of their cache lines, and
+/// one sequential pass is faster than misses one by one. For less text it is slower.
 const MUCH: usize = 128 << 10;
 
-/// Whether the tables of a vocabulary were fetched in this process: caches far enough out to hold them serve all processors.
+/// Whether the tables of a vocabulary were prefetched in this process. The last-level cache is shared by all cores.
 static FETCHED: [AtomicBool; VOCABS] = [const { AtomicBool::new(false) }; VOCABS];
 
 impl Desk {
-    /// Notes that so many bytes are counted now.
+    /// Adds to the bytes counted; prefetches the tables at [`MUCH`].
     fn note(&mut self, vocab: &Vocab, bytes: usize) {
         let Some(counted) = self.counted.get_mut(vocab.number).filter(|counted| **counted < MUCH) else {
             return;
@@ -76,8 +76,8 @@ impl Desk {
     }
 }
 
-/// Reads cache lines, one behind the other, so that they are in the caches. To ask the processor to fetch so many is no use:
-/// it forgets what it cannot begin with at once.
+/// Reads every cache line once to load it. Prefetch instructions do not help: the processor drops those that exceed its
+/// queue.
 fn read_all(lines: &[[u8; 64]]) {
     std::hint::black_box(lines.iter().fold(0, |all, line| all ^ line[0]));
 }
@@ -147,7 +147,7 @@ fn count_at(
     (late == 0 || watch.allows(text.len(), total + late)).then_some(total + late)
 }
 
-/// The number of tokens of a batch's pre-tokens.
+/// The number of tokens of the batch.
 fn count_batch(vocab: &Vocab, engine: Engine, text: &[u8], desk: &mut Desk, loan: &mut Loan) -> usize {
     let Desk { batch, rare, unknown, waiting, window, .. } = desk;
     batch.close();
@@ -163,7 +163,7 @@ fn count_batch(vocab: &Vocab, engine: Engine, text: &[u8], desk: &mut Desk, loan
     count_window(vocab, engine, text, window, batch, (rare, unknown, waiting), loan)
 }
 
-/// The same for the text of the batch, which stands in `window`.
+/// The same, with the text of the batch at the start of `window`.
 #[inline]
 fn count_window(
     vocab: &Vocab,
@@ -214,7 +214,7 @@ mod tests {
         }
     }
 
-    /// One pre-token after the other, by the scanner.
+    /// Counts pre-token by pre-token with the scanner.
     fn by_scanner(vocab: &Vocab, pattern: Pattern, text: &[u8]) -> usize {
         let mut start = 0;
         let mut total = 0;
@@ -247,7 +247,7 @@ mod tests {
         }
     }
 
-    /// Pieces at which the patterns branch, put together at random, so that each meets every place in a block.
+    /// Pieces at which the patterns branch. Random concatenations put each at every position of a block.
     const PIECES: &[&str] = &[
         "a",
         "B",
@@ -299,7 +299,7 @@ mod tests {
         }
     }
 
-    /// Counts another text whenever it is asked.
+    /// Counts another text in every callback.
     struct Counting(usize);
 
     impl Progress for Counting {
@@ -331,7 +331,7 @@ mod tests {
         assert!(watch.0 > 0 && watch.0.is_multiple_of(7), "{}", watch.0);
     }
 
-    /// Stops at a limit, and notes where it was asked last.
+    /// Stops at a limit and records the last position.
     struct Limited(usize, usize);
 
     impl Progress for Limited {
@@ -351,7 +351,7 @@ mod tests {
         }
     }
 
-    /// Words that wait to be merged are not in the count yet, but they must not wait for ever.
+    /// Words that wait for their merge are not in the count yet, but the delay must be bounded.
     #[test]
     fn words_that_come_again_and_again_reach_a_limit_soon() {
         std::thread::spawn(|| {

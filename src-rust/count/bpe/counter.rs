@@ -1,4 +1,4 @@
-//! The exact counter: an encoding for the text and a framing table for what goes around it.
+//! The exact counter: an encoding for text and a framing table for message overhead.
 
 use super::encoding::Encoding;
 use crate::count::counter::{CountKind, Counter, GoOn};

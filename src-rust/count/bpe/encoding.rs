@@ -1,7 +1,7 @@
-//! Exact token counts: what tiktoken's `len(encode_ordinary(text))` would be, without the tokens.
+//! Exact token counts: equal to tiktoken's `len(encode_ordinary(text))`, without building the tokens.
 //!
-//! A text is cut into pre-tokens ([`crate::count::pretokenize`]); a pre-token that is in the vocabulary
-//! ([`crate::count::tables::vocab`]) is one token, any other is merged from its bytes ([`super::merge`]). Time is
+//! A text is cut into pre-tokens ([`crate::count::pretokenize`]). A pre-token in the vocabulary
+//! ([`crate::count::tables::vocab`]) is one token; any other is merged from its bytes ([`super::merge`]). Time is
 //! linear in the text and memory constant, on every input. The names of special tokens are plain text.
 
 use super::count::{self, Watch};
@@ -11,7 +11,7 @@ use crate::count::tables::vocab::{CL100K, O200K, P50K, R50K, Vocab};
 
 /// One of OpenAI's public encodings.
 ///
-/// Encodings are statics over tables in the library file: nothing is loaded or kept in memory.
+/// Encodings are statics over tables in the library file: nothing is loaded or allocated.
 ///
 /// ```
 /// use foldline::count::bpe::encoding::Encoding;
@@ -45,12 +45,12 @@ static NAMES: [&str; ENCODINGS.len()] = {
 };
 
 impl Encoding {
-    /// The encoding of this name, as tiktoken spells it.
+    /// The encoding with this name, as tiktoken spells it.
     pub fn get(name: &str) -> Option<&'static Encoding> {
         ENCODINGS.iter().find(|encoding| encoding.name == name)
     }
 
-    /// The names that [`Encoding::get`] knows.
+    /// The names that [`Encoding::get`] accepts.
     pub fn names() -> &'static [&'static str] {
         &NAMES
     }
@@ -62,23 +62,22 @@ impl Encoding {
 
     /// The number of tokens of `text`.
     pub fn count(&self, text: &str) -> usize {
-        // Without limit and check nothing stops the count; zero is never taken.
+        // Without a limit and a check the count does not stop, so the default is not used.
         self.run(text, &mut Stop::new(usize::MAX, None)).unwrap_or(0)
     }
 
-    /// The number of tokens of `text` if it is at most `limit`; the work stops once it is known to be more.
+    /// The number of tokens of `text` if it is at most `limit`. Stops as soon as the limit is exceeded.
     pub fn count_upto(&self, text: &str, limit: usize) -> Option<usize> {
         self.run(text, &mut Stop::new(limit, None))
     }
 
-    /// Like [`Encoding::count`], asking `check` every 64 KB of text or so, inside long pre-tokens too,
-    /// whether to go on; `None` if it said no.
+    /// Like [`Encoding::count`], but calls `check` regularly, also inside long pre-tokens. `None` if it returns `false`.
     pub fn count_with_check(&self, text: &str, check: &mut dyn FnMut() -> bool) -> Option<usize> {
         self.run(text, &mut Stop::new(usize::MAX, Some(check)))
     }
 
-    /// [`Encoding::count_upto`] and [`Encoding::count_with_check`] in one: `None` where the limit is passed or `check`
-    /// said no, whichever comes first.
+    /// [`Encoding::count_upto`] and [`Encoding::count_with_check`] combined: `None` if the limit is exceeded or `check`
+    /// returns `false`.
     pub fn count_upto_with_check(
         &self,
         text: &str,
@@ -93,10 +92,10 @@ impl Encoding {
     }
 }
 
-/// Bytes after which a count asks whether to go on.
+/// Bytes between calls of `check`.
 const CHECK_EVERY: usize = 64 * 1024;
 
-/// Limit and check.
+/// A limit and a check.
 struct Stop<'a> {
     limit: usize,
     check: Option<&'a mut dyn FnMut() -> bool>,
@@ -113,7 +112,7 @@ impl<'a> Stop<'a> {
 }
 
 impl Stop<'_> {
-    /// Asks `check`, but not again once it has said no.
+    /// Calls `check`, but not again once it has returned `false`.
     fn asks(&mut self) -> bool {
         self.stopped = self.stopped || self.check.as_mut().is_some_and(|check| !check());
         !self.stopped

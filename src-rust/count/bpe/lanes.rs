@@ -1,12 +1,14 @@
-//! Merging of words, which are most of what is merged: the steps of [`super::merge`] without a branch that depends on the text,
-//! for several words side by side.
+//! Merging of words, the bulk of all merges: [`super::merge`] for several words in parallel, without data-dependent
+//! branches.
 //!
-//! What makes merging slow is not its steps but waiting: for a guess that was wrong whether a joined pair is a token (half of
-//! them are), and for the memory where that stands. So a step looks both new pairs up and believes what their slots say; the
-//! key of a pair is compared when it is joined, and where it is another after all, as one in sixteen thousand is, the word is
-//! merged anew by those who look first. And words take their steps in turn, each in a lane of its own, so that what one waits
-//! for comes while others go on. A lane is given the next word as soon as its word is done; until then, and when it has none,
-//! it takes steps that change nothing.
+//! Merging is bound by latency, not by its steps: half of the joined pairs are tokens, so a branch on that mispredicts,
+//! and their ranks lie in tables of megabytes. Two techniques hide it:
+//!
+//! 1. *Speculation.* Each step probes both new pairs and trusts the fingerprint in the slot. The key is verified when
+//!    the pair is merged. A mismatch (one in sixteen thousand) marks the word, and the checked path of [`super::merge`]
+//!    merges it again.
+//! 2. *Interleaving.* Words take turns step by step, each in its lane, so that the loads of one overlap with the steps
+//!    of the others. A lane takes the next word as soon as its word is done. An idle lane repeats steps without effect.
 
 use std::hint::select_unpredictable;
 
@@ -14,49 +16,50 @@ use crate::count::simd::dispatch::{Engine, Kernel};
 use crate::count::tables::hash::{KEY_BYTES, Key};
 use crate::count::tables::vocab::{Rank, Slot, Vocab};
 
-/// Longest word.
+/// Longest word, in bytes.
 pub(crate) const LONGEST: usize = 2 * KEY_BYTES;
-/// Words that are merged side by side.
+/// Words merged in parallel.
 pub(crate) const LANES: usize = 8;
-/// Starts of nothing, so far behind all words that a pair which reaches there is too long for a key and ends behind the
-/// text: for what has no part behind it.
+/// Sentinel starts for parts without a successor. They lie so far after every word that a pair reaching them is too
+/// long for a key and ends outside the text.
 const NOTHING: u64 = 0b111 << (LONGEST + KEY_BYTES + 1);
 
-/// A word that is merged.
+/// The state of one word.
 #[derive(Clone, Copy)]
 pub(crate) struct Lane {
-    /// The word, with room behind it for keys to be read as blocks.
+    /// The word, padded so that keys can be read as blocks.
     text: [u8; LONGEST + KEY_BYTES],
-    /// For each start of a part its rank joined with the next part, and the start, so that the lowest is the next merge.
+    /// For each part, by its start: the rank of the part joined with the next, then the start. The minimum is the next
+    /// merge.
     joined: [u32; LONGEST],
-    /// Where parts start: a bit for each place; behind the text what is behind it, and nothing.
+    /// The starts of parts, a bit for each position; then the end of the word and the sentinels.
     starts: u64,
     len: u8,
-    /// Whether a pair was believed to be a token that is none.
+    /// Whether a merged pair turned out not to be a token.
     is_doubtful: bool,
     step: Step,
 }
 
-/// What a step does to a word.
+/// One merge of a word.
 #[derive(Clone, Copy)]
 struct Step {
-    /// Where the part starts that is joined with the one before it.
+    /// Start of the part that is joined to the one before it.
     gone: u32,
-    /// The pairs that come of it: with the part before, if there is one, and with the part behind.
+    /// The new pairs: with the part before, if any, and with the part after.
     pairs: [Pair; 2],
 }
 
-/// Two parts, joined.
+/// Two joined parts.
 #[derive(Clone, Copy)]
 struct Pair {
     slot: Slot,
     start: u32,
-    /// Bytes; more than the word has left if there is nothing to join.
+    /// Length in bytes; exceeds the rest of the word if there is nothing to join.
     len: u32,
 }
 
 impl Pair {
-    /// Whether it is too long for a key, and yet in a word of so many bytes: hardly ever.
+    /// Whether the pair is too long for a key but inside a word of `len` bytes (rare).
     #[inline(always)]
     fn is_long(&self, len: u8) -> bool {
         (self.len > KEY_BYTES as u32) & (self.start + self.len <= u32::from(len))
@@ -64,7 +67,7 @@ impl Pair {
 }
 
 impl Lane {
-    /// Without a word.
+    /// A lane without a word.
     const EMPTY: Lane = Lane {
         text: [0; _],
         joined: [u32::MAX; _],
@@ -74,7 +77,7 @@ impl Lane {
         step: Step { gone: 0, pairs: [Pair { slot: Slot::NONE, start: 0, len: 0 }; 2] },
     };
 
-    /// The lane with a word of up to [`LONGEST`] bytes.
+    /// Starts a word of up to [`LONGEST`] bytes.
     #[inline]
     fn put(&mut self, vocab: &Vocab, word: &[u8]) {
         *self = Lane::EMPTY;
@@ -84,25 +87,25 @@ impl Lane {
             *joined = pack(vocab.rank_of_pair(pair[0], pair[1]), i);
         }
         self.len = word.len() as u8;
-        // Of all parts, and of what is behind them.
+        // A start for every byte, and the end of the word.
         self.starts = ((2 << word.len()) - 1) | NOTHING;
     }
 
-    /// Its word.
+    /// The word in this lane.
     #[inline]
     fn word(&self) -> &[u8] {
         self.text.get(..usize::from(self.len)).unwrap_or_default()
     }
 
-    /// How many tokens its word is, once it is done; zero where that is in doubt.
+    /// The number of tokens of a finished word; zero if in doubt.
     #[inline]
     fn count(&self) -> u32 {
         if self.is_doubtful { 0 } else { (self.starts & !(u64::MAX << self.len)).count_ones() }
     }
 }
 
-/// Takes steps until the word of one of the lanes in `busy` is done; which of them are, a bit for each lane. `fetch` has the
-/// processor fetch what is read soon.
+/// Takes steps until the word of a lane in `busy` is done. Returns the finished lanes as bits. `fetch` prefetches a
+/// cache line that is read soon.
 #[inline(always)]
 pub(crate) fn merge<const N: usize>(
     vocab: &Vocab,
@@ -115,7 +118,7 @@ pub(crate) fn merge<const N: usize>(
         for (nth, lane) in lanes.iter_mut().enumerate() {
             let lowest = lane.joined.iter().fold(u32::MAX, |a, &b| a.min(b));
             done |= u32::from(lowest == u32::MAX) << nth;
-            // Of a word that is done it is the last place, behind which no part starts: what is changed there does not matter.
+            // For a finished word: the last position, which no part follows, so that the step has no effect.
             let at = lowest % LONGEST as u32;
             let starts = lane.starts;
             let mut behind = starts & (u64::MAX << at << 1);
@@ -126,14 +129,14 @@ pub(crate) fn merge<const N: usize>(
             };
             let (gone, end, after) = (next(), next(), next());
             lane.starts = starts & !(1 << gone) | NOTHING;
-            // It was believed to be a token when it was asked for; now that is looked at.
+            // The pair was trusted when probed; its key is verified here.
             let len = end - at;
             let block = lane.text[at as usize % LONGEST..].first_chunk().unwrap_or(&[0; KEY_BYTES]);
             let (is_rank, known) = vocab.key_or_first(lowest / LONGEST as u32);
             let is_other = Key::from_bytes(known) != Key::of_block(block, len as u8);
             lane.is_doubtful |= is_rank & is_other & (len <= KEY_BYTES as u32);
             let before = starts & !(u64::MAX << at);
-            // Where there is none it is the part itself, whose own pair is written last.
+            // For the first part: the part itself, whose own pair is written last.
             let previous = (before | 1).ilog2();
             let pair = |start: u32, end: u32| {
                 let block = lane.text[start as usize % LONGEST..].first_chunk().unwrap_or(&[0; KEY_BYTES]);
@@ -185,43 +188,43 @@ fn merge_with<const N: usize>(engine: Engine, vocab: &Vocab, lanes: &mut [Lane; 
     engine.run(Merge { vocab, lanes, busy })
 }
 
-/// The rank of a pair that is too long for a key.
+/// The rank of a pair too long for a key.
 #[cold]
 fn long_rank(vocab: &Vocab, text: &[u8], pair: &Pair) -> Rank {
     vocab.rank_at(text, pair.start as usize, (pair.start + pair.len) as usize).unwrap_or(Rank::MAX)
 }
 
-/// Rank and start in one number; the highest of all for [`Rank::MAX`].
+/// Rank and start in one number; the maximum for [`Rank::MAX`].
 #[inline(always)]
 fn pack(rank: Rank, start: u32) -> u32 {
     pack_if(rank != Rank::MAX, rank, start)
 }
 
-/// The same where it is a rank, and the highest of all where it is none. Without a branch: half of them are none.
+/// The same if `is_rank`, else the maximum. Branch-free: half of the pairs are not tokens.
 #[inline(always)]
 fn pack_if(is_rank: bool, rank: Rank, start: u32) -> u32 {
     select_unpredictable(is_rank, rank.wrapping_mul(LONGEST as u32) | start, u32::MAX)
 }
 
-/// Lanes, some of them with words.
+/// All lanes of a thread.
 pub(crate) struct Lanes {
     lanes: [Lane; LANES],
-    /// Those that have words, a bit for each.
+    /// The occupied lanes, a bit for each.
     busy: u32,
 }
 
 impl Lanes {
-    /// None has a word.
+    /// Lanes without words.
     pub(crate) fn new() -> Lanes {
         Lanes { lanes: [Lane::EMPTY; _], busy: 0 }
     }
 
-    /// Takes all words away.
+    /// Drops all words.
     pub(crate) fn clear(&mut self) {
         *self = Lanes::new();
     }
 
-    /// Which of them have words, a bit for each.
+    /// The occupied lanes, a bit for each.
     #[inline]
     pub(crate) fn busy(&self) -> u32 {
         self.busy
@@ -234,7 +237,7 @@ impl Lanes {
         (free < LANES).then_some(free)
     }
 
-    /// Puts a word of up to [`LONGEST`] bytes into a lane that has none.
+    /// Puts a word of up to [`LONGEST`] bytes into a free lane.
     #[inline]
     pub(crate) fn put(&mut self, vocab: &Vocab, lane: usize, word: &[u8]) {
         if let Some(free) = self.lanes.get_mut(lane) {
@@ -243,19 +246,19 @@ impl Lanes {
         }
     }
 
-    /// The word of a lane, and how many tokens it is once it is done: zero where that is in doubt.
+    /// The word of a lane and, once it is done, its number of tokens: zero if in doubt.
     #[inline]
     pub(crate) fn told(&self, lane: usize) -> (&[u8], u32) {
         self.lanes.get(lane).map_or((&[], 0), |lane| (lane.word(), lane.count()))
     }
 
-    /// Takes the word of a lane away.
+    /// Frees a lane.
     #[inline]
     pub(crate) fn free_up(&mut self, lane: usize) {
         self.busy &= !(1 << lane);
     }
 
-    /// Merges until at least one word is done; which lanes have such, a bit for each.
+    /// Merges until at least one word is done. Returns the finished lanes as bits.
     #[inline]
     pub(crate) fn merge(&mut self, vocab: &Vocab, engine: Engine) -> u32 {
         let first = self.busy.trailing_zeros() as usize;
@@ -293,7 +296,7 @@ mod tests {
         "👍🏽é\u{200d}\u{301}\0",
     ];
 
-    /// Words of all lengths, drawn by a fixed generator.
+    /// Words of all lengths from a fixed generator.
     fn words(count: usize) -> Vec<Vec<u8>> {
         let mut state = 7u64;
         let mut draw = |below: usize| {
@@ -314,7 +317,7 @@ mod tests {
         words
     }
 
-    /// What words become: told with their numbers, in the order in which they are done; zero where it is in doubt.
+    /// The token counts of words with their numbers, in order of completion; zero if in doubt.
     fn merged(vocab: &Vocab, engine: Engine, words: &[Vec<u8>], most: usize) -> Vec<(usize, u32)> {
         let (mut lanes, mut numbers, mut merged) = (Lanes::new(), [0; LANES], Vec::new());
         let mut settle = |lanes: &mut Lanes, numbers: &[usize; LANES]| {
@@ -356,7 +359,7 @@ mod tests {
                 let wrong =
                     merged.iter().filter(|(number, count)| *count != 0 && *count != expected[*number]);
                 assert_eq!(wrong.count(), 0);
-                // Words whose parts have the slot and fingerprint of another token: few, but there are some.
+                // Words whose parts share slot and fingerprint with another token: few, but not zero.
                 let doubtful = merged.iter().filter(|(_, count)| *count == 0).count();
                 assert!((1..words.len() / 500).contains(&doubtful), "{doubtful}");
             }

@@ -1,8 +1,7 @@
-//! How many tokens the pre-tokens of a batch are, as far as tables tell.
+//! Table lookups for the pre-tokens of a batch.
 //!
-//! Most pre-tokens are frequent tokens of up to eight bytes. A first pass asks a table of these one question
-//! for each pre-token, with few steps from its bytes to the answer and without branches. A second pass asks the memo about
-//! the rare ones that are left. What the memo does not know either is for [`super::count`].
+//! Most pre-tokens are frequent tokens of up to eight bytes. A first pass probes their table once for each pre-token,
+//! without branches. A second pass probes the memo for the rest. [`super::count`] handles the misses of both.
 
 use super::batch::{BYTES, Batch, MOST};
 use crate::count::memo::cache_lines::Line;
@@ -10,11 +9,11 @@ use crate::count::memo::thread::{Memo, SHORTEST};
 use crate::count::tables::hash::{KEY_BYTES, Key, WORD_BYTES, word_of_block};
 use crate::count::tables::vocab::{Common, Vocab};
 
-/// The text of a batch, with room behind it, so that keys are read without looking where it ends. What stands behind the
-/// text does not matter.
+/// The text of a batch, padded so that keys are read without bounds checks. The padding may hold anything.
 pub(crate) type Window = [u8; BYTES + KEY_BYTES];
 
-/// The block at a place in a window. The remainder changes nothing; it tells the compiler that the block is inside.
+/// The block at a position of a window. The remainder is a no-op that proves to the compiler that the block is in
+/// bounds.
 #[inline(always)]
 fn block_at<const B: usize>(window: &Window, start: u16) -> Option<&[u8; B]> {
     window[usize::from(start) % BYTES..].first_chunk()
@@ -25,32 +24,32 @@ const _: () = assert!(BYTES.is_power_of_two());
 const WORDS: usize = MOST / 64;
 const _: () = assert!(MOST.is_multiple_of(64));
 
-/// The pre-tokens that are no common tokens: a bit for each pre-token, the first in the lowest bit.
+/// The pre-tokens that are not common tokens: a bit for each pre-token, the first in the lowest bit.
 pub(crate) struct Rare {
     words: [u64; WORDS],
 }
 
 impl Rare {
-    /// None.
+    /// An empty set.
     pub(crate) fn new() -> Rare {
         Rare { words: [0; _] }
     }
 
-    /// How many there are.
+    /// The number of pre-tokens in the set.
     #[inline(always)]
     pub(crate) fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 }
 
-/// The pre-tokens that the memo does not know.
+/// The pre-tokens that the memo does not contain.
 pub(crate) struct Unknown {
     numbers: [u16; MOST],
     len: usize,
 }
 
 impl Unknown {
-    /// None.
+    /// An empty list.
     pub(crate) fn new() -> Unknown {
         Unknown { numbers: [0; _], len: 0 }
     }
@@ -83,7 +82,7 @@ fn with_size<const PLACES: usize>(vocab: &Vocab, batch: &Batch, window: &Window,
     let chunks = batch.starts.as_chunks::<64>().0.iter().zip(ends.as_chunks::<64>().0);
     let mut left = batch.len;
     for ((starts, ends), word) in chunks.zip(&mut rare.words) {
-        // A loop and no `array::from_fn`, whose closure is not always compiled into it.
+        // A loop instead of `array::from_fn`, whose closure is not always inlined.
         let mut lengths = [0; 64];
         for (length, (end, start)) in lengths.iter_mut().zip(ends.iter().zip(starts)) {
             *length = end.wrapping_sub(*start).min(WORD_BYTES as u16 + 1) as u8;
@@ -97,7 +96,7 @@ fn with_size<const PLACES: usize>(vocab: &Vocab, batch: &Batch, window: &Window,
     }
 }
 
-/// A bit for each of the first `len` pre-tokens of a chunk: whether it is no common token.
+/// A bit for each of the first `len` pre-tokens of a chunk: set if it is not a common token.
 #[inline(always)]
 fn bits<const PLACES: usize>(
     common: &Common<PLACES>,
@@ -107,8 +106,8 @@ fn bits<const PLACES: usize>(
     len: usize,
 ) -> u64 {
     let mut bits = 0u64;
-    // Backwards, so that the first ends up in the lowest bit. The shift also keeps the compiler from packing several
-    // pre-tokens into vectors, which is slower.
+    // In reverse, so that the first ends up in the lowest bit. The shift also prevents the compiler from vectorizing
+    // across pre-tokens, which is slower.
     for i in (0..len.min(64)).rev() {
         let Some(block) = block_at(window, starts[i]) else { return 0 };
         bits = bits << 1 | u64::from(common.lacks(word_of_block(block, lengths[i])));
@@ -116,13 +115,13 @@ fn bits<const PLACES: usize>(
     bits
 }
 
-/// The lowest `n` bits, up to all of them.
+/// The lowest `n` bits.
 fn first_bits(n: usize) -> u64 {
     if n >= 64 { u64::MAX } else { (1 << n) - 1 }
 }
 
-/// Sums what the memo knows of rare pre-tokens; `unknown` gets the others. `find` finds the count of a key in a line, and
-/// gives zero if it is not there.
+/// Sums the memo's counts of rare pre-tokens and collects the misses in `unknown`. `find` returns the count of a key in
+/// a line, or zero.
 #[inline(always)]
 pub(crate) fn recall(
     memo: &Memo,

@@ -1,21 +1,20 @@
-//! Byte-pair merging: how many tokens a pre-token becomes that is no token itself.
+//! Byte-pair merging: the number of tokens of a pre-token that is not a token.
 //!
-//! The rule: starting from single bytes, merge the neighbouring pair whose joined bytes have the
-//! lowest rank, the leftmost of equals, until no pair joins to a token. Four facts make counting fast:
+//! The rule: start from single bytes and merge the neighbouring pair whose joined bytes have the lowest rank, the
+//! leftmost of equals, until no pair joins to a token. Four facts make counting fast:
 //!
-//! 1. *A boundary that survives separates.* Merges only remove boundaries, so if one stands at the end,
-//!    nothing ever crossed it, and each side was merged as if it were alone.
-//! 2. *Neighbours decide.* A sequence of tokens is the result for its bytes exactly if every
-//!    token, and every two neighbours, are the result for theirs. (If not, take the first merge that crosses
-//!    a boundary of the sequence. Up to then the two tokens beside it went through the states they
-//!    go through in the pair alone, and the lowest rank of all is the lowest of the pair: so it
-//!    would cross there too.)
-//! 3. So a long pre-token can be merged in overlapping windows: cut the first window's result at a
-//!    boundary well before its end, merge the next window from there, and if the two tokens at the
-//!    joint are neighbours by fact 2, the whole is right. Memory is that of one window. Windows of 64 bytes
-//!    are merged in registers; tokens too long for them (runs of spaces) take larger windows and a heap.
-//! 4. What a window's step to the next one depends on is within two windows. Where the text repeats itself with the step as
-//!    its period, so do the steps, and a comparison of bytes replaces them.
+//! 1. *A surviving boundary separates.* Merges only remove boundaries. A boundary in the result was never crossed, so
+//!    each side was merged as if it were alone.
+//! 2. *Results are local.* A sequence of tokens is the result for its bytes exactly if every token, and every two
+//!    neighbours, are the result for theirs. Proof: assume not, and take the first merge that crosses a boundary of the
+//!    sequence. Until then the two tokens at that boundary went through the same states as in the pair alone, and the
+//!    lowest rank of all is the lowest of the pair. So the merge would cross the boundary in the pair too.
+//! 3. *Windows overlap.* By fact 2 a long pre-token can be merged in overlapping windows: cut the result of a window at
+//!    a boundary well before its end, merge the next window from there, and verify the two tokens at the joint. Memory
+//!    is that of one window. Windows of [`SMALL`] bytes are merged in registers. Longer tokens (runs of spaces) need
+//!    windows of [`WINDOW`] bytes and a heap.
+//! 4. *Periods repeat.* The step from a window to the next depends on the text of two windows. Where the text is
+//!    periodic with the step as its period, the steps repeat, and a comparison of bytes replaces them.
 
 use super::repeats;
 use crate::count::simd::dispatch::{Engine, Kernel};
@@ -24,21 +23,21 @@ use crate::count::tables::vocab::{Rank, Vocab};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Up to this many bytes, looking at all pairs for the lowest rank is faster than a heap.
+/// Bytes up to which scanning all pairs is faster than a heap. Starts of parts then fit the bits of a word.
 const SMALL: usize = 64;
 /// Bytes merged at once.
 pub(crate) const WINDOW: usize = 4 * 1024;
-/// How far before a window's end its result is first trusted.
+/// Distance to a window's end from which its result is trusted.
 const MARGIN: usize = 256;
 /// The same for windows of [`SMALL`] bytes.
 const SMALL_MARGIN: usize = 24;
-/// Bytes that are compared at once to find repetition.
+/// Bytes compared at once to find repetition.
 const REPEATED: usize = 64 * 1024;
-/// Joints tried before a pre-token is merged as a whole.
+/// Joints tried before a pre-token is merged in one piece.
 const ATTEMPTS: usize = 4;
 
-/// How many tokens `piece` becomes. `go_on` hears the count so far after every window and may stop
-/// the work, which gives `None`.
+/// The number of tokens of `piece`. `go_on` receives the count so far after every window; if it returns `false`, the
+/// result is `None`.
 pub(crate) fn count(
     vocab: &Vocab,
     engine: Engine,
@@ -60,15 +59,15 @@ pub(crate) fn count(
     }
 }
 
-/// How [`count_in_small_windows`] went.
+/// Result of [`count_in_small_windows`].
 enum Small {
     Counted(usize),
     Stopped,
-    /// Tokens are too long for windows this small.
+    /// The tokens are too long for small windows.
     Unsure,
 }
 
-/// Windows of [`SMALL`] bytes, see fact 3.
+/// Counts in windows of [`SMALL`] bytes, see fact 3.
 fn count_in_small_windows(
     vocab: &Vocab,
     engine: Engine,
@@ -125,25 +124,26 @@ fn count_in_small_windows(
     Small::Counted(done + starts.count_ones() as usize)
 }
 
-/// How often a step from `at` to `at + step`, which depends on no more than `reach` bytes, can be taken once more with the
-/// same outcome because the text repeats itself.
+/// How often a step can be repeated because the text is periodic.
+///
+/// The step leads from `at` to `at + step` and depends on at most `reach` bytes.
 fn repeats(piece: &[u8], at: usize, step: usize, reach: usize) -> usize {
     let (Some(here), Some(there)) = (piece.get(at..), piece.get(at + step..)) else { return 0 };
     let blocks = here.as_chunks::<64>().0.iter().zip(there.as_chunks::<64>().0);
-    // Bounded, so that the work is asked about in between.
+    // Bounded, so that `go_on` is called in between.
     let same = 64 * blocks.take(REPEATED / 64).take_while(|(here, there)| here == there).count();
     (step + same).saturating_sub(reach) / step.max(1)
 }
 
-/// The place of the highest bit; zero if there is none.
+/// The position of the highest bit; zero if no bit is set.
 fn highest(bits: u64) -> usize {
     63 - (bits | 1).leading_zeros() as usize
 }
 
-/// The parts of a piece that no token reaches across, so that each can be merged alone.
+/// Splits a piece where no token can cross, so that each segment is merged alone.
 ///
-/// Between characters of several bytes most pairs of neighbours occur in no token at all; a run of
-/// Han falls into words of a few characters, which come back far more often than whole runs do.
+/// Most pairs of neighbouring multi-byte characters occur in no token. A run of Han splits into words of a few
+/// characters, which recur far more often than whole runs.
 pub(crate) fn segments<'a>(vocab: &'a Vocab, piece: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
     let mut rest = piece;
     std::iter::from_fn(move || {
@@ -175,15 +175,15 @@ impl Kernel for MergeSmall<'_> {
     }
 }
 
-/// [`merge_small`], compiled for an engine.
+/// [`merge_small`] compiled for an engine.
 pub(crate) fn merge_with(engine: Engine, vocab: &Vocab, piece: &[u8]) -> u64 {
     engine.run(MergeSmall { vocab, piece })
 }
 
-/// The merge loop as it is defined, on the stack, for up to [`SMALL`] bytes. Returns the tokens' starts.
+/// The merge loop by definition, on the stack, for up to [`SMALL`] bytes. Returns the starts of the tokens.
 ///
-/// Starts of parts are bits of one word. `joined[i]` is the rank of the part at `i` joined with the next, and
-/// `i` in the low bits, so that the smallest entry is the next merge.
+/// The starts of parts are the bits of one word. `joined[i]` is the rank of the part at `i` joined with the next, with
+/// `i` in the low bits, so that the minimum is the next merge.
 #[inline(always)]
 pub(crate) fn merge_small(vocab: &Vocab, piece: &[u8]) -> u64 {
     const INDEX: u32 = SMALL as u32 - 1;
@@ -191,7 +191,7 @@ pub(crate) fn merge_small(vocab: &Vocab, piece: &[u8]) -> u64 {
     if !(2..=SMALL).contains(&len) {
         return len.min(1) as u64;
     }
-    // Room behind the piece, so that every key can be read as a block.
+    // Padded, so that every key can be read as a block.
     let mut text = [0; SMALL + 16];
     text[..len].copy_from_slice(piece);
     let mut joined = [u32::MAX; SMALL];
@@ -209,7 +209,7 @@ pub(crate) fn merge_small(vocab: &Vocab, piece: &[u8]) -> u64 {
     };
     let lanes = len.next_multiple_of(8);
     let mut starts = u64::MAX >> (SMALL - len);
-    // The start of the first part behind `at`, or the end.
+    // The start of the first part after `at`, or the end.
     let next = |starts: u64, at: usize| {
         let behind = starts & (u64::MAX << at << 1);
         if behind == 0 { len } else { behind.trailing_zeros() as usize }
@@ -233,7 +233,7 @@ pub(crate) fn merge_small(vocab: &Vocab, piece: &[u8]) -> u64 {
     }
 }
 
-/// Rank and index in one word. Ranks take 18 bits, indices 6.
+/// Rank and index in one word: 18 bits for the rank, 6 for the index.
 fn pack(rank: Rank, index: usize) -> u32 {
     if rank == Rank::MAX { u32::MAX } else { rank << 6 | index as u32 }
 }
@@ -281,27 +281,27 @@ fn count_in_windows(
     }
 }
 
-/// Merging with a heap: n log n steps.
+/// Merging with a heap in O(n log n).
 #[derive(Default)]
 struct Merger {
-    /// Candidates, as rank and start.
+    /// Candidate merges, as rank and start.
     heap: BinaryHeap<Reverse<(Rank, usize)>>,
     parts: Vec<Part>,
 }
 
-/// The part that starts at this index, if one does.
+/// The part that starts at this index, if any.
 #[derive(Clone, Copy)]
 struct Part {
     /// Start of the part before.
     previous: usize,
-    /// End, which is the start of the next part.
+    /// End, also the start of the next part.
     end: usize,
-    /// Rank of this part joined with the next; candidates of another rank are out of date.
+    /// Rank of this part joined with the next; candidates with another rank are stale.
     joined: Rank,
 }
 
 impl Merger {
-    /// The boundaries of the result for `text[from..to]` (or to the end), both ends included.
+    /// The boundaries of the result for `text[from..to]`, clipped to the text, both ends included.
     fn boundaries(&mut self, vocab: &Vocab, text: &[u8], from: usize, to: usize) -> Vec<usize> {
         let text = &text[from..to.min(text.len())];
         let len = text.len();
@@ -356,7 +356,7 @@ pub(super) mod tests {
     use crate::count::tables::vocab::{CL100K, LOOK_UPS, O200K, P50K, R50K};
     use proptest::prelude::*;
 
-    /// What the heap says of the whole.
+    /// The count by the heap, in one piece.
     pub(in crate::count) fn whole(vocab: &Vocab, piece: &[u8]) -> usize {
         Merger::default().boundaries(vocab, piece, 0, piece.len()).len() - 1
     }
@@ -403,7 +403,7 @@ pub(super) mod tests {
         }
     }
 
-    /// Runs of a unit, broken by other text, of lengths around those of the windows.
+    /// Runs of a unit, interrupted by other text, with lengths around those of the windows.
     #[test]
     fn repetition_is_counted_like_anything_else() {
         for unit in [
@@ -438,7 +438,7 @@ pub(super) mod tests {
         }
     }
 
-    /// Work is counted in look-ups: twice the bytes, about twice the look-ups.
+    /// Work is measured in lookups: twice the bytes take about twice the lookups.
     #[test]
     fn work_grows_with_the_length() {
         let look_ups = |piece: &[u8]| {

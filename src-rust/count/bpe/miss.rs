@@ -1,8 +1,7 @@
-//! Pre-tokens that are no common tokens and that the memo did not know at a glance: tokens that are rare, and what has to
-//! be merged.
+//! Misses of the first lookups: rare tokens, and pre-tokens that must be merged.
 //!
-//! What is known of them lies far apart in tables of megabytes, and a text that is new asks for thousands. So each step is
-//! taken for several before the next: the memory of the first comes while the others are asked for.
+//! Their entries are scattered over tables of megabytes, and a new text has thousands of misses. Each step therefore
+//! runs for several misses before the next step, so that their cache misses overlap.
 
 use super::batch::Batch;
 use super::lanes::{LANES, LONGEST, Lanes};
@@ -13,18 +12,18 @@ use crate::count::simd::dispatch::Engine;
 use crate::count::tables::hash::Key;
 use crate::count::tables::vocab::{Rank, Slot, Vocab};
 
-/// How often a word may occur while it waits.
+/// Most occurrences of a word that may wait for its merge, so that a limit sees them soon.
 const MOST_TIMES: usize = 4;
-/// How many are looked for at a time.
+/// Misses probed together.
 const AHEAD: usize = 32;
 
-/// A piece that is looked for.
+/// A probe for one pre-token.
 #[derive(Clone, Copy)]
 struct Asked {
     start: u16,
     end: u16,
     place: Place,
-    /// Where its rank stands, and the only one it can have; nothing if it has no key.
+    /// The slot of its rank, and the only rank it can have; unset if it has no key.
     slot: Slot,
     candidate: Rank,
 }
@@ -34,18 +33,18 @@ impl Asked {
         Asked { start: 0, end: 0, place: Place::Nowhere, slot: Slot::NONE, candidate: Rank::MAX };
 }
 
-/// Where they wait; kept from one batch to the next, as to make it anew would cost what a piece does.
+/// Pending work; kept from one batch to the next, because a new one would cost as much as a piece.
 pub(crate) struct Waiting {
-    /// What is asked for.
+    /// Probes under way.
     asked: [Asked; AHEAD],
-    /// What is merged, side by side; and of each lane the place of its word, and how often it occurred.
+    /// Words being merged and, for each lane, the memo place and the number of occurrences of its word.
     lanes: Lanes,
     places: [Place; LANES],
     times: [usize; LANES],
 }
 
 impl Waiting {
-    /// Room.
+    /// No pending work.
     pub(crate) fn new() -> Waiting {
         Waiting {
             asked: [Asked::NOTHING; AHEAD],
@@ -55,14 +54,14 @@ impl Waiting {
         }
     }
 
-    /// Forgets what waits.
+    /// Drops pending words.
     pub(crate) fn clear(&mut self) {
         if self.lanes.busy() != 0 {
             self.lanes.clear();
         }
     }
 
-    /// The lane where this piece is merged, if it is.
+    /// The lane that merges this piece, if any.
     #[inline]
     fn lane_of(&self, place: &Place, piece: &[u8]) -> Option<usize> {
         ones(self.lanes.busy())
@@ -70,12 +69,12 @@ impl Waiting {
     }
 }
 
-/// The places of the bits that are set.
+/// The positions of the set bits.
 fn ones(bits: u32) -> impl Iterator<Item = usize> {
     (0..LANES).filter(move |place| bits >> place & 1 != 0)
 }
 
-/// The number of tokens of the words that still wait. Their batches were counted without them.
+/// The number of tokens of pending words, which the counts of their batches do not include.
 pub(crate) fn finish((vocab, engine): (&Vocab, Engine), waiting: &mut Waiting, loan: &mut Loan) -> usize {
     if waiting.lanes.busy() == 0 {
         return 0;
@@ -87,8 +86,8 @@ pub(crate) fn finish((vocab, engine): (&Vocab, Engine), waiting: &mut Waiting, l
     unknown.total
 }
 
-/// The number of tokens of the pre-tokens of a batch that have these numbers. `text` is that of the batch. Words that are
-/// merged may be left for the next batch, or for [`finish`].
+/// The number of tokens of the pre-tokens with these numbers. `text` is that of the batch. Words being merged may be
+/// left to the next batch or to [`finish`].
 pub(crate) fn count(
     (vocab, engine): (&Vocab, Engine),
     text: &[u8],
@@ -106,25 +105,25 @@ pub(crate) fn count(
     unknown.total
 }
 
-/// Pieces of a text that are looked for, a step of each at a time.
+/// The misses of a batch, processed step by step in groups.
 struct Unknown<'a> {
     vocab: &'a Vocab,
     engine: Engine,
     text: &'a [u8],
     memo: &'a mut Memo,
     waiting: &'a mut Waiting,
-    /// How many are asked for.
+    /// Probes under way.
     asked: usize,
-    /// Tokens of what no longer waits.
+    /// Tokens of finished pieces.
     total: usize,
 }
 
 impl Unknown<'_> {
-    /// Counts a piece, now or when there are more.
+    /// Counts a piece, or queues it.
     #[inline]
     fn count(&mut self, start: u16, end: u16) {
         let place = Memo::place(self.text, usize::from(start), usize::from(end));
-        // One line of two was looked at before, and the other is beside it.
+        // The home line missed; the alternative is its neighbour.
         if let Some(known) = self.memo.find_beside(&place) {
             self.memo.gave(1);
             self.total += known;
@@ -144,7 +143,7 @@ impl Unknown<'_> {
         }
     }
 
-    /// Counts the pieces that are asked for, but for words that wait to be merged.
+    /// Counts the queued pieces, except for words that are still being merged.
     fn settle(&mut self) {
         let asked = std::mem::take(&mut self.asked);
         for asked in &mut self.waiting.asked[..asked] {
@@ -156,7 +155,7 @@ impl Unknown<'_> {
         for at in 0..asked {
             let Asked { start, end, place, candidate, .. } = self.waiting.asked[at];
             let piece = &self.text[usize::from(start)..usize::from(end)];
-            // A piece may wait twice.
+            // A piece may be queued twice.
             if let Some(known) = self.memo.find(&place, piece) {
                 self.memo.gave(1);
                 self.total += known;
@@ -179,13 +178,13 @@ impl Unknown<'_> {
         }
     }
 
-    /// Keeps what was found.
+    /// Stores a count and adds it to the total.
     fn keep(&mut self, place: &Place, piece: &[u8], count: usize) {
         self.memo.keep(place, piece, count);
         self.total += count;
     }
 
-    /// Counts a piece that has to be merged, now or when there are more.
+    /// Counts a piece that must be merged, or queues it in a lane.
     #[cold]
     fn is_no_token(&mut self, piece: &[u8], place: Place) {
         let is_whole = || {
@@ -193,14 +192,14 @@ impl Unknown<'_> {
                 || merge::segments(self.vocab, piece).next().is_some_and(|first| first.len() == piece.len())
         };
         if piece.len() > LONGEST || repeats::repeats(piece) || !is_whole() {
-            // Nothing stops these merges, and no piece is without tokens.
+            // These merges are not interrupted, and every piece has a token.
             let count = segments(self.vocab, self.engine, piece, self.memo, &mut |_| true);
             return self.keep(&place, piece, count.unwrap_or(0).max(1));
         }
         if let Some(lane) = self.waiting.lane_of(&place, piece) {
             self.waiting.times[lane] += 1;
             self.memo.gave(1);
-            // Not for ever: the memo answers sooner, and a limit must hear of it.
+            // Bounded: later occurrences hit the memo, and the limit must see these.
             while self.waiting.times[lane] >= MOST_TIMES && self.waiting.lanes.busy() >> lane & 1 != 0 {
                 self.merge();
             }
@@ -217,7 +216,7 @@ impl Unknown<'_> {
         (self.waiting.places[lane], self.waiting.times[lane]) = (place, 1);
     }
 
-    /// Counts at least one of the words that are merged.
+    /// Finishes at least one word.
     fn merge(&mut self) {
         for lane in ones(self.waiting.lanes.merge(self.vocab, self.engine)) {
             let (word, count) = self.waiting.lanes.told(lane);
@@ -229,12 +228,12 @@ impl Unknown<'_> {
     }
 }
 
-/// The number of tokens of a piece of which [`Lanes::told`] says `count`.
+/// The number of tokens of a piece for which [`Lanes::told`] returned `count`.
 fn exact(vocab: &Vocab, engine: Engine, piece: &[u8], count: u32) -> usize {
     if count == 0 { merge::count(vocab, engine, piece, &mut |_| true).unwrap_or(0) } else { count as usize }
 }
 
-/// The number of tokens of a pre-token that is no token, segment by segment.
+/// The number of tokens of a pre-token that is not a token, segment by segment.
 pub(crate) fn segments(
     vocab: &Vocab,
     engine: Engine,
@@ -262,8 +261,8 @@ pub(crate) fn segments(
     Some(total)
 }
 
-/// The number of tokens of a short segment, which stands in its piece at that place. Most are a few characters, which one by
-/// one are merged soonest.
+/// The number of tokens of a short segment at this position of its piece. Most are a few characters, which are merged
+/// fastest one by one.
 #[inline(always)]
 fn segment_of(
     vocab: &Vocab,

@@ -1,4 +1,4 @@
-//! Exact counts by the published byte pair encodings.
+//! Exact counts with the published byte-pair encodings.
 
 pub(crate) mod batch;
 pub(crate) mod count;

@@ -1,24 +1,24 @@
-//! Merging what repeats itself: rules, borders of tables, runs of a sign.
+//! Merging of repetitive pieces: horizontal rules, table borders, runs of one character.
 //!
-//! The merges of such a text are few, each at many places. One pass over the text makes a merge at all of its places, from
-//! the left; in other text it would mostly make one, for which [`super::merge`] has faster ways. A pass does what single steps
-//! would do as long as no pair that a merge makes joins sooner than the merge itself; where one does, nothing is said.
+//! Such a text has few distinct merges, each at many positions. A pass applies one merge at all of its positions, from
+//! the left. (In other text a pass would mostly apply one; [`super::merge`] is faster there.) A pass equals the single
+//! steps as long as no pair that it creates has a lower rank than the merge itself. If one does, the result is `None`.
 
 use crate::count::tables::hash::KEY_BYTES;
 use crate::count::tables::vocab::{Rank, Vocab};
 
-/// Shortest and longest piece that is worth it.
+/// Shortest and longest piece for which this is faster.
 const SHORTEST: usize = 24;
 const LONGEST: usize = 512;
-/// Bytes in the middle of a piece that are compared with those beside them, and how many must be the same.
+/// Bytes in the middle of a piece that are compared with their neighbours, and how many must be equal.
 const SAMPLE: usize = 20;
 const SAME: usize = 15;
-/// Longest unit that is found in a sample: a character of three bytes.
+/// Longest repeated unit that a sample detects: a character of three bytes.
 const LONGEST_UNIT: usize = 3;
-/// Parts looked at for each byte before it is given up.
+/// Parts visited for each byte before the attempt is abandoned.
 const PATIENCE: usize = 8;
 
-/// Whether the middle of a piece repeats itself, mostly.
+/// Whether the middle of a piece is mostly repetitive.
 #[inline]
 pub(crate) fn repeats(piece: &[u8]) -> bool {
     if !(SHORTEST..=LONGEST).contains(&piece.len()) {
@@ -33,8 +33,8 @@ pub(crate) fn repeats(piece: &[u8]) -> bool {
     })
 }
 
-/// How many tokens a piece becomes that [`repeats`]; `None` where this is not the way to tell.
-// Not a part of who asks: most pieces do not repeat themselves, and should not pay for the room.
+/// The number of tokens of a piece that [`repeats`]; `None` if this method does not apply.
+// Not inlined: most pieces do not repeat, and the caller should not pay for the stack frame.
 #[inline(never)]
 pub(crate) fn count(vocab: &Vocab, piece: &[u8]) -> Option<usize> {
     let mut parts = Parts::new(vocab, piece)?;
@@ -49,20 +49,20 @@ pub(crate) fn count(vocab: &Vocab, piece: &[u8]) -> Option<usize> {
     }
 }
 
-/// The parts of a piece as far as it is merged.
+/// The parts of a partly merged piece.
 struct Parts<'a> {
     vocab: &'a Vocab,
-    /// The piece, with room behind it for keys to be read as blocks.
+    /// The piece, padded so that keys can be read as blocks.
     text: [u8; LONGEST + KEY_BYTES],
-    /// Where the parts start, and behind them where the last one ends.
+    /// Starts of the parts, then the end of the last one.
     starts: [u16; LONGEST + 1],
-    /// The rank of each part joined with the next; the last one has none.
+    /// The rank of each part joined with the next; `Rank::MAX` for the last.
     joined: [Rank; LONGEST],
     len: usize,
 }
 
 impl<'a> Parts<'a> {
-    /// Bytes, each a part.
+    /// One part for each byte.
     fn new(vocab: &'a Vocab, piece: &[u8]) -> Option<Parts<'a>> {
         let mut text = [0; _];
         text.get_mut(..piece.len()).filter(|_| piece.len() <= LONGEST)?.copy_from_slice(piece);
@@ -73,24 +73,25 @@ impl<'a> Parts<'a> {
         Some(Parts { vocab, text, starts: std::array::from_fn(|at| at as u16), joined, len: piece.len() })
     }
 
-    /// The rank of the text between two places.
+    /// The rank of the text between two positions.
     #[inline]
     fn rank(&self, start: u16, end: u16) -> Rank {
         self.vocab.rank_at(&self.text, usize::from(start), usize::from(end)).unwrap_or(Rank::MAX)
     }
 
-    /// Joins all parts that have this rank with the next, from the left; `None` if a pair that comes of it has a lower one.
+    /// Joins all parts of this rank with the next, from the left; `None` if a new pair has a lower rank.
     fn merge(&mut self, lowest: Rank) -> Option<()> {
         let (mut len, mut at) = (0, 0);
-        // Whether the part before was joined just now.
+        // Whether the previous part was joined in this pass.
         let mut was_joined = false;
         while at < self.len {
             let is_joined = self.joined[at] == lowest;
             self.starts[len] = self.starts[at];
-            // Not below this place any more: parts only become fewer.
+            // In place: `len` never exceeds `at`.
             self.joined[len] = self.joined[at];
             if (is_joined || was_joined) && len > 0 {
-                // The part before with this one: as it is left, and if this is about to be joined as it is until then.
+                // The previous part with this one: its final state and, if this part is about to be joined, the state
+                // before that.
                 let (start, middle) = (self.starts[len - 1], self.starts[at + 1]);
                 let end = self.starts[at + 1 + usize::from(is_joined)];
                 let before = self.rank(start, end);

@@ -1,12 +1,12 @@
-//! The estimator `auto`: what a text costs by the classes of its characters.
+//! The estimator `auto`: the cost of a text by the classes of its characters.
 //!
-//! Every character adds a weight from a table: the mean number of tokens of `o200k_base` that begin at a character of
-//! its class after such characters, measured by `benches/fit/auto.py`, which states the model and its errors. So hex,
-//! base64, CJK, numbers, code and prose are each priced as they are, where a length alone is off two or three times.
+//! Every character adds a weight from a table: the mean number of `o200k_base` tokens that begin at a character of its
+//! class after such characters. `benches/fit/auto.py` measures the weights and states the model and its errors. Hex,
+//! base64, CJK, numbers, code and prose thus get different prices, where a length alone is off by a factor of two or
+//! three.
 //!
-//! One pass, no allocation, O(bytes). No weight is negative and each depends on what stands before it only, so that
-//! appending to a text never makes it cheaper, and two texts joined cost what they cost apart, but for the few
-//! characters at the seam.
+//! One pass, no allocation, O(bytes). Weights are not negative and depend only on the preceding text, so appending to a
+//! text never makes it cheaper. Two joined texts cost the sum of their costs, except for a few characters at the seam.
 
 use self::weights::{
     ACCENTED, ACCENTED_CLASS, ASCII, ASCII_CLASSES, ASCII_WEIGHTS, RANGE_CLASSES, RANGE_ENDS, WIDE,
@@ -23,7 +23,7 @@ mod weights {
     include!(concat!(env!("OUT_DIR"), "/auto.rs"));
 }
 
-/// Estimates tokens of `o200k_base` by classes of characters; messages get the framing that exact counts get.
+/// Estimates `o200k_base` tokens by character classes; messages get the framing of exact counts.
 ///
 /// [`ERROR_BOUND`] is the 90th percentile of the relative error of a text, over kinds of texts from prose to base64.
 ///
@@ -43,22 +43,22 @@ pub struct AutoCounter;
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 const ERROR_PERMILLE: u16 = (ERROR_BOUND * 1000.0 + 0.5) as u16;
 
-/// Bytes between two looks at whether to go on.
+/// Bytes between two calls of `go_on`.
 const LOOK_EVERY: usize = 1 << 20;
 
 /// Weights are in tokens / 256.
 const UNIT_BITS: u32 = 8;
 
-/// ASCII characters that are priced together: the compiler turns the steps over them into SIMD.
+/// ASCII characters priced together; the compiler vectorizes the loops over them.
 const BLOCK: usize = 256;
 
-/// The same, in shorter texts.
+/// The same for shorter texts.
 const SHORT_BLOCK: usize = 64;
 
-/// Characters that are looked back on for changes, this one included.
+/// Characters examined for changes, including the current one.
 const WINDOW: usize = 16;
 
-/// So many changes within the window make a text mixed.
+/// Changes within the window from which a text is mixed.
 const MIXED_FROM: u8 = 3;
 
 /// Characters after an accented Latin letter that are priced as a foreign language.
@@ -67,8 +67,10 @@ const FOREIGN_AFTER: usize = 31;
 const GROUP_STEP: u16 = (ASCII * ASCII) as u16;
 const REGIME_STEP: u16 = 4 * GROUP_STEP;
 
-/// What the estimate must know of a character, in 14 bits: 6 its class, 2 its group, 3 its kind (digit, lower, upper
-/// case), 3 the kinds that make a change if they come next: from letter to digit or back, from lower to upper case.
+/// The properties of a character, packed into 14 bits.
+///
+/// Class (6), group (2), kind (3: digit, lower, upper case), and the kinds that make a change if they come next (3):
+/// from letter to digit or back, from lower to upper case.
 type Seen = u16;
 
 const fn seen(class: usize, group: u16, kind: u16) -> Seen {
@@ -81,15 +83,15 @@ const fn seen(class: usize, group: u16, kind: u16) -> Seen {
     class as u16 | group << 6 | kind << 8 | changes_with << 11
 }
 
-/// What stands before the first character.
+/// The state before the first character.
 const BEGINNING: Seen = seen(0, 0, 0);
 const AFTER_ACCENTED: Seen = seen(ACCENTED, 3, 0);
 const AFTER_WIDE: Seen = seen(WIDE, 3, 0);
 
-/// A byte that fills up a block: no text holds it.
+/// Pads a block; this byte does not occur in UTF-8.
 const FILLER: u8 = 0xff;
 
-/// What bytes are.
+/// The properties of each byte.
 static BYTES: [Seen; 256] = {
     let mut bytes = [BEGINNING; 256];
     let mut at = 0;
@@ -101,12 +103,12 @@ static BYTES: [Seen; 256] = {
     bytes
 };
 
-/// The weights, padded, so that no index is out of bounds after `% PADDED`.
+/// The weights, padded so that an index `% PADDED` needs no bounds check.
 static PADDED_WEIGHTS: [u8; PADDED] = {
     let mut weights = [0; PADDED];
     let mut at = 0;
     while at < ASCII_WEIGHTS.len() {
-        // What fills up a block has the class of the beginning, and costs nothing.
+        // Padding has the class of the beginning and costs nothing.
         if !at.is_multiple_of(ASCII) {
             weights[at] = ASCII_WEIGHTS[at];
         }
@@ -133,17 +135,17 @@ impl Range {
     }
 }
 
-/// The estimate of a text that comes in pieces.
+/// The estimate of a text that arrives in pieces.
 struct Estimate {
     /// In tokens / 256.
     total: u64,
     /// The last characters.
     last: [Seen; WINDOW],
-    /// How many more characters are foreign.
+    /// The number of further characters priced as foreign.
     foreign: usize,
-    /// A bit for each of the last characters that was beyond ASCII.
+    /// A bit for each of the last characters: set if not ASCII.
     wide: u32,
-    /// What stands before, as characters beyond ASCII see it: 1 a space, from 2 on a class, 0 anything else.
+    /// The previous character, as seen by non-ASCII ones: 1 a space, from 2 on a class, 0 anything else.
     before_wide: usize,
 }
 
@@ -152,7 +154,7 @@ impl Estimate {
         Estimate { total: 0, last: [BEGINNING; WINDOW], foreign: 0, wide: 0, before_wide: 0 }
     }
 
-    /// Adds a text to what came before. O(bytes).
+    /// Appends a text. O(bytes).
     fn push(&mut self, mut text: &str) {
         while !text.is_empty() {
             let ascii = self.push_ascii(text.as_bytes());
@@ -162,7 +164,7 @@ impl Estimate {
         }
     }
 
-    /// Adds the ASCII characters that a text begins with, and gives their number.
+    /// Appends the leading ASCII characters of a text and returns their number.
     fn push_ascii(&mut self, text: &[u8]) -> usize {
         let mut length = 0;
         let mut ended = false;
@@ -195,7 +197,7 @@ impl Estimate {
         length
     }
 
-    /// Adds at most `N` ASCII characters, all foreign or none; `M` is `WINDOW + N`.
+    /// Appends at most `N` ASCII characters, all of them foreign or none; `M` is `WINDOW + N`.
     fn push_block<const N: usize, const M: usize>(&mut self, block: &[u8]) {
         let mut bytes = [FILLER; N];
         for (byte, &from) in bytes.iter_mut().zip(block) {
@@ -206,7 +208,7 @@ impl Estimate {
         for (seen, &byte) in seen[WINDOW..].iter_mut().zip(&bytes) {
             *seen = BYTES[usize::from(byte)];
         }
-        // Whether each changed from the one before; then how many did of the last 2, 4, 8 and 16.
+        // Whether each changed from the previous one; then the number of changes among the last 2, 4, 8 and 16.
         let (mut kinds, mut changes) = ([0_u8; M], [0_u8; M]);
         for (kind, seen) in kinds.iter_mut().zip(&seen) {
             *kind = (seen >> 8) as u8;
@@ -237,7 +239,7 @@ impl Estimate {
         self.foreign = self.foreign.saturating_sub(block.len());
     }
 
-    /// Adds the characters beyond ASCII that a text begins with, and gives the number of their bytes.
+    /// Appends the leading non-ASCII characters of a text and returns their bytes.
     fn push_wide(&mut self, text: &str) -> usize {
         const BEFORE_WIDE: usize = 2 + WIDES;
         let mut range = Range { start: 0, end: 0, class: 0 };
@@ -272,7 +274,7 @@ impl Estimate {
     }
 }
 
-/// Splits a text after at most so many bytes, at the end of a character.
+/// Splits a text after at most `most` bytes, at a character boundary.
 fn split(text: &str, most: usize) -> (&str, &str) {
     let end = (0..=most.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
     text.split_at_checked(end).unwrap_or((text, ""))
@@ -374,7 +376,7 @@ mod tests {
         }
     }
 
-    /// Runs of characters of one kind, so that every regime and every seam comes up.
+    /// Runs of characters of one kind, which produce every regime and every seam.
     fn texts() -> impl Strategy<Value = String> {
         let run = prop_oneof![
             "[a-z ]{0,40}",
@@ -403,7 +405,7 @@ mod tests {
 
         #[test]
         fn a_seam_costs_no_more_than_the_characters_that_look_across_it(head in texts(), tail in texts()) {
-            // 31 characters see an accented letter before the seam, and the first two all that stands there.
+            // 31 characters depend on an accented letter before the seam, and the first two on everything there.
             let most = 29 + 2 * 4;
             let (apart, joined) = (units(&[&head]) + units(&[&tail]), units(&[&(head.clone() + &tail)]));
             prop_assert!(apart.abs_diff(joined) <= most << UNIT_BITS);

@@ -1,6 +1,6 @@
-//! The estimators of the systems that foldline reproduces, formula by formula.
+//! The estimators of the systems that foldline reproduces.
 //!
-//! They price what those systems priced, so that thresholds mean the same; they know nothing of framing.
+//! They price what those systems price, so that thresholds mean the same. They do not include framing.
 
 use crate::count::view::PartView;
 use crate::node::{Unit, json_string_length};
@@ -9,11 +9,12 @@ use crate::transcript::{PartKind, PieceKind, Transcript};
 /// A formula over lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heuristic {
-    /// Code points of all text, call names and JSON arguments of a message, summed, / 4, rounded up.
+    /// Code points of all text, call names and JSON arguments of a message, divided by 4, rounded up.
     CharsDiv4,
-    /// UTF-8 bytes of the text content / 4, rounded down, + 4 a message. Calls and thinking are not counted.
+    /// UTF-8 bytes of the text content divided by 4, rounded down, plus 4 for each message. Ignores calls and thinking.
     BytesDiv4Plus4,
-    /// UTF-16 units, each part / 4 rounded up, + 2 a message; results as JSON text. Thinking is not counted.
+    /// UTF-16 units of each part divided by 4, rounded up, plus 2 for each message; results as JSON text. Ignores
+    /// thinking.
     Utf16Div4Plus2,
 }
 
@@ -25,7 +26,7 @@ impl Heuristic {
         ("utf16/4+2", Heuristic::Utf16Div4Plus2),
     ];
 
-    /// The formula of that name.
+    /// The formula with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, heuristic)| *heuristic)
@@ -37,7 +38,7 @@ impl Heuristic {
         Self::ALL.iter().find(|(_, heuristic)| *heuristic == self).map_or("", |(name, _)| name)
     }
 
-    /// What it measures.
+    /// The unit of length.
     #[must_use]
     pub fn unit(self) -> Unit {
         match self {
@@ -61,7 +62,7 @@ impl Heuristic {
         }
     }
 
-    /// Whether such a piece in such a part is measured.
+    /// Whether a piece of this kind in a part of this kind is measured.
     #[must_use]
     #[inline(always)]
     pub fn counts(self, part: PartKind, piece: PieceKind) -> bool {
@@ -75,7 +76,7 @@ impl Heuristic {
         }
     }
 
-    /// What a piece that is measured adds to its message, by its length.
+    /// The contribution of a measured piece of this length to its message.
     #[must_use]
     #[inline(always)]
     pub fn of_piece(self, length: u64) -> u64 {
@@ -96,7 +97,7 @@ impl Heuristic {
         }
     }
 
-    /// What a part of a transcript adds to its message.
+    /// The contribution of a part to its message.
     pub(in crate::count) fn of_part(self, transcript: &Transcript, view: PartView<'_>) -> u64 {
         let wants_json = self.wants_result_json();
         match view {

@@ -1,4 +1,4 @@
-//! Estimates of messages while they are read: lengths are added up, and no text is kept.
+//! Estimates messages while they are read: sums lengths without storing text.
 
 use super::formula::Heuristic;
 use crate::count::counter::{CountKind, Counts, tokens_u32};
@@ -7,23 +7,23 @@ use crate::media::Picture;
 use crate::node::{Key, Node};
 use crate::transcript::{Build, MAX_MESSAGES, Part, PartKind, PieceKind, Role};
 
-/// Counts by a formula over lengths, message by message as a format reader reads them.
+/// Counts by a formula over lengths, message by message, as a format reader calls it.
 #[derive(Debug)]
 pub struct Estimate {
     heuristic: Heuristic,
     per_message: Vec<u32>,
     first_role: Option<Role>,
-    /// What the parts of the current message add up to.
+    /// Sum over the parts of the current message.
     sum: u64,
-    /// The part being read. What readers note in it is for transcripts; only its kind matters here.
+    /// The current part. Only its kind matters; the fields that readers set are for transcripts.
     part: Part,
 }
 
-/// Messages of most conversations, for which room is made at once.
+/// Initial capacity; most conversations have fewer messages.
 const MESSAGES: usize = 64;
 
 impl Estimate {
-    /// Nothing counted yet.
+    /// An empty estimate.
     #[must_use]
     pub fn new(heuristic: Heuristic) -> Self {
         Estimate {
@@ -35,13 +35,13 @@ impl Estimate {
         }
     }
 
-    /// Who speaks first.
+    /// The role of the first message.
     #[must_use]
     pub fn first_role(&self) -> Option<Role> {
         self.first_role
     }
 
-    /// What was counted.
+    /// The counts.
     #[must_use]
     pub fn finish(self) -> Counts {
         Counts {
@@ -54,7 +54,7 @@ impl Estimate {
 }
 
 impl Estimate {
-    /// Adds a piece of that length.
+    /// Adds a piece of this length.
     #[inline(always)]
     fn add(&mut self, kind: PieceKind, length: u64) {
         if self.heuristic.counts(self.part.kind, kind) {
@@ -68,7 +68,7 @@ fn too_many_messages() -> Error {
     Error::limit("too_many_messages", "", format!("more than {MAX_MESSAGES} messages"))
 }
 
-// What is called for every message is a few instructions each: less than a call takes.
+// The methods called for every message are inlined: each is cheaper than a call.
 impl<N: Node> Build<N> for Estimate {
     #[inline(always)]
     fn begin_message(&mut self, role: Role) -> Result<()> {
@@ -102,7 +102,7 @@ impl<N: Node> Build<N> for Estimate {
     }
 
     fn push_json(&mut self, kind: PieceKind, node: &N) -> Result<()> {
-        // Measured even where it is free of charge: a value that JSON cannot hold is an error.
+        // Measured even if it is free: a value that JSON cannot represent is an error.
         let unit = self.heuristic.unit();
         let length =
             if kind == PieceKind::Unknown { node.outline_length(unit)? } else { node.json_length(unit)? };
@@ -117,7 +117,7 @@ impl<N: Node> Build<N> for Estimate {
     fn mark_estimated(&mut self) {}
 
     fn set_name(&mut self, holder: &N, key: Key, kind: Option<PieceKind>) -> Result<()> {
-        // Names that are no pieces cost nothing: they need not be looked up.
+        // Names that are not pieces cost nothing, so they are not looked up.
         let Some(kind) = kind else { return Ok(()) };
         holder.get(key).map_or(Ok(()), |name| self.push_text(kind, &name).map(|_| ()))
     }

@@ -1,4 +1,4 @@
-//! Estimates: formulas over lengths, and weights per class of characters.
+//! Estimates: formulas over lengths, and weights of character classes.
 
 pub mod auto;
 pub mod formula;

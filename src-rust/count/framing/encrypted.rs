@@ -1,15 +1,15 @@
-//! What encrypted content costs: nobody can tokenize it, so that it is priced by its length, and always `estimated`.
+//! The cost of encrypted content. It cannot be tokenized, so it is priced by length and always `estimated`.
 
 use crate::transcript::{Part, PartKind, PieceKind, Transcript};
 
-/// Bytes that an envelope has beside its content. Requests, 2026-11: reasoning and compactions of the Responses API.
+/// Bytes of the envelope around the content. Requests, 2026-11: reasoning and compactions of the Responses API.
 const ENVELOPE_BYTES: usize = 650;
 
-/// Tokens of encrypted content of so many characters of base64.
+/// Tokens of encrypted content, given its length in base64 characters.
 ///
-/// Reasoning: a quarter of its bytes. One recorded block of 9,572 characters was charged about 1,815; this says 1,632.
-/// A compaction is plainer text: two elevenths. Five recorded ones of 2,764 to 4,772 characters were charged 263 to
-/// 538; this says 258 to 532. What was charged for blocks of fewer than 1,600 characters was not told to the token.
+/// Reasoning: a quarter of its bytes. One recorded block of 9,572 characters was charged about 1,815; the formula gives
+/// 1,632. Compactions are denser text: two elevenths. Five recorded ones of 2,764 to 4,772 characters were charged 263
+/// to 538; the formula gives 258 to 532. The exact charge of blocks of fewer than 1,600 characters is not known.
 #[must_use]
 pub fn encrypted_tokens(kind: PartKind, base64_chars: usize) -> u32 {
     let bytes = (base64_chars / 4).saturating_mul(3).saturating_sub(ENVELOPE_BYTES);

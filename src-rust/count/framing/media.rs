@@ -1,28 +1,28 @@
-//! What pictures cost: the rules that providers publish, on the size that stands in a picture's own header.
+//! The cost of pictures: the providers' published rules, applied to the size in a picture's header.
 //!
 //! | rule | where | source |
 //! |---|---|---|
 //! | [`Tiles`](PictureRule::Tiles) | gpt-4o, gpt-4.1, gpt-5, o1, o3 | OpenAI's guide to images, 2026-11; 85 at low detail |
-//! | [`Patches`](PictureRule::Patches) | gpt-4.1-mini and -nano, o4-mini, gpt-5-mini and -nano | the same; a recorded 540 x 360 picture cost gpt-4.1-nano 503, this says 502 |
+//! | [`Patches`](PictureRule::Patches) | gpt-4.1-mini and -nano, o4-mini, gpt-5-mini and -nano | the same; a recorded 540 x 360 picture cost gpt-4.1-nano 503, the rule gives 502 |
 //! | [`ClaudeArea`](PictureRule::ClaudeArea) | Claude up to 4.6 | Anthropic's guide to vision: width x height / 750, at most 1568 |
 //! | [`ClaudePatches`](PictureRule::ClaudePatches) | Claude 4.7 and later | the same: patches of 28 px, long edge up to 2576, at most 4784 |
-//! | [`GeminiTiles`](PictureRule::GeminiTiles) | Gemini up to 2.5 | Google's guide to tokens; a recorded 540 x 360 picture cost gemini-2.0-flash 1806, this says 1806 |
+//! | [`GeminiTiles`](PictureRule::GeminiTiles) | Gemini up to 2.5 | Google's guide to tokens; a recorded 540 x 360 picture cost gemini-2.0-flash 1806, as the rule gives |
 //! | [`Flat`](PictureRule::Flat) | Gemini 3 and later | Google's guide to media resolution: 1120 unless set otherwise |
 //!
 //! Sources disagree and providers change them, so a count with a picture in it is always `estimated`. The size is read
-//! from the first bytes of a `data:` URL or of a base64 block (PNG, JPEG, GIF, WebP); a picture that stands elsewhere
-//! is not fetched and costs the default of its provider.
+//! from the first bytes of a `data:` URL or of a base64 block (PNG, JPEG, GIF, WebP); a picture referred to by another
+//! URL is not fetched and costs the provider's default.
 
 use crate::media::{Detail, Picture};
 
-/// How a provider prices pictures. `unknown` is the price where the size is not known.
+/// How a provider prices pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PictureRule {
     /// The same for all.
     Flat(u32),
     /// Scaled into 2048 x 2048, then to 768 on the short side; a base and a price for each tile of 512 px.
     Tiles {
-        /// For each picture; all there is at low detail.
+        /// For each picture; the whole price at low detail.
         base: u32,
         /// For each tile.
         tile: u32,
@@ -40,7 +40,7 @@ pub enum PictureRule {
     GeminiTiles,
 }
 
-/// The side of the square picture that stands for one of unknown size.
+/// Side of the square assumed for a picture of unknown size.
 const UNKNOWN_SIDE: u32 = 1024;
 
 impl PictureRule {
@@ -85,25 +85,25 @@ impl PictureRule {
 
 /// Tiles that cover a length.
 fn tiles(length: f64, tile: f64) -> u32 {
-    // A thousandth of a pixel is no tile: it comes from scaling.
+    // A thousandth of a pixel is rounding error from scaling, not a tile.
     to_u32(((length - 1e-3) / tile).ceil()).max(1)
 }
 
-/// Patches that cover an area, after scaling it down so that they are at most `most`.
+/// Patches that cover an area, after scaling it down to at most `most` patches.
 fn patches(width: f64, height: f64, side: f64, most: f64) -> u32 {
     let count = |scale: f64| tiles(width * scale, side).saturating_mul(tiles(height * scale, side));
     if f64::from(count(1.0)) <= most {
         return count(1.0);
     }
     let scale = (side * side * most / (width * height)).sqrt();
-    // A little smaller still, so that the shorter side is whole patches.
+    // Shrunk slightly further, so that the shorter side is whole patches.
     let whole = |length: f64| ((length * scale / side).floor() / (length * scale / side)).max(0.0);
     let fit = whole(width).min(whole(height));
     let shrunk = if fit > 0.0 { count(scale * fit) } else { to_u32(most) };
     shrunk.min(to_u32(most))
 }
 
-/// A number of pictures' size, which is never negative and never beyond 2^32 but where a header lies.
+/// A rounded length or count. Never negative; large only if a header is wrong.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn to_u32(number: f64) -> u32 {
     number.clamp(0.0, 1e6) as u32

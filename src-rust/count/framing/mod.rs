@@ -1,13 +1,13 @@
-//! What providers add around the text of messages, as a dated table.
+//! Framing: the tokens that providers add to the text of messages, as a dated table.
 //!
-//! A provider wraps every message in tokens of its own, repeats the name of a called tool, writes tool schemas its own
-//! way and puts a preamble before them. None documents all of it, and they change it. The rows of [`FramingCost`] are
-//! dated, one for each family of models, with their sources; a row says of itself how far it can be trusted
-//! ([`Trust`]), apart for text, for calls and results, and for tool schemas.
+//! A provider wraps every message in extra tokens, repeats the name of a called tool, and serializes tool schemas after
+//! a preamble. No provider documents all of this, and the details change. [`FramingCost`] has a dated row for each
+//! family of models, with its sources and its accuracy ([`Trust`]) for text, for calls and results, and for tool
+//! schemas.
 //!
 //! # Measured
 //!
-//! Against the usage that providers reported for the requests recorded by pydantic-ai (MIT) and for Claude Code sessions,
+//! Against the usage that providers reported for requests recorded by pydantic-ai (MIT) and for Claude Code sessions,
 //! by `python benches/fit/framing.py`, 2026-11-22:
 //!
 //! ```text
@@ -25,11 +25,11 @@
 //! whole sessions, fitted to the others     18      0%     22%    3.2%    7.6%   19.1%   36.8%
 //! ```
 //!
-//! Columns: requests or turns, how many are exact, how many within 1 %, percentiles of the relative error. Left out is
-//! what messages and tools do not say: files, response schemas, tools of the provider, responses that are stored there,
+//! Columns: requests or turns, share that is exact, share within 1 %, percentiles of the relative error. Excluded are
+//! costs that messages and tools do not show: files, response schemas, tools of the provider, responses stored there,
 //! encrypted reasoning and compactions, thinking parameters (29 for Claude, whose API also drops earlier thinking),
-//! thoughts that Gemini brings back. Most of Gemini's requests of text have 2 to 15 tokens: 16.5 % of these is 2 tokens.
-//! What Claude Code injects without logging it is in the sessions, so that their counts are rather too low.
+//! thoughts that Gemini restores. Most of Gemini's text requests have 2 to 15 tokens, of which 16.5 % are 2 tokens.
+//! Sessions include text that Claude Code injects without logging it, so their counts tend to be too low.
 
 mod encrypted;
 pub mod media;
@@ -48,10 +48,10 @@ use crate::error::Result;
 use crate::media::Picture;
 use crate::transcript::{Framing, Part, PartKind, PieceKind, Role, Transcript};
 
-/// How tool schemas are written before they are counted.
+/// How tool schemas are serialized before they are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolText {
-    /// As they were given, as JSON: how the provider writes them is not known.
+    /// As given, as JSON: the form that the provider uses is unknown.
     Given,
     /// Name, description and schema as JSON.
     Json,
@@ -61,62 +61,62 @@ pub enum ToolText {
     Texts,
 }
 
-/// What tool schemas cost.
+/// The cost of tool schemas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToolsCost {
-    /// What is counted.
+    /// The form that is counted.
     pub text: ToolText,
-    /// Times its tokens, in thousandths of the encoding's count.
+    /// Factor on its tokens, in thousandths of the encoding's count.
     pub permille: u32,
-    /// Once, where there are tools.
+    /// Once, if there are tools.
     pub request: i32,
-    /// The same beside a system message.
+    /// The same if there is a system message.
     pub request_with_system: i32,
     /// For each tool.
     pub tool: i32,
-    /// Once, where a tool takes no arguments.
+    /// Once, if a tool takes no arguments.
     pub parameterless: i32,
-    /// How far it can be trusted.
+    /// Accuracy of the count.
     pub trust: Trust,
 }
 
-/// Tokens that are added around texts.
+/// Tokens added to the texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FramingCost {
-    /// Once a request.
+    /// Once for each request.
     pub request: u32,
-    /// Once a message.
+    /// Once for each message.
     pub message: u32,
-    /// Instead of it for a system or developer message.
+    /// Instead of `message`, for a system or developer message.
     pub system: u32,
-    /// Instead of it for a message of the model.
+    /// Instead of `message`, for a message of the model.
     pub assistant: u32,
-    /// Instead of it for what stands by itself and is no text: a call, a result, reasoning (Responses).
+    /// Instead of `message`, for an item without text: a call, a result, reasoning (Responses).
     pub item: u32,
     /// For the name of a participant.
     pub name: u32,
     /// For a tool call.
     pub call: u32,
-    /// How often the name of a called tool stands there beside the call itself.
+    /// How often the name of a called tool is repeated outside the call.
     pub call_names: u32,
     /// For each further call of the same message (measured for two).
     pub parallel: u32,
     /// For a tool result.
     pub result: u32,
-    /// How pictures are priced; `None` where they are not.
+    /// The rule that prices pictures; `None` if they are free.
     pub pictures: Option<PictureRule>,
     /// Tool schemas.
     pub tools: ToolsCost,
-    /// How far messages of text can be trusted.
+    /// Accuracy of messages of text.
     pub text: Trust,
-    /// How far messages with calls and results can be trusted.
+    /// Accuracy of messages with calls and results.
     pub calls: Trust,
 }
 
-/// What stands around the texts of a message, as far as it costs anything.
+/// The properties of a message that determine its framing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Around {
-    /// Who speaks.
+    /// The role.
     pub role: Role,
     /// Tool calls.
     pub calls: u32,
@@ -126,16 +126,16 @@ pub struct Around {
     pub names: u32,
     /// Tokens of its pictures.
     pub pictures: u32,
-    /// Tokens of what in it is encrypted.
+    /// Tokens of its encrypted content.
     pub encrypted: u32,
-    /// Whether there is anything beside calls, results and reasoning.
+    /// Whether it has anything other than calls, results and reasoning.
     pub has_text: bool,
-    /// Messages beyond the first, where it is a unit of several.
+    /// Messages beyond the first, if it is a unit of several.
     pub further: u32,
 }
 
 impl Around {
-    /// Nothing yet.
+    /// A message without parts.
     #[must_use]
     pub fn new(role: Role) -> Self {
         Around {
@@ -150,7 +150,7 @@ impl Around {
         }
     }
 
-    /// Notes a part.
+    /// Adds a part.
     pub fn add_part(&mut self, kind: PartKind) {
         match kind {
             PartKind::ToolCall => self.calls += 1,
@@ -160,7 +160,7 @@ impl Around {
         }
     }
 
-    /// What stands around a message.
+    /// The properties of a message.
     #[must_use]
     pub fn of(message: &MessageView<'_>, cost: &FramingCost) -> Self {
         let transcript = message.transcript;
@@ -187,7 +187,7 @@ impl Around {
     }
 }
 
-/// What of the messages matters to tool schemas that stand beside them.
+/// The properties of messages that affect the cost of tool schemas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beside {
     /// The dialect.
@@ -197,7 +197,7 @@ pub struct Beside {
 }
 
 impl Beside {
-    /// Messages of which the first, if there is one, has this role.
+    /// Messages whose first, if any, has this role.
     #[must_use]
     pub fn new(framing: Framing, first: Option<Role>) -> Self {
         Beside { framing, begins_with_system: matches!(first, Some(Role::System | Role::Developer)) }
@@ -211,7 +211,7 @@ impl Beside {
 }
 
 impl FramingCost {
-    /// What an encoding adds around messages of this dialect, where no model is known.
+    /// The framing of messages of this dialect under an encoding, without a known model.
     #[must_use]
     pub fn of(framing: Framing) -> Self {
         match framing {
@@ -223,13 +223,13 @@ impl FramingCost {
         }
     }
 
-    /// The same with another price of pictures.
+    /// The same with another rule for pictures.
     #[must_use]
     pub fn with_pictures(self, pictures: Option<PictureRule>) -> Self {
         FramingCost { pictures: pictures.or(self.pictures), ..self }
     }
 
-    /// What goes around one message, but for repeated names, whose price is a matter of the counter.
+    /// Framing of one message, without repeated names, which the counter prices.
     #[must_use]
     pub fn of_message(&self, around: &Around) -> u32 {
         let mut total = self.of_role(around).saturating_add(self.message.saturating_mul(around.further));
@@ -238,13 +238,13 @@ impl FramingCost {
         total.saturating_add(self.call * around.calls + self.parallel * around.calls.saturating_sub(1))
     }
 
-    /// What a picture costs.
+    /// The cost of a picture.
     #[must_use]
     pub fn of_picture(&self, picture: Picture) -> u32 {
         self.pictures.map_or(0, |rule| rule.tokens(picture))
     }
 
-    /// What goes around a message, whatever is in it.
+    /// Framing of a message by its role.
     fn of_role(&self, around: &Around) -> u32 {
         match around.role {
             Role::System | Role::Developer => self.system,
@@ -254,7 +254,7 @@ impl FramingCost {
         }
     }
 
-    /// How far counts of these messages can be trusted.
+    /// Accuracy of counts of these messages.
     #[must_use]
     pub fn trust(&self, transcript: &Transcript) -> Trust {
         let is_call = |part: &Part| matches!(part.kind, PartKind::ToolCall | PartKind::ToolResult);
@@ -264,7 +264,7 @@ impl FramingCost {
         )
     }
 
-    /// The same, by what is among the messages: calls or results, anything that can only be estimated.
+    /// The same, by whether there are calls or results, and content that can only be estimated.
     #[must_use]
     pub fn trust_in(&self, has_calls: bool, is_estimated: bool) -> Trust {
         let mut trust = self.text;
@@ -277,8 +277,7 @@ impl FramingCost {
         trust
     }
 
-    /// Tokens of tool schemas beside these messages, and how far they can be trusted. `count` prices a text in the
-    /// encoding.
+    /// Tokens of tool schemas sent with these messages, and their accuracy. `count` prices a text in the encoding.
     ///
     /// # Errors
     /// Those of `count`.

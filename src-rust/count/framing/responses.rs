@@ -1,11 +1,11 @@
-//! The rows of the table for the Responses API of OpenAI, where calls and outputs are items of their own.
+//! Rows of the table for OpenAI's Responses API, where calls and outputs are separate items.
 //!
-//! Requests, 2026-11. The instructions are a message like any other. A call with its output costs the
-//! name twice; an item that is no text has no price of a message.
+//! Requests, 2026-11. The instructions are a message like any other. A call with its output costs the name twice; an
+//! item without text does not cost the price of a message.
 
 use super::{FramingCost, ToolText, ToolsCost, Trust};
 
-/// How far requests of text were off: nine of ten within that. 13 of 15 are exact.
+/// 90th percentile of the error for requests of text, of which 13 of 15 are exact.
 const TEXT: Trust = Trust::within(10);
 
 /// The same with calls or tools.
@@ -22,7 +22,7 @@ const TOOLS: ToolsCost = ToolsCost {
 };
 
 impl FramingCost {
-    /// Items under an encoding, no model known.
+    /// Items under an encoding, without a known model.
     pub const OPENAI_RESPONSES: FramingCost = FramingCost {
         item: 0,
         call: 11,
@@ -32,12 +32,14 @@ impl FramingCost {
         ..Self::OPENAI_CHAT
     };
 
-    /// gpt-4o and gpt-4.1: two requests with a call, 11 beside its name twice.
+    /// gpt-4o and gpt-4.1: two requests with a call, 11 in addition to its name twice.
     pub const RESPONSES_GPT_4O: FramingCost =
         FramingCost { call_names: 1, tools: TOOLS, calls: CALLS, ..Self::OPENAI_RESPONSES };
 
-    /// gpt-5 and the o-series: a message of the model costs 2 more (three requests), a call 18 to 20 beside its name
-    /// twice (eight calls).
+    /// gpt-5 and the o-series.
+    ///
+    /// A message of the model costs 2 more (three requests), a call 18 to 20 in addition to its name twice (eight
+    /// calls).
     pub const RESPONSES_GPT_5: FramingCost = FramingCost {
         request: 2,
         assistant: 6,
@@ -54,7 +56,7 @@ impl FramingCost {
         ..Self::RESPONSES_GPT_5
     };
 
-    /// The same for models of which no request to this API was recorded.
+    /// The same for models without recorded requests to this API.
     pub const RESPONSES_FITTED: FramingCost = FramingCost {
         text: Trust::FITTED,
         calls: Trust::FITTED,

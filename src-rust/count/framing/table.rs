@@ -1,14 +1,14 @@
 //! The rows of the table: one for each family of models, dated, with sources.
 //!
-//! *Requests* are those that pydantic-ai recorded (MIT), with the usage that the provider reported; *sessions* are real
-//! Claude Code sessions of the repository entireio/cli (MIT) with theirs. How constants were fitted, and how far off
-//! they are, is in `benches/fit/framing.py`.
+//! *Requests* were recorded by pydantic-ai (MIT), with the usage that the provider reported; *sessions* are real Claude
+//! Code sessions of the repository entireio/cli (MIT) with theirs. `benches/fit/framing.py` fits the constants and
+//! measures their error.
 
 use super::{FramingCost, ToolText, ToolsCost, Trust};
 use crate::count::framing::media::PictureRule;
 use crate::transcript::Framing;
 
-/// Models that are framed alike.
+/// Models with the same framing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// gpt-4o, gpt-4.1, gpt-4.5.
@@ -19,15 +19,15 @@ pub enum Family {
     Gpt4,
     /// gpt-oss, in the harmony format.
     GptOss,
-    /// gpt-6: nothing of it was recorded.
+    /// gpt-6; no recorded requests.
     Gpt6,
     /// Claude up to 4.6.
     Claude,
-    /// Claude 4.7 and later, which share a newer tokenizer.
+    /// Claude 4.7 and later, which have a newer tokenizer.
     Claude47,
     /// Gemini.
     Gemini,
-    /// Whatever fits the dialect of the messages: embedding models, and models that a caller registered.
+    /// The framing of the messages' dialect: embedding models, and models that a caller registered.
     Plain,
 }
 
@@ -51,14 +51,14 @@ impl Family {
         Self::ALL.iter().find(|(_, family)| *family == self).map_or("", |(name, _)| name)
     }
 
-    /// The family of that name.
+    /// The family with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, family)| *family)
     }
 
-    /// Its row for messages of a dialect; `None` for [`Family::Plain`]. OpenAI writes the items of Responses another
-    /// way than chat messages; elsewhere it is the model that they will be sent to that counts.
+    /// The row for messages of a dialect; `None` for [`Family::Plain`]. OpenAI writes Responses items differently from
+    /// chat messages. Elsewhere only the receiving model matters.
     #[must_use]
     pub fn cost(self, framing: Framing) -> Option<FramingCost> {
         match self {
@@ -80,11 +80,11 @@ impl Family {
         }
     }
 
-    /// Tokens of a text for each thousand of the encoding's, and how far that can be trusted.
+    /// Tokens of a text for a thousand of the encoding's, and their accuracy.
     ///
     /// Claude: fitted to the growth of sessions from turn to turn (median 1.13); an independent reconstruction of the
     /// tokenizer (ctok 1.3, MIT) gives 1.12–1.15 on the texts of the same sessions. Claude 4.7: 1.53–1.61 by the same
-    /// reconstruction, which accounts for the recorded requests to these models; Anthropic says about 30 % more than
+    /// reconstruction, which explains the recorded requests to these models; Anthropic states about 30 % more than
     /// before. Gemini: fitted to requests. Chinese is 1.5 for both Claudes.
     #[must_use]
     pub fn text(self) -> (u32, Trust) {
@@ -126,7 +126,7 @@ const NAMESPACE_TOOLS: ToolsCost = ToolsCost {
 const GPT_4O_TILES: PictureRule = PictureRule::Tiles { base: 85, tile: 170 };
 
 impl FramingCost {
-    /// Nothing is added.
+    /// No framing.
     pub const NONE: FramingCost = FramingCost {
         request: 0,
         message: 0,
@@ -144,7 +144,7 @@ impl FramingCost {
         calls: Trust::EXACT,
     };
 
-    /// Chat messages under an encoding, no model known. Requests, 2026-11: exact for messages of text.
+    /// Chat messages under an encoding, without a known model. Requests, 2026-11: exact for messages of text.
     pub const OPENAI_CHAT: FramingCost = FramingCost {
         request: 3,
         message: 4,
@@ -158,7 +158,7 @@ impl FramingCost {
         ..Self::NONE
     };
 
-    /// Anthropic messages under an encoding, no model known. Requests, 2026-11: short English texts.
+    /// Anthropic messages under an encoding, without a known model. Requests, 2026-11: short English texts.
     pub const ANTHROPIC: FramingCost = FramingCost {
         request: 3,
         message: 4,
@@ -174,13 +174,14 @@ impl FramingCost {
         ..Self::NONE
     };
 
-    /// gpt-4o and gpt-4.1, chat. Requests, 2026-11. A call and its result cost the name twice and 5; two calls in one
-    /// message 17 more, since they are wrapped into one (one request).
+    /// gpt-4o and gpt-4.1, chat. Requests, 2026-11. A call and its result cost the name twice plus 5; two calls in one
+    /// message cost 17 more, since they are wrapped into one (one request).
     pub const OPENAI_GPT_4O: FramingCost =
         FramingCost { call: 5, call_names: 1, parallel: 17, calls: Trust::within(10), ..Self::OPENAI_CHAT };
 
-    /// gpt-5 and the o-series, chat. Requests, 2026-11: text exact, tools to the token. No recorded request of this
-    /// family has a call without a file beside it: what a call costs is that of Responses less its items' difference.
+    /// gpt-5 and the o-series, chat. Requests, 2026-11: text exact, tools to the token. Every recorded request of this
+    /// family with a call also has a file, so the price of a call is that of Responses, adjusted for the difference of
+    /// items.
     pub const OPENAI_GPT_5: FramingCost = FramingCost {
         request: 2,
         call: 11,
@@ -190,15 +191,15 @@ impl FramingCost {
         ..Self::OPENAI_CHAT
     };
 
-    /// gpt-4, gpt-4-turbo and gpt-3.5-turbo. OpenAI's notebook on counting tokens (checked 2026-11), which measured
-    /// them; calls and tools as for gpt-4o.
+    /// gpt-4, gpt-4-turbo and gpt-3.5-turbo. Measured in OpenAI's notebook on counting tokens (checked 2026-11); calls
+    /// and tools as for gpt-4o.
     pub const OPENAI_GPT_4: FramingCost = FramingCost {
         calls: Trust::FITTED,
         tools: ToolsCost { trust: Trust::FITTED, ..NAMESPACE_TOOLS },
         ..Self::OPENAI_GPT_4O
     };
 
-    /// gpt-oss: a system message of the harmony format, 63 to 67 tokens depending on who serves it. Requests to three
+    /// gpt-oss: a system message of the harmony format, 63 to 67 tokens depending on the service. Requests to three
     /// services, 2026-11.
     pub const GPT_OSS: FramingCost = FramingCost {
         request: 67,
@@ -216,10 +217,10 @@ impl FramingCost {
         ..Self::OPENAI_GPT_5
     };
 
-    /// Claude up to 4.6. Messages: requests, 2026-11, to the token but for the factor of texts; the system text is not
-    /// framed. Calls and results: sessions, 2025-09 to 2026-03 (with one parameter 50 to 65 together, with more 70).
-    /// Tools: requests since 2026, a preamble of 497 (589 where a tool must be called; 313 to 346 in 2025) and 1.43
-    /// tokens for each of compact JSON.
+    /// Claude up to 4.6. Messages: requests, 2026-11, exact except for the factor of texts; the system text is not
+    /// framed. Calls and results: sessions, 2025-09 to 2026-03 (together 50 to 65 with one parameter, 70 with more).
+    /// Tools: requests since 2026, a preamble of 497 (589 if a tool must be called; 313 to 346 in 2025) and 1.43 tokens
+    /// for each token of compact JSON.
     pub const CLAUDE: FramingCost = FramingCost {
         request: 4,
         message: 3,
@@ -262,7 +263,7 @@ impl FramingCost {
     };
 
     /// Gemini. Requests, 2026-11: text, 2 for a system instruction and about 1 for a turn of the model; names of calls
-    /// once more, in the response. What a signature brings back of thoughts is charged again and cannot be counted.
+    /// are repeated once, in the response. Thoughts restored by a signature are charged again and cannot be counted.
     /// Tools: name, description and the strings of the schema; a `parameters_json_schema` as JSON with blanks.
     pub const GEMINI: FramingCost = FramingCost {
         system: 2,
@@ -285,7 +286,7 @@ impl FramingCost {
         ..Self::NONE
     };
 
-    /// Gemini contents under an encoding, no model known.
+    /// Gemini contents under an encoding, without a known model.
     pub const GEMINI_CONTENTS: FramingCost = FramingCost {
         call_names: 0,
         pictures: Some(PictureRule::GeminiTiles),

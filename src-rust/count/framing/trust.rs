@@ -1,13 +1,13 @@
-//! How far a number can be trusted, as a value that can be put together.
+//! The accuracy of a count, as a value that can be combined.
 
 use crate::count::kind::CountKind;
 
-/// A kind, and how far off numbers were when they were measured.
+/// A kind and its measured error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trust {
     /// The kind.
     pub kind: CountKind,
-    /// The 90th percentile of the relative error, in thousandths, where it was measured.
+    /// The 90th percentile of the relative error, in thousandths, if measured.
     pub error_permille: Option<u16>,
 }
 
@@ -18,22 +18,22 @@ impl Trust {
     /// A guess.
     pub const ESTIMATED: Trust = Trust { kind: CountKind::Estimated, error_permille: None };
 
-    /// Fitted to what providers reported; the error was not measured.
+    /// Fitted to counts that providers reported; the error was not measured.
     pub const FITTED: Trust = Trust { kind: CountKind::Calibrated, error_permille: None };
 
-    /// Fitted, and nine of ten within so many thousandths.
+    /// Fitted, with nine of ten counts within this error.
     #[must_use]
     pub const fn within(error_permille: u16) -> Trust {
         Trust { kind: CountKind::Calibrated, error_permille: Some(error_permille) }
     }
 
-    /// The trust in a sum: that of its least certain part.
+    /// The accuracy of a sum: that of its least certain part.
     #[must_use]
     pub fn and(self, other: Trust) -> Trust {
         let error_permille = match (self.kind, other.kind) {
             (CountKind::Exact, _) => other.error_permille,
             (_, CountKind::Exact) => self.error_permille,
-            // Known only where both are.
+            // Known only if both are.
             _ => self.error_permille.zip(other.error_permille).map(|(a, b)| a.max(b)),
         };
         Trust { kind: self.kind.max(other.kind), error_permille }

@@ -1,34 +1,33 @@
-//! Tables of answers that are made of cache lines: counts under short keys, and under whole pieces.
+//! Hash tables of cache lines: counts keyed by short keys, and by whole pieces.
 //!
-//! An answer stands in the line or set of lines that its hash names, or, where that is full, in another that follows from
-//! it. Entries carry the bytes they answer for, so that a wrong answer is impossible. Where both are full the newcomer's
-//! hash says whom it replaces: to replace the oldest would lose all answers of a set to a text that goes round more of them
-//! than it holds.
+//! A key hashes to a home line (or set of lines); if that is full, one alternative is probed. Entries store the key, so
+//! a collision never returns a wrong count. If both are full, bits of the new key's hash choose the entry to replace.
+//! Replacing the oldest would lose every entry of a set to a text that cycles through more keys than fit.
 
 use crate::count::tables::hash::{Key, hash_ends};
 
-/// Longest piece that fits a cache line with its length and count.
+/// Longest piece that fits a cache line together with its length and count.
 pub(crate) const LONGEST: usize = 62;
-/// How much larger a table becomes when it grows.
+/// Factor by which a table grows.
 const GROWTH: usize = 2;
-/// The same the first time: a text that fills the first table, of a few pages, is likely to fill the next ones, and each of
-/// them would be written from nothing.
+/// The same for the first growth. A text that fills the initial table of a few pages is likely to fill the next sizes
+/// too, and each would have to be initialized.
 const FIRST_GROWTH: usize = 8;
-/// A table may grow when so many of the entries that fit are new: one in four. In fuller ones neighbours overflow, emptier
-/// ones take the room of something else in the processor's caches.
+/// A table may grow once one in this many of its entries is new. In fuller tables home lines overflow; emptier ones
+/// displace other data from the processor's caches.
 const PART: usize = 4;
 const COUNT_SHIFT: u32 = 56;
 const SEED: u64 = 0x2545_f491_4f6c_dd1d;
 
 pub(crate) type Line = [u8; 64];
 
-/// The hash by which a key is kept.
+/// The hash of a key in these tables.
 #[inline(always)]
 pub(crate) fn hash_of_key(key: Key) -> u64 {
     key.hash(SEED)
 }
 
-/// The hash by which a piece is kept.
+/// The hash of a piece in these tables.
 #[inline]
 pub(crate) fn hash_of_piece(piece: &[u8]) -> u64 {
     hash_ends(piece, SEED)
@@ -37,15 +36,15 @@ pub(crate) fn hash_of_piece(piece: &[u8]) -> u64 {
 /// A power of two of cache lines.
 struct Lines {
     bytes: Vec<u8>,
-    /// Bytes before the first whole line.
+    /// Bytes before the first aligned line.
     skip: usize,
-    /// How far hashes are shifted to become the number of a line.
+    /// Right shift that turns a hash into a line number.
     shift: u32,
-    /// Entries that may be added before it is asked whether the table should grow.
+    /// Entries that may be added before the next check for growth.
     room: usize,
-    /// Entries after which that is asked.
+    /// Entries between two checks for growth.
     part: usize,
-    /// Answers the memo had given when that was asked last.
+    /// Hits of the memo at the last check.
     given: usize,
     has_grown: bool,
 }
@@ -53,7 +52,8 @@ struct Lines {
 impl Lines {
     #[allow(clippy::slow_vector_initialization, reason = "slow is meant")]
     fn new(count: usize, entries_a_line: usize, given: usize) -> Lines {
-        // Written at once: pages that are read before they are written cost two faults, and nearly all are written soon.
+        // Explicitly written: a zero page that is read before it is written faults twice, and nearly all are written
+        // soon.
         let mut bytes = Vec::with_capacity((count + 1) * size_of::<Line>());
         bytes.resize((count + 1) * size_of::<Line>(), 0);
         let skip = bytes.as_ptr().align_offset(size_of::<Line>()) % size_of::<Line>();
@@ -61,7 +61,7 @@ impl Lines {
         Lines { bytes, skip, shift: 64 - count.trailing_zeros(), room: part, part, given, has_grown: false }
     }
 
-    /// Empty lines in place of these, more of them. They last as long as if their number had been doubled each time.
+    /// Empty lines to replace these with, more of them. The room is the same as if the table had doubled each time.
     fn grown(&self, most: usize, entries_a_line: usize, given: usize) -> Lines {
         let growth = if self.has_grown { GROWTH } else { FIRST_GROWTH };
         let count = (growth * self.count()).min(most);
@@ -78,19 +78,19 @@ impl Lines {
         self.bytes.get_mut(self.skip..).unwrap_or_default().as_chunks_mut().0
     }
 
-    /// How many lines are in use: the last one is there because the first may be cut off.
+    /// The number of lines in use. One more is allocated, because the first may be cut off by alignment.
     fn count(&self) -> usize {
         1 << (64 - self.shift)
     }
 
-    /// The number of the line of a hash.
+    /// The line number of a hash.
     #[inline(always)]
     fn place(&self, hash: u64) -> usize {
         (hash >> self.shift) as usize
     }
 
-    /// Notes a new entry. Whether the table should grow: when a part is new, and answers were given for at least one entry in
-    /// four. In text that does not repeat itself a larger table would only take time and memory.
+    /// Counts a new entry. Returns whether the table should grow: once a part is new, and there was at least one hit
+    /// for four entries. In text that does not repeat, a larger table would only cost time and memory.
     fn fills(&mut self, most: usize, given: usize) -> bool {
         self.room = self.room.saturating_sub(1);
         if self.room != 0 || self.count() >= most {
@@ -102,7 +102,7 @@ impl Lines {
     }
 }
 
-/// Counts under keys of up to fifteen bytes, four in a line.
+/// Counts keyed by up to fifteen bytes, [`KEYS`] in a line.
 pub(crate) struct Keyed {
     lines: Lines,
     most: usize,
@@ -112,18 +112,18 @@ pub(crate) struct Keyed {
 const KEYS: usize = 4;
 
 impl Keyed {
-    /// With so many lines at first, and at most; powers of two.
+    /// A table with `least` lines at first and at most `most`; powers of two.
     pub(crate) fn new(least: usize, most: usize) -> Keyed {
         Keyed { lines: Lines::new(least, KEYS, 0), most }
     }
 
-    /// The lines where most keys are found.
+    /// The home lines, where most keys are found.
     #[inline(always)]
     pub(crate) fn homes(&self) -> Homes<'_> {
         Homes { lines: self.lines.all(), shift: self.lines.shift }
     }
 
-    /// The count of a key; zero if it is not known.
+    /// The count of a key; zero on a miss.
     #[inline]
     pub(crate) fn find(&self, hash: u64, key: Key) -> usize {
         let (lines, place) = (self.lines.all(), self.lines.place(hash));
@@ -132,7 +132,7 @@ impl Keyed {
         if found != 0 { found } else { self.find_beside(hash, key) }
     }
 
-    /// The same of a key that is not in its home line.
+    /// The same for a key that is not in its home line.
     #[inline]
     pub(crate) fn find_beside(&self, hash: u64, key: Key) -> usize {
         let (lines, place) = (self.lines.all(), self.lines.place(hash));
@@ -142,7 +142,7 @@ impl Keyed {
         lines.get(place ^ 1).map_or(0, |line| find_in_line(line, key))
     }
 
-    /// Keeps the count of a key that is not known; `given` answers were given so far.
+    /// Inserts the count of a missing key. `given` is the number of hits so far.
     pub(crate) fn keep(&mut self, hash: u64, key: Key, count: usize, given: usize) {
         if self.lines.fills(self.most, given) {
             self.grow(given);
@@ -150,7 +150,7 @@ impl Keyed {
         self.put(hash, Key { low: key.low, high: key.high << 8 >> 8 | (count as u64) << COUNT_SHIFT });
     }
 
-    /// Writes a key with its count.
+    /// Writes an entry: a key with its count.
     fn put(&mut self, hash: u64, entry: Key) {
         let place = self.lines.place(hash);
         let lines = self.lines.all_mut();
@@ -176,27 +176,27 @@ impl Keyed {
         }
     }
 
-    /// How many lines there are.
+    /// The number of lines.
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
         self.lines.count()
     }
 }
 
-/// The count of a key in a line; zero if it is not known.
+/// The count of a key in a line; zero on a miss.
 #[inline(always)]
 pub(crate) fn find_in_line(line: &Line, key: Key) -> usize {
     let mut found = 0;
     for known in line.as_chunks().0 {
         let Key { low, high } = Key::from_bytes(known);
         let differs = (low ^ key.low) | ((high | 0xff << COUNT_SHIFT) ^ key.high);
-        // At most one of them matches.
+        // At most one entry matches.
         found |= if differs == 0 { high >> COUNT_SHIFT } else { 0 };
     }
     found as usize
 }
 
-/// The lines of [`Keyed`], for loops that look at one line a key.
+/// The home lines of [`Keyed`], for loops that probe one line for each key.
 #[derive(Clone, Copy)]
 pub(crate) struct Homes<'a> {
     lines: &'a [Line],
@@ -204,29 +204,33 @@ pub(crate) struct Homes<'a> {
 }
 
 impl<'a> Homes<'a> {
-    /// The line that holds a key, as a rule.
+    /// The home line of a key.
     #[inline(always)]
     pub(crate) fn line(&self, key: Key) -> Option<&'a Line> {
         self.lines.get((hash_of_key(key) >> self.shift) as usize)
     }
 }
 
-/// Lines of pieces in a set.
+/// Lines in a set of pieces.
 const SET: usize = 4;
 
-/// Counts under pieces of up to [`LONGEST`] bytes: length, count and bytes in a line, [`SET`] lines a set.
+/// Counts keyed by pieces of up to [`LONGEST`] bytes.
+///
+/// A line stores length, count and bytes; [`SET`] lines form a set.
 pub(crate) struct Pieces {
     lines: Lines,
     most: usize,
 }
 
 impl Pieces {
-    /// With so many lines at first, and at most; powers of two, of a set or more.
+    /// A table with `least` lines at first and at most `most`; powers of two, at least a set.
     pub(crate) fn new(least: usize, most: usize) -> Pieces {
         Pieces { lines: Lines::new(least, 1, 0), most }
     }
 
-    /// The lines where a piece may be, in the order in which they are filled: those of its set, then those of another.
+    /// The lines probed for a hash, in the order in which they are filled.
+    ///
+    /// First those of its set, then those of the alternative set.
     #[inline]
     fn places(&self, hash: u64) -> impl Iterator<Item = usize> + use<> {
         let shift = self.lines.shift;
@@ -235,13 +239,13 @@ impl Pieces {
         (0..SET).map(move |i| set(hash) + i).chain((0..SET).map(move |i| other(i) + i))
     }
 
-    /// The line that is read first for a hash.
+    /// The line probed first.
     #[inline]
     pub(crate) fn line(&self, hash: u64) -> Option<&Line> {
         self.lines.all().get(self.lines.place(hash) & !(SET - 1))
     }
 
-    /// The count of a piece; zero if it is not known.
+    /// The count of a piece; zero on a miss.
     #[inline]
     pub(crate) fn find(&self, hash: u64, piece: &[u8]) -> usize {
         let lines = self.lines.all();
@@ -259,7 +263,7 @@ impl Pieces {
         0
     }
 
-    /// Keeps the count of a piece that is not known; `given` answers were given so far.
+    /// Inserts the count of a missing piece. `given` is the number of hits so far.
     pub(crate) fn keep(&mut self, hash: u64, piece: &[u8], count: usize, given: usize) {
         if self.lines.fills(self.most, given) {
             self.grow(given);
@@ -291,7 +295,7 @@ impl Pieces {
     }
 }
 
-/// Lines, fuller and fuller, with keys of which some are there, for tests of the faster versions.
+/// Lines of increasing fill, each with present and missing keys, for tests of the vectorized versions.
 #[cfg(test)]
 pub(crate) fn samples() -> Vec<(Line, Key)> {
     let words = ["a", "ab", " word", "fifteen letters", "", "b"];
@@ -317,7 +321,7 @@ mod tests {
 
     #[test]
     fn a_full_line_overflows_into_its_neighbour() {
-        // Two lines: all keys are in one of them, eight fit.
+        // Two lines of four entries, each the alternative of the other: eight keys fit.
         let mut keyed = Keyed::new(2, 2);
         for n in 0..8 {
             keyed.keep(0, key(n), n + 1, 0);

@@ -1,4 +1,4 @@
-//! A counter that recalls what messages cost.
+//! A counter that caches the counts of messages.
 
 use super::messages::Recall;
 use crate::count::counter::{CountKind, Counter, GoOn};
@@ -6,9 +6,10 @@ use crate::count::framing::{FramingCost, Trust};
 use crate::error::Result;
 use crate::transcript::Framing;
 
-/// Counts as another counter does, and recalls messages that it counted before. For counters whose answers never
-/// change and cost more than a hash: the encodings. Not for formulas, which are as quick, and not for a caller's
-/// function, of which nobody knows that it answers alike.
+/// Wraps a counter with a cache of message counts.
+///
+/// Meant for encodings: their counts never change and cost more than a hash. Formulas are as fast as the lookup, and a
+/// caller's function may return different counts for the same text.
 #[derive(Debug, Default)]
 pub struct Recalling<C> {
     counter: C,
@@ -16,7 +17,7 @@ pub struct Recalling<C> {
 }
 
 impl<C: Counter> Recalling<C> {
-    /// A counter that has counted nothing yet.
+    /// A counter with an empty cache.
     pub fn new(counter: C) -> Self {
         Recalling { counter, recall: Recall::default() }
     }

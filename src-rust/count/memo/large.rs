@@ -1,15 +1,15 @@
-//! Answers for pieces too long for a cache line: clauses of languages without spaces, lines drawn across a page.
+//! Counts of pieces too long for a cache line: clauses of languages without spaces, lines drawn across a page.
 
 use super::cache_lines::hash_of_piece;
 
-/// Entries at first, and at most; powers of two.
+/// Initial and maximal number of entries; powers of two.
 const ENTRIES: (usize, usize) = (1 << 6, 1 << 12);
-/// How much larger the table becomes when one in as many entries is new.
+/// Factor by which the table grows, and the inverse of the fill at which it does.
 const GROWTH: usize = 4;
-/// Entries a set.
+/// Entries in a set.
 const WAYS: usize = 2;
 
-/// Counts under whole pieces of any length. Nothing is allocated before the first.
+/// Counts keyed by whole pieces of any length. Allocates on the first insertion.
 #[derive(Default)]
 pub(crate) struct Huge {
     entries: Vec<(Vec<u8>, usize)>,
@@ -17,13 +17,13 @@ pub(crate) struct Huge {
 }
 
 impl Huge {
-    /// The count of a piece; zero if it is not known.
+    /// The count of a piece; zero on a miss.
     pub(crate) fn find(&self, hash: u64, piece: &[u8]) -> usize {
         let set = self.entries.get(self.set(hash)..).unwrap_or_default().iter().take(WAYS);
         set.filter(|(bytes, _)| bytes == piece).map(|(_, count)| *count).next().unwrap_or(0)
     }
 
-    /// Keeps the count of a piece that is not known.
+    /// Inserts the count of a missing piece.
     pub(crate) fn keep(&mut self, hash: u64, piece: &[u8], count: usize) {
         if self.kept * GROWTH >= self.entries.len() {
             self.grow();
@@ -32,7 +32,7 @@ impl Huge {
         self.put(hash, piece.to_vec(), count);
     }
 
-    /// Where the set of a hash begins.
+    /// The index where the set of a hash begins.
     fn set(&self, hash: u64) -> usize {
         hash.checked_shr(64 - self.entries.len().trailing_zeros()).unwrap_or(0) as usize & !(WAYS - 1)
     }

@@ -1,12 +1,11 @@
-//! What messages cost, recalled from one count to the next.
+//! A cache of message counts, kept from one count to the next.
 //!
-//! A service counts the same growing history before every call of its model. A message that was counted before then
-//! costs the hash of its texts, which is some twenty times cheaper than to count them.
+//! A service counts the same growing history before every call of its model. A cached message costs only the hash of
+//! its texts, about twenty times less than counting them.
 //!
-//! A table of fixed size holds [`MESSAGES`] answers in [`BYTES`] bytes, in small sets; nothing is allocated before the
-//! first, and a newcomer to a full set replaces one of it. Entries are found by 128 bits of a hash with a seed that
-//! is drawn for each table, so that nobody can write two messages that are taken for each other. Threads do not wait
-//! for each other: who finds the table in use counts without it.
+//! The table is set-associative and of fixed size: [`MESSAGES`] entries in [`BYTES`] bytes, allocated on the first
+//! insertion. Keys are 128-bit hashes under a random seed for each table, so that a collision cannot be constructed.
+//! Threads do not wait for each other: if the table is locked, the message is counted without it.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Mutex;
@@ -15,29 +14,29 @@ use xxhash_rust::xxh3::xxh3_128_with_seed;
 
 use crate::transcript::PieceKind;
 
-/// Most messages that a table remembers.
+/// Most messages in a table.
 pub const MESSAGES: usize = SETS * WAYS;
 
-/// Bytes of a full table.
+/// Bytes of a table.
 pub const BYTES: usize = MESSAGES * size_of::<Entry>();
 
-/// Bytes of text from which on a message is looked up: shorter ones are counted as quickly.
+/// Bytes of text from which a message is looked up. Shorter ones are counted as fast.
 pub const SHORTEST: usize = 256;
 
 const SETS: usize = 1 << 12;
 const WAYS: usize = 4;
 
-/// The hash and the tokens; all zero where nothing stands.
+/// The hash and the tokens; all zero if empty.
 type Entry = [u64; 3];
 
-/// Answers of one counter.
+/// The message counts of one counter.
 #[derive(Debug)]
 pub struct Recall {
     seed: u64,
     entries: Mutex<Vec<Entry>>,
 }
 
-/// The texts of a message, as a place in the table.
+/// The key of a message: the hash of its texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Texts(u128);
 
@@ -48,8 +47,8 @@ impl Default for Recall {
 }
 
 impl Recall {
-    /// The texts of a message that is long enough; `repeats` is how often the counter counts the name of a call.
-    /// O(bytes).
+    /// The key of a message; `None` if its texts are shorter than [`SHORTEST`]. `repeats` is how often the counter
+    /// repeats the name of a call. O(bytes).
     pub fn texts<'a>(
         &self,
         texts: impl Iterator<Item = (PieceKind, &'a str)> + Clone,
@@ -61,14 +60,14 @@ impl Recall {
         }
         let mut hash = u128::from(repeats);
         for (kind, text) in texts {
-            // What came before changes the seed, so that order and borders matter; the length is in the hash.
+            // The hash so far changes the seed, so that order and borders matter. The length is part of the hash.
             let seed = self.seed ^ fold(hash) ^ (kind as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             hash = hash.rotate_left(41) ^ xxh3_128_with_seed(text.as_bytes(), seed);
         }
         Some(Texts(hash))
     }
 
-    /// The tokens that were kept for such texts.
+    /// The cached tokens of a message.
     #[must_use]
     pub fn find(&self, texts: Texts) -> Option<u64> {
         let entries = self.entries.try_lock().ok()?;
@@ -77,19 +76,19 @@ impl Recall {
         set.iter().take(WAYS).find(|entry| entry[0] == high && entry[1] == low).map(|entry| entry[2])
     }
 
-    /// Keeps the tokens of texts.
+    /// Inserts the tokens of a message.
     pub fn keep(&self, texts: Texts, tokens: u64) {
         let Ok(mut entries) = self.entries.try_lock() else { return };
         if entries.is_empty() {
-            // They come zeroed from the system, so that what nobody writes to takes no memory.
+            // Zeroed pages from the system take no memory until they are written.
             *entries = vec![[0; 3]; MESSAGES];
         }
         let (high, low) = halves(texts.0);
         let place = set_of(texts);
         let Some(set) = entries.get_mut(place..place + WAYS) else { return };
         let free = set.iter().position(|entry| *entry == [0; 3] || (entry[0] == high && entry[1] == low));
-        // In a full set the newcomer's hash says whom it replaces: to replace the oldest would lose all answers to
-        // a history that goes round more of them than it holds.
+        // In a full set, hash bits choose the victim: replacing the oldest would lose every entry to a history that
+        // cycles through more messages than fit.
         set[free.unwrap_or((low >> 32) as usize % WAYS)] = [high, low, tokens];
     }
 }
@@ -103,7 +102,7 @@ fn fold(hash: u128) -> u64 {
     high.rotate_left(32) ^ low
 }
 
-/// Where the set of texts begins.
+/// The index where the set begins.
 fn set_of(texts: Texts) -> usize {
     (texts.0 as usize % SETS) * WAYS
 }

@@ -1,9 +1,9 @@
-//! What merging found for pre-tokens that are no tokens, kept for the next time they occur.
+//! The memo: counts of pre-tokens that are not tokens, for each thread and vocabulary.
 //!
-//! Text repeats itself: names, word forms and phrases come back, and merging is the expensive step. Tables
-//! of bounded size per thread and vocabulary hold the last answers ([`super::cache_lines`]); text that makes entries push each
-//! other out merely gets no help. Nothing is allocated before the first miss, and tables start small and grow while they
-//! fill and help, so that a short life touches few pages.
+//! Names, word forms and phrases recur, and merging is the expensive step. The memo stores its results in tables of
+//! bounded size ([`super::cache_lines`]). Text that evicts its own entries merely does not profit. Allocation starts
+//! with the first miss, and tables start small and grow only if they fill and hit, so that short-lived threads touch
+//! few pages.
 
 use super::cache_lines::{Homes, Keyed, LONGEST, Line, Pieces, hash_of_key, hash_of_piece};
 use super::large::Huge;
@@ -12,29 +12,29 @@ use crate::count::tables::vocab::VOCABS;
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard};
 
-/// Lines of answers for pieces of up to [`SHORTEST`] bytes: at first, and at most.
+/// Initial and maximal number of lines for pieces of up to [`SHORTEST`] bytes.
 const SHORT: (usize, usize) = (1 << 8, 1 << 16);
-/// Lines of answers for segments.
+/// The same for segments.
 const SEGMENTS: (usize, usize) = (1 << 6, 1 << 12);
-/// Lines of answers for pieces of up to [`LONGEST`] bytes.
+/// The same for pieces of up to [`LONGEST`] bytes.
 const LONG: (usize, usize) = (1 << 7, 1 << 16);
-/// Longest piece that is remembered as a key.
+/// Longest piece that is stored as a key.
 pub(crate) const SHORTEST: usize = 15;
-/// Longest piece that is remembered.
+/// Longest piece that is stored.
 const HUGEST: usize = 1024;
 
 pub(crate) struct Memo {
     short: Keyed,
-    /// A segment that looks like a token need not become one, so these answers are kept apart from those for whole
-    /// pre-tokens. Most are asked for once: the pre-token itself is known from then on.
+    /// Counts of segments. Separate from those of whole pre-tokens, because a segment whose bytes are a token need not
+    /// become one. Most are requested once: afterwards the pre-token itself is found.
     segments: Keyed,
     long: Pieces,
     huge: Huge,
-    /// Answers given so far.
+    /// Hits so far.
     given: usize,
 }
 
-/// Where the answer for a piece stands, if it is known.
+/// The place of a piece in the memo's tables.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Hash and key.
@@ -59,7 +59,7 @@ impl Memo {
         }
     }
 
-    /// Where the answer for the piece `text[start..end]` would stand.
+    /// The place of the pre-token `text[start..end]`.
     #[inline]
     pub(crate) fn place(text: &[u8], start: usize, end: usize) -> Place {
         let len = end - start;
@@ -72,7 +72,7 @@ impl Memo {
         }
     }
 
-    /// Where the answer for the segment `text[start..end]` would stand.
+    /// The place of the segment `text[start..end]`.
     #[inline]
     pub(crate) fn place_of_segment(text: &[u8], start: usize, end: usize) -> Place {
         match Key::at(text, start, end) {
@@ -81,13 +81,13 @@ impl Memo {
         }
     }
 
-    /// The answers among which that for a pre-token of up to fifteen bytes is, as a rule.
+    /// The home lines of short pre-tokens.
     #[inline(always)]
     pub(crate) fn short(&self) -> Homes<'_> {
         self.short.homes()
     }
 
-    /// The count of `piece`, which has this place, if it is known.
+    /// The count of `piece` at this place, if present.
     #[inline]
     pub(crate) fn find(&self, place: &Place, piece: &[u8]) -> Option<usize> {
         let found = match *place {
@@ -100,14 +100,14 @@ impl Memo {
         (found != 0).then_some(found)
     }
 
-    /// The count of a piece that is not where it is as a rule, if it is a short one that is known.
+    /// The count of a short piece that is not in its home line.
     #[inline]
     pub(crate) fn find_beside(&self, place: &Place) -> Option<usize> {
         let Place::Short(hash, key) = *place else { return None };
         Some(self.short.find_beside(hash, key)).filter(|&found| found != 0)
     }
 
-    /// The line that is read first for a long piece.
+    /// The line probed first for a long piece.
     #[inline]
     pub(crate) fn line_of(&self, place: &Place) -> Option<&Line> {
         match *place {
@@ -116,13 +116,13 @@ impl Memo {
         }
     }
 
-    /// Notes that so many answers helped.
+    /// Adds to the hits.
     #[inline]
     pub(crate) fn gave(&mut self, answers: usize) {
         self.given += answers;
     }
 
-    /// Keeps the count of `piece`, which has this place and is not known.
+    /// Inserts the count of `piece`, which missed at this place.
     pub(crate) fn keep(&mut self, place: &Place, piece: &[u8], count: usize) {
         match *place {
             Place::Short(hash, key) => self.short.keep(hash, key, count, self.given),
@@ -134,29 +134,28 @@ impl Memo {
     }
 }
 
-/// A thread's memos, one a vocabulary. When it ends they are laid by for threads to come.
+/// The memos of a thread, one for each vocabulary. Pooled when the thread ends.
 struct Own([Cell<Option<Box<Memo>>>; VOCABS]);
 
 thread_local! {
     static OWN: Own = const { Own([const { Cell::new(None) }; VOCABS]) };
 }
 
-/// Memos of threads that have ended, with their vocabularies. Threads that live for one call would else begin each with
-/// nothing.
+/// Memos of ended threads with their vocabularies. Pooled, so that per-call threads start warm.
 static LAID_BY: Mutex<LaidBy> = Mutex::new(Vec::new());
 
 type LaidBy = Vec<(usize, Box<Memo>)>;
 
-/// Most memos that are laid by.
+/// Most memos in the pool.
 const MOST_LAID_BY: usize = 8;
 
-/// What is laid by, if nobody else is at it. Never waits: in a forked child nobody might be left to let go.
+/// The pool, if unlocked. Does not wait: in a forked child the thread with the lock may not exist.
 fn laid_by() -> Option<MutexGuard<'static, LaidBy>> {
     LAID_BY.try_lock().ok()
 }
 
 impl Own {
-    /// This thread's memo of a vocabulary, or else one that was laid by.
+    /// This thread's memo of a vocabulary, or else one from the pool.
     fn take(&self, vocab: usize) -> Option<Box<Memo>> {
         self.0.get(vocab)?.take().or_else(|| {
             let mut memos = laid_by()?;
@@ -177,7 +176,7 @@ impl Drop for Own {
         let Some(mut memos) = laid_by() else { return };
         for (vocab, memo) in self.0.iter().enumerate() {
             if let Some(memo) = memo.take() {
-                // The oldest makes room: what is counted now matters more than what was.
+                // Replaces the oldest: recent text matters more.
                 if memos.len() == MOST_LAID_BY {
                     memos.remove(0);
                 }
@@ -187,9 +186,9 @@ impl Drop for Own {
     }
 }
 
-/// This thread's memo of a vocabulary while a count uses it, made when first needed.
+/// This thread's memo of a vocabulary, borrowed for a count and created on first use.
 ///
-/// A count that runs inside another's check finds none and makes its own.
+/// A count inside another count's check finds the memo borrowed and creates its own.
 pub(crate) struct Loan {
     vocab: usize,
     memo: Option<Box<Memo>>,
@@ -212,7 +211,7 @@ impl Loan {
 impl Drop for Loan {
     fn drop(&mut self) {
         if let Some(memo) = self.memo.take() {
-            // Fails only while the thread ends, when nobody needs it any more.
+            // Fails only while the thread ends, when the memo is no longer needed.
             let _ = OWN.try_with(|memos| memos.put(self.vocab, memo));
         }
     }
@@ -253,11 +252,11 @@ mod tests {
     #[test]
     fn a_thread_goes_on_where_an_ended_one_left_off() {
         const PIECE: &[u8] = b"a long piece of text";
-        // The last vocabulary: no other test of this file lends its memo.
+        // The last vocabulary: no other test of this file uses its memo.
         let vocab = VOCABS - 1;
         let know = move || Loan::new(vocab).memo().keep(&place(PIECE), PIECE, 7);
         let find = move || Loan::new(vocab).memo().find(&place(PIECE), PIECE);
-        // Other tests' threads end at any time, and may hold what is laid by for a moment.
+        // Threads of other tests end at any time and may lock the pool briefly.
         assert!((0..1000).any(|_| {
             std::thread::spawn(know).join().unwrap();
             std::thread::spawn(find).join().unwrap() == Some(7)

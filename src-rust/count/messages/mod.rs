@@ -1,4 +1,4 @@
-//! Counts of message lists straight from a reader, without a transcript.
+//! Counts of message lists directly from a reader, without a transcript.
 
 pub mod read;
 pub mod refs;

@@ -1,6 +1,6 @@
-//! Counting messages while they are read: no transcript is made, since a count needs none.
+//! Counts messages while they are read, without building a transcript.
 //!
-//! An estimate by length adds lengths up; any other counter gets the texts where they stand.
+//! An estimate by length sums lengths; any other counter receives references to the texts.
 
 use crate::count::counter::{Counter, Counts, GoOn};
 use crate::count::estimate::lengths::Estimate;
@@ -12,17 +12,18 @@ use crate::formats::{Format, read_as, read_text_as};
 use crate::json::{Tape, with_document};
 use crate::node::{Kind, Node};
 
-/// What of a list of messages is left to count once it was read.
+/// A list of messages after reading.
 #[derive(Debug)]
 pub enum Read<T> {
-    /// Nothing: it was estimated on the way.
+    /// Counts that were estimated while reading.
     Estimated(Counts, Beside),
-    /// Its texts.
+    /// References to texts that remain to be counted.
     Texts(Box<Gathered<T>>),
 }
 
-/// Reads an array node of messages for a counter; without a format, in the dialect that its content speaks. O(bytes)
-/// for JSON; for Python objects O(values), where their texts are ASCII.
+/// Reads an array node of messages for a counter. Without a format, detects the dialect by content.
+///
+/// O(bytes) for JSON; for Python objects O(values) if their texts are ASCII.
 ///
 /// # Errors
 /// Those of [`read_as`].
@@ -30,7 +31,7 @@ pub fn read<N: Node>(counter: &dyn Counter, messages: &N, format: Option<Format>
     read_at(counter, messages, format, None)
 }
 
-/// The same for what stands under a key of a request, which may be a text by itself: the one message of a user.
+/// The same for the value under a key of a request. It may be a plain text, which is a single user message.
 ///
 /// # Errors
 /// Those of [`read_as`].
@@ -63,7 +64,7 @@ pub fn read_at<N: Node>(
 }
 
 impl<T: std::ops::Deref<Target = str>> Read<T> {
-    /// Bytes of text that are left to count.
+    /// Bytes of text that remain to be counted.
     #[must_use]
     pub fn bytes(&self) -> usize {
         match self {
@@ -72,10 +73,10 @@ impl<T: std::ops::Deref<Target = str>> Read<T> {
         }
     }
 
-    /// Counts what was read and the tool schemas beside it. O(bytes).
+    /// Counts the messages and the tool schemas sent with them. O(bytes).
     ///
     /// # Errors
-    /// Those of [`Counter::count`], placed at the message.
+    /// Those of [`Counter::count`], located at the message.
     pub fn count(&self, counter: &dyn Counter, tools: &[Tool], go_on: GoOn<'_>) -> Result<Counts> {
         let (mut counts, beside) = match self {
             Read::Estimated(counts, beside) => (counts.clone(), *beside),

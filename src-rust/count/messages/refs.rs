@@ -1,5 +1,6 @@
-//! The texts of messages as a counter needs them: where they stand and what goes around them. They are not copied, and
-//! nothing is kept of what only planning asks for.
+//! References to the texts of messages, with the properties that determine their framing.
+//!
+//! Texts are not copied, and data that only planning needs is not stored.
 
 use std::ops::Deref;
 
@@ -13,9 +14,9 @@ use crate::transcript::{Build, Framing, MAX_MESSAGES, Part, PartKind, PieceKind,
 /// A text of a message.
 #[derive(Debug)]
 enum Text<T> {
-    /// It stands where the message stands.
+    /// Part of the message.
     Borrowed(T),
-    /// It stands nowhere: the JSON text of a value, the name that a dialect has for a tool.
+    /// Generated: the JSON text of a value, a dialect's name for a tool.
     Written(String),
 }
 
@@ -28,24 +29,24 @@ impl<T: Deref<Target = str>> Text<T> {
     }
 }
 
-/// Messages that are to be counted; a format reader fills it.
+/// Messages to be counted; filled by a format reader.
 #[derive(Debug)]
 pub struct Gathered<T> {
     framing: Framing,
     cost: FramingCost,
     texts: Vec<(PieceKind, Text<T>)>,
-    /// What goes around each message, and where its texts end.
+    /// The properties of each message, and the end of its texts.
     messages: Vec<(Around, usize)>,
     bytes: usize,
     has_calls: bool,
     is_estimated: bool,
     has_named_part: bool,
-    /// The part being read. What readers note in it is for transcripts; only its kind matters here.
+    /// The current part. Only its kind matters; the fields that readers set are for transcripts.
     part: Part,
 }
 
 impl<T: Deref<Target = str>> Gathered<T> {
-    /// Nothing yet. `cost` is what the counter adds around messages of this dialect.
+    /// No messages. `cost` is the counter's framing of messages of this dialect.
     #[must_use]
     pub fn new(framing: Framing, cost: FramingCost) -> Self {
         Gathered {
@@ -67,7 +68,7 @@ impl<T: Deref<Target = str>> Gathered<T> {
         self.bytes
     }
 
-    /// What of the messages matters to tool schemas beside them.
+    /// The properties of the messages that affect the cost of tool schemas.
     #[must_use]
     pub fn beside(&self) -> Beside {
         Beside::new(self.framing, self.messages.first().map(|(around, _)| around.role))
@@ -76,12 +77,12 @@ impl<T: Deref<Target = str>> Gathered<T> {
     /// Counts every message. O(bytes).
     ///
     /// # Errors
-    /// Those of [`Counter::count`], placed at the message.
+    /// Those of [`Counter::count`], located at the message.
     pub fn count(&self, counter: &dyn Counter, go_on: GoOn<'_>) -> Result<Counts> {
         let mut per_message = Vec::with_capacity(self.messages.len());
         let mut from = 0;
         for (index, (around, to)) in self.messages.iter().enumerate() {
-            // As in `count_transcript`: counters ask inside long texts only.
+            // As in `count_transcript`: counters call it only inside long texts.
             if index % ASK_EVERY_MESSAGES == 0 && !go_on() {
                 return Err(Error::interrupted());
             }
@@ -185,7 +186,7 @@ impl<N: Node> Build<N> for Gathered<N::Text> {
     }
 
     fn set_name(&mut self, holder: &N, key: Key, kind: Option<PieceKind>) -> Result<()> {
-        // Names that are no pieces cost nothing: they need not be looked up.
+        // Names that are not pieces cost nothing, so they are not looked up.
         let Some(kind) = kind else { return Ok(()) };
         holder.get(key).map_or(Ok(()), |name| self.push_text(kind, &name).map(|_| ()))
     }

@@ -1,4 +1,4 @@
-//! The counter of a model: its encoding, the factor of its family, and its family's framing.
+//! The counter of a model: its encoding, with the factor and framing of its family.
 
 use super::Model;
 use crate::count::bpe::counter::ExactCounter;
@@ -8,7 +8,7 @@ use crate::count::framing::{Family, FramingCost, Trust, scaled};
 use crate::error::Result;
 use crate::transcript::Framing;
 
-/// Counts as a model does: exactly where its encoding is public, calibrated where it is not.
+/// Counts as a model does: exact if its encoding is public, else calibrated.
 #[derive(Clone, Copy)]
 pub struct ModelCounter {
     encoding: ExactCounter,
@@ -36,7 +36,7 @@ impl Counter for ModelCounter {
     }
 
     fn count_upto(&self, text: &str, limit: u64, go_on: GoOn<'_>) -> Result<Option<u64>> {
-        // The largest count of the encoding that is not scaled beyond the limit, and one more for rounding.
+        // The largest count of the encoding that does not scale beyond the limit, plus one for rounding.
         let most = u128::from(limit) * 1000 / u128::from(self.permille) + 1;
         let most = u64::try_from(most).unwrap_or(u64::MAX);
         let counted = self.encoding.count_upto(text, most, go_on)?.map(|n| scaled(n, self.permille));
@@ -51,7 +51,7 @@ impl Counter for ModelCounter {
         self.permille
     }
 
-    /// The family's, whatever dialect the messages are in: it is the model that they will be sent to.
+    /// The framing of the family, whatever the dialect of the messages: the receiving model determines it.
     fn framing(&self, framing: Framing) -> FramingCost {
         self.family.cost(framing).unwrap_or_else(|| FramingCost::of(framing)).with_pictures(self.pictures)
     }

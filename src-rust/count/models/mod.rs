@@ -1,8 +1,8 @@
-//! What is known of models: encoding, family, context window, longest output. A dated table, and what callers register.
+//! Models: encoding, family, context window, longest output. A dated table, extended by registered models.
 //!
-//! A name resolves to the longest known beginning of it that ends where a version ends: `gpt-4o-2024-11-20`,
+//! A name resolves to the longest known prefix that ends at a version boundary: `gpt-4o-2024-11-20`,
 //! `openai/gpt-4o-mini` and `ft:gpt-4o-mini:org::id` are known, `claude-opus-4-9` is not `claude-opus-4`. Nothing is
-//! ever fetched.
+//! fetched.
 
 mod counter;
 mod name;
@@ -18,42 +18,43 @@ use super::framing::media::PictureRule;
 use super::framing::{Family, Trust};
 use crate::error::{Error, Result};
 
-/// What is known of a model and of the names that begin with its own.
+/// The properties of a model and of the names that begin with its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
-    /// Its name, or the beginning that it shares with its dated and suffixed names.
+    /// Its name, or the common prefix of its dated and suffixed names.
     pub name: Cow<'static, str>,
-    /// Who serves it.
+    /// The provider.
     pub provider: Cow<'static, str>,
-    /// How it is framed.
+    /// The family, which determines its framing.
     pub family: Family,
-    /// The encoding that its texts are counted in: its own, or the one its count is fitted to.
+    /// The encoding that counts its texts: its own, or the one its counts are fitted to.
     pub encoding: Cow<'static, str>,
-    /// Tokens of input and output together, where known.
+    /// Tokens of input and output together, if known.
     pub context_window: Option<u32>,
-    /// Most tokens of output, where known.
+    /// Most tokens of output, if known.
     pub max_output_tokens: Option<u32>,
-    /// How it prices pictures, where not as its family does.
+    /// The price of pictures, if it differs from the family's.
     pub pictures: Option<PictureRule>,
-    /// Whether a newer version (`gpt-5.9`) is taken for this model until it is known itself.
+    /// Whether an unknown newer version (`gpt-5.9`) resolves to this model.
     pub covers_versions: bool,
-    /// When this was checked.
+    /// The date of the last check.
     pub checked: Cow<'static, str>,
 }
 
 impl Model {
-    /// How far counts of its texts can be trusted.
+    /// Accuracy of counts of its texts.
     #[must_use]
     pub fn trust(&self) -> Trust {
         self.family.text().1
     }
 }
 
-/// Models that callers registered, newest last.
+/// Registered models, newest last.
 static REGISTERED: RwLock<Vec<Model>> = RwLock::new(Vec::new());
 
-/// What is known of a model, by its name, a dated or suffixed name, or with a provider's prefix. Of what callers
-/// registered and the table, the longest match wins, and among equals what was registered last. O(table).
+/// Finds a model by its name, a dated or suffixed name, or a name with a provider's prefix.
+///
+/// The longest match wins; among equals, registered models before the table and newer before older. O(table).
 #[must_use]
 pub fn lookup(model: &str) -> Option<Model> {
     let name = name::normalized(model);
@@ -70,15 +71,15 @@ pub fn lookup(model: &str) -> Option<Model> {
     table::MODELS.iter().fold(found, best)
 }
 
-/// Makes a model known, or replaces what was known of that name. It covers dated and suffixed names, as the table's
-/// models do.
+/// Registers a model, or replaces a registered one with the same name. It covers dated and suffixed names, like the
+/// models of the table.
 ///
 /// # Errors
 /// `empty_name`, `unknown_encoding`.
 pub fn register(mut model: Model) -> Result<()> {
     let name = name::normalized(&model.name);
     if name.is_empty() {
-        return Err(Error::config("empty_name", "name", "a model needs a name"));
+        return Err(Error::config("empty_name", "name", "must not be empty"));
     }
     if Encoding::get(&model.encoding).is_none() {
         let known = Encoding::names().join(", ");
@@ -91,7 +92,7 @@ pub fn register(mut model: Model) -> Result<()> {
     Ok(())
 }
 
-/// Forgets what was registered under this name. True where there was something.
+/// Removes the registered model with this name. Returns whether there was one.
 pub fn unregister(model: &str) -> bool {
     let name = name::normalized(model);
     let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
@@ -100,7 +101,7 @@ pub fn unregister(model: &str) -> bool {
     registered.len() < before
 }
 
-/// All that is known: the table, then what was registered.
+/// All known models: the table, then the registered ones.
 #[must_use]
 pub fn all() -> Vec<Model> {
     let registered = REGISTERED.read().unwrap_or_else(PoisonError::into_inner);

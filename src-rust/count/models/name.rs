@@ -1,6 +1,6 @@
-//! Names of models: what services put before and behind them.
+//! Normalization and matching of model names.
 
-/// Who may stand before a model's name, divided from it by a colon or a dot.
+/// Prefixes of services, separated from the name by a colon or a dot.
 const PREFIXES: &[&str] = &[
     "anthropic",
     "apac",
@@ -28,7 +28,7 @@ const PREFIXES: &[&str] = &[
     "vertex_ai",
 ];
 
-/// A name without whoever serves it, in lower case; versions of Claude with a dash (`claude-sonnet-4-5`).
+/// The name in lower case without service prefixes. Versions of Claude get a dash (`claude-sonnet-4-5`).
 pub(super) fn normalized(model: &str) -> String {
     let lower = model.trim().to_ascii_lowercase();
     let mut name = lower.rsplit('/').next().unwrap_or_default();
@@ -40,8 +40,9 @@ pub(super) fn normalized(model: &str) -> String {
     if name.starts_with("claude") { name.replace('.', "-") } else { name.to_owned() }
 }
 
-/// Whether a name is that of a model, or begins with it and goes on with a date or a suffix. With
-/// `covers_versions` it may go on with a version as well.
+/// Whether a name equals that of a model, or extends it by a date or a suffix.
+///
+/// With `covers_versions` it may also be extended by a version.
 pub(super) fn matches(name: &str, model: &str, covers_versions: bool) -> bool {
     let Some(rest) = name.strip_prefix(model) else { return false };
     let Some(divider) = rest.chars().next() else { return true };

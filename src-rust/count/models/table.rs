@@ -1,9 +1,9 @@
-//! The models that are known without anybody's help. Checked 2026-11-22.
+//! The built-in models. Checked 2026-11-22.
 //!
-//! Encodings: the table of tiktoken 0.14. Context windows: genai-prices 0.2.3 (MIT), a dated snapshot of what providers
-//! publish. Longest outputs: models.dev (MIT). Pictures: OpenAI's guide to images; for gpt-5-mini and gpt-5.2 what
-//! callers measured, since the guide says otherwise. Claude's tokenizer: Anthropic's guide to token counting names the
-//! models of the newer one.
+//! Encodings: the table of tiktoken 0.14. Context windows: genai-prices 0.2.3 (MIT), a dated snapshot of published
+//! values. Longest outputs: models.dev (MIT). Pictures: OpenAI's guide to images; for gpt-5-mini and gpt-5.2
+//! measurements of users, since the guide differs. Claude's tokenizer: Anthropic's guide to token counting names the
+//! models with the newer one.
 
 use std::borrow::Cow;
 
@@ -64,7 +64,7 @@ const fn model(
     entry(group, name, (window, output), pictures, false)
 }
 
-/// A model whose newer versions are taken for it until they are known themselves.
+/// A model that also covers its unknown newer versions.
 const fn line(
     group: Group,
     name: &'static str,
@@ -86,7 +86,7 @@ const CLAUDE: Group = (ANTHROPIC, Family::Claude, O200K);
 const CLAUDE_47: Group = (ANTHROPIC, Family::Claude47, O200K);
 const GEMINI: Group = (GOOGLE, Family::Gemini, O200K);
 
-/// Every model, in no order that matters.
+/// Every model; the order does not matter.
 pub(super) static MODELS: &[Model] = &[
     model(GPT_4O, "gpt-4o", Some(128_000), Some(16_384), T_85_170),
     model(GPT_4O, "gpt-4o-2024-05-13", Some(128_000), Some(4_096), T_85_170),

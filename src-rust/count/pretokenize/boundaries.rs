@@ -1,22 +1,21 @@
-//! Pre-token starts of 64 bytes at once, by arithmetic on class masks.
+//! Pre-token starts in blocks of 64 bytes, by bit-parallel arithmetic on class masks.
 //!
-//! [`crate::count::pretokenize`] says where a text is cut; here the same cuts come out of bit masks.
-//! A block begins at a pre-token's start, so nothing before it matters. What lies behind it may, so only
-//! starts that no continuation can change are trusted, and the next block begins at the last of them.
-//! Anything unusual (see [`widen`]) ends the block early; if not even one pre-token is then certain,
-//! the caller asks the scanner for one and goes on behind it.
+//! The cuts equal those of the scanner in [`crate::count::pretokenize`]. A block begins at the start of a pre-token, so
+//! the text before it does not matter. The text after it may, so only starts that no continuation can change are
+//! trusted, and the next block begins at the last of them. Unusual characters (see [`widen`]) end the block early. If
+//! not even one pre-token is certain, the caller takes one from the scanner and continues after it.
 //!
-//! All bytes of a character have its bits, so "the character before has class C" is `C << 1`, and
-//! adding to a mask some of its run starts carries to the ends of those runs.
+//! All bytes of a character have its bits, so "the previous character has class C" is `C << 1`. Adding the starts of
+//! runs to a mask carries to the ends of those runs.
 //!
 //! How the patterns become algebra:
 //!
-//! - The last blank of a run stands at a pre-token's start whatever came before it. So letters directly
-//!   behind a blank (in GPT-2: a space) go with it, and so do symbols behind a space.
-//! - A symbol joins the letters behind it if it starts a pre-token and is alone (not in GPT-2).
-//! - Newlines (in GPT-4o slashes too) directly behind symbols belong to them: they are `taken`.
-//! - In other white space a cut is at the run's start, behind its last newline, and before its last
-//!   character unless that is a newline. GPT-2 knows no newlines, only white space.
+//! - The last blank of a run starts a pre-token, whatever precedes it. So letters directly after a blank (in GPT-2: a
+//!   space) go with it, and so do symbols after a space.
+//! - A symbol joins the letters after it if it starts a pre-token and is alone (not in GPT-2).
+//! - Newlines (in GPT-4o slashes too) directly after symbols belong to them: they are `taken`.
+//! - In other white space a cut is at the start of the run, after its last newline, and before its last character
+//!   unless that is a newline. GPT-2 does not distinguish newlines from white space.
 
 use super::classify::{Leads, Masks};
 use super::contraction;
@@ -32,18 +31,18 @@ pub(crate) const GPT4O: u8 = 5;
 pub(crate) struct Cuts {
     /// Bit `i`: a pre-token starts at byte `i`. No bits from `trusted` on.
     pub(crate) starts: u64,
-    /// The first bytes of the block that whole pre-tokens make up; zero if none is certain.
+    /// Length of the prefix of the block that whole pre-tokens cover; zero if none is certain.
     pub(crate) trusted: usize,
 }
 
-/// The lowest `n` bits, up to all of them.
+/// The lowest `n` bits.
 #[inline(always)]
 fn lowest(n: usize) -> u64 {
     if n >= 64 { u64::MAX } else { (1 << n) - 1 }
 }
 
-/// Fills in the classes of characters that are not ASCII. Returns how many bytes of the block can be used:
-/// fewer than `len` if a character is cut off or is one that the algebra does not treat.
+/// Fills in the classes of non-ASCII characters. Returns the usable bytes of the block: fewer than `len` at a character
+/// that is cut off or that the algebra does not cover.
 #[inline(always)]
 pub(crate) fn widen<const P: u8>(
     masks: &mut Masks,
@@ -52,7 +51,7 @@ pub(crate) fn widen<const P: u8>(
     at: usize,
     len: usize,
 ) -> usize {
-    // Characters that begin in the block but end behind it.
+    // A character that begins in the block but ends after it.
     let tail = masks.lead >> 61 & 0b111;
     let last = if tail == 0 || len < 64 { 0 } else { cut_off(text, at, tail) };
     let mut hard = last;
@@ -61,7 +60,7 @@ pub(crate) fn widen<const P: u8>(
     masks.caseless |= caseless_3 | caseless_3 << 1 | caseless_3 << 2;
     masks.lower |= lower_2 | lower_2 << 1;
     let mut leads = masks.lead & complete & !(caseless_3 | lower_2);
-    // Which class it is cannot be foreseen, so nothing branches on it: each has its own mask.
+    // The class is unpredictable, so nothing branches on it: each class has its mask.
     let mut of_class = [0u64; 8];
     let rest = text.get(at..).unwrap_or_default();
     let mut padded;
@@ -92,15 +91,15 @@ pub(crate) fn widen<const P: u8>(
         masks.symbol |= mark;
     }
     if P == GPT4O {
-        // Marks are letters behind letters, but behind symbols they are symbols.
+        // Marks are letters after letters, but symbols after symbols.
         masks.caseless |= mark;
         hard |= mark & masks.lead & !((masks.upper | masks.lower | masks.caseless) << 1);
     }
     if hard == 0 { len } else { len.min(hard.trailing_zeros() as usize) }
 }
 
-/// The lead of a character that begins in the block at `at` and ends behind it, if the last three bytes, of which
-/// `leads` says which are leads, hold one.
+/// The lead of a character that begins in the block at `at` and ends after it, if any. `leads` are the leads among the
+/// last three bytes.
 #[inline(always)]
 fn cut_off(text: &[u8], at: usize, leads: u64) -> u64 {
     let place = 63 - (leads.leading_zeros() - 61) as usize;
@@ -112,9 +111,7 @@ fn cut_off(text: &[u8], at: usize, leads: u64) -> u64 {
     if place + bytes > 64 { 1 << place } else { 0 }
 }
 
-/// The cuts of a block whose first `len` bytes are known; `ends` if the text ends behind them.
-///
-/// `text[at..]` is the text from the block's start.
+/// The cuts of a block whose first `len` bytes are known. `ends`: the text ends after them.
 #[inline(always)]
 pub(crate) fn cuts<const P: u8>(masks: &Masks, text: &[u8], at: usize, len: usize, ends: bool) -> Cuts {
     let mut masks = *masks;
@@ -126,7 +123,7 @@ pub(crate) fn cuts<const P: u8>(masks: &Masks, text: &[u8], at: usize, len: usiz
     let first = !(wide & !lead);
     let letter = upper | lower | caseless;
 
-    // Newlines, and slashes between them, that symbols take.
+    // Newlines, and slashes between them, that belong to symbols.
     let mut taken = 0;
     if P != GPT2 {
         let behind = newline & symbol << 1;
@@ -152,7 +149,7 @@ pub(crate) fn cuts<const P: u8>(masks: &Masks, text: &[u8], at: usize, len: usiz
     if P == GPT2 {
         number_start &= !(space << 1);
     } else {
-        // Where a character that starts a run of symbols ends; letters there belong to it.
+        // The end of a character that starts a run of symbols; letters there belong to it.
         let inner = symbol & !first;
         let second = symbol_start << 1;
         letter_start &= !(second & !inner | inner.wrapping_add(second & inner) & !inner);
@@ -160,19 +157,19 @@ pub(crate) fn cuts<const P: u8>(masks: &Masks, text: &[u8], at: usize, len: usiz
     let mut starts = 1 | symbol_start | number_start | white_start | before_other | letter_start;
 
     if P != GPT2 {
-        // Behind the last newline of a run of white space.
+        // After the last newline of a run of white space.
         let after_newline = blank & newline << 1;
         starts |= after_newline;
         let mut not_last = blank.wrapping_add(after_newline) & !blank & newline;
         while not_last != 0 {
-            // Blanks between newlines: no cut where they start.
+            // Blanks between newlines: no cut at their start.
             let end = not_last & not_last.wrapping_neg();
             let run = after_newline & (end - 1);
             starts &= !(1 << (63 - (run | 1).leading_zeros()));
             not_last ^= end;
         }
 
-        // Numbers in threes.
+        // Numbers are cut into groups of three.
         let fourth = number & number << 1 & number << 2 & number << 3;
         let mut next = number_start << 3 & fourth;
         while next != 0 {
@@ -184,7 +181,7 @@ pub(crate) fn cuts<const P: u8>(masks: &Masks, text: &[u8], at: usize, len: usiz
     let mut end = len;
     if P == GPT4O {
         starts |= upper & first & lower << 1;
-        // A capital behind a letter without case: what follows decides.
+        // A capital after a caseless letter: the following text decides.
         let undecided = upper & caseless << 1;
         if undecided != 0 {
             end = undecided.trailing_zeros() as usize;
@@ -192,7 +189,7 @@ pub(crate) fn cuts<const P: u8>(masks: &Masks, text: &[u8], at: usize, len: usiz
     }
 
     let mut quotes = quote & if P == GPT4O { letter << 1 } else { starts };
-    // Where the last contraction ended: none can follow it at once.
+    // End of the last contraction: another cannot follow directly.
     let mut free = 0;
     while quotes != 0 {
         let i = quotes.trailing_zeros() as usize;
@@ -203,13 +200,13 @@ pub(crate) fn cuts<const P: u8>(masks: &Masks, text: &[u8], at: usize, len: usiz
         if let Some(behind) = contraction(text, at + i, P != GPT2) {
             free = behind - at;
             let bytes = free - i;
-            // In GPT-4o the quote continues a word, in the others it starts a pre-token.
+            // In GPT-4o the quote continues a word; in the others it starts a pre-token.
             starts &= !(lowest(bytes) << i) | if P == GPT4O { 0 } else { 1 << i };
             starts |= letter & (1 << i) << bytes;
         }
     }
 
-    // White space at the end of what is known may go on, and be cut otherwise then.
+    // White space at the end of the known bytes may continue, which changes its cuts.
     let ends = ends && end == len;
     if !ends || P != GPT4O {
         let run = if end == 0 { 0 } else { (!(white << (64 - end))).leading_zeros() as usize };
@@ -217,7 +214,7 @@ pub(crate) fn cuts<const P: u8>(masks: &Masks, text: &[u8], at: usize, len: usiz
             starts &= lowest(end - run + 1);
         }
     } else if len != 0 {
-        // There is no other character for the last blank to go with.
+        // The last blank is not followed by another character to go with.
         let alone = white_start | blank & newline << 1;
         starts &= !(before_other & !alone & 1 << (len - 1));
     }

@@ -1,8 +1,8 @@
-//! Which class each of 64 bytes has, as bit masks: bit `i` speaks of byte `i`.
+//! Classes of 64 bytes as bit masks: bit `i` describes byte `i`.
 //!
-//! Only ASCII bytes are classified here; `wide` marks the others and `lead` those of them that start
-//! a character, which [`super::boundaries`] looks up one by one. [`crate::count::simd::avx2`] and [`crate::count::simd::avx512`] do the same
-//! with a few vector instructions and are tested against the portable version.
+//! Only ASCII bytes are classified here. `wide` marks the others and `lead` those of them that start a character, which
+//! [`super::boundaries`] looks up one by one. [`crate::count::simd::avx2`] and [`crate::count::simd::avx512`] do the
+//! same with a few vector instructions and are tested against the portable version.
 
 /// 64 bytes of text.
 pub(crate) type Block = [u8; 64];
@@ -12,28 +12,28 @@ pub(crate) type Block = [u8; 64];
 pub(crate) struct Masks {
     pub(crate) upper: u64,
     pub(crate) lower: u64,
-    /// Letters that are neither: none in ASCII.
+    /// Letters without case; none in ASCII.
     pub(crate) caseless: u64,
     pub(crate) number: u64,
-    /// White space but newlines.
+    /// White space except newlines.
     pub(crate) blank: u64,
-    /// The blank that is a space.
+    /// Blanks that are a space (U+0020).
     pub(crate) space: u64,
     pub(crate) newline: u64,
     pub(crate) quote: u64,
     pub(crate) slash: u64,
-    /// Symbols, with quotes and slashes.
+    /// Symbols, including quotes and slashes.
     pub(crate) symbol: u64,
     pub(crate) wide: u64,
     pub(crate) lead: u64,
 }
 
-/// Characters that are classified without looking them up, by their lead bytes.
+/// Characters classified without a table, by their lead bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Leads {
-    /// Of `U+5000..U+A000` and `U+B000..U+D000`: Han and Hangul, letters without case.
+    /// Leads of `U+5000..U+A000` and `U+B000..U+D000`: Han and Hangul, letters without case.
     pub(crate) caseless_3: u64,
-    /// Of `U+0430..U+0460`, small Cyrillic letters, and of small letters from `U+00E0` to `U+00FF`.
+    /// Leads of `U+0430..U+0460`, small Cyrillic letters, and of small letters from `U+00E0` to `U+00FF`.
     pub(crate) lower_2: u64,
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn portable_leads(block: &Block) -> Leads {
 }
 
 impl Masks {
-    /// Clears all bits but these.
+    /// Clears all bits except these.
     #[inline(always)]
     pub(crate) fn keep(&mut self, bits: u64) {
         for mask in [
@@ -108,7 +108,7 @@ pub(crate) fn portable(block: &Block) -> Masks {
     masks
 }
 
-/// Blocks of all byte values and of random bytes, for tests of the faster versions.
+/// Blocks with all byte values and random bytes, for tests of the vectorized versions.
 #[cfg(test)]
 pub(crate) fn samples() -> impl Iterator<Item = Block> {
     let mut state = 1u64;

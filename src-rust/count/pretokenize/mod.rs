@@ -1,16 +1,15 @@
-//! Pre-tokens: where the encodings' patterns cut a text before any merging.
+//! Pre-tokenization: the cuts of the encodings' patterns, before any merging.
 //!
-//! tiktoken cuts with a backtracking regex. Each pattern is written out here as a scanner that
-//! looks at every character a bounded number of times. The reasoning, once for all patterns:
+//! tiktoken cuts with a backtracking regex. Here each pattern is a scanner that looks at every character a bounded
+//! number of times. The reasoning for all patterns:
 //!
-//! - The alternatives are tried in order, so the first character (and whether a letter or symbol
-//!   follows it) decides which one matches.
-//! - A run of white space is the only place where giving back matters. `\s*[\r\n]` ends after the
-//!   *last* newline of the run; `\s+(?!\S)` leaves the last character to what follows, unless the
-//!   run is one character or ends the text.
-//! - In o200k a word is capitals, then small letters; letters without case and marks are both.
-//!   If no small letter follows the capitals, the pattern gives back until the last character
-//!   that is both: `日本ABC` is `日本` and `ABC`, but `日本Abc` is one word.
+//! - The alternatives are tried in order, so the first character (and whether a letter or symbol follows it) decides
+//!   which one matches.
+//! - Backtracking matters only in runs of white space. `\s*[\r\n]` ends after the *last* newline of the run;
+//!   `\s+(?!\S)` leaves the last character to the following text, unless the run is one character or ends the text.
+//! - In o200k a word is capitals, then small letters; letters without case and marks are both. If no small letter
+//!   follows the capitals, the pattern backtracks to the last character that is both: `日本ABC` is `日本` and `ABC`, but
+//!   `日本Abc` is one word.
 //! - Contractions ignore case as the regex engine does, which includes the long s `ſ`.
 
 pub(crate) mod boundaries;
@@ -19,7 +18,7 @@ pub(crate) mod unicode;
 
 use self::unicode::{CASELESS, LETTER, LOWER, MARK, NEWLINE, NUMBER, SPACE, SYMBOL, UPPER, class_at};
 
-/// Which pattern an encoding cuts with.
+/// The pre-tokenization pattern of an encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pattern {
     /// r50k and p50k.
@@ -30,15 +29,16 @@ pub(crate) enum Pattern {
     Gpt4o,
 }
 
-/// Asked now and then, with the position reached, whether to go on.
+/// Observes the position of a scan and may stop it.
 pub(crate) trait Progress {
-    /// `false` stops the scan, whose result then has no meaning. It is for the implementor to remember.
+    /// Whether to continue. `false` makes the result of the scan meaningless; the implementor must record it.
     fn reached(&mut self, position: usize) -> bool;
 }
 
 impl Pattern {
-    /// The end of the pre-token that starts at `start`, which must be a pre-token's start and
-    /// inside the text.
+    /// The end of the pre-token that starts at `start`.
+    ///
+    /// `start` must be inside the text and the start of a pre-token.
     #[inline]
     pub(crate) fn end(self, text: &[u8], start: usize, progress: &mut impl Progress) -> usize {
         let mut scan = Scan { text, progress };
@@ -106,7 +106,7 @@ impl<P: Progress> Scan<'_, P> {
     fn gpt4o(&mut self, start: usize) -> usize {
         let (class, len) = class_at(self.text, start);
         if class & (LETTER | MARK) != 0 {
-            // A mark could also be the optional first character; the cut is the same either way.
+            // A mark also matches the optional first character; the cut is the same.
             return self.cased_word(start);
         }
         if class == NUMBER {
@@ -127,7 +127,7 @@ impl<P: Progress> Scan<'_, P> {
         spaces.after_newline.unwrap_or_else(|| self.blanks(start, spaces.end))
     }
 
-    /// Capitals, then small letters, then perhaps a contraction. There is at least one letter or mark.
+    /// Capitals, then small letters, then an optional contraction; at least one letter or mark.
     fn cased_word(&mut self, start: usize) -> usize {
         let mut at = start;
         let mut after_both = None;
@@ -147,7 +147,7 @@ impl<P: Progress> Scan<'_, P> {
         contraction(self.text, end, true).unwrap_or(end)
     }
 
-    /// Where a run of symbols starts, if the pre-token is one: here, or behind one space.
+    /// The start of the run of symbols, if the pre-token is one: here, or after one space.
     fn symbols(&self, start: usize, class: u8, next: u8) -> Option<usize> {
         if class & (MARK | SYMBOL) != 0 {
             Some(start)
@@ -158,7 +158,7 @@ impl<P: Progress> Scan<'_, P> {
         }
     }
 
-    /// End of the longest run of characters of the set.
+    /// End of the longest run of characters in the set.
     fn run(&mut self, start: usize, set: u8) -> usize {
         let mut at = start;
         loop {
@@ -197,8 +197,10 @@ impl<P: Progress> Scan<'_, P> {
         }
     }
 
-    /// `\s++$|\s+(?!\S)|\s` on a run that ends at `end`: all of it at the end of the text, else all
-    /// but the last character, which goes with what follows, else the only character.
+    /// `\s++$|\s+(?!\S)|\s` on a run that ends at `end`.
+    ///
+    /// Matches the whole run at the end of the text, else all but the last character, which goes with the following
+    /// text, else the only character.
     fn blanks(&self, start: usize, end: usize) -> usize {
         if end == self.text.len() {
             return end;
@@ -210,11 +212,11 @@ impl<P: Progress> Scan<'_, P> {
 
 struct Spaces {
     end: usize,
-    /// Behind the last newline of the run.
+    /// Position after the last newline of the run.
     after_newline: Option<usize>,
 }
 
-/// The end of the contraction that starts here, if one does.
+/// The end of the contraction that starts here, if any.
 pub(crate) fn contraction(text: &[u8], start: usize, ignore_case: bool) -> Option<usize> {
     let rest = text.get(start..)?;
     let fold = |at: usize| {

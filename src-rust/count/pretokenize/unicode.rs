@@ -1,8 +1,8 @@
-//! The class of a character, as the regex engine of tiktoken sees it.
+//! Character classes, as in the regex engine of tiktoken.
 //!
-//! Every code point has exactly one class, so a set of classes is a bit mask and membership is one
-//! `and`. The tables are made by the build script from the same crate (and the same Unicode version)
-//! that the reference's regex engine uses; newer Unicode data would give other token counts.
+//! Every code point has exactly one class, so a set of classes is a bit mask and membership is one `and`. The build
+//! script derives the tables from the crate (and Unicode version) of the reference's regex engine; newer Unicode data
+//! would change token counts.
 
 mod tables {
     include!(concat!(env!("OUT_DIR"), "/unicode.rs"));
@@ -34,13 +34,13 @@ pub(crate) const SPACE: u8 = BLANK | NEWLINE;
 #[inline(always)]
 pub(crate) fn class(code_point: u32) -> u8 {
     let block = tables::INDEX.get(code_point as usize / 128).copied().unwrap_or(0);
-    // There are as many blocks as a byte has values, so nothing needs a check.
+    // There is a block for every `u8`, so that indexing needs no bounds check.
     tables::BLOCKS[usize::from(block) * 128 + code_point as usize % 128]
 }
 
 /// Class and length in bytes of the character that starts at `at`; `(0, 0)` at the end of the text.
 ///
-/// The bytes are those of a `str`, so a lead byte tells the truth about what follows.
+/// The bytes are valid UTF-8, so the lead byte determines the length.
 #[inline(always)]
 pub(crate) fn class_at(text: &[u8], at: usize) -> (u8, usize) {
     let Some(&lead) = text.get(at) else { return (0, 0) };
@@ -54,7 +54,7 @@ pub(crate) fn class_at(text: &[u8], at: usize) -> (u8, usize) {
     wide_class(bytes)
 }
 
-/// Class and length in bytes of a character of several bytes; what stands behind it does not matter.
+/// Class and length in bytes of a multi-byte character; the bytes after it are ignored.
 #[inline(always)]
 pub(crate) fn wide_class(bytes: [u8; 4]) -> (u8, usize) {
     let word = u32::from_be_bytes(bytes);
@@ -65,8 +65,8 @@ pub(crate) fn wide_class(bytes: [u8; 4]) -> (u8, usize) {
     }
 }
 
-/// The number of the bit of a class, and a bit for each byte, of a character of several bytes; what stands behind it does
-/// not matter.
+/// The bit number of the class of a multi-byte character, and a bit for each of its bytes. The bytes after it are
+/// ignored.
 #[inline(always)]
 pub(crate) fn wide_run(bytes: [u8; 4]) -> (usize, u64) {
     let word = u32::from_be_bytes(bytes);

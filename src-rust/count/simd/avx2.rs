@@ -1,4 +1,4 @@
-//! Classes of 64 bytes with AVX2: a byte's class is the `and` of two table entries, one for each half.
+//! Classes of 64 bytes with AVX2: a byte's class is the `and` of two table entries, one for each nibble.
 
 #![allow(unsafe_code)]
 
@@ -7,7 +7,7 @@ use crate::count::pretokenize::classify::{Block, Leads, Masks};
 use crate::count::tables::hash::Key;
 use std::arch::x86_64::*;
 
-// One bit for each product of high halves and low halves; two for letters, whose rows differ.
+// One bit for each product of high and low nibbles; two for letters, whose rows differ.
 const LETTER_1: u8 = 1; // 41..4f, 61..6f
 const LETTER_2: u8 = 2; // 50..5a, 70..7a
 const NUMBER: u8 = 4;
@@ -77,7 +77,7 @@ fn bits<const LEFT: i32>(low: __m256i, high: __m256i) -> u64 {
 #[inline]
 #[target_feature(enable = "avx2")]
 fn classes(bytes: __m256i) -> __m256i {
-    // A shuffle gives zero where the index has its top bit set, so wide bytes have no class.
+    // A shuffle gives zero for an index with its top bit set, so wide bytes have no class.
     let low = _mm256_shuffle_epi8(table(&LOW), bytes);
     let halves = _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), _mm256_set1_epi8(0x0f));
     _mm256_and_si256(low, _mm256_shuffle_epi8(table(&HIGH), halves))
@@ -129,7 +129,7 @@ pub(crate) fn leads(block: &Block) -> Leads {
         let byte = _mm256_set1_epi8(byte as i8);
         bits::<0>(_mm256_cmpeq_epi8(a, byte), _mm256_cmpeq_epi8(b, byte))
     };
-    // Signed comparison orders the bytes above 0x7f among themselves, and before all others.
+    // As signed numbers, the bytes above 0x7f are ordered and less than all others.
     let above = |byte: u8| {
         let byte = _mm256_set1_epi8(byte as i8);
         bits::<0>(_mm256_cmpgt_epi8(a, byte), _mm256_cmpgt_epi8(b, byte))
@@ -142,7 +142,7 @@ pub(crate) fn leads(block: &Block) -> Leads {
     Leads { caseless_3, lower_2: small_latin | small_cyrillic }
 }
 
-/// The count of a key in a line of the memo; zero if it is not known.
+/// The count of a key in a line of the memo; zero on a miss.
 #[inline]
 #[target_feature(enable = "avx2,bmi1")]
 pub(crate) fn find_in_line(line: &Line, key: Key) -> usize {
@@ -152,7 +152,7 @@ pub(crate) fn find_in_line(line: &Line, key: Key) -> usize {
         (_mm256_loadu_si256(halves[0].as_ptr().cast()), _mm256_loadu_si256(halves[1].as_ptr().cast()))
     };
     let key = _mm256_broadcastsi128_si256(_mm_set_epi64x(key.high as i64, key.low as i64));
-    // Counts stand where keys have 0xff.
+    // The byte of the count is 0xff in a key.
     let count = _mm256_set_epi64x(0xff << 56, 0, 0xff << 56, 0);
     let equal = |keys: __m256i| {
         let equal = _mm256_cmpeq_epi64(_mm256_or_si256(keys, count), key);
@@ -163,7 +163,7 @@ pub(crate) fn find_in_line(line: &Line, key: Key) -> usize {
     if keys == 0 { 0 } else { usize::from(line[(8 * keys.trailing_zeros() as usize + 15) % 64]) }
 }
 
-/// Places of the bits of every byte.
+/// Positions of the set bits, for every byte.
 static PLACES: [[u8; 8]; 256] = {
     let mut places = [[0; 8]; 256];
     let mut byte = 0;
@@ -181,7 +181,7 @@ static PLACES: [[u8; 8]; 256] = {
     places
 };
 
-/// Writes the places of the bits of `starts`, plus `offset`. What stands behind them is overwritten.
+/// Writes the positions of the bits of `starts`, plus `offset`. Overwrites the entries after them.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 pub(crate) fn spread(starts: u64, offset: u16, room: &mut [u16; 64]) {

@@ -1,7 +1,7 @@
-//! Classes of 64 bytes, and the places of the bits of a mask, with AVX-512 (VBMI and VBMI2).
+//! Classes of 64 bytes, and the positions of the bits of a mask, with AVX-512 (VBMI and VBMI2).
 //!
-//! One shuffle looks a byte up in a table of 128 entries, and tests deliver masks as they are wanted.
-//! `compress` gathers the places of set bits, which otherwise takes four instructions for each.
+//! One shuffle looks a byte up in a table of 128 entries, and tests return masks directly. `compress` collects the
+//! positions of set bits, which otherwise takes four instructions each.
 
 #![allow(unsafe_code)]
 
@@ -94,12 +94,12 @@ pub(crate) fn leads(block: &Block) -> Leads {
     Leads { caseless_3, lower_2: small_latin | small_cyrillic }
 }
 
-/// The count of a key in a line of the memo; zero if it is not known.
+/// The count of a key in a line of the memo; zero on a miss.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,bmi1")]
 pub(crate) fn find_in_line(line: &Line, key: Key) -> usize {
     let key = _mm512_broadcast_i32x4(_mm_set_epi64x(key.high as i64, key.low as i64));
-    // Counts stand where keys have 0xff.
+    // The byte of the count is 0xff in a key.
     let keys =
         _mm512_mask_blend_epi8(1 << 15 | 1 << 31 | 1 << 47 | 1 << 63, load(line), _mm512_set1_epi8(-1));
     let words = u32::from(_mm512_cmpeq_epi64_mask(keys, key));
@@ -107,7 +107,7 @@ pub(crate) fn find_in_line(line: &Line, key: Key) -> usize {
     if keys == 0 { 0 } else { usize::from(line[(8 * keys.trailing_zeros() as usize + 15) % 64]) }
 }
 
-/// Writes the places of the bits of `starts`, plus `offset`. What stands behind them is overwritten.
+/// Writes the positions of the bits of `starts`, plus `offset`. Overwrites the entries after them.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2")]
 pub(crate) fn spread(starts: u64, offset: u16, room: &mut [u16; 64]) {

@@ -1,7 +1,7 @@
-//! Which processor features the hot loops are compiled for, chosen at run time.
+//! Engines: the hot loops compiled for several processor features, selected at run time.
 //!
-//! Every engine runs the same code; they differ in how bytes are classified and bits are spread, and in the
-//! instructions the compiler may use. The library itself is built for any processor of its architecture.
+//! Every engine runs the same code. They differ in how bytes are classified and bits are spread, and in the
+//! instructions available to the compiler. The library itself is built for the baseline of its architecture.
 
 use crate::count::bpe::batch::{self, Batch};
 use crate::count::bpe::lookup::{Rare, Unknown, Window, look_up, recall};
@@ -10,7 +10,7 @@ use crate::count::memo::thread::Memo;
 use crate::count::pretokenize::classify;
 use crate::count::tables::vocab::Vocab;
 
-/// What the hot loops are compiled for.
+/// A set of processor features.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Engine {
     /// Any processor.
@@ -24,7 +24,7 @@ pub(crate) enum Engine {
 }
 
 impl Engine {
-    /// The engines that this processor runs, the fastest last.
+    /// The engines that this processor supports, the fastest last.
     pub(crate) fn all() -> impl Iterator<Item = Engine> {
         #[cfg(target_arch = "x86_64")]
         let fast = [x86::Detected::avx2().map(Engine::Avx2), x86::Detected::avx512().map(Engine::Avx512)];
@@ -33,7 +33,7 @@ impl Engine {
         std::iter::once(Engine::Portable).chain(fast.into_iter().flatten())
     }
 
-    /// The fastest engine that this processor runs.
+    /// The fastest engine that this processor supports.
     #[inline]
     pub(crate) fn fastest() -> Engine {
         Engine::all().last().unwrap_or(Engine::Portable)
@@ -82,18 +82,18 @@ impl Engine {
     }
 }
 
-/// A hot loop that needs no instructions of its own, only to be compiled for each engine.
+/// A hot loop in portable code, compiled for each engine.
 pub(crate) trait Kernel {
     /// The result of the loop.
     type Outcome;
 
-    /// Runs the loop. `fetch` prefetches what is read soon, on engines that can. Implementations are
-    /// `#[inline(always)]`, so that they are compiled for the processor features of the engine.
+    /// Runs the loop. `fetch` prefetches data that is read soon, where supported. Implementations are
+    /// `#[inline(always)]`, so that they are compiled for the features of the engine.
     fn run(self, fetch: impl Fn(&[u8; 4]) + Copy) -> Self::Outcome;
 }
 
 impl Engine {
-    /// Runs a kernel that was compiled for this engine.
+    /// Runs a kernel, compiled for this engine.
     #[inline]
     pub(crate) fn run<K: Kernel>(self, kernel: K) -> K::Outcome {
         match self {
@@ -103,7 +103,7 @@ impl Engine {
         }
     }
 
-    /// Has the processor fetch what is read soon, where that can be said.
+    /// Prefetches data that is read soon, where supported.
     #[inline(always)]
     pub(crate) fn fetch<T>(self, what: &T) {
         match self {
@@ -121,7 +121,7 @@ mod x86 {
     use crate::count::simd::{avx2, avx512};
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
-    /// Proof that features were detected: AVX2 and its companions, or these and AVX-512.
+    /// Proof of detected features: AVX2 and its companions, optionally AVX-512.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub(crate) struct Detected {
         avx512: bool,
@@ -150,14 +150,14 @@ mod x86 {
 
         #[inline]
         pub(super) fn cut_avx2<const P: u8>(self, batch: &mut Batch, text: &[u8]) {
-            // SAFETY: every way to make a `Detected` has checked for AVX2 and its companions.
+            // SAFETY: every constructor of `Detected` checks for AVX2 and its companions.
             unsafe { cut_avx2::<P>(batch, text) }
         }
 
         #[inline]
         pub(super) fn cut_avx512<const P: u8>(self, batch: &mut Batch, text: &[u8]) {
             if self.avx512 {
-                // SAFETY: `avx512` is set only where all its features were found.
+                // SAFETY: `avx512` is set only if all its features were detected.
                 unsafe { cut_avx512::<P>(batch, text) }
             } else {
                 self.cut_avx2::<P>(batch, text);
@@ -166,13 +166,13 @@ mod x86 {
 
         #[inline]
         pub(super) fn look_up(self, vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut Rare) {
-            // SAFETY: every way to make a `Detected` has checked for AVX2 and its companions.
+            // SAFETY: every constructor of `Detected` checks for AVX2 and its companions.
             unsafe { look_up_avx2(vocab, batch, window, rare) }
         }
 
         #[inline]
         pub(super) fn run<K: Kernel>(self, kernel: K) -> K::Outcome {
-            // SAFETY: every way to make a `Detected` has checked for AVX2 and its companions.
+            // SAFETY: every constructor of `Detected` checks for AVX2 and its companions.
             unsafe { run_avx2(kernel) }
         }
 
@@ -185,7 +185,7 @@ mod x86 {
             rare: &Rare,
             unknown: &mut Unknown,
         ) -> usize {
-            // SAFETY: every way to make a `Detected` has checked for AVX2 and its companions.
+            // SAFETY: every constructor of `Detected` checks for AVX2 and its companions.
             unsafe { recall_avx2(memo, batch, window, rare, unknown) }
         }
 
@@ -199,7 +199,7 @@ mod x86 {
             unknown: &mut Unknown,
         ) -> usize {
             if self.avx512 {
-                // SAFETY: `avx512` is set only where all its features were found.
+                // SAFETY: `avx512` is set only if all its features were detected.
                 unsafe { recall_avx512(memo, batch, window, rare, unknown) }
             } else {
                 self.recall_avx2(memo, batch, window, rare, unknown)
@@ -209,11 +209,11 @@ mod x86 {
 
     #[inline(always)]
     pub(super) fn fetch<T>(what: &T) {
-        // SAFETY: prefetching reads and writes nothing, and every processor of this architecture can.
+        // SAFETY: a prefetch neither reads nor writes memory, and every x86-64 processor supports it.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(what).cast()) }
     }
 
-    // As a closure `spread` is compiled for the features of the function around it.
+    // A closure, so that `spread` is compiled for the features of the enclosing function.
     #[allow(clippy::redundant_closure)]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
     fn cut_avx2<const P: u8>(batch: &mut Batch, text: &[u8]) {

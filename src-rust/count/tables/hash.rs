@@ -1,20 +1,20 @@
-//! Keys and hashes of the vocabulary tables; compiled into the library and into its build script.
+//! Keys and hash functions of the vocabulary tables; compiled into the library and its build script.
 //!
-//! A token of up to sixteen bytes becomes one 16-byte [`Key`]: its bytes, then `0xff`. That byte occurs in
-//! no text, so the key also tells the length. (Tokens that hold it themselves can never be found in text
-//! and are left out.) Longer tokens are hashed over all their bytes and compared byte for byte.
+//! A token of up to sixteen bytes is one 16-byte [`Key`]: its bytes, then `0xff`. That byte does not occur in UTF-8, so
+//! the key determines the length. (Tokens that contain it can never be found in text and are left out.) Longer tokens
+//! are hashed over all their bytes and compared byte for byte.
 //!
-//! The tables are perfect hashes: some bits of the hash name a bucket, the bucket's *pilot* (a
-//! byte found at build time) names the one slot a key can be in. A look-up is therefore one pilot,
-//! one slot and one comparison, whether it hits or misses, and cannot be made to collide.
+//! The tables are perfect hashes: some bits of the hash select a bucket, and the bucket's *pilot* (a byte found at
+//! build time) selects the only slot of a key. A lookup is one pilot, one slot and one comparison for hits and misses,
+//! and no input can make it collide.
 //!
-//! A slot of the short tokens holds four bytes: the rank under a [`fingerprint`] of the hash. Keys stand apart, by rank, and
-//! are read to be compared where the fingerprint is right. So what is no token, most of what merging asks for, is told from
-//! a quarter of the memory, and the keys of frequent tokens lie side by side.
+//! A slot of the short tokens has four bytes: the rank, combined with a [`fingerprint`] of the hash. Keys are stored
+//! separately, by rank, and compared only if the fingerprint matches. So a non-token, the most frequent case in
+//! merging, is rejected with a quarter of the memory traffic, and the keys of frequent tokens are adjacent.
 //!
-//! In front of them stands a table of the most frequent tokens of up to eight bytes, as words ([`word_of_block`]): one
-//! multiplication names the only place a word can be at. Tokens that lose their place to a more frequent one are
-//! merely not in this table.
+//! The most frequent tokens of up to eight bytes have an extra table, as words ([`word_of_block`]): one
+//! multiplication gives the only place of a word. A token that loses its place to a more frequent one is only missing
+//! from this table.
 
 /// Longest token that fits a [`Key`].
 pub(crate) const KEY_BYTES: usize = 16;
@@ -26,8 +26,8 @@ pub(crate) struct Key {
     pub(crate) high: u64,
 }
 
-/// `FILL[n]` has `0xff` in all but the first `n` of sixteen bytes; above sixteen in all of them, which gives a
-/// key that no token has. There is an entry for every byte, so that a byte needs no bounds check.
+/// `FILL[n]` has `0xff` in all but the first `n` of sixteen bytes. Above sixteen it is all `0xff`, which is the key of
+/// no token. It has an entry for every `u8`, so that indexing needs no bounds check.
 static FILL: [(u64, u64); 256] = {
     let mut fill = [(u64::MAX, u64::MAX); 256];
     let mut n = 0;
@@ -43,11 +43,11 @@ static FILL: [(u64, u64); 256] = {
 };
 
 impl Key {
-    /// What empty slots hold; no text has this key, as `0xc0` occurs in none.
+    /// Content of empty slots. No text has this key, as `0xc0` does not occur in UTF-8.
     #[allow(dead_code, reason = "only the build script fills tables")]
     pub(crate) const EMPTY: [u8; 16] = [0xc0; 16];
 
-    /// The key of the first `len` bytes of `block`; what stands behind them does not matter.
+    /// The key of the first `len` bytes of `block`; the rest is ignored.
     #[inline(always)]
     pub(crate) fn of_block(block: &[u8; 16], len: u8) -> Key {
         let key = Key::from_bytes(block);
@@ -55,7 +55,7 @@ impl Key {
         Key { low: key.low | low, high: key.high | high }
     }
 
-    /// The key of `bytes` if they are few enough.
+    /// The key of `bytes`, if they are short enough.
     #[inline]
     pub(crate) fn new(bytes: &[u8]) -> Option<Key> {
         let mut block = [0; 16];
@@ -63,7 +63,7 @@ impl Key {
         Some(Key::of_block(&block, bytes.len() as u8))
     }
 
-    /// The key of `text[start..end]` if that is short enough. Knowing what follows lets it be read as one block.
+    /// The key of `text[start..end]`, if short enough. The text after `end` allows it to be read as one block.
     #[inline(always)]
     #[allow(dead_code, reason = "not in the build script")]
     pub(crate) fn at(text: &[u8], start: usize, end: usize) -> Option<Key> {
@@ -73,20 +73,20 @@ impl Key {
         }
     }
 
-    /// The hash under `seed`, an odd number. Its top bits are good.
+    /// The hash under `seed`, an odd number. Its top bits are the best mixed.
     #[inline(always)]
     pub(crate) fn hash(self, seed: u64) -> u64 {
         self.low.wrapping_mul(seed).wrapping_add(self.high.wrapping_mul(FACTOR))
     }
 
-    /// The key that lies in a table as these bytes.
+    /// Reads a key from its bytes in a table.
     #[inline(always)]
     pub(crate) fn from_bytes(bytes: &[u8; 16]) -> Key {
         let word = u128::from_le_bytes(*bytes);
         Key { low: word as u64, high: (word >> 64) as u64 }
     }
 
-    /// The key as it lies in a table.
+    /// The bytes of the key in a table.
     pub(crate) fn to_bytes(self) -> [u8; 16] {
         (u128::from(self.low) | u128::from(self.high) << 64).to_le_bytes()
     }
@@ -107,7 +107,7 @@ pub(crate) fn hash_long(bytes: &[u8], seed: u64) -> u64 {
     state.wrapping_mul(FACTOR)
 }
 
-/// Hash of the length and the first and last sixteen bytes of a text that has as many.
+/// Hash of the length and the first and last sixteen bytes; zero for shorter texts.
 #[inline]
 #[allow(dead_code, reason = "not in the build script")]
 pub(crate) fn hash_ends(bytes: &[u8], seed: u64) -> u64 {
@@ -132,7 +132,7 @@ pub(crate) fn slot(hash: u64, pilot: u8, shift: u32) -> usize {
 /// Bits of a rank in a slot.
 pub(crate) const RANK_BITS: u32 = 18;
 
-/// What stands above the rank in the slot of a token with this hash. Bits of all bytes of a key meet in it.
+/// The bits above the rank in the slot of a token with this hash. They depend on all bytes of the key.
 #[inline(always)]
 pub(crate) fn fingerprint(hash: u64) -> u32 {
     ((hash >> 50 ^ hash >> 36) as u32) << RANK_BITS
@@ -141,10 +141,10 @@ pub(crate) fn fingerprint(hash: u64) -> u32 {
 /// Bits in the set of joints.
 pub(crate) const JOINTS: usize = 1 << 18;
 
-/// Where the set of joints keeps the place in the middle of these four bytes.
+/// The bit of the joint in the middle of these four bytes.
 ///
-/// The place is between two characters of several bytes, and the set says whether any token reaches
-/// across it. Several places share a bit, so a set bit means perhaps and a clear one means never.
+/// A joint is a boundary between two multi-byte characters; the set records whether any token crosses it. Joints share
+/// bits, so a set bit means "maybe" and a clear one "never".
 #[inline(always)]
 pub(crate) fn joint(around: [u8; 4]) -> usize {
     (u64::from(u32::from_le_bytes(around)).wrapping_mul(FACTOR) >> (64 - JOINTS.trailing_zeros())) as usize
@@ -153,7 +153,7 @@ pub(crate) fn joint(around: [u8; 4]) -> usize {
 /// Longest token that fits a word, see [`word_of_block`].
 pub(crate) const WORD_BYTES: usize = 8;
 
-/// Like [`FILL`] for words; above eight bytes all ones, which is no token's word.
+/// [`FILL`] for words; above eight bytes all ones, the word of no token.
 static WORD_FILL: [u64; 256] = {
     let mut fill = [u64::MAX; 256];
     let mut n = 0;
@@ -164,13 +164,14 @@ static WORD_FILL: [u64; 256] = {
     fill
 };
 
-/// The first `len` bytes of `block` as a word: bytes, then `0xff`, which occurs in no text. All longer ones share a word.
+/// The first `len` bytes of `block` as a word: the bytes, then `0xff`, which does not occur in UTF-8. All longer ones
+/// share a word.
 #[inline(always)]
 pub(crate) fn word_of_block(block: &[u8; WORD_BYTES], len: u8) -> u64 {
     u64::from_le_bytes(*block) | WORD_FILL[usize::from(len)]
 }
 
-/// The one place in a table of `2^(64 - shift)` common tokens where a word can be, under an odd `seed`.
+/// The only place of a word in a table of `2^(64 - shift)` common tokens, under an odd `seed`.
 #[inline(always)]
 pub(crate) fn common_place(word: u64, seed: u64, shift: u32) -> usize {
     (word.wrapping_mul(seed) >> shift) as usize

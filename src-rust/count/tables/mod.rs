@@ -1,4 +1,4 @@
-//! Vocabularies and their hashing: tables that the build script writes.
+//! The vocabularies, as tables from the build script, and their hash functions.
 
 pub(crate) mod hash;
 pub(crate) mod vocab;

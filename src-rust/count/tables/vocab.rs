@@ -1,8 +1,8 @@
-//! Vocabularies: which byte strings are tokens, and with what rank.
+//! Vocabularies: the ranks of tokens by their bytes.
 //!
-//! The tables are built by the build script (`build/vocab.rs` describes the file) and lie in the
-//! library's read-only data. Nothing is parsed or copied at run time; a look-up touches one byte of
-//! pilots, one slot and, of a token, its key (see [`super::hash`]), and the operating system loads the pages it touches.
+//! The build script writes the tables (`build/vocab.rs` describes the file) into the library's read-only data. Nothing
+//! is parsed or copied at run time. A lookup touches one pilot byte, one slot and, for a token, its key (see
+//! [`super::hash`]); the operating system loads only the pages touched.
 
 use std::hint::select_unpredictable;
 
@@ -10,17 +10,17 @@ use super::hash::{
     KEY_BYTES, Key, RANK_BITS, WORD_BYTES, bucket, common_place, fingerprint, hash_long, joint, slot,
 };
 
-/// Rank of a token: the order in which merges happen. Lower ranks merge first.
+/// Rank of a token: its merge priority, lower first.
 pub(crate) type Rank = u32;
 
-/// How many vocabularies there are.
+/// The number of vocabularies.
 pub(crate) const VOCABS: usize = 4;
 
-/// The bytes of a table file on a cache-line boundary.
+/// The bytes of a table file, aligned to a cache line.
 #[repr(C, align(64))]
 struct Aligned<T: ?Sized>(T);
 
-/// Where the parts of a table file start and end.
+/// Start and end of each part of a table file.
 struct Layout {
     slots: (usize, usize),
     keys: (usize, usize),
@@ -55,7 +55,7 @@ pub(crate) struct Vocab {
     joints: &'static [u8],
     /// Bytes of the longest token.
     pub(crate) longest: usize,
-    /// Which of the [`VOCABS`] this is.
+    /// Index of this vocabulary among the [`VOCABS`].
     pub(crate) number: usize,
     /// Tokens from this rank on are not part of the vocabulary.
     limit: Rank,
@@ -63,7 +63,7 @@ pub(crate) struct Vocab {
 
 #[cfg(test)]
 thread_local! {
-    /// Look-ups on this thread, for tests that measure work instead of time.
+    /// Lookups on this thread, for tests that measure work instead of time.
     pub(crate) static LOOK_UPS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
@@ -109,13 +109,13 @@ impl Vocab {
         Vocab { limit, number, keys: self.keys.split_at(limit as usize).0, ..*self }
     }
 
-    /// The rank of `bytes` if they are a token.
+    /// The rank of `bytes`, if they are a token.
     #[cfg(test)]
     pub(crate) fn rank(&self, bytes: &[u8]) -> Option<Rank> {
         self.rank_at(bytes, 0, bytes.len())
     }
 
-    /// The rank of `text[start..end]` if it is a token.
+    /// The rank of `text[start..end]`, if it is a token.
     #[inline]
     pub(crate) fn rank_at(&self, text: &[u8], start: usize, end: usize) -> Option<Rank> {
         count_look_up();
@@ -127,7 +127,7 @@ impl Vocab {
         rank.filter(|&rank| rank < self.limit)
     }
 
-    /// The slot where the rank of a short token with this hash stands.
+    /// The slot of a short token with this hash.
     #[inline(always)]
     pub(crate) fn slot(&self, hash: u64) -> Slot {
         let pilot = self.pilots.get(bucket(hash, self.pilots.len())).copied().unwrap_or_default();
@@ -147,20 +147,20 @@ impl Vocab {
         self.keys.get(rank as usize)
     }
 
-    /// Whether a candidate is below the end of the ranks of short tokens.
+    /// Whether a candidate is in the range of ranks of short tokens.
     #[inline(always)]
     pub(crate) fn is_rank(&self, candidate: Rank) -> bool {
         (candidate as usize) < self.keys.len()
     }
 
-    /// Where the key of this rank begins, or that of the last one, to be fetched. Without a branch.
+    /// The start of the key of this rank, or of the last one, for prefetching. Branch-free.
     #[inline(always)]
     pub(crate) fn key_or_last(&self, candidate: Rank) -> Option<&'static [u8; 4]> {
         let last = self.keys.len().wrapping_sub(1);
         self.keys.get(select_unpredictable(self.is_rank(candidate), candidate as usize, last))?.first_chunk()
     }
 
-    /// Whether a candidate is the rank of a short token, and the key of that, or of any. Without a branch.
+    /// Whether a candidate is the rank of a short token, with its key or an arbitrary one. Branch-free.
     #[inline(always)]
     pub(crate) fn key_or_first(&self, candidate: Rank) -> (bool, &'static [u8; 16]) {
         let is_rank = self.is_rank(candidate);
@@ -174,19 +174,19 @@ impl Vocab {
         (Key::from_bytes(self.key(rank)?) == key).then_some(rank)
     }
 
-    /// How many places the table of common tokens has.
+    /// Size of the table of common tokens.
     #[inline]
     pub(crate) fn common_places(&self) -> usize {
         self.common.len()
     }
 
-    /// What a long text needs most of, by cache lines; last what it needs most often.
+    /// The tables that a long text reads most, as cache lines, in ascending order of use.
     pub(crate) fn tables(&self) -> [&'static [[u8; 64]]; 3] {
         let of = |bytes: &'static [u8]| bytes.as_chunks().0;
         [of(self.slots.as_flattened()), of(self.pilots), of(self.common.as_flattened())]
     }
 
-    /// The common tokens, with the table's size as a constant; `None` if it has another size.
+    /// The common tokens, with the table's size as a constant; `None` if the size differs.
     #[inline]
     pub(crate) fn common<const PLACES: usize>(&self) -> Option<Common<PLACES>> {
         Some(Common { words: self.common.try_into().ok()?, seed: self.common_seed })
@@ -199,13 +199,13 @@ impl Vocab {
         self.short_rank(key).unwrap_or(Rank::MAX)
     }
 
-    /// Where the rank of two bytes stands.
+    /// The entry with the rank of a pair of bytes.
     #[inline(always)]
     pub(crate) fn pair(&self, first: u8, second: u8) -> &'static [u8; 4] {
         self.pairs.get(usize::from(first) << 8 | usize::from(second)).unwrap_or(&[0xff; 4])
     }
 
-    /// The rank of two bytes, or [`Rank::MAX`].
+    /// The rank of a pair of bytes, or [`Rank::MAX`].
     #[inline]
     pub(crate) fn rank_of_pair(&self, first: u8, second: u8) -> Rank {
         count_look_up();
@@ -213,8 +213,8 @@ impl Vocab {
         if rank < self.limit { rank } else { Rank::MAX }
     }
 
-    /// Whether a token may reach across the place in the middle of these bytes, which lies between two
-    /// characters of several bytes. `false` is certain.
+    /// Whether a token may cross the joint in the middle of these bytes, between two multi-byte characters. `false` is
+    /// certain.
     #[inline]
     pub(crate) fn may_join(&self, around: [u8; 4]) -> bool {
         let place = joint(around);
@@ -234,26 +234,26 @@ impl Vocab {
     }
 }
 
-/// Where the rank of a token stands, known and not yet read, so that it can be fetched meanwhile.
+/// The location of a rank, known but not yet read, so that it can be prefetched.
 #[derive(Clone, Copy)]
 pub(crate) struct Slot {
-    /// The rank under a fingerprint.
+    /// The rank, combined with the fingerprint.
     pub(crate) rank: &'static [u8; 4],
     fingerprint: u32,
 }
 
 impl Slot {
-    /// That of what is no token.
+    /// The slot of a non-token.
     pub(crate) const NONE: Slot = Slot { rank: &[0xff; 4], fingerprint: 0 };
 
-    /// The only rank that a key with this hash can have; one that [`Vocab::key`] does not know if it has none.
+    /// The only rank that a key with this hash can have; unknown to [`Vocab::key`] if the key is not a token.
     #[inline(always)]
     pub(crate) fn candidate(self) -> Rank {
         Rank::from_le_bytes(*self.rank) ^ self.fingerprint
     }
 }
 
-/// Frequent tokens of up to eight bytes, for the counting loop: the size is a constant and needs no checks.
+/// Frequent tokens of up to eight bytes, for the counting loop. The constant size removes bounds checks.
 #[derive(Clone, Copy)]
 pub(crate) struct Common<const PLACES: usize> {
     words: &'static [[u8; WORD_BYTES]; PLACES],
@@ -261,7 +261,7 @@ pub(crate) struct Common<const PLACES: usize> {
 }
 
 impl<const PLACES: usize> Common<PLACES> {
-    /// Whether the table does not have this word.
+    /// Whether the table does not contain this word.
     #[inline(always)]
     pub(crate) fn lacks(&self, word: u64) -> bool {
         let place = common_place(word, self.seed, 64 - PLACES.trailing_zeros());
@@ -293,7 +293,7 @@ mod tests {
             }
             assert!(rank < limit);
             if bytes.contains(&0xff) {
-                // In no text.
+                // Not in UTF-8.
                 continue;
             }
             longest = longest.max(bytes.len());

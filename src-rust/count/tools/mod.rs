@@ -1,10 +1,9 @@
-//! Tool schemas: read from any provider's shape into one, and written the way models see them.
+//! Tool schemas: read from any provider's shape, written in the form that models receive.
 //!
-//! A tool is given as OpenAI has it (`{"type": "function", "function": {…}}`, or flat), as Anthropic has it
-//! (`{"name", "description", "input_schema"}`) or as Gemini has it (`{"functionDeclarations": […]}`). Providers do
-//! not put that JSON in front of the model: OpenAI writes TypeScript ([`namespace`]), Anthropic and Gemini something
-//! that costs a fixed share more than compact JSON. What neither shape covers, a tool that runs at the provider, is
-//! counted by its JSON text and makes the count an estimate.
+//! A tool has the shape of OpenAI (`{"type": "function", "function": {…}}`, or flat), of Anthropic (`{"name",
+//! "description", "input_schema"}`) or of Gemini (`{"functionDeclarations": […]}`). Models do not receive that JSON:
+//! OpenAI writes TypeScript ([`namespace`]), Anthropic and Gemini a form that costs a fixed factor more than compact
+//! JSON. Any other tool, one that runs at the provider, is counted by its JSON text and makes the count an estimate.
 
 pub mod namespace;
 mod value;
@@ -19,35 +18,35 @@ use crate::node::{Kind, Node, write_json_string};
 /// A function that a model may call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What it is for; may be empty.
+    /// The description; may be empty.
     pub description: String,
     /// The JSON schema of its arguments.
     pub parameters: Value,
-    /// The schema was given as `parameters_json_schema`, which Gemini shows to the model as it stands.
+    /// Whether the schema was given as `parameters_json_schema`, which Gemini passes to the model verbatim.
     pub is_raw_schema: bool,
 }
 
 /// One tool of a request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tool {
-    /// The tool as it was given, as compact JSON.
+    /// The original tool as compact JSON.
     pub json: String,
-    /// The function, where it is one.
+    /// The function, if the tool is one.
     pub function: Option<Function>,
-    /// The provider shows it to the model only once it was searched for (`defer_loading`).
+    /// Whether the provider shows it to the model only after a search (`defer_loading`).
     pub is_deferred: bool,
 }
 
 impl Function {
-    /// True where it takes no arguments.
+    /// Whether it takes no arguments.
     #[must_use]
     pub fn is_parameterless(&self) -> bool {
         self.parameters.get("properties").is_none_or(|properties| properties.members().is_empty())
     }
 
-    /// Name, description and schema as compact JSON, whatever the tool looked like.
+    /// Name, description and schema as compact JSON, independent of the original shape.
     #[must_use]
     pub fn canonical_json(&self) -> String {
         let mut out = String::from("{\"name\":");
@@ -60,7 +59,7 @@ impl Function {
         out
     }
 
-    /// The texts that Gemini charges for: name, description, and the strings of the schema (or the schema as JSON).
+    /// The texts that Gemini charges for. Name, description, and the strings of the schema (or the schema as JSON).
     #[must_use]
     pub fn gemini_texts(&self) -> Vec<Cow<'_, str>> {
         let mut texts = vec![Cow::Borrowed(&*self.name), Cow::Borrowed(&*self.description)];
@@ -111,7 +110,7 @@ fn read_tool<N: Node>(node: &N, read: &mut Vec<Tool>) -> Result<()> {
     Ok(())
 }
 
-/// The function that a declaration describes; `None` for tools that run at the provider.
+/// The function of a declaration; `None` for tools that run at the provider.
 fn function(declaration: &Value) -> Option<Function> {
     const SCHEMAS: [&str; 4] =
         ["parameters", "input_schema", "parametersJsonSchema", "parameters_json_schema"];

@@ -1,4 +1,4 @@
-//! OpenAI's way to show functions to a model: a TypeScript namespace with one type a function.
+//! OpenAI's form of functions: a TypeScript namespace with a type for each function.
 //!
 //! ```text
 //! namespace functions {
@@ -13,18 +13,18 @@
 //! } // namespace functions
 //! ```
 //!
-//! Nobody documents it. The rules below were found by fitting the tokens that OpenAI reported for recorded requests
-//! (2026-11): lines of a description are stripped and empty ones dropped, `$ref` is written out, what a type cannot
-//! say (formats, bounds, titles) is left out. With the constants of [`crate::count::framing`] the text accounts for
-//! every recorded chat request to within one token.
+//! The form is undocumented. The rules below were fitted to the tokens that OpenAI reported for recorded requests
+//! (2026-11): lines of a description are stripped and empty ones dropped, `$ref` is expanded, properties without a
+//! TypeScript equivalent (formats, bounds, titles) are omitted. With the constants of [`crate::count::framing`] the
+//! text explains every recorded chat request to within one token.
 
 use super::{Function, Value};
 
-/// Longest text that is written; what a schema says beyond it is cut to `any`. References may refer to references,
-/// so that a short schema could describe an endless type.
+/// Longest output; types beyond it become `any`. Nested references let a short schema describe an exponentially large
+/// type.
 const MAX_BYTES: usize = 1 << 20;
 
-/// Deepest type that is written out.
+/// Deepest type that is expanded.
 const MAX_DEPTH: usize = 64;
 
 /// The namespace of these functions.
@@ -54,7 +54,7 @@ pub fn render<'a>(functions: impl IntoIterator<Item = &'a Function>) -> String {
     out
 }
 
-/// A description as comment lines.
+/// Writes a description as comment lines.
 fn comment(description: &str, out: &mut String) {
     for line in description.lines().map(str::trim).filter(|line| !line.is_empty()) {
         out.push_str("// ");
@@ -66,7 +66,7 @@ fn comment(description: &str, out: &mut String) {
 struct Writer<'a> {
     out: String,
     root: &'a Value,
-    /// The references that are being written out, so that a type inside itself ends.
+    /// The references under expansion; a recursive one becomes `any`.
     references: Vec<&'a str>,
 }
 
@@ -226,7 +226,7 @@ mod tests {
                "$defs": {"T": {"properties": {"next": {"$ref": "#/$defs/T"}}}}}}]"##,
         );
         assert!(text.contains("t?: {\nnext?: any,\n},\nu?: any,\n"), "{text}");
-        // Every definition refers twice to the next: written out, it would be 2^40 types.
+        // Every definition refers twice to the next: fully expanded, 2^40 types.
         let definitions: Vec<String> = (0..40)
             .map(|i| {
                 let next = format!("{{\"$ref\": \"#/$defs/D{}\"}}", i + 1);

@@ -1,4 +1,4 @@
-//! An owned JSON value whose members keep their order, since schemas are written out in it.
+//! An owned JSON value with ordered members, since the order of a schema is part of its text.
 
 use crate::error::{Error, Result};
 use crate::node::{Kind, MAX_DEPTH, Node, write_json_string};
@@ -10,7 +10,7 @@ pub enum Value {
     Null,
     /// A boolean.
     Bool(bool),
-    /// A number, as JSON writes it.
+    /// A number, in its JSON text.
     Number(String),
     /// A text.
     String(String),
@@ -24,7 +24,7 @@ impl Value {
     /// Reads a node. O(bytes).
     ///
     /// # Errors
-    /// `LimitExceeded` beyond [`MAX_DEPTH`], `MessageError` for values that JSON has no word for.
+    /// `LimitExceeded` beyond [`MAX_DEPTH`], `MessageError` for values that JSON cannot represent.
     pub fn read<N: Node>(node: &N) -> Result<Value> {
         Self::read_at(node, 0)
     }
@@ -55,18 +55,18 @@ impl Value {
                 Value::Object(node.members()?.into_iter().map(member).collect::<Result<_>>()?)
             }
             Kind::Other => {
-                return Err(Error::message("unsupported_value", "", "a value that JSON cannot hold"));
+                return Err(Error::message("unsupported_value", "", "not representable as JSON"));
             }
         })
     }
 
-    /// The member of that name; of repeated ones the last.
+    /// The member with this name; the last if repeated.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.members().iter().rev().find(|(name, _)| name == key).map(|(_, value)| value)
     }
 
-    /// The members of an object, else none.
+    /// The members of an object; empty for other values.
     #[must_use]
     pub fn members(&self) -> &[(String, Value)] {
         match self {
@@ -75,7 +75,7 @@ impl Value {
         }
     }
 
-    /// The items of a list, else none.
+    /// The items of a list; empty for other values.
     #[must_use]
     pub fn items(&self) -> &[Value] {
         match self {
@@ -93,7 +93,7 @@ impl Value {
         }
     }
 
-    /// Calls `visit` on every string in it, keys aside.
+    /// Calls `visit` on every string except keys.
     pub fn each_string<'a>(&'a self, visit: &mut impl FnMut(&'a str)) {
         match self {
             Value::String(text) => visit(text),
@@ -108,7 +108,7 @@ impl Value {
         self.write_with(out, ",", ":");
     }
 
-    /// Appends the value as JSON with a blank behind every comma and colon.
+    /// Appends the value as JSON with a blank after every comma and colon.
     pub fn write_spaced_json(&self, out: &mut String) {
         self.write_with(out, ", ", ": ");
     }
