@@ -386,7 +386,7 @@ fn by_unit<N: Node>(unit: &N) -> Result<Said> {
 fn by_parts<N: Node>(envelope: &Envelope<N>, parts: &N) -> Result<Said> {
     let is_assistant = envelope.role == Some(Some(RoleName::Assistant));
     if is_assistant || parts.find_item(|part| part.get(Key::TYPE)).is_some() {
-        let detail = "has parts, but is no content of Gemini";
+        let detail = "has parts, but is not a Gemini content";
         return Err(Error::message("unsupported_format", "parts", detail));
     }
     Ok(Said::only(GEMINI, Reason::Parts))

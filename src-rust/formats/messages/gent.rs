@@ -31,7 +31,7 @@ pub(in crate::formats) fn read<N: Node>(unit: &N, builder: &mut impl Build<N>) -
     let (key, messages) = messages_of(unit).ok_or_else(missing)?;
     let is_nil = messages.kind() == Kind::Null;
     if messages.kind() != Kind::Array && !is_nil {
-        return Err(Error::message("bad_messages", key.as_str(), "the messages of an iteration are a list"));
+        return Err(Error::message("bad_messages", key.as_str(), "the messages of an iteration must be a list"));
     }
     let first = messages.item(0).map(|message| role_of(&message)).transpose();
     let first = first.map_err(|error| error.under("[0]").under(key.as_str()))?;
@@ -97,7 +97,7 @@ fn read_message<N: Node, B: Build<N>>(message: &N, inside: &mut Inside<'_, B>) -
         }
         Some((_, nil)) if nil.kind() == Kind::Null => Ok(()),
         Some((key, _)) => {
-            Err(Error::message("bad_content", key.as_str(), "a text or a list of parts is wanted here"))
+            Err(Error::message("bad_content", key.as_str(), "must be a text or a list of parts"))
         }
         None => read_foreign(message, inside),
     }
@@ -116,7 +116,7 @@ fn read_foreign<N: Node, B: Build<N>>(message: &N, inside: &mut Inside<'_, B>) -
         Format::Anthropic => anthropic::read(&envelope, inside),
         Format::AiSdk => ai_sdk::read(&envelope, inside),
         other => {
-            let detail = format!("an iteration does not hold messages of {}", other.name());
+            let detail = format!("an iteration cannot hold messages of {}", other.name());
             Err(Error::message("unsupported_format", "", detail))
         }
     }

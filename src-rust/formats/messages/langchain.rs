@@ -144,7 +144,7 @@ fn read_body<N: Node>(
         },
         Speaker::Unknown => Role::Other,
         Speaker::Remove => {
-            let detail = "it takes a message out of a list and is none of it";
+            let detail = "an instruction to remove a message is not a message";
             return Err(Error::message("remove_message", "type", detail));
         }
     })?;
