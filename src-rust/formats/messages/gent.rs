@@ -31,7 +31,11 @@ pub(in crate::formats) fn read<N: Node>(unit: &N, builder: &mut impl Build<N>) -
     let (key, messages) = messages_of(unit).ok_or_else(missing)?;
     let is_nil = messages.kind() == Kind::Null;
     if messages.kind() != Kind::Array && !is_nil {
-        return Err(Error::message("bad_messages", key.as_str(), "the messages of an iteration must be a list"));
+        return Err(Error::message(
+            "bad_messages",
+            key.as_str(),
+            "the messages of an iteration must be a list",
+        ));
     }
     let first = messages.item(0).map(|message| role_of(&message)).transpose();
     let first = first.map_err(|error| error.under("[0]").under(key.as_str()))?;
