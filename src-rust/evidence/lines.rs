@@ -1,13 +1,13 @@
-//! Which lines of a file were read, where a call says so.
+//! Line ranges of files, as read from calls and commands.
 
 use super::read::shell_lexer::Word;
 use crate::json::{Tape, with_document};
 use crate::node::Node;
 
-/// Most ranges of one file.
+/// Most ranges of one file; more would fill the document without telling more.
 const MAX_RANGES: usize = 32;
 
-/// The lines that the arguments of a reading tool name: `offset` and `limit`, `start_line` and `end_line`, `view_range`.
+/// The lines named by the arguments of a reading tool: `offset` and `limit`, `start_line` and `end_line`, `view_range`.
 pub(super) fn of_call(arguments: &str) -> Option<(u32, u32)> {
     match Tape::parse(arguments.as_bytes(), &mut || true) {
         Ok(Some(tape)) => from_json(&tape.root()),
@@ -63,7 +63,7 @@ pub(super) fn of_command(program: &str, arguments: &[Word]) -> Option<(u32, u32)
     }
 }
 
-/// Adds a range; those that touch become one.
+/// Adds a range and merges adjacent ranges.
 pub(super) fn add(ranges: &mut Vec<(u32, u32)>, range: (u32, u32)) {
     if ranges.len() >= MAX_RANGES && !ranges.iter().any(|known| touch(*known, range)) {
         return;

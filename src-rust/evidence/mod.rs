@@ -1,16 +1,14 @@
-//! What a summary must not lose, taken from the messages that are about to be folded.
+//! Facts that a summary must not lose, extracted from the messages to fold.
 //!
-//! [`extract`] reads a [`Transcript`](crate::transcript::Transcript) and lists facts, each with the index of the
-//! message it stands in: what the user asked for and forbade, files and what was done to them, commands and how
-//! they ended, errors and whether they were overcome, open tasks, decisions, the last state. [`write::render`] writes them
-//! as a Markdown document within a budget. No model is asked, equal input gives equal bytes, and the time is
-//! linear in the text.
+//! [`extract`] reads a [`Transcript`](crate::transcript::Transcript) and lists facts, each with the index of its
+//! message: the user's requests and constraints, files and the actions on them, commands with their outcome, errors and
+//! whether they were resolved, open tasks, decisions, the last state. [`write::render`] writes them as a Markdown
+//! document within a budget. Extraction does not call a model, is deterministic, and takes time linear in the text.
 //!
-//! The document is its own input: when it lies in a range that is folded again, its sections are read back
-//! and merged, so that lists grow without being repeated. See `document` for its form.
+//! A document is valid input: if it lies in a range that is folded again, its sections are read back and merged, so
+//! that lists grow without repetitions. See `document` for its form.
 //!
-//! Everything here is a reading of free text, so it errs on the quiet side: what is not recognised is left out, and
-//! nothing is ever invented.
+//! Extraction from free text prefers precision: what is not recognised is left out, and nothing is invented.
 
 mod check;
 mod language;
@@ -27,11 +25,11 @@ pub use read::collect::extract;
 pub use write::document::parse;
 pub use write::render::render;
 
-/// What was done to a file.
+/// An action on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// A search looked into it.
+    /// A search covered it.
     Searched,
     /// It was read.
     Read,
@@ -41,43 +39,43 @@ pub enum Action {
     Written,
     /// It was written and did not exist before.
     Created,
-    /// It was renamed: this is the old name.
+    /// It was renamed; the path is the old name.
     Moved,
     /// It was deleted.
     Deleted,
 }
 
 impl Action {
-    /// Whether the file is different afterwards.
+    /// Whether the action changes the file.
     #[must_use]
     pub fn is_change(self) -> bool {
         self >= Action::Edited
     }
 }
 
-/// A piece of text and where it stands.
+/// A piece of text with its message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Note {
     /// Index of its message.
     pub message: usize,
-    /// The text, neutralised and cut.
+    /// The text, sanitized and cut.
     pub text: String,
 }
 
-/// A file that was touched.
+/// A file that calls touched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FileTouched {
     /// Index of the message that touched it first.
     pub message: usize,
     /// Index of the message that touched it last.
     pub last_message: usize,
-    /// Its path, as the calls name it.
+    /// Its path, as in the calls.
     pub path: String,
-    /// What was done to it, each action once, in order.
+    /// The actions on it, each once, in order.
     pub actions: Vec<Action>,
-    /// How often it was touched.
+    /// Number of touches.
     pub times: u32,
-    /// The lines that were read, first and last, where calls name them; ascending, apart, at most 32.
+    /// The lines read, if calls name them: ranges of first and last line, ascending, disjoint, limited in number.
     pub lines: Vec<(u32, u32)>,
 }
 
@@ -89,11 +87,11 @@ impl FileTouched {
     }
 }
 
-/// What a command is for.
+/// The purpose of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandKind {
-    /// It shows something.
+    /// It only shows something.
     Look,
     /// Anything else: it may change something.
     Change,
@@ -103,17 +101,17 @@ pub enum CommandKind {
     Test,
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// No result is known.
     Unknown,
-    /// It succeeded, as far as its result tells.
+    /// It succeeded, according to its result.
     Succeeded,
-    /// It failed, with an exit code where one is known.
+    /// It failed, with the exit code if known.
     Failed(Option<i32>),
-    /// The user did not let it run.
+    /// The user rejected it.
     Rejected,
 }
 
@@ -132,32 +130,32 @@ pub struct CommandRun {
     pub message: usize,
     /// The command, on one line.
     pub command: String,
-    /// What it is for.
+    /// Its purpose.
     pub kind: CommandKind,
-    /// How its last run ended.
+    /// The outcome of its last run.
     pub outcome: Outcome,
-    /// The telling line of its last result: the verdict of a test run, the first error.
+    /// The most specific line of its last result: the verdict of a test run, or the first error.
     pub detail: Option<String>,
-    /// How often it was run.
+    /// Number of runs.
     pub runs: u32,
 }
 
-/// Something that went wrong.
+/// An error that a result reports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ErrorSeen {
     /// Index of the message of the result that reports it.
     pub message: usize,
-    /// What failed: `$ command`, a tool with its file, or a tool.
+    /// The failed action: `$ command`, a tool with its file, or a tool.
     pub subject: String,
-    /// The telling line.
+    /// The most specific line of the report.
     pub text: String,
-    /// The same command (program and subcommand) or file succeeded later.
+    /// Whether the same command (program and subcommand) or file succeeded later.
     pub is_resolved: bool,
-    /// How often it was seen.
+    /// Number of occurrences.
     pub times: u32,
 }
 
-/// What sort of name it is.
+/// The kind of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NameKind {
@@ -169,7 +167,7 @@ pub enum NameKind {
     Hash,
     /// A ticket, a reservation, a region: letters with digits.
     Id,
-    /// A port, with its host where it has one.
+    /// A port, with its host if present.
     Port,
     /// A date.
     Date,
@@ -186,29 +184,29 @@ pub struct Named {
     pub message: usize,
     /// Index of the message that names it last.
     pub last_message: usize,
-    /// What sort of name it is.
+    /// The kind of the name.
     pub kind: NameKind,
     /// The name.
     pub text: String,
-    /// The name with the words in front of it.
+    /// The name with the words before it.
     pub phrase: String,
-    /// How often it was named.
+    /// Number of occurrences.
     pub times: u32,
-    /// The user named it.
+    /// Whether the user named it.
     pub by_user: bool,
 }
 
-/// How far a task is.
+/// The status of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
-    /// Not begun.
+    /// Not started.
     Pending,
-    /// Begun.
+    /// In progress.
     InProgress,
-    /// Stuck.
+    /// Blocked.
     Blocked,
-    /// Done.
+    /// Completed.
     Completed,
 }
 
@@ -217,22 +215,22 @@ pub enum TaskStatus {
 pub struct Task {
     /// Index of the message that stated it last.
     pub message: usize,
-    /// What is to be done.
+    /// The task.
     pub text: String,
-    /// How far it is.
+    /// Its status.
     pub status: TaskStatus,
 }
 
-/// Everything that was found.
+/// All facts of the folded messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Evidence {
-    /// What the user said, the original task first, without repetitions.
+    /// Requests of the user, the original task first, without repetitions.
     pub requests: Vec<Note>,
-    /// Sentences of the user that demand, forbid or prefer.
+    /// The user's sentences that demand, forbid or prefer something.
     pub constraints: Vec<Note>,
-    /// Sentences of the user that set right what was said or done.
+    /// The user's sentences that correct something.
     pub corrections: Vec<Note>,
-    /// Lines that the user put under a label, such as `NOTE:`.
+    /// The user's lines with a label, such as `NOTE:`.
     pub statements: Vec<Note>,
     /// Files in the order of their first touch.
     pub files: Vec<FileTouched>,
@@ -240,26 +238,26 @@ pub struct Evidence {
     pub commands: Vec<CommandRun>,
     /// Errors in the order of their last appearance.
     pub errors: Vec<ErrorSeen>,
-    /// What the model decided or found to be the cause.
+    /// Decisions and causes that the model stated.
     pub decisions: Vec<Note>,
-    /// What was achieved: completed tasks, statements of the model, calls of tools that foldline has no word for.
+    /// Achievements: completed tasks, statements of the model, calls of unclassified tools.
     pub done: Vec<Note>,
     /// Tasks that are not completed.
     pub tasks: Vec<Task>,
-    /// What comes next, where no task says so: the question that the model asked last.
+    /// The next step, if no task names one: the last question of the model.
     pub next_steps: Vec<Note>,
-    /// What the user asked last, where the model has not spoken since.
+    /// The user's last questions, if the model has not answered.
     pub questions: Vec<Note>,
     /// Identifiers in the order of their first appearance.
     pub identifiers: Vec<Named>,
     /// Numbers with units, in the same order.
     pub numbers: Vec<Named>,
-    /// Look-ups by tool, summaries of other programs, and what an earlier summary says beyond its known sections.
+    /// Look-ups by tool, summaries of other programs, and parts of an earlier summary outside its known sections.
     pub context: Vec<Note>,
-    /// What was folded in numbers: it stands where there is nothing else to say.
+    /// Counts of the folded messages, used if there are no other facts.
     pub overview: String,
-    /// The last longer report of the model, where its last words are not that.
+    /// The model's last long report, if it is not its last text.
     pub last_report: Option<Note>,
-    /// The last words of the model.
+    /// The last text of the model.
     pub last_state: Option<Note>,
 }

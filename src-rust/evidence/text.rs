@@ -1,13 +1,13 @@
-//! Small text tools: cutting, cleaning, splitting into sentences, and making quoted text harmless.
+//! Text helpers: cutting, cleaning, sentence splitting, and escaping of section tags.
 //!
-//! All of them read their input once. They never look at a language model's vocabulary: a cap is in characters.
+//! Each reads its input once. Limits are in characters, not tokens.
 
 use std::borrow::Cow;
 
-/// Tags that give a summary document its structure; quoted text must not be able to write them.
+/// Tags that structure a summary document; quoted text must not contain them.
 const STRUCTURE_TAGS: [&str; 3] = ["foldline-summary", "read-files", "modified-files"];
 
-/// Replaces the `<` of every tag in `text` that could be read as structure. Idempotent.
+/// Escapes the `<` of every structure tag in `text`. Idempotent.
 pub(super) fn neutralise(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut from = 0;
@@ -38,8 +38,8 @@ fn offset_of(text: &str, n: usize) -> usize {
     text.char_indices().nth(n).map_or(text.len(), |(at, _)| at)
 }
 
-/// `text` with its middle taken out at word boundaries so that at most `max_chars` characters are left, the marker
-/// included. The head gets two thirds: a request is stated first and refined last.
+/// Cuts the middle of `text` at word boundaries to at most `max_chars` characters, marker included. The head gets two
+/// thirds: a request is stated first and refined last.
 pub(super) fn cut_middle(text: &str, max_chars: usize) -> Cow<'_, str> {
     if text.len() <= max_chars {
         return Cow::Borrowed(text);
@@ -59,7 +59,7 @@ pub(super) fn cut_middle(text: &str, max_chars: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{} [… {left_out} characters left out …] {}", head.trim_end(), tail.trim_start()))
 }
 
-/// The beginning of `text`, at most `max_chars` characters with the ellipsis, ending at a word boundary.
+/// The start of `text`, at most `max_chars` characters with the ellipsis, cut at a word boundary.
 pub(super) fn cut_end(text: &str, max_chars: usize) -> Cow<'_, str> {
     let end = offset_of(text, max_chars);
     if end == text.len() {
@@ -69,7 +69,7 @@ pub(super) fn cut_end(text: &str, max_chars: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", text[..end].trim_end()))
 }
 
-/// The nearest end of a word at or shortly before `at`; `at` itself where the script has no spaces.
+/// The nearest word end at or shortly before `at`; `at` itself in scripts without spaces.
 fn word_end(text: &str, at: usize) -> usize {
     if text[at..].starts_with(char::is_whitespace) {
         return at;
@@ -78,7 +78,7 @@ fn word_end(text: &str, at: usize) -> usize {
     near.into_iter().find(|(_, c)| c.is_whitespace()).map_or(at, |(space, _)| space)
 }
 
-/// The nearest start of a word at or shortly after `at`.
+/// The nearest word start at or shortly after `at`.
 fn word_start(text: &str, at: usize) -> usize {
     if text[..at].ends_with(char::is_whitespace) {
         return at;
@@ -87,8 +87,8 @@ fn word_start(text: &str, at: usize) -> usize {
     near.into_iter().find(|(_, c)| c.is_whitespace()).map_or(at, |(space, _)| at + space)
 }
 
-/// `text` on one line: runs of white space become one space, terminal colours and control characters vanish.
-/// Reads no further than it needs for `max_chars`.
+/// `text` on one line: runs of white space become one space; terminal colours and control characters are removed. Reads
+/// only as much as `max_chars` needs.
 pub(super) fn one_line(text: &str, max_chars: usize) -> String {
     let mut out = String::new();
     let mut chars = text.chars();
@@ -113,7 +113,7 @@ pub(super) fn one_line(text: &str, max_chars: usize) -> String {
     out
 }
 
-/// Passes over a terminal escape sequence (`ESC [ … letter`).
+/// Skips a terminal escape sequence (`ESC [ … letter`).
 fn skip_escape(chars: &mut std::str::Chars<'_>) {
     if !chars.as_str().starts_with('[') {
         return;
@@ -125,8 +125,8 @@ fn skip_escape(chars: &mut std::str::Chars<'_>) {
     }
 }
 
-/// The sentences of a text, without list markers, headings' signs, quotes and fenced code. Ends at `.`, `!`, `?`
-/// before white space, at the Chinese marks, and at every line end.
+/// The sentences of a text, without list and heading markers, quotes and fenced code. A sentence ends at `.`, `!`, `?`
+/// before white space, at Chinese full stops, and at a line end.
 pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut in_fence = false;
     text.lines().flat_map(move |line| {
@@ -137,7 +137,7 @@ pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A line without `- `, `* `, `> `, `# `, `12. ` and white space in front.
+/// A line without leading `- `, `* `, `> `, `# `, `12. ` and white space.
 pub(super) fn without_marker(line: &str) -> &str {
     let line = line.trim().trim_start_matches(['#', '>', '*', '-', '•', ' ', '\t']);
     let digits = line.len() - line.trim_start_matches(|c: char| c.is_ascii_digit()).len();
@@ -192,7 +192,7 @@ fn sentence_end(text: &str) -> usize {
     text.len()
 }
 
-/// Whether `word` stands in `text` (already lower case) with no letter or digit on either side.
+/// Whether `text` (lower case) contains `word` without adjacent letters or digits.
 pub(super) fn has_word(text: &str, word: &str) -> bool {
     let is_edge = |c: Option<char>| c.is_none_or(|c| !c.is_ascii_alphanumeric());
     text.match_indices(word).any(|(at, _)| {
@@ -200,7 +200,7 @@ pub(super) fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// The first `n` bytes or fewer, at a character boundary.
+/// At most the first `n` bytes, cut at a character boundary.
 pub(super) fn head_bytes(text: &str, n: usize) -> &str {
     let mut end = n.min(text.len());
     while !text.is_char_boundary(end) {
@@ -209,7 +209,7 @@ pub(super) fn head_bytes(text: &str, n: usize) -> &str {
     &text[..end]
 }
 
-/// The last `n` bytes or fewer, at a character boundary.
+/// At most the last `n` bytes, cut at a character boundary.
 pub(super) fn tail_bytes(text: &str, n: usize) -> &str {
     let mut start = text.len().saturating_sub(n);
     while !text.is_char_boundary(start) {

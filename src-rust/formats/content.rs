@@ -1,4 +1,4 @@
-//! What the dialects share: lists of content parts, unknown parts.
+//! Shared readers of content: part lists, tool results, call arguments.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Build, PieceKind};
 
-/// What is there and not null.
+/// The value, unless it is absent or null.
 #[inline(always)]
 pub(super) fn some<N: Node>(value: Option<&N>) -> Option<&N> {
     match value {
@@ -17,7 +17,7 @@ pub(super) fn some<N: Node>(value: Option<&N>) -> Option<&N> {
     }
 }
 
-/// What is a string.
+/// The value, if it is a string.
 #[inline(always)]
 pub(super) fn string<N: Node>(value: Option<&N>) -> Option<&N> {
     match value {
@@ -26,7 +26,7 @@ pub(super) fn string<N: Node>(value: Option<&N>) -> Option<&N> {
     }
 }
 
-/// Reads `content`: nothing, one string, or a list of parts that `read_part` reads.
+/// Reads `content`: absent, a string, or a list of parts, each read by `read_part`.
 pub(super) fn read_content<N: Node, B: Build<N>>(
     envelope: &Envelope<N>,
     builder: &mut B,
@@ -46,7 +46,7 @@ pub(super) fn read_content<N: Node, B: Build<N>>(
     }
 }
 
-/// Calls `read` on every item of an array node, and places errors at the item.
+/// Calls `read` for every item of an array node, and adds the item's index to its errors.
 #[inline(always)]
 pub(super) fn each_item<N: Node>(array: &N, mut read: impl FnMut(&N, u32) -> Result<()>) -> Result<()> {
     array.each_item(|i, item| {
@@ -55,7 +55,7 @@ pub(super) fn each_item<N: Node>(array: &N, mut read: impl FnMut(&N, u32) -> Res
     })
 }
 
-/// What content that is neither text nor a list gets.
+/// The error for content that is neither text, list nor null.
 pub(super) fn bad_content() -> Error {
     Error::message("bad_content", "content", "content must be a string, a list or null")
 }
@@ -94,7 +94,7 @@ fn result_block<N: Node>(block: &N, builder: &mut impl Build<N>) -> Result<()> {
     }
 }
 
-/// Adds a value that the model reads as text: a string as it is, anything else as compact JSON.
+/// Adds a value that the model reads as text: a string verbatim, anything else as compact JSON.
 pub(super) fn push_value<N: Node>(kind: PieceKind, value: &N, builder: &mut impl Build<N>) -> Result<()> {
     match value.kind() {
         Kind::String => builder.push_text(kind, value).map(|_| ()),
@@ -102,13 +102,13 @@ pub(super) fn push_value<N: Node>(kind: PieceKind, value: &N, builder: &mut impl
     }
 }
 
-/// The calls of a message by their ids, where a dialect writes them in several places. Of those without an id none is told from
-/// another.
+/// Calls of a message by id, for dialects that repeat a call in several places. Calls without an id are
+/// indistinguishable.
 #[derive(Default)]
 pub(super) struct KnownCalls(HashSet<Option<String>>);
 
 impl KnownCalls {
-    /// Notes the call whose id stands under `key` of its node.
+    /// Notes the call whose id is stored under `key`.
     pub fn note<N: Node>(&mut self, call: &N, key: Key) {
         self.0.insert(id_of(call, key));
     }
@@ -118,13 +118,13 @@ impl KnownCalls {
         !self.0.is_empty() && self.0.contains(&id_of(call, key))
     }
 
-    /// Whether none was.
+    /// Whether no call was noted.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// An id as a transcript reads it: a number by its digits, an empty text is none.
+/// An id as the transcript reads it: a number as its digits; an empty text counts as absent.
 fn id_of<N: Node>(call: &N, key: Key) -> Option<String> {
     let id = call.get_some(key)?;
     let text = match id.kind() {
@@ -138,7 +138,7 @@ fn id_of<N: Node>(call: &N, key: Key) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 
-/// Adds the arguments of a call: JSON text as it is, a value as compact JSON.
+/// Adds the arguments of a call: JSON text verbatim, any other value as compact JSON.
 #[inline(always)]
 pub(super) fn call_arguments<N: Node>(arguments: Option<&N>, builder: &mut impl Build<N>) -> Result<()> {
     match arguments {

@@ -1,22 +1,21 @@
-//! The request around stored messages: tool schemas and a system text that were sent with them, and the messages that
-//! are summaries of an agent's own.
+//! The request context of stored messages: tool schemas, the system text, and the messages that are summaries.
 
 use super::Format;
 use crate::node::{Key, Kind, Node};
 
-/// The parts of a stored conversation beside its messages that a request would hold.
+/// The members of a stored conversation, besides its messages, that belong to a request.
 #[derive(Clone, Debug)]
 pub struct RequestContext<N> {
     /// Tool schemas.
     pub tools: Vec<N>,
-    /// The system text: a string or a list of parts, never empty.
+    /// The system text: a non-empty string or list of parts.
     pub system: Option<N>,
     /// Indices of messages that are summaries of earlier folds.
     pub summaries: Vec<usize>,
 }
 
 impl<N: Node> RequestContext<N> {
-    /// Reads the members around `count` messages of a format; `member` finds one by its name.
+    /// Reads the context of `count` messages of a format; `member` looks up a member by name.
     pub fn read(member: impl Fn(&str) -> Option<N>, format: Format, count: usize) -> Self {
         let tools = match member("tools") {
             Some(tool) if tool.kind() == Kind::Object => vec![tool],
@@ -50,7 +49,7 @@ fn items<N: Node>(list: &N) -> Vec<N> {
     (0..list.len()).filter_map(|i| list.item(i)).collect()
 }
 
-/// A whole number from 0.
+/// A non-negative integer.
 fn index<N: Node>(node: &N) -> Option<usize> {
     if node.kind() != Kind::Number {
         return None;

@@ -1,4 +1,4 @@
-//! The dialects of messages by their names.
+//! Message dialects and their public names.
 
 use crate::error::{Error, Result};
 use crate::transcript::Framing;
@@ -43,7 +43,7 @@ impl Format {
         Self::ALL.iter().find(|(_, format)| *format == self).map_or("", |(name, _)| name)
     }
 
-    /// The dialect of that name.
+    /// The dialect with this name.
     ///
     /// # Errors
     /// `unknown_format`.
@@ -54,7 +54,7 @@ impl Format {
         })
     }
 
-    /// A dialect with that framing; of those that no provider takes, pi's.
+    /// A dialect with this framing; pi's for messages that no provider takes.
     #[must_use]
     pub fn of(framing: Framing) -> Self {
         match framing {
@@ -74,7 +74,7 @@ impl Format {
             Format::OpenAiResponses => Framing::OpenAiResponses,
             Format::Anthropic => Framing::Anthropic,
             Format::Gemini => Framing::Gemini,
-            // Of libraries and sessions: what is sent is written in a provider's dialect.
+            // Libraries and sessions: requests are written in a provider's dialect.
             Format::Pi | Format::AiSdk | Format::LangChain | Format::Gent => Framing::Unframed,
         }
     }

@@ -1,4 +1,4 @@
-//! What stands at the top of a message: who speaks, and under which names there is something.
+//! The top-level members of a message, looked up once for detection and reading.
 
 use super::Format;
 use super::parts::text_part;
@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::node::{Found, Key, Kind, Node, Wanted};
 use crate::transcript::{Build, Role};
 
-/// A role by its name, as far as any dialect knows it.
+/// A role by its name, as known to any dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RoleName {
     System,
@@ -16,11 +16,11 @@ pub(super) enum RoleName {
     /// Gemini's word for assistant.
     Model,
     Tool,
-    /// OpenAI's older word for tool, and one of Gemini's for the user who answers calls.
+    /// OpenAI's older word for tool, and one of Gemini's for a user who answers calls.
     Function,
-    /// A tool's message of pi.
+    /// pi's role of a tool result.
     ToolResult,
-    /// A command that the user ran, of pi.
+    /// pi's role of a command that the user ran.
     BashExecution,
     Other,
 }
@@ -42,13 +42,13 @@ impl RoleName {
         }
     }
 
-    /// The same of a text as a node has it.
+    /// [`RoleName::of`] in the form that `Node::with_text` calls.
     #[inline(always)]
     fn read(text: &str, _: bool) -> Self {
         Self::of(text)
     }
 
-    /// The roles that most dialects share; anything else is an ordinary message.
+    /// The role shared by most dialects; a role without one is an ordinary message.
     pub fn common(self) -> Role {
         match self {
             RoleName::System => Role::System,
@@ -61,15 +61,15 @@ impl RoleName {
     }
 }
 
-/// A role and a text that are all there is of a message of OpenAI chat which is no result: what most messages are. It
-/// takes half as long to read as an [`Envelope`] does.
+/// An OpenAI chat message of a role and a text, which is no tool result: the most common kind. Reading it takes half
+/// the time of reading an [`Envelope`].
 pub(super) struct Plain<N> {
     pub role: RoleName,
     text: N,
 }
 
 impl<N: Node> Plain<N> {
-    /// `None` of any other message, and in another dialect.
+    /// `None` for any other message or dialect.
     #[inline(always)]
     pub fn of(message: &N, format: Format) -> Option<Self> {
         if format != Format::OpenAiChat {
@@ -81,7 +81,7 @@ impl<N: Node> Plain<N> {
         is_plain.then_some(Plain { role, text })
     }
 
-    /// Reads it.
+    /// Adds the message to `builder`.
     ///
     /// # Errors
     /// Those of the builder.
@@ -93,15 +93,15 @@ impl<N: Node> Plain<N> {
     }
 }
 
-/// What stands at the top of a message: the judge of dialects and the readers both need it. It is filled where it lies,
-/// since what was just written part by part is slow to copy.
+/// The top-level members of a message that detection and readers need. Filled in place, because copying a value just
+/// written member by member is slow.
 pub(super) struct Envelope<N> {
-    /// `None` without a role, `Some(None)` where it is no text.
+    /// `None` without a role, `Some(None)` if it is not text.
     pub role: Option<Option<RoleName>>,
     heads: Found<N, 11>,
 }
 
-/// The names; from the seventh on those that tell dialects apart.
+/// The keys looked up; those from index [`TELLING`] on distinguish dialects.
 static HEADS: Wanted<11> = Wanted::new([
     Key::ROLE,
     Key::NAME,
@@ -116,17 +116,17 @@ static HEADS: Wanted<11> = Wanted::new([
     Key::PARTS,
 ]);
 
-/// The place of the first behind content that tells dialects apart.
+/// Index of the first key after content that distinguishes dialects.
 const TELLING: usize = 6;
 
 impl<N: Node> Envelope<N> {
-    /// Nothing was looked up.
+    /// An envelope before any lookup.
     #[inline(always)]
     pub fn sealed() -> Self {
         Envelope { role: None, heads: Found::nothing() }
     }
 
-    /// Looks everything up.
+    /// Looks up all keys.
     #[inline(always)]
     pub fn open(&mut self, message: &N) {
         message.find(&HEADS, &mut self.heads);
@@ -136,19 +136,19 @@ impl<N: Node> Envelope<N> {
         }
     }
 
-    /// What stands under one of [`HEADS`].
+    /// The value under one of [`HEADS`].
     #[inline(always)]
     pub fn get(&self, key: Key) -> Option<&N> {
         self.heads.under(&HEADS, key)
     }
 
-    /// Whether nothing but the role tells dialects apart.
+    /// Whether only the role distinguishes dialects.
     #[inline(always)]
     pub fn is_quiet(&self) -> bool {
         self.heads.is_empty_from(TELLING) && self.has_role_and_no_list()
     }
 
-    /// The same but for what stands under one of [`HEADS`].
+    /// [`Self::is_quiet`], except for the value under one of [`HEADS`].
     #[inline(always)]
     pub fn is_quiet_but_for(&self, key: Key) -> bool {
         self.heads.is_empty_from_but_for(TELLING, &HEADS, key) && self.has_role_and_no_list()
@@ -160,7 +160,7 @@ impl<N: Node> Envelope<N> {
         self.role.is_some() && !is_list()
     }
 
-    /// Who speaks.
+    /// The role of the message.
     #[inline(always)]
     pub fn role(&self) -> Result<RoleName> {
         match self.role {

@@ -1,38 +1,38 @@
-//! Values out of a stream of bytes that ought to be one JSON value a line, and a report of every line that is not.
+//! Splits a byte stream of JSON lines into values, and reports every line that is not one value.
 //!
-//! The scanner never gives up: a bad line is a [`Problem`] with its line and offset, and the next line is read.
-//! It finds where values begin and end; building them is the caller's.
+//! The scanner never aborts: a bad line yields a [`Problem`] with its line and offset, and scanning continues with the
+//! next line. It locates values; the caller parses them.
 
 use jiter::{Jiter, JiterErrorType, JsonErrorType};
 
 use crate::json::replace_lone_surrogates;
 
-/// Longest line that is held in memory; a longer one is reported and passed over.
+/// Longest line kept in memory; a longer one is reported and skipped.
 pub const MAX_LINE_BYTES: usize = 256 << 20;
 
-/// A value of the stream.
+/// A JSON value of the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value {
     /// Its line, from 1.
     pub line: u64,
-    /// Where it begins in the stream, in bytes.
+    /// Byte offset of its start in the stream.
     pub offset: u64,
     /// Its JSON text.
     pub bytes: Vec<u8>,
 }
 
-/// Something wrong with a line.
+/// A defect of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The line, from 1.
     pub line: u64,
-    /// Where the trouble begins in the stream, in bytes.
+    /// Byte offset of the defect in the stream.
     pub offset: u64,
     /// `bad_json`, `torn_line`, `glued_values`, `nul_bytes`, `bad_utf8`, `line_too_long` or `nesting_too_deep`.
     pub code: &'static str,
 }
 
-/// What a chunk of bytes gave.
+/// Values and problems found in a chunk of bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     /// The values, in order.
@@ -41,7 +41,7 @@ pub struct Found {
     pub problems: Vec<Problem>,
 }
 
-/// Splits a stream into JSON values, chunk by chunk, holding at most one line in memory.
+/// Splits a stream into JSON values, chunk by chunk. Buffers at most one line.
 #[derive(Debug)]
 pub struct Scanner {
     pending: Vec<u8>,
@@ -64,7 +64,7 @@ impl Scanner {
         Scanner { pending: Vec::new(), line: 1, line_offset: 0, max_line_bytes, passing_over: false }
     }
 
-    /// Longest line that is held.
+    /// Longest line kept in memory.
     #[must_use]
     pub fn max_line_bytes(&self) -> usize {
         self.max_line_bytes
@@ -80,7 +80,7 @@ impl Scanner {
         self.extend(chunk, found);
     }
 
-    /// Reads what is left when the stream has ended.
+    /// Reads the last line at the end of the stream.
     pub fn finish(&mut self, found: &mut Found) {
         if !self.pending.is_empty() || self.passing_over {
             self.end_line(false, found);
@@ -111,7 +111,7 @@ impl Scanner {
     }
 }
 
-/// Reads the values of one line (without its newline), which is the `line`th and begins at `offset`.
+/// Scans one line without its newline. `line` is its number, `offset` its start in the stream.
 pub fn scan_line(bytes: &[u8], line: u64, offset: u64, has_newline: bool, found: &mut Found) {
     let bom = if offset == 0 && bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let mut problem =
@@ -146,12 +146,12 @@ pub fn scan_line(bytes: &[u8], line: u64, offset: u64, has_newline: bool, found:
     }
 }
 
-/// [`value_ranges`], where lone surrogate escapes are let through: the caller's own JSON reader knows what they are.
+/// [`value_ranges`], but accepts lone surrogate escapes, which the caller's JSON reader handles.
 #[must_use]
 pub fn lenient_ranges(bytes: &[u8]) -> (Vec<std::ops::Range<usize>>, Option<(usize, &'static str)>) {
     match value_ranges(bytes) {
         (ranges, Some((at, "bad_json"))) => match replace_lone_surrogates(bytes) {
-            // Of the same length, so that the ranges are those of the original.
+            // The repair keeps the length, so the ranges fit the original.
             Some(repaired) => value_ranges(&repaired),
             None => (ranges, Some((at, "bad_json"))),
         },
@@ -159,7 +159,7 @@ pub fn lenient_ranges(bytes: &[u8]) -> (Vec<std::ops::Range<usize>>, Option<(usi
     }
 }
 
-/// Where JSON values lie in `bytes`, one behind the other, and where and why reading stopped early.
+/// Ranges of consecutive JSON values in `bytes`, and position and code of the error that ended the scan, if any.
 #[must_use]
 pub fn value_ranges(bytes: &[u8]) -> (Vec<std::ops::Range<usize>>, Option<(usize, &'static str)>) {
     let mut ranges = Vec::new();
@@ -185,10 +185,11 @@ pub fn value_ranges(bytes: &[u8]) -> (Vec<std::ops::Range<usize>>, Option<(usize
     }
 }
 
-/// Where the JSON values of a document lie, one behind the other, each over as many lines as it likes; and where it
-/// holds something else. Behind a value that is torn or bad the next one is looked for at a line that begins with a
-/// bracket, as indented values do only at their beginning. Nothing where the first value is none: then the document
-/// may be lines. O(bytes), times the bad values.
+/// Ranges of the JSON values in a document, each of any number of lines, and the defects between them.
+///
+/// After a torn or bad value the scan resumes at a line that begins with a bracket: indented values have one only at
+/// their start. Returns nothing if the first value is bad; then the document may be JSON lines. O(bytes) for each bad
+/// value.
 #[must_use]
 pub fn document_ranges(document: &[u8]) -> (Vec<std::ops::Range<usize>>, Vec<(usize, &'static str)>) {
     let (mut ranges, mut problems) = (Vec::new(), Vec::new());
@@ -205,7 +206,7 @@ pub fn document_ranges(document: &[u8]) -> (Vec<std::ops::Range<usize>>, Vec<(us
         }
         let at = start + at;
         problems.push((at.min(document.len()), if at >= document.len() { "torn_line" } else { code }));
-        // From where the bad value begins, which may be well before the place where that shows.
+        // Resume from the start of the bad value, which may lie well before the reported error.
         let begins = start + found.last().map_or(0, |range| range.end);
         let begins = begins + document[begins..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
         let opens = |at: &usize| document[at - 1] == b'\n' && matches!(document[*at], b'{' | b'[');
@@ -216,7 +217,7 @@ pub fn document_ranges(document: &[u8]) -> (Vec<std::ops::Range<usize>>, Vec<(us
     }
 }
 
-/// So many bad values of a document are looked behind.
+/// Most bad values of a document after which the scan resumes: each may cost a pass over the rest.
 const MAX_BAD_VALUES: usize = 1_000;
 
 #[cfg(test)]

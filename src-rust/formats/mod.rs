@@ -1,5 +1,5 @@
-//! Message dialects. Each has one file that turns any [`Node`] into parts of a [`Transcript`]; after that the
-//! dialect is forgotten.
+//! Message dialects. One reader each turns any [`Node`] into parts of a [`Transcript`], the only form that later stages
+//! read.
 
 mod content;
 mod context;
@@ -37,8 +37,8 @@ pub fn read_messages<N: Node>(messages: &N, format: Format, wants_result_json: b
     Ok(builder.finish())
 }
 
-/// Reads an array node of messages into whatever `make` makes for their framing; without a format, the one that
-/// [`detect_at`] finds, mostly without a walk of its own.
+/// Reads an array node of messages into a builder that `make` creates for their framing. Without a format, detects it
+/// as [`detect_at`] does, usually within the same walk.
 ///
 /// # Errors
 /// Those of [`detect_at`] and [`read_messages`].
@@ -64,16 +64,16 @@ pub fn read_as<N: Node, B: Build<N>>(
     Ok((format, builder))
 }
 
-/// How often a dialect is guessed: once before the first message, and once more when a message speaks against it.
+/// Most guesses of a dialect: one before the first message, one more after a message that contradicts it.
 const MAX_GUESSES: usize = 2;
 
-/// What came of reading messages in a dialect that was guessed.
+/// The outcome of reading messages in a guessed dialect.
 enum Tried {
     /// The guess was right.
     Read,
-    /// It was wrong: up to some message they are in this one.
+    /// The guess was wrong: the messages read so far are in this dialect.
     Speaks(Format),
-    /// They cannot be read so. Which error that is depends on all of them.
+    /// The messages cannot be read this way. Only all of them together decide which error applies.
     Failed,
 }
 
@@ -110,8 +110,7 @@ fn read_while<N: Node>(messages: &N, key: Option<&str>, guess: Format, builder: 
     }
 }
 
-/// Reads a text that stands where messages could: the one message of a user. Without a format, in the one that its
-/// place speaks for.
+/// Reads a text in place of a message list, as one user message. Without a format, the key decides.
 ///
 /// # Errors
 /// Those of the builder.
@@ -153,7 +152,7 @@ pub fn read_message<N: Node>(message: &N, format: Format, builder: &mut impl Bui
     read_enveloped(message, &envelope, format, builder)
 }
 
-/// Reads a message whose top was looked at.
+/// Reads a message whose envelope is open.
 #[inline(always)]
 fn read_enveloped<N: Node>(
     message: &N,

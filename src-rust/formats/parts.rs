@@ -1,4 +1,4 @@
-//! Parts that many dialects have: texts, pictures, and what this version does not know.
+//! Parts shared by several dialects: texts, pictures, unknown parts.
 
 use crate::error::{Error, Result};
 use crate::media::{Detail, Picture, base64_size, data_url_size};
@@ -12,7 +12,7 @@ pub(super) fn text_part<N: Node>(text: &N, builder: &mut impl Build<N>) -> Resul
     builder.push_text(PieceKind::Text, text).map(|_| ())
 }
 
-/// Adds a part whose text stands under `key` of the part's node; unknown where it does not.
+/// Adds a part whose text is stored under `key`; an unknown part if the key is absent.
 pub(super) fn keyed_text_part<N: Node>(
     part: &N,
     key: Key,
@@ -29,22 +29,21 @@ pub(super) fn keyed_text_part<N: Node>(
     }
 }
 
-/// Adds a part that this version does not know, or whose price nobody knows (a document: its pages are not in its
-/// first bytes). Its JSON text is counted, without the data of files, and marked as estimated.
+/// Adds a part of an unknown type or of unknown price, such as a document, whose pages its first bytes do not tell. Its
+/// JSON text is counted without file data and marked as estimated.
 pub(super) fn unknown_part<N: Node>(part: &N, builder: &mut impl Build<N>) -> Result<()> {
     builder.begin_part(PartKind::Unknown)?;
     builder.push_json(PieceKind::Unknown, part)
 }
 
-/// Adds a picture with what its node says of it: the size in its own header, and the detail. Its bytes are never
-/// counted as text.
+/// Adds a picture with its detail and the size from its header. Its bytes are never counted as text.
 pub(super) fn picture_part<N: Node>(part: &N, builder: &mut impl Build<N>) -> Result<()> {
     builder.begin_part(PartKind::Image)?;
     builder.push_picture(picture_of(part, 0))
 }
 
-/// What a node of any dialect says of its picture: `image_url` (text, or an object with `url` and `detail`),
-/// `source` or `inlineData` with base64 `data`; `image` and `base64` of libraries.
+/// The picture of a node of any dialect: `image_url` (text, or an object with `url` and `detail`), `source` or
+/// `inlineData` with base64 `data`, or `image` and `base64` as libraries write them.
 pub(super) fn picture_of<N: Node>(part: &N, depth: u32) -> Picture {
     let mut picture = Picture::default();
     for (key, value) in part.members().unwrap_or_default() {

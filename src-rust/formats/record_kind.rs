@@ -1,5 +1,5 @@
-//! What a stored JSON value is: a message, a conversation, an entry of a session file. Judged by content, never
-//! by the name of the file.
+//! Classifies a stored JSON value: a message, a conversation, an entry of a session file. Judged by content, never by
+//! the name of the file.
 
 use super::detect::is_unit;
 use super::messages::{langchain, openai_responses};
@@ -7,7 +7,7 @@ use super::sessions::session::array_of;
 use super::sessions::{codex, dialogue, gemini_cli, pi_session, swe_agent};
 use crate::node::{Key, Kind, Node};
 
-/// What a value of a file holds.
+/// The kind of a value in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Record {
     /// One message with a role.
@@ -24,13 +24,13 @@ pub enum Record {
     Pi,
     /// An entry of a Codex rollout.
     Codex,
-    /// A line of a Gemini CLI session that is a log.
+    /// A line of a Gemini CLI session log.
     GeminiCliLog,
-    /// A Gemini CLI session, with its records under `messages`.
+    /// A Gemini CLI session document, with its records under `messages`.
     GeminiCli,
     /// An SWE-agent trajectory, with its messages under `history` or its steps under `trajectory`.
     SweAgent(&'static [Key]),
-    /// An object with a dialogue of two nameless people under this path.
+    /// An object with a dialogue of two unnamed speakers under this path.
     Dialogue(&'static [Key]),
     /// A known shape that this version does not read.
     Unsupported(&'static str),
@@ -38,7 +38,7 @@ pub enum Record {
     Unknown,
 }
 
-/// Where conversations keep their messages, in the order in which they are looked for.
+/// Paths of a conversation's messages, in lookup order.
 const MESSAGE_PATHS: &[&[Key]] = &[
     &[Key::MESSAGES],
     &[Key::TRAJ],
@@ -51,14 +51,14 @@ const MESSAGE_PATHS: &[&[Key]] = &[
     &[Key::ITEMS],
 ];
 
-/// Lists under these keys may hold anything else as well.
+/// Keys whose list may hold anything else as well.
 const COMMON_KEYS: &[Key] = &[Key::INPUT, Key::ITEMS];
 
 /// Types that only entries of Claude Code sessions have.
 const CLAUDE_CODE_ONLY: &[&str] =
     &["file-history-snapshot", "queue-operation", "progress", "summary", "pr-link"];
 
-/// Judges one value.
+/// Classifies a value.
 pub fn classify<N: Node>(value: &N) -> Record {
     match value.kind() {
         Kind::Object => classify_object(value),
@@ -81,7 +81,7 @@ pub fn classify<N: Node>(value: &N) -> Record {
 }
 
 fn classify_object<N: Node>(value: &N) -> Record {
-    // Messages speak for themselves, whatever else stands around them.
+    // A message is recognised whatever other members it has.
     if value.get(Key::ROLE).is_some() || is_of_library(value) || openai_responses::is_item(value) {
         return Record::Message;
     }
@@ -91,7 +91,7 @@ fn classify_object<N: Node>(value: &N) -> Record {
     for path in MESSAGE_PATHS {
         let Some(messages) = at_path(value, path) else { continue };
         match messages.kind() {
-            // The `input` of a request to a model may be one text.
+            // The `input` of a model request may be one text.
             Kind::String if path.last() == Some(&Key::INPUT) && names_model(value, path) => {
                 return Record::Conversation(path);
             }
@@ -120,10 +120,10 @@ fn classify_object<N: Node>(value: &N) -> Record {
     }
 }
 
-/// A session in one document.
+/// A session stored as one document.
 fn session_document<N: Node>(value: &N) -> Option<Record> {
     if gemini_cli::is_session(value) {
-        // An empty one may be the first line of a log.
+        // A session without messages may be the first line of a log.
         let is_whole = array_of(value, Key::MESSAGES).is_some_and(|records| !records.is_empty());
         return Some(if is_whole { Record::GeminiCli } else { Record::GeminiCliLog });
     }
@@ -140,7 +140,7 @@ fn is_claude_code<N: Node>(value: &N) -> bool {
         || (value.get(Key::UUID).is_some() && (has_message || kind == "system" || kind == "attachment"))
 }
 
-/// Whether a value can be a message of a conversation: a role, or a shape that only messages have.
+/// Whether a value can be a message of a conversation: it has a role, or a shape that only messages have.
 fn is_message<N: Node>(value: &N) -> bool {
     value.get(Key::ROLE).is_some()
         || value.get(Key::PARTS).is_some()
@@ -149,17 +149,17 @@ fn is_message<N: Node>(value: &N) -> bool {
         || is_unit(value)
 }
 
-/// Whether a value can only be a message of LangChain, or an iteration under the names that Go gives it.
+/// Whether a value can only be a LangChain message, or an iteration under Go's names.
 fn is_of_library<N: Node>(value: &N) -> bool {
     let is_type = |kind: N| kind.with_text(|kind, _| langchain::is_type(kind)) == Some(true);
     let is_langchain = value.get(Key::TYPE).is_some_and(is_type)
-        // A session entry of Claude Code may be of the type `system` too.
+        // A session entry of Claude Code may have the type `system` too.
         && value.get(Key::UUID).is_none()
         && langchain::is_message(value);
     is_langchain || (value.get(Key::MESSAGES_GO).is_some() && is_unit(value))
 }
 
-/// Whether a model is named beside the messages.
+/// Whether the object with the messages names a model.
 fn names_model<N: Node>(value: &N, path: &[Key]) -> bool {
     at_path(value, &path[..path.len() - 1]).is_some_and(|holder| holder.get(Key::MODEL).is_some())
 }

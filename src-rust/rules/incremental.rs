@@ -1,9 +1,9 @@
 //! The structure of a list that grows at its end.
 //!
-//! Appending costs the new message alone. Whom a result answers is settled at once, since it depends on what is before
-//! it; what depends on what is behind (groups and their ends, open calls, standing, legal cuts) is settled later for
-//! many messages at once, from the first message on whose group has changed. In an agent's loop these are the newest
-//! call and its results. A result that comes late costs the way back to its call.
+//! Appending costs only the new message. The call that a result answers depends on earlier messages alone and is found
+//! at once. Groups, open calls, standing and legal cuts depend on later messages: they are updated lazily for many
+//! messages at once, from the first message whose group has changed. In an agent's loop these are the newest call and
+//! its results. A late result costs the messages back to its call.
 
 use super::pairing::Pairer;
 use super::pins::Pins;
@@ -12,44 +12,44 @@ use super::structure::{Group, Standing, Structure};
 use crate::error::Result;
 use crate::transcript::{Binding, Framing, KeyId, Message, PartKind, Role, Transcript};
 
-/// A message whose provider wants another speaker behind it.
+/// The provider wants another speaker after the message.
 const TURN: u8 = 0b000_0001;
 /// Pinned by the caller.
 const PINNED: u8 = 0b000_0010;
-/// Pinned, or kept behind what is pinned.
+/// Pinned, or kept because the message before it is.
 const KEPT: u8 = 0b000_0100;
-/// It carries the label of a summary.
+/// Carries the label of a summary.
 const LABELLED: u8 = 0b000_1000;
-/// The caller says that it is a summary.
+/// Marked as a summary by the caller.
 const MARKED: u8 = 0b001_0000;
-/// What a fold puts between two messages, or reads like it.
+/// A filler that a fold puts between two messages, or a text equal to one.
 const FILLER: u8 = 0b010_0000;
-/// It says itself that it is pinned.
+/// Pinned by its own metadata.
 const BORN_PINNED: u8 = 0b100_0000;
 
-/// A structure that grows. Its arrays hold for all messages once they are [settled](Growing::settle).
+/// An incremental structure. Its arrays cover all messages once they are [settled](Growing::settle).
 #[derive(Clone, Debug)]
 pub struct Growing {
     structure: Structure,
     pairer: Pairer,
-    /// What of a message matters to later ones.
+    /// Flags of each message that later ones depend on.
     flags: Vec<u8>,
-    /// Groups as trees: the way to a group's first message.
+    /// Groups as a disjoint-set forest; a root is the first message of its group.
     parent: Vec<u32>,
-    /// For each k, the end of the farthest group that begins before k and that no cut may tear.
+    /// For each k, the end of the farthest group that begins before k and must not be cut.
     reach: Vec<u32>,
     /// Role and binding of the last message.
     last: Option<(Role, Binding)>,
-    /// The first compaction outside the head: no cut lies behind it.
+    /// The first compaction outside the head: no cut after it is legal.
     compaction: Option<usize>,
-    /// The first summary among what is settled.
+    /// The first summary among the settled messages.
     summary: Option<usize>,
-    /// The first message whose group has changed since all was settled.
+    /// The first message whose group has changed since the last update.
     unsettled: usize,
 }
 
 impl Growing {
-    /// Without messages.
+    /// A structure without messages.
     #[must_use]
     pub fn new(framing: Framing) -> Self {
         Growing {
@@ -65,7 +65,7 @@ impl Growing {
         }
     }
 
-    /// Makes room for so many more messages and parts.
+    /// Reserves space for additional messages and parts.
     pub fn reserve(&mut self, messages: usize, parts: usize) {
         let Structure { pairing, group_of, is_result, is_summary, standing, is_legal, first_parts, .. } =
             &mut self.structure;
@@ -99,8 +99,8 @@ impl Growing {
         self.unsettled
     }
 
-    /// Appends message `index` of `transcript`. `id_of` says which id a key of the transcript stands for: the same text,
-    /// the same number. O(its parts).
+    /// Appends message `index` of `transcript`. `id_of` maps a key of the transcript to an id; equal texts have equal
+    /// ids. O(its parts).
     pub fn append(&mut self, transcript: &Transcript, index: usize, id_of: impl FnMut(KeyId) -> u32) {
         let message = &transcript.messages[index];
         let number = self.len();
@@ -137,7 +137,7 @@ impl Growing {
         self.unsettle(number);
     }
 
-    /// Leading instructions, and what a provider compacted: its summary stands for all before it, and ours behind it.
+    /// Extends the head by leading instructions and a provider's compaction, which replaces all messages before it.
     fn note_head(&mut self, message: &Message, number: usize) {
         let is_compaction = message.binding == Binding::Compaction;
         if self.structure.head == number
@@ -149,8 +149,8 @@ impl Growing {
         }
     }
 
-    /// Open calls, orphans, and whom the results of a message answer. Says whether it holds a result of another
-    /// message's call, or of none.
+    /// Notes open calls, orphans and pairs of a message. Returns whether it holds a result of another message's call,
+    /// or of none.
     fn note_parts(&mut self, transcript: &Transcript, index: usize, number: usize, first: usize) -> bool {
         let mut is_result = false;
         let mut open = 0;
@@ -184,7 +184,7 @@ impl Growing {
         is_result
     }
 
-    /// One open call of a message fewer.
+    /// Subtracts one open call from a message.
     fn answered(&mut self, message: usize) {
         if let Some(open) = self.structure.open.get_mut(&(message as u32)) {
             *open -= 1;
@@ -194,7 +194,7 @@ impl Growing {
         }
     }
 
-    /// A turn begins at a message of the user that is no result, and directly behind the head.
+    /// A turn begins at a user message that is not a result, and directly after the head.
     fn note_turn(&mut self, message: &Message, number: usize, is_result: bool) {
         let is_users = message.role == Role::User || message.is_bash_execution;
         let head = self.structure.head;
@@ -216,7 +216,7 @@ impl Growing {
 
     fn join(&mut self, a: usize, b: usize) {
         let (a, b) = (self.root(a), self.root(b));
-        // The earlier message is the root, so that a root is the group's first message.
+        // The earlier message becomes the root, so that a root is the group's first message.
         self.parent[a.max(b)] = a.min(b) as u32;
         self.unsettled = self.unsettled.min(a.min(b));
     }
@@ -226,7 +226,7 @@ impl Growing {
         self.unsettled = self.unsettled.min(self.root(message));
     }
 
-    /// Pins messages and marks summaries, beside those that are. O(pins).
+    /// Adds pins and summary marks to the existing ones. O(pins).
     ///
     /// # Errors
     /// Those of [`Pins::check`]; then nothing has changed.
@@ -237,12 +237,12 @@ impl Growing {
         Ok(())
     }
 
-    /// Pins a message, or no longer.
+    /// Pins or unpins a message.
     pub fn set_pinned(&mut self, message: usize, is_pinned: bool) {
         if !self.set_flag(message, PINNED, is_pinned) {
             return;
         }
-        // What is pinned may keep the message behind it, which may keep the next.
+        // A pinned message may keep the one after it, which may keep the next.
         let mut at = message;
         self.unsettle(at);
         while self.flags[at] & TURN != 0 && at + 1 < self.len() {
@@ -251,14 +251,14 @@ impl Growing {
         }
     }
 
-    /// Says that a message is the summary of an earlier fold, or no longer; one with a label is one in any case.
+    /// Marks a message as the summary of an earlier fold, or removes the mark; a label marks it in any case.
     pub fn set_summary(&mut self, message: usize, is_summary: bool) {
         if self.set_flag(message, MARKED, is_summary) {
             self.unsettle(message);
         }
     }
 
-    /// Whether the flag has changed.
+    /// Sets a flag and returns whether it changed.
     fn set_flag(&mut self, message: usize, flag: u8, is_set: bool) -> bool {
         let before = self.flags[message];
         let after = if is_set { before | flag } else { before & !flag };
@@ -266,7 +266,7 @@ impl Growing {
         before != after
     }
 
-    /// The structure of all messages. O(messages from the first on whose group has changed); gives that one.
+    /// Updates the structure and returns the first updated message. O(messages from that one on).
     pub fn settle(&mut self) -> usize {
         let count = self.len();
         let from = std::mem::replace(&mut self.unsettled, count);
@@ -279,7 +279,7 @@ impl Growing {
         from
     }
 
-    /// Numbers the groups that begin at or behind `from`, and finds what is in them. No other group has changed.
+    /// Numbers the groups that begin at or after `from` and finds their contents. No other group has changed.
     fn settle_groups(&mut self, from: usize) {
         let count = self.len();
         self.structure.group_of.truncate(from);
@@ -298,15 +298,15 @@ impl Growing {
             if first >= from {
                 let group = &mut groups[group_of[i] as usize];
                 group.last = i as u32;
-                // What is tied to the head stays with it.
+                // Members of a group that reaches into the head are kept with it.
                 group.is_pinned |= self.flags[i] & KEPT != 0 || (first < *head && i >= *head);
                 group.is_open |= !open.is_empty() && open.contains_key(&(i as u32));
             }
         }
     }
 
-    /// Pins, and what they keep behind them: without the message between two turns of the model, the provider would
-    /// reject the list.
+    /// Marks message `i` as kept if it is pinned, or if the provider would reject the list without it: it separates a
+    /// kept turn of the model from the next.
     fn settle_kept(&mut self, i: usize) {
         let is_behind = i > 0 && self.flags[i - 1] & (KEPT | TURN) == KEPT | TURN;
         let is_kept = is_behind || self.flags[i] & (PINNED | BORN_PINNED) != 0;
@@ -332,7 +332,7 @@ impl Growing {
             if flags & (LABELLED | MARKED) != 0 {
                 self.summary.get_or_insert(i);
             }
-            // What a fold put between messages goes with its summary: alone it is not worth another fold.
+            // A filler is summarized with the summary before it: alone it is not worth another fold.
             is_summary
                 .push(flags & (LABELLED | MARKED) != 0 || (self.summary.is_some() && flags & FILLER != 0));
             if found != Standing::Counting || is_summary[i] {
@@ -341,8 +341,8 @@ impl Growing {
         }
     }
 
-    /// Message k is no tool result, no group but pinned and open ones has members on both sides of k, and no compaction
-    /// outside the head lies before k.
+    /// A cut before message k is legal if message k is not a tool result, no group except pinned and open ones has
+    /// members on both sides of k, and no compaction outside the head precedes k.
     fn settle_cuts(&mut self, from: usize) {
         let count = self.len();
         let last = self.compaction.unwrap_or(count);
@@ -368,13 +368,13 @@ impl Growing {
         }
     }
 
-    /// The structure, where all is settled.
+    /// The structure, if all messages are settled.
     #[must_use]
     pub fn structure(&self) -> &Structure {
         &self.structure
     }
 
-    /// The structure of all messages, which grows no more.
+    /// The final structure of all messages.
     #[must_use]
     pub fn into_structure(mut self) -> Structure {
         self.settle();
@@ -382,7 +382,7 @@ impl Growing {
     }
 }
 
-/// Finds the structure. O(parts).
+/// Analyzes a whole transcript. O(parts).
 ///
 /// # Errors
 /// Those of [`Pins::check`].
@@ -396,7 +396,7 @@ pub fn analyze(transcript: &Transcript, pins: &Pins) -> Result<Structure> {
     Ok(growing.into_structure())
 }
 
-/// Whether a message is bound to the one behind it: reasoning to what it led to, a call to the next of its batch.
+/// Whether a message is bound to the next one: reasoning to the item it led to, a call to the next of its batch.
 fn is_bound(last: (Role, Binding), next: &Message) -> bool {
     match last.1 {
         Binding::Reasoning => next.role == Role::Assistant && next.binding != Binding::Compaction,

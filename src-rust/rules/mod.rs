@@ -1,5 +1,4 @@
-//! What may be done to a transcript, one definition each: who answers whom, what stays together, where a cut is
-//! legal, what providers reject, and how what they reject is repaired.
+//! Rules for editing a transcript, one definition each: pairs, groups, legal cuts, provider validation and repair.
 
 mod incremental;
 mod pairing;

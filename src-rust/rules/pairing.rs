@@ -1,11 +1,11 @@
-//! Which result answers which call.
+//! Pairs tool results with the calls they answer.
 //!
-//! A result binds to the nearest preceding unanswered call with its id: ids recur in real sessions, so there is no
-//! global map of ids. A result without an id binds by name and order: to the first unanswered id-less call of its
-//! name in the nearest message that holds one. Where ids are optional (Gemini), it may be a call with an id. In a unit
-//! that holds whole messages, results bind to calls of the same unit only.
+//! A result binds to the nearest preceding unanswered call with its id: ids recur in real sessions, so a global map of
+//! ids would be wrong. A result without an id binds by name and order: to the first unanswered call of its name without
+//! an id, in the nearest message that has one. If ids are optional (Gemini), this may also be a call with an id. In a
+//! unit of several messages, results bind only to calls of the same unit.
 //!
-//! A result binds when its message is appended, and never again: pairing goes on where it stopped. O(parts).
+//! A result binds once, when its message is appended, so pairing is incremental. O(parts).
 
 use std::collections::HashMap;
 
@@ -14,12 +14,12 @@ use crate::transcript::{Binding, KeyId, PartKind, Transcript};
 /// No call.
 const NONE: u32 = u32::MAX;
 
-/// Calls and results of a transcript, by index of their parts.
+/// Pairs of calls and results, by part index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pairing {
-    /// For each part, the other one of its pair: of a result its call, which lies before it, of a call its result.
+    /// For each part, the other part of its pair: an earlier call for a result, a result for a call.
     partner: Vec<u32>,
-    /// For each part, its message.
+    /// For each part, the index of its message.
     pub message_of: Vec<u32>,
 }
 
@@ -36,7 +36,7 @@ impl Pairing {
         Some(self.partner[part]).filter(|&result| result != NONE && result as usize > part)
     }
 
-    /// Whether a result part answers a call of its own message (tools that run on the server).
+    /// Whether a result part answers a call of its own message, as for server tools.
     #[must_use]
     pub fn is_own_result(&self, part: usize) -> bool {
         self.call_of(part).is_some_and(|call| self.message_of[call as usize] == self.message_of[part])
@@ -58,7 +58,7 @@ impl Pairing {
     }
 }
 
-/// Binds results to calls.
+/// Pairs the results of a transcript with its calls.
 #[must_use]
 pub fn pair(transcript: &Transcript) -> Pairing {
     let mut pairing = Pairing::default();
@@ -69,13 +69,13 @@ pub fn pair(transcript: &Transcript) -> Pairing {
     pairing
 }
 
-/// Calls that wait for their results.
+/// Calls that wait for results.
 #[derive(Clone, Debug)]
 pub(super) struct Pairer {
     has_optional_ids: bool,
-    /// For each id, the newest call under it that was not taken from there.
+    /// For each id, the newest call with it that is still in the list.
     newest: Vec<u32>,
-    /// For each part that is a call with an id, the call under its id that is next in turn.
+    /// For each call with an id, the next older call with the same id.
     next: Vec<u32>,
     anonymous: Anonymous,
 }
@@ -86,8 +86,8 @@ impl Pairer {
         Pairer { has_optional_ids, newest, next, anonymous: Anonymous::default() }
     }
 
-    /// Appends message `index` of `transcript` as message `number` of the pairing; its parts are numbered on from those
-    /// that are there. `id_of` says which id a key of the transcript stands for: the same text, the same number.
+    /// Appends message `index` of `transcript` as message `number` of the pairing; its parts are numbered on from the
+    /// existing ones. `id_of` maps a key of the transcript to an id; equal texts have equal ids.
     pub fn append(
         &mut self,
         pairing: &mut Pairing,
@@ -133,7 +133,7 @@ impl Pairer {
         self.next[call as usize] = std::mem::replace(&mut self.newest[id], call);
     }
 
-    /// The newest call under an id, of a message from `from` on, that was not answered by name either.
+    /// Takes the newest call with an id, in messages from `from` on, that was not answered by name.
     fn take(&mut self, id: u32, pairing: &Pairing, from: u32) -> Option<u32> {
         let newest = self.newest.get_mut(id as usize)?;
         while *newest != NONE && pairing.message_of[*newest as usize] >= from {
@@ -153,12 +153,12 @@ struct Waiting {
     messages: Vec<Batch>,
 }
 
-/// The calls of one message: up to those of the next.
+/// The waiting calls of one message, up to the start of the next batch.
 #[derive(Clone, Copy, Debug)]
 struct Batch {
     message: u32,
     first: u32,
-    /// The first that was not looked at.
+    /// The first call not yet checked.
     next: u32,
 }
 
@@ -171,7 +171,7 @@ impl Waiting {
         self.calls.push(call);
     }
 
-    /// The first unanswered call of the nearest message, from `from` on, that has one.
+    /// Takes the first unanswered call of the nearest message, from `from` on, that has one.
     fn answer(&mut self, pairing: &Pairing, from: u32) -> Option<u32> {
         while let Some(batch) = self.messages.last_mut().filter(|batch| batch.message >= from) {
             while let Some(&call) = self.calls.get(batch.next as usize) {
@@ -187,8 +187,8 @@ impl Waiting {
     }
 }
 
-/// Calls that a result without an id may answer. Each stands in two lists; what was answered through one is skipped in
-/// the other.
+/// Calls that a result without an id may answer. Each is in two lists; a call answered through one is skipped in the
+/// other.
 #[derive(Clone, Debug, Default)]
 struct Anonymous {
     all: Waiting,

@@ -1,14 +1,14 @@
-//! Which messages the caller wants kept verbatim.
+//! The caller's annotations: messages to keep verbatim, importance, summaries.
 
 use crate::error::{Error, Result};
 use crate::transcript::PIN_IMPORTANCE;
 
-/// What the caller says about messages, beside the list.
+/// Annotations of messages, passed in addition to the list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pins {
     /// Pinned messages.
     pub indices: Vec<usize>,
-    /// Importance of messages; absent is neutral.
+    /// Importance of messages. Default: neutral.
     pub importance: Vec<(usize, f64)>,
     /// Messages that are summaries of an earlier fold.
     pub summaries: Vec<usize>,
@@ -28,14 +28,14 @@ impl Pins {
         self.summaries.iter().try_for_each(|&index| check_index(index, count, "origins"))
     }
 
-    /// The messages that are pinned, in any order, some perhaps repeatedly.
+    /// Pinned messages in any order, possibly with repetitions.
     pub fn pinned(&self) -> impl Iterator<Item = usize> + '_ {
         let important = self.importance.iter().filter(|(_, importance)| *importance >= PIN_IMPORTANCE);
         self.indices.iter().copied().chain(important.map(|(index, _)| *index))
     }
 }
 
-/// Checks that there is such a message.
+/// Checks that a message index exists.
 ///
 /// # Errors
 /// `index_out_of_range`.
@@ -54,5 +54,5 @@ pub fn check_importance(importance: f64) -> Result<()> {
     if (-PIN_IMPORTANCE..=PIN_IMPORTANCE).contains(&importance) {
         return Ok(());
     }
-    Err(Error::config("bad_importance", "importance", "an importance lies in [-10, 10]"))
+    Err(Error::config("bad_importance", "importance", "an importance must be in [-10, 10]"))
 }

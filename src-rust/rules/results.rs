@@ -1,4 +1,4 @@
-//! The results of tools that may be cleared or shortened, and whose they are.
+//! Tool results that may be cleared or shortened, with their tools.
 
 use super::structure::Structure;
 use crate::transcript::Transcript;
@@ -8,16 +8,16 @@ use crate::transcript::Transcript;
 pub struct FoundResult<'t> {
     /// Its message.
     pub message: usize,
-    /// Which part of it, as edits count them.
+    /// Index of the result in the message, as edits count them.
     pub part: usize,
-    /// The tool's name, as the result or its call has it.
+    /// The tool's name, from the result or its call.
     pub tool: Option<&'t str>,
     /// Length of its text in code points.
     pub chars: usize,
 }
 
-/// All results whose content can be replaced, in order. Those of a provider's own tools are none: they belong to their
-/// calls. O(bytes of their text).
+/// All results whose content can be replaced, in order; not those of server tools, which belong to their calls. O(bytes
+/// of their text).
 pub fn results<'t>(
     transcript: &'t Transcript,
     structure: &Structure,

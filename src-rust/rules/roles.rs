@@ -1,27 +1,27 @@
-//! Who speaks, as rules on alternation see it, and what is put between two messages of one speaker.
+//! Sides of the conversation for rules on alternation, and fillers between two messages of one side.
 //!
-//! Where results have a role of their own (OpenAI chat, Responses), results, calls and reasoning are passed over, as
-//! the chat templates of open models do: they belong to the turn of the model. Elsewhere every message is a turn.
+//! If results have a separate role (OpenAI chat, Responses), results, calls and reasoning are skipped, as the chat
+//! templates of open models do: they belong to the turn of the model. Elsewhere every message is a turn.
 
 use crate::transcript::{Binding, Framing, PartKind, Role, Transcript};
 
-/// What is put between two messages of the user.
+/// Filler between two messages of the user.
 pub const MODEL_FILLER: &str = "Understood.";
 
-/// What is put between two messages of the model.
+/// Filler between two messages of the model.
 pub const USER_FILLER: &str = "Go on.";
 
 /// A side of the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Who asks, and who answers calls where results are blocks of user messages.
+    /// The user, including results if they are blocks of user messages.
     User,
-    /// Who is asked.
+    /// The model.
     Model,
 }
 
 impl Side {
-    /// What this side says where it must say something.
+    /// The text of this side's filler.
     #[must_use]
     pub fn filler(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl Side {
         }
     }
 
-    /// The side that speaks behind it.
+    /// The opposite side.
     #[must_use]
     pub fn other(self) -> Self {
         match self {
@@ -55,7 +55,7 @@ pub fn has_results_in_user_turns(framing: Framing) -> bool {
     matches!(framing, Framing::Anthropic | Framing::Gemini)
 }
 
-/// Whose turn a message is; `None` where alternation passes it over. O(parts of the message).
+/// The side of a message; `None` if alternation skips it. O(parts of the message).
 #[must_use]
 pub fn side(transcript: &Transcript, i: usize) -> Option<Side> {
     let message = &transcript.messages[i];
@@ -76,7 +76,7 @@ pub fn side(transcript: &Transcript, i: usize) -> Option<Side> {
     }
 }
 
-/// Whether a message is what [`fillers`] puts between others.
+/// Whether a message equals a filler of [`fillers`].
 pub(super) fn is_filler(transcript: &Transcript, i: usize) -> bool {
     let text = match transcript.messages[i].role {
         Role::User => USER_FILLER,
@@ -92,21 +92,21 @@ pub(super) fn is_filler(transcript: &Transcript, i: usize) -> bool {
     }
 }
 
-/// A message of a new list: its place in the old one, or none for a summary.
+/// The source of a message of a new list: its index in the old one, `None` for a summary.
 pub type Place = Option<usize>;
 
-/// Whether anything may have to stand between the messages of a new list: behind a turn of Gemini's model that calls
-/// nothing, and with `alternate`, where no side has two turns in a row.
+/// Whether a new list may need fillers: after a turn of Gemini's model without calls, and with `alternate`, between two
+/// turns of one side.
 #[must_use]
 pub fn has_fillers(framing: Framing, alternate: bool) -> bool {
     alternate || framing == Framing::Gemini
 }
 
-/// What must stand between the messages of a new list so that it is accepted where the old one was, as (place in the
-/// new list, whose message to put before it). `sides` are those of the old one, `is_turn` says which of its messages are
-/// turns of Gemini's model that call nothing; a summary is the user's. O(messages).
+/// The fillers that a new list needs to be accepted like the old one, as (index in the new list to insert before,
+/// side). `sides` are the sides of the old messages, `is_turn` tells which of them are turns of Gemini's model without
+/// calls; a summary is the user's. O(messages).
 ///
-/// Neighbours that were neighbours before are left as they are.
+/// Messages that were neighbours before are not separated.
 #[must_use]
 pub fn fillers(
     sides: &[Option<Side>],
@@ -115,7 +115,7 @@ pub fn fillers(
     alternate: bool,
 ) -> Vec<(usize, Side)> {
     let side_of = |place: Place| place.map_or(Some(Side::User), |i| sides[i]);
-    // For each message, the nearest before it that takes a turn.
+    // For each message, the nearest earlier one that takes a turn.
     let mut before = Vec::with_capacity(sides.len());
     let mut nearest: Option<usize> = None;
     for (i, side) in sides.iter().enumerate() {
@@ -131,8 +131,8 @@ pub fn fillers(
             && (alternate || other.is_some_and(&is_turn))
             && !(other.is_some() && place.is_some_and(|i| before[i] == other))
         {
-            // The user speaks behind what the model said, the model before what the user says: so calls stay with
-            // their results, and reasoning with what it led to.
+            // A user filler follows the model's turn, a model filler precedes the user's: so calls stay with their
+            // results, and reasoning with its item.
             found.push((if side == Side::Model { behind + 1 } else { at }, side.other()));
         }
         last = Some((at, place, now));

@@ -1,24 +1,24 @@
-//! Groups, head, turns and legal cuts of a transcript: all that a planner needs to know, as flat arrays.
+//! Groups, head, turns and legal cuts of a transcript as flat arrays, for planners.
 
 use std::collections::BTreeMap;
 
 use super::pairing::Pairing;
 use crate::transcript::{Part, PartKind, Transcript};
 
-/// What stays or goes together.
+/// Messages that are kept or folded together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group {
     /// Its first message.
     pub first: u32,
     /// Its last message.
     pub last: u32,
-    /// It holds a call that nothing answers.
+    /// It holds a call without a result.
     pub is_open: bool,
     /// It holds a pinned message.
     pub is_pinned: bool,
 }
 
-/// Why a message may or may not be folded.
+/// The reason why a message may or may not be folded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// A leading system or developer message, or a leading compaction of the provider.
@@ -33,18 +33,18 @@ pub enum Standing {
     Counting,
 }
 
-/// The structure of a transcript under given pins.
+/// The structure of a transcript with given pins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Structure {
-    /// Who answers whom.
+    /// The pairs of calls and results.
     pub pairing: Pairing,
     /// For each message, its group.
     pub group_of: Vec<u32>,
     /// The groups, in order of their first message.
     pub groups: Vec<Group>,
-    /// Number of leading system and developer messages, and of compactions directly behind them.
+    /// Number of leading system and developer messages, and of compactions directly after them.
     pub head: usize,
-    /// For each message, whether it holds a result of another message's call (or of none).
+    /// For each message, whether it holds a result of another message's call, or of none.
     pub is_result: Vec<bool>,
     /// For each message, whether it is a summary of an earlier fold.
     pub is_summary: Vec<bool>,
@@ -54,21 +54,21 @@ pub struct Structure {
     pub turn_starts: Vec<usize>,
     /// For each k in 0..=N, whether the transcript may be cut before message k.
     pub is_legal: Vec<bool>,
-    /// The same as a list: the k before which it may be cut, ascending.
+    /// The legal cuts of `is_legal` as a list, ascending.
     pub legal_cuts: Vec<u32>,
-    /// The messages that are not ordinary, ascending: those that do not count, and summaries of earlier folds.
+    /// Messages that do not count, and summaries of earlier folds, ascending.
     pub exceptions: Vec<u32>,
     /// The first part of each message.
     pub first_parts: Vec<u32>,
-    /// Messages with calls that nothing answers, and how many.
+    /// Messages with calls without a result, and the number of such calls.
     pub open: BTreeMap<u32, u32>,
     /// Messages with results that answer no call, ascending.
     pub orphaned: Vec<u32>,
-    /// Messages whose lone surrogates are read as U+FFFD, ascending.
+    /// Messages with lone surrogates, which are read as U+FFFD, ascending.
     pub lossy: Vec<u32>,
     /// Messages that hold thinking, ascending.
     pub thinking: Vec<u32>,
-    /// Units that keep their calls and results to themselves, ascending.
+    /// Units whose calls and results pair only within the unit, ascending.
     pub closed: Vec<u32>,
 }
 
@@ -105,7 +105,7 @@ impl Structure {
         (start, self.turn_starts.get(next).copied().unwrap_or(self.len()))
     }
 
-    /// Whether a part, of this number in the structure, may be cleared or shortened as far as its own message is
+    /// Whether a part, given its number in the structure, may be cleared or shortened as far as its message is
     /// concerned.
     #[must_use]
     pub fn is_clearable(&self, part: &Part, number: usize) -> bool {
@@ -113,7 +113,7 @@ impl Structure {
         part.kind == PartKind::ToolResult && part.slot.is_some() && is_free
     }
 
-    /// Whether a part, of this number in the structure, is of a unit that keeps its calls and results to itself.
+    /// Whether a part, given its number in the structure, belongs to a closed unit.
     fn is_closed(&self, number: usize) -> bool {
         self.closed.binary_search(&self.pairing.message_of[number]).is_ok()
     }
@@ -125,21 +125,21 @@ impl Structure {
         after.checked_sub(1).map(|at| self.legal_cuts[at] as usize)
     }
 
-    /// The earliest legal cut at or behind `k`. O(log messages).
+    /// The earliest legal cut at or after `k`. O(log messages).
     #[must_use]
     pub fn legal_at_or_behind(&self, k: usize) -> Option<usize> {
         let at = self.legal_cuts.partition_point(|&cut| (cut as usize) < k);
         self.legal_cuts.get(at).map(|&cut| cut as usize)
     }
 
-    /// Calls that nothing answers, as (message, part).
+    /// Calls without a result, as (message, part).
     pub fn open_calls<'a>(&'a self, transcript: &'a Transcript) -> impl Iterator<Item = (usize, usize)> + 'a {
         self.parts_where(transcript, |at, kind| {
             kind == PartKind::ToolCall && self.pairing.result_of(at).is_none()
         })
     }
 
-    /// Results that answer no call, as (message, part).
+    /// Results without a call, as (message, part).
     pub fn orphans<'a>(&'a self, transcript: &'a Transcript) -> impl Iterator<Item = (usize, usize)> + 'a {
         self.parts_where(transcript, |at, kind| {
             kind == PartKind::ToolResult && self.pairing.call_of(at).is_none()

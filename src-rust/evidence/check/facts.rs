@@ -1,4 +1,4 @@
-//! Evidence as one list of facts: what each is worth, and what shows that a text holds it.
+//! Evidence as a list of facts, each with a weight and a key that shows whether a text holds it.
 
 use serde::Serialize;
 
@@ -17,12 +17,12 @@ use crate::evidence::{
     TaskStatus,
 };
 
-/// Longest text of a fact, in characters: a fact is what stays of a long request.
+/// Longest text of a fact, in characters: it is the essence of a long request.
 const MAX_CHARS: usize = 400;
-/// Longest part of a command that must be found again.
+/// Longest part of a command that a text must contain.
 const MAX_COMMAND_BYTES: usize = 100;
 
-/// What sort of fact it is.
+/// The kind of a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FactKind {
@@ -30,27 +30,27 @@ pub enum FactKind {
     Task,
     /// A later request of the user.
     Request,
-    /// The user demands, forbids or prefers.
+    /// A demand, prohibition or preference of the user.
     Constraint,
-    /// The user set something right.
+    /// A correction by the user.
     Correction,
-    /// The user put it under a label.
+    /// A labelled line of the user.
     Statement,
-    /// Something that was achieved.
+    /// An achievement.
     Done,
     /// A task that is not completed.
     OpenTask,
-    /// What the model decided or found.
+    /// A decision or finding of the model.
     Decision,
-    /// Something that went wrong.
+    /// An error.
     Error,
     /// A command that was run.
     Command,
-    /// A question that waits for its answer.
+    /// An open question.
     Question,
-    /// Where the work stood.
+    /// The last state of the work.
     State,
-    /// A name with a digit, or one that the user quoted.
+    /// A name that has a digit or that the user quoted.
     Identifier,
     /// A number with a unit.
     Number,
@@ -61,7 +61,7 @@ pub enum FactKind {
 }
 
 impl FactKind {
-    /// Its name, in words.
+    /// The name of the kind, in words.
     pub(in crate::evidence) fn label(self) -> &'static str {
         match self {
             FactKind::Task => "task",
@@ -84,11 +84,11 @@ impl FactKind {
     }
 }
 
-/// A fact.
+/// A fact with its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fact {
     pub kind: FactKind,
-    /// As it stands in a document; of a file the whole path.
+    /// Its text as in a document; the complete path of a file.
     pub text: String,
     pub message: usize,
     /// From 0 to 1,000.
@@ -97,25 +97,25 @@ pub(super) struct Fact {
     pub key: Key,
 }
 
-/// A fact as it is reported.
+/// A fact as reported to the caller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FactItem {
-    /// What sort of fact it is.
+    /// Its kind.
     pub kind: FactKind,
-    /// The fact.
+    /// Its text.
     pub text: String,
     /// Index of its message.
     pub message: usize,
-    /// What it is worth, from 0 to 1,000.
+    /// Its value, from 0 to 1,000.
     pub weight: u32,
-    /// What it costs as an item of a document.
+    /// Its cost as an item of a document.
     pub tokens: usize,
 }
 
-/// All facts, in the order of the document. O(bytes of the evidence).
+/// All facts, in document order. O(bytes of the evidence).
 pub(super) fn facts(evidence: &Evidence) -> Vec<Fact> {
     let newest = newest_message(evidence);
-    // Of two facts of a kind the newer one is worth a little more.
+    // Among facts of a kind, newer ones weigh slightly more.
     let recency = |message: usize| u32::try_from(message * 60 / newest.max(1)).unwrap_or(60).min(60);
     let repetition = |times: u32| times.saturating_sub(1).min(4) * 10;
     let mut all: Vec<Fact> = Vec::new();
@@ -226,7 +226,7 @@ pub(super) fn facts(evidence: &Evidence) -> Vec<Fact> {
     all
 }
 
-/// What stands in front of the text in a document.
+/// The label before the text in a document.
 fn label_in_document(kind: FactKind, text: &str) -> &'static str {
     match kind {
         FactKind::Correction => CORRECTION,
@@ -235,7 +235,7 @@ fn label_in_document(kind: FactKind, text: &str) -> &'static str {
     }
 }
 
-/// Who named it counts, and how often; what the model named once is not missed.
+/// A name's weight depends on the speaker and the number of occurrences; a name that the model used once is not missed.
 fn name_worth(name: &Named) -> u32 {
     let by = if name.by_user { 460 } else { 220 };
     by + name.times.saturating_sub(1).min(4) * 40 + u32::from(name.kind != NameKind::Quoted) * 40
@@ -277,7 +277,7 @@ fn file_worth(file: &FileTouched) -> u32 {
     }
 }
 
-/// The part of a command line that matters.
+/// The part of a command line to look for.
 fn command_key(run: &CommandRun) -> Key {
     command_core(&run.command)
 }
@@ -292,7 +292,7 @@ fn command_core(command: &str) -> Key {
     Key::phrase(crate::evidence::text::head_bytes(core, MAX_COMMAND_BYTES))
 }
 
-/// The telling line; where it tells nothing, what failed belongs to it.
+/// The specific line of an error; if it is too general, together with its subject.
 fn error_key(error: &ErrorSeen) -> Key {
     let is_bare = error.text.split_whitespace().count() < 4;
     let text = Key::together(&error.text, 65);

@@ -1,7 +1,7 @@
-//! A summary that somebody else wrote, held against the evidence.
+//! Checks a foreign summary against the evidence and appends missing facts.
 //!
-//! [`mend`] looks up every fact that weighs enough, and appends what is missing in a section that a later fold reads back.
-//! What does not fit is named. [`list`] writes the weightiest facts as bullets, for a prompt.
+//! [`mend`] looks up every fact above a minimum weight, and appends missing ones in a section that a later fold reads
+//! back. It reports those that do not fit. [`list`] writes the weightiest facts as bullets, for a prompt.
 
 use std::collections::HashMap;
 
@@ -13,32 +13,32 @@ use crate::evidence::text::neutralise;
 use crate::evidence::write::document::{ASKS, CORRECTION, IDENTIFIER, LAST_STATE, NUMBER, ROOT, Section};
 use crate::evidence::write::ranking::PathStyle;
 
-/// The line that opens the section.
+/// The heading of the section.
 pub(super) const HEADING: &str = "## Kept from the originals";
-/// A fact that weighs less is not missed.
+/// Minimum weight of a fact that can be missed.
 const MIN_WEIGHT: u32 = 300;
-/// Most facts that are held against a text, the weightiest: each is priced, and the counter may be slow.
+/// Most facts checked, the weightiest first: each is priced, and the counter may be slow.
 const MAX_FACTS: usize = 512;
-/// Facts are taken by bands of weight; within a band, the best value a token comes first.
+/// Width of a band of weights: facts are taken band by band, within a band by weight per token.
 const BAND: u32 = 200;
-/// What an item costs beside its tokens, in the attention that it takes.
+/// Cost of an item besides its tokens: the reader's attention.
 const ITEM_TOKENS: usize = 8;
-/// After so many facts in a row that did not fit, the rest is not tried.
+/// Consecutive facts that do not fit before the rest is skipped, which bounds the attempts.
 const MAX_MISFITS: usize = 32;
-/// From so many missing files on, their paths are written relative to a folder.
+/// Fewest missing files whose paths are written relative to a folder.
 const MIN_FILES_FOR_ROOT: usize = 5;
 
-/// A text after it was held against the evidence. The three lists share out the facts that weigh enough.
+/// The result of a check. The three lists partition the facts above the minimum weight.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Mended {
-    /// The text, with a section of missing facts; byte-identical where none is missing or none fits.
+    /// The text with the section of missing facts; byte-identical if none is missing or none fits.
     #[serde(skip)]
     pub text: String,
-    /// Facts that the text held.
+    /// Facts found in the text.
     pub kept: Vec<FactItem>,
     /// Facts that were appended.
     pub mended: Vec<FactItem>,
-    /// Facts that are missing still.
+    /// Facts still missing.
     pub dropped: Vec<FactItem>,
 }
 
@@ -54,9 +54,10 @@ impl Priced {
     }
 }
 
-/// Holds `text` against `evidence` and appends what is missing, so that the whole stays within `max_tokens` by `price`.
+/// Checks `text` against `evidence` and appends missing facts, so that the result stays within `max_tokens` by `price`.
 ///
-/// Linear in the text and the evidence. `price` is called once for each of at most 512 facts, and some ten times more.
+/// Linear in the text and the evidence. `price` is called once for each of at most [`MAX_FACTS`] facts, and some ten
+/// times more.
 ///
 /// # Errors
 /// Those of `price`.
@@ -90,7 +91,7 @@ pub fn mend(
         if price(&whole)? <= max_tokens {
             break whole;
         }
-        // By ever more, so that a counter that adds up badly does not make this slow.
+        // Doubled, so that a counter that is not additive does not make this slow.
         let cut = taken.len().saturating_sub(drops);
         left_over.extend(taken.drain(cut..));
         drops *= 2;
@@ -102,7 +103,7 @@ pub fn mend(
     Ok(Mended { text: whole, kept: items(kept), mended: items(taken), dropped: items(left_over) })
 }
 
-/// Which of the facts that weigh enough `text` holds, and which it does not: for a text that is not to be mended.
+/// Reports which facts above the minimum weight `text` holds, without changing it.
 ///
 /// # Errors
 /// Those of `price`.
@@ -138,7 +139,7 @@ fn path_of(fact: &Fact) -> Option<&str> {
     }
 }
 
-/// The weightiest facts, in the order of the document.
+/// The weightiest facts, in document order.
 fn weightiest(all: Vec<Fact>, min_weight: u32) -> Vec<Fact> {
     let mut order: Vec<(std::cmp::Reverse<u32>, usize)> = all
         .iter()
@@ -153,7 +154,7 @@ fn weightiest(all: Vec<Fact>, min_weight: u32) -> Vec<Fact> {
     all.into_iter().zip(chosen).filter(|(_, is_chosen)| *is_chosen).map(|(fact, _)| fact).collect()
 }
 
-/// The best facts within `room` tokens, the best first, and the others.
+/// Splits facts into the best that fit within `room` tokens, best first, and the others.
 fn select(
     facts: Vec<Priced>,
     style: &PathStyle,
@@ -194,7 +195,7 @@ fn select(
     Ok((taken, others))
 }
 
-/// The heading of a section, a level below [`HEADING`].
+/// The heading of a section, one level below [`HEADING`].
 fn heading(section: Section) -> String {
     match section.closing() {
         Some(_) => section.heading().to_owned(),
@@ -286,7 +287,7 @@ fn select_plain(mut facts: Vec<Priced>, room: usize) -> (Vec<Priced>, Vec<Priced
     })
 }
 
-/// Bullets name the kind themselves.
+/// The text without its label, because bullets name the kind.
 fn without_label(text: &str) -> &str {
     [CORRECTION, ASKS, IDENTIFIER, NUMBER, LAST_STATE]
         .iter()
@@ -294,7 +295,7 @@ fn without_label(text: &str) -> &str {
         .unwrap_or(text)
 }
 
-/// ` (lines 1-20, 40-60)`, up to four ranges.
+/// Line ranges as ` (lines 1-20, 40-60)`, at most four.
 fn ranges(lines: &[(u32, u32)]) -> String {
     let shown: Vec<String> = lines.iter().take(4).map(|(first, last)| format!("{first}-{last}")).collect();
     let more = if lines.len() > shown.len() { ", …" } else { "" };

@@ -1,4 +1,4 @@
-//! Checks that a summary holds the facts, and appends those that are missing.
+//! Checks that a summary holds the facts, and appends missing ones.
 
 pub(super) mod facts;
 pub(super) mod mend;

@@ -1,10 +1,11 @@
-//! Whether a text holds a fact.
+//! Decides whether a text holds a fact.
 //!
-//! A fact has a key: a path, a phrase, or telling words. A vague mention is not enough: a path must be told from the
-//! other files, a phrase stands as a whole, and telling words stand together, with the negation that they had.
+//! A fact has a key: a path, a phrase, or significant words. A vague mention does not count: a path must be
+//! distinguishable from those of other files, a phrase must occur as a whole, and significant words must occur
+//! together, with the same negation.
 //!
-//! The text is indexed once. A key looks up its rarest word and is compared where that stands, so the cost is that of the
-//! text plus a bounded amount for every key.
+//! The text is indexed once. A key is compared only where its rarest word occurs, so the cost is that of the text plus
+//! a bounded amount for each key.
 
 use rustc_hash::FxHashMap;
 
@@ -12,32 +13,32 @@ use crate::evidence::language::normal::{is_filler, is_unspaced, is_wordy, normal
 use crate::evidence::text::{head_bytes, tail_bytes};
 use crate::evidence::write::document::ROOT;
 
-/// A word that stands in more places is not looked up at all of them.
+/// Most occurrences of a word that are compared.
 const MAX_PLACES: usize = 256;
-/// Longest stretch in which a negation is looked for, and longest name of a folder.
+/// Longest range searched for a negation, and longest name of a folder.
 const MAX_WINDOW_BYTES: usize = 4_000;
 const MAX_FOLDER_BYTES: usize = 256;
-/// Most telling words of a key.
+/// Most significant words of a key.
 const MAX_WORDS: usize = 60;
 
-/// What must be found.
+/// The key of a fact: the text to find.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Key {
     /// A path, in normal form.
     Path(String),
-    /// A phrase as a whole, in normal form.
+    /// A complete phrase, in normal form.
     Phrase(String),
-    /// Words that stand together.
+    /// Words close together.
     Together { words: Telling, percent: usize },
     /// Words anywhere in the text.
     Anywhere { words: Telling, percent: usize },
-    /// Each of them.
+    /// All of these keys.
     All(Vec<Key>),
-    /// One of them: spellings of the same.
+    /// One of these keys: spellings of the same.
     Any(Vec<Key>),
 }
 
-/// Telling words, with what turns their meaning around.
+/// Significant words, with negation and exclusion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Telling {
     words: Vec<String>,
@@ -55,7 +56,7 @@ impl Key {
         Key::Together { words: Telling::of(text), percent }
     }
 
-    /// A long text is found by words anywhere; a short one says too little for that.
+    /// A long text is found by words anywhere; a short one has too few for that.
     pub(super) fn anywhere(text: &str, percent: usize) -> Key {
         let words = Telling::of(text);
         match words.words.len() {
@@ -83,7 +84,7 @@ impl Telling {
         Telling { words: found, phrase, is_negative, is_exclusive }
     }
 
-    /// How many words must be there: of few words all, and those with a digit in any case.
+    /// Number of words that must occur: all if there are few. Words with a digit must occur in any case.
     fn needed(&self, percent: usize) -> usize {
         match self.words.len() {
             n @ 0..=3 => n,
@@ -123,15 +124,15 @@ fn is_exclusive(normal: &str) -> bool {
     SIGNS.iter().any(|sign| normal.contains(sign)) || words(normal).any(|(_, word)| WORDS.contains(&word))
 }
 
-/// A text that facts are looked up in.
+/// An index of the text searched.
 #[derive(Debug)]
 pub(super) struct Index {
     text: String,
-    /// Byte offsets of a word as it stands.
+    /// Byte offsets of each word as spelled.
     places: FxHashMap<Box<str>, Vec<u32>>,
-    /// Sentences that hold a word, by its stem, ascending.
+    /// Sentences that contain a word, by its stem, ascending.
     sentences: FxHashMap<Box<str>, Vec<u32>>,
-    /// Where the sentences begin.
+    /// Start offsets of the sentences.
     starts: Vec<u32>,
     /// Folders that listed paths are relative to.
     roots: Vec<String>,
@@ -167,7 +168,7 @@ impl Index {
         index
     }
 
-    /// Where a phrase stands, found by its rarest word.
+    /// Offsets of a phrase, found by its rarest word.
     fn places_of<'k>(&'k self, phrase: &'k str) -> impl Iterator<Item = usize> + 'k {
         let rarest = words(phrase)
             .map(|(offset, word)| (self.places.get(word).map_or(&[][..], Vec::as_slice), offset))
@@ -199,13 +200,13 @@ impl Index {
             let (before, after) = (self.before(start), self.after(start + phrase.len()));
             let first_joins = phrase.chars().next().is_some_and(is_wordy) && before.is_some_and(is_wordy);
             let last_joins = phrase.chars().next_back().is_some_and(is_wordy) && after.is_some_and(is_wordy);
-            // `1.2` is not named by `1.2.3`.
+            // `1.2.3` does not name `1.2`.
             let goes_on = ends_with_digit(phrase)
                 && after == Some('.')
                 && starts_with_digit(&self.text[start + phrase.len() + 1..]);
             let goes_before =
                 starts_with_digit(phrase) && before == Some('.') && ends_with_digit(&self.text[..start - 1]);
-            // "make" is a command only where it is quoted or prompted.
+            // "make" is a command only if quoted or after a prompt.
             let is_marked =
                 !is_word || (before == Some('`') && after == Some('`')) || self.text[..start].ends_with("$ ");
             !first_joins && !last_joins && !goes_on && !goes_before && is_marked
@@ -234,7 +235,7 @@ impl Index {
                 everywhere += 1;
                 continue;
             }
-            // A thought may run over into the next sentence: windows of two.
+            // A thought may continue in the next sentence: windows of two sentences.
             let mut last = None;
             for window in sentences.iter().flat_map(|at| [at.saturating_sub(1), *at]) {
                 if last.replace(window) != Some(window) {
@@ -252,7 +253,7 @@ impl Index {
         })
     }
 
-    /// Two sentences.
+    /// Two consecutive sentences.
     fn window(&self, first: usize) -> &str {
         let start = self.starts.get(first).map_or(0, |start| *start as usize);
         let end = self.starts.get(first + 2).map_or(self.text.len(), |end| *end as usize);
@@ -266,7 +267,7 @@ impl Index {
         })
     }
 
-    /// Whether a path may end here: `a.rs` is not named by `a.rs.bak`.
+    /// Whether a path may end here: `a.rs.bak` does not name `a.rs`.
     fn ends_path(&self, end: usize) -> bool {
         let mut after = self.text[end..].chars();
         match after.next() {
@@ -276,7 +277,7 @@ impl Index {
         }
     }
 
-    /// Whether the path that ends with the name at `start..end` is this one and no other.
+    /// Whether the path that ends with the name at `start..end` is this path and no other.
     fn matches_path(&self, path: &str, start: usize, end: usize, names: &Names<'_>) -> bool {
         let mut matched = start;
         let mut rest = path[..path.len() - (end - start)].trim_end_matches('/');
@@ -321,7 +322,7 @@ impl Index {
         is_telling && (names.count(spelled) == 1 || is_relative_to_root())
     }
 
-    /// Quoted, or alone on its line.
+    /// Whether the range is quoted, or alone on its line.
     fn is_marked(&self, start: usize, end: usize) -> bool {
         let (before, after) = (self.before(start), self.after(end));
         (before == Some('`') && after == Some('`'))
@@ -338,7 +339,7 @@ fn ends_with_digit(text: &str) -> bool {
     text.ends_with(|c: char| c.is_ascii_digit())
 }
 
-/// `/a.rs` where the path is in the root folder.
+/// Whether a path in the root folder starts here, such as `/a.rs`.
 fn is_absolute_start(text: &str, matched: usize, rest: &str) -> bool {
     text[..matched].ends_with('/') && rest.is_empty()
 }
@@ -369,12 +370,12 @@ fn is_no_path(c: char) -> bool {
         )
 }
 
-/// `build` says nothing; `build.rs`, `Build2` and `src/build` do.
+/// Whether a spelling is a plain word: `build` names nothing; `build.rs`, `Build2` and `src/build` do.
 fn is_plain_word(spelled: &str) -> bool {
     spelled.chars().all(char::is_alphabetic)
 }
 
-/// A word that must not be missing: it holds a digit.
+/// Whether a word must not be missing: it contains a digit.
 fn is_hard(word: &str) -> bool {
     word.bytes().any(|b| b.is_ascii_digit())
 }
@@ -404,14 +405,14 @@ fn starts_of_sentences(text: &str) -> Vec<u32> {
     starts
 }
 
-/// The ends of all paths: an end that several files share names none of them.
+/// The suffixes of all paths: a suffix shared by several files names none of them.
 #[derive(Debug, Default)]
 pub(super) struct Names<'p> {
     ends: FxHashMap<&'p str, u32>,
 }
 
 impl<'p> Names<'p> {
-    /// O(bytes), with up to 32 folders a path.
+    /// Indexes the paths. O(bytes), with a bounded number of folders for each path.
     pub(super) fn new(paths: impl Iterator<Item = &'p str>) -> Self {
         let mut ends: FxHashMap<&str, u32> = FxHashMap::default();
         for path in paths {

@@ -1,7 +1,8 @@
-//! Words that mark a sentence of the user as a constraint or a correction, in English and Chinese; `languages` has others.
+//! Words that mark a sentence of the user as a constraint or a correction, in English and Chinese; see `languages` for
+//! others.
 //!
-//! Cues are few and strong: a missed sentence is still in the request or the report it stands in, but a wrong
-//! one would present an aside as an order.
+//! Cues are few and strong: a missed sentence is still in its request or report, but a wrong one would present an aside
+//! as an order.
 
 use std::sync::LazyLock;
 
@@ -9,7 +10,7 @@ use super::languages;
 use super::matcher::Matcher;
 use crate::evidence::text::{has_word, head_bytes, sentences, without_marker};
 
-/// Sentences longer than this are paragraphs, and say too much to be one constraint or decision.
+/// Longest sentence considered: a longer one is a paragraph, too broad for one constraint or decision.
 const MAX_SENTENCE_CHARS: usize = 300;
 
 const DEMANDS: [&str; 17] = [
@@ -31,10 +32,10 @@ const DEMANDS: [&str; 17] = [
     "only the",
     "only when",
 ];
-/// "Don't", unless someone tells of himself: "I don't think so".
+/// "Don't", except in a statement such as "I don't think so".
 const REFUSALS: [&str; 3] = ["don't", "dont", "do not"];
 const TELLERS: [&str; 8] = ["i", "they", "who", "why", "that", "which", "users", "if you"];
-/// What is said of all time to come, of every answer, or under the name of a rule.
+/// Marks of rules for the future or for every answer.
 const STANDING: [&str; 34] = [
     "from now on",
     "for the rest of",
@@ -75,7 +76,7 @@ const CONDITIONS: [&str; 6] =
     ["when you ", "whenever ", "before you ", "after you ", "each time ", "every time "];
 const ANSWERING: [&str; 6] =
     ["reply in ", "reply with ", "respond in ", "respond with ", "answer in ", "answer with "];
-/// "Only" counts before a verb: "the only place" describes.
+/// Verbs after "only": "the only place" is a description.
 const ONLY_VERBS: [&str; 14] = [
     "use", "do", "if", "in", "for", "change", "edit", "touch", "add", "run", "work", "allow", "accept",
     "return",
@@ -106,14 +107,14 @@ const DEMANDS_ZH: [&str; 24] = [
     "请勿",
     "请始终",
 ];
-/// Chinese cues that mean something else inside a sentence (`特别`, `一只`, `请问`).
+/// Chinese cues that count only at the start of a sentence: inside they are parts of other words (`特别`, `一只`, `请问`).
 const OPENING_DEMANDS_ZH: [&str; 3] = ["请", "别", "只"];
 
 pub(super) fn is_short(sentence: &str) -> bool {
     sentence.len() <= MAX_SENTENCE_CHARS || sentence.chars().count() <= MAX_SENTENCE_CHARS
 }
 
-/// Lower case with typographic apostrophes made plain.
+/// Lower case with plain apostrophes.
 pub(in crate::evidence) fn folded(sentence: &str) -> String {
     if sentence.is_ascii() {
         return sentence.to_ascii_lowercase();
@@ -123,7 +124,7 @@ pub(in crate::evidence) fn folded(sentence: &str) -> String {
         match c {
             '’' => lower.push('\''),
             '\0'..='\x7f' => lower.push(c.to_ascii_lowercase()),
-            // Scripts without capitals.
+            // Scripts without upper case.
             '\u{2e80}'..='\u{a63f}' | '\u{ac00}'..='\u{d7ff}' => lower.push(c),
             _ => lower.extend(c.to_lowercase()),
         }
@@ -131,18 +132,18 @@ pub(in crate::evidence) fn folded(sentence: &str) -> String {
     lower
 }
 
-/// Groups of cues: each a bit of what a sentence holds.
+/// Groups of cues, one bit each.
 const DEMAND: u32 = 1;
 const REFUSAL: u32 = 1 << 1;
 const ONLY: u32 = 1 << 2;
 const USE: u32 = 1 << 3;
 const INSTEAD: u32 = 1 << 4;
-/// "Must have": it supposes.
+/// "Must have" is a supposition.
 const SUPPOSED: u32 = 1 << 5;
-/// What makes an order of a question.
+/// Marks of an order in the form of a question.
 const ORDER: u32 = 1 << 6;
 const CORRECTED: u32 = 1 << 7;
-/// Words that may open an order for each time, and those that may open a correction.
+/// Possible openings of a standing order, and of a correction.
 const OPENING: u32 = 1 << 8;
 const SETTING_RIGHT: u32 = 1 << 9;
 const DEMAND_ZH: u32 = 1 << 10;
@@ -180,10 +181,10 @@ fn cues_in(lower: &str) -> u32 {
     MATCHER.groups_in(lower)
 }
 
-/// A sentence with what every question about it needs: read once, however many are asked.
+/// A sentence with its cues, computed once for all checks.
 pub(in crate::evidence) struct Said<'t> {
     pub sentence: &'t str,
-    /// Of one that is too long to be of interest, nothing.
+    /// In lower case; empty if the sentence is too long.
     lower: String,
     cues: u32,
 }
@@ -196,7 +197,7 @@ impl<'t> Said<'t> {
     }
 }
 
-/// The sentences of a text.
+/// The sentences of a text, with their cues.
 pub(in crate::evidence) fn said(text: &str) -> Vec<Said<'_>> {
     sentences(text).map(Said::new).collect()
 }
@@ -218,7 +219,7 @@ fn constrains(said: &Said<'_>) -> bool {
         lower = &without;
         cues = cues_in(lower);
     }
-    // A question asks; but "can you never do that again?" orders.
+    // Questions do not constrain, but "can you never do that again?" does.
     if sentence.ends_with(['?', '？']) && cues & ORDER == 0 {
         return false;
     }
@@ -230,7 +231,7 @@ fn constrains(said: &Said<'_>) -> bool {
         || (cues & (DEMAND_ZH | OPENING_ZH) != 0 && is_constraint_zh(sentence))
 }
 
-/// "When you are done, tell me": an order for each time that something happens. "Answer in French".
+/// A standing order: "When you are done, tell me", "Answer in French".
 fn is_standing_order(lower: &str) -> bool {
     let opens = |openings: &[&str]| openings.iter().any(|opening| lower.starts_with(opening));
     (opens(&CONDITIONS) && lower.contains([',', '，'])) || opens(&ANSWERING)
@@ -261,19 +262,19 @@ fn is_constraint_zh(sentence: &str) -> bool {
                     .any(|other| clause.starts_with(other))
         })
     };
-    // The same signs inside other words: "no wonder", "whether or not", "of course".
+    // The same characters in other words: "no wonder", "whether or not", "of course".
     let plain = ["怪不得", "不得不", "能不能", "不能不", "必须的", "要不要"]
         .iter()
         .fold(sentence.to_owned(), |text, other| text.replace(other, "，"));
     DEMANDS_ZH.iter().any(|cue| plain.contains(cue)) || opens()
 }
 
-/// The sentences of a user's text that constrain.
+/// The constraints in a user's text.
 pub(in crate::evidence) fn constraints<'t>(said: &[Said<'t>], most: usize) -> Vec<&'t str> {
     said.iter().filter(|said| constrains(said)).map(|said| said.sentence).take(most).collect()
 }
 
-/// Openings of a sentence that sets something right.
+/// Openings of a correction.
 const CORRECTIONS: [&str; 18] = [
     "no, ",
     "no. ",
@@ -312,12 +313,12 @@ const CORRECTIONS_ZH: [&str; 14] = [
     "改成",
     "换成",
 ];
-/// A refusal alone, which the next sentence explains.
+/// A bare refusal, explained by the next sentence.
 const BARE: [&str; 9] = ["no", "nope", "wrong", "no no", "nein", "non", "不", "不对", "错了"];
-/// With what may stand behind it.
+/// Longest bare refusal, with what may follow it.
 const MAX_BARE_BYTES: usize = 24;
 
-/// Whether a user's sentence sets right what was said or done before.
+/// Whether a user's sentence corrects an earlier statement or action.
 fn corrects(said: &Said<'_>) -> bool {
     let Said { sentence, lower, cues } = said;
     if sentence.ends_with(['?', '？', '吗', ':']) {
@@ -326,7 +327,7 @@ fn corrects(said: &Said<'_>) -> bool {
     if cues & (CORRECTED | SETTING_RIGHT | CORRECTED_ZH) == 0 {
         return false;
     }
-    // "No, thanks" and "no problem" set nothing right.
+    // "No, thanks" and "no problem" are not corrections.
     if ["no, thank", "no thank", "no, that's fine", "no problem", "no worries"]
         .iter()
         .any(|cue| lower.starts_with(cue))
@@ -340,7 +341,7 @@ fn corrects(said: &Said<'_>) -> bool {
         || (cues & CORRECTED_ZH != 0 && CORRECTIONS_ZH.iter().any(|cue| lower.contains(cue)))
 }
 
-/// The sentences of a user's text that set something right; a bare "No." with the sentence after it.
+/// The corrections in a user's text; a bare "No." comes with the next sentence.
 pub(in crate::evidence) fn corrections<'t>(text: &'t str, said: &[Said<'t>], most: usize) -> Vec<&'t str> {
     let mut found: Vec<&str> = Vec::new();
     let mut bare: Option<usize> = None;
@@ -370,7 +371,7 @@ pub(in crate::evidence) fn corrections<'t>(text: &'t str, said: &[Said<'t>], mos
     found
 }
 
-/// Words that announce what must not be forgotten.
+/// Labels of lines that must be kept.
 const LABELS: [&str; 30] = [
     "note",
     "important",
@@ -404,7 +405,7 @@ const LABELS: [&str; 30] = [
     "限制",
 ];
 
-/// The lines of a user's text that he put under a label: `NOTE: …`, `HARD RULE: …`, `注意：…`.
+/// The user's lines with a label: `NOTE: …`, `HARD RULE: …`, `注意：…`.
 pub(in crate::evidence) fn labelled(text: &str, most: usize) -> Vec<&str> {
     text.lines().map(without_marker).filter(|line| is_labelled(line)).take(most).collect()
 }

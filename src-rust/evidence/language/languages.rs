@@ -1,8 +1,8 @@
-//! Cues in other languages of the data than English and Chinese: few, strong and cheap.
+//! Cues in the other languages of the data: few, strong and cheap.
 //!
-//! In lower case. Those of ASCII are looked for as whole words, the others anywhere.
+//! Lower case. ASCII cues match whole words, the others match anywhere.
 
-/// What must, may not or should always be.
+/// Cues of constraints.
 pub(super) const CONSTRAINTS: [&str; 62] = [
     // Spanish
     "debes",
@@ -75,7 +75,7 @@ pub(super) const CONSTRAINTS: [&str; 62] = [
     "해야 합니다",
     "사용하지",
 ];
-/// What sets something right.
+/// Cues of corrections.
 pub(super) const CORRECTIONS: [&str; 16] = [
     "quise decir",
     "en realidad",
@@ -94,7 +94,7 @@ pub(super) const CORRECTIONS: [&str; 16] = [
     "не так",
     "я имел в виду",
 ];
-/// What the model decided or found to be the cause.
+/// Cues of the model's decisions and findings.
 pub(super) const DECISIONS: [&str; 14] = [
     "he decidido",
     "usaré",
@@ -111,7 +111,7 @@ pub(super) const DECISIONS: [&str; 14] = [
     "решил",
     "причина в",
 ];
-/// What is done.
+/// Cues of outcomes.
 pub(super) const OUTCOMES: [&str; 14] = [
     "las pruebas pasan",
     "he corregido",

@@ -1,16 +1,16 @@
-//! Many cues looked for in one pass over a sentence.
+//! Finds many cues in one pass over a sentence.
 //!
-//! Cues are words and phrases in lower case. Where a word of the sentence begins, only the cues that begin with its first
-//! two letters are compared, and at a character that is not ASCII only those that begin with its first three bytes; so a
-//! sentence costs the same however many cues there are.
+//! Cues are words and phrases in lower case. At the start of a word, only cues with the same first two letters are
+//! compared; at a non-ASCII character, only cues with the same first three bytes. So the cost of a sentence does not
+//! depend on the number of cues.
 
 use rustc_hash::FxHashMap;
 
-/// Cues of several groups; a group is a bit.
+/// Cues in groups; a group is a bit.
 #[derive(Debug, Default)]
 pub(super) struct Matcher {
     by_start: FxHashMap<[u8; 2], Vec<(&'static str, u32)>>,
-    /// Cues that do not begin with a letter of ASCII: they stand anywhere.
+    /// Cues that start with a non-ASCII character; they match anywhere.
     by_sign: FxHashMap<[u8; 3], Vec<(&'static str, u32)>>,
 }
 
@@ -29,14 +29,14 @@ impl Matcher {
         self
     }
 
-    /// The groups of which a cue stands in `lower`, as whole words; of unspaced scripts, anywhere.
+    /// The groups with a cue in `lower`: as whole words, in unspaced scripts anywhere.
     pub(super) fn groups_in(&self, lower: &str) -> u32 {
         let bytes = lower.as_bytes();
         let mut groups = 0;
         let mut before_is_word = false;
         for at in 0..bytes.len().saturating_sub(1) {
             let is_word = bytes[at].is_ascii_alphanumeric();
-            // The first byte of a character that is not ASCII.
+            // The first byte of a non-ASCII character.
             if bytes[at] >= 0xc0
                 && let Some(next) = bytes.get(at + 2)
                 && let Some(cues) = self.by_sign.get(&[bytes[at], bytes[at + 1], *next])

@@ -1,7 +1,7 @@
-//! Identifiers and numbers with units, with the words in front of them that say what they are.
+//! Identifiers and numbers with units, with the words before them that describe them.
 //!
-//! A text is cut into runs of the signs that identifiers are made of, and only runs with a digit are looked at. What
-//! stands in fenced code is left out: code is full of names, and its files are known. O(bytes).
+//! A text is split into runs of identifier characters, and only runs with a digit are examined. Fenced code is skipped:
+//! code is full of names, and its files are known. O(bytes).
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -11,20 +11,20 @@ use rustc_hash::FxHashSet;
 use crate::evidence::text::{head_bytes, neutralise, one_line, tail_bytes};
 use crate::evidence::{NameKind, Named};
 
-/// Most names that one text gives, and most that are remembered: of more the newest stay.
+/// Most names of one text, and most names kept, the newest first.
 const MAX_PER_TEXT: usize = 40;
 const MAX_NAMES: usize = 1_000;
 /// Longest identifier; anything longer is data.
 const MAX_BYTES: usize = 200;
-/// How much stands in front of a name to tell what it is.
+/// Most words before a name, enough to describe it.
 const MAX_LEAD_WORDS: usize = 5;
 const MAX_LEAD_CHARS: usize = 48;
-/// The longest unit, with what shows that it ends.
+/// Longest unit, with the bytes that show its end.
 const MAX_UNIT_BYTES: usize = 24;
-/// Longer lines are data, not prose.
+/// Longest line of prose; longer lines are data.
 const MAX_LINE_BYTES: usize = 2_000;
 
-/// Units that make a number worth keeping, groups of the same meaning.
+/// Units that make a number worth keeping, grouped by meaning.
 const UNITS: [&[&str]; 34] = [
     &["%", "percent"],
     &["ms", "millisecond", "milliseconds", "毫秒"],
@@ -70,7 +70,7 @@ pub(in crate::evidence) struct Names {
 }
 
 impl Names {
-    /// Notes what a text names.
+    /// Notes the names in a text.
     pub(in crate::evidence) fn read(&mut self, message: usize, text: &str, by_user: bool) {
         let (mut in_fence, mut left) = (false, MAX_PER_TEXT);
         for line in text.lines() {
@@ -100,7 +100,7 @@ impl Names {
                 let known = &mut self.names[at];
                 known.times += name.times;
                 known.last_message = known.last_message.max(name.last_message);
-                // Who gives orders says best what it is.
+                // The user's description is preferred.
                 if name.by_user && !known.by_user {
                     (known.phrase, known.by_user) = (name.phrase, true);
                 }
@@ -113,13 +113,13 @@ impl Names {
         }
     }
 
-    /// Identifiers and numbers.
+    /// Identifiers, and numbers with units.
     pub(in crate::evidence) fn finish(self) -> (Vec<Named>, Vec<Named>) {
         self.names.into_iter().partition(|name| name.kind != NameKind::Number)
     }
 }
 
-/// A name from the item of a document.
+/// The name in an item of a document.
 pub(in crate::evidence) fn from_phrase(message: usize, phrase: &str, kind: NameKind) -> Named {
     let last = names_in(phrase, true).pop();
     let text = last.map_or(phrase, |(at, end, _)| &phrase[at..end]).to_owned();
@@ -137,7 +137,7 @@ pub(in crate::evidence) fn commit_of(message: usize, output: &str) -> Option<Nam
     Some(Named { message, last_message: message, kind, text, phrase, times: 2, by_user: false })
 }
 
-/// Spellings of a number with its unit that mean the same.
+/// Equivalent spellings of a number with its unit.
 pub(in crate::evidence) fn spellings(text: &str) -> Vec<String> {
     let digits =
         text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ',')).len();
@@ -150,11 +150,11 @@ pub(in crate::evidence) fn spellings(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Where names stand in a line.
+/// Ranges of the names in a line.
 fn names_in(line: &str, with_quoted: bool) -> Vec<(usize, usize, NameKind)> {
     let bytes = line.as_bytes();
     let mut found = Vec::new();
-    // What has neither is none; as a rule most lines.
+    // Most lines have neither, and so no names.
     let has_url = line.contains("://");
     let has_names = has_url || bytes.iter().any(u8::is_ascii_digit);
     let mut at = if has_names { 0 } else { bytes.len() };
@@ -187,7 +187,7 @@ fn names_in(line: &str, with_quoted: bool) -> Vec<(usize, usize, NameKind)> {
     found
 }
 
-/// The bytes of tokens, as a table: every byte of a text is looked at.
+/// Bytes of identifiers, as a table, because every byte of a text is checked.
 const TOKEN: [bool; 256] = {
     let signs = b"_-./:#@%+~$=?&,";
     let mut is_token = [false; 256];
@@ -208,7 +208,7 @@ fn is_token(byte: u8) -> bool {
     TOKEN[usize::from(byte)]
 }
 
-/// What a token is, with the bytes that belong to it.
+/// The kind of a token, with the length of its identifier.
 fn kind_of(token: &str, line: &str, start: usize) -> Option<(usize, NameKind)> {
     if token.is_empty() || token.len() > MAX_BYTES {
         return None;
@@ -258,7 +258,7 @@ fn kind_of(token: &str, line: &str, start: usize) -> Option<(usize, NameKind)> {
     if is_hash || is_uuid {
         return whole(NameKind::Hash);
     }
-    // A path is known as a file; `a.rs:12` is a place in one.
+    // A path is already listed as a file; `a.rs:12` is a position in one.
     let is_path = token.contains('/') && token.rsplit('/').next().is_some_and(|name| name.contains('.'))
         || token.matches('/').count() > 2;
     let has_upper = token.bytes().any(|b| b.is_ascii_uppercase());
@@ -297,7 +297,7 @@ fn number_with_unit(token: &str, line: &str, start: usize) -> Option<usize> {
         spaced.find(|c: char| !(c.is_ascii_alphabetic() || matches!(c, '%' | '/'))).unwrap_or(spaced.len());
     let unit = spaced[..unit_end].trim_end_matches('/');
     if unit.is_empty() {
-        // Most numbers have nothing behind them.
+        // Most numbers are not followed by a unit.
         if spaced.as_bytes().first().is_none_or(u8::is_ascii) {
             return None;
         }
@@ -306,12 +306,12 @@ fn number_with_unit(token: &str, line: &str, start: usize) -> Option<usize> {
         return Some(currency + number.len() + space + unit.len());
     }
     let is_unit = is_unit(unit);
-    // A lone letter counts only where it is attached: "3 s" is rare, "30s" is not.
+    // A single letter must be attached: "3 s" is rare, "30s" is not.
     let is_attached = space == 0;
     (is_unit && (unit.len() > 1 || is_attached)).then_some(currency + number.len() + space + unit.len())
 }
 
-/// Whether letters are a unit, in any case. Each number with a word behind it asks.
+/// Whether letters are a unit, in any case. Called for each number followed by a word.
 fn is_unit(letters: &str) -> bool {
     static KNOWN: LazyLock<FxHashSet<&str>> =
         LazyLock::new(|| UNITS.iter().flat_map(|group| group.iter().copied()).collect());
@@ -338,7 +338,7 @@ fn is_version(token: &str) -> bool {
     is_numeric && (parts.len() >= 3 || has_sign) && parts.len() <= 5
 }
 
-/// A commit or another hash: a word of hexadecimal digits that is neither a number nor a word.
+/// A commit or another hash: a hexadecimal word that is neither a number nor a word of a language.
 fn is_hex(token: &str) -> bool {
     let is_hex = token.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
     let has_both = token.bytes().any(|b| b.is_ascii_digit()) && token.bytes().any(|b| b.is_ascii_lowercase());
@@ -350,7 +350,7 @@ fn quoted(line: &str, found: &mut Vec<(usize, usize, NameKind)>) {
     const PAIRS: [(char, char); 6] =
         [('`', '`'), ('"', '"'), ('“', '”'), ('「', '」'), ('『', '』'), ('《', '》')];
     let mut at = 0;
-    // A sign whose partner is missing is looked for once.
+    // The partner of an unpaired mark is searched once.
     let mut alone: Vec<char> = Vec::new();
     while let Some(open) = line[at..].find(|c| PAIRS.iter().any(|(opening, _)| *opening == c)) {
         let sign = line[at + open..].chars().next().unwrap_or('`');
@@ -378,7 +378,7 @@ fn quoted(line: &str, found: &mut Vec<(usize, usize, NameKind)>) {
     }
 }
 
-/// The name with a few words in front of it, back to the beginning of its sentence.
+/// The name with the words before it, up to the start of its sentence.
 fn phrase(line: &str, at: usize, end: usize) -> String {
     let mut from = at;
     let (mut words, mut chars) = (0, 0);

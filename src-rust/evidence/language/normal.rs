@@ -1,11 +1,11 @@
-//! Text as it is compared: what two writers would spell differently for no reason is made equal.
+//! Normal form of text for comparison: equal for spellings that differ without meaning.
 //!
-//! Case, markdown's stars, kinds of quotation marks, full-width signs, runs of spaces and invisible characters do not
-//! count. Marks that quote become `` ` ``, so that a quoted word can still be told from a plain one.
+//! Ignores case, markdown emphasis, kinds of quotation marks, full-width forms, runs of spaces and invisible
+//! characters. Quotation marks become `` ` ``, so that a quoted word still differs from a plain one.
 
 use std::borrow::Cow;
 
-/// `text` in that form. Line ends stay, other white space becomes one space. O(bytes).
+/// `text` in normal form. Line ends are kept, other white space becomes one space. O(bytes).
 pub(in crate::evidence) fn normal(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut before = '\n';
@@ -43,19 +43,19 @@ pub(in crate::evidence) fn normal(text: &str) -> String {
     out
 }
 
-/// Whether a sign stands for a syllable or a word, in a script without spaces.
+/// Whether a character is a syllable or a word, in a script without spaces.
 pub(in crate::evidence) fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}'
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Whether a character may stand inside a word. Signs of unspaced scripts are words of their own.
+/// Whether a character may be inside a word. Characters of unspaced scripts are separate words.
 pub(in crate::evidence) fn is_wordy(c: char) -> bool {
     c == '_' || c.is_ascii_alphanumeric() || (!c.is_ascii() && c.is_alphanumeric() && !is_unspaced(c))
 }
 
-/// The words of a normal text with their offsets: runs of letters and digits; of unspaced scripts every pair of
-/// neighbours, and a sign alone where it has none.
+/// The words of a normal text with their offsets: runs of letters and digits; in unspaced scripts every bigram, or a
+/// single character without neighbours.
 pub(in crate::evidence) fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -82,7 +82,7 @@ pub(in crate::evidence) fn words(text: &str) -> impl Iterator<Item = (usize, &st
     })
 }
 
-/// A word without the endings that grammar adds in English. Only for comparing.
+/// A word without English inflections. For comparison only.
 pub(in crate::evidence) fn stem(word: &str) -> Cow<'_, str> {
     if word.len() < 5 || !word.bytes().all(|b| b.is_ascii_lowercase()) {
         return Cow::Borrowed(word);
@@ -95,11 +95,11 @@ pub(in crate::evidence) fn stem(word: &str) -> Cow<'_, str> {
     Cow::Borrowed(word)
 }
 
-/// Signs that carry grammar in Chinese and Japanese: a pair with one of them falls differently in other words.
+/// Grammatical particles of Chinese and Japanese: bigrams with them change with the wording.
 const PARTICLES: &str =
     "的了着过是在和与也就把被请要不吧吗呢地得之并都很我你他她它这那个们请はがをにのでともへや";
 
-/// Words that say little by themselves.
+/// Words without content.
 pub(in crate::evidence) fn is_filler(word: &str) -> bool {
     const FILLERS: [&str; 93] = [
         "a", "about", "all", "also", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can",

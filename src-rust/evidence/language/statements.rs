@@ -1,4 +1,4 @@
-//! Sentences of the model that state a decision or an outcome.
+//! The model's sentences that state a decision or an outcome.
 
 use std::sync::LazyLock;
 
@@ -67,7 +67,7 @@ const OUTCOMES: [&str; 20] = [
     "builds clean",
     "fixed!",
 ];
-/// A decision is a whole thought; "The problem is clear." is none.
+/// Shortest decision: a complete thought, unlike "The problem is clear."
 const MIN_DECISION_BYTES: usize = 30;
 const OUTCOMES_ZH: [&str; 11] = [
     "已完成",
@@ -83,7 +83,7 @@ const OUTCOMES_ZH: [&str; 11] = [
     "成功",
 ];
 
-/// What a sentence of the model states.
+/// The kind of a model's statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::evidence) enum Statement {
     Decision,
@@ -102,7 +102,7 @@ fn statement(sentence: &str) -> Option<Statement> {
     }
     let lower = folded(sentence);
     let cues = cues_in(&lower);
-    // What is announced or supposed is neither decided nor done.
+    // Announcements and suppositions are neither decisions nor outcomes.
     if cues & TENTATIVE != 0 {
         return None;
     }
@@ -115,7 +115,7 @@ fn statement(sentence: &str) -> Option<Statement> {
     }
 }
 
-/// Groups of cues: each a bit of what a sentence holds.
+/// Groups of cues, one bit each.
 const TENTATIVE: u32 = 1;
 const DECIDED: u32 = 1 << 1;
 const DONE: u32 = 1 << 2;
@@ -136,7 +136,7 @@ fn cues_in(lower: &str) -> u32 {
     MATCHER.groups_in(lower)
 }
 
-/// "The flag has been removed": done, where "it has been slow" is not.
+/// "The flag has been removed" is an outcome, "it has been slow" is not.
 fn was_done(lower: &str) -> bool {
     ["has been ", "have been "].iter().filter_map(|cue| lower.split_once(cue)).any(|(_, after)| {
         let mut words = after.split_whitespace().map(|word| word.trim_end_matches(['.', ',', '!']));

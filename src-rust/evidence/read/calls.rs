@@ -1,7 +1,7 @@
-//! What a tool call sets out to do, read from its name and its arguments.
+//! Classifies a tool call by its name and arguments.
 //!
-//! Agents name their tools differently, but with the same words: a tool whose name holds `read` and whose
-//! arguments hold a path reads that file. Only what words cannot tell (shells, patches, task lists) is listed.
+//! Agents name their tools differently, but with the same words: a tool with `read` in its name and a path in its
+//! arguments reads that file. Only tools that words do not reveal (shells, patches, task lists) are listed.
 
 use super::patch;
 use super::shell::{self, ShellCommand};
@@ -13,31 +13,31 @@ use crate::node::{Kind, Node};
 
 /// Longest text of a command.
 pub(super) const MAX_COMMAND_CHARS: usize = 200;
-/// Longest text of a call that foldline has no word for.
+/// Longest text of an unclassified call.
 const MAX_CALL_CHARS: usize = 160;
 /// Most files that one call may name.
 const MAX_FILES_PER_CALL: usize = 200;
 
-/// What a call sets out to do.
+/// The intent of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Work {
-    /// To do something with files.
+    /// Actions on files.
     Files(Vec<(Action, String)>),
-    /// To run a command.
+    /// A command.
     Shell { command: String, about: ShellCommand },
-    /// To state the whole list of tasks.
+    /// The complete list of tasks.
     TaskList(Vec<(String, TaskStatus)>),
-    /// To add a task.
+    /// A new task.
     TaskCreate(String),
-    /// To change a task's status, by its number.
+    /// A new status of a task, by its number.
     TaskUpdate { number: String, status: String },
-    /// To look something up that is no file.
+    /// A look-up outside files.
     Lookup,
-    /// Anything else, as one line.
+    /// An unclassified call, as one line.
     Other(String),
 }
 
-/// Reads a call. Arguments that are no JSON are taken as the text of a patch or a command.
+/// Classifies a call. Arguments that are not JSON are read as a patch or a command.
 pub(super) fn read(name: &str, arguments: &str) -> Work {
     let tool = tool_of(name);
     let work = match Tape::parse(arguments.as_bytes(), &mut || true) {
@@ -53,13 +53,13 @@ pub(super) fn read(name: &str, arguments: &str) -> Work {
     }
 }
 
-/// A shell command as work.
+/// The intent of a shell command.
 pub(super) fn shell_work(command: &str) -> Work {
     let about = shell::analyse(command);
     Work::Shell { command: one_line(&neutralise(command), MAX_COMMAND_CHARS), about }
 }
 
-/// What a tool of that name does with files, if it is a tool for files.
+/// The action of a file tool with this name; `None` for other tools.
 pub(in crate::evidence) fn file_action(name: &str) -> Option<Action> {
     match tool_of(name) {
         Tool::Files(action) => Some(action),
@@ -76,7 +76,7 @@ fn other(name: &str, arguments: &str) -> Work {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tool {
     Files(Action),
-    /// One tool with commands: `view`, `create`, `str_replace`, `insert`.
+    /// One tool with several commands: `view`, `create`, `str_replace`, `insert`.
     Editor,
     Shell,
     Patch,
@@ -88,7 +88,7 @@ enum Tool {
 }
 
 fn tool_of(name: &str) -> Tool {
-    // Tools of servers are called `mcp__server__tool`.
+    // MCP tools are named `mcp__server__tool`.
     let own = name.rsplit("__").next().unwrap_or(name);
     let squeezed: String =
         own.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase()).take(64).collect();
@@ -108,7 +108,7 @@ fn tool_of(name: &str) -> Tool {
     }
 }
 
-/// The sort of tool that the words of its name tell.
+/// The class of a tool by the words of its name.
 fn by_words(name: &str) -> Tool {
     let mut found = Tool::Other;
     for word in words_of(name) {
@@ -125,7 +125,7 @@ fn by_words(name: &str) -> Tool {
             "get" | "fetch" | "lookup" | "query" | "calculate" if found == Tool::Other => Tool::Lookup,
             _ => continue,
         };
-        // `search_and_replace` edits: the strongest word decides.
+        // The strongest word decides: `search_and_replace` edits.
         found = match (found, tool) {
             (Tool::Files(known), Tool::Files(new)) if known >= new => found,
             (Tool::Files(_), Tool::Lookup) => found,
@@ -218,7 +218,7 @@ fn from_json<N: Node>(tool: Tool, name: &str, node: &N) -> Option<Work> {
             match (files.is_empty(), action) {
                 (false, _) => Some(Work::Files(files)),
                 (true, Action::Searched | Action::Read) => Some(Work::Lookup),
-                // `update_reservation` has a file tool's word and no file.
+                // `update_reservation` has a word of a file tool, but does not name a file.
                 (true, _) => None,
             }
         }
@@ -257,7 +257,7 @@ fn member_text<N: Node>(node: &N, keys: &[&str]) -> Option<String> {
     keys.iter().find_map(|key| named(key).and_then(|(_, value)| value.with_text(|text, _| text.to_owned())))
 }
 
-/// A command as text, or as the words of `["bash", "-lc", "…"]`.
+/// A command from a string, or from words such as `["bash", "-lc", "…"]`.
 fn command_text<N: Node>(value: &N) -> String {
     let words = texts_of(value);
     match words.as_slice() {

@@ -1,5 +1,5 @@
-//! The walk over the messages to be folded: every part is read once, a result is joined to the call that the rules pair
-//! it with, and the findings are put in order at the end.
+//! Walks over the messages to fold: each part is read once, each result is joined to its call by the pairing, and the
+//! facts are ordered at the end.
 
 use std::collections::HashMap;
 
@@ -23,20 +23,20 @@ use crate::transcript::{
     MessageSource, Part, PartKind, PieceKind, Role, SUMMARY_LABEL, SUMMARY_NOTE, Transcript,
 };
 
-/// Longest original task, later request, last words and other note, in characters.
+/// Longest original task, later request, last text and other note, in characters.
 const MAX_TASK_CHARS: usize = 6_000;
 const MAX_REQUEST_CHARS: usize = 1_500;
 const MAX_STATE_CHARS: usize = 3_000;
 const MAX_NOTE_CHARS: usize = 300;
-/// Most items of a list; of more, the newest stay (and the original task).
+/// Most items of a list: the newest, and the original task.
 const MAX_ITEMS: usize = 400;
-/// Most constraints and statements that one message gives.
+/// Most constraints and statements of one message.
 const MAX_PER_MESSAGE: usize = 8;
-/// A report is at least so long; shorter texts announce the next step.
+/// Shortest text that counts as a report; shorter ones announce the next step.
 const MIN_REPORT_BYTES: usize = 240;
 
-/// Extracts what a summary of the messages at `indices` (ascending) must keep. `structure` is that of all messages of
-/// `source`; its pairing says which call a result answers. O(bytes of their text).
+/// Extracts the facts that a summary of the messages at `indices` (ascending) must keep. `structure` covers all
+/// messages of `source`; its pairing joins results to calls. O(bytes of their text).
 #[must_use]
 pub fn extract(source: &dyn MessageSource, structure: &Structure, indices: &[usize]) -> Evidence {
     EXTRACTIONS.add();
@@ -49,7 +49,7 @@ pub fn extract(source: &dyn MessageSource, structure: &Structure, indices: &[usi
     found
 }
 
-/// The folded messages in numbers.
+/// Counts of the folded messages.
 fn overview(source: &dyn MessageSource, count: usize, indices: &[usize]) -> String {
     let (mut calls, mut images) = (0, 0);
     for &i in indices.iter().filter(|&&i| i < count) {
@@ -67,7 +67,7 @@ struct Collector<'t> {
     structure: &'t Structure,
     found: Evidence,
     calls: Vec<Call<'t>>,
-    /// The index in `calls` of a call, by the number of its part in the pairing.
+    /// For each call, by its part number in the pairing, its index in `calls`.
     call_at: HashMap<u32, usize>,
     /// Files, commands and errors of earlier summaries.
     earlier: Evidence,
@@ -99,7 +99,7 @@ impl<'t> Collector<'t> {
             if text.starts_with(SUMMARY_LABEL) {
                 return self.earlier_summary(i, &text);
             }
-            // Known by its origin: somebody else's words.
+            // A summary by its origin, which foldline did not write.
             return self.foreign_summary(i, &text);
         }
         let first_part = self.structure.first_parts[i];
@@ -113,7 +113,7 @@ impl<'t> Collector<'t> {
         if message.is_bash_execution {
             return self.bash_execution(i, transcript, index);
         }
-        // The parts of a unit of several messages know who speaks in each.
+        // The parts of a unit of several messages have different speakers.
         let parts: Vec<usize> = transcript.part_range(index).collect();
         let speaker = |part: usize| transcript.speaker_of(index, part);
         for said in parts.chunk_by(|&a, &b| speaker(a) == speaker(b)) {
@@ -127,7 +127,7 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// A summary of an earlier folding: its sections go where they came from.
+    /// Merges a summary of an earlier fold, section by section.
     fn earlier_summary(&mut self, i: usize, text: &str) {
         let body = text.split_once('\n').map_or("", |(_, body)| body);
         let body = body.strip_prefix(SUMMARY_NOTE).unwrap_or(body);
@@ -165,7 +165,7 @@ impl<'t> Collector<'t> {
                 push(&mut self.found.requests, Note { message: i, text: request });
                 self.demands(i, &words);
                 self.names.read(i, &words, true);
-                // Whatever was asked has its answer now.
+                // The model's earlier questions have been answered.
                 self.found.next_steps.clear();
                 let questions = sentences(&words).filter(|sentence| is_question(sentence));
                 self.found.questions = questions.take(MAX_PER_MESSAGE).map(|words| note(i, words)).collect();
@@ -173,7 +173,7 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// What the user demands, sets right, and puts under a label. A labelled line is one item.
+    /// Adds constraints, corrections and labelled lines of the user. A labelled line is one item.
     fn demands(&mut self, i: usize, words: &str) {
         let labelled = cues::labelled(words, 2 * MAX_PER_MESSAGE);
         let is_apart = |sentence: &&str| !labelled.iter().any(|line| line.contains(sentence));
@@ -182,7 +182,7 @@ impl<'t> Collector<'t> {
             let list = if is_constraint { &mut self.found.constraints } else { &mut self.found.statements };
             push(list, note(i, line));
         }
-        // The first request cannot correct anything.
+        // The first request cannot be a correction.
         let is_first = self.found.requests.len() <= 1;
         let said = cues::said(words);
         let corrections =
@@ -197,7 +197,7 @@ impl<'t> Collector<'t> {
         }
     }
 
-    /// A summary that foldline did not write.
+    /// Adds a summary that foldline did not write.
     fn foreign_summary(&mut self, i: usize, summary: &str) {
         let text = neutralise(&cut_middle(summary, MAX_STATE_CHARS)).into_owned();
         push(&mut self.found.context, Note { message: i, text });
@@ -227,7 +227,7 @@ impl<'t> Collector<'t> {
             question.map(|words| note(i, &format!("{ASKED}{words}"))).into_iter().collect();
     }
 
-    /// A command that the user ran: its text, then its output.
+    /// Adds a command that the user ran, with its output.
     fn bash_execution(&mut self, i: usize, transcript: &'t Transcript, index: usize) {
         let mut texts = texts(transcript, transcript.parts_of(index));
         let (command, output) = (texts.next().unwrap_or(""), texts.next().unwrap_or(""));
@@ -320,7 +320,7 @@ impl<'t> Collector<'t> {
                     }
                 }
                 Work::Shell { command, about } => {
-                    // A failed command may have changed something, but what it should have shown was not seen.
+                    // A failed command may have changed files, but its output does not show their content.
                     let has_run = outcome != Outcome::Rejected;
                     let touched = about
                         .effects
@@ -374,7 +374,7 @@ impl<'t> Collector<'t> {
     }
 }
 
-/// The text parts of a message, a paragraph each.
+/// The text parts of a message, one paragraph each.
 fn text_of(transcript: &Transcript, index: usize) -> String {
     texts(transcript, transcript.parts_of(index)).collect::<Vec<_>>().join("\n\n")
 }
@@ -386,7 +386,7 @@ fn texts<'t>(transcript: &'t Transcript, parts: &'t [Part]) -> impl Iterator<Ite
     pieces.filter(|piece| piece.kind == PieceKind::Text).map(|piece| transcript.str(&piece.span))
 }
 
-/// Adds a note; lists of long transcripts keep their first and their newest notes.
+/// Adds a note; a full list keeps the first and the newest notes.
 fn push(notes: &mut Vec<Note>, note: Note) {
     notes.push(note);
     if notes.len() >= 2 * MAX_ITEMS {
@@ -409,7 +409,7 @@ fn says_created(text: &str) -> bool {
         .any(|cue| start.contains(cue))
 }
 
-/// The first note, and of the others the newest of those that say the same.
+/// Removes duplicates: keeps the first note and the newest of equal others.
 fn without_repetitions(notes: Vec<Note>) -> Vec<Note> {
     let mut newest_of: HashMap<&str, usize> = HashMap::new();
     for (i, note) in notes.iter().enumerate() {

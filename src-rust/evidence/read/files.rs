@@ -1,13 +1,13 @@
-//! The files that were touched, each once, however its path was spelled.
+//! The touched files, each once under all spellings of its path.
 
 use std::collections::HashMap;
 
 use crate::evidence::text::neutralise;
 use crate::evidence::{Action, FileTouched, lines};
 
-/// Most files that are remembered; agents touch hundreds, floods come from generated lists.
+/// Most files kept: agents touch hundreds; more come from generated lists.
 const MAX_FILES: usize = 5_000;
-/// Longest path; anything longer is no path.
+/// Longest path; anything longer is not a path.
 const MAX_PATH_BYTES: usize = 1_000;
 
 /// Files by path, in the order of their first touch.
@@ -18,10 +18,10 @@ pub(in crate::evidence) struct Files {
 }
 
 impl Files {
-    /// Notes that a message did something to a file.
+    /// Notes an action of a message on a file.
     pub(super) fn touch(&mut self, message: usize, action: Action, path: &str) {
         let Some(path) = normal_path(path) else { return };
-        // A search in a folder touches no file; a name with an ending is a file.
+        // A search in a folder does not touch a file; a name with an extension is a file.
         if action == Action::Searched && !file_name(&path).trim_start_matches('.').contains('.') {
             return;
         }
@@ -51,14 +51,14 @@ impl Files {
         }
     }
 
-    /// Notes that lines of a known file were read.
+    /// Notes the lines read of a known file.
     pub(super) fn read_lines(&mut self, path: &str, range: (u32, u32)) {
         if let Some(&at) = normal_path(path).and_then(|path| self.by_path.get(&path)) {
             lines::add(&mut self.files[at].lines, range);
         }
     }
 
-    /// The files. A relative path that is the end of exactly one absolute path is that file.
+    /// The files. A relative path that ends exactly one absolute path denotes the same file.
     pub(super) fn finish(self) -> Vec<FileTouched> {
         let mut owners: HashMap<&str, Option<usize>> = HashMap::new();
         for (i, file) in self.files.iter().enumerate().filter(|(_, file)| file.path.starts_with('/')) {
@@ -96,7 +96,7 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// A path without `.` and `..` steps, or `None` where the text is no path that could be listed on a line.
+/// A path without `.` and `..` components; `None` if the text is not a path for one line of a list.
 pub(super) fn normal_path(path: &str) -> Option<String> {
     let path = path.trim();
     let path = path.strip_prefix("file://").unwrap_or(path);
@@ -121,12 +121,12 @@ pub(super) fn normal_path(path: &str) -> Option<String> {
     Some(format!("{root}{}", steps.join("/")))
 }
 
-/// Whether a file is a scratch file, which nobody will ask for again.
+/// Whether a file is a temporary scratch file, not worth listing.
 pub(in crate::evidence) fn is_scratch(path: &str) -> bool {
     ["/tmp/", "/private/tmp/", "/var/tmp/", "/var/folders/"].iter().any(|folder| path.starts_with(folder))
 }
 
-/// The folder that saves most when the paths below it are written relative to it, with a trailing slash.
+/// The folder, with a trailing slash, that saves most if the paths in it are written relative to it.
 pub(in crate::evidence) fn common_root<'p>(paths: impl Iterator<Item = &'p str>) -> Option<String> {
     let mut folders: HashMap<&str, usize> = HashMap::new();
     for path in paths.filter(|path| path.starts_with('/')) {

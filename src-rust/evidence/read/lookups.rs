@@ -1,7 +1,7 @@
-//! Calls that look something up: how often each tool was asked, and what it answered last.
+//! Look-ups by tool: number of calls and the last question with its answer.
 //!
-//! Dozens of look-ups of one tool are one line. What they found is the model's to say; the last question and the
-//! head of the last answer show where the work stood.
+//! Dozens of look-ups with one tool become one line. The model reports their findings; the last question and the start
+//! of the last answer show where the work stopped.
 
 use crate::evidence::Note;
 use crate::evidence::text::{neutralise, one_line};
@@ -9,7 +9,7 @@ use crate::evidence::text::{neutralise, one_line};
 /// Longest text of a question or an answer.
 const MAX_CHARS: usize = 160;
 
-/// Most tools that are told apart.
+/// Most tools listed separately.
 const MAX_TOOLS: usize = 64;
 
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl<'t> Lookups<'t> {
         }
     }
 
-    /// A note a tool.
+    /// One note for each tool.
     pub(super) fn notes(self) -> impl Iterator<Item = Note> {
         self.by_tool.into_iter().map(|lookup| {
             let question = one_line(&neutralise(lookup.question), MAX_CHARS);

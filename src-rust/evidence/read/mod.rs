@@ -1,4 +1,4 @@
-//! Reads the calls, results and texts of a session as facts.
+//! Reads facts from the calls, results and texts of a session.
 
 pub(super) mod calls;
 pub(super) mod collect;

@@ -1,22 +1,22 @@
-//! How a call ended, read from its result.
+//! Derives the outcome of a call from its result.
 //!
-//! A flag of the provider is believed first, then an exit code where the agents write one, then the text; but text
-//! alone is believed only of commands that do something, since a file that is shown may well speak of errors.
+//! The provider's error flag comes first, then an exit code if the agent writes one, then the text. Text alone decides
+//! only for commands that change something, because a file shown may well mention errors.
 
 use crate::evidence::text::{head_bytes, one_line, starts_with_ignoring_case, tail_bytes};
 use crate::evidence::{CommandKind, Outcome};
 
-/// Longest telling line.
+/// Longest detail line.
 pub(super) const MAX_DETAIL_CHARS: usize = 200;
-/// How much of a long output is looked at, from either end.
+/// Bytes read at either end of a long output.
 const HEAD_BYTES: usize = 8 << 10;
 const TAIL_BYTES: usize = 24 << 10;
 
-/// What a result says.
+/// The outcome that a result reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub outcome: Outcome,
-    /// The line that tells most: the verdict of a test run, the first error.
+    /// The most specific line: the verdict of a test run, or the first error.
     pub detail: Option<String>,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn of_command(kind: CommandKind, text: &str, is_error: bool) -> Verdi
         && code.is_none()
         && (summary.is_some_and(reports_failure)
             || lines.iter().any(|line| is_error_line(line) && !is_tame(line)));
-    // A search that finds nothing exits with 1, and says nothing.
+    // A search without matches exits with 1 and prints nothing.
     let is_empty_search = kind == CommandKind::Look && code == Some(1) && error_line(&lines).is_none();
     let failed = (is_error || code.is_some_and(|code| code != 0) || failed_by_text) && !is_empty_search;
     let detail = if failed {
@@ -70,14 +70,14 @@ pub(super) fn of_tool(text: &str, is_error: bool) -> Verdict {
     Verdict { outcome: Outcome::Failed(exit_code(text)), detail: Some(one_line(line, MAX_DETAIL_CHARS)) }
 }
 
-/// Whether the result says that the user did not let the call run.
+/// Whether the result says that the user rejected the call.
 fn is_rejection(text: &str) -> bool {
     ["The user doesn't want to ", "[Request interrupted by user", "Tool execution was rejected by the user"]
         .iter()
         .any(|prefix| text.starts_with(prefix))
 }
 
-/// What the user said when rejecting a call.
+/// The user's words in a rejection.
 pub(super) fn words_of_rejection(text: &str) -> Option<&str> {
     if !is_rejection(text) {
         return None;
@@ -86,7 +86,7 @@ pub(super) fn words_of_rejection(text: &str) -> Option<&str> {
     Some(words.trim()).filter(|words| !words.is_empty())
 }
 
-/// The lines at both ends of an output, without empty ones.
+/// Non-empty lines at both ends of an output.
 fn ends_of(text: &str) -> Vec<&str> {
     let (head, tail) = if text.len() <= HEAD_BYTES + TAIL_BYTES {
         (text, "")
@@ -133,13 +133,13 @@ fn test_line<'t>(lines: &[&'t str]) -> Option<&'t str> {
     })
 }
 
-/// `--- FAIL: TestX`, `FAILED tests/a.py::test_b`: the first test that failed.
+/// The first failed test: `--- FAIL: TestX`, `FAILED tests/a.py::test_b`.
 fn failing_test<'t>(lines: &[&'t str]) -> Option<&'t str> {
     let is_failing = |line: &&str| ["--- FAIL", "FAILED ", "not ok "].iter().any(|p| line.starts_with(p));
     lines.iter().copied().find(is_failing)
 }
 
-/// Whether a verdict says that something failed; "0 failed" does not.
+/// Whether a verdict reports a failure; "0 failed" does not.
 fn reports_failure(line: &str) -> bool {
     if ["FAIL", "--- FAIL"].iter().any(|prefix| line.starts_with(prefix)) || line.contains("result: FAILED") {
         return true;
@@ -154,7 +154,7 @@ fn reports_failure(line: &str) -> bool {
     })
 }
 
-/// Whether a line looks like the report of an error.
+/// Whether a line looks like an error report.
 fn is_error_line(line: &str) -> bool {
     const OPENINGS: [&str; 16] = [
         "error:",
@@ -204,7 +204,7 @@ fn is_tame(line: &str) -> bool {
     line.starts_with("E   ") || line.contains("No such file") || line.contains("Permission denied")
 }
 
-/// The line that tells what went wrong: of a Python traceback the last, else the first.
+/// The line that names the error: the last one of a Python traceback, else the first.
 fn error_line<'t>(lines: &[&'t str]) -> Option<&'t str> {
     let first = lines.iter().copied().find(|line| is_error_line(line))?;
     if first.starts_with("Traceback") {
@@ -213,7 +213,7 @@ fn error_line<'t>(lines: &[&'t str]) -> Option<&'t str> {
     Some(first)
 }
 
-/// The last line that is not the exit code itself.
+/// The last line, except an exit code.
 fn last_line<'t>(lines: &[&'t str]) -> Option<&'t str> {
     lines.iter().rev().copied().find(|line| exit_code(line).is_none())
 }

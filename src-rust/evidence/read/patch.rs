@@ -25,7 +25,7 @@ pub(super) fn files_of(patch: &str) -> Vec<(Action, String)> {
     files
 }
 
-/// Whether a text holds a patch of that form.
+/// Whether a text contains such a patch.
 pub(super) fn is_patch(text: &str) -> bool {
     text.contains("*** Begin Patch")
 }

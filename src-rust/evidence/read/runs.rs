@@ -1,5 +1,4 @@
-//! Calls in the order they were made, and what follows from them: each command once with its last outcome, each error
-//! once with whether it was overcome.
+//! Evaluates calls in order: each command once with its last outcome, each error once with whether it was resolved.
 
 use std::collections::HashMap;
 
@@ -10,16 +9,16 @@ use super::shell;
 use crate::evidence::text::{neutralise, one_line};
 use crate::evidence::{Action, CommandKind, CommandRun, ErrorSeen, Outcome};
 
-/// A call and how it ended.
+/// A call with its outcome.
 #[derive(Debug)]
 pub(super) struct Call<'t> {
     pub message: usize,
     pub tool: &'t str,
     pub work: Work,
     pub verdict: Verdict,
-    /// The message of its result.
+    /// Index of the message with its result.
     pub answered_in: usize,
-    /// The lines of the file that it reads, where it names them.
+    /// The line range of a file read, if the call names one.
     pub lines: Option<(u32, u32)>,
 }
 
@@ -45,7 +44,7 @@ impl Commands {
     }
 }
 
-/// Errors, each once, and those that a later success may resolve.
+/// Errors, each once, and those a later success may resolve.
 #[derive(Debug, Default)]
 pub(super) struct Errors {
     pub seen: Vec<ErrorSeen>,
@@ -76,7 +75,7 @@ impl Errors {
         }
     }
 
-    /// A success resolves what failed at the same attempt, a failure is noted.
+    /// A success resolves errors of the same attempt; a failure is noted.
     pub(super) fn follow(&mut self, call: &Call<'_>) {
         let subject = subject_of(call);
         match call.verdict.outcome {
@@ -95,7 +94,7 @@ impl Errors {
                     (_, Some(code)) => format!("exit code {code}"),
                     _ => "failed".to_owned(),
                 };
-                // Parallel calls are called off together: the one that failed is the error.
+                // Parallel calls are cancelled together: only the failed one is an error.
                 if !is_search && text != "Sibling tool call errored" {
                     let message = call.answered_in;
                     self.add(ErrorSeen { message, subject, text, is_resolved: false, times: 1 });
@@ -106,7 +105,7 @@ impl Errors {
     }
 }
 
-/// What a call tried, for the reader.
+/// The subject of a call, for the reader.
 fn subject_of(call: &Call<'_>) -> String {
     let tool = one_line(&neutralise(call.tool), 80);
     match &call.work {
@@ -119,7 +118,7 @@ fn subject_of(call: &Call<'_>) -> String {
     }
 }
 
-/// What a subject tried, so that a later success can be recognised: a program with its subcommand, a way of using a
+/// The attempt of a subject, so that a later success can resolve it: a program with its subcommand, an action on a
 /// file, or a tool.
 fn attempt_of(subject: &str) -> String {
     if let Some(command) = subject.strip_prefix("$ ") {
@@ -134,7 +133,7 @@ fn attempt_of(subject: &str) -> String {
     }
 }
 
-/// The attempts that a successful call settles. Who changed a file could also read it.
+/// The attempts that a successful call resolves. Changing a file proves that it can be read.
 fn attempts_of(call: &Call<'_>, subject: &str) -> Vec<String> {
     match &call.work {
         Work::Shell { about, .. } => vec![format!("run {}", about.stem)],

@@ -1,25 +1,25 @@
-//! What a shell command does: the files it reads and changes, and what sort of command it is.
+//! Analyzes a shell command: the files it reads and changes, and its kind.
 
 use super::patch;
 use super::shell_lexer::{Redirect, Word, simple_commands};
 use crate::evidence::text::head_bytes;
 use crate::evidence::{Action, CommandKind, lines};
 
-/// Longest part of a command that is analysed; the rest is the body of a here-document in practice.
+/// Longest analyzed part of a command; in practice the rest is a here-document.
 const MAX_COMMAND_BYTES: usize = 256 << 10;
 
-/// What is known about a command line.
+/// The analysis of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::evidence) struct ShellCommand {
     pub kind: CommandKind,
-    /// Program and subcommand of the part that matters: two runs with the same stem try the same thing.
+    /// Program and subcommand of the main part: two runs with the same stem are the same attempt.
     pub stem: String,
     pub effects: Vec<(Action, String)>,
-    /// Lines that it shows of a file.
+    /// Line ranges of files that it shows.
     pub lines: Vec<(String, (u32, u32))>,
 }
 
-/// Analyses a command line. O(bytes).
+/// Analyzes a command line. O(bytes).
 pub(in crate::evidence) fn analyse(line: &str) -> ShellCommand {
     let mut effects = if patch::is_patch(line) { patch::files_of(line) } else { Vec::new() };
     let mut lines_shown = Vec::new();
@@ -60,7 +60,7 @@ pub(in crate::evidence) fn analyse(line: &str) -> ShellCommand {
         }
         let writes = effects[before..].iter().any(|(action, _)| action.is_change());
         let Some(found) = kind_and_stem(words, writes) else { continue };
-        // Of equal kinds the first command of the line names it.
+        // Among equal kinds the first command names the line.
         if best.as_ref().is_none_or(|(kind, _)| found.0 > *kind) {
             best = Some(found);
         }
@@ -69,7 +69,7 @@ pub(in crate::evidence) fn analyse(line: &str) -> ShellCommand {
     ShellCommand { kind, stem, effects, lines: lines_shown }
 }
 
-/// The words from the program's name on: without assignments, keywords and wrappers such as `sudo`.
+/// The words from the program name on, without assignments, keywords and wrappers such as `sudo`.
 fn program_words(words: &[Word]) -> &[Word] {
     let mut rest = words;
     while let [first, tail @ ..] = rest {
@@ -114,9 +114,9 @@ fn argument_effects(words: &[Word], touch: &mut impl FnMut(Action, &Word)) {
         | "sha256sum" | "od" | "xxd" | "strings" => all(Action::Read, &operands),
         "sed" => {
             let has_script_flag = arguments.iter().any(|word| matches!(word.text.as_str(), "-e" | "-f"));
-            // macOS writes the backup suffix as a word of its own, often empty.
+            // macOS takes the backup suffix as a separate word, often empty.
             let suffix = usize::from(operands.first().is_some_and(|word| word.text.is_empty()));
-            // With -e the scripts are operands that look like no file.
+            // With -e the scripts are operands that do not look like files.
             let first_file = if has_script_flag { 0 } else { 1 + suffix };
             let in_place = has("-i") || has("--in-place");
             let files: Vec<&Word> =
@@ -159,7 +159,7 @@ fn git_effects(operands: &[&Word], arguments: &[Word], all: &mut impl FnMut(Acti
     }
 }
 
-/// `mv a b` and `cp a b`. Into a directory the new names are not spelled out, so only two operands say both.
+/// `mv a b` and `cp a b`. Only two operands name both files: into a directory, the new names are implicit.
 fn move_or_copy(operands: &[&Word], source: Action, all: &mut impl FnMut(Action, &[&Word])) {
     match operands {
         [from, to] if !to.text.ends_with(['/', '.']) => {
@@ -175,7 +175,7 @@ fn is_plain(word: &Word) -> bool {
     !word.text.is_empty() && word.text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-/+@~".contains(&b))
 }
 
-/// The path that a word names, under the directory that the command line changed to.
+/// The path of a word, relative to the directory that the command line changed to.
 fn path_of(word: &Word, directory: &str) -> Option<String> {
     let text = word.text.as_str();
     let is_number = text.bytes().all(|b| b.is_ascii_digit());
@@ -202,7 +202,7 @@ const LOOKING: [&str; 44] = [
     "sleep", "xxd", "cd",
 ];
 
-/// Programs whose first argument says what they do.
+/// Programs whose first argument is a subcommand.
 const WITH_SUBCOMMAND: [&str; 22] = [
     "go", "cargo", "git", "npm", "yarn", "pnpm", "bun", "make", "just", "docker", "kubectl", "gh", "mise",
     "uv", "pip", "python", "python3", "dotnet", "mvn", "gradle", "deno", "poetry",

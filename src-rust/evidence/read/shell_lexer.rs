@@ -1,20 +1,20 @@
-//! A shell command line split into simple commands, their words and their redirections.
+//! Splits a shell command line into simple commands, their words and their redirections.
 //!
-//! Enough of the grammar to see which files a command names: quotes, escapes, comments, operators, subshells,
+//! Covers the grammar needed to find the files a command names: quotes, escapes, comments, operators, subshells,
 //! command substitution and here-documents. Every byte is consumed once, and nesting is bounded.
 
-/// Subshells and substitutions inside each other; deeper ones are read as plain words.
+/// Deepest nesting of subshells and substitutions; deeper ones are read as plain words.
 const MAX_NESTING: usize = 16;
 
 /// A word after quotes are removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::evidence) struct Word {
     pub text: String,
-    /// It holds a variable, a substitution or a wildcard: what it stands for is not known from the text.
+    /// It contains a variable, a substitution or a wildcard, so its value is not known from the text.
     pub is_dynamic: bool,
 }
 
-/// What a redirection does with its file.
+/// The effect of a redirection on its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Redirect {
     Read,
@@ -29,7 +29,7 @@ pub(super) struct Simple {
     pub redirects: Vec<(Redirect, Word)>,
 }
 
-/// The simple commands of a command line, those of subshells and substitutions included.
+/// The simple commands of a command line, including those of subshells and substitutions.
 pub(super) fn simple_commands(line: &str) -> Vec<Simple> {
     let mut lexer = Lexer { source: line.as_bytes(), at: 0, commands: Vec::new(), here_ends: Vec::new() };
     lexer.list(false, 0);
@@ -141,7 +141,7 @@ impl Lexer<'_> {
             return;
         }
         if self.peek(0) == Some(b'(') {
-            // `<(command)` is a substitution; its commands are read as any others.
+            // `<(command)` is a substitution; its commands are read like others.
             return;
         }
         self.skip_blanks();
@@ -203,7 +203,7 @@ impl Lexer<'_> {
         Word { text: String::from_utf8_lossy(&bytes).into_owned(), is_dynamic }
     }
 
-    /// Reads from a double quote past its partner. Whether it held an expansion.
+    /// Reads from a double quote past the closing one. Returns whether it contained an expansion.
     fn double_quoted(&mut self, bytes: &mut Vec<u8>, depth: usize) -> bool {
         let mut is_dynamic = false;
         self.at += 1;
@@ -230,7 +230,7 @@ impl Lexer<'_> {
         is_dynamic
     }
 
-    /// Passes over `$(…)` (whose commands are read), `` `…` `` and the sign of `$name`.
+    /// Skips `$(…)` (whose commands are read), `` `…` `` and the `$` of `$name`.
     fn expansion(&mut self, bytes: &mut Vec<u8>, depth: usize) {
         if self.peek(0) == Some(b'`') {
             self.at += 1;

@@ -1,5 +1,5 @@
-//! The agent's own list of tasks: `TodoWrite` and `update_plan` state it whole, `TaskCreate` and `TaskUpdate` item
-//! by item.
+//! The agent's task list: `TodoWrite` and `update_plan` state it completely, `TaskCreate` and `TaskUpdate` change
+//! single items.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,10 @@ use crate::evidence::{Note, Task, TaskStatus};
 
 /// Longest text of a task.
 pub(super) const MAX_TASK_CHARS: usize = 240;
-/// Most tasks that are remembered.
+/// Most tasks kept.
 const MAX_TASKS: usize = 500;
 
-/// The status words of the agents.
+/// The status for an agent's word.
 pub(in crate::evidence) fn status_of(word: &str) -> TaskStatus {
     match word {
         "completed" | "done" | "complete" => TaskStatus::Completed,
@@ -21,17 +21,17 @@ pub(in crate::evidence) fn status_of(word: &str) -> TaskStatus {
     }
 }
 
-/// The list as it stands after every call so far.
+/// The list after all calls so far.
 #[derive(Debug, Default)]
 pub(super) struct TaskList {
     tasks: Vec<Task>,
-    /// Tasks created one by one, by the number that the agent gave them.
+    /// Tasks created one by one, by the agent's number.
     by_number: HashMap<String, usize>,
     created: usize,
 }
 
 impl TaskList {
-    /// The agent stated the whole list: open tasks that it no longer names are given up, completed ones stay.
+    /// Replaces the list: open tasks missing from the new one are dropped, completed ones stay.
     pub(in crate::evidence) fn replace(&mut self, message: usize, list: Vec<(String, TaskStatus)>) {
         self.tasks.retain(|task| task.status == TaskStatus::Completed);
         self.by_number.clear();
@@ -40,7 +40,7 @@ impl TaskList {
         }
     }
 
-    /// The agent added a task; `number` is the one that the result names.
+    /// Adds a task; `number` is the one in the result.
     pub(super) fn create(&mut self, message: usize, text: &str, number: Option<&str>) {
         self.created += 1;
         let number = number.map_or_else(|| self.created.to_string(), str::to_owned);
@@ -50,7 +50,7 @@ impl TaskList {
         }
     }
 
-    /// The agent changed the status of a task.
+    /// Changes the status of a task.
     pub(super) fn update(&mut self, message: usize, number: &str, status: &str) {
         let Some(task) = self.by_number.get(number).and_then(|&at| self.tasks.get_mut(at)) else { return };
         task.message = message;
@@ -61,13 +61,13 @@ impl TaskList {
         }
     }
 
-    /// Adds a task as it stands.
+    /// Adds a task with its status.
     pub(in crate::evidence) fn push(&mut self, message: usize, text: &str, status: TaskStatus) {
         let text = one_line(&neutralise(text), MAX_TASK_CHARS);
         self.tasks.push(Task { message, text, status });
     }
 
-    /// The open tasks, and what is completed.
+    /// The open tasks, and notes of the completed ones.
     pub(super) fn finish(self) -> (Vec<Task>, Vec<Note>) {
         let mut newest: HashMap<&str, usize> = HashMap::new();
         for (i, task) in self.tasks.iter().enumerate() {

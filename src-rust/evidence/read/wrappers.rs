@@ -1,7 +1,7 @@
-//! What a user message says once the noise that tools wrap around it is taken away.
+//! Strips the wrappers that tools put into user messages.
 //!
-//! Agents put reminders, command echoes and hook output into user messages. None of it is the user's word, so
-//! none of it may stand in a summary as a request.
+//! Agents add reminders, command echoes and hook output to user messages. These are not the user's words, so a summary
+//! must not report them as requests.
 
 use crate::evidence::text::starts_with_ignoring_case;
 
@@ -29,10 +29,10 @@ const NOISE_TAGS: [&str; 20] = [
     "attached_files",
 ];
 
-/// Tags that stand around the user's own words.
+/// Tags around the user's own words.
 const WRAPPER_TAGS: [&str; 4] = ["command-args", "user_query", "user_message", "user-request"];
 
-/// Messages that begin so come from a program.
+/// Prefixes of messages from a program.
 const NOISE_PREFIXES: [&str; 13] = [
     "[request interrupted by user",
     "caveat: the messages below were generated",
@@ -49,14 +49,14 @@ const NOISE_PREFIXES: [&str; 13] = [
     "unknown slash command",
 ];
 
-/// Messages that begin so are another program's summary of an earlier conversation.
+/// Prefixes of another program's summary of an earlier conversation.
 const FOREIGN_SUMMARY_PREFIXES: [&str; 3] = [
     "this session is being continued from a previous conversation",
     "the conversation history before this point was compacted",
     "another language model started to solve this problem",
 ];
 
-/// What is left of a user message.
+/// The content of a user message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Said {
     /// Nothing but noise.
@@ -67,7 +67,7 @@ pub(super) enum Said {
     ForeignSummary(String),
 }
 
-/// Takes the noise out of the text of a user message. O(bytes): a tag whose end is missing is looked for once.
+/// Strips the wrappers from the text of a user message. O(bytes): the end of an unclosed tag is searched once.
 pub(super) fn unwrap(text: &str) -> Said {
     let stripped = strip_tags(text);
     let words = without_skill_call(stripped.trim());
@@ -84,14 +84,15 @@ pub(super) fn unwrap(text: &str) -> Said {
     Said::Words(words.to_owned())
 }
 
-/// `/model`: a command to the program, not to the model. `/review the parser` says something, and a path has more slashes.
+/// Whether the text is a bare command to the program, such as `/model`. `/review the parser` has content, and a path
+/// has more slashes.
 fn is_bare_command(words: &str) -> bool {
     words
         .strip_prefix('/')
         .is_some_and(|name| name.bytes().all(|b| b.is_ascii_alphabetic() || b"-_:".contains(&b)))
 }
 
-/// What the user added to the call of a skill, which the program spells out as a sentence of its own.
+/// The user's text after a skill call, which the program writes as a separate sentence.
 fn without_skill_call(words: &str) -> &str {
     const ENDING: &str = "skill and follow it exactly as presented to you";
     let call = words
@@ -121,7 +122,7 @@ fn strip_tags(text: &str) -> String {
     out
 }
 
-/// Where reading goes on after the tag at `at`, if it is one of ours.
+/// Position after the tag at `at`, if it is a known one.
 fn tag_end(text: &str, at: usize, has_no_end: &mut [bool]) -> Option<usize> {
     let inner = &text[at + 1..];
     let name_of = |inner: &str| {

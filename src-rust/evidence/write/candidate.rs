@@ -1,18 +1,18 @@
-//! An item that may enter the document, as the lanes rank it.
+//! A candidate item of the document, as ranked by the lanes.
 
 use super::document::Section;
 
-/// An item that may enter the document.
+/// A candidate item of the document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Candidate {
     pub section: Section,
-    /// Its place within the section.
+    /// Its position within the section.
     pub place: usize,
     pub text: String,
-    /// The largest share of the budget that it may take, in percent.
+    /// Largest share of the budget that it may take, in percent.
     pub share: usize,
-    /// Not needed where another item holds this text.
+    /// Redundant if another item contains this text.
     pub unless: Option<String>,
-    /// It is whole or not there.
+    /// It must not be cut.
     pub is_whole: bool,
 }

@@ -1,8 +1,8 @@
-//! What holds until it is changed: constraints, corrections, and what the user put under a label.
+//! Ranks rules that hold until changed: constraints, corrections and labelled lines.
 //!
-//! These come before requests, which are worked off. Each is whole or not there: half a constraint is another one. Of
-//! two on the same subject the newer one counts; the older one comes after all others. Else the best value a character
-//! comes first, so that a budget holds as many as it can.
+//! They precede requests, which get completed. None is cut: half a constraint is a different one. Of two on the same
+//! subject the newer one counts; the older one comes after all others. Otherwise they are ordered by value per
+//! character, so that a budget holds as many as possible.
 
 use std::collections::HashSet;
 
@@ -11,17 +11,17 @@ use super::document::{CORRECTION, Section};
 use crate::evidence::language::normal::{is_filler, normal, stem, words};
 use crate::evidence::{Evidence, Note};
 
-/// So many of the newest are compared with each other.
+/// Most constraints compared with each other, the newest: the comparison is quadratic.
 const MAX_COMPARED: usize = 64;
-/// The largest share of the budget that one may take, in percent.
+/// Largest share of the budget for one item, in percent.
 const SHARE: usize = 30;
-/// Places in the section: constraints from 0 on, then statements, then corrections.
+/// First positions in the section: constraints at 0, then statements, then corrections.
 const FIRST_STATEMENT: usize = 5_000;
 const FIRST_CORRECTION: usize = 10_000;
-/// What an item costs beside its characters.
+/// Cost of an item besides its characters.
 const ITEM_CHARS: usize = 24;
 
-/// The most valuable first: those that fit into half of the budget, and the others.
+/// Ranked candidates: those that fit into half of the budget, and the others.
 pub(super) fn standing(evidence: &Evidence, max_tokens: usize) -> (Vec<Candidate>, Vec<Candidate>) {
     let constraints = evidence.constraints.iter().enumerate();
     let statements = evidence.statements.iter().enumerate().map(|(i, note)| (FIRST_STATEMENT + i, note));
@@ -34,7 +34,7 @@ pub(super) fn standing(evidence: &Evidence, max_tokens: usize) -> (Vec<Candidate
     for (i, (place, note)) in all.into_iter().enumerate() {
         let text =
             if place >= FIRST_CORRECTION { format!("{CORRECTION}{}", note.text) } else { note.text.clone() };
-        // A new one is worth up to a tenth more than the first.
+        // The newest is worth up to a tenth more than the oldest.
         let value = (10_000 + 1_000 * note.message / newest) / (text.chars().count() + ITEM_CHARS);
         let candidate = Candidate {
             section: Section::Constraints,
@@ -47,7 +47,7 @@ pub(super) fn standing(evidence: &Evidence, max_tokens: usize) -> (Vec<Candidate
         ranked.push((superseded[i], std::cmp::Reverse(value), i, candidate));
     }
     ranked.sort_by_key(|(is_old, value, i, _)| (*is_old, *value, *i));
-    // Three characters a token is short for prose: this is about half of a budget in tokens.
+    // Three characters a token is a low estimate for prose: this is about half of the budget in tokens.
     let mut left = max_tokens.saturating_mul(3) / 2;
     ranked.into_iter().map(|(.., candidate)| candidate).partition(|candidate| {
         let chars = candidate.text.chars().count();
@@ -57,7 +57,7 @@ pub(super) fn standing(evidence: &Evidence, max_tokens: usize) -> (Vec<Candidate
     })
 }
 
-/// Which of the notes, the newest first, say what a newer one says otherwise: half of their telling words recur there.
+/// For each note, the newest first, whether a newer one replaces it: half of their significant words are shared.
 fn superseded(notes: &[(usize, &Note)]) -> Vec<bool> {
     let telling: Vec<HashSet<String>> =
         notes.iter().take(MAX_COMPARED).map(|(_, note)| subject_of(&note.text)).collect();
@@ -73,7 +73,7 @@ fn superseded(notes: &[(usize, &Note)]) -> Vec<bool> {
         .collect()
 }
 
-/// What a sentence is about: its telling words without numbers, and without the label where the rest says enough.
+/// The subject of a sentence: its significant words without numbers, and without a label if the rest suffices.
 fn subject_of(text: &str) -> HashSet<String> {
     let body = text
         .split_once([':', '：'])

@@ -1,9 +1,9 @@
-//! The form of the summary document, in both directions: how an item is written, and how a document is read back.
+//! The form of the summary document: writes items, and reads a document back.
 //!
-//! A document has fixed headings. Under each stand items: a bullet at the left edge, further lines of the item
-//! indented by two spaces. So nothing that is quoted can begin a heading, an item or a file list. Reading is
-//! more tolerant than writing: prose under a heading becomes an item a paragraph, and headings that other summary
-//! prompts ask for are understood, so that a summary written by a model is merged as well.
+//! A document has fixed headings with items below: a bullet at the left edge, further lines indented by two spaces. So
+//! quoted text can begin neither a heading nor an item nor a file list. Reading is more tolerant than writing: a
+//! paragraph of prose under a heading becomes an item, and headings of other summary prompts are understood, so that
+//! summaries written by a model are merged as well.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::evidence::{
     Action, CommandRun, ErrorSeen, Evidence, FileTouched, NameKind, Note, Outcome, Task, TaskStatus, lines,
 };
 
-/// A section of the document, in the order of the document.
+/// A section of the document, in document order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::evidence) enum Section {
     Goal,
@@ -33,7 +33,7 @@ pub(in crate::evidence) enum Section {
     ModifiedFiles,
 }
 
-/// Stands above the three sections of progress.
+/// The heading above the three sections of progress.
 pub(super) const PROGRESS: &str = "## Progress";
 
 impl Section {
@@ -53,7 +53,7 @@ impl Section {
         Section::ModifiedFiles,
     ];
 
-    /// The line that opens the section.
+    /// The opening line of the section.
     pub(in crate::evidence) fn heading(self) -> &'static str {
         match self {
             Section::Goal => "## Goal",
@@ -72,7 +72,7 @@ impl Section {
         }
     }
 
-    /// The line that closes a list of files.
+    /// The closing line of a list of files.
     pub(in crate::evidence) fn closing(self) -> Option<&'static str> {
         match self {
             Section::ReadFiles => Some("</read-files>"),
@@ -81,7 +81,7 @@ impl Section {
         }
     }
 
-    /// Whether its items are paths, whole or not there, which may be relative to a root.
+    /// Whether its items are paths, which are not cut and may be relative to a root.
     pub(super) fn names_files(self) -> bool {
         self == Section::Files || self.closing().is_some()
     }
@@ -100,7 +100,7 @@ impl Section {
         }
     }
 
-    /// The item as it stands in the document, with its line end.
+    /// The item as written in the document, with its line end.
     pub(in crate::evidence) fn item(self, text: &str) -> String {
         let mut out = String::with_capacity(text.len() + 16);
         for (i, line) in text.lines().enumerate() {
@@ -112,7 +112,7 @@ impl Section {
         out
     }
 
-    /// The section that a heading opens, in the words of this document and of other summary prompts.
+    /// The section of a heading, in the wording of this document or of other summary prompts.
     fn of_heading(title: &str) -> Option<Section> {
         Some(match title.trim().trim_end_matches(':').to_lowercase().as_str() {
             "goal" | "original task" | "task" | "primary request and intent" => Section::Goal,
@@ -131,7 +131,7 @@ impl Section {
     }
 }
 
-/// Labels of items whose meaning is not that of their section.
+/// Labels of items whose meaning differs from that of their section.
 pub(in crate::evidence) const LAST_STATE: &str = "Last state: ";
 pub(super) const LAST_REPORT: &str = "Last report: ";
 pub(in crate::evidence) const ROOT: &str = "Listed paths are relative to ";
@@ -162,8 +162,8 @@ pub(in crate::evidence) fn command_text(run: &CommandRun) -> String {
     text
 }
 
-/// What the two lists of files do not say, with the path as it is listed: files that are gone or new, the lines of them
-/// that were read. Most files have nothing of that.
+/// Notes that the two lists of files lack, with the path as listed: deleted or new files, lines read. Most files have
+/// none.
 pub(super) fn file_notes(file: &FileTouched, listed: &str) -> Vec<String> {
     let what = match file.actions.last() {
         Some(Action::Deleted) => Some(DELETED),
@@ -178,10 +178,10 @@ pub(super) fn file_notes(file: &FileTouched, listed: &str) -> Vec<String> {
     notes
 }
 
-/// A path as it is listed, what was done to the file, and lines of it that were read.
+/// A path as listed, the action on the file, and the lines read.
 type FileNote<'i> = (&'i str, Action, Vec<(u32, u32)>);
 
-/// What an item says of a file; `None` where it is prose.
+/// The file note of an item; `None` for prose.
 fn file_note_of(item: &str) -> Option<FileNote<'_>> {
     let marks = [(DELETED, Action::Deleted), (MOVED, Action::Moved), (CREATED, Action::Created)];
     if let Some((listed, action)) =
@@ -224,15 +224,14 @@ fn error_of(message: usize, item: &str) -> ErrorSeen {
     let (is_resolved, rest) = match (item.strip_prefix("[resolved] "), item.strip_prefix("[open] ")) {
         (Some(rest), _) => (true, rest),
         (None, Some(rest)) => (false, rest),
-        // Prose of a model: what it says of an error is nothing to act upon.
+        // Prose of a model about an error does not require action.
         (None, None) => (true, item),
     };
     let (subject, text) = rest.split_once(" — ").unwrap_or(("", rest));
     ErrorSeen { message, subject: subject.to_owned(), text: text.to_owned(), is_resolved, times: 1 }
 }
 
-/// Reads a document back. `message` is the index that all its facts get. Never fails: text that is no document
-/// becomes context.
+/// Reads a document back. All its facts get the index `message`. Never fails: other text becomes context.
 #[must_use]
 pub fn parse(text: &str, message: usize) -> Evidence {
     let mut items: Vec<(Section, String)> = Vec::new();
@@ -287,7 +286,7 @@ fn without_bullet(line: &str) -> &str {
 fn from_items(items: Vec<(Section, String)>, message: usize) -> Evidence {
     let mut found = Evidence::default();
     let mut root = String::new();
-    // The root stands below the section of files, and what is gone must be the last that is said of it.
+    // Applied last: the root comes below the section of files, and a deletion must be the last action on a file.
     let mut about_files: Vec<String> = Vec::new();
     for (section, text) in items {
         let text = neutralise(&text).into_owned();
@@ -362,7 +361,7 @@ fn from_items(items: Vec<(Section, String)>, message: usize) -> Evidence {
     found
 }
 
-/// A listed path is under the root unless it is absolute or begins with `./`.
+/// A listed path is relative to the root unless it is absolute or begins with `./`.
 fn file(message: usize, root: &str, listed: &str, action: Action) -> FileTouched {
     let path = match listed.strip_prefix("./") {
         Some(plain) => plain.to_owned(),

@@ -1,8 +1,7 @@
-//! Which facts come first when not all fit.
+//! Ranks facts for a budget that does not hold all of them.
 //!
-//! Each kind of fact is a lane with a weight. A lane lists its items by value, and the lanes are served in
-//! proportion to their weights (weighted fair queueing): no kind starves, and what one does not use goes to the
-//! others. The original task comes before everything.
+//! Weighted fair queueing: each kind of fact is a lane with a weight, ordered by value. Lanes are served in proportion
+//! to their weights, so that no kind starves and unused shares go to the others. The original task comes first.
 
 use std::collections::HashSet;
 
@@ -18,10 +17,10 @@ use crate::evidence::{
     Action, CommandKind, CommandRun, ErrorSeen, Evidence, FileTouched, Named, Note, Outcome, TaskStatus,
 };
 
-/// How file paths are written.
+/// The style of file paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::evidence) struct PathStyle {
-    /// The folder that paths are relative to; empty where they are written in full.
+    /// The folder that paths are relative to; empty for full paths.
     pub root: String,
 }
 
@@ -32,7 +31,7 @@ impl PathStyle {
         PathStyle { root: common_root(paths).unwrap_or_default() }
     }
 
-    /// A path in this style; the reader in `document` undoes it.
+    /// A path in this style; `document` reads it back.
     pub(in crate::evidence) fn listed(&self, path: &str) -> String {
         if self.root.is_empty() || path.starts_with('~') {
             return path.to_owned();
@@ -51,7 +50,7 @@ pub(super) fn candidates(evidence: &Evidence, style: &PathStyle, max_tokens: usi
     for (lane, Lane { weight, items }) in lanes(evidence, style, max_tokens).into_iter().enumerate() {
         let mut served = 0;
         for item in items {
-            // Long items are cut when the budget is small, so they do not wait for their whole length.
+            // Long items are cut in a small budget, so they do not wait for their full length.
             served += item.text.chars().count().min(400) as u64 + 8;
             ranked.push((served * 1000 / weight, lane, item));
         }
@@ -86,7 +85,7 @@ fn lanes(evidence: &Evidence, style: &PathStyle, max_tokens: usize) -> Vec<Lane>
     };
     let (standing, more_standing) = standing(evidence, max_tokens);
     let mut newest_request = later_requests(evidence);
-    // What was asked before has been worked on.
+    // Earlier requests have been worked on.
     let older_requests = newest_request.split_off(newest_request.len().min(1));
     let questions =
         in_order(Section::NextSteps, &evidence.next_steps).map(|c| Candidate { place: 1_000, ..c });
@@ -136,7 +135,7 @@ fn in_order(section: Section, notes: &[Note]) -> impl DoubleEndedIterator<Item =
     notes.iter().enumerate().map(move |(place, note)| candidate(section, place, note.text.clone(), 8))
 }
 
-/// Notes under a label, the newest first, from a place in the section on.
+/// Labelled notes, the newest first, at positions from `first` on.
 fn with_label(label: &str, section: Section, notes: &[Note], first: usize) -> Vec<Candidate> {
     let labelled = in_order(section, notes).map(|c| Candidate {
         place: first + c.place,
@@ -146,7 +145,7 @@ fn with_label(label: &str, section: Section, notes: &[Note], first: usize) -> Ve
     labelled.rev().collect()
 }
 
-/// Names, those of the user first, then by how often and how late they were named; once named by the model is not enough.
+/// Names, the user's first, then by number and recency of occurrences; a name that the model used once is left out.
 fn names(label: &str, names: &[Named], first: usize) -> Vec<Candidate> {
     let mut known: Vec<(usize, &Named)> =
         names.iter().enumerate().filter(|(_, name)| name.by_user || name.times > 1).collect();
@@ -159,7 +158,7 @@ fn names(label: &str, names: &[Named], first: usize) -> Vec<Candidate> {
     candidates.collect()
 }
 
-/// Requests after the original task, the newest first, mere nods last. One that stands as a constraint is not repeated.
+/// Requests after the original task, the newest first, nods last. Those listed as constraints are not repeated.
 fn later_requests(evidence: &Evidence) -> Vec<Candidate> {
     let said = [&evidence.constraints, &evidence.corrections, &evidence.statements];
     let constraints: HashSet<&str> = said.into_iter().flatten().map(|note| note.text.as_str()).collect();
@@ -170,7 +169,7 @@ fn later_requests(evidence: &Evidence) -> Vec<Candidate> {
     words.into_iter().chain(nods).collect()
 }
 
-/// "yes", "go on", "好的": an answer that says little without its question.
+/// Whether a text is a mere consent, which means little without its question: "yes", "go on", "好的".
 pub(in crate::evidence) fn is_nod(text: &str) -> bool {
     const NODS: [&str; 38] = [
         "yes", "no", "ok", "okay", "sure", "please", "continue", "go", "on", "ahead", "proceed", "do", "it",
@@ -181,7 +180,7 @@ pub(in crate::evidence) fn is_nod(text: &str) -> bool {
     text.len() <= 40 && words.all(|word| NODS.contains(&word.to_lowercase().as_str()))
 }
 
-/// "Done. Going on.": the last words of the model are a nod, which tells nothing that must be known.
+/// Whether the model's last text is a nod without information: "Done. Going on."
 fn says_little(evidence: &Evidence) -> bool {
     const MIN_CHARS: usize = 60;
     let is_short =
@@ -197,7 +196,7 @@ fn last_words(evidence: &Evidence) -> Vec<Candidate> {
     last.into_iter().chain(labelled(LAST_REPORT, &evidence.last_report, 1_999)).collect()
 }
 
-/// Modified files, the last touched first; read files, the most often read first, searched ones last.
+/// Modified files, the last touched first; or read files, the most often read first, searched ones last.
 fn files(evidence: &Evidence, style: &PathStyle, is_modified: bool) -> Vec<Candidate> {
     let section = if is_modified { Section::ModifiedFiles } else { Section::ReadFiles };
     let all = evidence.files.iter().enumerate().filter(|(_, file)| file.is_modified() == is_modified);
@@ -210,7 +209,7 @@ fn files(evidence: &Evidence, style: &PathStyle, is_modified: bool) -> Vec<Candi
     files.into_iter().map(|(place, file)| candidate(section, place, style.listed(&file.path), 20)).collect()
 }
 
-/// What the lists of files do not say of some files, the last touched first.
+/// File notes that the lists of files lack, the last touched first.
 fn about_files(
     evidence: &Evidence,
     style: &PathStyle,
@@ -231,7 +230,7 @@ fn errors(evidence: &Evidence, is_wanted: impl Fn(&ErrorSeen) -> bool) -> Vec<Ca
     wanted.map(|(place, error)| candidate(Section::Errors, place, error_text(error), 8)).collect()
 }
 
-/// A file that was looked for and is not there: agents try names.
+/// Whether an error is a look for a missing file: agents guess names.
 pub(in crate::evidence) fn is_exploration(error: &ErrorSeen) -> bool {
     let tool = error.subject.split(' ').next().unwrap_or("");
     file_action(tool).is_some_and(|action| !action.is_change())

@@ -1,8 +1,8 @@
 //! Writes the document within a budget.
 //!
-//! Items are taken by value until the budget is full, each priced once; then the whole is counted, and the least
-//! valuable items go until it fits. The counter may be slow (a callable of the user), so it is called a bounded
-//! number of times: once for an item that enters, a few times for one that is cut, and not at all for the long tail.
+//! Greedy selection: items are taken by value until the budget is full, each priced once; then the whole is counted,
+//! and the least valuable items are dropped until it fits. The counter may be slow (a callable of the user), so the
+//! number of calls is bounded: one for an item that enters, a few for one that is cut, none for the long tail.
 
 use super::candidate::Candidate;
 use super::document::{PROGRESS, ROOT, Section};
@@ -11,13 +11,13 @@ use crate::error::Result;
 use crate::evidence::Evidence;
 use crate::evidence::text::cut_middle;
 
-/// After so many items in a row that did not fit, the rest is not tried.
+/// Consecutive items that do not fit before the rest is skipped, which bounds the attempts.
 const MAX_MISFITS: usize = 24;
-/// When the full paths would take more than this percentage of the budget, they are written relative to a root.
+/// Largest share of the budget for full paths, in percent; beyond it they are written relative to a root.
 const MAX_FULL_PATHS_PERCENT: usize = 30;
-/// A cut item keeps at least this many tokens, or it is not worth its place.
+/// Fewest tokens of a cut item; a shorter one is not worth its place.
 const MIN_ITEM_TOKENS: usize = 40;
-/// Tries to cut a text to a number of tokens.
+/// Most attempts to cut a text to a number of tokens.
 const MAX_CUTS: usize = 12;
 
 /// An item with its price.
@@ -26,8 +26,8 @@ struct Taken {
     tokens: usize,
 }
 
-/// The summary document of `evidence`, never above `max_tokens` by `count`. Something of the original task stays
-/// however small the budget, unless not even one word of it fits.
+/// The summary document of `evidence`, within `max_tokens` by `count`. It keeps part of the original task in any budget
+/// that holds one word of it.
 ///
 /// # Errors
 /// Those of `count`.
@@ -50,7 +50,7 @@ pub fn render(
         if taken.len() <= 1 {
             return smallest(&first, count, max_tokens);
         }
-        // Dropped by price, and by ever more, so that a counter that adds up badly does not make this slow.
+        // Dropped by price, then in doubling steps, so that a counter that is not additive does not make this slow.
         let mut excess = tokens.saturating_sub(max_tokens);
         for _ in 0..drops.min(taken.len() - 1) {
             excess = excess.saturating_sub(taken.pop().map_or(0, |last| last.tokens));
@@ -74,7 +74,7 @@ fn path_style(
     Ok(PathStyle::short(evidence))
 }
 
-/// Items by value, as long as their prices and those of their headings stay within the budget.
+/// Items by value, while their prices and those of their headings fit the budget.
 fn take(
     ranked: Vec<Candidate>,
     style: &PathStyle,
@@ -102,7 +102,7 @@ fn take(
                 taken.push(item);
                 misfits = 0;
             }
-            // Nothing may take the place of the most valuable item: alone it can be cut further.
+            // The most valuable item keeps its place: alone it can be cut further.
             None if taken.is_empty() => break,
             None => misfits += 1,
         }
@@ -113,7 +113,7 @@ fn take(
     Ok(taken)
 }
 
-/// What a section costs besides its items.
+/// The frame of a section without its items.
 fn frame(section: Section, style: &PathStyle) -> String {
     let mut out = format!("\n{}\n", section.heading());
     if let Some(closing) = section.closing() {
@@ -128,7 +128,7 @@ fn frame(section: Section, style: &PathStyle) -> String {
     out
 }
 
-/// The item, cut to `room` tokens where that leaves something worth reading. A path is whole or not there.
+/// The item, cut to `room` tokens if the rest is worth reading. Paths are not cut.
 fn fitted(
     mut candidate: Candidate,
     count: &dyn Fn(&str) -> Result<usize>,
@@ -177,7 +177,7 @@ fn assemble(taken: &[Taken], style: &PathStyle) -> String {
         out.push('\n');
         for (i, text) in items.iter().enumerate() {
             let item = section.item(text);
-            // Steps are numbered by their place in the document.
+            // Steps are numbered by their position in the document.
             match item.strip_prefix("1. ").filter(|_| section == Section::NextSteps) {
                 Some(step) => out.push_str(&format!("{}. {step}", i + 1)),
                 None => out.push_str(&item),
@@ -191,7 +191,7 @@ fn assemble(taken: &[Taken], style: &PathStyle) -> String {
     out
 }
 
-/// The most valuable item alone, cut until it fits: under its heading, else bare, else nothing.
+/// The most valuable item alone, cut until it fits: under its heading, else bare, else empty.
 fn smallest(first: &Candidate, count: &dyn Fn(&str) -> Result<usize>, max_tokens: usize) -> Result<String> {
     let heading = first.section.heading();
     let closing = first.section.closing().map_or(String::new(), |closing| format!("{closing}\n"));
@@ -205,14 +205,14 @@ fn smallest(first: &Candidate, count: &dyn Fn(&str) -> Result<usize>, max_tokens
     Ok(String::new())
 }
 
-/// The longest cut of `text` whose form fits, by bisection.
+/// The longest cut of `text` that fits in its form, by bisection.
 fn longest_cut(
     text: &str,
     form: &dyn Fn(&str) -> String,
     count: &dyn Fn(&str) -> Result<usize>,
     max_tokens: usize,
 ) -> Result<Option<String>> {
-    // No token of any vocabulary in use holds more than this many characters on average.
+    // No vocabulary in use has tokens of more characters on average.
     let (mut fits, mut too_long) = (0, text.chars().count().min(max_tokens.saturating_mul(64)) + 1);
     let mut best = None;
     while too_long - fits > 1 {

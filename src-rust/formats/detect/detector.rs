@@ -1,4 +1,4 @@
-//! Messages that are read one by one, in the dialect that all of them so far speak.
+//! Reads messages one by one in the dialect detected so far.
 
 use super::Judge;
 use crate::error::{Error, Result};
@@ -7,27 +7,27 @@ use crate::formats::{Format, read_enveloped, read_message};
 use crate::node::{Kind, Node};
 use crate::transcript::Build;
 
-/// Which dialect the messages are in that were heard so far: at any time the one that [`crate::formats::read_as`] finds for the
-/// list of them.
+/// Incremental format detector: its format always equals the one that [`crate::formats::read_as`] would detect for the
+/// list of all messages so far.
 #[derive(Clone, Copy, Debug)]
 pub struct Listener {
-    /// `None` where the caller named the dialect.
+    /// `None` if the caller named the format.
     judge: Option<Judge>,
     format: Format,
 }
 
-/// What came of a message.
+/// The outcome of reading a message.
 #[derive(Clone, Copy, Debug)]
 pub enum Heard {
-    /// It was read.
+    /// The message was read.
     Read,
-    /// It shows that all messages are in another dialect than was taken for theirs, and are to be read again with this
-    /// listener, this one included. Nothing was read.
+    /// The message changes the detected format: all messages, this one included, must be read again with this listener.
+    /// Nothing was read.
     Otherwise(Listener),
 }
 
 impl Listener {
-    /// Has heard nothing. Without a format, the messages tell it.
+    /// A listener without messages. With `None`, it detects the format from the messages.
     #[must_use]
     pub fn new(format: Option<Format>) -> Self {
         match format {
@@ -39,16 +39,16 @@ impl Listener {
         }
     }
 
-    /// The dialect of all that was heard.
+    /// The format of the messages so far.
     #[must_use]
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// Hears message `i` of the list without reading it.
+    /// Observes message `i` of the list without reading it. A value that is not an object is ignored.
     ///
     /// # Errors
-    /// Those of [`detect`](fn@crate::formats::detect), with the index. What is no object says nothing.
+    /// Those of [`detect`](fn@crate::formats::detect), with the index.
     pub fn hear<N: Node>(&mut self, i: usize, message: &N) -> Result<()> {
         if let Some(judge) = &mut self.judge
             && message.kind() == Kind::Object
@@ -61,16 +61,16 @@ impl Listener {
         Ok(())
     }
 
-    /// One that has heard nothing, of a dialect named or not as here.
+    /// A listener without messages, with the same named format or with detection.
     #[must_use]
     pub fn afresh(&self) -> Self {
         Listener::new(if self.judge.is_some() { None } else { Some(self.format) })
     }
 
-    /// Hears message `i` of the list and reads it.
+    /// Observes message `i` of the list and reads it.
     ///
     /// # Errors
-    /// Those of reading, with the index; then nothing was heard, though something may have been built.
+    /// Those of reading, with the index. The listener is then unchanged, but the builder may hold a partial message.
     pub fn read<N: Node>(&mut self, i: usize, message: &N, builder: &mut impl Build<N>) -> Result<Heard> {
         let Some(judge) = &mut self.judge else {
             return self.read_again(i, message, builder).map(|()| Heard::Read);
@@ -90,7 +90,7 @@ impl Listener {
         Ok(Heard::Read)
     }
 
-    /// Reads a message that was heard before.
+    /// Reads a message that was observed before.
     ///
     /// # Errors
     /// Those of [`crate::formats::read_message`], with the index.

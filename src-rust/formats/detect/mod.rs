@@ -1,8 +1,7 @@
-//! Which dialect a list of messages is in, judged by its content alone.
+//! Detects the dialect of a list of messages from its content.
 //!
-//! Every message says which dialects it can be in; the list is in one that all its messages can be in. Where several
-//! are left (messages of plain text, which most dialects write alike), it is the one that the place of the list
-//! speaks for, or else OpenAI chat.
+//! Each message yields a set of possible dialects; the list is in the intersection. If several remain (most dialects
+//! write plain text messages the same way), the key under which the list is stored decides, or else OpenAI chat.
 
 pub(super) mod detector;
 
@@ -14,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::meter::READINGS;
 use crate::node::{Key, Kind, Node};
 
-/// A set of dialects, a bit each, in the order of [`Format::ALL`].
+/// A set of dialects: one bit each, in the order of [`Format::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Candidates(u16);
 
@@ -35,12 +34,12 @@ impl Candidates {
         Candidates(self.0 & other.0)
     }
 
-    /// Those dialects, in the order of [`Format::ALL`].
+    /// The dialects of the set, in the order of [`Format::ALL`].
     fn formats(self) -> impl Iterator<Item = Format> {
         Format::ALL.iter().map(|(_, format)| *format).filter(move |format| self.has(*format))
     }
 
-    /// Their names, for errors.
+    /// The names of the dialects, for errors.
     fn names(self) -> String {
         self.formats().map(Format::name).collect::<Vec<_>>().join(" or ")
     }
@@ -57,29 +56,29 @@ const PI: Candidates = Candidates::of(Format::Pi);
 const AI_SDK: Candidates = Candidates::of(Format::AiSdk);
 const LANGCHAIN: Candidates = Candidates::of(Format::LangChain);
 const GENT: Candidates = Candidates::of(Format::Gent);
-/// What a message can be in that says nothing but who speaks.
+/// The dialects of a message that has no feature but its role.
 const PLAIN: Candidates = Candidates(OPENAI.0 | ANTHROPIC.0 | GEMINI.0 | PI.0 | AI_SDK.0);
 
-/// What told the dialect of a list.
+/// The feature that decided the dialect of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Nothing did: the messages are such as most dialects have, and are read as OpenAI chat.
+    /// None: most dialects share such messages, which are read as OpenAI chat.
     Plain,
-    /// Where the list stands: under the `input` or `contents` of a request.
+    /// The key of the list in a request: `input` or `contents`.
     Place,
     /// A role that other dialects do not have.
     Role,
-    /// Calls beside the content.
+    /// Calls outside the content.
     ToolCalls,
-    /// The type of a part of content.
+    /// The type of a content part.
     ContentPart,
-    /// The type of an item of Responses.
+    /// The type of a Responses item.
     ItemType,
     /// Parts instead of content.
     Parts,
     /// A type instead of a role.
     MessageType,
-    /// Whole messages inside.
+    /// Complete messages inside a message.
     Iteration,
 }
 
@@ -104,20 +103,20 @@ impl Reason {
     }
 }
 
-/// The dialect of a list, and why it is taken for that.
+/// The detected dialect of a list, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detected {
     /// The dialect.
     pub format: Format,
-    /// What told it.
+    /// The feature that decided.
     pub reason: Reason,
-    /// The message that told it; `None` where none did.
+    /// Index of the message that decided; `None` if none did.
     pub index: Option<usize>,
-    /// Every dialect that all the messages can be in.
+    /// Every dialect possible for all the messages.
     pub candidates: Vec<Format>,
 }
 
-/// What one message says of its dialect.
+/// The dialects possible for one message, with the reason.
 #[derive(Clone, Copy, Debug)]
 struct Said {
     left: Candidates,
@@ -136,10 +135,10 @@ impl Said {
         Error::message("ambiguous_format", "", detail)
     }
 
-    /// Leaves those that are also in `others`.
+    /// Intersects the possible dialects with `others`.
     ///
     /// # Errors
-    /// `ambiguous_format` where there are none.
+    /// `ambiguous_format` if none is left.
     #[inline]
     fn narrow(&mut self, others: Candidates, reason: Reason) -> Result<()> {
         let left = self.left.and(others);
@@ -153,20 +152,20 @@ impl Said {
     }
 }
 
-/// Hears messages one by one, and says which dialect they are in.
+/// Intersects the possible dialects of messages seen one by one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Judge {
-    /// The dialect that the place of the list speaks for.
+    /// The dialect that the key of the list suggests.
     place: Option<Format>,
     left: Candidates,
-    /// The one of them that is taken for theirs.
+    /// The preferred dialect among the possible ones.
     format: Format,
-    /// The last message that left fewer candidates than those before it, and by what.
+    /// The last message that excluded a dialect, with the reason.
     telling: Option<(usize, Reason)>,
 }
 
 impl Judge {
-    /// Has heard nothing; `key` is the name under which the list stands in a request.
+    /// A judge without messages; `key` is the key of the list in a request.
     pub fn new(key: Option<&str>) -> Self {
         let place = match key {
             Some("input") => Some(Format::OpenAiResponses),
@@ -176,17 +175,17 @@ impl Judge {
         Judge { place, left: ANY, format: place.unwrap_or(Format::OpenAiChat), telling: None }
     }
 
-    /// Hears message `i`.
+    /// Observes message `i`.
     ///
     /// # Errors
-    /// Those of [`detect`], with the index. What was heard before still stands.
+    /// Those of [`detect`], with the index; the judge is then unchanged.
     #[inline(always)]
     pub fn hear<N: Node>(&mut self, i: usize, message: &N, envelope: &Envelope<N>) -> Result<()> {
         let said = said_by(message, envelope).map_err(|error| error.at(i))?;
         self.note(i, said)
     }
 
-    /// The same of a message of which its role alone says something.
+    /// Observes a message whose only feature is its role.
     ///
     /// # Errors
     /// Those of [`Judge::hear`].
@@ -200,7 +199,7 @@ impl Judge {
         if self.left.and(said.left) == self.left { Ok(()) } else { self.narrow(i, said) }
     }
 
-    /// Leaves fewer dialects than before.
+    /// Excludes dialects.
     #[cold]
     fn narrow(&mut self, i: usize, said: Said) -> Result<()> {
         let left = self.left.and(said.left);
@@ -218,7 +217,7 @@ impl Judge {
         Ok(())
     }
 
-    /// The dialect of all that was heard.
+    /// The dialect of the messages so far.
     pub fn format(&self) -> Format {
         self.format
     }
@@ -229,7 +228,7 @@ impl Judge {
         all.find(|format| self.left.has(*format)).unwrap_or(preferred[0])
     }
 
-    /// The same with what told it.
+    /// The dialect with the reason.
     fn detected(&self) -> Detected {
         let format = self.format();
         let candidates: Vec<Format> = self.left.formats().collect();
@@ -242,17 +241,17 @@ impl Judge {
     }
 }
 
-/// The dialect of an array node of messages. Reads all of them: a later one may speak against an earlier.
+/// Detects the dialect of an array node of messages. Reads all of them: a later one may contradict an earlier one.
 ///
 /// # Errors
-/// `ambiguous_format` where no dialect has all the messages, with the names of those that each side speaks for;
-/// `unsupported_format` for those not read.
+/// `ambiguous_format` if no dialect fits all the messages, with the candidates of both sides; `unsupported_format` for
+/// a dialect that foldline does not read.
 pub fn detect<N: Node>(messages: &N) -> Result<Detected> {
     detect_at(messages, None)
 }
 
-/// The same for a list that stands under a key of a request: `input` speaks for Responses and `contents` for Gemini
-/// where the messages leave it open.
+/// [`detect`] for a list stored under a key of a request: if the messages leave it open, `input` means Responses and
+/// `contents` Gemini.
 ///
 /// # Errors
 /// Those of [`detect`].
@@ -270,7 +269,7 @@ pub fn detect_at<N: Node>(messages: &N, key: Option<&str>) -> Result<Detected> {
     Ok(judge.detected())
 }
 
-/// The dialects that an object can be a message of.
+/// The dialects possible for an object.
 #[inline(always)]
 fn said_by<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Said> {
     if envelope.is_quiet() {
@@ -282,7 +281,7 @@ fn said_by<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Said> {
     said_by_more(message, envelope)
 }
 
-/// The same of what says more than its role and calls.
+/// [`said_by`] for messages with more features than role and calls.
 #[inline(never)]
 fn said_by_more<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Said> {
     if let (Some(parts), None) = (envelope.get(Key::PARTS), envelope.get(Key::CONTENT)) {
@@ -316,7 +315,7 @@ fn said_by_more<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Said> {
     Ok(said)
 }
 
-/// What is left of what a message says by the calls beside its content.
+/// Narrows the dialects by the calls outside the content.
 #[inline(always)]
 fn with_calls<N: Node>(mut said: Said, envelope: &Envelope<N>) -> Result<Said> {
     if envelope.get(Key::TOOL_CALLS).is_some_and(|calls| calls.len() > 0)
@@ -327,7 +326,7 @@ fn with_calls<N: Node>(mut said: Said, envelope: &Envelope<N>) -> Result<Said> {
     Ok(said)
 }
 
-/// What the role of a message says; of a tool's whether it may be one of the AI SDK.
+/// The dialects possible for a role; `has_parts_of_results` admits the AI SDK for `tool`.
 #[inline]
 fn by_role(role: Option<RoleName>, has_parts_of_results: bool) -> Said {
     let left = match role {
@@ -340,27 +339,27 @@ fn by_role(role: Option<RoleName>, has_parts_of_results: bool) -> Said {
     Said::only(left, Reason::Role)
 }
 
-/// Whether a message of a tool may be one of the AI SDK: its content is a list, and the ids stand in there.
+/// Whether a `tool` message may be from the AI SDK: its content is a list, which holds the ids.
 fn has_parts_of_results<N: Node>(envelope: &Envelope<N>) -> bool {
     let is_list = envelope.get(Key::CONTENT).is_some_and(|content| content.kind() == Kind::Array);
     is_list && envelope.get(Key::TOOL_CALL_ID).is_none()
 }
 
-/// The messages of an iteration of gent, with the key under which they stand.
+/// The messages of a gent iteration, with their key.
 pub(super) fn messages_of<N: Node>(unit: &N) -> Option<(Key, N)> {
     [Key::MESSAGES, Key::MESSAGES_GO].into_iter().find_map(|key| Some((key, unit.get(key)?)))
 }
 
-/// Whether a node can be an iteration of gent: a list of messages, and nothing that a message has.
+/// Whether a node can be a gent iteration: it has a list of messages and no member of a message.
 pub(super) fn is_unit<N: Node>(node: &N) -> bool {
     let is_message = [Key::ROLE, Key::CONTENT, Key::PARTS].into_iter().any(|key| node.get(key).is_some());
-    // A nil slice of Go is null.
+    // Go writes a nil slice as null.
     let is_list = |key, kind| kind == Kind::Array || (key == Key::MESSAGES_GO && kind == Kind::Null);
     !is_message && messages_of(node).is_some_and(|(key, messages)| is_list(key, messages.kind()))
 }
 
-/// Whether an iteration tells itself from a stored conversation: by Go's names, by its origin, by an importance, or by a role
-/// of langchaingo.
+/// Whether an iteration differs from a stored conversation: by Go's member names, an origin, an importance, or a
+/// langchaingo role.
 fn is_told<N: Node>(unit: &N) -> bool {
     let has_mark = |key| unit.get(key).is_some();
     let is_foreign = |message: &N| {
@@ -373,7 +372,8 @@ fn is_told<N: Node>(unit: &N) -> bool {
         || messages_of(unit).is_some_and(|(_, messages)| messages.find_item(is_foreign).is_some())
 }
 
-/// An object that holds messages is an iteration of gent where something says so; a stored conversation looks alike.
+/// The dialect of an object that holds messages: gent if a feature shows it, since stored conversations have the same
+/// shape.
 fn by_unit<N: Node>(unit: &N) -> Result<Said> {
     if is_told(unit) {
         return Ok(Said::only(GENT, Reason::Iteration));
@@ -382,17 +382,17 @@ fn by_unit<N: Node>(unit: &N) -> Result<Said> {
     Err(Error::message("ambiguous_format", "messages", detail))
 }
 
-/// A message with `parts` is Gemini's, unless it is of a library that calls them so: these have a `type`.
+/// A message with `parts` is Gemini's, unless its parts have a `type`, as in some libraries.
 fn by_parts<N: Node>(envelope: &Envelope<N>, parts: &N) -> Result<Said> {
     let is_assistant = envelope.role == Some(Some(RoleName::Assistant));
     if is_assistant || parts.find_item(|part| part.get(Key::TYPE)).is_some() {
-        let detail = "has parts, but is no content of Gemini";
+        let detail = "has parts, but is not a Gemini content";
         return Err(Error::message("unsupported_format", "parts", detail));
     }
     Ok(Said::only(GEMINI, Reason::Parts))
 }
 
-/// The dialects that a message with this part in its content can be in.
+/// The dialects possible for a message with this content part.
 fn by_part<N: Node>(message: &N, envelope: &Envelope<N>, part: &N) -> Candidates {
     let by_type = part.get(Key::TYPE).and_then(|kind| {
         kind.with_text(|kind, _| match kind {
@@ -401,7 +401,7 @@ fn by_part<N: Node>(message: &N, envelope: &Envelope<N>, part: &N) -> Candidates
             "image_url" | "input_audio" | "file" => CHAT,
             "refusal" => OPENAI,
             "input_image" | "input_file" => RESPONSES,
-            // Some services that speak chat take these as well.
+            // Some services that speak OpenAI chat accept these as well.
             "input_text" | "output_text" if envelope.get(Key::TOOL_CALLS).is_none() => RESPONSES,
             "tool_use" | "tool_result" | "thinking" | "redacted_thinking" | "server_tool_use"
             | "mcp_tool_use" | "document" => anthropic_or_pi(message),
@@ -414,7 +414,7 @@ fn by_part<N: Node>(message: &N, envelope: &Envelope<N>, part: &N) -> Candidates
     by_type.unwrap_or(ANY)
 }
 
-/// Thinking parts look alike in both; pi's assistant messages carry a `stopReason`, Anthropic's never do.
+/// Both write the same thinking parts; pi's assistant messages have a `stopReason`, Anthropic's do not.
 fn anthropic_or_pi<N: Node>(message: &N) -> Candidates {
     if message.get(Key::STOP_REASON_CAMEL).is_some() { PI } else { ANTHROPIC }
 }

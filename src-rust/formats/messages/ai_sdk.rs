@@ -1,8 +1,9 @@
-//! Messages of the AI SDK: parts with names in kebab case, keys in camelCase, results in messages of role `tool`.
+//! Messages of the AI SDK: part types in kebab case, keys in camelCase, results in messages of role `tool`.
 //!
-//! Arguments and results are values, not texts: the model reads them as JSON, but for a result that is a string. Version
-//! 4 keeps them under `args` and `result`, later ones under `input` and `output`, where the latter is an object with a
-//! `type` and a `value`. Calls may also stand beside the content, under `toolCalls`; one that stands in both is one.
+//! Arguments and results are values, not texts: the model reads them as JSON, except for a string result. Version 4
+//! stores them under `args` and `result`, later versions under `input` and `output`, where `output` is an object with
+//! `type` and `value`. Calls may also be listed outside the content, under `toolCalls`; a call listed in both counts
+//! once.
 
 use crate::error::{Error, Result};
 use crate::formats::content::{KnownCalls, each_item, push_value, read_content, some};
@@ -38,7 +39,7 @@ pub(in crate::formats) fn read<N: Node>(envelope: &Envelope<N>, builder: &mut im
     .map_err(|error| error.under("toolCalls"))
 }
 
-/// Whether a part of that type can only be of this dialect.
+/// Whether a part of this type can only be of this dialect.
 pub(in crate::formats) fn is_own_part<N: Node>(part: &N, kind: &str) -> bool {
     match kind {
         "tool-call"
@@ -53,7 +54,7 @@ pub(in crate::formats) fn is_own_part<N: Node>(part: &N, kind: &str) -> bool {
     }
 }
 
-/// The parts of content that this dialect knows.
+/// Content parts of this dialect.
 #[derive(Clone, Copy)]
 enum Known {
     Text,
@@ -89,7 +90,7 @@ fn read_part<N: Node>(part: &N, at: u32, builder: &mut impl Build<N>) -> Result<
             keyed_text_part(part, Key::TEXT, (PartKind::Reasoning, PieceKind::Reasoning), builder)
         }
         Known::Redacted => {
-            // Encrypted: it has a price, but its text is not to be had.
+            // Encrypted: it has a price, but its text is not available.
             builder.begin_part(PartKind::Reasoning)?;
             builder.push_json(PieceKind::Reasoning, part)?;
             builder.mark_estimated();
@@ -113,7 +114,7 @@ fn read_part<N: Node>(part: &N, at: u32, builder: &mut impl Build<N>) -> Result<
     }
 }
 
-/// Whether the media type of a file, under its newer or its older name, is that of a picture.
+/// Whether the media type of a file, under its newer or older key, is a picture.
 fn is_picture<N: Node>(part: &N) -> bool {
     let media_type = part.get_some(Key::MEDIA_TYPE).or_else(|| part.get_some(Key::MIME_TYPE_CAMEL));
     media_type.and_then(|kind| kind.with_text(|kind, _| kind.starts_with("image"))) == Some(true)
@@ -133,16 +134,16 @@ fn read_call<N: Node>(call: &N, builder: &mut impl Build<N>) -> Result<()> {
     Ok(())
 }
 
-/// What an `output` holds, by its type.
+/// The kind of an `output`, by its type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Output {
     /// A text, or a value that the model reads as JSON.
     Value,
-    /// The same, of a call that failed.
+    /// The same for a failed call.
     Error,
     /// A list of texts, pictures and files.
     Contents,
-    /// The user did not allow the call; there may be a reason.
+    /// The user denied the call, perhaps with a reason.
     Denied,
 }
 
@@ -182,7 +183,7 @@ fn read_result<N: Node>(part: &N, at: u32, builder: &mut impl Build<N>) -> Resul
     .map_err(|error| error.under(field.as_str()))
 }
 
-/// What an `output` holds where it says so; any other is a value by itself.
+/// The kind of a typed `output`; `None` for a bare value.
 fn typed<N: Node>(output: &N) -> Option<Output> {
     let kind = output.get(Key::TYPE)?;
     kind.with_text(|kind, _| match kind {

@@ -8,7 +8,7 @@ use crate::node::{Key, Kind, Node};
 use crate::transcript::{Binding, Build, PartKind, PieceKind, Role, Slot};
 
 pub(in crate::formats) fn read<N: Node>(envelope: &Envelope<N>, builder: &mut impl Build<N>) -> Result<()> {
-    // A role `tool` does not exist here: such a message is an ordinary one.
+    // Anthropic does not have a role `tool`: such a message is an ordinary one.
     let role = match envelope.role()?.common() {
         Role::Tool => Role::Other,
         role => role,
@@ -17,7 +17,7 @@ pub(in crate::formats) fn read<N: Node>(envelope: &Envelope<N>, builder: &mut im
     read_content(envelope, builder, read_block)
 }
 
-/// The blocks that this dialect knows.
+/// Content blocks of this dialect.
 #[derive(Clone, Copy)]
 enum Known {
     Text,
@@ -40,7 +40,7 @@ fn known(block_type: &str) -> Known {
         "image" => Known::Picture,
         "tool_use" => Known::Call { on_server: false },
         "tool_result" => Known::Result { on_server: false },
-        // Results of tools that run on the server stand in the assistant's message, beside their calls.
+        // Results of server tools are in the assistant's message, after their calls.
         "server_tool_use" | "mcp_tool_use" => Known::Call { on_server: true },
         _ if block_type.ends_with("_tool_result") => Known::Result { on_server: true },
         "" => Known::Untyped,
@@ -48,7 +48,7 @@ fn known(block_type: &str) -> Known {
     }
 }
 
-/// Whether a block holds thinking, encrypted or not.
+/// Whether a block holds thinking, plain or encrypted.
 pub fn is_thinking_block<N: Node>(block: &N) -> bool {
     let block_type = block.get(Key::TYPE).and_then(|kind| kind.with_text(|kind, _| known(kind)));
     matches!(block_type, Some(Known::Thinking | Known::RedactedThinking))
@@ -62,13 +62,13 @@ fn read_block<N: Node>(block: &N, at: u32, builder: &mut impl Build<N>) -> Resul
             keyed_text_part(block, Key::THINKING, (PartKind::Reasoning, PieceKind::Reasoning), builder)
         }
         Known::RedactedThinking => {
-            // Encrypted: it has a price, but its text is not to be had.
+            // Encrypted: it has a price, but its text is not available.
             builder.begin_part(PartKind::Reasoning)?;
             builder.push_json(PieceKind::Reasoning, block)?;
             builder.mark_estimated();
             Ok(())
         }
-        // One that failed has no content, and stands for nothing.
+        // A failed compaction has no content and replaces nothing.
         Known::Compaction if block.get_some(Key::CONTENT).is_none() => unknown_part(block, builder),
         Known::Compaction => {
             builder.bind(Binding::Compaction);
@@ -94,7 +94,7 @@ fn read_call<N: Node>(block: &N, on_server: bool, builder: &mut impl Build<N>) -
 
 fn read_result<N: Node>(block: &N, at: u32, on_server: bool, builder: &mut impl Build<N>) -> Result<()> {
     let part = builder.begin_part(PartKind::ToolResult)?;
-    // What a server wrote goes back as it came, or not at all.
+    // A result from the server goes back unchanged or not at all.
     part.slot = (!on_server).then_some(Slot::in_list(Key::CONTENT, at, Key::CONTENT));
     part.is_unchecked = on_server;
     part.is_error = block.is_true(Key::IS_ERROR);

@@ -1,7 +1,7 @@
-//! Gemini contents: turns of the user and of the model, made of parts; keys in camelCase or snake_case.
+//! Gemini contents: turns of user and model with parts; keys in camelCase or snake_case.
 //!
 //! Calls and responses may lack ids; then a response answers by name and order. A system instruction, which Gemini
-//! takes outside the contents, may stand in the list as a leading turn of role `system`.
+//! takes outside the contents, may lead the list as a turn of role `system`.
 
 use crate::error::{Error, Result};
 use crate::formats::content::{bad_content, call_arguments, each_item, some};
@@ -16,7 +16,7 @@ pub(in crate::formats) fn read<N: Node>(
     builder: &mut impl Build<N>,
 ) -> Result<()> {
     let role = match envelope.role {
-        // A single turn may leave it out: it is the user's.
+        // A single turn may omit the role: it is the user's.
         None | Some(None) if envelope.get(Key::PARTS).is_some() && turn.get_some(Key::ROLE).is_none() => {
             Role::User
         }
@@ -45,14 +45,14 @@ pub(in crate::formats) fn read<N: Node>(
         .map_err(|error| error.under("parts"))?,
         Some(_) => return Err(Error::message("bad_content", "parts", bad_content().detail)),
     }
-    // Gemini wants another speaker between two turns of the model; behind a call it is the response's.
+    // Gemini wants another speaker between two turns of the model; after a call this is the response.
     if role == Role::Assistant && !calls {
         builder.bind(Binding::Turn);
     }
     Ok(())
 }
 
-/// What a member of a part holds.
+/// The kind of a part's member.
 #[derive(Clone, Copy)]
 enum Member {
     Text,
@@ -65,7 +65,7 @@ enum Member {
     ServedResponse,
 }
 
-/// Members in the order in which they are looked for, under both spellings.
+/// Members in lookup order, in both spellings.
 const MEMBERS: &[(Key, Member)] = &[
     (Key::TEXT, Member::Text),
     (Key::FUNCTION_CALL_CAMEL, Member::Call),
@@ -86,10 +86,10 @@ const MEMBERS: &[(Key, Member)] = &[
     (Key::TOOL_RESPONSE, Member::ServedResponse),
 ];
 
-/// Reads a part; true where it is a call that the caller answers.
+/// Reads a part; true if it is a call that the caller answers.
 fn read_part<N: Node>(part: &N, at: u32, builder: &mut impl Build<N>) -> Result<bool> {
     if part.get(Key::THOUGHT_SIGNATURE_CAMEL).is_some() || part.get(Key::THOUGHT_SIGNATURE).is_some() {
-        // It brings thoughts back: they are charged, but not to be had.
+        // A signature restores thoughts: they are charged, but not available.
         builder.mark_estimated();
     }
     let found = MEMBERS.iter().find_map(|&(key, member)| Some((key, member, part.get_some(key)?)));
@@ -142,7 +142,7 @@ fn read_part<N: Node>(part: &N, at: u32, builder: &mut impl Build<N>) -> Result<
     Ok(matches!(member, Member::Call))
 }
 
-/// A text, or a thought where the part says so.
+/// Adds a text, or a thought if the part says so.
 fn read_text<N: Node>(part: &N, text: &N, builder: &mut impl Build<N>) -> Result<()> {
     if text.kind() != Kind::String {
         return Err(Error::message("bad_text", "text", "the text of a part is not a string"));
@@ -154,13 +154,13 @@ fn read_text<N: Node>(part: &N, text: &N, builder: &mut impl Build<N>) -> Result
     builder.push_text(PieceKind::Reasoning, text).map(|_| ())
 }
 
-/// A picture, or any other medium: its bytes are never counted as text.
+/// Adds a picture or any other medium: its bytes are never counted as text.
 fn media_part<N: Node>(part: &N, builder: &mut impl Build<N>) -> Result<()> {
     builder.begin_part(PartKind::Image)?;
     builder.push_picture(picture_of(part, 0))
 }
 
-/// A response: an object, of which the texts count. One that holds a single text is that text.
+/// Adds a response: the texts of its object count. An object with a single text counts as that text.
 fn read_response<N: Node>(response: &N, at: u32, within: Key, builder: &mut impl Build<N>) -> Result<()> {
     let content = response.get_some(Key::RESPONSE);
     let members = content.as_ref().map_or(Ok(Vec::new()), Node::members)?;
@@ -189,14 +189,14 @@ fn read_response<N: Node>(response: &N, at: u32, within: Key, builder: &mut impl
             push_leaves(&content, 0, &mut MAX_VALUES.clone(), builder)?;
         }
     }
-    // Media beside the text stay where they are.
+    // Media next to the text keep their places.
     match response.get_some(Key::PARTS).filter(|parts| parts.kind() == Kind::Array) {
         Some(media) => each_item(&media, |part, _| media_part(part, builder)),
         None => Ok(()),
     }
 }
 
-/// Keys and values of a response, each a text of its own: Gemini charges for those. Bounded as JSON is.
+/// Adds keys and values of a response as separate texts, as Gemini charges them. Limited as JSON is.
 fn push_leaves<N: Node>(value: &N, level: usize, left: &mut u32, builder: &mut impl Build<N>) -> Result<()> {
     *left = left.checked_sub(1).ok_or_else(|| {
         Error::limit("too_many_values", "", format!("more than {MAX_VALUES} values in one JSON value"))
@@ -218,7 +218,7 @@ fn push_leaves<N: Node>(value: &N, level: usize, left: &mut u32, builder: &mut i
     }
 }
 
-/// What a tool of the provider gave.
+/// Adds the output of a server tool.
 fn served_content<N: Node>(output: Option<N>, builder: &mut impl Build<N>) -> Result<()> {
     match output {
         Some(text) if text.kind() == Kind::String => {

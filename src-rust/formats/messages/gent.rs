@@ -1,13 +1,13 @@
-//! Iterations of the agent framework gent: units of history that hold whole messages.
+//! Iterations of the agent framework gent: units of history that hold complete messages.
 //!
 //! A unit is `{"messages": […], "origin": "…", "metadata": {…}}`, or the same with Go's names (`Messages`, `Origin`,
-//! `Metadata`). Its messages are those of langchaingo as its JSON has them: a `role` (`human`, `ai`, `system`,
-//! `generic`, `function`, `tool`) with `text`, or with `parts` of the types `text`, `image_url`, `binary`, `tool_call`
-//! and `tool_response`; messages of OpenAI chat, Anthropic and the AI SDK are read as well.
+//! `Metadata`). Its messages have the JSON form of langchaingo: a `role` (`human`, `ai`, `system`, `generic`,
+//! `function`, `tool`) with `text`, or with `parts` of the types `text`, `image_url`, `binary`, `tool_call` and
+//! `tool_response`; messages of OpenAI chat, Anthropic and the AI SDK are read as well.
 //!
-//! A unit is one message of the transcript and a group by itself: what is called in it is answered in it or never, and
-//! no unit belongs to the head. Its own metadata pin it (`gent:importance_score` from 10 on), and its own origin tells
-//! the summary of an earlier fold (`compacted_synthetic`).
+//! A unit is one message of the transcript and one group: its calls are answered within it or never, and no unit
+//! belongs to the head. Its metadata can pin it (`gent:importance_score` of at least [`PIN_IMPORTANCE`]), and its
+//! origin marks the summary of an earlier fold (`compacted_synthetic`).
 
 use super::{ai_sdk, anthropic, openai_chat};
 use crate::error::{Error, Result};
@@ -23,7 +23,7 @@ use crate::transcript::{Binding, Build, Holder, PIN_IMPORTANCE, Part, PartKind, 
 /// The origin of a summary.
 pub const SYNTHETIC: &str = "compacted_synthetic";
 
-/// The origin of a unit in which results were changed.
+/// The origin of a unit with changed results.
 pub const MODIFIED: &str = "compacted_modified";
 
 pub(in crate::formats) fn read<N: Node>(unit: &N, builder: &mut impl Build<N>) -> Result<()> {
@@ -31,12 +31,16 @@ pub(in crate::formats) fn read<N: Node>(unit: &N, builder: &mut impl Build<N>) -
     let (key, messages) = messages_of(unit).ok_or_else(missing)?;
     let is_nil = messages.kind() == Kind::Null;
     if messages.kind() != Kind::Array && !is_nil {
-        return Err(Error::message("bad_messages", key.as_str(), "the messages of an iteration are a list"));
+        return Err(Error::message(
+            "bad_messages",
+            key.as_str(),
+            "the messages of an iteration must be a list",
+        ));
     }
     let first = messages.item(0).map(|message| role_of(&message)).transpose();
     let first = first.map_err(|error| error.under("[0]").under(key.as_str()))?;
     builder.begin_message(match first {
-        // No iteration is of the head, whoever speaks first in it.
+        // An iteration never belongs to the head, whatever its first role.
         None | Some((Role::System | Role::Developer, _)) => Role::Other,
         Some((role, _)) => role,
     })?;
@@ -53,7 +57,7 @@ pub(in crate::formats) fn read<N: Node>(unit: &N, builder: &mut impl Build<N>) -
             builder.begin_further();
         }
         let (role, is_generic) = role_of(message)?;
-        // What an agent puts together is nobody's words, though it is sent as the user's.
+        // A message assembled by an agent is not the user's words, though it is sent in the user's role.
         let speaker = if is_generic { Role::Other } else { role };
         builder.begin_inner(Holder::Item(key, at), Some(speaker))?;
         read_message(message, &mut Inside(builder))
@@ -61,7 +65,7 @@ pub(in crate::formats) fn read<N: Node>(unit: &N, builder: &mut impl Build<N>) -
     .map_err(|error| error.under(key.as_str()))
 }
 
-/// The importance among the metadata, where it is a number.
+/// The importance in the metadata, if it is a number.
 fn importance_of<N: Node>(unit: &N) -> Option<f64> {
     let metadata = unit.get(Key::METADATA).or_else(|| unit.get(Key::METADATA_GO))?;
     let score = metadata.get(Key::IMPORTANCE).filter(|score| score.kind() == Kind::Number)?;
@@ -70,7 +74,7 @@ fn importance_of<N: Node>(unit: &N) -> Option<f64> {
     digits.parse().ok()
 }
 
-/// Who speaks in a message of a unit, and whether that is `generic`.
+/// The role of a message of a unit, and whether it is `generic`.
 fn role_of<N: Node>(message: &N) -> Result<(Role, bool)> {
     if message.kind() != Kind::Object {
         return Err(Error::message("not_an_object", "", "a message must be an object"));
@@ -97,18 +101,18 @@ fn read_message<N: Node, B: Build<N>>(message: &N, inside: &mut Inside<'_, B>) -
         }
         Some((_, nil)) if nil.kind() == Kind::Null => Ok(()),
         Some((key, _)) => {
-            Err(Error::message("bad_content", key.as_str(), "a text or a list of parts is wanted here"))
+            Err(Error::message("bad_content", key.as_str(), "must be a text or a list of parts"))
         }
         None => read_foreign(message, inside),
     }
 }
 
-/// A message of another dialect.
+/// Reads a message of another dialect.
 fn read_foreign<N: Node, B: Build<N>>(message: &N, inside: &mut Inside<'_, B>) -> Result<()> {
     let mut envelope = Envelope::sealed();
     envelope.open(message);
     let mut judge = Judge::new(None);
-    // Its place in the list is said by who called.
+    // The caller adds the index to the error.
     let heard = judge.hear(0, message, &envelope);
     heard.map_err(|error| Error::message(error.code, "", error.detail))?;
     match judge.format() {
@@ -116,7 +120,7 @@ fn read_foreign<N: Node, B: Build<N>>(message: &N, inside: &mut Inside<'_, B>) -
         Format::Anthropic => anthropic::read(&envelope, inside),
         Format::AiSdk => ai_sdk::read(&envelope, inside),
         other => {
-            let detail = format!("an iteration does not hold messages of {}", other.name());
+            let detail = format!("an iteration cannot hold messages of {}", other.name());
             Err(Error::message("unsupported_format", "", detail))
         }
     }
@@ -163,11 +167,11 @@ fn read_call<N: Node>(call: &N, builder: &mut impl Build<N>) -> Result<()> {
         .map_err(|error| error.under("arguments").under("function"))
 }
 
-/// Hands on what is read of a message inside a unit: its parts are the unit's.
+/// Adds a message inside a unit to the unit's parts.
 struct Inside<'b, B>(&'b mut B);
 
 impl<N: Node, B: Build<N>> Build<N> for Inside<'_, B> {
-    /// The unit has begun already.
+    /// The unit has already begun.
     fn begin_message(&mut self, _: Role) -> Result<()> {
         Ok(())
     }

@@ -1,9 +1,9 @@
-//! Messages of LangChain as dicts: `{"type", "data": {…}}` as `messages_to_dict` writes them, the same without `data` as
-//! `model_dump` does, and the `kwargs` of its serialised constructors.
+//! Messages of LangChain as dicts: `{"type", "data": {…}}` from `messages_to_dict`, the same without `data` from
+//! `model_dump`, and the `kwargs` of serialised constructors.
 //!
-//! The calls of an answer are those under `tool_calls` and `invalid_tool_calls`, as they are for LangChain. What content
-//! blocks and `additional_kwargs` say of a call with the same id is the same call, and counts once; what only they know
-//! is a call as well.
+//! As in LangChain, the calls of an answer are those under `tool_calls` and `invalid_tool_calls`. A call with the same
+//! id in content blocks or `additional_kwargs` is the same call and counts once; a call found only there counts as
+//! well.
 
 use crate::error::{Error, Result};
 use crate::formats::content::{KnownCalls, call_arguments, each_item, read_content, result_content, string};
@@ -12,7 +12,7 @@ use crate::formats::parts::{keyed_text_part, picture_part, unknown_part};
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Build, Holder, PartKind, PieceKind, Role, Slot};
 
-/// What a message is, by its type.
+/// The kind of a message, by its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Speaker {
     Human,
@@ -21,15 +21,15 @@ enum Speaker {
     Tool,
     /// OpenAI's older word for tool.
     Function,
-    /// A message with a role of its own.
+    /// A message with a custom role.
     Chat,
-    /// No message, but an instruction to take one out of a list.
+    /// Not a message, but an instruction to remove one from a list.
     Remove,
     Unknown,
 }
 
 impl Speaker {
-    /// By a type (`human`), or by the name of a class (`HumanMessage`, `AIMessageChunk`).
+    /// From a type (`human`), or a class name (`HumanMessage`, `AIMessageChunk`).
     fn of(name: &str) -> Self {
         let class = name.strip_suffix("Chunk").unwrap_or(name).strip_suffix("Message");
         let is = |short: &str, long: &str| name == short || class == Some(long);
@@ -46,14 +46,14 @@ impl Speaker {
     }
 }
 
-/// Where the fields of a message stand.
+/// Location of a message's fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Beside its type.
+    /// Next to its type.
     Flat,
     /// Under `data`.
     Dict,
-    /// Under `kwargs`, in a constructor.
+    /// Under `kwargs` of a constructor.
     Constructor,
 }
 
@@ -79,12 +79,12 @@ impl Form {
     }
 }
 
-/// Whether a type is one of LangChain's: what is cheap to ask of a message before [`is_message`].
+/// Whether a type is one of LangChain's: a cheap check before [`is_message`].
 pub(in crate::formats) fn is_type(kind: &str) -> bool {
     kind == "constructor" || Speaker::of(kind) != Speaker::Unknown
 }
 
-/// Whether a node can only be a message of LangChain: a type of its own instead of a role.
+/// Whether a node can only be a LangChain message: it has one of LangChain's types instead of a role.
 pub(in crate::formats) fn is_message<N: Node>(node: &N) -> bool {
     let form = Form::of(node);
     let speaker = speaker_of(node, form);
@@ -99,7 +99,7 @@ fn speaker_of<N: Node>(message: &N, form: Form) -> Option<Speaker> {
     let named = |name: N| name.with_text(|name, _| Speaker::of(name));
     match form {
         Form::Flat | Form::Dict => message.get(Key::TYPE).and_then(named),
-        // The path of a class; its last name is that of the class.
+        // The path of a class, whose last element is the class name.
         Form::Constructor => {
             let path = message.get(Key::ID)?;
             path.item(path.len().checked_sub(1)?).and_then(named)
@@ -144,7 +144,7 @@ fn read_body<N: Node>(
         },
         Speaker::Unknown => Role::Other,
         Speaker::Remove => {
-            let detail = "it takes a message out of a list and is none of it";
+            let detail = "an instruction to remove a message is not a message";
             return Err(Error::message("remove_message", "type", detail));
         }
     })?;
@@ -184,34 +184,34 @@ fn read_body<N: Node>(
     }
 }
 
-/// LangChain's way to say that OpenAI shall take a system message for a developer's.
+/// Whether LangChain sends a system message to OpenAI as a developer message.
 fn is_developer<N: Node>(body: &N) -> bool {
     body.get(Key::ADDITIONAL_KWARGS).is_some_and(|more| more.text_is(Key::OPENAI_ROLE, "developer"))
 }
 
-/// The blocks of one message.
+/// Reader of the blocks of one message.
 struct Blocks {
-    /// The calls that it lists.
+    /// The calls that the message lists.
     listed: KnownCalls,
-    /// Those that only its blocks have.
+    /// Calls found only in its blocks.
     own: KnownCalls,
     has_reasoning: bool,
 }
 
-/// The blocks of content that this dialect knows: LangChain's own, and those of providers that it passes on.
+/// Content blocks of this dialect: LangChain's own, and those of providers that it passes on.
 #[derive(Clone, Copy)]
 enum Known {
     Text,
     Refusal,
     Thinking,
     Reasoning,
-    /// Reasoning that is encrypted.
+    /// Encrypted reasoning.
     Redacted,
     Picture,
-    /// A call, with the keys of its id and of its arguments.
+    /// A call, with the keys of its id and arguments.
     Call(Key, Key),
     ServedCall(Key),
-    /// A result of the caller's, as Anthropic writes it.
+    /// A result from the caller, in Anthropic's form.
     Result,
     ServedResult,
     Nothing,
@@ -291,7 +291,7 @@ impl Blocks {
         }
     }
 
-    /// What a provider said beside the content: reasoning, a refusal, and calls in OpenAI's form.
+    /// Reads the provider's members outside the content: reasoning, a refusal, and calls in OpenAI's form.
     fn read_more<N: Node>(&mut self, more: &N, builder: &mut impl Build<N>) -> Result<()> {
         let texts = [
             (Key::REASONING_CONTENT, PartKind::Reasoning, PieceKind::Reasoning),
@@ -316,7 +316,7 @@ impl Blocks {
             })
             .map_err(|error| error.under("tool_calls"));
         }
-        // The older form has no id: where the message has calls it is one of them.
+        // The older form has no id: if the message has calls, it is one of them.
         let is_known = !self.listed.is_empty() || !self.own.is_empty();
         match more.get(Key::FUNCTION_CALL).filter(|call| call.kind() == Kind::Object && !is_known) {
             Some(call) => {
@@ -343,7 +343,7 @@ fn read_function<N: Node>(call: &N, arguments: Key, builder: &mut impl Build<N>)
         .map_err(|error| error.under(arguments.as_str()))
 }
 
-/// Reasoning in LangChain's own block, in Bedrock's, or in that of Responses: encrypted, or a list of summaries.
+/// Adds reasoning in the block form of LangChain, Bedrock or Responses: plain, encrypted, or a list of summaries.
 fn read_reasoning<N: Node>(block: &N, builder: &mut impl Build<N>) -> Result<()> {
     if let Some(text) = block.get_some(Key::ENCRYPTED_CONTENT).filter(|text| text.kind() == Kind::String) {
         builder.begin_part(PartKind::Reasoning)?;
@@ -371,7 +371,7 @@ fn read_reasoning<N: Node>(block: &N, builder: &mut impl Build<N>) -> Result<()>
     }
 }
 
-/// A message of a tool is one result. What stands under `artifact` is not sent.
+/// A tool message is one result. Its `artifact` is not sent.
 fn read_result<N: Node>(
     body: &N,
     envelope: &Envelope<N>,

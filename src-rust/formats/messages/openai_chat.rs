@@ -1,4 +1,4 @@
-//! OpenAI chat messages, and the many services that speak the same dialect.
+//! OpenAI chat messages, also used by many other services.
 
 use crate::error::{Error, Result};
 use crate::formats::content::{call_arguments, each_item, read_content, result_content, some, string};
@@ -43,7 +43,7 @@ pub(in crate::formats) fn read<N: Node>(
     Ok(())
 }
 
-/// The parts of content that this dialect knows.
+/// Content parts of this dialect.
 #[derive(Clone, Copy)]
 enum Known {
     Text,
@@ -90,7 +90,7 @@ fn read_call<N: Node>(call: &N, builder: &mut impl Build<N>) -> Result<()> {
 #[inline(always)]
 fn read_function<N: Node>(function: &N, builder: &mut impl Build<N>) -> Result<()> {
     static HEADS: Wanted<2> = Wanted::new([Key::NAME, Key::ARGUMENTS]);
-    // Hardly any has more members than these.
+    // Most functions have no other members.
     if let Some([name, arguments]) = function.pair([Key::NAME, Key::ARGUMENTS]) {
         return read_named(Some(&name), Some(&arguments), builder);
     }
@@ -107,8 +107,8 @@ fn read_named<N: Node>(name: Option<&N>, arguments: Option<&N>, builder: &mut im
     call_arguments(some(arguments), builder).map_err(|error| error.under("arguments"))
 }
 
-/// A message of role `tool` (or the older `function`, which has a name instead of an id) is one result. Some agents
-/// answer several calls with it, under a list of their ids: those behind the first are answered without content.
+/// A message of role `tool` (or the older `function`, with a name instead of an id) is one result. Some agents answer
+/// several calls with it, under a list of ids: those after the first are answered without content.
 fn read_result<N: Node>(
     message: &N,
     envelope: &Envelope<N>,

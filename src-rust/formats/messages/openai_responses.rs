@@ -1,8 +1,8 @@
-//! OpenAI Responses items: messages, calls and their outputs each by itself, reasoning, and what runs at OpenAI.
+//! OpenAI Responses items: messages, separate calls and outputs, reasoning, and tools that run at OpenAI.
 //!
-//! An item is a message of the transcript. Calls that stand directly behind each other are of one batch; reasoning
-//! stays with the model's item behind it; a compaction stands for all before it, and nothing is summarised across it.
-//! Items of a type that this version does not know are kept as they are and counted by their JSON text.
+//! An item is a message of the transcript. Consecutive calls form one batch; reasoning stays with the model's item
+//! after it; a compaction replaces everything before it, and no summary crosses it. Items of unknown types are kept
+//! unchanged and counted by their JSON text.
 
 use crate::error::{Error, Result};
 use crate::formats::content::{bad_content, call_arguments, each_item, read_content};
@@ -11,33 +11,33 @@ use crate::formats::parts::{keyed_text_part, picture_of, picture_part, unknown_p
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Binding, Build, PartKind, PieceKind, Role, Slot};
 
-/// What an item is, by its type.
+/// The kind of an item, by its type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Item {
     Message,
     Reasoning,
     Compaction,
-    /// A call that the caller answers: the name of its tool where the item has none, and the key of its arguments.
+    /// A call that the caller answers: the tool's name for items without one, and the key of the arguments.
     Call(&'static str, Key),
     /// The output of such a call.
     Output(Output),
-    /// A call with its output, made at OpenAI: the name, and the keys of its arguments and of its result.
+    /// A call with its output, run at OpenAI: the name, and the keys of arguments and result.
     Served(&'static str, Key, Key),
     ApprovalRequest,
     ApprovalResponse,
-    /// Known, but nothing to look into.
+    /// Known, but without content to read.
     Opaque,
     Unknown,
 }
 
-/// What stands in the output of a call.
+/// The kind of a call's output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Output {
     /// A plain text, or a list of contents.
     Text,
-    /// What a shell wrote.
+    /// The output of a shell.
     Shell,
-    /// A picture of the screen.
+    /// A screenshot.
     Screen,
     /// Tools that were found.
     Tools,
@@ -74,8 +74,7 @@ fn item_of(item_type: &str) -> Item {
     }
 }
 
-/// Whether a node can only be an item of Responses. `compaction` is a type of pi's as well, and all types of other APIs
-/// are unknown here.
+/// Whether a node can only be a Responses item. pi has a type `compaction` too; types of other APIs are unknown here.
 pub(in crate::formats) fn is_item<N: Node>(node: &N) -> bool {
     let item = node.get(Key::TYPE).and_then(|kind| kind.with_text(|kind, _| item_of(kind)));
     match item {
@@ -131,7 +130,7 @@ pub(in crate::formats) fn read<N: Node>(
     }
 }
 
-/// The parts of content that this dialect knows.
+/// Content parts of this dialect.
 #[derive(Clone, Copy)]
 enum Known {
     Text,
@@ -145,7 +144,7 @@ fn read_part<N: Node>(part: &N, _: u32, builder: &mut impl Build<N>) -> Result<(
         kind.with_text(|kind, _| match kind {
             "input_text" | "output_text" | "text" | "summary_text" | "reasoning_text" => Known::Text,
             "refusal" => Known::Refusal,
-            // The bytes of a file are no text: it is priced as a picture of a page.
+            // The bytes of a file are not text: it is priced as a picture of one page.
             "input_image" | "computer_screenshot" | "input_file" => Known::Picture,
             _ => Known::Nothing,
         })
@@ -158,7 +157,8 @@ fn read_part<N: Node>(part: &N, _: u32, builder: &mut impl Build<N>) -> Result<(
     }
 }
 
-/// Reasoning: what is encrypted goes back to the model as it is; without it the text, or else its summary.
+/// Adds reasoning: its encrypted form if present, which goes back to the model unchanged, else its text, else its
+/// summary.
 fn read_reasoning<N: Node>(item: &N, builder: &mut impl Build<N>) -> Result<()> {
     builder.begin_message(Role::Assistant)?;
     builder.bind(Binding::Reasoning);
@@ -177,7 +177,7 @@ fn read_reasoning<N: Node>(item: &N, builder: &mut impl Build<N>) -> Result<()> 
         })
         .map_err(|error| error.under(key.as_str()));
     }
-    // Stored at OpenAI: its size is not to be had.
+    // Stored at OpenAI: its size is not available.
     builder.mark_estimated();
     Ok(())
 }
@@ -201,19 +201,19 @@ fn read_call<N: Node>(item: &N, name: &str, arguments: Key, builder: &mut impl B
     read_function(item, name, arguments, builder)
 }
 
-/// Where the id stands under which a call is answered; some items of shells have no other than their own.
+/// The key of the id that an output answers; some shell items have only their own id.
 fn id_key<N: Node>(item: &N) -> Key {
     if item.get_some(Key::CALL_ID).is_some() { Key::CALL_ID } else { Key::ID }
 }
 
-/// Name and arguments of the current part.
+/// Adds name and arguments to the current part.
 fn read_function<N: Node>(item: &N, name: &str, arguments: Key, builder: &mut impl Build<N>) -> Result<()> {
     set_name(item, name, Some(PieceKind::CallName), builder)?;
     call_arguments(item.get_some(arguments).as_ref(), builder)
         .map_err(|error| error.under(arguments.as_str()))
 }
 
-/// The name of the tool: the item's own, where its type does not say it.
+/// Sets the tool's name: `name`, or the item's own if it is empty.
 fn set_name<N: Node>(
     item: &N,
     name: &str,
@@ -246,7 +246,7 @@ fn read_output<N: Node>(item: &N, output: Output, builder: &mut impl Build<N>) -
     }
 }
 
-/// The content of the current result: a text, or a list of texts, pictures and others.
+/// Adds the content of the current result: a text, or a list of texts, pictures and others.
 fn output_content<N: Node>(content: Option<N>, builder: &mut impl Build<N>) -> Result<()> {
     let Some(content) = content.filter(|content| content.kind() != Kind::Null) else { return Ok(()) };
     builder.measure_result(&content)?;
@@ -267,7 +267,7 @@ fn output_content<N: Node>(content: Option<N>, builder: &mut impl Build<N>) -> R
     }
 }
 
-/// A tool that ran at OpenAI: its item is the call and the result, and goes back as it came or not at all.
+/// A tool that ran at OpenAI: one item is both call and result, and goes back unchanged or not at all.
 fn read_served<N: Node>(
     item: &N,
     name: &str,
@@ -285,7 +285,7 @@ fn read_served<N: Node>(
     part.is_error = error.is_some() || item.text_is(Key::STATUS, "failed");
     builder.set_key(item, Key::ID)?;
     if item.get_some(Key::ID).is_none() {
-        // Without an id it answers by name, and its own call is the nearest.
+        // Without an id it answers by name; its own call is the nearest.
         set_name(item, name, None, builder)?;
     }
     builder.mark_estimated();
@@ -296,7 +296,7 @@ fn read_served<N: Node>(
     }
 }
 
-/// A generated picture is base64 by itself.
+/// The size of a generated picture, which is bare base64.
 fn generated_picture<N: Node>(data: &N) -> crate::media::Picture {
     let size = data.with_text(|data, _| crate::media::base64_size(data)).flatten();
     crate::media::Picture { size, ..Default::default() }

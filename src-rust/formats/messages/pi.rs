@@ -1,5 +1,5 @@
-//! Messages of pi sessions: `toolCall` parts in assistant messages, results as messages of role `toolResult`,
-//! shell commands that the user ran as `bashExecution`, and summaries of branches and compactions.
+//! Messages of pi sessions: `toolCall` parts in assistant messages, results in messages of role `toolResult`, shell
+//! commands of the user as `bashExecution`, and summaries of branches and compactions.
 
 use crate::error::Result;
 use crate::formats::content::{call_arguments, read_content, result_content};
@@ -17,7 +17,7 @@ pub(in crate::formats) fn read<N: Node>(
         RoleName::ToolResult => read_result(message, envelope, builder),
         RoleName::BashExecution => read_bash_execution(message, envelope, builder),
         RoleName::Other if envelope.get(Key::CONTENT).is_none() && message.get(Key::SUMMARY).is_some() => {
-            // A summary of its own; it reaches the model as user text.
+            // A summary message; it reaches the model as user text.
             builder.begin_message(Role::User)?;
             keyed_text_part(message, Key::SUMMARY, (PartKind::Text, PieceKind::Text), builder)
         }
@@ -28,7 +28,7 @@ pub(in crate::formats) fn read<N: Node>(
     }
 }
 
-/// The parts of content that this dialect knows.
+/// Content parts of this dialect.
 #[derive(Clone, Copy)]
 enum Part {
     Text,
@@ -75,7 +75,7 @@ fn read_result<N: Node>(message: &N, envelope: &Envelope<N>, builder: &mut impl 
     result_content(envelope.get(Key::CONTENT), builder)
 }
 
-/// A command and its output, run by the user: both reach the model as user text.
+/// Adds a command that the user ran, and its output: both reach the model as user text.
 fn read_bash_execution<N: Node>(
     message: &N,
     envelope: &Envelope<N>,

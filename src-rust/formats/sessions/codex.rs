@@ -1,8 +1,8 @@
-//! Codex rollouts: items of the Responses API, each in an envelope with a type and a time, among entries that tell
-//! of the run. An older form has no envelopes.
+//! Codex rollouts: items of the Responses API, each in an envelope with a type and a time, among entries about the run.
+//! An older form has no envelopes.
 //!
-//! Items stand as they were recorded. A compaction is a boundary, with what it put in place of the items before it;
-//! turns that were rolled back are a branch that was left.
+//! Items are kept as recorded. A compaction is a boundary, followed by the items it put in place of earlier ones; turns
+//! that were rolled back are an abandoned branch.
 
 use std::collections::HashSet;
 
@@ -14,20 +14,20 @@ use crate::node::{Key, Kind, Node};
 /// Types of the envelopes.
 const ENVELOPES: &[&str] = &["session_meta", "response_item", "event_msg", "turn_context", "compacted"];
 
-/// Items that Codex keeps for itself.
+/// Types of items that Codex does not send.
 const OWN_ITEMS: &[&str] = &["ghost_snapshot"];
 
-/// How the texts begin that Codex puts into messages of the user by itself.
+/// Prefixes of the texts that Codex itself puts into user messages.
 const CONTEXT_BEGINNINGS: &[&str] = &["<", "# AGENTS.md"];
 
-/// Whether an object is an entry of a rollout. Items without an envelope speak for no file format.
+/// Whether an object is an entry of a rollout. Items without an envelope do not indicate a file format.
 pub(in crate::formats) fn is_entry<N: Node>(value: &N) -> bool {
     match value.text_of(Key::TYPE) {
         Some(kind) => {
             ENVELOPES.contains(&kind.as_str())
                 || (value.get(Key::PAYLOAD).is_some() && value.get(Key::TIMESTAMP).is_some())
         }
-        // The two lines that open the older form.
+        // The first two lines of the older form.
         None => {
             value.text_is(Key::RECORD_TYPE, "state")
                 || [Key::ID, Key::TIMESTAMP, Key::INSTRUCTIONS].iter().all(|key| value.get(*key).is_some())
@@ -35,7 +35,7 @@ pub(in crate::formats) fn is_entry<N: Node>(value: &N) -> bool {
     }
 }
 
-/// Puts the messages of a rollout together. O(bytes where it was compacted, else entries).
+/// Assembles the messages of a rollout. O(entries), with a compaction O(bytes).
 ///
 /// # Errors
 /// Those of [`each_entry`].
@@ -85,7 +85,7 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session<N>> {
     Ok(session)
 }
 
-/// An item, with an envelope or without.
+/// Reads an item, with an envelope or without.
 fn read_item<N: Node>(i: usize, item: N, thread: &mut Thread<N>, session: &mut Session<N>) {
     if item.text_of(Key::TYPE).is_some_and(|kind| OWN_ITEMS.contains(&kind.as_str())) {
         session.skipped += 1;
@@ -98,8 +98,8 @@ fn read_item<N: Node>(i: usize, item: N, thread: &mut Thread<N>, session: &mut S
     }
 }
 
-/// A boundary, and behind it what was not there before: the summary, or a compaction that only its maker can read.
-/// Whether there is any.
+/// Adds a boundary, followed by the new items of a compaction: its summary, or an encrypted compaction. Returns whether
+/// there are any.
 fn compact<N: Node>(i: usize, payload: &N, thread: &mut Thread<N>) -> Result<bool> {
     thread.compact_boundaries.push(thread.messages.len());
     let mut put = Vec::new();
@@ -146,7 +146,7 @@ fn turns_of<N: Node>(event: &N) -> usize {
     text.parse().unwrap_or(0)
 }
 
-/// Leaves the last `turns` turns of the user; all of them where there are not so many.
+/// Moves the last `turns` user turns, or all if there are fewer, into a branch.
 fn roll_back<N: Node>(turns: usize, thread: &mut Thread<N>) {
     let mut prompts = Vec::new();
     for (at, message) in thread.messages.iter().enumerate() {
@@ -161,7 +161,7 @@ fn roll_back<N: Node>(turns: usize, thread: &mut Thread<N>) {
     }
 }
 
-/// Whether a user wrote this message, and not Codex in a user's name.
+/// Whether a user wrote this message, rather than Codex in the role of the user.
 fn is_prompt<N: Node>(item: &N) -> bool {
     if !item.text_is(Key::ROLE, "user") {
         return false;

@@ -1,4 +1,4 @@
-//! Dialogues of two people that say what was said and not who said it: the speakers take turns.
+//! Dialogues of two people without speaker names: the speakers take turns.
 
 use std::borrow::Cow;
 
@@ -6,8 +6,8 @@ use super::session::{Made, Message, Session, Thread, each_entry};
 use crate::error::Result;
 use crate::node::{Key, Kind, Node};
 
-/// The turns as messages: the first speaker is `user`, the second `assistant`; what stood beside the text stays.
-/// A turn that cannot be read still is somebody's turn. O(turns).
+/// Turns as messages: the first speaker is `user`, the second `assistant`; other members of a turn are kept. An
+/// unreadable turn still counts as a turn of its speaker. O(turns).
 ///
 /// # Errors
 /// Those of [`each_entry`].
@@ -30,7 +30,7 @@ pub fn assemble<N: Node>(turns: &N) -> Result<Session<N>> {
     Ok(session)
 }
 
-/// Whether a node can be a turn of such a dialogue.
+/// Whether a node can be a turn of a dialogue.
 pub(in crate::formats) fn is_turn<N: Node>(node: &N) -> bool {
     node.get(Key::ROLE).is_none()
         && node.get(Key::TYPE).is_none()

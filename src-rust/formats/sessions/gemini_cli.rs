@@ -1,18 +1,18 @@
-//! Sessions of the Gemini CLI: records of what the user and the model said, calls with their results inside.
+//! Sessions of the Gemini CLI: records of user and model, with results inside their calls.
 //!
-//! Out come Gemini's contents: what the model said with its calls is a turn of the model, their responses are a turn
-//! of the user. Thoughts are not among them, since the CLI does not send them back; nor is what it tells its user.
+//! The output is Gemini contents: a model's text with its calls is a turn of the model, their responses are a turn of
+//! the user. Thoughts are left out, because the CLI does not send them back; so are its notices to the user.
 //!
-//! An older session is one document; a newer one is a log that says a record again whenever it changes.
+//! An older session is one document; a newer one is a log that repeats a record whenever it changes.
 
 use super::session::{Branch, Made, Message, Session, Thread, array_of, each_entry, items, object_of};
 use crate::error::Result;
 use crate::node::{Key, Kind, Node};
 
-/// What the CLI tells its user.
+/// Types of the notices that the CLI shows its user.
 const NOTICES: &[&str] = &["info", "warning", "error"];
 
-/// Whether an object is a session in one document, or what opens a log: those of an empty list may be either.
+/// Whether an object is a session document or the first line of a log. Without messages it may be either.
 pub(in crate::formats) fn is_session<N: Node>(value: &N) -> bool {
     value.get(Key::SESSION_ID_CAMEL).is_some() && value.get(Key::PROJECT_HASH_CAMEL).is_some()
 }
@@ -28,7 +28,7 @@ pub(in crate::formats) fn is_entry<N: Node>(value: &N) -> bool {
         && (value.get(Key::CONTENT).is_some() || value.get(Key::TOOL_CALLS_CAMEL).is_some())
 }
 
-/// A record, as it was said last.
+/// The newest state of a record.
 struct Record<N> {
     id: Option<String>,
     sources: Vec<usize>,
@@ -36,7 +36,7 @@ struct Record<N> {
 }
 
 impl<N> Record<N> {
-    /// It is wrong as it was said last; what was said before does not count.
+    /// Reports a defect of the newest state; earlier states count as skipped.
     fn report(&self, code: &'static str, session: &mut Session<N>) {
         if let Some((&newest, before)) = self.sources.split_last() {
             session.problems.push((newest, code));
@@ -45,7 +45,7 @@ impl<N> Record<N> {
     }
 }
 
-/// Puts the messages of the records of a document together. O(records).
+/// Assembles the messages of a session document. O(records).
 ///
 /// # Errors
 /// Those of [`each_entry`].
@@ -61,7 +61,7 @@ pub fn assemble<N: Node>(records: &N) -> Result<Session<N>> {
     Ok(session)
 }
 
-/// Puts the messages of a log together. O(entries), times the records that are said again.
+/// Assembles the messages of a log. O(entries + repeated records * records).
 ///
 /// # Errors
 /// Those of [`each_entry`].
@@ -73,7 +73,7 @@ pub fn assemble_log<N: Node>(entries: &N) -> Result<Session<N>> {
         if let Some(target) = entry.get(Key::REWIND_TO) {
             session.skipped += 1;
             let target = target.with_text(|id, _| id.to_owned());
-            // The record itself goes too; all of them go where it is unknown.
+            // Drops the target record too; with an unknown target, all records.
             let at = live.iter().position(|record| record.id.is_some() && record.id == target).unwrap_or(0);
             leave(live.split_off(at), &live, &mut left);
         } else if entry.get(Key::TYPE).is_some() {
@@ -115,10 +115,10 @@ pub fn assemble_log<N: Node>(entries: &N) -> Result<Session<N>> {
     Ok(session)
 }
 
-/// A record is said, for the first time or again.
+/// Adds a record or updates an earlier state of it.
 fn say<N: Node>(live: &mut Vec<Record<N>>, i: usize, node: &N) {
     let id = node.text_of(Key::ID);
-    // What is said again was mostly said last.
+    // A repeated record is usually the newest.
     match live.iter_mut().rev().find(|known| id.is_some() && known.id == id) {
         Some(known) => {
             known.node = node.clone();
@@ -137,7 +137,7 @@ fn leave<N>(gone: Vec<Record<N>>, before: &[Record<N>], left: &mut Vec<(Option<u
     }
 }
 
-/// Contents out of records. What the model says in several records, without a call between, is one turn.
+/// Builds contents from records. Consecutive records of the model without a call between them are one turn.
 fn weave<N: Node>(records: &[Record<N>], session: &mut Session<N>) -> Vec<Message<N>> {
     let mut turns: Vec<Turn<N>> = Vec::new();
     for record in records {
@@ -169,7 +169,7 @@ fn weave<N: Node>(records: &[Record<N>], session: &mut Session<N>) -> Vec<Messag
         let mut turn = turn;
         turn.parts.extend(calls);
         if turn.parts.is_empty() {
-            // Thoughts alone.
+            // A record of thoughts alone.
             session.skipped += record.sources.len();
             continue;
         }
@@ -206,7 +206,7 @@ impl<N: Node> Turn<N> {
     }
 }
 
-/// What was said: a text, a part, or a list of both.
+/// The parts of a content: a text, a part, or a list of both.
 fn parts_of<N: Node>(content: Option<N>) -> Option<Vec<Made<N>>> {
     let content = content?;
     match content.kind() {
@@ -224,7 +224,7 @@ fn part_of<N: Node>(value: N) -> Option<Made<N>> {
     }
 }
 
-/// A record of calls alone has an empty text, which the model did not say.
+/// A record of calls alone has an empty text, which the model did not write.
 #[allow(clippy::ptr_arg)] // As `Option::filter` wants it.
 fn says_something<N: Node>(parts: &Vec<Made<N>>) -> bool {
     !parts.iter().all(|part| match part {
@@ -236,7 +236,7 @@ fn says_something<N: Node>(parts: &Vec<Made<N>>) -> bool {
     })
 }
 
-/// The calls of a record, and the responses to them that there are.
+/// The calls of a record, and the responses that exist.
 fn calls_of<N: Node>(record: &N, entry: usize, session: &mut Session<N>) -> (Vec<Made<N>>, Vec<Made<N>>) {
     let (mut calls, mut responses) = (Vec::new(), Vec::new());
     for call in array_of(record, Key::TOOL_CALLS_CAMEL).map(|calls| items(&calls)).unwrap_or_default() {
@@ -252,7 +252,7 @@ fn calls_of<N: Node>(record: &N, entry: usize, session: &mut Session<N>) -> (Vec
         ]);
         calls.push(Made::object([("functionCall", Some(made))]));
         match call.get_some(Key::RESULT) {
-            // A call that was cut off has none.
+            // An interrupted call does not have a result.
             None => {}
             Some(text) if text.kind() == Kind::String => {
                 let response = Made::object([

@@ -1,7 +1,7 @@
-//! Sessions of pi: a tree of entries, of which the path to the newest one is the conversation.
+//! Sessions of pi: a tree of entries; the path to the newest entry is the conversation.
 //!
-//! The first version of the format has no tree: an entry without a parent, or with one that does not stand before it,
-//! follows the entry before. So no message is lost, whatever the ids.
+//! The first version of the format has no tree: an entry without a parent, or with a parent that does not precede it,
+//! follows the previous entry. So no message is lost, whatever the ids.
 
 use std::collections::HashMap;
 
@@ -26,12 +26,12 @@ struct Knot<N> {
     /// Its index among the entries.
     entry: usize,
     node: N,
-    /// Always an earlier one.
+    /// Always an earlier entry.
     parent: Option<usize>,
     has_child: bool,
 }
 
-/// Puts the messages of a session together. O(entries).
+/// Assembles the messages of a session. O(entries).
 ///
 /// # Errors
 /// Those of [`each_entry`].
@@ -96,7 +96,7 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session<N>> {
     Ok(session)
 }
 
-/// The way from what is taken already to a leaf, which is taken with it.
+/// The path from the nearest visited entry to a leaf; marks it as visited.
 fn path_from<N>(leaf: Option<usize>, knots: &[Knot<N>], taken: &mut [bool]) -> Vec<usize> {
     let mut path = Vec::new();
     let mut next = leaf;
@@ -109,7 +109,7 @@ fn path_from<N>(leaf: Option<usize>, knots: &[Knot<N>], taken: &mut [bool]) -> V
     path
 }
 
-/// What an entry holds.
+/// The content of an entry.
 enum Held<N> {
     Message(Made<N>),
     Summary(Made<N>),
@@ -125,7 +125,7 @@ fn read<N: Node>(knot: &Knot<N>, session: &mut Session<N>) -> Result<Held<N>> {
             Some(message) => return Ok(Held::Message(Made::Given(message))),
             None => session.problems.push((knot.entry, "entry_without_message")),
         },
-        // What an extension of pi says to the model.
+        // A message of a pi extension to the model.
         Some("custom_message") => {
             return Ok(Held::Message(Made::object([
                 ("role", Some(Made::text("custom"))),
@@ -135,7 +135,7 @@ fn read<N: Node>(knot: &Knot<N>, session: &mut Session<N>) -> Result<Held<N>> {
                 ("details", given(Key::DETAILS)),
             ])));
         }
-        // What the model is told of a branch that was left.
+        // The summary of an abandoned branch, sent to the model.
         Some("branch_summary") => {
             return Ok(Held::Summary(Made::object([
                 ("role", Some(Made::text("branchSummary"))),

@@ -1,5 +1,5 @@
-//! What session files are put together into, whichever agent wrote them: one module a format decides the structure,
-//! and answers with values that are made of the caller's own.
+//! The session that every session reader returns. One module a file format decides the structure; values are built from
+//! the caller's own nodes.
 
 use crate::error::{Error, Result};
 pub use crate::json::Made;
@@ -10,40 +10,40 @@ use crate::node::{Key, Kind, Node};
 pub struct Message<N> {
     /// The message in its provider's form.
     pub made: Made<N>,
-    /// Indices of the entries that it is made of.
+    /// Indices of the entries it was built from.
     pub sources: Vec<usize>,
 }
 
 impl<N> Message<N> {
-    /// A message made of one entry.
+    /// A message built from one entry.
     pub fn of(entry: usize, made: Made<N>) -> Self {
         Message { made, sources: vec![entry] }
     }
 }
 
-/// Messages that the session left behind: it went on from an earlier place.
+/// Messages that the session abandoned by continuing from an earlier place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Branch<N> {
-    /// The entry behind which it begins; `None` where it is the beginning.
+    /// The entry after which the branch begins; `None` at the start of the session.
     pub from_entry: Option<usize>,
     /// Its messages.
     pub messages: Vec<Message<N>>,
 }
 
-/// One line of conversation.
+/// One conversation of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thread<N> {
-    /// Whose it is; empty for the main one.
+    /// Name of the agent; empty for the main conversation.
     pub name: String,
     /// The messages in order.
     pub messages: Vec<Message<N>>,
-    /// Message indices before which the session was compacted.
+    /// Indices of messages before which the session was compacted.
     pub compact_boundaries: Vec<usize>,
-    /// Messages that are summaries of others, written by the agent itself.
+    /// Indices of messages that are summaries written by the agent.
     pub summaries: Vec<usize>,
-    /// Messages that show how it is done, and did not happen.
+    /// Indices of messages that are demonstrations and did not happen.
     pub demonstrations: Vec<usize>,
-    /// What was left behind, in the order of its first entries.
+    /// Abandoned branches, in the order of their first entries.
     pub branches: Vec<Branch<N>>,
 }
 
@@ -61,7 +61,7 @@ impl<N> Default for Thread<N> {
 }
 
 impl<N> Thread<N> {
-    /// Takes the messages from `at` on out of the thread and leaves them as a branch.
+    /// Moves the messages from `at` on into a branch.
     pub fn leave_from(&mut self, at: usize) {
         if at >= self.messages.len() {
             return;
@@ -77,13 +77,13 @@ impl<N> Thread<N> {
 /// A whole session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session<N> {
-    /// Its own id, where its entries have one.
+    /// The session id, if its entries have one.
     pub id: Option<String>,
-    /// The main conversation, then those beside it; a conversation without messages is not listed, but the main one.
+    /// The main conversation first, then the others. Only the main one may be empty.
     pub threads: Vec<Thread<N>>,
-    /// Entries that hold no message.
+    /// Number of entries without a message.
     pub skipped: usize,
-    /// Entries that cannot be read, or stand a second time, with a code.
+    /// Entries that are unreadable or repeated, with a code.
     pub problems: Vec<(usize, &'static str)>,
 }
 
@@ -93,10 +93,10 @@ impl<N> Default for Session<N> {
     }
 }
 
-/// Calls `read` on every entry of a list that is an object, and reports those that are none.
+/// Calls `read` for every object of a list, and reports the other entries as `not_an_object`.
 ///
 /// # Errors
-/// `not_a_list` where `entries` is not an array; those of `read`.
+/// `not_a_list` if `entries` is not an array; those of `read`.
 pub fn each_entry<N: Node>(
     entries: &N,
     session: &mut Session<N>,
@@ -127,7 +127,7 @@ pub fn array_of<N: Node>(node: &N, key: Key) -> Option<N> {
 /// The items of an array node.
 pub fn items<N: Node>(array: &N) -> Vec<N> {
     let mut items = Vec::with_capacity(array.len());
-    // A list that loses items meanwhile has no more of them.
+    // The walk ends early only if the list loses items meanwhile.
     drop(array.each_item(|_, item| {
         items.push(item.clone());
         Ok(())
@@ -139,7 +139,7 @@ pub fn items<N: Node>(array: &N) -> Vec<N> {
 pub(super) mod tests {
     use super::*;
 
-    /// A made value as JSON text, for comparing.
+    /// A built value as JSON text, for comparing.
     pub fn written<N: Node>(made: &Made<N>) -> String {
         let mut out = String::new();
         match made {
@@ -156,7 +156,7 @@ pub(super) mod tests {
         out
     }
 
-    /// What a test sees of messages: each as JSON with its sources.
+    /// Messages as tests compare them: JSON text and sources.
     pub type Seen = Vec<(String, Vec<usize>)>;
 
     pub fn seen<N: Node>(messages: &[Message<N>]) -> Seen {

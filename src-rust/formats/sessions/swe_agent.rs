@@ -1,11 +1,10 @@
-//! SWE-agent trajectories: a history of chat messages that says which agent each belongs to, and beside it the steps
-//! as the environment saw them.
+//! SWE-agent trajectories: a history of chat messages, each with its agent, and the steps as the environment saw them.
 
 use super::session::{Made, Message, Session, Thread, array_of, each_entry, items};
 use crate::error::Result;
 use crate::node::{Key, Kind, Node};
 
-/// Puts the messages of a `history` together: each agent was sent its own messages alone. O(messages).
+/// Assembles the messages of a `history`: each agent was sent only its own messages. O(messages).
 ///
 /// # Errors
 /// Those of [`each_entry`].
@@ -20,7 +19,7 @@ pub fn assemble<N: Node>(history: &N) -> Result<Session<N>> {
         }
         let agent = entry.text_of(Key::AGENT);
         let at = agents.iter().position(|known| *known == agent).unwrap_or_else(|| {
-            // The first agent is the one that was asked.
+            // The first agent is the main one.
             let name = if agents.is_empty() { String::new() } else { agent.clone().unwrap_or_default() };
             threads.push(Thread { name, ..Thread::default() });
             agents.push(agent);
@@ -37,7 +36,7 @@ pub fn assemble<N: Node>(history: &N) -> Result<Session<N>> {
     Ok(session)
 }
 
-/// An entry as it was sent: a result that lists the one call that it answers names it.
+/// An entry as it was sent: a result with a list of one call id gets this id.
 fn message<N: Node>(entry: &N) -> Result<Made<N>> {
     let answered =
         array_of(entry, Key::TOOL_CALL_IDS).filter(|ids| ids.len() == 1).and_then(|ids| ids.item(0));
@@ -52,8 +51,8 @@ fn message<N: Node>(entry: &N) -> Result<Made<N>> {
     }
 }
 
-/// Puts the messages of the steps together, where there is no history: what was asked first, then what the model
-/// answered and what came of it, step by step. O(steps).
+/// Assembles the messages of the steps of a trajectory without history: the first query, then the answer and the
+/// observation of each step. O(steps).
 ///
 /// # Errors
 /// Those of [`each_entry`].

@@ -1,4 +1,4 @@
-//! Roles, empty contents, and blocks that cannot stand in a message of their role.
+//! Repairs roles, empty contents, and blocks that the role of their message does not allow.
 
 use super::Task;
 use super::actions::{CALL_AS_TEXT, EMPTY_REMOVED, ROLE_CHANGED, SERVED_RESULT_AS_TEXT};
@@ -10,7 +10,7 @@ pub(super) fn repair(task: &Task<'_>) -> Sketch {
     let transcript = task.transcript;
     let head = head_of(transcript, task.provider);
     let mut sketch = Sketch::default();
-    // From the end, since a message may be empty that is the last one left.
+    // Backwards, because whether a message may be empty depends on those after it.
     for i in (0..transcript.len()).rev() {
         let mut draft = Draft::whole(i);
         if i >= head {
@@ -31,12 +31,12 @@ pub(super) fn repair(task: &Task<'_>) -> Sketch {
     sketch
 }
 
-/// The role that a message gets, where its own is not known.
+/// The new role of a message whose role the API does not know.
 fn known_role(task: &Task<'_>, i: usize) -> Option<Role> {
     let role = task.transcript.messages[i].role;
     let is_known = match task.provider {
         Provider::OpenAiChat => role != Role::Other,
-        // An item of an unknown type stays: nothing is known of it.
+        // An item of unknown type stays unchanged.
         Provider::OpenAiResponses => {
             role != Role::Other
                 || matches!(task.transcript.parts_of(i), [part] if part.kind == PartKind::Unknown)
@@ -51,7 +51,7 @@ fn known_role(task: &Task<'_>, i: usize) -> Option<Role> {
     }
 }
 
-/// Anthropic takes a last message of the assistant that is empty.
+/// Whether message `i` is an empty last message of the assistant, which Anthropic accepts.
 fn ends_with_nothing(task: &Task<'_>, i: usize) -> bool {
     let is_paired = |part: &Part| matches!(part.kind, PartKind::ToolCall | PartKind::ToolResult);
     task.provider == Provider::Anthropic
@@ -59,7 +59,7 @@ fn ends_with_nothing(task: &Task<'_>, i: usize) -> bool {
         && !task.transcript.parts_of(i).iter().any(is_paired)
 }
 
-/// Sets what is left of a message; false where that is nothing.
+/// Sets the remaining blocks of a message; false if none remain.
 fn set_blocks(task: &Task<'_>, i: usize, role: Role, draft: &mut Draft, sketch: &mut Sketch) -> bool {
     let parts = task.transcript.parts_of(i);
     if parts.is_empty() && task.provider != Provider::OpenAiChat {

@@ -1,4 +1,4 @@
-//! Out of what the messages of a repaired list are made.
+//! Drafts: descriptions of the messages of a repaired list by their sources.
 
 use std::collections::HashMap;
 
@@ -6,62 +6,62 @@ use super::actions::Action;
 use crate::rules::validate::Provider;
 use crate::transcript::{KeyId, Part, PartKind, Role, Transcript};
 
-/// What the transcript does not tell of a message.
+/// The properties of a message that the transcript does not hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// Items in its list of blocks; `None` where its content is a text or nothing.
+    /// Number of items in its list of blocks; `None` if its content is a text or absent.
     pub blocks: Option<usize>,
-    /// It has no fields that another message could not take over: it may be joined with one.
+    /// It has no fields that prevent joining it with another message.
     pub is_plain: bool,
-    /// A result can be made up for its call.
+    /// A result for its call can be synthesized.
     pub is_answerable: bool,
 }
 
 /// A piece of a new message.
 ///
-/// A unit is what moves as a whole: a block of Anthropic's, a part of Gemini's, an item of Responses. In OpenAI chat
-/// unit 0 is the message without its calls, and unit 1 + n its n-th call.
+/// A unit moves as a whole: an Anthropic block, a Gemini part, a Responses item. In OpenAI chat unit 0 is the message
+/// without its calls, and unit 1 + n its n-th call.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Block {
-    /// All of a message.
+    /// A complete message.
     All(usize),
-    /// A unit of a message as it stands.
+    /// A unit of a message, unchanged.
     Unit(usize, usize),
-    /// The same under another id.
+    /// A unit with another id.
     WithId(usize, usize, String),
-    /// What a call or a result says, as text.
+    /// A call or a result as text.
     AsText(usize, usize),
-    /// A result for the call that this unit is, which has none.
+    /// A synthesized result for this call, which has none.
     Answer(usize, usize),
-    /// A text of ours.
+    /// A fixed text.
     Note(&'static str),
 }
 
 /// A message of the new list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Draft {
-    /// The message that it is about, for who asks where it comes from.
+    /// The message it stems from, for reports of its origin.
     pub about: usize,
-    /// The message whose fields it has; `None` where it has none but role and content.
+    /// The message whose fields it takes; `None` if it has only role and content.
     pub base: Option<usize>,
-    /// Its role, where it is not that of its base.
+    /// Its role, if it differs from that of its base.
     pub role: Option<Role>,
     /// Its content.
     pub blocks: Vec<Block>,
 }
 
 impl Draft {
-    /// A message as it is.
+    /// An unchanged message.
     pub fn whole(i: usize) -> Self {
         Draft { about: i, base: Some(i), role: None, blocks: vec![Block::All(i)] }
     }
 
-    /// A message that was not there.
+    /// An added message.
     pub fn new(about: usize, role: Role, blocks: Vec<Block>) -> Self {
         Draft { about, base: None, role: Some(role), blocks }
     }
 
-    /// The message that it is, unchanged.
+    /// The message it equals, if it is unchanged.
     #[must_use]
     pub fn unchanged(&self) -> Option<usize> {
         match (self.base, self.role, self.blocks.as_slice()) {
@@ -71,18 +71,18 @@ impl Draft {
     }
 }
 
-/// What a pass answers.
+/// The result of a pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sketch {
     /// The new list.
     pub drafts: Vec<Draft>,
-    /// What was done; nothing where the list stays as it is.
+    /// The repairs made; empty if the list is unchanged.
     pub actions: Vec<Action>,
 }
 
-/// For each part of message `i`, the unit that it stands in.
+/// For each part of message `i`, the index of its unit.
 ///
-/// A part is a unit, but for the media in a response of Gemini's, which are parts of their own in a transcript.
+/// A part is a unit, except for media in a Gemini response, which are separate parts of a transcript.
 #[must_use]
 pub fn units(transcript: &Transcript, provider: Provider, i: usize, shape: Shape) -> Vec<usize> {
     let parts = transcript.parts_of(i);
@@ -102,7 +102,7 @@ pub fn units(transcript: &Transcript, provider: Provider, i: usize, shape: Shape
     }
 }
 
-/// Units where some results have media beside them: a result says which block it is.
+/// Units of a message whose results have media: a result names its block.
 fn units_by_slots(parts: &[Part], blocks: usize) -> Vec<usize> {
     let place = |part: &Part| part.slot.and_then(|slot| slot.item).map(|(_, at)| at as usize);
     let mut units = Vec::with_capacity(parts.len());
@@ -125,7 +125,7 @@ fn units_by_slots(parts: &[Part], blocks: usize) -> Vec<usize> {
     units
 }
 
-/// Parts of message `i` that its API pairs, by their index in the transcript.
+/// Parts of message `i` that its API pairs, by index in the transcript.
 pub(super) fn checked(transcript: &Transcript, i: usize, kind: PartKind) -> impl Iterator<Item = usize> + '_ {
     transcript.part_range(i).filter(move |&at| {
         let part = &transcript.parts[at];
@@ -133,7 +133,7 @@ pub(super) fn checked(transcript: &Transcript, i: usize, kind: PartKind) -> impl
     })
 }
 
-/// Results by the key of the calls that they answer, ascending.
+/// Results by the key of the calls they answer, ascending.
 pub(super) fn by_key(
     transcript: &Transcript,
     result_of: &HashMap<usize, usize>,
@@ -148,7 +148,7 @@ pub(super) fn by_key(
     found
 }
 
-/// Whether an orphan says what the nearest result with its key says: text alone, and the same.
+/// Whether an orphan repeats the nearest result with its key: both are text alone, and equal.
 pub(super) fn repeats(transcript: &Transcript, answered: &HashMap<KeyId, Vec<usize>>, orphan: usize) -> bool {
     let parts = &transcript.parts;
     let Some(results) = parts[orphan].key.and_then(|key| answered.get(&key)) else { return false };

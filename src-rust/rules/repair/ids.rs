@@ -1,4 +1,4 @@
-//! Ids that the API does not take, or that two calls of a message share: a call and its result get another one.
+//! Replaces ids that the API rejects or that two calls of a message share, in a call and its result.
 
 use std::collections::{HashMap, HashSet};
 
@@ -24,7 +24,7 @@ pub(super) fn repair(task: &Task<'_>) -> Sketch {
     sketch
 }
 
-/// A message with the new ids of its parts.
+/// A draft of a message with the new ids of its parts.
 fn draft(task: &Task<'_>, i: usize, renamed: &HashMap<usize, String>) -> Draft {
     let range = task.transcript.part_range(i);
     if !range.clone().any(|at| renamed.contains_key(&at)) {
@@ -38,7 +38,7 @@ fn draft(task: &Task<'_>, i: usize, renamed: &HashMap<usize, String>) -> Draft {
     Draft { blocks: blocks.collect(), ..Draft::whole(i) }
 }
 
-/// Calls stand with their results in the next message by now: of one id, in the same order.
+/// By now calls are followed by their results in the next message: those of one id in the same order.
 fn anthropic(task: &Task<'_>, names: &mut Names, renamed: &mut HashMap<usize, String>, sketch: &mut Sketch) {
     let transcript = task.transcript;
     for i in head_of(transcript, task.provider)..transcript.len() {
@@ -66,7 +66,7 @@ fn anthropic(task: &Task<'_>, names: &mut Names, renamed: &mut HashMap<usize, St
     }
 }
 
-/// Calls and outputs have an id.
+/// Gives ids to calls and outputs.
 fn responses(task: &Task<'_>, names: &mut Names, renamed: &mut HashMap<usize, String>, sketch: &mut Sketch) {
     let transcript = task.transcript;
     let pairing = pair(transcript);
@@ -84,7 +84,7 @@ fn responses(task: &Task<'_>, names: &mut Names, renamed: &mut HashMap<usize, St
     }
 }
 
-/// Ids that are in use.
+/// The ids in use.
 struct Names(HashSet<String>);
 
 impl Names {
@@ -92,7 +92,7 @@ impl Names {
         Names(transcript.keys.iter().map(|span| transcript.str(span).to_owned()).collect())
     }
 
-    /// An id that is good and new, and as near to the old one as that allows.
+    /// A valid unused id, as similar to the old one as possible.
     fn new_for(&mut self, id: &str) -> String {
         let good = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
         let base: String = id.chars().map(good).take(MAX_ID_BYTES).collect();

@@ -1,5 +1,5 @@
-//! Calls and results where results are messages: OpenAI chat, which wants them directly behind their calls, and
-//! Responses, which wants them anywhere behind.
+//! Pairs calls and results in APIs whose results are messages: OpenAI chat wants them directly after their calls,
+//! Responses anywhere after.
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,16 +23,16 @@ pub(super) fn repair(task: &Task<'_>) -> Sketch {
     }
 }
 
-/// Which result answers which call, by parts.
+/// Pairs of calls and results, by part.
 struct Answers {
     pairing: Pairing,
     result_of: HashMap<usize, usize>,
     call_of: HashMap<usize, usize>,
-    /// Results that do not stand directly behind their calls.
+    /// Results that are not directly after their calls.
     moved: HashSet<usize>,
-    /// Results without an id that stand where only one call's result can, with the key of that call.
+    /// Results without an id in a place that fits only one call, with the key of that call.
     named: HashMap<usize, KeyId>,
-    /// Results of calls with that key, ascending.
+    /// Results by the key of their call, ascending.
     answered: HashMap<KeyId, Vec<usize>>,
 }
 
@@ -53,7 +53,7 @@ impl Answers {
         self.call_of.insert(result, call);
     }
 
-    /// What stands directly behind its call is bound first, by the provider's rule; the rest by that of [`pair`].
+    /// Binds results directly after their calls first, by the provider's rule, and the others by [`pair`].
     fn of_chat(task: &Task<'_>) -> Self {
         let transcript = task.transcript;
         let mut answers = Answers::new(pair(transcript));
@@ -78,7 +78,7 @@ impl Answers {
         answers
     }
 
-    /// Results without an id behind as many calls that wait are theirs, in order.
+    /// Binds results without an id, in order, if they follow as many waiting calls.
     fn name(&mut self, task: &Task<'_>, waiting: &[usize], nameless: &mut Vec<usize>) {
         let parts = &task.transcript.parts;
         let results = std::mem::take(nameless);
@@ -120,7 +120,7 @@ impl Answers {
         let calls = checked(task.transcript, i, PartKind::ToolCall);
         let is_open = |call: &usize| {
             let other = self.pairing.result_of(*call);
-            // In Responses a result that the API does not check is a result too.
+            // In Responses a result that the API does not check counts too.
             let is_answered = task.provider == Provider::OpenAiResponses && other.is_some();
             !self.result_of.contains_key(call) && !is_answered
         };
@@ -134,7 +134,7 @@ fn is_result(task: &Task<'_>, i: usize) -> bool {
     is_tool && task.transcript.parts_of(i).first().is_none_or(|part| !part.is_unchecked)
 }
 
-/// The place of the waiting call that a result answers: of its id, and of its name where that tells more.
+/// The index of the waiting call that a result answers: by id, and by name if that is more specific.
 fn answering(task: &Task<'_>, waiting: &[usize], result: &Part) -> Option<usize> {
     let transcript = task.transcript;
     let name = |part: &Part| part.name.as_ref().map(|span| transcript.str(span).to_owned());
@@ -187,7 +187,7 @@ fn chat(task: &Task<'_>, answers: &Answers) -> Sketch {
     sketch
 }
 
-/// A message without some of its calls; `None` where nothing is left.
+/// A message without some of its calls; `None` if nothing remains.
 fn without(task: &Task<'_>, i: usize, removed: &[usize]) -> Option<Draft> {
     if removed.is_empty() {
         return Some(Draft::whole(i));
@@ -210,7 +210,7 @@ fn without(task: &Task<'_>, i: usize, removed: &[usize]) -> Option<Draft> {
     Some(Draft { blocks, ..Draft::whole(i) })
 }
 
-/// Adds results for calls of message `i` that have none.
+/// Adds results for the open calls of message `i`.
 fn answer(task: &Task<'_>, i: usize, open: &[usize], sketch: &mut Sketch) {
     let units = units(task.transcript, task.provider, i, task.shapes[i]);
     let first = task.transcript.part_range(i).start;
@@ -221,7 +221,7 @@ fn answer(task: &Task<'_>, i: usize, open: &[usize], sketch: &mut Sketch) {
     }
 }
 
-/// Writes what becomes of a result without a call.
+/// Writes the repair of a result without a call.
 fn orphan(task: &Task<'_>, answers: &Answers, i: usize, result: usize, sketch: &mut Sketch) {
     if repeats(task.transcript, &answers.answered, result) {
         sketch.actions.push(DUPLICATE_REMOVED.at(i));
@@ -236,7 +236,7 @@ fn orphan(task: &Task<'_>, answers: &Answers, i: usize, result: usize, sketch: &
 fn responses(task: &Task<'_>, answers: &Answers) -> Sketch {
     let transcript = task.transcript;
     let mut sketch = Sketch::default();
-    // Messages with open calls of the batch that is being written.
+    // Messages with open calls of the current batch.
     let mut batch: Vec<usize> = Vec::new();
     for i in 0..transcript.len() {
         let open = answers.open_of(task, i);

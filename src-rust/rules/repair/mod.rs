@@ -1,9 +1,9 @@
-//! How a list that a provider rejects is made into one that it takes.
+//! Repairs a list that a provider rejects.
 //!
-//! Repair goes in passes. Each looks at a transcript and answers with a [`Sketch`]: the new list as drafts, which say
-//! out of what a message is made, and the actions that say why. Whoever holds the messages builds the list from the
-//! drafts and reads it again for the next pass; a pass without actions changes nothing. A pass does only what a rule
-//! of the provider asks for, so that a valid list stays as it is, and a repaired one too.
+//! Repair runs in passes. Each reads a transcript and returns a [`Sketch`]: the new list as drafts, which name the
+//! sources of each message, and the actions, which give the reasons. The owner of the messages builds the list from the
+//! drafts and reads it again for the next pass; a pass without actions changes nothing. A pass only does what a rule of
+//! the provider requires, so that a valid list stays unchanged, and so does a repaired one.
 
 mod actions;
 mod contents;
@@ -20,66 +20,66 @@ pub use draft::{Block, Draft, Shape, Sketch, units};
 use crate::rules::validate::{Provider, Strict};
 use crate::transcript::Transcript;
 
-/// What a result says that stands for one that never came.
+/// Content of a synthesized result.
 pub const INTERRUPTED: &str = "[no result: the call was interrupted]";
 
-/// What stands above the text of a result without a call.
+/// First line of the text of a result without a call.
 pub const ORPHAN_NOTE: &str = "[result of a tool call that is not in this conversation]";
 
-/// What stands above the text of a call that is not the model's.
+/// First line of the text of a call outside the model's messages.
 pub const CALL_NOTE: &str = "[tool call]";
 
-/// What the user says where a conversation must begin with the user.
+/// Text of a synthesized first user message.
 pub const OPENING: &str = "[the beginning of this conversation is missing]";
 
-/// What becomes of calls that nothing answers.
+/// Treatment of calls without a result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OpenCalls {
-    /// They get a result that says so.
+    /// Add a result that says so.
     #[default]
     Answer,
-    /// They are taken out.
+    /// Remove them.
     Remove,
 }
 
-/// What becomes of results that answer no call.
+/// Treatment of results without a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Orphans {
-    /// They become text of the user.
+    /// Turn them into user text.
     #[default]
     Text,
-    /// They are taken out.
+    /// Remove them.
     Remove,
 }
 
-/// How to repair.
+/// Options of a repair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Calls that nothing answers.
+    /// Treatment of calls without a result.
     pub open_calls: OpenCalls,
-    /// Results that answer no call.
+    /// Treatment of results without a call.
     pub orphans: Orphans,
-    /// What is asked beyond the rules of the API.
+    /// Requirements beyond the rules of the API.
     pub strict: Strict,
 }
 
-/// What a pass works on.
+/// The input of a pass.
 #[derive(Clone, Copy)]
 pub struct Task<'a> {
     /// The messages.
     pub transcript: &'a Transcript,
-    /// For each message, what of its shape the transcript does not tell.
+    /// For each message, its properties beyond the transcript.
     pub shapes: &'a [Shape],
-    /// Whose rules.
+    /// The provider whose rules apply.
     pub provider: Provider,
-    /// How.
+    /// The options of the repair.
     pub options: Options,
 }
 
 /// A pass: O(parts).
 pub type Pass = fn(&Task<'_>) -> Sketch;
 
-/// The passes in their order; each counts on what those before it have set right.
+/// The passes in order; each relies on the repairs of those before it.
 pub const PASSES: &[Pass] = &[
     contents::repair,
     pairs,

@@ -1,4 +1,4 @@
-//! What stands where: one system message in front, reasoning before what it led to, the user first.
+//! Repairs the order: one leading system message, reasoning before the item it led to, the user first.
 
 use super::actions::{FIRST_USER_ADDED, REASONING_REMOVED, SYSTEM_MERGED};
 use super::draft::{Block, Draft, Sketch};
@@ -7,7 +7,7 @@ use crate::rules::roles::{Side, side};
 use crate::rules::validate::{Provider, head_of};
 use crate::transcript::{Binding, Role, Transcript};
 
-/// All system messages become one, in front. What the application asks keeps its rank, and loses its place.
+/// Joins all system messages into a leading one. The application's instructions keep their rank and lose their place.
 pub(super) fn single_system(task: &Task<'_>) -> Sketch {
     let messages = &task.transcript.messages;
     let is_system = |i: usize| matches!(messages[i].role, Role::System | Role::Developer);
@@ -24,7 +24,7 @@ pub(super) fn single_system(task: &Task<'_>) -> Sketch {
     sketch
 }
 
-/// Reasoning that leads to nothing goes: the API rejects it, and nobody else could read it.
+/// Removes reasoning without a following item: the API rejects it, and it has no other reader.
 pub(super) fn reasoning(task: &Task<'_>) -> Sketch {
     let messages = &task.transcript.messages;
     let mut sketch = Sketch::default();
@@ -46,7 +46,7 @@ pub(super) fn reasoning(task: &Task<'_>) -> Sketch {
     sketch
 }
 
-/// A message of the user in front where the API, or alternation, wants one.
+/// Adds a leading user message if the API or alternation requires one.
 pub(super) fn first_user(task: &Task<'_>) -> Sketch {
     let transcript = task.transcript;
     let mut sketch = Sketch::default();
@@ -71,7 +71,7 @@ pub(super) fn first_user(task: &Task<'_>) -> Sketch {
     sketch
 }
 
-/// Leading instructions, and what a provider compacted.
+/// Number of leading instructions and compactions.
 fn leading_instructions(transcript: &Transcript) -> usize {
     let leads =
         |binding, role| binding == Binding::Compaction || matches!(role, Role::System | Role::Developer);

@@ -1,7 +1,7 @@
-//! Calls and results where results are blocks of the turn behind their calls: Anthropic and Gemini.
+//! Pairs calls and results in APIs whose results are blocks of the next turn: Anthropic and Gemini.
 //!
-//! Results that stand where they belong are bound first, by the provider's own rule; what is left by the rule of
-//! [`pair`]. Then every message of the model with calls is followed by one that holds their results in front.
+//! Results in their place are bound first, by the provider's own rule; the others by [`pair`]. Then every message of
+//! the model with calls is followed by one that begins with their results.
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,7 +23,7 @@ pub(super) fn repair(task: &Task<'_>) -> Sketch {
     placing.sketch
 }
 
-/// Which result answers which call, by parts.
+/// Pairs of calls and results, by part.
 #[derive(Default)]
 struct Answers {
     result_of: HashMap<usize, usize>,
@@ -43,9 +43,9 @@ struct Placing<'a> {
     answers: Answers,
     /// For each part, its message and its unit.
     place: Vec<(usize, usize)>,
-    /// Results of calls with that key, ascending.
+    /// Results by the key of their call, ascending.
     answered: HashMap<KeyId, Vec<usize>>,
-    /// Messages whose rest was written with the results they hold.
+    /// Messages whose other blocks were written after the results they hold.
     written: HashSet<usize>,
     sketch: Sketch,
 }
@@ -161,7 +161,7 @@ impl<'a> Placing<'a> {
         }
     }
 
-    /// Whether nothing is left of a message that is worth a message: only thoughts where its calls were removed.
+    /// Whether a message is not worth keeping: only thoughts remain after its calls were removed.
     fn says_nothing(&self, i: usize, own: &[Block], was_reduced: bool) -> bool {
         let transcript = self.task.transcript;
         if transcript.part_range(i).is_empty() {
@@ -176,7 +176,7 @@ impl<'a> Placing<'a> {
         own.is_empty() || (was_reduced && !own.iter().any(says))
     }
 
-    /// What stays in message `i`, without its results and without `removed`; and its orphans as text, each with its
+    /// The blocks of message `i` without its results and without `removed`, and its orphans as text; each with its
     /// place.
     fn rest_of(&mut self, i: usize, removed: &[usize]) -> (Vec<Placed>, Vec<Placed>) {
         let transcript = self.task.transcript;
@@ -199,7 +199,7 @@ impl<'a> Placing<'a> {
         (own, texts)
     }
 
-    /// Whether an orphan stays, as text; says what was done.
+    /// Whether an orphan is kept as text; records the action.
     fn keeps_orphan(&mut self, i: usize, at: usize) -> bool {
         if repeats(self.task.transcript, &self.answered, at) {
             self.act(DUPLICATE_REMOVED, i);
@@ -217,7 +217,7 @@ impl<'a> Placing<'a> {
         results.sort_unstable();
         let next = i + 1;
         let holds = self.answers_calls(next) && results.iter().any(|&at| self.place[at].0 == next);
-        // Those that stand in the right message come first.
+        // Results already in the right message come first.
         results.sort_by_key(|&at| !(holds && self.place[at].0 == next));
         let mut blocks: Vec<Block> =
             results.iter().map(|&at| Block::Unit(self.place[at].0, self.place[at].1)).collect();
@@ -254,7 +254,7 @@ impl<'a> Placing<'a> {
         (self.answers_calls(message) && all == found).then_some(message)
     }
 
-    /// Writes a message made of message `i`; as it is, where its blocks are its own in their order.
+    /// Writes a message derived from message `i`; unchanged if its blocks are the original ones in order.
     fn write(&mut self, i: usize, blocks: Vec<Block>, is_moved: bool) {
         let mut all: Vec<Block> = Vec::new();
         for at in self.task.transcript.part_range(i) {
@@ -278,7 +278,7 @@ impl<'a> Placing<'a> {
     }
 }
 
-/// A block with the place that it has in its message.
+/// A block with its place in its message.
 type Placed = (usize, Block);
 
 fn in_order(own: Vec<Placed>, texts: Vec<Placed>) -> Vec<Block> {

@@ -1,5 +1,5 @@
-//! No side has two turns in a row: messages are joined where they can be, else one of the other side is put between.
-//! Gemini wants it of the model, strict alternation of both.
+//! Separates two turns of one side in a row: joins them if possible, else inserts a message of the other side. Gemini
+//! requires this of the model, strict alternation of both sides.
 
 use super::Task;
 use super::actions::{MERGED, TURN_ADDED};
@@ -32,7 +32,7 @@ pub(super) fn repair(task: &Task<'_>) -> Sketch {
 struct Turns<'a> {
     task: &'a Task<'a>,
     sketch: Sketch,
-    /// The newest draft that takes a turn, and whose.
+    /// The newest draft that takes a turn, with its side.
     last: Option<(usize, Side)>,
 }
 
@@ -52,7 +52,7 @@ impl Turns<'_> {
             self.sketch.actions.push(MERGED.at(i));
             return;
         }
-        // What the model said before it called belongs to the message with the calls.
+        // A text of the model before its calls belongs to the message with the calls.
         let calls = drafts.get(at + 1).and_then(Draft::unchanged).filter(|&next| has_calls(task, next));
         if let Some(next) = calls.filter(|&next| now == Side::Model && task.shapes[next].is_plain)
             && is_plain(&drafts[at])

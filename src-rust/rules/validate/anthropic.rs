@@ -1,5 +1,5 @@
-//! Anthropic: each tool use has exactly one result, all results of a batch in the very next user message and before
-//! any other block; the first message is the user's; nothing is empty; ids are well-formed.
+//! Anthropic: each tool use has exactly one result, all results of a batch come in the next user message before any
+//! other block; the first message is the user's; nothing is empty; ids are well-formed.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use super::codes::{
 use super::{Problem, Provider, head_of};
 use crate::transcript::{KeyId, Part, PartKind, Role, Transcript};
 
-/// Longest id that the API takes.
+/// Longest id that the API accepts.
 pub(in crate::rules) const MAX_ID_BYTES: usize = 64;
 
 pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
@@ -26,7 +26,7 @@ pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
         if !matches!(role, Role::User | Role::Assistant | Role::System) {
             problems.push(Problem::new(index, UNKNOWN_ROLE, "roles are user, assistant and system"));
         }
-        // A message may be empty only where it is the assistant's and the last one.
+        // Only the last message may be empty, and only if it is the assistant's.
         if role != Role::Assistant || index + 1 < transcript.len() {
             check_empty(transcript, index, &mut problems);
         }
@@ -38,13 +38,13 @@ pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
     problems
 }
 
-/// Keys of the calls or of the results of a message that the API pairs.
+/// Keys of the calls or results of a message that the API pairs.
 fn keys(transcript: &Transcript, index: usize, kind: PartKind) -> impl Iterator<Item = Option<KeyId>> {
     let parts = transcript.parts_of(index).iter();
     parts.filter(move |part| part.kind == kind && !part.is_unchecked).map(|part| part.key)
 }
 
-/// Every tool use is answered in the very next message, which is the user's.
+/// Checks that the next message is the user's and answers every tool use.
 fn check_calls(transcript: &Transcript, index: usize, problems: &mut Vec<Problem>) {
     let mut calls = keys(transcript, index, PartKind::ToolCall).peekable();
     if calls.peek().is_none() {
@@ -61,7 +61,7 @@ fn check_calls(transcript: &Transcript, index: usize, problems: &mut Vec<Problem
     }
 }
 
-/// Results stand in a user message, before any other block, each for one tool use of the assistant message before.
+/// Checks that results are in a user message, before any other block, each for one tool use of the previous message.
 fn check_results(transcript: &Transcript, head: usize, index: usize, problems: &mut Vec<Problem>) {
     let results: Vec<Option<KeyId>> = keys(transcript, index, PartKind::ToolResult).collect();
     if results.is_empty() {
@@ -91,23 +91,23 @@ fn check_empty(transcript: &Transcript, index: usize, problems: &mut Vec<Problem
     }
 }
 
-/// Whether a part is a text of no characters.
+/// Whether a part is an empty text.
 pub(in crate::rules) fn is_empty_text(transcript: &Transcript, part: &Part) -> bool {
     part.kind == PartKind::Text && transcript.pieces_of(part).iter().all(|piece| piece.span.is_empty())
 }
 
-/// Whether the API takes an id.
+/// Whether the API accepts an id.
 pub(in crate::rules) fn is_good_id(id: &str) -> bool {
     let well_formed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     !id.is_empty() && id.len() <= MAX_ID_BYTES && id.bytes().all(well_formed)
 }
 
-/// What a tool on the server gave stands in a message of the assistant, as it came.
+/// Checks that results of server tools are in a message of the assistant.
 fn check_served(transcript: &Transcript, index: usize, problems: &mut Vec<Problem>) {
     let is_served = |part: &Part| part.kind == PartKind::ToolResult && part.is_unchecked;
     if transcript.messages[index].role != Role::Assistant && transcript.parts_of(index).iter().any(is_served)
     {
-        let detail = "the result of a server tool stands in a message of the assistant";
+        let detail = "the result of a server tool belongs in a message of the assistant";
         problems.push(Problem::new(index, SERVED_RESULT_MISPLACED, detail));
     }
 }

@@ -1,6 +1,6 @@
-//! The codes of problems, spelled once. `docs/validation.md` explains each, and a test holds the two together.
+//! Problem codes, spelled once. `docs/validation.md` explains them; a test keeps both in step.
 
-/// The code of a problem; only the constants here can be one.
+/// The code of a problem. Only the constants of this module create one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Code(pub(super) &'static str);
 
@@ -8,7 +8,7 @@ macro_rules! codes {
     ($($name:ident = $text:literal,)*) => {
         $(pub(super) const $name: Code = Code($text);)*
 
-        /// Every code that a problem can have.
+        /// Every code of a problem.
         pub const CODES: &[&str] = &[$($text),*];
     };
 }

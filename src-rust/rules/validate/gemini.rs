@@ -1,7 +1,7 @@
-//! Gemini: the first turn is the user's; behind a turn of the model stands one of another speaker; a turn with calls is
+//! Gemini: the first turn is the user's; a turn of the model is followed by another speaker; a turn with calls is
 //! followed by one with as many responses, each for one of them; no turn is without parts, no part without a member.
 //!
-//! Two turns of the user in a row are taken, and so is an empty text: recorded requests have them (2026-11).
+//! Two turns of the user in a row are accepted, and so is an empty text: recorded requests have them (2026-11).
 
 use std::collections::{HashMap, VecDeque};
 
@@ -25,7 +25,7 @@ pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
             report(UNKNOWN_ROLE, "roles are user, model and function; a system instruction comes first");
         }
         if role == Role::Assistant && before == Some(Role::Assistant) {
-            report(MODEL_AFTER_MODEL, "behind a turn of the model stands one of another speaker");
+            report(MODEL_AFTER_MODEL, "a turn of the model must be followed by another speaker");
         }
         if transcript.parts_of(index).is_empty() {
             report(EMPTY_CONTENT, "a turn has parts");
@@ -68,13 +68,13 @@ fn answers(transcript: &Transcript, index: Option<usize>) -> Vec<&Part> {
     }
 }
 
-/// How many calls no response is left for. O(parts).
+/// Number of calls without a response. O(parts).
 fn unmatched(transcript: &Transcript, calls: &[&Part], responses: &[&Part]) -> usize {
     matching(transcript, calls, responses).iter().filter(|response| response.is_none()).count()
 }
 
-/// For each call the response that answers it, by its place among the responses: one with the call's id, or without
-/// an id one with its name. O(parts).
+/// For each call, the index of the response that answers it: one with the call's id, or without an id one with its
+/// name. O(parts).
 pub(in crate::rules) fn matching(
     transcript: &Transcript,
     calls: &[&Part],
@@ -97,7 +97,7 @@ pub(in crate::rules) fn matching(
     calls.iter().map(find).collect()
 }
 
-/// Whether a part of this turn holds nothing: an object without a member.
+/// Whether a part of this turn is empty: an object without a member.
 pub(in crate::rules) fn is_empty(transcript: &Transcript, part: &Part) -> bool {
     part.kind == PartKind::Unknown
         && transcript.pieces_of(part).iter().all(|piece| transcript.str(&piece.span) == "{}")

@@ -1,7 +1,7 @@
-//! What providers reject, read off a transcript.
+//! Checks a transcript against the structural rules of providers.
 //!
-//! A validator answers with everything that is wrong, each with the index of the message and a stable code, in
-//! the order of the messages. An empty answer means that the provider's rules on structure are met.
+//! A validator reports every violation with the index of the message and a stable code, in the order of the messages.
+//! An empty report means that the list satisfies the rules.
 
 mod anthropic;
 mod codes;
@@ -39,7 +39,7 @@ impl Provider {
         ("gemini", Provider::Gemini),
     ];
 
-    /// The provider of that name.
+    /// The provider with this name.
     ///
     /// # Errors
     /// `unknown_provider`.
@@ -52,7 +52,7 @@ impl Provider {
 }
 
 impl Provider {
-    /// The provider that takes messages of that framing as they are.
+    /// The provider that accepts messages of this framing unchanged.
     #[must_use]
     pub fn of(framing: Framing) -> Option<Self> {
         Self::ALL.iter().map(|(_, provider)| *provider).find(|provider| provider.framing() == framing)
@@ -64,7 +64,7 @@ impl Provider {
         Self::ALL.iter().find(|(_, provider)| *provider == self).map_or("", |(name, _)| name)
     }
 
-    /// The dialect of its messages.
+    /// The framing of its messages.
     #[must_use]
     pub fn framing(self) -> Framing {
         match self {
@@ -76,14 +76,14 @@ impl Provider {
     }
 }
 
-/// Something that a provider rejects.
+/// A violation of a provider's rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The message.
     pub index: usize,
     /// A stable code.
     pub code: &'static str,
-    /// What is wrong, without content.
+    /// The violation in words, without content.
     pub detail: String,
 }
 
@@ -93,7 +93,7 @@ impl Problem {
     }
 }
 
-/// Leading messages that stand outside the turns: instructions, which these APIs take beside the messages.
+/// Number of leading instructions, which these APIs take outside the messages.
 pub(super) fn head_of(transcript: &Transcript, provider: Provider) -> usize {
     let is_head = |role| match provider {
         Provider::Anthropic => matches!(role, Role::System | Role::Developer),
@@ -103,18 +103,18 @@ pub(super) fn head_of(transcript: &Transcript, provider: Provider) -> usize {
     transcript.messages.iter().take_while(|message| is_head(message.role)).count()
 }
 
-/// What is asked of a list beyond the rules of an API.
+/// Requirements on a list beyond the rules of an API.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Strict {
-    /// User and assistant take turns, the user first, as chat templates of open models want it.
+    /// User and assistant take turns, the user first, as chat templates of open models require.
     pub alternate: bool,
-    /// There is at most one system message, the first.
+    /// At most one system message, which is the first.
     pub single_system: bool,
-    /// Responses: the history before the list is stored at the provider, so that results may answer calls that are not in the list.
+    /// Responses: the provider stores the earlier history, so results may answer calls outside the list.
     pub partial: bool,
 }
 
-/// Everything that `provider` would reject. O(parts).
+/// Every violation that `provider` would reject. O(parts).
 #[must_use]
 pub fn validate(transcript: &Transcript, provider: Provider, strict: Strict) -> Vec<Problem> {
     let mut problems = match provider {
@@ -134,12 +134,12 @@ pub fn validate(transcript: &Transcript, provider: Provider, strict: Strict) -> 
     problems
 }
 
-/// Calls in messages that are not the model's. In Responses a call is an item of its own.
+/// Calls outside the model's messages. In Responses a call is a separate item.
 fn misplaced_calls(transcript: &Transcript, head: usize) -> impl Iterator<Item = Problem> + '_ {
     let is_call = |part: &Part| part.kind == PartKind::ToolCall && !part.is_unchecked;
     let is_misplaced = move |&i: &usize| {
         transcript.messages[i].role != Role::Assistant && transcript.parts_of(i).iter().any(is_call)
     };
-    let detail = "a call stands in a message of the model";
+    let detail = "a call belongs in a message of the model";
     (head..transcript.len()).filter(is_misplaced).map(move |i| Problem::new(i, codes::CALL_MISPLACED, detail))
 }

@@ -1,5 +1,5 @@
-//! OpenAI chat: every call of an assistant message is answered by the tool messages directly behind it, and every
-//! tool message answers such a call.
+//! OpenAI chat: every call of an assistant message is answered by the tool messages directly after it, and every tool
+//! message answers such a call.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use super::Problem;
 use super::codes::{CALL_UNANSWERED, RESULT_WITHOUT_CALL, UNKNOWN_ROLE};
 use crate::transcript::{KeyId, Part, PartKind, Role, Transcript};
 
-/// The calls of the newest assistant message that wait for their results.
+/// The unanswered calls of the newest assistant message.
 #[derive(Default)]
 struct Waiting {
     assistant: usize,
@@ -20,7 +20,7 @@ impl Waiting {
         self.by_key.values().sum::<u32>() + self.without_key
     }
 
-    /// Takes one call that `result` answers; false where there is none.
+    /// Takes one call that `result` answers; false if there is none.
     fn answer(&mut self, result: &Part) -> bool {
         let open = match result.key {
             Some(key) => self.by_key.get_mut(&key),
@@ -61,7 +61,7 @@ pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
             }
         }
         if message.role == Role::Other {
-            problems.push(Problem::new(index, UNKNOWN_ROLE, "a role the API does not know"));
+            problems.push(Problem::new(index, UNKNOWN_ROLE, "the API does not know this role"));
         }
     }
     close(&mut waiting, &mut problems);
@@ -71,7 +71,7 @@ pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
 fn close(waiting: &mut Waiting, problems: &mut Vec<Problem>) {
     let calls = waiting.calls();
     if calls > 0 {
-        let detail = format!("{calls} call(s) not answered directly behind the message");
+        let detail = format!("{calls} call(s) not answered directly after the message");
         problems.push(Problem::new(waiting.assistant, CALL_UNANSWERED, detail));
     }
     *waiting = Waiting::default();

@@ -1,5 +1,5 @@
-//! OpenAI Responses: every call has its output behind it and every output its call before it, by `call_id`, wherever
-//! they stand; reasoning stands directly before what it led to; messages have content; items are of known types.
+//! OpenAI Responses: every call has a later output and every output an earlier call, by `call_id`, at any distance;
+//! reasoning is directly followed by the item it led to; messages have content; items are of known types.
 
 use super::Problem;
 use super::codes::{
@@ -19,7 +19,7 @@ pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
             match part.kind {
                 _ if part.is_unchecked => {}
                 PartKind::ToolCall if pairing.result_of(at).is_none() => {
-                    report(CALL_UNANSWERED, "the call has no output behind it");
+                    report(CALL_UNANSWERED, "the call has no output after it");
                 }
                 PartKind::ToolResult if pairing.call_of(at).is_none() => {
                     report(RESULT_WITHOUT_CALL, "the output answers no call before it");
@@ -31,7 +31,7 @@ pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
             }
         }
         if message.binding == Binding::Reasoning && !leads_on(transcript, index) {
-            report(REASONING_WITHOUT_FOLLOWER, "behind reasoning stands what it led to");
+            report(REASONING_WITHOUT_FOLLOWER, "reasoning must be followed by the item it led to");
         }
         if message.role == Role::Other {
             match transcript.parts_of(index) {
@@ -48,7 +48,7 @@ pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
     problems
 }
 
-/// Whether an item of the model stands directly behind reasoning.
+/// Whether the next item is one of the model, as reasoning requires.
 fn leads_on(transcript: &Transcript, index: usize) -> bool {
     let next = transcript.messages.get(index + 1);
     next.is_some_and(|next| next.role == Role::Assistant && next.binding != Binding::Compaction)

@@ -1,5 +1,5 @@
-//! What chat templates of open models reject beyond the rules of an API: two messages of one speaker in a row, and
-//! system messages anywhere but in front.
+//! Chat template rules of open models beyond those of an API: two sides alternate, and only the first message is a
+//! system message.
 
 use super::codes::{FIRST_NOT_USER, ROLES_NOT_ALTERNATING, SYSTEM_NOT_FIRST};
 use super::{Problem, Strict};
@@ -13,7 +13,7 @@ pub(super) fn problems(transcript: &Transcript, strict: Strict, problems: &mut V
     if strict.single_system {
         for (index, message) in transcript.messages.iter().enumerate().skip(1) {
             if matches!(message.role, Role::System | Role::Developer) {
-                let detail = "there is one system message, the first of the list";
+                let detail = "only the first message may be a system message";
                 problems.push(Problem::new(index, SYSTEM_NOT_FIRST, detail));
             }
         }
@@ -24,12 +24,12 @@ fn check_turns(transcript: &Transcript, problems: &mut Vec<Problem>) {
     let mut before = None;
     for index in 0..transcript.len() {
         let Some(now) = side(transcript, index) else { continue };
-        // The others say for themselves who speaks first.
+        // Other APIs have their own rule on the first speaker.
         if before.is_none() && now == Side::Model && !has_results_in_user_turns(transcript.framing) {
             problems.push(Problem::new(index, FIRST_NOT_USER, "the first message must be the user's"));
         }
         if before == Some(now) {
-            let detail = "behind a message of one side stands one of the other";
+            let detail = "a message must be followed by one of the other side";
             problems.push(Problem::new(index, ROLES_NOT_ALTERNATING, detail));
         }
         before = Some(now);

@@ -1,29 +1,29 @@
-//! Where the user of Claude Code went back and asked otherwise: two prompts behind one message.
+//! Finds where the user of Claude Code went back: two prompts after one message.
 //!
-//! Entries name their parents, but most forks among them are none: the results of parallel calls stand beside the
-//! next call. So only prompts fork, and only those with a parent that stands before them.
+//! Entries name their parents, but most forks in this tree are not branches: the results of parallel calls have the
+//! same parent as the next call. So only prompts fork, and only those whose parent precedes them.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::node::{Key, Kind, Node};
 
-/// Entries that were left behind.
+/// Entries of abandoned branches.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Left {
     /// The branch of an entry.
     pub branch_of: HashMap<usize, usize>,
-    /// Of each branch the entry behind which it begins.
+    /// For each branch, the entry after which it begins.
     pub froms: Vec<Option<usize>>,
 }
 
-/// Finds what was gone back on. O(entries).
+/// Finds the abandoned branches. O(entries).
 pub(super) fn left_behind<N: Node>(entries: &N) -> Left {
     let mut by_uuid: HashMap<String, usize> = HashMap::new();
-    // By entry: its parent, and the message that it is, or that stands before it.
+    // For each entry, its parent, and the nearest message on its path, itself included.
     let (mut parents, mut turns): (Vec<Option<usize>>, Vec<Option<usize>>) = (Vec::new(), Vec::new());
     let mut prompts_behind: HashMap<usize, Vec<usize>> = HashMap::new();
     let mut newest = None;
-    // A list that loses entries meanwhile has no more of them.
+    // The walk ends early only if the list loses entries meanwhile.
     drop(entries.each_item(|i, entry| {
         let parent =
             entry.get(Key::PARENT_UUID_CAMEL).and_then(|id| id.with_text(|id, _| by_uuid.get(id).copied()));
@@ -78,7 +78,7 @@ pub(super) fn left_behind<N: Node>(entries: &N) -> Left {
     left
 }
 
-/// Whether a user wrote it: no result of a call, and nothing that the agent put there.
+/// Whether a user wrote the entry: no tool result, no text of the agent.
 fn is_prompt<N: Node>(entry: &N) -> bool {
     if entry.is_true(Key::IS_META) || entry.is_true(Key::IS_COMPACT_SUMMARY) {
         return false;

@@ -1,8 +1,8 @@
 //! Claude Code session files: entries in, Anthropic messages out.
 //!
-//! The file has one line a content block: lines that share a message id are one message, results of parallel
-//! calls stand on lines of their own, and between them lie entries that never reach a model. What comes out is a
-//! list of references to blocks, so that the caller's own values are used and nothing is copied.
+//! The file has one line a content block: lines with the same message id form one message, results of parallel calls
+//! are on separate lines, and entries that never reach a model lie between them. The output refers to blocks of the
+//! caller's values; nothing is copied.
 
 mod branches;
 
@@ -13,16 +13,16 @@ use super::session::{self, Branch, Made, Message};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
 
-/// A content block of an entry; `block` is `None` where the entry's content is one string.
+/// A content block of an entry; `block` is `None` if the content is one string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockRef {
     /// Index of the entry.
     pub entry: usize,
-    /// Index of the block in its content.
+    /// Index of the block in the entry's content.
     pub block: Option<usize>,
 }
 
-/// A message, put together from blocks.
+/// A message assembled from blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assembled {
     /// `user` or `assistant`.
@@ -31,14 +31,14 @@ pub struct Assembled {
     pub blocks: Vec<BlockRef>,
 }
 
-/// One line of conversation: the main one, or that of the sub-agents.
+/// One conversation: the main one, or that of the sub-agents.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thread {
     /// The messages in order.
     pub messages: Vec<Assembled>,
-    /// Message indices before which the session was compacted.
+    /// Indices of messages before which the session was compacted.
     pub compact_boundaries: Vec<usize>,
-    /// Messages that are summaries of what was before a boundary.
+    /// Indices of messages that summarize the messages before a boundary.
     pub summaries: Vec<usize>,
 }
 
@@ -47,20 +47,20 @@ pub struct Thread {
 pub struct Session {
     /// The conversation.
     pub main: Thread,
-    /// What sub-agents wrote into the same file.
+    /// The messages that sub-agents wrote into the same file.
     pub sidechain: Thread,
-    /// What was said and then gone back on, each with the entry behind which it begins.
+    /// Abandoned branches, each with the entry after which it begins.
     pub branches: Vec<(Option<usize>, Thread)>,
-    /// Entries that hold no message.
+    /// Number of entries without a message.
     pub skipped: usize,
-    /// Entries that cannot be read, or stand a second time, with a code.
+    /// Entries that are unreadable or repeated, with a code.
     pub problems: Vec<(usize, &'static str)>,
 }
 
-/// Puts the messages of a session together. O(blocks).
+/// Assembles the messages of a session as block references. O(blocks).
 ///
 /// # Errors
-/// `not_a_list` where `entries` is not an array.
+/// `not_a_list` if `entries` is not an array.
 pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
     if entries.kind() != Kind::Array {
         return Err(Error::message("not_a_list", "", "entries must be a list"));
@@ -116,7 +116,7 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
     Ok(session)
 }
 
-/// Puts the messages of a session together, as values. O(blocks).
+/// Assembles the messages of a session as values. O(blocks).
 ///
 /// # Errors
 /// Those of [`assemble`].
@@ -145,7 +145,7 @@ fn thread<N: Node>(name: &str, thread: Thread, entries: &[N]) -> session::Thread
     }
 }
 
-/// A message out of its blocks. A single text stays the string that it was.
+/// Builds a message from its blocks. A single text stays a string.
 fn made<N: Node>(message: &Assembled, entries: &[N]) -> Message<N> {
     let whole = |at: &BlockRef| entries.get(at.entry)?.get(Key::MESSAGE)?.get(Key::CONTENT);
     let content = match message.blocks.as_slice() {
@@ -170,13 +170,13 @@ fn made<N: Node>(message: &Assembled, entries: &[N]) -> Message<N> {
     Message { made: Made::object(members), sources }
 }
 
-/// A message on its way, with the user message that answers it.
+/// A message under construction, with the user message that answers it.
 #[derive(Debug, Default)]
 struct Strand {
     role: &'static str,
     blocks: Vec<BlockRef>,
     is_summary: bool,
-    /// Results of this message's calls, and what stood beside them.
+    /// Results of this message's calls, and the blocks next to them.
     results: Vec<BlockRef>,
     beside_results: Vec<BlockRef>,
 }
@@ -184,9 +184,9 @@ struct Strand {
 #[derive(Debug, Default)]
 struct Weaver {
     strands: Vec<Strand>,
-    /// Strand of an assistant message id.
+    /// Index of the strand of each assistant message id.
     by_message_id: HashMap<String, usize>,
-    /// Strand of the newest call with an id.
+    /// Index of the strand of the newest call with an id.
     by_call_id: HashMap<String, usize>,
     boundaries: Vec<usize>,
 }
@@ -248,7 +248,7 @@ impl Weaver {
             }
         }
         match answered {
-            // What stood beside a result stays beside it, behind all results.
+            // Blocks next to a result stay in its message, after all results.
             Some(strand) => self.strands[strand].beside_results.extend(rest),
             None => {
                 self.strands.push(Strand { role: "user", blocks: rest, is_summary, ..Strand::default() });
