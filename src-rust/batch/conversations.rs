@@ -72,19 +72,21 @@ fn named_format<N: Node>(holder: &N) -> Result<Option<String>> {
 
 fn refusal(record: Record) -> Error {
     match record {
-        Record::Message => {
-            Error::message("loose_message", "", "a message by itself is no transcript; a list of messages is")
-        }
+        Record::Message => Error::message(
+            "loose_message",
+            "",
+            "a single message is not a transcript; pass a list of messages",
+        ),
         Record::ClaudeCode | Record::Pi | Record::Codex | Record::GeminiCliLog => Error::message(
             "session_entry",
             "",
-            "an entry of a session is no transcript; read the session whole",
+            "an entry of a session is not a transcript; read the whole session",
         ),
         Record::GeminiCli | Record::SweAgent(_) | Record::Dialogue(_) => {
             Error::message("session_entry", "", "a session has no list of messages; read it as a file")
         }
         Record::Unsupported(name) => Error::message("unsupported_format", "", name),
-        _ => Error::message("unknown_record", "", "neither a list of messages nor an object that holds one"),
+        _ => Error::message("unknown_record", "", "neither a list of messages nor an object with one"),
     }
 }
 

@@ -77,7 +77,7 @@ impl Splitter {
     }
 }
 
-/// The values of a line that is not one JSON value, and its problems, as the file scanner reports them.
+/// The values and problems of a line that is not one JSON value, as the file scanner reports them.
 #[must_use]
 pub fn scan(line: &[u8], is_whole: bool) -> (Vec<Value>, Vec<Problem>) {
     let mut scanner = Scanner::default();

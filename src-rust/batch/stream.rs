@@ -38,8 +38,8 @@ pub(super) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// The line without surrounding blanks and without a byte order mark at the start of the stream, and its offset in
-    /// the line; `None` if nothing remains.
+    /// The line without blanks around it, and the offset of this body; `None` if nothing remains. A byte order mark at
+    /// the start of the stream is skipped.
     pub fn body(&self) -> Option<(usize, &'a [u8])> {
         let bytes = self.bytes?;
         let mark = if self.offset == 0 && bytes.starts_with(BOM) { BOM.len() } else { 0 };

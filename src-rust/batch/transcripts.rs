@@ -230,11 +230,11 @@ fn is_of_the_data(error: &Error) -> bool {
 
 fn problem_detail(code: &str) -> &'static str {
     match code {
-        "torn_line" => "the last line breaks off",
+        "torn_line" => "the last line is incomplete",
         "glued_values" => "several JSON values in one line",
         "nul_bytes" => "NUL bytes around the value of the line",
         "bad_utf8" => "the line is not UTF-8",
-        "nesting_too_deep" => "nested too deep to be read",
+        "nesting_too_deep" => "nested too deeply",
         _ => "the line is not valid JSON",
     }
 }

@@ -28,7 +28,7 @@ use crate::rules::Pins;
 use crate::rules::roles::Side;
 use crate::transcript::labelled_summary;
 
-/// Characters of a model's name that the label is measured with, since the room is fixed before the model is known.
+/// Length of the model's name in the label's estimate: the room is fixed before the model is known.
 const MAX_MODEL_CHARS: usize = 16;
 
 /// The request for a fold.

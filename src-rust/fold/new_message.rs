@@ -59,7 +59,7 @@ pub fn text_message<N: Node>(format: &str, first: Option<&N>, side: Side, text: 
     }
 }
 
-/// The transcript of a message with only this text, as its format's reader builds it as far as counting needs it.
+/// The transcript of a message with only this text, as complete as counting needs it.
 ///
 /// # Errors
 /// `too_much_text` beyond 4 GiB.

@@ -35,7 +35,7 @@ pub fn safe_text(text: &str, redact: Option<Redact<'_>>) -> Result<String> {
     }
 }
 
-/// Makes the text of a summary safe, and adds the facts of `evidence` that it lacks, within `room` tokens.
+/// Makes a summary's text safe, and adds missing facts of `evidence` within `room` tokens.
 ///
 /// # Errors
 /// Those of `redact` and of counting.

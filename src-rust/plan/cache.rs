@@ -59,10 +59,10 @@ impl Plan {
         self.tokens_after().saturating_sub(self.tokens_prefix_kept())
     }
 
-    /// The effect on the costs of this and later requests, all of whose prefix is assumed to be cached.
+    /// The effect on the costs of this and later requests.
     ///
-    /// `summary_cost` is the cost of the summariser's call, if known. Default: it reads every folded message as
-    /// uncached input and writes `summary_tokens`.
+    /// The whole prefix is assumed to be cached. `summary_cost` is the cost of the summariser's call, if known.
+    /// Default: it reads every folded message as uncached input and writes `summary_tokens`.
     #[must_use]
     pub fn cache_effect(&self, prices: &Prices, summary_cost: Option<f64>) -> CacheEffect {
         // Computed in millionths: an earlier division could make a whole sum fractional.

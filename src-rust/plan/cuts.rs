@@ -28,7 +28,7 @@ fn share(fraction: f64, all: u64) -> u64 {
     (fraction * all as f64).ceil() as u64
 }
 
-/// A cut at the start of the turn with the n-th newest token, or inside that turn if it exceeds `n` tokens alone.
+/// A cut at the start of the turn with the n-th newest token; inside it if it exceeds `n` tokens alone.
 fn cut_for_tokens(structure: &Structure, ledger: &Ledger, n: u64) -> Option<usize> {
     let at = ledger.latest_leaving_tokens(n)?;
     let latest = structure.legal_at_or_before(at);

@@ -16,7 +16,7 @@ pub(super) struct Costs<'a> {
     pub summary_tokens: u64,
 }
 
-/// The last legal cut that spares the newest group, and the results that could still be cleared or shortened there.
+/// The last legal cut that spares the newest group, and the results that can shrink there.
 pub(super) struct LastResort {
     /// The cut; 0 if it folds nothing.
     pub cut: usize,
@@ -47,7 +47,7 @@ impl Costs<'_> {
     }
 }
 
-/// The first index at which a cut would fold a message of the newest group, which is never folded.
+/// The last cut that folds no message of the newest group, which always stays.
 pub(super) fn limit(structure: &Structure) -> usize {
     match structure.len().checked_sub(1) {
         Some(last) if structure.counts(last) => structure.first_of_group(last),

@@ -174,7 +174,7 @@ pub struct Plan {
     pub reasons: Vec<Reason>,
     /// Tokens of the unchanged request: messages and overhead.
     pub tokens_before: u64,
-    /// Tokens of the messages that stay, placeholders and shortened text included, without overhead and summary.
+    /// Tokens of the messages that stay, as edited, without overhead and summary.
     pub tokens_kept: u64,
     /// Tokens added once per request.
     pub overhead: u64,

@@ -174,7 +174,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Finds the thinking that stays after the first change, and strips it with [`ThinkingRule::Strip`].
+    /// Finds or strips the thinking that stays after the first change, by the rule.
     fn treat_thinking(&mut self, rule: ThinkingRule, shrinker: &Shrinker<'_>, go_on: GoOn<'_>) -> Result<()> {
         let Subject { structure, counts, .. } = *self.subject;
         let edited = self.edits.first().map(|edit| edit.message);

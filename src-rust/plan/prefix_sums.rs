@@ -74,7 +74,7 @@ impl Ledger {
         self.total += u64::from(tokens);
     }
 
-    /// Updates the turns from the one with message `from` on, any of which may have started or ceased to count.
+    /// Updates the turns from the one with message `from` on: any may have started or ceased to count.
     fn update_turns(&mut self, structure: &Structure, from: usize) {
         let starts = &structure.turn_starts;
         let first = starts.partition_point(|&start| start <= from).saturating_sub(1);

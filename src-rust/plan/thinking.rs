@@ -84,7 +84,7 @@ impl<'a> Thinking<'a> {
         found.ok_or_else(|| self.behind(cut).next().unwrap_or(last))
     }
 
-    /// Thinking that stays at or after the first change, if `cut` folds the messages that count before it.
+    /// Thinking that stays at or after the first change, given the cut.
     fn staying(&self, changed: usize, cut: usize) -> impl Iterator<Item = usize> + '_ {
         let exceptions = &self.structure.exceptions;
         let from = exceptions.partition_point(|&i| (i as usize) < changed);
