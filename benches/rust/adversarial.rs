@@ -1,9 +1,9 @@
-//! Short strings at which a counter that is nearly right goes wrong. String `index` of a seed is always the same.
+//! Short strings that expose errors of nearly correct counters. String `index` of a seed is always the same.
 
 use regex::Regex;
 use tiktoken_rs::CoreBPE;
 
-/// Where the patterns branch: contractions, case, white space, newlines, numbers, symbols, marks, special tokens.
+/// Branches of the patterns: contractions, case, white space, newlines, numbers, symbols, marks, special tokens.
 #[rustfmt::skip]
 const FRAGMENTS: &[&str] = &[
     "'s", "'S", "'ſ", "'t", "'T", "'re", "'RE", "'rE", "'ve", "'Ve", "'m", "'M", "'ll", "'lL", "'d", "'D",
@@ -22,7 +22,7 @@ const FRAGMENTS: &[&str] = &[
     "antidisestablishment", "internationalization", "0x7fff",
 ];
 
-/// General categories, each a pool that code points are drawn from.
+/// General categories, each a pool of code points to draw from.
 #[rustfmt::skip]
 const CLASSES: &[&str] = &[
     r"\p{Lu}", r"\p{Ll}", r"\p{Lt}", r"\p{Lm}", r"\p{Lo}", r"\p{Mn}", r"\p{Mc}", r"\p{Me}", r"\p{Nd}",
@@ -30,17 +30,17 @@ const CLASSES: &[&str] = &[
     r"\p{Co}", r"\p{Cn}",
 ];
 
-/// Around every code point.
+/// The texts before and after every code point.
 const CONTEXTS: &[(&str, &str)] =
     &[("", ""), ("a", "a"), (" ", ""), ("A", "b"), ("!", "1"), ("\n", "\n"), (" '", " x"), ("1", "  x")];
 
 const CODE_POINTS: u64 = 0x11_0000;
 
-/// A small generator (SplitMix64): fast, and the same everywhere.
+/// A small generator (SplitMix64): fast, and the same on every platform.
 pub struct Random(u64);
 
 impl Random {
-    /// A generator of its own for each number.
+    /// An independent generator for each number.
     pub fn new(seed: u64, number: u64) -> Random {
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number.wrapping_mul(0xd129_42e2_96fe_94e3))
     }
@@ -63,7 +63,7 @@ impl Random {
     }
 }
 
-/// Makes strings for one vocabulary.
+/// Generates strings for one vocabulary.
 pub struct Generator {
     classes: Vec<Vec<char>>,
     tokens: Vec<Vec<u8>>,
@@ -78,12 +78,12 @@ impl Generator {
         Generator { classes, tokens: tokens.collect(), seed }
     }
 
-    /// How many strings [`Generator::code_point`] knows.
+    /// The number of strings of [`Generator::code_point`].
     pub fn code_points() -> u64 {
         CODE_POINTS * CONTEXTS.len() as u64
     }
 
-    /// Every code point in every context; `false` for surrogates, which no string holds.
+    /// Every code point in every context; `false` for surrogates, which no string contains.
     pub fn code_point(index: u64, out: &mut String) -> bool {
         out.clear();
         let (before, after) = CONTEXTS[(index / CODE_POINTS) as usize];
@@ -94,7 +94,7 @@ impl Generator {
         true
     }
 
-    /// String `index`: 1 to 60 characters, one of 64 up to 600, so that blocks of the engine meet inside it.
+    /// String `index`: 1 to 60 characters; one in 64 has up to 600, so that it crosses block boundaries of the engine.
     pub fn string(&self, index: u64, out: &mut String) {
         let random = &mut Random::new(self.seed, index);
         out.clear();
@@ -108,7 +108,7 @@ impl Generator {
         }
     }
 
-    /// A stretch of one kind; strings are made of one or several.
+    /// Appends a run of one kind; a string consists of one or several.
     fn stretch(&self, random: &mut Random, chars: usize, out: &mut String) {
         let times = 1 + random.below(chars.min(24));
         match random.below(10) {
@@ -139,7 +139,7 @@ impl Generator {
         *random.one(&self.classes[class])
     }
 
-    /// A token of the vocabulary, or the beginning or end of one: what merging goes wrong with.
+    /// A token of the vocabulary, or its start or end: critical for merging.
     fn token(&self, random: &mut Random, out: &mut String) {
         let token = random.one(&self.tokens);
         let bytes = match random.below(4) {
@@ -162,7 +162,7 @@ fn alphabet(random: &mut Random, times: usize, of: &str, out: &mut String) {
     (0..times).for_each(|_| out.push(*random.one(&chars)));
 }
 
-/// A code point, those of few bytes more often.
+/// A code point, short encodings more often.
 fn anywhere(random: &mut Random) -> char {
     let end = *random.one(&[0x80, 0x800, 0x800, 0x1_0000, 0x11_0000]);
     loop {

@@ -1,4 +1,4 @@
-//! `cargo bench --bench count`: the counter beside the reference, on texts of every kind and size.
+//! `cargo bench --bench count`: the counter compared with the reference, on texts of every kind and size.
 
 #![allow(missing_docs, reason = "criterion generates public items")]
 

@@ -1,6 +1,7 @@
-//! How fast evidence is extracted: `cargo bench --bench evidence`. Megabytes of message text a second, one thread, the
-//! reading of the messages not included. Of a session that is given (FOLDLINE_BENCH_SESSION: JSON of Anthropic messages)
-//! and of texts that are all prose, which is the slowest.
+//! `cargo bench --bench evidence`: speed of evidence extraction.
+//!
+//! Megabytes of message text per second, on one thread, without reading the messages. Texts: a given session
+//! (FOLDLINE_BENCH_SESSION: JSON of Anthropic messages), and texts of pure prose, the slowest case.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 

@@ -4,8 +4,8 @@
 //! cargo bench --bench exactness -- [--strings 10000000] [--encodings o200k_base,…] [--seed 1] [--threads 2]
 //! ```
 //!
-//! Each string is counted, and counted again up to its count and to one less. The last line is
-//! `N strings, D differ`; the smallest string found is printed where any differ, and the exit code is 1.
+//! Each string is counted in full, with its count as the limit, and with one token less as the limit. The last line is
+//! `N strings, D differ`. If any differ, the smallest is printed, and the exit code is 1.
 
 #![allow(clippy::panic, reason = "a campaign that cannot start must stop")]
 
@@ -19,9 +19,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tiktoken_rs::CoreBPE;
 
-/// Strings that a thread takes at a time.
+/// Strings that a thread takes at a time, to share the counter rarely.
 const CHUNK: u64 = 4096;
-/// After so many differences there is nothing more to learn.
+/// Differences after which a campaign stops: more of them add no information.
 const ENOUGH: usize = 20;
 const PROGRESS_EVERY: Duration = Duration::from_secs(15);
 
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     if differ == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Compares on all strings; gives their number and those that differ, made small.
+/// Compares all strings; returns their number and those that differ, shrunk.
 fn campaign(name: &str, options: &Options) -> (u64, Vec<String>) {
     let Some(encoding) = Encoding::get(name) else { panic!("no encoding {name}") };
     let reference = reference(name);
@@ -101,7 +101,7 @@ fn differs(encoding: &Encoding, reference: &CoreBPE, text: &str) -> bool {
         || (expected > 0 && encoding.count_upto(text, expected - 1).is_some())
 }
 
-/// Takes characters away as long as the counts still differ.
+/// Removes characters as long as the counts still differ.
 fn shrink(encoding: &Encoding, reference: &CoreBPE, text: &str) -> String {
     let mut chars: Vec<char> = text.chars().collect();
     let mut at = 0;
@@ -133,7 +133,7 @@ fn reference(name: &str) -> &'static CoreBPE {
     }
 }
 
-/// The ordinary tokens have the ranks below this one.
+/// The number of ordinary tokens, whose ranks are below it.
 fn tokens(name: &str) -> u32 {
     match name {
         "o200k_base" | "o200k_harmony" => 199_998,
@@ -142,7 +142,7 @@ fn tokens(name: &str) -> u32 {
     }
 }
 
-/// A number with its thousands apart.
+/// A number with commas between thousands.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();

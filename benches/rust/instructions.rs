@@ -1,15 +1,15 @@
-//! What `scripts/instructions.py` runs under callgrind: fixed work on fixed texts, so that the instructions it takes
-//! can be held against a budget.
+//! Fixed work on fixed texts for `scripts/instructions.py`, which compares its instructions under callgrind with a
+//! budget.
 //!
 //! ```text
-//! instructions --list             the cases, one a line
-//! instructions CASE REPEATS       does the work so many times and prints a checksum and the engine
+//! instructions --list             lists the cases, one per line
+//! instructions CASE REPEATS       repeats the work and prints a checksum and the engine
 //! ```
 //!
-//! A case `… n` has a twin `… 2n` of twice the text, which may take little more than twice the instructions.
+//! A case `… n` has a twin `… 2n` with twice the text, which may take little more than twice the instructions.
 //!
-//! The instructions of one repeat are the difference of two runs. Callgrind knows no AVX-512, so the AVX2 engine runs,
-//! on every processor that has it.
+//! The instructions of one repeat are the difference of two runs. Callgrind does not support AVX-512, so the AVX2
+//! engine runs on every processor that supports it.
 
 #![allow(
     clippy::unwrap_used,
@@ -41,7 +41,7 @@ const LONG: usize = 100_000;
 const SHORT: usize = 200;
 const SHORT_TEXTS: usize = 100;
 const HOSTILE: usize = 65_536;
-/// Bytes of each of the texts of which evidence is extracted, for the case `n`.
+/// Bytes of each text of which evidence is extracted, for the case `n`.
 const EVIDENCE: usize = 24_000;
 
 fn main() {
@@ -49,16 +49,16 @@ fn main() {
     match arguments.as_slice() {
         [list] if list == "--list" => CASES.iter().for_each(|(name, _)| println!("{name}")),
         [name, repeats] => run(name, repeats.parse().expect("REPEATS is a number")),
-        // `cargo bench` without arguments: all of it once, so that it is known to run.
+        // `cargo bench` without arguments: every case once, as a smoke test.
         [] => CASES.iter().for_each(|(name, _)| run(name, 1)),
         _ => panic!("usage: instructions --list | instructions CASE REPEATS"),
     }
 }
 
-/// What is repeated; it gives a number that depends on all of its result.
+/// The repeated work; it returns a number that depends on all of its result.
 type Work = Box<dyn Fn() -> u64>;
 
-/// A name and what prepares the work.
+/// A name, and the preparation of the work.
 type Case = (&'static str, fn() -> Work);
 
 const CASES: &[Case] = &[
@@ -144,7 +144,7 @@ fn run(name: &str, repeats: u64) {
     println!("{name} {sum} {}", engine());
 }
 
-/// The engine that counts here, as `src-rust/count/simd/dispatch.rs` chooses it.
+/// The engine of this machine, as `src-rust/count/simd/dispatch.rs` chooses it.
 fn engine() -> &'static str {
     #[cfg(target_arch = "x86_64")]
     {
@@ -201,7 +201,7 @@ fn planning(keep: Keep) -> Work {
     })
 }
 
-/// A text with numbers in the places of `%`, long enough for both cases.
+/// A text with numbers for `%`, long enough for both cases.
 fn numbered(unit: &str) -> String {
     let mut out = String::new();
     (0..)
@@ -213,7 +213,7 @@ fn numbered(unit: &str) -> String {
     out
 }
 
-/// Extraction, the document, and mending of a text: of a talk whose user, model, command and result all say the text.
+/// Extraction, rendering and mending, in a dialogue whose user, model, command and result all contain the text.
 fn evidence(text: &str, times: usize) -> Work {
     let mut text = text.to_owned();
     while text.len() > times * EVIDENCE {
@@ -291,7 +291,7 @@ fn values(name: &str) -> Vec<Value> {
     sample(name).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// What the assistants of the sessions wrote.
+/// Texts of users and assistants.
 fn prose() -> String {
     let mut out = String::new();
     for entry in values("openai-tools.jsonl") {
@@ -304,7 +304,7 @@ fn prose() -> String {
     out
 }
 
-/// What tools returned and files that were written.
+/// Results of tools and written files.
 fn code() -> String {
     let mut out = String::new();
     for entry in values("claude-code-session.jsonl") {

@@ -1,7 +1,8 @@
-//! How fast JSON lines of conversations are planned and folded: `cargo bench --bench lines -- [COLUMN…] FILE…`.
-//! Megabytes of file a second on one thread, of each file: what scanning its JSON takes alone, counting with an estimate,
-//! reading into transcripts, plans with an estimate, plans with exact counts, and records of folded conversations or of a session file; each round
-//! with a counter that has counted nothing.
+//! `cargo bench --bench lines -- [COLUMN…] FILE…`: speed of planning and folding JSON lines of conversations.
+//!
+//! Megabytes of file per second, on one thread, for each file: scanning its JSON alone, counting with an estimate,
+//! reading into transcripts, plans with an estimate, plans with exact counts, and records of folded conversations or of
+//! a session file. Each round has a new counter.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a measurement that cannot be made stops")]
 
@@ -22,7 +23,7 @@ use std::time::Instant;
 
 const ROUNDS: usize = 15;
 
-/// Seconds of the quickest round.
+/// Seconds of the fastest round.
 fn best(mut work: impl FnMut()) -> f64 {
     let time = |_| {
         let start = Instant::now();
@@ -67,7 +68,7 @@ fn fold(bytes: &[u8], counter: &dyn Counter) {
     black_box(Stream::default().feed(&recording, bytes, true, 1, &mut || true).expect("nothing interrupts"));
 }
 
-/// What is measured of the lines of a file.
+/// A measured operation on the lines of a file.
 type Work = fn(&[u8], &[Line<'_>]);
 
 const COLUMNS: [(&str, Work); 7] = [

@@ -1,12 +1,12 @@
 //! Texts to measure on: real transcripts from `../shared/data` (or `FOLDLINE_SHARED`), by kind.
 //!
-//! Prose is what assistants (and customers) wrote, code what tools returned and files they wrote, chat a file of
-//! OpenAI messages as JSON, Chinese human dialogues. `FOLDLINE_TEXTS` may name a folder of further `*.txt`.
+//! Prose: texts of assistants and customers. Code: results of tools and written files. Chat: a file of OpenAI messages
+//! as JSON. Chinese: human dialogues. `FOLDLINE_TEXTS` may name a folder of further `*.txt`.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Name and text, about a megabyte each.
+/// Names and texts, about a megabyte each.
 pub fn texts() -> Vec<(String, String)> {
     let data = std::env::var_os("FOLDLINE_SHARED")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared"), PathBuf::from)

@@ -1,7 +1,7 @@
-//! `cargo bench --bench throughput`: one line a text, fast enough to run after every change.
+//! `cargo bench --bench throughput`: one line per text, fast enough to run after every change.
 //!
-//! Prints the first count of each text in this process and the best of many warm ones. With
-//! `-- --write DIR` it writes the texts there instead, for measuring other libraries on the same bytes.
+//! Prints the speed of the first count of each text in this process and the best of many warm ones. With
+//! `-- --write DIR` it writes the texts there instead, to measure other libraries on the same bytes.
 
 mod texts;
 

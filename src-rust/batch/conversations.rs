@@ -1,28 +1,28 @@
-//! The conversations in one JSON value: a list of messages, or an object around one, in the shapes that stored
-//! transcripts have ([`crate::formats::record_kind`]).
+//! The conversations in one JSON value: a list of messages, or an object with one, in the shapes of stored transcripts
+//! ([`crate::formats::record_kind`]).
 
 use crate::error::{Error, Result};
 use crate::formats::Format;
 use crate::formats::record_kind::{Record, at_path, classify};
 use crate::node::{Key, Kind, Node};
 
-/// A list of messages, and the dialect that what stands around it names.
+/// A list of messages, and the format named by the object that contains it.
 #[derive(Clone, Debug)]
 pub struct Conversation<N> {
-    /// The list; under the `input` of a request it may be one text.
+    /// The list; under the `input` of a request it may be a single text.
     pub messages: N,
-    /// The key under which it stands, where it does.
+    /// The key of the list, if it is in an object.
     pub key: Option<&'static str>,
-    /// The dialect, where one is named.
+    /// The format, if named.
     pub format: Option<Format>,
 }
 
-/// The conversations that a value holds: one, or those of a list of conversations. O(value).
+/// The conversations in a value: one, or those of a list of conversations. O(value).
 ///
-/// A list that is no list of conversations is taken for one of messages, so that its reader says what is wrong with it.
+/// Any other list is treated as a list of messages, so that its reader reports the error.
 ///
 /// # Errors
-/// Each by itself: `loose_message`, `session_entry`, `unsupported_format`, `unknown_record`.
+/// One per conversation: `loose_message`, `session_entry`, `unsupported_format`, `unknown_record`.
 pub fn conversations<N: Node>(value: &N) -> Vec<Result<Conversation<N>>> {
     let mut found = Vec::new();
     collect(value, &mut found);
@@ -32,7 +32,7 @@ pub fn conversations<N: Node>(value: &N) -> Vec<Result<Conversation<N>>> {
 fn collect<N: Node>(value: &N, found: &mut Vec<Result<Conversation<N>>>) {
     match classify(value) {
         Record::MessageList => found.push(Ok(list(value))),
-        // Of a trajectory the history is a list of messages.
+        // The history of a trajectory is a list of messages.
         Record::SweAgent(path @ [Key::HISTORY]) => found.push(conversation(value, path)),
         Record::Conversation(path) => found.push(conversation(value, path)),
         Record::ConversationList => {
@@ -55,7 +55,7 @@ fn conversation<N: Node>(value: &N, path: &[Key]) -> Result<Conversation<N>> {
     let (key, around) = path.split_last().ok_or_else(unknown)?;
     let holder = at_path(value, around).ok_or_else(unknown)?;
     let messages = at_path(value, path).ok_or_else(unknown)?;
-    // What stands beside the messages comes before what stands around.
+    // A format next to the messages takes precedence over one in an outer object.
     let format = match named_format(&holder)? {
         None if !around.is_empty() => named_format(value)?,
         beside => beside,
@@ -64,7 +64,7 @@ fn conversation<N: Node>(value: &N, path: &[Key]) -> Result<Conversation<N>> {
     Ok(Conversation { messages, key: Some(key.as_str()), format })
 }
 
-/// What an object has under `format`; empty where that is no text, `None` where there is nothing.
+/// The text under `format`; empty if it is not a text, `None` if the key is missing.
 fn named_format<N: Node>(holder: &N) -> Result<Option<String>> {
     let named = holder.members()?.into_iter().find(|(key, _)| key == "format");
     Ok(named.map(|(_, value)| value.with_text(|text, _| text.to_owned()).unwrap_or_default()))
@@ -72,19 +72,21 @@ fn named_format<N: Node>(holder: &N) -> Result<Option<String>> {
 
 fn refusal(record: Record) -> Error {
     match record {
-        Record::Message => {
-            Error::message("loose_message", "", "a message by itself is no transcript; a list of messages is")
-        }
+        Record::Message => Error::message(
+            "loose_message",
+            "",
+            "a single message is not a transcript; pass a list of messages",
+        ),
         Record::ClaudeCode | Record::Pi | Record::Codex | Record::GeminiCliLog => Error::message(
             "session_entry",
             "",
-            "an entry of a session is no transcript; read the session whole",
+            "an entry of a session is not a transcript; read the whole session",
         ),
         Record::GeminiCli | Record::SweAgent(_) | Record::Dialogue(_) => {
             Error::message("session_entry", "", "a session has no list of messages; read it as a file")
         }
         Record::Unsupported(name) => Error::message("unsupported_format", "", name),
-        _ => Error::message("unknown_record", "", "neither a list of messages nor an object that holds one"),
+        _ => Error::message("unknown_record", "", "neither a list of messages nor an object with one"),
     }
 }
 

@@ -1,8 +1,8 @@
 //! One transcript folded without a model: read, folded with a summary from its own evidence, written as JSON.
 //!
-//! It does what `compact` does with the summarizer `Extractive`, for messages that stand in JSON. What it cannot decide
-//! here (messages that cannot be read, a summary that is refused) it declines; the caller then takes the way by Python
-//! objects, which reports the errors.
+//! Equivalent to `compact` with the summarizer `Extractive`, for messages in JSON. Cases that cannot be decided here
+//! (unreadable messages, a refused summary) are declined; the caller then folds Python objects, which reports the
+//! errors.
 
 use std::sync::Arc;
 
@@ -22,24 +22,24 @@ use crate::rules::roles::Side;
 use crate::sanitize::neutralise;
 use crate::transcript::{Builder, Transcript};
 
-/// Who writes the summaries.
+/// The model named in the labels of the summaries.
 const MODEL: &str = "extractive";
 
-/// How transcripts are folded.
+/// The options of folding transcripts.
 pub struct Folding<'a> {
-    /// What counts.
+    /// The token counter.
     pub counter: &'a dyn Counter,
-    /// What is asked for.
+    /// The request for the plans.
     pub request: Request,
-    /// Messages that are pinned in every transcript that has them.
+    /// Messages to pin, in every transcript that has them.
     pub pins: &'a [usize],
 }
 
 /// The request around the messages of a transcript.
 pub struct Around {
-    /// What is sent beside them and counts as overhead.
+    /// Tools and texts sent with the messages, counted as overhead.
     pub tools: Arc<[Tool]>,
-    /// Messages that are summaries of an agent's own.
+    /// Messages that are an agent's own summaries.
     pub summaries: Vec<usize>,
 }
 
@@ -49,13 +49,13 @@ impl Default for Around {
     }
 }
 
-/// What became of a transcript.
+/// The result of folding a transcript.
 pub struct Folded {
-    /// The text of the summary, where there is one.
+    /// The text of the summary, if one was written.
     pub summary: Option<String>,
-    /// The plan; where the budget cannot be met, why.
+    /// The plan, or the reason why the budget cannot be met.
     pub plan: std::result::Result<Box<Plan>, String>,
-    /// Whether the list is another one than before.
+    /// Whether the list has changed.
     pub is_changed: bool,
     /// Tokens of the request before, overhead included.
     pub tokens_before: u64,
@@ -63,7 +63,7 @@ pub struct Folded {
     pub tokens_after: u64,
 }
 
-/// The value, or the end of the way: an error of the data is declined, any other is one.
+/// Unwraps a result; returns `Ok(None)` for an error of the data, and any other error as it is.
 macro_rules! plainly {
     ($result:expr) => {
         match $result {
@@ -75,13 +75,13 @@ macro_rules! plainly {
 }
 pub(super) use plainly;
 
-/// Whether an error is about what is folded, rather than about the call.
+/// Whether an error concerns the data, rather than the call.
 pub(super) fn is_of_the_data(error: &Error) -> bool {
     !matches!(error.kind, ErrorKind::Internal | ErrorKind::Interrupted)
 }
 
 impl Folding<'_> {
-    /// Folds a list of messages, and appends the folded list as JSON; `None` where it declines. O(bytes).
+    /// Folds a list of messages, and appends the folded list as JSON; `None` if declined. O(bytes).
     ///
     /// # Errors
     /// `interrupted`, and defects.
@@ -138,12 +138,12 @@ impl Folding<'_> {
         }))
     }
 
-    /// The summary, within its room; `None` where the text needs a closer look than it gets here.
+    /// The summary, within its room; `None` if the text needs the checks that only the Python path makes.
     fn summary(&self, fold: &Fold, prepared: &Prepared, go_on: GoOn<'_>) -> Result<Option<String>> {
         let folded: Vec<usize> = fold.plan().folded().collect();
         let room = usize::try_from(fold.room_tokens()).unwrap_or(usize::MAX);
         let written = write_extractive(&prepared.evidence(&folded)?, room, self.counter, go_on)?;
-        // A document begins with a heading; anything else may be a refusal or a call.
+        // A document begins with a heading; any other text may be a refusal or a call.
         let is_document = written.starts_with('#') && neutralise(&written) == written;
         Ok(is_document.then_some(written))
     }
@@ -155,7 +155,7 @@ fn read<N: Node>(messages: &N, format: Format, wants_result_json: bool) -> Resul
     Ok(builder.finish())
 }
 
-/// The messages, and the list they become.
+/// The messages, and their folded list.
 struct List<'a, N> {
     plan: &'a Plan,
     placed: &'a Placed,
@@ -163,7 +163,7 @@ struct List<'a, N> {
 }
 
 impl<N: Rewrite> List<'_, N> {
-    /// Writes the folded list; the inner `None` where a value cannot be written.
+    /// Writes the folded list; the inner `None` if a value cannot be written.
     fn write(&self, out: &mut Vec<u8>) -> Result<Option<()>> {
         out.push(b'[');
         for (place, step) in self.placed.steps.iter().enumerate() {

@@ -1,17 +1,17 @@
-//! Lines out of windows of a stream of JSON lines, and the JSON values of a line.
+//! Lines from windows of a stream of JSON lines, and the JSON values of a line.
 
 use crate::formats::jsonl::{Found, MAX_LINE_BYTES, Problem, Scanner, Value};
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// One line that is not blank.
+/// A line that is not blank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line<'a> {
     /// Its number, from 1.
     pub number: u64,
-    /// What stands in it, without its newline; `None` where it was too long to be held.
+    /// Its bytes without the newline; `None` if it exceeds the maximum length.
     pub bytes: Option<&'a [u8]>,
-    /// Whether a newline ends it; else the stream ended there.
+    /// Whether a newline ends it; otherwise the stream ends in it.
     pub is_whole: bool,
 }
 
@@ -30,14 +30,14 @@ impl Default for Splitter {
 }
 
 impl Splitter {
-    /// A splitter at the beginning of a stream.
+    /// A splitter at the start of a stream.
     #[must_use]
     pub fn new(max_line_bytes: usize) -> Self {
         Splitter { number: 1, max_line_bytes, passing_over: false }
     }
 
-    /// The lines of the next window, and how many of its bytes they take: the rest is the beginning of a line and
-    /// belongs to the next window, which must be larger if none were taken. Of the last window all are taken.
+    /// The lines of the next window, and how many of its bytes they take. The rest is the start of a line and belongs
+    /// to the next window, which must be larger if no bytes were taken. All bytes of the last window are taken.
     pub fn split<'a>(&mut self, window: &'a [u8], is_last: bool) -> (Vec<Line<'a>>, usize) {
         let mut lines = Vec::new();
         let mut at = 0;
@@ -61,7 +61,7 @@ impl Splitter {
             self.begin_to_pass_over(lines);
         }
         if !self.passing_over && !bytes.iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r')) {
-            // A byte order mark may stand at the beginning of the stream.
+            // A stream may start with a byte order mark.
             let bytes = bytes.strip_prefix(BOM).filter(|_| self.number == 1).unwrap_or(bytes);
             lines.push(Line { number: self.number, bytes: Some(bytes), is_whole });
         }
@@ -77,12 +77,12 @@ impl Splitter {
     }
 }
 
-/// The values of a line that is not one JSON value, and what is wrong with it, as the reader of files finds them.
+/// The values and problems of a line that is not one JSON value, as the file scanner reports them.
 #[must_use]
 pub fn scan(line: &[u8], is_whole: bool) -> (Vec<Value>, Vec<Problem>) {
     let mut scanner = Scanner::default();
     let mut found = Found::default();
-    // Not at the beginning of a stream, where the scanner would let a byte order mark pass.
+    // A leading newline, because the scanner skips a byte order mark only at the start of a stream.
     scanner.feed(b"\n", &mut found);
     scanner.feed(line, &mut found);
     if is_whole {
@@ -92,8 +92,8 @@ pub fn scan(line: &[u8], is_whole: bool) -> (Vec<Value>, Vec<Problem>) {
     (found.values, found.problems)
 }
 
-/// The JSON text with `null` in the place of the numbers that JSON does not have: `NaN`, `Infinity`, `-Infinity`. Python
-/// writes and reads them, and they are counted as `null`. `None` where there are none.
+/// The JSON text with `null` instead of `NaN`, `Infinity` and `-Infinity`; `None` if it has none of them. Python reads
+/// and writes these numbers, which JSON does not have; they count as `null`.
 #[must_use]
 pub fn without_infinities(json: &[u8]) -> Option<Vec<u8>> {
     const NAMES: [&[u8]; 3] = [b"NaN", b"Infinity", b"-Infinity"];
@@ -128,7 +128,7 @@ mod tests {
 
     type Seen<'a> = (u64, Option<&'a [u8]>, bool);
 
-    /// The lines that a stream gives in windows of at least `window_bytes`.
+    /// The lines of a stream in windows of at least `window_bytes`.
     fn split(stream: &[u8], window_bytes: usize) -> Vec<Seen<'_>> {
         let mut splitter = Splitter::new(8);
         let (mut from, mut size, mut seen) = (0, window_bytes, Vec::new());

@@ -1,4 +1,4 @@
-//! Many transcripts at once.
+//! Batches: many transcripts counted, planned or folded at once.
 
 pub mod conversations;
 pub mod folding;

@@ -11,11 +11,11 @@ use crate::plan::{Outcome, Request, plan};
 use crate::rules::{Pins, analyze};
 use crate::transcript::{Builder, Transcript};
 
-/// Plans transcripts, each by itself.
+/// Plans each transcript separately.
 pub struct Planning<'a> {
-    /// What counts.
+    /// The token counter.
     pub counter: &'a dyn Counter,
-    /// What is asked for.
+    /// The request for the plans.
     pub request: Request,
 }
 

@@ -1,4 +1,4 @@
-//! Stored transcripts as `foldline compact` writes them: a record a transcript, with what stood around its messages.
+//! Stored transcripts as `foldline compact` writes them: one record per transcript, with its other members as `meta`.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ use crate::formats::{Format, RequestContext, detect_at};
 use crate::json::{Rewrite, Tape, TapeNode, push_string};
 use crate::node::{Key, Kind, Node};
 
-/// What a conversation may have as its own id, in the order in which it is looked for.
+/// Keys of a conversation's own id, in order of precedence.
 pub const ID_KEYS: [&str; 3] = ["id", "session_id", "conversation_id"];
 
-/// The members of a record, in their order: an object that has all of them was written here.
+/// The members of a record, in order: an object with all of them was written by foldline.
 pub const RECORD_KEYS: [&str; 11] = [
     "id",
     "format",
@@ -29,42 +29,42 @@ pub const RECORD_KEYS: [&str; 11] = [
     "meta",
 ];
 
-/// What a reader says of single messages, by index, and what it read them from: not true of the folded list.
+/// Keys that describe single messages by index, or their source: they do not apply to the folded list.
 pub const READER_KEYS: [&str; 7] =
     ["entry_ids", "compact_boundaries", "summaries", "demonstrations", "entries", "sources", "branches"];
 
-/// What became of a transcript, and its record.
+/// The result for a transcript, and its record.
 #[derive(Debug)]
 pub struct Row {
-    /// Its own name; `None` where it has none.
+    /// The transcript's own id, if it has one.
     pub id: Option<String>,
-    /// The record behind its id: from the comma to the last bracket.
+    /// The record after its id: from the comma to the last bracket.
     pub record: Vec<u8>,
     /// `folded`, `unchanged` or `infeasible`.
     pub status: &'static str,
-    /// Why it is infeasible.
+    /// The reason if it is infeasible.
     pub why: Option<String>,
     /// Tokens of the request before.
     pub tokens_before: u64,
     /// Tokens of the request after.
     pub tokens_after: u64,
-    /// Messages before.
+    /// Number of messages before.
     pub messages: usize,
 }
 
 /// Folds stored transcripts into records.
 pub struct Recording<'a> {
-    /// How they are folded.
+    /// The options of folding.
     pub folding: Folding<'a>,
-    /// The dialect of all transcripts; `None` where each is judged by itself.
+    /// The format of all transcripts; `None` to detect each separately.
     pub format: Option<Format>,
 }
 
-/// What stood around messages: members, of which those that come later never replace those before.
+/// Members around the messages, without duplicates: earlier ones take precedence.
 type Members<'t> = Vec<(Cow<'t, str>, TapeNode<'t>)>;
 
 impl Recording<'_> {
-    /// The row of a conversation, whose messages stand under `path`; `None` where it declines. O(bytes).
+    /// The row of a conversation with its messages under `path`; `None` if declined. O(bytes).
     ///
     /// # Errors
     /// Those of [`Folding::fold`].
@@ -88,7 +88,7 @@ impl Recording<'_> {
         self.row(id, &messages, format, &beside, meta, go_on)
     }
 
-    /// The row of messages with a name and what stands around them.
+    /// The row of messages with an id, their context, and a writer of the metadata.
     pub(super) fn row<N: Rewrite>(
         &self,
         id: Option<String>,
@@ -119,7 +119,7 @@ impl Recording<'_> {
     }
 }
 
-/// What stands around the messages of a conversation, the messages, and their key.
+/// The members around the messages of a conversation, the messages, and their key.
 fn parts<'t>(value: &TapeNode<'t>, path: &[Key]) -> Option<(Members<'t>, TapeNode<'t>, &'static str)> {
     let (key, way) = path.split_last()?;
     let holder = at_path(value, way)?;
@@ -140,12 +140,12 @@ fn find<'t>(around: &Members<'t>, key: &str) -> Option<TapeNode<'t>> {
     around.iter().find(|(name, _)| name == key).map(|(_, value)| *value)
 }
 
-/// The name of a conversation, if it has one; the outer `None` where it cannot be written.
+/// The id of a conversation, if it has one; the outer `None` if it cannot be written.
 fn id_of(around: &Members<'_>) -> Option<Option<String>> {
     let Some(given) = ID_KEYS.iter().find_map(|key| find(around, key)) else { return Some(None) };
     match given.kind() {
         Kind::String => given.with_text(|text, is_lossy| (!is_lossy).then(|| Some(text.to_owned())))?,
-        // As Python prints them, whose booleans are numbers.
+        // As Python prints it, where booleans are numbers.
         Kind::Bool => Some(Some(if given.as_bool()? { "True" } else { "False" }.to_owned())),
         Kind::Number => {
             let mut digits = Vec::new();
@@ -157,8 +157,8 @@ fn id_of(around: &Members<'_>) -> Option<Option<String>> {
     }
 }
 
-/// The tools and the system text around the messages, as tools, and the messages that are summaries; `None` where they
-/// cannot be written here.
+/// The request context: tools and system text as tools, and the messages that are summaries; `None` if it cannot be
+/// written here.
 fn beside(around: &Members<'_>, format: Format, count: usize, go_on: GoOn<'_>) -> Result<Option<Around>> {
     let RequestContext { tools, system, summaries } =
         RequestContext::read(|name| find(around, name), format, count);
@@ -182,7 +182,7 @@ fn beside(around: &Members<'_>, format: Format, count: usize, go_on: GoOn<'_>) -
     Ok(tools.map(|tools| Around { tools: tools.into(), summaries }))
 }
 
-/// A system text as the tool that it counts as, after a comma.
+/// A system text in the form of a tool, after a comma.
 fn push_system(system: &TapeNode<'_>, json: &mut Vec<u8>) -> Option<()> {
     json.extend_from_slice(b",{\"system\":");
     system.rewrite(json)?;
@@ -190,12 +190,12 @@ fn push_system(system: &TapeNode<'_>, json: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Tools out of their JSON; `None` where another reader must read it.
+/// Tools from their JSON; `None` if the JSON needs another reader.
 pub(super) fn tools_of(json: &[u8], go_on: GoOn<'_>) -> Result<Option<Vec<Tool>>> {
     Tape::parse(json, go_on)?.map(|tape| read_tools(&tape.root())).transpose()
 }
 
-/// What stood around the messages; of what was written here itself, what stood around at first.
+/// The metadata: members around the messages. A record written by foldline keeps its original metadata.
 fn push_meta(around: &Members<'_>, format: Format, line: u64, out: &mut Vec<u8>) -> Option<()> {
     if RECORD_KEYS.iter().all(|key| *key == Key::MESSAGES.as_str() || find(around, key).is_some())
         && let Some(meta) = find(around, "meta").filter(|meta| meta.kind() == Kind::Object)
@@ -209,7 +209,7 @@ fn push_meta(around: &Members<'_>, format: Format, line: u64, out: &mut Vec<u8>)
         let is_said = match key.as_ref() {
             "id" => value.kind() == Kind::String,
             "format" => value.with_text(|text, _| text == format.name()) == Some(true),
-            // Where it was read from now is no part of it.
+            // The path of the file it was read from before.
             "path" => true,
             key => READER_KEYS.contains(&key),
         };
@@ -238,7 +238,7 @@ fn push_meta(around: &Members<'_>, format: Format, line: u64, out: &mut Vec<u8>)
     Some(())
 }
 
-/// What became of the messages, from the summary to the fingerprint; gives the status.
+/// Writes the members from the summary to the fingerprint; returns the status.
 fn push_outcome(folded: &Folded, out: &mut Vec<u8>) -> &'static str {
     out.extend_from_slice(b",\"summary\":");
     match &folded.summary {

@@ -1,4 +1,4 @@
-//! Whole session files folded into records: the entries of one agent's session, one a line.
+//! Session files folded into records: the entries of one agent's session, one per line.
 
 use memchr::memchr_iter;
 
@@ -15,7 +15,7 @@ use crate::formats::sessions::{claude_code, codex, gemini_cli, pi_session};
 use crate::json::{EntryNode, MadeNode, Rewrite, Tape, TapeNode};
 use crate::node::{Key, Kind, Node};
 
-/// A kind of session that stands in lines.
+/// An agent whose sessions are stored as lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Agent {
     ClaudeCode,
@@ -25,7 +25,7 @@ enum Agent {
 }
 
 impl Agent {
-    /// Whose entry such a value is.
+    /// The agent whose entry a record is.
     fn of(record: &Record) -> Option<Self> {
         match record {
             Record::ClaudeCode => Some(Agent::ClaudeCode),
@@ -36,7 +36,7 @@ impl Agent {
         }
     }
 
-    /// Its name in what stands around the messages, and the dialect of these.
+    /// Its name in the metadata, and the format of its messages.
     fn names(self) -> (&'static str, Format) {
         match self {
             Agent::ClaudeCode => ("claude_code", Format::Anthropic),
@@ -56,17 +56,17 @@ impl Agent {
     }
 }
 
-/// What a session file gave.
+/// The result of folding a session file.
 #[derive(Debug, Default)]
 pub struct Folded {
-    /// Its conversations: the main one, then those beside it. One without a name has that of its file, with what stands
-    /// here behind it.
+    /// Its conversations, the main one first, each with a suffix. A row without an id is named after its file, with
+    /// this suffix.
     pub rows: Vec<(String, Row)>,
-    /// What is wrong with it: line, offset in bytes, code.
+    /// The problems of the file: line, offset in bytes, code.
     pub problems: Vec<(u64, u64, &'static str)>,
 }
 
-/// Whether a line begins a session that [`fold`] may fold.
+/// Whether a line starts a session that [`fold`] may fold.
 #[must_use]
 pub fn begins(line: &[u8]) -> bool {
     let line = Line { number: 1, offset: 0, bytes: Some(line), is_whole: true };
@@ -74,7 +74,7 @@ pub fn begins(line: &[u8]) -> bool {
     tape.is_some_and(|tape| Agent::of(&classify(&tape.root())).is_some())
 }
 
-/// Folds the session in the bytes of a file; `None` where it is not plainly one. O(bytes).
+/// Folds the session in the bytes of a file; `None` if it is not clearly a session. O(bytes).
 ///
 /// # Errors
 /// `interrupted`, and defects.
@@ -92,7 +92,7 @@ pub fn fold(recording: &Recording<'_>, file: &[u8], go_on: GoOn<'_>) -> Result<O
                 folded.problems.push((place.0, place.1, "unknown_record"));
                 continue;
             }
-            // In the older form of a rollout the items have no envelopes.
+            // In the older form of a rollout, items have no envelopes.
             Record::Message if agent == Agent::Codex => {}
             record if Agent::of(&record) == Some(agent) => {}
             _ => return Ok(None),
@@ -129,7 +129,7 @@ pub fn fold(recording: &Recording<'_>, file: &[u8], go_on: GoOn<'_>) -> Result<O
 
 type Tapes<'a> = (Vec<Tape<'a>>, Vec<(u64, u64)>);
 
-/// The tapes of the lines, and where each value begins; `None` where a line is not plainly one value or none.
+/// The tapes of the lines, and the place of each value; `None` if a line has several values.
 fn tapes<'a>(file: &'a [u8], folded: &mut Folded, go_on: GoOn<'_>) -> Result<Option<Tapes<'a>>> {
     let (mut tapes, mut places) = (Vec::new(), Vec::new());
     let ends = memchr_iter(b'\n', file).map(|end| (end, true)).chain([(file.len(), false)]);
@@ -154,11 +154,11 @@ fn tapes<'a>(file: &'a [u8], folded: &mut Folded, go_on: GoOn<'_>) -> Result<Opt
     Ok(Some((tapes, places)))
 }
 
-/// What stands around the messages of a session.
+/// The metadata of a session.
 struct Meta {
     json: Vec<u8>,
     format: Format,
-    /// The instructions that a newer Codex sent beside its items, as JSON.
+    /// The instructions that newer versions of Codex send with the items, as JSON.
     instructions: Option<Vec<u8>>,
 }
 
@@ -198,7 +198,7 @@ impl Meta {
     }
 }
 
-/// Whether foldline wrote the session, and with it a dialect of its own.
+/// Whether foldline wrote the session, which then names its own format.
 fn names_its_dialect(entries: &[TapeNode<'_>]) -> bool {
     let header = entries.iter().find(|entry| entry.text_is(Key::TYPE, "session"));
     let is_ours = |(key, value): &(std::borrow::Cow<'_, str>, TapeNode<'_>)| {
@@ -237,7 +237,7 @@ mod tests {
     use crate::formats::sessions::session::Message;
     use crate::node::test::told;
 
-    /// Messages read where they lie tell what they tell once they are written and read again.
+    /// Checks that messages read in place equal those written as JSON and read again.
     fn check(
         file: &[u8],
         session: impl for<'t> Fn(&EntryNode<'t>) -> Vec<Vec<Message<EntryNode<'t>>>>,

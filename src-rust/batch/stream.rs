@@ -1,4 +1,4 @@
-//! JSON lines, window by window, folded into records; what is not plainly a conversation is given back as it stands.
+//! JSON lines, window by window, folded into records; lines that are not clearly a conversation are returned unread.
 
 use memchr::{memchr, memchr_iter};
 
@@ -13,14 +13,14 @@ use crate::node::MAX_DEPTH;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// What a line gave, in the order of the lines.
+/// The results of a line, in the order of the lines.
 #[derive(Debug)]
 pub enum Found {
-    /// A conversation that was folded, and its line.
+    /// A folded conversation, and its line.
     Row(u64, Row),
     /// A value for another reader.
     Value(jsonl::Value),
-    /// Something wrong with a line.
+    /// A problem of a line.
     Problem(jsonl::Problem),
 }
 
@@ -29,17 +29,17 @@ pub enum Found {
 pub(super) struct Line<'a> {
     /// Its number, from 1.
     pub number: u64,
-    /// Where it begins in the stream, in bytes.
+    /// Its offset in the stream, in bytes.
     pub offset: u64,
-    /// What stands in it; `None` where it is too long to be held.
+    /// Its bytes; `None` if it exceeds the maximum length.
     pub bytes: Option<&'a [u8]>,
     /// Whether a newline ends it.
     pub is_whole: bool,
 }
 
 impl<'a> Line<'a> {
-    /// The line without blanks around it and without the mark of byte order at the beginning of a stream, and where that
-    /// begins in it; `None` where nothing is left.
+    /// The line without blanks around it, and the offset of this body; `None` if nothing remains. A byte order mark at
+    /// the start of the stream is skipped.
     pub fn body(&self) -> Option<(usize, &'a [u8])> {
         let bytes = self.bytes?;
         let mark = if self.offset == 0 && bytes.starts_with(BOM) { BOM.len() } else { 0 };
@@ -50,7 +50,7 @@ impl<'a> Line<'a> {
         (end > 0).then_some((start, &body[..end]))
     }
 
-    /// The values of the line and what is wrong with it, as the reader of files finds them.
+    /// The values of the line and its problems, as the file scanner reports them.
     pub fn scan(&self) -> jsonl::Found {
         let mut found = jsonl::Found::default();
         match self.bytes {
@@ -64,7 +64,7 @@ impl<'a> Line<'a> {
         found
     }
 
-    /// Its tape, where it is one plain value that is not nested deeper than messages may be.
+    /// Its tape, if it is a single value and not nested deeper than messages may be.
     pub fn tape(&self, go_on: GoOn<'_>) -> Result<Option<Tape<'a>>> {
         match self.body() {
             Some((_, body)) => Ok(Tape::parse(body, go_on)?.filter(|tape| tape.depth() <= MAX_DEPTH)),
@@ -73,10 +73,10 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A stream of JSON lines. It holds the beginning of one line.
+/// A stream of JSON lines. It buffers the start of one line.
 #[derive(Debug)]
 pub struct Stream {
-    /// The next line as far as it was read; nothing where it is too long.
+    /// The bytes of the next line read so far; empty if it exceeds the maximum length.
     held: Vec<u8>,
     held_bytes: usize,
     number: u64,
@@ -91,13 +91,14 @@ impl Default for Stream {
 }
 
 impl Stream {
-    /// The beginning of a stream.
+    /// The start of a stream.
     #[must_use]
     pub fn new(max_line_bytes: usize) -> Self {
         Stream { held: Vec::new(), held_bytes: 0, number: 1, offset: 0, max_line_bytes }
     }
 
-    /// Folds the lines that end in the next window, on up to `threads` threads; of the last window all. O(bytes).
+    /// Folds the lines that end in the next window, on up to `threads` threads; in the last window, all lines.
+    /// O(bytes).
     ///
     /// # Errors
     /// `interrupted`, and defects.
@@ -118,7 +119,7 @@ impl Stream {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// The line that was begun, where it ends in this window.
+    /// The buffered line, if it ends in this window.
     fn held_with(&mut self, window: &[u8], is_last: bool) -> Option<Vec<u8>> {
         let end = memchr(b'\n', window).or(is_last.then_some(window.len()));
         if self.held_bytes == 0 {
@@ -147,7 +148,7 @@ impl Stream {
         lines
     }
 
-    /// Keeps bytes of the next line.
+    /// Buffers bytes of the next line.
     fn hold(&mut self, bytes: &[u8]) {
         self.held_bytes += bytes.len();
         if self.held_bytes > self.max_line_bytes {
@@ -166,7 +167,7 @@ impl Stream {
     }
 }
 
-/// What a line gives.
+/// The results of a line.
 fn fold(recording: &Recording<'_>, line: &Line<'_>, go_on: GoOn<'_>) -> Result<Vec<Found>> {
     if let Some(tape) = line.tape(go_on)?
         && let Record::Conversation(path) = classify(&tape.root())
@@ -188,7 +189,7 @@ mod tests {
 
     type Seen = (u64, u64, String);
 
-    /// Values and problems of a stream in windows of a size, each by line and offset.
+    /// Values and problems of a stream in windows of one size, each by line and offset.
     fn seen(stream: &[u8], window_bytes: usize) -> Vec<Seen> {
         let counter = Heuristic::from_name("chars/4").unwrap();
         let folding = Folding { counter: &counter, request: Request::new(Keep::Messages(1)), pins: &[] };

@@ -1,4 +1,4 @@
-//! Many transcripts at once: what is done with each is a [`Task`], the rest is the same for all.
+//! Batches of transcripts: a [`Task`] processes each; reading lines, threads and errors are common to all tasks.
 
 use std::ops::Deref;
 
@@ -12,17 +12,17 @@ use crate::formats::Format;
 use crate::json::{Tape, with_document};
 use crate::node::Node;
 
-/// What is done with each transcript: it is read, and what was read is worked on, perhaps elsewhere.
+/// The work on each transcript, in two steps: read it, then process the result, possibly on another thread.
 pub trait Task: Sync {
-    /// What comes of a transcript.
+    /// The result for a transcript.
     type Outcome: Send;
-    /// A transcript that was read, with texts of some kind.
+    /// A transcript after reading, with texts of some type.
     type Read<T: Deref<Target = str> + Send>;
 
-    /// What counts.
+    /// The token counter.
     fn counter(&self) -> &dyn Counter;
 
-    /// Reads a list of messages, or the one text that may stand in its place under a key.
+    /// Reads a list of messages, or the single text that may replace it under a key.
     ///
     /// # Errors
     /// Those of [`read::read_at`].
@@ -33,10 +33,10 @@ pub trait Task: Sync {
         key: Option<&str>,
     ) -> Result<Self::Read<N::Text>>;
 
-    /// Bytes that are left to work on.
+    /// Bytes still to process.
     fn bytes<T: Deref<Target = str> + Send>(read: &Self::Read<T>) -> usize;
 
-    /// Works on what was read.
+    /// Processes a transcript after reading.
     ///
     /// # Errors
     /// Those of the task.
@@ -46,10 +46,10 @@ pub trait Task: Sync {
         go_on: GoOn<'_>,
     ) -> Result<Self::Outcome>;
 
-    /// Both, for a list of messages as JSON.
+    /// Reads and processes a list of messages in JSON.
     ///
     /// # Errors
-    /// Those of reading JSON and of both.
+    /// Those of parsing JSON and of both steps.
     fn json(&self, json: &[u8], format: Option<Format>, go_on: GoOn<'_>) -> Result<Self::Outcome> {
         match Tape::parse(json, go_on)? {
             Some(tape) => self.finish(&self.read(&tape.root(), format, None)?, go_on),
@@ -89,36 +89,36 @@ impl Task for Count<'_> {
 
 /// A task on many transcripts.
 pub struct Batch<'a, T> {
-    /// What is done with each.
+    /// The work on each transcript.
     pub task: &'a T,
-    /// The dialect of all transcripts; `None` where each is judged by itself.
+    /// The format of all transcripts; `None` to detect each separately.
     pub format: Option<Format>,
-    /// Whether the first error ends the work; else it stands in the place of its transcript.
+    /// Whether the first error aborts the batch; otherwise it is the result of its transcript.
     pub is_strict: bool,
-    /// How many threads may work.
+    /// The maximum number of threads.
     pub threads: usize,
 }
 
-/// What a line gave.
+/// The result of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Row<O> {
     /// The outcome for a transcript.
     Done(O),
-    /// Why there is none.
+    /// The error of a transcript.
     Failed(Error),
-    /// Something wrong with the line that cost no transcript.
+    /// A problem of the line that cost no transcript.
     Remark(Error),
 }
 
-/// The number of a line, and what it gave.
+/// The number of a line, and its rows.
 pub type LineRows<O> = (u64, Vec<Row<O>>);
 
 impl<T: Task> Batch<'_, T> {
-    /// Works on transcripts: `work` on each, of about `size_bytes` bytes.
+    /// Runs `work` on each of `count` transcripts; `size_bytes` is the approximate size of one.
     ///
     /// # Errors
-    /// Where strict, that of the first transcript that fails. `interrupted`, and what a caller's own counter raised.
-    /// Placed at the transcript.
+    /// If strict, that of the first transcript that fails. `interrupted`, and exceptions of a caller's own counter.
+    /// Each error names its transcript.
     pub fn transcripts(
         &self,
         count: usize,
@@ -131,7 +131,7 @@ impl<T: Task> Batch<'_, T> {
         threads::map(self.threads(), count, size_bytes, settled, go_on)
     }
 
-    /// Works on the transcripts of JSON lines.
+    /// Processes the transcripts of JSON lines.
     ///
     /// # Errors
     /// Those of [`Batch::transcripts`], with the line.
@@ -148,7 +148,7 @@ impl<T: Task> Batch<'_, T> {
         if self.task.counter().is_callers_own() { 1 } else { self.threads }
     }
 
-    /// The outcome as it stands in the place of a transcript; the error where it ends the work.
+    /// The outcome as the result of a transcript; an error if it aborts the batch.
     fn settle<R>(&self, outcome: Result<R>) -> Result<Result<R>> {
         match outcome {
             Err(error) if self.is_strict || !is_of_the_data(&error) => Err(error),
@@ -161,14 +161,14 @@ impl<T: Task> Batch<'_, T> {
             let error = Error::limit("line_too_long", "", "a line of more than 256 MiB");
             return self.settle(Err(error)).map(|failed: Result<T::Outcome>| vec![row(failed)]);
         };
-        // As a rule a line is one value; only where it is none it is looked at closely.
+        // Fast path: a line is usually one value. Otherwise it is scanned.
         match self.value(bytes, go_on) {
             Ok(rows) => rows,
             Err(error) => self.scanned(bytes, line.is_whole, error, go_on),
         }
     }
 
-    /// The transcripts of one JSON value. The outer error is that of its JSON.
+    /// The transcripts of one JSON value. The outer error is that of parsing its JSON.
     fn value(&self, bytes: &[u8], go_on: GoOn<'_>) -> Result<Result<Vec<Row<T::Outcome>>>> {
         match Tape::parse(bytes, go_on) {
             Ok(Some(tape)) => Ok(self.rows(&tape.root(), go_on)),
@@ -203,7 +203,7 @@ impl<T: Task> Batch<'_, T> {
         for problem in &problems {
             let found = Error::message(problem.code, "", problem_detail(problem.code));
             let found = self.settle::<T::Outcome>(Err(found))?;
-            // Where nothing could be read the problem stands for the transcript that is missing.
+            // If nothing could be read, the problem replaces the missing transcript.
             let is_remark = !values.is_empty() || problem.code == "nul_bytes";
             rows.extend(found.err().map(if is_remark { Row::Remark } else { Row::Failed }));
         }
@@ -211,7 +211,7 @@ impl<T: Task> Batch<'_, T> {
             let without = without_infinities(&value.bytes);
             match self.value(without.as_ref().unwrap_or(&value.bytes), go_on) {
                 Ok(found) => rows.extend(found?),
-                // The scanner nests deeper.
+                // The scanner accepts deeper nesting than the parser.
                 Err(error) => rows.push(row(self.settle(Err(error))?)),
             }
         }
@@ -230,11 +230,11 @@ fn is_of_the_data(error: &Error) -> bool {
 
 fn problem_detail(code: &str) -> &'static str {
     match code {
-        "torn_line" => "the last line breaks off",
+        "torn_line" => "the last line is incomplete",
         "glued_values" => "several JSON values in one line",
         "nul_bytes" => "NUL bytes around the value of the line",
         "bad_utf8" => "the line is not UTF-8",
-        "nesting_too_deep" => "nested too deep to be read",
+        "nesting_too_deep" => "nested too deeply",
         _ => "the line is not valid JSON",
     }
 }

@@ -1,9 +1,9 @@
-//! What a fold refuses: a summary that is too long, or that saves too little.
+//! Reasons to refuse a fold: its summary is too long, or it saves too little.
 
 use crate::error::{Error, Result};
 use crate::plan::{Keep, Request};
 
-/// Refuses a summary with more tokens than the messages that it replaces.
+/// Refuses a summary with more tokens than the messages it replaces.
 ///
 /// # Errors
 /// `summary_too_long`.
@@ -14,7 +14,7 @@ pub(super) fn refuse_longer(summary_tokens: u64, replaced: u64) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a list that is over the budget of a [`Keep::Fit`].
+/// Refuses a list over the budget of a [`Keep::Fit`].
 ///
 /// # Errors
 /// `summary_over_budget`.
@@ -22,14 +22,14 @@ pub(super) fn refuse_over_budget(tokens_after: u64, request: &Request) -> Result
     match request.keep {
         Keep::Fit(budget) if tokens_after > budget => {
             let detail =
-                format!("with the summary it is {tokens_after} tokens, where the budget is {budget}");
+                format!("the folded request has {tokens_after} tokens, more than its budget of {budget}");
             Err(Error::summary("summary_over_budget", detail))
         }
         _ => Ok(()),
     }
 }
 
-/// Refuses a text, as it was written, that is over its room.
+/// Refuses a text whose original form is over its room.
 ///
 /// # Errors
 /// `summary_over_room`.
@@ -41,14 +41,14 @@ pub(super) fn refuse_over_room(written_tokens: u64, room: u64) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a fold that saves less than was asked for.
+/// Refuses a fold that saves less than the minimum gain.
 ///
 /// # Errors
 /// `gain_too_small`.
 pub(super) fn refuse_without_gain(tokens_before: u64, tokens_after: u64, wanted: u64) -> Result<()> {
     if wanted > 0 && tokens_before < tokens_after.saturating_add(wanted) {
         let saved = i128::from(tokens_before) - i128::from(tokens_after);
-        let detail = format!("with the summary {saved} tokens are saved, not {wanted}");
+        let detail = format!("the fold saves {saved} tokens, less than the required {wanted}");
         return Err(Error::summary("gain_too_small", detail));
     }
     Ok(())

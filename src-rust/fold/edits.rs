@@ -1,5 +1,5 @@
-//! Messages with changed contents: results cleared or shortened, thinking left out. The rules are here; a [`Maker`]
-//! makes the values, as JSON or as Python objects.
+//! Messages with changed contents: results cleared or shortened, thinking stripped. This module has the rules; a
+//! [`Maker`] creates the values, as JSON or as Python objects.
 
 use std::borrow::Cow;
 
@@ -12,11 +12,11 @@ use crate::node::{Key, Kind, Node};
 use crate::plan::PLACEHOLDER;
 use crate::transcript::{Holder, Wrapping};
 
-/// Makes the values of edited messages.
+/// Creates the values of edited messages.
 pub trait Maker<N: Node> {
     /// A value.
     type Value;
-    /// Why it cannot be made.
+    /// The error if a value cannot be created.
     type Error: From<Error>;
 
     /// A copy of an object with other values under some keys; keys that it lacks are added at its end.
@@ -32,26 +32,26 @@ pub trait Maker<N: Node> {
     /// A list.
     ///
     /// # Errors
-    /// Those of making it.
+    /// Those of creating it.
     fn list(&self, items: Vec<Item<N, Self::Value>>) -> std::result::Result<Self::Value, Self::Error>;
 
     /// A new value.
     ///
     /// # Errors
-    /// Those of making it.
+    /// Those of creating it.
     fn value(&self, made: Made<N>) -> std::result::Result<Self::Value, Self::Error>;
 }
 
-/// An item of a list that is made.
+/// An item of a new list.
 #[derive(Debug)]
 pub enum Item<N, V> {
     /// The caller's own value.
     Given(N),
-    /// Another one.
+    /// Another value.
     New(V),
 }
 
-/// A step on the way from a message to the object whose field changes.
+/// A step of the path from a message to the object whose field changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     /// The value under a key.
@@ -60,7 +60,7 @@ enum Place {
     Item(usize),
 }
 
-/// The way from a message to the object whose field changes.
+/// The path from a message to the object whose field changes.
 fn places_of(change: &Change) -> Vec<Place> {
     let mut places = Vec::new();
     match change.holder {
@@ -75,11 +75,11 @@ fn places_of(change: &Change) -> Vec<Place> {
     places
 }
 
-/// A change with its way.
+/// A change with its path.
 type Located<'c> = (Vec<Place>, &'c Change);
 
-/// A message with changed contents (its `changes`, in the order of their places), without its thinking where
-/// `is_stripped`, and marked as changed where its dialect has a mark for that. O(the values beside the changes).
+/// A message with its `changes`, given in document order; without its thinking if `is_stripped`; with the format's mark
+/// of a modified message, if the format has one. O(the values on and next to the paths of the changes).
 ///
 /// # Errors
 /// Those of the maker.
@@ -106,7 +106,7 @@ pub fn edited<N: Node, M: Maker<N>>(
     maker.object_with(message, members)
 }
 
-/// A container with its changes, along the places from `depth` on.
+/// A container with its changes, along their paths from `depth` on.
 fn changed<N: Node, M: Maker<N>>(
     maker: &M,
     container: &N,
@@ -145,7 +145,7 @@ fn changed_members<N: Node, M: Maker<N>>(
     Ok(members)
 }
 
-/// The items of a list, some of them changed.
+/// The items of a list, with its changes.
 fn changed_items<N: Node, M: Maker<N>>(
     maker: &M,
     list: &N,
@@ -164,7 +164,7 @@ fn changed_items<N: Node, M: Maker<N>>(
     Ok(made)
 }
 
-/// The content of a message without its blocks of thinking; if there is nothing else, a text takes their place.
+/// The content of a message without its thinking blocks; a placeholder block if nothing else is left.
 fn without_thinking<N: Node, M: Maker<N>>(
     maker: &M,
     blocks: &N,
@@ -172,7 +172,7 @@ fn without_thinking<N: Node, M: Maker<N>>(
 ) -> std::result::Result<M::Value, M::Error> {
     let mut kept = changed_items(maker, blocks, changes, 1)?;
     let count = kept.len();
-    // Changed blocks are results, and no thinking.
+    // Changed blocks are results, so never thinking.
     kept.retain(|item| !matches!(item, Item::Given(block) if is_thinking_block(block)));
     if kept.is_empty() && count > 0 {
         kept.push(Item::New(maker.value(placeholder_block())?));
@@ -180,7 +180,7 @@ fn without_thinking<N: Node, M: Maker<N>>(
     maker.list(kept)
 }
 
-/// The new content of a field: a text, or an object around it.
+/// The new content of a field: a text, or an object with it.
 fn content_of<N: Node>(change: &Change) -> Made<N> {
     let content = || Some(Made::text(&change.content));
     match change.slot.wrapping {
@@ -193,12 +193,12 @@ fn content_of<N: Node>(change: &Change) -> Made<N> {
     }
 }
 
-/// The block that takes the place of thinking where there is nothing else.
+/// The block that replaces the thinking of a message without other content.
 fn placeholder_block<N: Node>() -> Made<N> {
     Made::object([("type", Some(Made::text("text"))), ("text", Some(Made::text(PLACEHOLDER)))])
 }
 
-/// The member that says of an iteration of gent that it was modified; one of another origin keeps its own.
+/// The key that marks a gent iteration as modified; `None` if its origin is already another one.
 fn modified_key<N: Node>(unit: &N) -> Option<Key> {
     let (key, origin) = match unit.get(Key::ORIGIN_GO) {
         Some(origin) => (Key::ORIGIN_GO, Some(origin)),
@@ -211,7 +211,7 @@ fn modified_key<N: Node>(unit: &N) -> Option<Key> {
     origin.is_none_or(is_original).then_some(key)
 }
 
-/// Makes values to be written as JSON.
+/// Creates values to be written as JSON.
 pub struct JsonMaker;
 
 impl<N: Node> Maker<N> for JsonMaker {

@@ -1,9 +1,9 @@
 //! The fold: a plan and the text of a summary become the new list.
 //!
 //! A fold has two halves. [`begin`] plans, and determines the room of the summary. Then the text is written, by a model
-//! or from the evidence, while no thread of the core waits for it. [`Fold::finish`] sanitizes the text, adds the facts
-//! that it lacks, refuses what cannot be used, and gives the order of the new list with its tokens. Messages that stay
-//! are not counted again.
+//! or from the evidence, while no thread of the core waits for it. [`Fold::finish`] sanitizes the text, adds missing
+//! facts, refuses an unusable text, and returns the steps of the new list with its tokens. Messages that stay are not
+//! counted again.
 
 mod checks;
 mod edits;
@@ -28,22 +28,22 @@ use crate::rules::Pins;
 use crate::rules::roles::Side;
 use crate::transcript::labelled_summary;
 
-/// The longest name of a model that the room of a summary allows for.
+/// Length of the model's name in the label's estimate: the room is fixed before the model is known.
 const MAX_MODEL_CHARS: usize = 16;
 
-/// What is asked of a fold.
+/// The request for a fold.
 #[derive(Clone, Copy, Debug)]
 pub struct FoldRequest {
-    /// How to plan; its `summary_tokens` are the room of the summary message, label included.
+    /// The request for the plan; its `summary_tokens` are the room of the summary message, label included.
     pub plan: Request,
-    /// Whether no two messages of one side may become neighbours.
+    /// Whether a filler separates adjacent messages of one side.
     pub alternate: bool,
 }
 
-/// What beginning a fold gives.
+/// The result of beginning a fold.
 #[derive(Debug)]
 pub enum Begun {
-    /// A plan; perhaps one that changes nothing, or nothing but results.
+    /// A plan, which may change nothing or only results.
     Fold(Box<Fold>),
     /// The budget cannot be met.
     Infeasible(Infeasible),
@@ -54,7 +54,7 @@ pub enum Begun {
 pub struct Fold {
     plan: Plan,
     request: FoldRequest,
-    /// Tokens of the messages that the summary replaces, and of the text that it may have.
+    /// Tokens of the messages that the summary replaces, and of the room for its text.
     replaced: u64,
     room: u64,
     label: Label,
@@ -67,7 +67,7 @@ pub struct Placed {
     pub steps: Vec<Step>,
     /// The results that change.
     pub changes: Vec<Change>,
-    /// The text of the summary message; empty where there is none.
+    /// The text of the summary message; empty without a summary.
     pub summary_message: String,
     /// Tokens of the request with this list.
     pub tokens_after: u64,
@@ -76,13 +76,13 @@ pub struct Placed {
 /// A finished fold.
 #[derive(Clone, Debug)]
 pub struct Folded {
-    /// The text of the summary, and what became of the facts.
+    /// The text of the summary, and the check of its facts.
     pub summary: Option<Finished>,
     /// The new list.
     pub placed: Placed,
 }
 
-/// What the label of a summary says: which messages it covers, and a hash of their text.
+/// The content of a summary's label: the messages covered, and a hash of their text.
 #[derive(Clone, Debug, Default)]
 pub struct Label {
     covered: Vec<usize>,
@@ -98,14 +98,14 @@ impl Label {
         Label { covered, hash }
     }
 
-    /// A summary with the label around it.
+    /// A summary wrapped in the label.
     #[must_use]
     pub fn around(&self, text: &str, model: &str) -> String {
         labelled_summary(text, &self.covered, self.hash, model)
     }
 }
 
-/// Plans a fold. With pins beside those of the list O(messages), else O(log messages).
+/// Plans a fold: O(log messages), with additional `pins` O(messages). The label reads the text of the folded messages.
 ///
 /// # Errors
 /// Those of [`Prepared::plan_settled`] and of counting.
@@ -145,7 +145,7 @@ impl Fold {
         self.plan.folds()
     }
 
-    /// The most tokens that the text of the summary may have; 0 where none is needed.
+    /// The most tokens that the text of the summary may have; 0 if no summary is needed.
     #[must_use]
     pub fn room_tokens(&self) -> u64 {
         self.room
@@ -171,8 +171,8 @@ impl Fold {
         Ok(Folded { summary: None, placed })
     }
 
-    /// Finishes the fold with the text that was written by `model`. Facts of `evidence` that the text lacks are added;
-    /// a text that was written from the evidence itself needs none.
+    /// Finishes the fold with the text written by `model`. Facts of `evidence` missing in the text are added; a text
+    /// written from the evidence itself needs no `evidence`.
     ///
     /// # Errors
     /// `summary_too_long`, `summary_over_budget`, `summary_over_room`, `gain_too_small`; those of `redact` and of
@@ -198,8 +198,7 @@ impl Fold {
         Ok(Folded { summary: Some(finished), placed })
     }
 
-    /// The text as it stands in the list: redacted, sanitized, with the facts that it lacks, and not longer than what it
-    /// replaces.
+    /// The final text: redacted, sanitized, with missing facts added, and not longer than the messages it replaces.
     ///
     /// # Errors
     /// `summary_too_long`; those of `redact` and of counting.
@@ -218,11 +217,11 @@ impl Fold {
     }
 }
 
-/// The list that a plan gives, with the text of its summary message, and its tokens: messages that stay are taken as they
-/// were counted. O(messages).
+/// The list that a plan gives with the text of its summary message, and its tokens. The counts of unchanged messages
+/// are reused. O(messages).
 ///
 /// # Errors
-/// `plan_mismatch` where an edit names no result; those of counting.
+/// `plan_mismatch` if an edit names a part that does not exist; those of counting.
 pub fn place(
     plan: &Plan,
     prepared: &Prepared,
@@ -255,7 +254,7 @@ pub fn place(
     Ok(Placed { steps, changes, summary_message, tokens_after })
 }
 
-/// Tokens of a message with that text alone, in the dialect of the list.
+/// Tokens of a message with only this text, in the list's format.
 fn count_text_message(
     prepared: &Prepared,
     side: Side,

@@ -1,4 +1,4 @@
-//! Messages that a fold adds to the list: the summary, and what stands between two messages of one side.
+//! Messages that a fold adds to the list: the summary, and fillers between two messages of one side.
 
 use crate::error::Result;
 use crate::formats::Format;
@@ -9,12 +9,12 @@ use crate::node::{Key, Node};
 use crate::rules::roles::Side;
 use crate::transcript::{Build, Builder, Framing, PartKind, PieceKind, Role, Transcript};
 
-/// A text as a message of one side, in the shape of its dialect and, where that has several, of the first message.
+/// A text as a message of one side, in the shape of its format; if that has several, in the shape of the first message.
 pub fn text_message<N: Node>(format: &str, first: Option<&N>, side: Side, text: &str) -> Made<N> {
     let of = |users, models| Some(Made::text(if side == Side::User { users } else { models }));
     let body = || Some(Made::text(text));
     match Format::from_name(format) {
-        // With its type, so that a list of nothing but text is still known for what it is.
+        // With its type, so that the format of a list of only texts can be detected.
         Ok(Format::OpenAiResponses) => {
             let part = Made::object([("type", of("input_text", "output_text")), ("text", body())]);
             Made::object([
@@ -59,7 +59,7 @@ pub fn text_message<N: Node>(format: &str, first: Option<&N>, side: Side, text: 
     }
 }
 
-/// The transcript of a message with that text alone, as a reader of its dialect would build it: enough to count it.
+/// The transcript of a message with only this text, as complete as counting needs it.
 ///
 /// # Errors
 /// `too_much_text` beyond 4 GiB.

@@ -1,10 +1,10 @@
 //! The room of a summary: how many tokens its text may have.
 
-/// Tokens that the text of a summary may have, so that its message takes at most `summary_tokens`, at least 1.
-/// `label` are the tokens of a summary message without a text, `replaced` those of the messages it stands for.
+/// Tokens that the text of a summary may have, so that its message takes at most `summary_tokens`; at least 1.
+/// `label`: tokens of a summary message without text. `replaced`: tokens of the messages it replaces.
 #[must_use]
 pub fn room_tokens(replaced: u64, label: u64, summary_tokens: u64) -> u64 {
-    // With its label the summary is to be smaller than what it replaces, unless that is hardly more than the label.
+    // The summary with its label should be smaller than the messages, unless these are at most twice the label.
     let worth = if replaced > 2 * label { replaced - label } else { replaced };
     summary_tokens.saturating_sub(label).min(worth).max(1)
 }

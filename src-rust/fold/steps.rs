@@ -1,41 +1,41 @@
-//! The order of the new list, and the contents that change in it.
+//! The steps of the new list, and the contents that change in it.
 //!
-//! Nothing is copied here: the caller slices its own list, so that unknown fields, signatures and opaque items survive.
+//! Nothing is copied here: the caller slices its own list, so unknown fields, signatures and opaque items survive.
 
 use crate::error::{Error, Result};
 use crate::plan::{Plan, plan_mismatch, replacements};
 use crate::rules::roles::{Side, fillers, has_fillers, side};
 use crate::transcript::{Binding, Holder, MessageSource, Slot, TextHash, Transcript};
 
-/// One place of the folded list.
+/// One message of the folded list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The caller's message, as it is.
+    /// The caller's message, unchanged.
     Keep(usize),
     /// The caller's message, with changed results or without its thinking.
     Edit(usize),
     /// The summary.
     Summary,
-    /// What this side says between two messages of the other.
+    /// A filler of this side between two messages of the other.
     Filler(Side),
 }
 
-/// A changed result: where it stands in its message and what stands there now.
+/// A changed result: its path in the message and its new content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The message.
     pub message: usize,
-    /// Where in it the place counts from.
+    /// The object in the message that the slot starts from.
     pub holder: Holder,
-    /// The place in it.
+    /// The path from there.
     pub slot: Slot,
     /// The new content.
     pub content: String,
 }
 
-/// The new list, place by place. The summary stands directly behind the head. Where messages become neighbours that
-/// their provider does not take so (with `alternate` two of one side, see [`fillers`]), one of the other side is put
-/// between; a list in which nothing is folded stays as it is.
+/// The steps of the new list. The summary comes directly after the head. If the provider rejects messages that become
+/// adjacent (with `alternate`, any two of one side, see [`fillers`]), a filler of the other side is inserted between
+/// them. A list in which nothing is folded gets no fillers.
 #[must_use]
 pub fn steps(plan: &Plan, source: &dyn MessageSource, alternate: bool) -> Vec<Step> {
     let mut folded = vec![false; plan.actions.len()];
@@ -71,7 +71,7 @@ pub fn steps(plan: &Plan, source: &dyn MessageSource, alternate: bool) -> Vec<St
             Step::Summary | Step::Filler(_) => None,
         })
         .collect();
-    // From the end, so that places stay what they are.
+    // From the end, so that the remaining indices stay valid.
     for (at, side) in fillers(&sides, is_turn, &places, alternate).into_iter().rev() {
         steps.insert(at, Step::Filler(side));
     }
@@ -87,7 +87,7 @@ pub fn check(plan: &Plan, transcript: &Transcript) -> Result<()> {
     if plan.stripped.iter().all(|&i| transcript.has_thinking(i)) { Ok(()) } else { Err(plan_mismatch()) }
 }
 
-/// Checks that a plan was made for so many messages with this fingerprint.
+/// Checks that a plan was made for `messages` messages with this fingerprint.
 ///
 /// # Errors
 /// `plan_mismatch`.
@@ -102,7 +102,7 @@ pub fn check_fingerprint(plan: &Plan, messages: usize, fingerprint: u64) -> Resu
 /// The contents that change.
 ///
 /// # Errors
-/// `plan_mismatch` where an edit names no result.
+/// `plan_mismatch` if an edit names a part that does not exist.
 pub fn changes(plan: &Plan, source: &dyn MessageSource) -> Result<Vec<Change>> {
     let mut changes = Vec::with_capacity(plan.edits.len());
     for edits in plan.edits.chunk_by(|a, b| a.message == b.message) {

@@ -1,4 +1,4 @@
-//! From the text that was written to the text of the summary: redacted, sanitized, checked against the evidence.
+//! The path from the written text to the summary's text: redacted, sanitized, checked against the evidence.
 
 use std::cell::RefCell;
 
@@ -10,21 +10,21 @@ use crate::sanitize::neutralise;
 /// Tokens of a text.
 pub type Price<'a> = &'a dyn Fn(&str) -> Result<usize>;
 
-/// A caller's function that takes out of a text what must not be shown.
+/// A caller's function that redacts a text.
 pub type Redact<'a> = &'a dyn Fn(&str) -> Result<String>;
 
-/// The text of a summary, and the facts it was checked against.
+/// The text of a summary, and the result of checking its facts.
 #[derive(Clone, Debug)]
 pub struct Finished {
     /// The text.
     pub text: String,
-    /// Whether role markers, tool markers or hidden characters had to be sanitized in it.
+    /// Whether role markers, tool markers or hidden characters were sanitized.
     pub is_sanitized: bool,
-    /// The facts that it keeps, that were added and that are missing; `None` where it was not checked.
+    /// The facts kept, added and missing; `None` without a check.
     pub facts: Option<Mended>,
 }
 
-/// A text without role and tool markers, redacted before that where there is a `redact`.
+/// A text without role and tool markers, redacted first if `redact` is given.
 ///
 /// # Errors
 /// Those of `redact`.
@@ -35,7 +35,7 @@ pub fn safe_text(text: &str, redact: Option<Redact<'_>>) -> Result<String> {
     }
 }
 
-/// Makes the text of a summary safe, and adds the facts of `evidence` that it lacks, within `room` tokens.
+/// Makes a summary's text safe, and adds missing facts of `evidence` within `room` tokens.
 ///
 /// # Errors
 /// Those of `redact` and of counting.
@@ -79,8 +79,8 @@ pub fn write_extractive(
     })
 }
 
-/// A text that is written within a budget and then made safe. If the safe text is over the budget, it is written again
-/// with the price of safe text.
+/// Writes a text within a budget and makes it safe. If the safe text is over the budget, it is written again with the
+/// price of safe text.
 ///
 /// # Errors
 /// Those of `write`, `price` and `safe`.
@@ -99,7 +99,7 @@ pub fn fitted<T>(
     Ok((safe(&text)?, about))
 }
 
-/// Gives `work` the prices of a counter.
+/// Calls `work` with a counter as price function.
 ///
 /// # Errors
 /// Those of `work`.

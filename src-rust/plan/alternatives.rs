@@ -1,24 +1,24 @@
-//! Other cuts that a plan names, with what they would give.
+//! Alternative cuts of a plan, each with the tokens it would leave.
 
 use super::model::{Alternative, AlternativeKind};
 use super::prefix_sums::Ledger;
 use crate::rules::Structure;
 
-/// What the other cuts are measured against.
+/// The plan's own cut, which the alternatives are compared with.
 pub(super) struct Choice<'a> {
     pub structure: &'a Structure,
     pub ledger: &'a Ledger,
-    /// The cut of the plan; 0 where nothing is folded.
+    /// The cut of the plan; 0 if nothing is folded.
     pub cut: usize,
     pub overhead: u64,
     pub summary_tokens: u64,
 }
 
 impl Choice<'_> {
-    /// The next cuts that fold less and more, the nearest start of a turn, and the last legal cut; each once, ascending.
-    /// O(log messages), and the distance to cuts that change something.
+    /// The next cuts that fold less and more, the nearest start of a turn, and the last legal cut; each once,
+    /// ascending. O(log messages + distance to the cuts that fold other messages).
     pub fn alternatives(&self) -> Vec<Alternative> {
-        // A cut that folds only earlier summaries folds nothing.
+        // A cut that would fold only earlier summaries counts as folding nothing.
         let Some(first) = self.ledger.first_folding() else { return Vec::new() };
         let legal = &self.structure.legal_cuts;
         let (before, from) = legal.split_at(legal.partition_point(|&k| (k as usize) < self.cut));
@@ -48,12 +48,12 @@ impl Choice<'_> {
         self.ledger.messages_before(k) != self.ledger.messages_before(self.cut)
     }
 
-    /// The last of ascending cuts, not before `first`, that folds other messages.
+    /// The last of the ascending `cuts`, not before `first`, that folds other messages.
     fn last_other(&self, cuts: impl DoubleEndedIterator<Item = usize>, first: usize) -> Option<usize> {
         cuts.rev().take_while(|&k| k >= first).find(|&k| self.is_other(k))
     }
 
-    /// The legal start of a turn that is nearest to the cut; the earlier one of two.
+    /// The legal start of a turn nearest to the cut; the earlier of two equally near.
     fn nearest_turn_start(&self, first: usize) -> Option<usize> {
         let starts = &self.structure.turn_starts;
         let is_legal = |start: &usize| self.structure.is_legal[*start];

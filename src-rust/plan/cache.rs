@@ -1,46 +1,47 @@
-//! What a plan does to a prefix that a provider has cached, in tokens and in money.
+//! The effect of a plan on a prefix cached by the provider, in tokens and in money.
 
 use super::model::Plan;
 
-/// Tokens that a price is for.
+/// The number of tokens a price refers to: providers quote prices per million.
 const PRICED_TOKENS: f64 = 1_000_000.0;
 
-/// Prices for a million tokens, in any one currency.
+/// Prices per million tokens, in any one currency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prices {
-    /// Input that is not cached: what the summariser reads.
+    /// Uncached input, such as the summariser reads.
     pub input: f64,
-    /// Input that comes from a cache.
+    /// Input read from a cache.
     pub cached: f64,
-    /// Input that is written to a cache.
+    /// Input written to a cache.
     pub cache_write: f64,
-    /// Output: what the summariser writes.
+    /// Output, such as the summariser writes.
     pub output: f64,
 }
 
-/// What folding costs at once, and what it saves at every request from then on.
+/// The one-time costs of a fold, and its saving at every later request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CacheEffect {
-    /// What billing anew costs beyond reading from the cache, once.
+    /// One-time cost of billing the changed suffix again, beyond reading it from the cache.
     pub rebilling_cost: f64,
-    /// What the call of the summariser costs, once.
+    /// One-time cost of the summariser's call.
     pub summary_cost: f64,
-    /// What each request costs less from then on; negative where it costs more.
+    /// Saving per later request; negative if requests become more expensive.
     pub saving_per_turn: f64,
     /// Number of requests after which the saving has paid the costs; `None` if never.
     pub break_even_turns: Option<u64>,
 }
 
 impl Plan {
-    /// The first message in whose place something else stands; `None` where nothing changes. Where messages are folded,
-    /// that is the one directly behind the head, where the summary comes.
+    /// The first message that changes; `None` if none does. If messages are folded, it is the one directly after the
+    /// head, where the summary is placed.
     #[must_use]
     pub fn first_changed_index(&self) -> Option<usize> {
         let edited = self.edits.first().map(|edit| edit.message);
         if self.folds() { Some(self.head) } else { edited }
     }
 
-    /// Tokens before the first change, overhead included (tool schemas stand in front): most that a cache still serves.
+    /// Tokens before the first change: the most that a cache still serves. Overhead is included, as tool schemas come
+    /// first.
     #[must_use]
     pub fn tokens_prefix_kept(&self) -> u64 {
         match self.first_changed_index() {
@@ -52,19 +53,19 @@ impl Plan {
         }
     }
 
-    /// Tokens from the first change on, the summary included: what the next request is billed for anew.
+    /// Tokens from the first change on, the summary included: those that the next request is billed for again.
     #[must_use]
     pub fn tokens_rebilled(&self) -> u64 {
         self.tokens_after().saturating_sub(self.tokens_prefix_kept())
     }
 
-    /// What the plan does to the costs of this and later requests, all of whose prefix is in the cache.
+    /// The effect on the costs of this and later requests.
     ///
-    /// `summary_cost` is what the summariser's call costs, where it is known; else it reads every folded message as
-    /// uncached input and writes `summary_tokens`.
+    /// The whole prefix is assumed to be cached. `summary_cost` is the cost of the summariser's call, if known.
+    /// Default: it reads every folded message as uncached input and writes `summary_tokens`.
     #[must_use]
     pub fn cache_effect(&self, prices: &Prices, summary_cost: Option<f64>) -> CacheEffect {
-        // In millionths until the end: divided earlier, a sum that is whole might not stay so.
+        // Computed in millionths: an earlier division could make a whole sum fractional.
         let cost = |tokens: u64, price: f64| tokens as f64 * price;
         let folded: u64 = self.folded().map(|i| u64::from(self.message_tokens[i])).sum();
         let called = cost(folded, prices.input) + cost(self.summary_tokens, prices.output);
@@ -87,7 +88,7 @@ fn turns_until_paid(cost: f64, saving: f64) -> Option<u64> {
         return Some(0);
     }
     let turns = (cost / saving).ceil();
-    // Beyond that, or with nothing saved, it is never.
+    // From 2^53 on an f64 does not represent every whole number.
     (saving > 0.0 && turns < 2f64.powi(53)).then_some(turns as u64)
 }
 

@@ -1,26 +1,26 @@
-//! What is to be summarised, divided for a summariser whose window is smaller.
+//! The folded messages, divided for a summariser with a smaller context window.
 
 use super::model::Plan;
 
-/// A stretch of messages for one call of a summariser.
+/// A range of messages for one call of a summariser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Chunk {
-    /// Its first message.
+    /// The first message.
     pub start: usize,
-    /// The first message behind it.
+    /// The message after the last.
     pub stop: usize,
-    /// Tokens of the folded messages in it; what stays verbatim is not sent.
+    /// Tokens of the folded messages in the range; messages that stay are not sent.
     pub tokens: u64,
-    /// It is larger than was asked for, since no legal cut divides it.
+    /// Whether it exceeds the limit because no legal cut divides it.
     pub is_oversized: bool,
 }
 
 impl Plan {
-    /// Divides the folded messages at legal cuts into as few stretches of at most `max_tokens` as there can be.
+    /// Divides the folded messages at legal cuts into the fewest ranges of at most `max_tokens`.
     ///
-    /// They follow each other without a gap from the first folded message to the cut. What no legal cut divides and is
-    /// larger alone is a stretch of its own. `sizes` are the tokens of every message as it will be sent; without them
-    /// those that were counted. O(messages before the cut).
+    /// The ranges are contiguous, from the first folded message to the cut. A range that exceeds the limit and that no
+    /// legal cut divides is a chunk by itself. `sizes`: tokens of every message as it is sent. Default: the counted
+    /// tokens. O(messages before the cut).
     #[must_use]
     pub fn chunks(&self, max_tokens: u64, sizes: Option<&[u64]>) -> Vec<Chunk> {
         let Some(first) = self.folded().next() else { return Vec::new() };

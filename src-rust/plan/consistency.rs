@@ -1,4 +1,4 @@
-//! What no plan of ours breaks, checked on plans that come from outside.
+//! Invariants of every plan, checked on plans from outside.
 
 use serde::Deserialize;
 
@@ -6,10 +6,10 @@ use super::model::{Action, Alternative, Edit, PLAN_VERSION, Plan, Reason};
 use crate::error::{Error, Result};
 use crate::formats::Format;
 
-/// Most alternatives of a plan.
+/// Most alternatives of a plan: one of each kind.
 const MAX_ALTERNATIVES: usize = 4;
 
-/// The version alone.
+/// A plan's version only, to recognise plans of other versions.
 #[derive(Deserialize)]
 struct Versioned {
     version: u32,
@@ -19,7 +19,7 @@ impl Plan {
     /// Reads a plan back from its JSON. O(bytes).
     ///
     /// # Errors
-    /// `plan_version` for a plan of another version, `bad_plan` for what is none or contradicts itself.
+    /// `plan_version` for a plan of another version, `bad_plan` for JSON that is not a plan or contradicts itself.
     pub fn from_json(text: &str) -> Result<Self> {
         let bad = |detail: String| Error::config("bad_plan", "", detail);
         let plan: Plan = serde_json::from_str(text).map_err(|error| {
@@ -32,7 +32,7 @@ impl Plan {
         if plan.is_consistent() { Ok(plan) } else { Err(bad("the plan contradicts itself".to_owned())) }
     }
 
-    /// Checks what no plan of ours breaks; for plans that come from outside. O(messages).
+    /// Whether all invariants of a plan are met; for plans from outside. O(messages).
     #[must_use]
     pub fn is_consistent(&self) -> bool {
         let count = self.actions.len();
@@ -59,7 +59,7 @@ impl Plan {
             && self.fingerprint.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
     }
 
-    /// Before the cut only head, pinned and open messages stay; behind it nothing is folded; every reason is one of its
+    /// Before the cut only head, pinned and open messages stay; from it on nothing is folded; every reason fits its
     /// action.
     fn is_consistent_at(&self, i: usize) -> bool {
         let reason = self.reasons[i];
@@ -86,7 +86,7 @@ impl Plan {
         !stays && self.actions[i] != Action::Pin
     }
 
-    /// Edits are in order, and exactly those messages have some that are cleared or shortened.
+    /// Edits are in order, and the messages with edits are exactly those cleared or shortened.
     fn edits_are_consistent(&self) -> bool {
         let in_order = |pair: &[Edit]| (pair[0].message, pair[0].part) < (pair[1].message, pair[1].part);
         let is_edited = |action: &Action| matches!(action, Action::Clear | Action::Shorten);
@@ -97,7 +97,7 @@ impl Plan {
             && edited.into_iter().eq(actions.filter(|(_, action)| is_edited(action)).map(|(i, _)| i))
     }
 
-    /// Thinking is only stripped from what stays behind a change, and where it is bound to that.
+    /// Only Anthropic thinking that stays after a change is stripped.
     fn stripping_is_consistent(&self) -> bool {
         let Some((&first, &last)) = self.stripped.first().zip(self.stripped.last()) else { return true };
         self.stripped.windows(2).all(|pair| pair[0] < pair[1])
@@ -107,7 +107,7 @@ impl Plan {
             && self.format == Format::Anthropic.name()
     }
 
-    /// Totals are those of the messages.
+    /// Totals equal the sums over the messages.
     fn tokens_are_consistent(&self) -> bool {
         let all: u64 = self.message_tokens.iter().map(|&tokens| u64::from(tokens)).sum();
         let gone: u64 = self.folded().map(|i| u64::from(self.message_tokens[i])).sum();
@@ -118,7 +118,7 @@ impl Plan {
             && self.floor <= self.tokens_before
     }
 
-    /// They lie between folded messages, in order.
+    /// Split points lie between folded messages, ascending.
     fn split_points_are_consistent(&self) -> bool {
         let first = self.folded().next().unwrap_or(self.cut);
         let inside = |&at: &u32| (at as usize) > first && (at as usize) < self.cut;
@@ -131,7 +131,7 @@ impl Plan {
             && self.alternatives.iter().all(|alternative| self.is_possible(alternative))
     }
 
-    /// Whether an alternative is of these messages: another cut, and what it folds and leaves.
+    /// Whether an alternative fits these messages: another cut, with the right numbers.
     fn is_possible(&self, alternative: &Alternative) -> bool {
         let Alternative { cut, tokens_kept, tokens_after, folded, is_mid_turn, .. } = *alternative;
         if cut == self.cut || cut > self.actions.len() || (is_mid_turn && cut == self.actions.len()) {
@@ -147,17 +147,18 @@ impl Plan {
     }
 }
 
-/// Whether a text is a stable code: letters and underscores.
+/// Whether a text is a stable code: lowercase letters and underscores.
 fn is_code(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_')
 }
 
-/// What a text gets that is a plan of another version.
+/// The error for a text that is a plan of another version.
 fn other_version(text: &str) -> Option<Error> {
     serde_json::from_str::<Versioned>(text).ok().and_then(|plan| version_error(plan.version))
 }
 
 fn version_error(version: u32) -> Option<Error> {
-    let detail = format!("a plan of version {version}, where {PLAN_VERSION} is read: plan anew");
+    let detail =
+        format!("the plan has version {version}; only version {PLAN_VERSION} can be read: plan again");
     (version != PLAN_VERSION).then(|| Error::config("plan_version", "version", detail))
 }

@@ -1,10 +1,10 @@
-//! The cut of every keep that asks for at least something. Each is found by halving: O(log messages).
+//! The cut of every keep with a lower bound, found by binary search in O(log messages).
 
 use super::keep::{Keep, Unit};
 use super::prefix_sums::Ledger;
 use crate::rules::Structure;
 
-/// The cut that a keep asks for; `None` where no legal cut meets it. Not for [`Keep::Fit`].
+/// The cut for a keep; `None` if no legal cut satisfies it, and for [`Keep::Fit`].
 pub(super) fn find_cut(structure: &Structure, ledger: &Ledger, keep: Keep) -> Option<usize> {
     let latest = match keep {
         Keep::Tokens(n) => return cut_for_tokens(structure, ledger, n),
@@ -23,12 +23,12 @@ pub(super) fn find_cut(structure: &Structure, ledger: &Ledger, keep: Keep) -> Op
     structure.legal_at_or_before(latest?)
 }
 
-/// A fraction of what there is, rounded up.
+/// A fraction of `all`, rounded up.
 fn share(fraction: f64, all: u64) -> u64 {
     (fraction * all as f64).ceil() as u64
 }
 
-/// A cut on the turn that holds the n-th newest token, or inside that turn where the turn alone is larger.
+/// A cut at the start of the turn with the n-th newest token; inside it if it exceeds `n` tokens alone.
 fn cut_for_tokens(structure: &Structure, ledger: &Ledger, n: u64) -> Option<usize> {
     let at = ledger.latest_leaving_tokens(n)?;
     let latest = structure.legal_at_or_before(at);

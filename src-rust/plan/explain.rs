@@ -1,13 +1,13 @@
-//! A plan in words, for a person: what stays, what goes and why. It holds numbers and codes, never content.
+//! A plan explained to a person: the messages that stay and go, and why. It contains numbers and codes, never content.
 
 use std::fmt::Write as _;
 
 use super::model::{Alternative, AlternativeKind, Plan, Reason, Warning};
 
-/// Most indices of a warning that are named.
+/// Most indices listed for a warning, so that it stays on one line.
 const MAX_INDICES: usize = 8;
 
-/// Every reason, in the order in which they are told.
+/// Every reason, in the order of the explanation.
 const REASONS: [Reason; 11] = [
     Reason::Head,
     Reason::Pinned,
@@ -22,7 +22,7 @@ const REASONS: [Reason; 11] = [
     Reason::EarlierSummary,
 ];
 
-/// A reason in words.
+/// A reason as text.
 fn words(reason: Reason) -> &'static str {
     match reason {
         Reason::Head => "instructions in front",
@@ -39,7 +39,7 @@ fn words(reason: Reason) -> &'static str {
     }
 }
 
-/// A warning in words, by its code.
+/// The text of a warning, by its code.
 fn warning_words(code: &str) -> &'static str {
     match code {
         "open_call" => "a call that nothing answers",
@@ -68,13 +68,13 @@ fn grouped(number: u64) -> String {
     text
 }
 
-/// A number with its noun, in the plural where it is not one.
+/// A number with its noun, in the plural unless it is one.
 fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
 impl Plan {
-    /// The plan in words, a few lines of text. The same for the same plan. O(messages).
+    /// Explains the plan in a few lines of text. Deterministic. O(messages).
     #[must_use]
     pub fn explain(&self) -> String {
         let mut text = String::new();
@@ -114,7 +114,7 @@ impl Plan {
         format!("Folds {folded}. The cut lies {place}.{changed}")
     }
 
-    /// What becomes of messages that stay but change.
+    /// The changes of messages that stay.
     fn told_changes(&self) -> String {
         let mut told = String::new();
         if !self.edits.is_empty() {

@@ -1,4 +1,4 @@
-//! `FitTokens`: at most so many tokens in all, by folding, then clearing, then shortening.
+//! `FitTokens`: at most a number of tokens in all, by folding, then clearing, then shortening.
 
 use super::model::Edit;
 use super::prefix_sums::Ledger;
@@ -7,37 +7,37 @@ use crate::count::counter::GoOn;
 use crate::error::Result;
 use crate::rules::Structure;
 
-/// What a request costs at the various stages.
+/// The cost of a request at the various stages.
 pub(super) struct Costs<'a> {
     pub tokens: &'a [u32],
     pub ledger: &'a Ledger,
-    /// Everything as it is, with the overhead.
+    /// The unchanged request, overhead included.
     pub as_is: u64,
     pub summary_tokens: u64,
 }
 
-/// The last legal cut that spares the newest group, and what could still be cleared and shortened there.
+/// The last legal cut that spares the newest group, and the results that can shrink there.
 pub(super) struct LastResort {
-    /// The cut; 0 where nothing is folded there.
+    /// The cut; 0 if it folds nothing.
     pub cut: usize,
-    /// Everything at that cut, with overhead and summary.
+    /// Tokens of the request at that cut, overhead and summary included.
     pub total: u64,
     /// Messages of the tail that would shrink, largest saving first.
     clearable: Vec<Shrunk>,
     /// Messages of the newest group that would shrink, largest saving first.
     shortenable: Vec<Shrunk>,
-    /// The least that can be reached.
+    /// The least number of tokens that can be reached.
     pub floor: u64,
 }
 
-/// What to do for a budget.
+/// The cut and edits that meet a budget.
 pub(super) struct Fitted {
     pub cut: usize,
     pub edits: Vec<Edit>,
 }
 
 impl Costs<'_> {
-    /// Everything after folding at a cut that folds something.
+    /// Tokens of the request after folding at a cut that folds something.
     fn at(&self, cut: usize) -> u64 {
         self.as_is - self.ledger.tokens_before(cut) + self.summary_tokens
     }
@@ -47,7 +47,7 @@ impl Costs<'_> {
     }
 }
 
-/// The first index at which a cut would fold a message of the newest group, which is never folded.
+/// The last cut that folds no message of the newest group, which always stays.
 pub(super) fn limit(structure: &Structure) -> usize {
     match structure.len().checked_sub(1) {
         Some(last) if structure.counts(last) => structure.first_of_group(last),
@@ -60,8 +60,8 @@ fn last_cut(structure: &Structure, ledger: &Ledger) -> Option<usize> {
     structure.legal_at_or_before(limit(structure)).filter(|&cut| ledger.folds(cut))
 }
 
-/// The first legal cut that folds something, spares the newest group and costs at most `most`. The later a cut, the less
-/// it costs. O(log messages).
+/// The first legal cut that folds something, spares the newest group and costs at most `most`. A later cut never costs
+/// more. O(log messages).
 fn first_cut(structure: &Structure, costs: &Costs<'_>, most: u64) -> Option<usize> {
     let enough = costs.ledger.earliest_freeing((costs.as_is + costs.summary_tokens).saturating_sub(most))?;
     let cut = structure.legal_at_or_behind(enough.max(costs.ledger.first_folding()?))?;
@@ -93,7 +93,7 @@ pub(super) fn last_resort(
     Ok(LastResort { cut, total, clearable, shortenable, floor })
 }
 
-/// Finds what fits into `limit` tokens; `None` where nothing does, which is where `limit < floor`.
+/// Finds the first stage that fits into `limit` tokens; `None` if none does, that is if `limit < floor`.
 pub(super) fn fit(
     structure: &Structure,
     costs: &Costs<'_>,

@@ -1,8 +1,8 @@
-//! How much of the end of a conversation stays verbatim.
+//! Keeps: how much of the end of a conversation stays verbatim.
 
 use crate::error::{Error, Result};
 
-/// What a fraction is taken of.
+/// The unit of a fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Tokens of the messages that count.
@@ -14,22 +14,22 @@ pub enum Unit {
 /// A keep. Only messages outside the head that are neither pinned nor open count toward it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Keep {
-    /// At least so many recent tokens; a cut falls on a turn, or inside one that is larger.
+    /// At least this many recent tokens; a cut falls on the start of a turn, or inside a turn that is larger.
     Tokens(u64),
-    /// At least this fraction of what counts.
+    /// At least this fraction of the messages that count.
     Fraction(f64, Unit),
-    /// At least so many recent messages.
+    /// At least this many recent messages.
     Messages(u64),
-    /// At least so many recent turns.
+    /// At least this many recent turns.
     Turns(u64),
-    /// At least so many recent groups.
+    /// At least this many recent groups.
     Iterations(u64),
-    /// At most so many tokens in all.
+    /// At most this many tokens in all.
     Fit(u64),
 }
 
 impl Keep {
-    /// Checks the keep against itself and against a context window.
+    /// Checks the keep's range and compares it with a context window.
     ///
     /// # Errors
     /// `bad_fraction`, `keep_over_window`.
@@ -73,7 +73,7 @@ mod tests {
             assert_eq!(code(keep(10), Some(10)), None);
             assert_eq!(code(keep(11), None), None);
         }
-        // Messages are no tokens.
+        // A number of messages is not compared with a window in tokens.
         assert_eq!(code(Keep::Messages(11), Some(10)), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Planning: what happens to each message, and why. A pure function of a transcript, its counts and a keep.
+//! Planning: an action and a reason for each message. A pure function of a transcript, its counts and a keep.
 
 mod alternatives;
 mod cache;

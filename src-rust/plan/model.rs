@@ -1,53 +1,53 @@
-//! A plan as data: one action and one reason for every message, and what it is expected to cost.
+//! A plan as data: one action and one reason per message, and the expected cost.
 
 use serde::{Deserialize, Serialize};
 
-/// Version of the JSON form. Its schema is `docs/plan.schema.json`.
+/// Version of the JSON form, checked on reading. Its schema is `docs/plan.schema.json`.
 pub const PLAN_VERSION: u32 = 2;
 
-/// What happens to a message.
+/// The action on a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// It stays as it is.
+    /// Stays unchanged.
     Keep,
-    /// It stays as it is because it is pinned.
+    /// Stays unchanged because it is pinned.
     Pin,
-    /// Its results become a placeholder.
+    /// Its results are replaced by a placeholder.
     Clear,
-    /// Of its results the head and the tail stay.
+    /// Only the head and the tail of its results stay.
     Shorten,
-    /// It goes into the summary.
+    /// Goes into the summary.
     Summarize,
-    /// It goes.
+    /// Is dropped.
     Drop,
 }
 
-/// Why.
+/// The reason for an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// A leading system or developer message.
     Head,
-    /// The caller pinned it.
+    /// Pinned by the caller.
     Pinned,
-    /// It belongs to a group with a pinned message.
+    /// In a group with a pinned message.
     PinnedGroup,
-    /// It belongs to a group with an unanswered call.
+    /// In a group with an unanswered call.
     OpenCall,
-    /// It lies at or behind the cut.
+    /// At or after the cut.
     Recent,
     /// Nothing is folded.
     NothingToFold,
-    /// Nothing is folded, since it would save less than was asked for.
+    /// Nothing is folded, since that would save less than the minimum gain.
     GainTooSmall,
-    /// It lies before the cut.
+    /// Before the cut.
     BeforeCut,
-    /// It is an earlier summary, merged into the new one.
+    /// An earlier summary, merged into the new one.
     EarlierSummary,
-    /// Its results had to go for the rest to fit.
+    /// Its results are cleared to fit the budget.
     ClearedToFit,
-    /// Its results were too long for the rest to fit.
+    /// Its results are shortened to fit the budget.
     ShortenedToFit,
 }
 
@@ -86,30 +86,30 @@ impl Reason {
     }
 }
 
-/// A result whose content changes. Holds no text: the original is cut when the plan is applied.
+/// A result whose content changes. It contains no text: the original is cut when the plan is applied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Edit {
     /// The message.
     pub message: usize,
-    /// The part, counted within the message.
+    /// The part, numbered within the message.
     pub part: usize,
-    /// Code points that stay at the head and at the tail; `None` where the content becomes the placeholder.
+    /// Code points that stay at the head and at the tail; `None` for the placeholder.
     pub kept_chars: Option<(usize, usize)>,
 }
 
-/// Something the caller should know.
+/// A warning for the caller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Warning {
     /// A stable code: `orphan_result`, `open_call`, `pin_grown`, `lone_surrogates`, `gain_too_small`,
     /// `thinking_bound`, `thinking_blocks_fold`.
     pub code: String,
-    /// The message, where one is concerned.
+    /// The message concerned, if it is a single one.
     pub index: Option<usize>,
 }
 
-/// Why another cut is worth a look.
+/// The kind of an alternative cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AlternativeKind {
@@ -136,65 +136,65 @@ impl AlternativeKind {
     }
 }
 
-/// Another cut and what it would give, without clearing, shortening or stripping.
+/// An alternative cut and its result, without clearing, shortening or stripping.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Alternative {
-    /// The boundary.
+    /// The cut.
     pub cut: usize,
-    /// Tokens of what would stay, without overhead and summary.
+    /// Tokens of the messages that would stay, without overhead and summary.
     pub tokens_kept: u64,
     /// Tokens of the folded request, overhead and summary included.
     pub tokens_after: u64,
-    /// Messages that would go into the summary.
+    /// Number of messages that would go into the summary.
     pub folded: usize,
-    /// Whether it lies inside a turn.
+    /// Whether the cut lies inside a turn.
     pub is_mid_turn: bool,
-    /// Why it is worth a look.
+    /// The kind of the alternative.
     pub why: AlternativeKind,
 }
 
-/// What is done to a transcript.
+/// A plan for the messages of one transcript.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// Version of this form.
     pub version: u32,
-    /// The dialect of the messages.
+    /// The format of the messages.
     pub format: String,
-    /// Number of leading messages that always stay; the summary stands behind them.
+    /// Number of leading messages that always stay; the summary is placed after them.
     pub head: usize,
-    /// The boundary: before it only head, pinned and open messages stay. 0 where nothing is folded.
+    /// The cut: before it only head, pinned and open messages stay. 0 if nothing is folded.
     pub cut: usize,
-    /// The part of a turn that is folded, where the cut lies inside one.
+    /// The folded part of a turn, if the cut lies inside one.
     pub turn_prefix: Option<(usize, usize)>,
-    /// One action a message.
+    /// One action per message.
     pub actions: Vec<Action>,
-    /// One reason a message.
+    /// One reason per message.
     pub reasons: Vec<Reason>,
-    /// Tokens of the request as it is: messages and overhead.
+    /// Tokens of the unchanged request: messages and overhead.
     pub tokens_before: u64,
-    /// Tokens of what stays, placeholders and shortened text included, without overhead and summary.
+    /// Tokens of the messages that stay, as edited, without overhead and summary.
     pub tokens_kept: u64,
-    /// Tokens that are added once a request.
+    /// Tokens added once per request.
     pub overhead: u64,
-    /// Tokens set aside for the summary.
+    /// Tokens reserved for the summary.
     pub summary_tokens: u64,
     /// The least that `FitTokens` could reach.
     pub floor: u64,
-    /// The kind of these counts.
+    /// The kind of the counts.
     pub count_kind: String,
     /// Results whose content changes.
     pub edits: Vec<Edit>,
     /// Messages that stay without their thinking, ascending.
     pub stripped: Vec<usize>,
-    /// Tokens of every message as it is.
+    /// Tokens of every unchanged message.
     pub message_tokens: Vec<u32>,
-    /// Legal cuts between the folded messages, ascending: where what is summarised may be divided.
+    /// Legal cuts between the folded messages, ascending: the points at which they may be divided for a summariser.
     pub split_points: Vec<u32>,
-    /// Other cuts, ascending; at most four.
+    /// Alternative cuts, ascending; at most one of each kind.
     pub alternatives: Vec<Alternative>,
-    /// What the caller should know.
+    /// Warnings for the caller.
     pub warnings: Vec<Warning>,
     /// Hash of the messages that the plan was made for, as 16 hexadecimal digits.
     pub fingerprint: String,
@@ -207,26 +207,26 @@ impl Plan {
         self.cut > 0
     }
 
-    /// Whether anything changes at all.
+    /// Whether anything is folded, cleared or shortened.
     #[must_use]
     pub fn changes(&self) -> bool {
         self.folds() || !self.edits.is_empty()
     }
 
-    /// Indices of the messages that go into the summary, ascending.
+    /// Indices of the folded messages, ascending.
     pub fn folded(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.actions.len()).filter(|&i| self.is_folded(i))
     }
 
-    /// Tokens of the request after folding, as far as can be told: what stays, the overhead, and the room for the
-    /// summary where there is one.
+    /// Expected tokens of the request after folding: messages that stay, overhead, and the tokens reserved for the
+    /// summary, if one is needed.
     #[must_use]
     pub fn tokens_after(&self) -> u64 {
         let summary = if self.folds() { self.summary_tokens } else { 0 };
         self.tokens_kept.saturating_add(self.overhead).saturating_add(summary)
     }
 
-    /// Whether message `i` goes into the summary.
+    /// Whether message `i` is folded.
     #[must_use]
     pub fn is_folded(&self, i: usize) -> bool {
         matches!(self.actions[i], Action::Summarize | Action::Drop)
@@ -236,10 +236,10 @@ impl Plan {
 /// A budget that cannot be met.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Infeasible {
-    /// The least that could be reached.
+    /// The least number of tokens that can be reached.
     pub floor: u64,
     /// The budget.
     pub limit: u64,
-    /// Why, without content.
+    /// The explanation, without content.
     pub why: String,
 }

@@ -14,61 +14,60 @@ use crate::formats::Format;
 use crate::rules::{Standing, Structure};
 use crate::transcript::{MessageSource, Transcript};
 
-/// What to plan.
+/// The request for a plan.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
     /// How much stays.
     pub keep: Keep,
-    /// Tokens set aside for the summary.
+    /// Tokens reserved for the summary.
     pub summary_tokens: u64,
-    /// The model's context window, to check the keep against.
+    /// The model's context window, which the keep is checked against.
     pub window: Option<u64>,
-    /// Tokens that folding must save, or nothing is folded; 0 asks for nothing. A budget that is exceeded outranks it.
+    /// The least number of tokens a fold must save; 0 for no minimum. A budget that is exceeded takes precedence.
     pub min_gain_tokens: u64,
-    /// What becomes of thinking that stays behind a change.
+    /// The treatment of thinking that stays after a change.
     pub thinking: ThinkingRule,
 }
 
 impl Request {
-    /// A keep, and nothing beside it.
+    /// A keep, and the default of every other option.
     #[must_use]
     pub fn new(keep: Keep) -> Self {
         Request { keep, summary_tokens: 0, window: None, min_gain_tokens: 0, thinking: ThinkingRule::Keep }
     }
 }
 
-/// What planning gives.
+/// The result of planning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A plan, perhaps one that does nothing.
+    /// A plan; it may change nothing.
     Plan(Box<Plan>),
     /// The budget cannot be met.
     Infeasible(Infeasible),
 }
 
-/// What is planned for: messages with all that is known of them.
+/// The input of a plan: messages with their structure, counts and sums.
 pub struct Subject<'a> {
-    /// Where their texts stand.
+    /// The transcripts with the messages' texts.
     pub source: &'a dyn MessageSource,
-    /// Their dialect.
+    /// The format of the messages.
     pub format: Format,
-    /// How they hang together.
+    /// Groups, turns and legal cuts.
     pub structure: &'a Structure,
-    /// What they cost.
+    /// Tokens of the messages.
     pub counts: &'a Counts,
-    /// The sums of both.
+    /// Prefix sums over structure and counts.
     pub ledger: &'a Ledger,
-    /// What counts the results that may change.
+    /// Counts results that are cleared or shortened.
     pub counter: &'a dyn Counter,
     /// The hash of the messages.
     pub fingerprint: u64,
 }
 
-/// Plans one transcript. Pure and deterministic. O(messages), and for the results that may be cleared or
-/// shortened O(their bytes).
+/// Plans one transcript. Pure and deterministic. O(messages + bytes of the results that may be cleared or shortened).
 ///
 /// # Errors
-/// `ConfigError` for a keep out of range, what the counter raises, `interrupted`.
+/// `ConfigError` for a keep out of range, errors of the counter, `interrupted`.
 pub fn plan(
     transcript: &Transcript,
     format: Format,
@@ -88,8 +87,8 @@ pub fn plan(
     plan_subject(&subject, request, go_on)
 }
 
-/// Plans for messages whose sums are known. The decision is O(log messages) and, for the results that may be cleared or
-/// shortened, O(their bytes); to write one action and one reason a message is as quick as to copy them.
+/// Plans messages whose sums are known. The decision is O(log messages + bytes of the results that may be cleared or
+/// shortened). Writing one action and one reason per message costs about as much as copying them.
 ///
 /// # Errors
 /// Those of [`plan`].
@@ -110,7 +109,7 @@ pub fn plan_subject(subject: &Subject<'_>, request: Request, go_on: GoOn<'_>) ->
             Some(fitted) => (fitted.cut, fitted.edits),
             None => return Ok(Outcome::Infeasible(infeasible(structure, floor, limit))),
         },
-        // A cut that would fold nothing but earlier summaries folds nothing.
+        // A cut that would fold only earlier summaries folds nothing.
         keep => (find_cut(structure, ledger, keep).filter(|&cut| ledger.folds(cut)).unwrap_or(0), Vec::new()),
     };
     let mut draft = Draft::new(subject, cut, edits);
@@ -141,15 +140,15 @@ fn infeasible(structure: &Structure, floor: u64, limit: u64) -> Infeasible {
     Infeasible { floor, limit, why }
 }
 
-/// A decided cut with its edits, on the way to a plan.
+/// A cut and its edits, before they become a plan.
 struct Draft<'a> {
     subject: &'a Subject<'a>,
     cut: usize,
     edits: Vec<Edit>,
     treated: Treated,
-    /// Thinking that stays wherever the cut lies, and so nothing is folded.
+    /// A message whose thinking stays wherever the cut lies, so nothing is folded.
     blocked_by: Option<usize>,
-    /// Folding would save too little, and so nothing is folded.
+    /// Whether folding would save too little, so nothing is folded.
     is_gain_too_small: bool,
 }
 
@@ -163,7 +162,7 @@ impl<'a> Draft<'a> {
         Thinking::of(self.subject.source, self.subject.structure, self.subject.format)
     }
 
-    /// Moves the cut to where no thinking stays behind it, where that is asked for. A budget is met in any case.
+    /// With [`ThinkingRule::Fold`], moves the cut until no thinking stays after it. A budget is met in any case.
     fn fold_thinking(&mut self, request: Request) {
         if request.thinking != ThinkingRule::Fold || self.cut == 0 || !self.edits.is_empty() {
             return;
@@ -175,18 +174,18 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Finds the thinking that stays behind the first change, and strips it where that is asked for.
+    /// Finds or strips the thinking that stays after the first change, by the rule.
     fn treat_thinking(&mut self, rule: ThinkingRule, shrinker: &Shrinker<'_>, go_on: GoOn<'_>) -> Result<()> {
         let Subject { structure, counts, .. } = *self.subject;
         let edited = self.edits.first().map(|edit| edit.message);
         let changed = if self.cut > 0 { Some(structure.head) } else { edited };
-        // A message of nothing else gets a placeholder, which must not cost more.
+        // A message of only thinking becomes a placeholder, which must not cost more.
         let may_strip = |i: usize| Ok(shrinker.price_of(i, &[], true, go_on)? <= counts.per_message[i]);
         self.treated = self.thinking().treat(rule, changed, self.cut, may_strip)?;
         Ok(())
     }
 
-    /// Folds nothing after all.
+    /// Reverts to folding nothing.
     fn undo(&mut self) {
         (self.cut, self.is_gain_too_small) = (0, true);
         self.edits.clear();
@@ -233,8 +232,8 @@ impl<'a> Draft<'a> {
         legal.get(from..to).map_or_else(Vec::new, <[u32]>::to_vec)
     }
 
-    /// Most messages are ordinary, and what becomes of these depends on their side of the cut alone; so the rest is
-    /// written over them.
+    /// Actions and reasons. Those of ordinary messages depend only on their side of the cut; exceptions and edits
+    /// overwrite them.
     fn actions(&self) -> (Vec<Action>, Vec<Reason>) {
         let (structure, cut) = (self.subject.structure, self.cut);
         let count = structure.len();
@@ -261,7 +260,7 @@ impl<'a> Draft<'a> {
         }
         let newest = structure.group_of.last();
         for edit in &self.edits {
-            // Only the newest group is shortened, even where its results go down to the placeholder.
+            // Only the newest group is shortened, even if some of its results become the placeholder.
             let is_newest = Some(&structure.group_of[edit.message]) == newest;
             (actions[edit.message], reasons[edit.message]) = if is_newest {
                 (Action::Shorten, Reason::ShortenedToFit)
@@ -313,13 +312,13 @@ impl<'a> Draft<'a> {
         let grown = structure.exceptions.iter().copied().filter(is_grown);
         let mut rest: Vec<(u32, &str)> = grown.map(|index| (index, "pin_grown")).collect();
         rest.extend(structure.lossy.iter().map(|&index| (index, "lone_surrogates")));
-        // Stable: of one message a pin comes before its surrogates.
+        // A stable sort: of one message, the pin comes before its surrogates.
         rest.sort_by_key(|(index, _)| *index);
         let rest = rest.into_iter().map(|(index, code)| warning(code, index));
         open.chain(orphans).chain(rest).chain(self.warnings_of_the_decision()).collect()
     }
 
-    /// What the caller should know of why the plan is as it is.
+    /// Warnings about the decision as a whole.
     fn warnings_of_the_decision(&self) -> impl Iterator<Item = Warning> {
         let warning = |code: &str, index| Warning { code: code.to_owned(), index };
         let blocked = self.blocked_by.map(|index| warning("thinking_blocks_fold", Some(index)));

@@ -1,19 +1,19 @@
-//! Sums over what counts, from which every cut is found by halving.
+//! Prefix sums over the messages that count, from which every cut is found by binary search.
 
 use crate::rules::Structure;
 
-/// Sums over the messages before each index. Those behind it are the difference to the last.
+/// Sums over the messages before each index. A suffix sum is the difference to the total.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ledger {
     /// For each k in 0..=N, tokens of counting messages before k.
     tokens: Vec<u64>,
-    /// The messages that do not count, ascending: as a rule few, so that the others are counted past them.
+    /// The messages that do not count, ascending. They are usually few, so they are stored instead of the others.
     others: Vec<u32>,
     /// The first messages of the groups that count, ascending.
     groups: Vec<u32>,
-    /// First messages of the turns that hold a counting message, ascending.
+    /// First messages of the turns with a counting message, ascending.
     turns: Vec<u32>,
-    /// The first counting message that is no summary.
+    /// The first counting message that is not a summary.
     first_real: Option<usize>,
     /// Tokens of all messages.
     total: u64,
@@ -42,8 +42,8 @@ impl Ledger {
         ledger
     }
 
-    /// Takes up a structure that has changed from message `from` on. `tokens` are those of all its messages.
-    /// O(messages from there on).
+    /// Updates the sums after the structure has changed from message `from` on. `tokens` are those of all messages.
+    /// O(messages from `from` on).
     pub fn update(&mut self, structure: &Structure, tokens: &[u32], from: usize) {
         let count = structure.len();
         self.tokens.truncate(from + 1);
@@ -69,12 +69,12 @@ impl Ledger {
         self.update_turns(structure, from);
     }
 
-    /// Adds the tokens of a message that was appended; its place among the sums comes with [`Ledger::update`].
+    /// Adds the tokens of an appended message to the total; the sums follow with [`Ledger::update`].
     pub fn append(&mut self, tokens: u32) {
         self.total += u64::from(tokens);
     }
 
-    /// The turn that holds `from` may count now, or no longer, and so may those behind it.
+    /// Updates the turns from the one with message `from` on: any may have started or ceased to count.
     fn update_turns(&mut self, structure: &Structure, from: usize) {
         let starts = &structure.turn_starts;
         let first = starts.partition_point(|&start| start <= from).saturating_sub(1);
@@ -88,7 +88,7 @@ impl Ledger {
         }
     }
 
-    /// Tokens of all messages, without what is added once a request.
+    /// Tokens of all messages, without the overhead of the request.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.total
@@ -124,35 +124,35 @@ impl Ledger {
         self.messages_before(self.len()) as u64
     }
 
-    /// The largest k with at least `wanted` tokens of counting messages at or behind it. O(log messages).
+    /// The largest k with at least `wanted` tokens of counting messages from it on. O(log messages).
     #[must_use]
     pub fn latest_leaving_tokens(&self, wanted: u64) -> Option<usize> {
         let most = self.counting_tokens().checked_sub(wanted)?;
         self.tokens.partition_point(|&before| before <= most).checked_sub(1)
     }
 
-    /// The largest k with at least `wanted` counting messages at or behind it. O(log messages).
+    /// The largest k with at least `wanted` counting messages from it on. O(log messages that do not count).
     #[must_use]
     pub fn latest_leaving_messages(&self, wanted: u64) -> Option<usize> {
         let most = self.counting_messages().checked_sub(wanted)?;
         Some(self.counting_message(usize::try_from(most).ok()?))
     }
 
-    /// The largest k with at least `wanted` counting groups that begin at or behind it. O(log messages).
+    /// The largest k with at least `wanted` counting groups that begin at or after it. O(1).
     #[must_use]
     pub fn latest_leaving_groups(&self, wanted: u64) -> Option<usize> {
         let most = self.groups.len().checked_sub(usize::try_from(wanted).ok()?)?;
         Some(self.groups.get(most).map_or(self.len(), |&first| first as usize))
     }
 
-    /// The smallest k with at least so many tokens of counting messages before it. O(log messages).
+    /// The smallest k with at least `tokens` tokens of counting messages before it. O(log messages).
     #[must_use]
     pub fn earliest_freeing(&self, tokens: u64) -> Option<usize> {
         let k = self.tokens.partition_point(|&before| before < tokens);
         (k < self.tokens.len()).then_some(k)
     }
 
-    /// The start of the n-th newest turn, from 1, that holds a counting message.
+    /// The start of the n-th newest turn with a counting message, from 1.
     #[must_use]
     pub fn newest_turn(&self, n: u64) -> Option<usize> {
         let back = usize::try_from(n).ok()?;
@@ -165,7 +165,7 @@ impl Ledger {
         self.first_real.is_some_and(|first| first < k)
     }
 
-    /// The first counting message. O(log messages).
+    /// The first counting message. O(log messages that do not count).
     #[must_use]
     pub fn first_counting(&self) -> Option<usize> {
         Some(self.counting_message(0)).filter(|&first| first < self.len())
@@ -176,10 +176,10 @@ impl Ledger {
         self.tokens.len() - 1
     }
 
-    /// The counting message with `n` of them before it; behind the last message where there are no more.
+    /// The counting message with `n` of them before it; the number of messages if there are no more.
     /// O(log messages that do not count).
     fn counting_message(&self, n: usize) -> usize {
-        // Of the messages that do not count, those before it: each has at most n before it that count.
+        // Binary search for the messages that do not count before it: each has at most n counting messages before it.
         let (mut low, mut high) = (0, self.others.len());
         while low < high {
             let middle = (low + high) / 2;
@@ -199,7 +199,7 @@ impl Ledger {
     }
 }
 
-/// How many of ascending indices are below `k`.
+/// The number of ascending indices below `k`.
 fn before(indices: &[u32], k: usize) -> usize {
     indices.partition_point(|&i| (i as usize) < k)
 }
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
     use crate::rules::{Group, Standing};
 
-    /// Messages of ten tokens, each a group and a turn of its own, by whether they count.
+    /// Messages of ten tokens, each a group and a turn by itself, by whether they count.
     fn structure(counting: &[bool]) -> Structure {
         let group = |i: usize| Group { first: i as u32, last: i as u32, is_open: false, is_pinned: false };
         let standing = |&counts: &bool| if counts { Standing::Counting } else { Standing::Pinned };

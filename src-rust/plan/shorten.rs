@@ -1,4 +1,4 @@
-//! What a message costs when its tool results are cleared or shortened.
+//! The cost of a message with cleared or shortened tool results.
 
 use super::model::Edit;
 use crate::count::counter::{Counter, GoOn, MessageView};
@@ -8,7 +8,7 @@ use crate::transcript::{MessageSource, Part, Transcript};
 
 pub use crate::count::counter::PLACEHOLDER;
 
-/// What stands between the head and the tail of a shortened result.
+/// The text between the head and the tail of a shortened result.
 pub const SHORTEN_MARKER: &str = "\n[... shortened ...]\n";
 
 /// The head and the tail of a text around the marker, by numbers of code points.
@@ -25,7 +25,7 @@ pub fn shortened_text(text: &str, head_chars: usize, tail_chars: usize) -> Strin
 /// The changed results of one message, as indices of parts with their new text.
 ///
 /// # Errors
-/// `plan_mismatch` where an edit names no result.
+/// `plan_mismatch` if an edit names a part that does not exist.
 pub fn replacements(transcript: &Transcript, message: usize, edits: &[Edit]) -> Result<Vec<(usize, String)>> {
     if message >= transcript.len() {
         return Err(plan_mismatch());
@@ -49,9 +49,9 @@ pub fn replacements(transcript: &Transcript, message: usize, edits: &[Edit]) -> 
         .collect()
 }
 
-/// What an edit gets that names a part that is not there.
+/// The error for an edit whose part does not exist.
 pub(crate) fn plan_mismatch() -> Error {
-    Error::message("plan_mismatch", "", "the plan names a result that is not there")
+    Error::message("plan_mismatch", "", "the plan names a result that does not exist")
 }
 
 /// Prices messages with changed results.
@@ -69,12 +69,12 @@ pub(super) struct Shrunk {
 }
 
 impl Shrinker<'_> {
-    /// The results of a message that may be changed, by their numbers in its transcript, without those that the
-    /// placeholder would make longer.
+    /// The results of a message that may be changed, by their indices in its transcript. Results no longer than the
+    /// placeholder are left out.
     fn parts(&self, message: usize) -> Vec<usize> {
         let (transcript, index) = self.source.at(message);
         let range = transcript.part_range(index);
-        // The structure numbers the parts of all messages, the transcript its own.
+        // The structure numbers the parts of all messages; the transcript numbers only its own.
         let first = self.structure.first_parts[message] as usize;
         let may_change = |&part: &usize| {
             let number = first + part - range.start;
@@ -89,7 +89,7 @@ impl Shrinker<'_> {
         self.price_of(message, replaced, false, go_on)
     }
 
-    /// The same, with or without its thinking.
+    /// As [`Shrinker::price`], with or without the message's thinking.
     pub fn price_of(
         &self,
         message: usize,
@@ -107,7 +107,7 @@ impl Shrinker<'_> {
         Edit { message, part: part - transcript.part_range(index).start, kept_chars }
     }
 
-    /// The message with all its results at the placeholder; `None` where it has none or would not shrink.
+    /// The message with all its results replaced by the placeholder; `None` without results or if it would not shrink.
     pub fn cleared(&self, message: usize, tokens: u32, go_on: GoOn<'_>) -> Result<Option<Shrunk>> {
         let parts = self.parts(message);
         if parts.is_empty() {
@@ -118,8 +118,8 @@ impl Shrinker<'_> {
         Ok((cleared < tokens).then_some(Shrunk { message, tokens: cleared, edits }))
     }
 
-    /// The message with its results shortened one after the other, the longest first, until it costs at most `room`;
-    /// the last one keeps as much of its text as fits. `cleared` as it is where nothing fits.
+    /// The message with its results shortened one after the other, longest first, until it costs at most `room`. The
+    /// last one keeps as much of its text as fits. Returns `cleared` unchanged if even that does not fit.
     pub fn shortened(&self, cleared: &Shrunk, room: u32, go_on: GoOn<'_>) -> Result<Shrunk> {
         let message = cleared.message;
         let mut parts = self.parts(message);
@@ -150,9 +150,9 @@ impl Shrinker<'_> {
         transcript.result_text(&transcript.parts[part])
     }
 
-    /// How many of the first `parts` must be at the placeholder for the message to cost at most `room`; 0 where all of
-    /// them together are not enough. Halves the range where there are many: each placeholder makes it cheaper, as long
-    /// as the text is longer than it.
+    /// The number of first `parts` that must become the placeholder for the message to cost at most `room`; 0 if all of
+    /// them are not enough. Many parts are searched by bisection: each placeholder lowers the cost as long as it is
+    /// shorter than the text.
     fn fewest_placeholders(
         &self,
         message: usize,
@@ -183,10 +183,10 @@ impl Shrinker<'_> {
         Ok(enough)
     }
 
-    /// Looks for the most text that the part `last` of `replaced` may keep; leaves the placeholder where none fits.
+    /// Finds the most text that the part `last` of `replaced` may keep; leaves the placeholder if none fits.
     ///
-    /// Halves the range, since more text costs more. An exact tokenizer is not quite monotone (one more character
-    /// may merge two tokens): what is found always fits, and is the longest up to such a merge.
+    /// Bisects, since more text costs more. An exact tokenizer is not quite monotone (one more character may merge two
+    /// tokens): the result always fits, and is the longest up to such a merge.
     fn longest_that_fits(
         &self,
         message: usize,
@@ -214,7 +214,7 @@ impl Shrinker<'_> {
     }
 }
 
-/// Whether a result holds more than the placeholder would: a longer text, or a picture. O(1) on long texts.
+/// Whether a result is larger than the placeholder: a longer text, or a picture. O(1) on long texts.
 fn outgrows_placeholder(transcript: &Transcript, part: &Part) -> bool {
     let pieces = transcript.pieces_of(part);
     let texts = pieces.iter().map(|piece| transcript.str(&piece.span));
@@ -225,7 +225,7 @@ fn outgrows_placeholder(transcript: &Transcript, part: &Part) -> bool {
     part.images > 0 || longer
 }
 
-/// Parts at the placeholder, ascending.
+/// The parts, ascending, each with the placeholder.
 fn placeholders(parts: &[usize]) -> Vec<(usize, String)> {
     let mut parts = parts.to_vec();
     parts.sort_unstable();

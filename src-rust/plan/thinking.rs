@@ -1,9 +1,9 @@
-//! Preserved thinking: where a provider binds thinking to everything before it, and what a plan does about that.
+//! Preserved thinking: a provider may bind it to everything before it; a plan warns, strips or folds.
 //!
-//! Newer models of Anthropic check, for every block of thinking that comes back, that nothing before it has changed. A
-//! summary in front of it, or a cleared result, is such a change. The request is then rejected, unless the thinking is
-//! left out or the provider is asked to leave it out (`thinking.block_binding.prefix_mismatch_behavior` =
-//! `drop_block`). Of the latest message of the model within a tool loop the thinking must not be touched.
+//! Newer models of Anthropic check, for every block of thinking sent back, that nothing before it has changed. A
+//! summary or a cleared result before it is such a change. The provider then rejects the request, unless the thinking
+//! is left out or the request asks the provider to drop it (`thinking.block_binding.prefix_mismatch_behavior` =
+//! `drop_block`). Within a tool loop, the thinking of the model's latest message must not be changed.
 
 use super::model::Warning;
 use crate::error::{Error, Result};
@@ -11,24 +11,24 @@ use crate::formats::Format;
 use crate::rules::Structure;
 use crate::transcript::{MessageSource, Part, PartKind, Role};
 
-/// The code of the warning that thinking stays behind a change.
+/// The code of the warning that thinking stays after a change.
 pub const THINKING_BOUND: &str = "thinking_bound";
 
-/// What becomes of thinking that stays behind a change.
+/// The treatment of thinking that stays after a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ThinkingRule {
     /// It stays; the plan warns.
     #[default]
     Keep,
-    /// It goes, but for that of a running tool loop.
+    /// It is stripped, except in a running tool loop.
     Strip,
-    /// It is folded too: the cut moves on until no thinking stays behind it. Where that cannot be, nothing is folded,
-    /// unless a budget asks for it.
+    /// It is folded: the cut moves on until no thinking stays after it. If that is impossible, nothing is folded,
+    /// unless a budget requires it.
     Fold,
 }
 
 impl ThinkingRule {
-    /// The rule of that name.
+    /// The rule with this name.
     ///
     /// # Errors
     /// `bad_thinking`.
@@ -42,25 +42,25 @@ impl ThinkingRule {
     }
 }
 
-/// Where messages hold thinking that a provider may bind.
+/// The messages with thinking that a provider may bind.
 pub(super) struct Thinking<'a> {
     pub source: &'a dyn MessageSource,
     pub structure: &'a Structure,
-    /// Messages with thinking, ascending; none where the provider binds nothing.
+    /// Messages with thinking, ascending; empty if the provider binds nothing.
     messages: &'a [u32],
 }
 
-/// What is done about thinking.
+/// The treatment of the thinking after a change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Treated {
     /// Messages that stay without their thinking.
     pub stripped: Vec<usize>,
-    /// The first message whose thinking stays behind a change.
+    /// The first message whose thinking stays after a change.
     pub bound: Option<usize>,
 }
 
 impl<'a> Thinking<'a> {
-    /// That of Anthropic messages; the thinking of others is not bound.
+    /// The bound thinking of Anthropic messages; that of other formats is not bound.
     pub fn of(source: &'a dyn MessageSource, structure: &'a Structure, format: Format) -> Self {
         let messages = if format == Format::Anthropic { &structure.thinking[..] } else { &[] };
         Thinking { source, structure, messages }
@@ -72,8 +72,8 @@ impl<'a> Thinking<'a> {
         self.messages[first..].iter().map(|&i| i as usize)
     }
 
-    /// The first legal cut, at or behind one that folds something, behind which no thinking stays; or the message that
-    /// is in the way. `limit` is the last cut that may be taken. O(thinking messages).
+    /// The first legal cut from `cut` on after which no thinking stays, or the message that prevents it. `limit` is the
+    /// last cut allowed. O(thinking messages).
     pub fn cut_behind(&self, cut: usize, limit: usize) -> std::result::Result<usize, usize> {
         let structure = self.structure;
         if let Some(kept) = self.behind(structure.head).find(|&i| !structure.counts(i)) {
@@ -84,7 +84,7 @@ impl<'a> Thinking<'a> {
         found.ok_or_else(|| self.behind(cut).next().unwrap_or(last))
     }
 
-    /// Thinking that stays at or behind the first change, where `cut` folds what counts before it.
+    /// Thinking that stays at or after the first change, given the cut.
     fn staying(&self, changed: usize, cut: usize) -> impl Iterator<Item = usize> + '_ {
         let exceptions = &self.structure.exceptions;
         let from = exceptions.partition_point(|&i| (i as usize) < changed);
@@ -93,8 +93,8 @@ impl<'a> Thinking<'a> {
         before_cut.filter(stays).map(|i| i as usize).chain(self.behind(changed.max(cut)))
     }
 
-    /// What is done about thinking behind the first change. `may_strip` tells whether a message may lose its thinking.
-    /// O(messages that do not count before the cut, and thinking messages behind it where it is stripped).
+    /// Treats the thinking after the first change. `may_strip` returns whether a message may lose its thinking.
+    /// O(messages that do not count before the cut), plus thinking messages after it if they are stripped.
     pub fn treat(
         &self,
         rule: ThinkingRule,
@@ -119,7 +119,7 @@ impl<'a> Thinking<'a> {
         Ok(treated)
     }
 
-    /// The latest message of the model, where it called tools and nothing but results came since. O(those).
+    /// The model's latest message, if it called tools and only results followed. O(those).
     fn latest_in_loop(&self) -> Option<usize> {
         let is_latest = |i: &usize| {
             let (transcript, index) = self.source.at(*i);

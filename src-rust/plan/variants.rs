@@ -1,10 +1,10 @@
-//! The same plan with another end for its messages: what is folded is dropped, or chosen results are cleared or shortened.
+//! A plan with other actions: folded messages are dropped, or chosen results cleared or shortened.
 
 use super::model::{Action, Edit, Plan, Reason};
 use crate::error::{Error, Result};
 
 impl Plan {
-    /// The same plan, where what would be summarised is dropped. O(messages).
+    /// The same plan, but folded messages are dropped instead of summarised. O(messages).
     #[must_use]
     pub fn dropping(&self) -> Plan {
         let mut plan = self.clone();
@@ -14,11 +14,11 @@ impl Plan {
         plan
     }
 
-    /// The same plan, where these results are cleared or shortened, so that `tokens_kept` tokens are left. The edits
-    /// are in order of their messages and parts. O(messages).
+    /// The same plan, but with these results cleared or shortened, which leaves `tokens_kept` tokens. The edits are
+    /// ordered by message and part. O(messages).
     ///
     /// # Errors
-    /// `bad_edits` where one is of a message that is folded, pinned or open, or they are not in order.
+    /// `bad_edits` if an edit is of a message that is folded, pinned or open, or out of order.
     pub fn with_edits(&self, edits: Vec<Edit>, tokens_kept: u64) -> Result<Plan> {
         let mut plan = self.clone();
         for edit in &edits {
@@ -40,5 +40,5 @@ impl Plan {
 }
 
 fn bad_edits() -> Error {
-    Error::config("bad_edits", "edits", "they are not in order, or of messages that must stay as they are")
+    Error::config("bad_edits", "edits", "edits are out of order, or change messages that must stay unchanged")
 }

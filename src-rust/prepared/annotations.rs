@@ -1,4 +1,4 @@
-//! What a caller says of messages, beside the list: pins, importance, origin.
+//! The caller's annotations of messages: pins, importance, origin.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,17 +6,17 @@ use crate::error::{Error, Result};
 use crate::rules::{Pins, check_importance, check_index};
 use crate::transcript::PIN_IMPORTANCE;
 
-/// Where a message comes from.
+/// The origin of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
     /// The conversation.
     #[default]
     Original,
-    /// A fold: the summary of what was folded.
+    /// A fold: the summary of folded messages.
     CompactedSynthetic,
-    /// A fold: results in it were cleared or shortened.
+    /// A fold: a message whose results were cleared or shortened.
     CompactedModified,
-    /// Outside: earlier history that was looked up again.
+    /// Outside: earlier history that was retrieved.
     RetrievedHistory,
 }
 
@@ -35,7 +35,7 @@ impl Origin {
         Self::ALL.iter().find(|(_, origin)| *origin == self).map_or("", |(name, _)| name)
     }
 
-    /// The origin of that name.
+    /// The origin with this name.
     ///
     /// # Errors
     /// `bad_origin`.
@@ -47,7 +47,7 @@ impl Origin {
     }
 }
 
-/// Pins, importance and origins by index. What is not said is neutral.
+/// Pins, importance and origins by index. A message without annotations is neutral.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Annotations {
     pinned: BTreeSet<usize>,
@@ -56,7 +56,7 @@ pub struct Annotations {
 }
 
 impl Annotations {
-    /// The annotations that the rules take as `pins`.
+    /// The annotations equal to `pins`, the form the rules take.
     #[must_use]
     pub fn from_pins(pins: &Pins) -> Self {
         Annotations {
@@ -66,7 +66,7 @@ impl Annotations {
         }
     }
 
-    /// Whether a message is pinned, by itself or by its importance.
+    /// Whether a message is pinned, explicitly or by its importance.
     #[must_use]
     pub fn is_pinned(&self, message: usize) -> bool {
         self.pinned.contains(&message) || self.importance(message) >= PIN_IMPORTANCE
@@ -78,13 +78,13 @@ impl Annotations {
         self.importance.get(&message).copied().unwrap_or(0.0)
     }
 
-    /// Where a message comes from.
+    /// The origin of a message.
     #[must_use]
     pub fn origin(&self, message: usize) -> Origin {
         self.origins.get(&message).copied().unwrap_or_default()
     }
 
-    /// Pins message `index` of `count`, or no longer.
+    /// Pins or unpins message `index` of `count`.
     ///
     /// # Errors
     /// `index_out_of_range`.
@@ -98,7 +98,7 @@ impl Annotations {
         Ok(index)
     }
 
-    /// Says how important message `index` of `count` is.
+    /// Sets the importance of message `index` of `count`.
     ///
     /// # Errors
     /// `index_out_of_range`, `bad_importance`.
@@ -109,7 +109,7 @@ impl Annotations {
         Ok(index)
     }
 
-    /// Says where message `index` of `count` comes from.
+    /// Sets the origin of message `index` of `count`.
     ///
     /// # Errors
     /// `index_out_of_range`.
@@ -119,7 +119,7 @@ impl Annotations {
         Ok(index)
     }
 
-    /// The annotations as the rules take them.
+    /// The annotations in the form the rules take.
     #[must_use]
     pub fn pins(&self) -> Pins {
         let is_summary = |(_, origin): &(&usize, &Origin)| **origin == Origin::CompactedSynthetic;
@@ -130,13 +130,13 @@ impl Annotations {
         }
     }
 
-    /// The annotations of the first so many messages.
+    /// The annotations of the first `messages` messages.
     #[must_use]
     pub fn truncated(&self, messages: usize) -> Self {
         self.moved(|index| (index < messages).then_some(index))
     }
 
-    /// The annotations of messages that now stand elsewhere, or nowhere.
+    /// The annotations after the messages have moved; `place` returns the new index, or `None` for removed messages.
     #[must_use]
     pub fn moved(&self, place: impl Fn(usize) -> Option<usize>) -> Self {
         Annotations {

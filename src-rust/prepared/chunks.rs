@@ -1,13 +1,13 @@
-//! The texts of a list that grows, in chunks: one that is full never changes, so copies of the list share it.
+//! The texts of a growing list, in chunks. A full chunk never changes, so copies of the list share it.
 
 use std::sync::Arc;
 
 use crate::transcript::{Builder, Framing, MessageSource, Transcript};
 
-/// Messages after which a chunk is full.
+/// Messages after which a chunk is full: a bound on the chunk that a copy of the list does not share.
 const CHUNK_MESSAGES: usize = 256;
 
-/// Bytes of text after which a chunk is full.
+/// Bytes of text after which a chunk is full: a bound on the text that a copy of the list does not share.
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// Messages in chunks.
@@ -41,7 +41,7 @@ impl Chunks {
         self.full.first().map(Arc::as_ref)
     }
 
-    /// What builds the last chunk, to which one message more is to be added.
+    /// The builder of the last chunk, for the next message.
     pub fn last_mut(&mut self) -> &mut Builder {
         &mut self.last
     }
@@ -61,7 +61,7 @@ impl Chunks {
         self.last().len() >= CHUNK_MESSAGES || self.last().text.len() >= CHUNK_BYTES
     }
 
-    /// Begins another chunk where the last is full.
+    /// Starts another chunk if the last is full.
     pub fn close(&mut self) {
         if self.is_full() {
             let next = self.len();
@@ -75,14 +75,14 @@ impl Chunks {
     }
 
     fn chunk_of(&self, message: usize) -> usize {
-        // Messages at the end are asked for most.
+        // Fast path: most look-ups are of messages at the end.
         if message >= self.first_of_last() {
             return self.full.len();
         }
         self.starts.partition_point(|&start| start as usize <= message) - 1
     }
 
-    /// Forgets all messages but the first so many.
+    /// Removes all but the first `messages` messages.
     pub fn truncate(&mut self, messages: usize) {
         let chunk = self.chunk_of(messages);
         let within = messages - self.starts[chunk] as usize;
@@ -95,7 +95,7 @@ impl Chunks {
         }
     }
 
-    /// Bytes of text from about this message on.
+    /// Bytes of text from the chunk with this message on.
     pub fn bytes_from(&self, message: usize) -> usize {
         let full = self.full.get(self.chunk_of(message)..).unwrap_or_default();
         full.iter().map(|chunk| chunk.text.len()).sum::<usize>() + self.last().text.len()

@@ -1,12 +1,12 @@
-//! Numbers for the ids of calls, since each chunk of texts has keys of its own.
+//! Numbers for call ids across chunks, since each chunk numbers its keys separately.
 
 use crate::transcript::{Numbers, Transcript};
 
-/// Ids that were seen, each with a number.
+/// The distinct ids, numbered in order of appearance.
 #[derive(Clone, Debug)]
 pub(super) struct Ids {
     numbers: Numbers,
-    /// Their texts, one after the other.
+    /// Their texts, concatenated.
     text: String,
     ends: Vec<u32>,
 }
@@ -16,7 +16,7 @@ impl Ids {
         Ids { numbers: Numbers::new(), text: String::new(), ends: Vec::new() }
     }
 
-    /// The ids of a transcript, each with the index of its key.
+    /// The ids of a transcript; each is numbered as its key.
     pub fn of_keys(transcript: &Transcript) -> Self {
         let mut ids = Ids::new();
         for span in &transcript.keys {
@@ -25,7 +25,7 @@ impl Ids {
         ids
     }
 
-    /// The number of an id; a new one where it was not seen before. O(bytes of the id).
+    /// The number of an id, assigned on first use. O(bytes of the id).
     pub fn number(&mut self, id: &str) -> u32 {
         let text_of = |number| text_of(&self.text, &self.ends, number);
         let (number, is_new) = self.numbers.of(id, self.ends.len() as u32, text_of);

@@ -1,13 +1,13 @@
-//! The prepared transcript: a list of messages read once, with all that planning and folding need of it. It may grow.
+//! The prepared transcript: messages read once, with everything that planning and folding need. It may grow.
 //!
 //! | operation | cost |
 //! |---|---|
 //! | from a list | its text is read, counted and hashed once |
-//! | append | the new message: its text is read, counted and hashed once |
-//! | plan | O(log messages) and the newest results; the messages from the first one on whose group has changed since the last plan (usually the newest call); one byte of action and one of reason a message |
-//! | evidence | the text of the messages asked for |
-//! | pin, importance, origin | O(1); the next plan goes back to the message's group |
-//! | difference | all text of the list that it is compared with |
+//! | append | the new message's text is read, counted and hashed once |
+//! | plan | O(log messages) and the newest results; the messages from the first one whose group has changed since the last plan (usually the newest call); one byte of action and one of reason per message |
+//! | evidence | the text of the requested messages |
+//! | pin, importance, origin | O(1); the next plan starts over from the message's group |
+//! | difference | all text of the other list |
 //! | truncate | all messages, but no text |
 //! | clone | numbers are copied; text is shared, except for the last chunk |
 
@@ -32,7 +32,7 @@ use crate::plan::{Ledger, Outcome, Request, Subject, plan_subject};
 use crate::rules::{Growing, Pins, Structure};
 use crate::transcript::{Builder, MessageSource, Part, PartKind, Role, Transcript, chained};
 
-/// Messages after which a long comparison asks whether to go on.
+/// Messages between two checks for interruption in a long comparison.
 const ASK_EVERY_MESSAGES: usize = 256;
 
 /// A list of messages with its structure, counts, hashes and annotations.
@@ -40,27 +40,27 @@ const ASK_EVERY_MESSAGES: usize = 256;
 pub struct Prepared {
     listener: Listener,
     chunks: Chunks,
-    /// Numbers of call ids across chunks; `None` while all messages lie in one transcript, whose keys are the numbers.
+    /// Numbers of call ids across chunks; `None` while all messages are in one transcript, whose keys are the numbers.
     ids: Option<Ids>,
     growing: Growing,
     ledger: Ledger,
     counts: Counts,
     /// A hash of each message.
     hashes: Vec<u64>,
-    /// The hash of all of them.
+    /// The hash of all messages.
     fingerprint: u64,
     annotations: Annotations,
     tools: Arc<[Tool]>,
-    /// What they cost, and how far that can be trusted: where the first message is no instruction, and where it is one.
+    /// The tools' tokens and accuracy: if the first message is not an instruction, and if it is one.
     tools_cost: [Option<(u64, Trust)>; 2],
-    /// Whether there are calls or results, and anything that can only be estimated.
+    /// Whether any message has calls or results, and any content that can only be estimated.
     has_calls: bool,
     is_estimated: bool,
     wants_result_json: bool,
 }
 
 impl Prepared {
-    /// Without messages. Tool schemas that are sent beside them count as overhead.
+    /// An empty list. Tool schemas sent with the messages count as overhead.
     ///
     /// # Errors
     /// Those of [`Counter::count_tools`].
@@ -73,7 +73,7 @@ impl Prepared {
         Self::listening(Listener::new(format), tools, counter, go_on)
     }
 
-    /// Prepares a list that was read as a whole. Messages appended later are read in the same format. O(bytes).
+    /// Prepares a transcript that is already read. Messages appended later are read in the same format. O(bytes).
     ///
     /// # Errors
     /// Those of counting, with the index of the message, and of [`Pins::check`].
@@ -119,7 +119,7 @@ impl Prepared {
         Ok(list)
     }
 
-    /// Without messages and without the overhead of a request.
+    /// An empty list without the overhead of a request.
     fn empty(listener: Listener, tools: Arc<[Tool]>, counter: &dyn Counter) -> Self {
         let framing = listener.format().framing();
         let wants_result_json = counter.wants_result_json();
@@ -148,19 +148,19 @@ impl Prepared {
         self.hashes.len()
     }
 
-    /// True without messages.
+    /// Whether there are no messages.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.hashes.is_empty()
     }
 
-    /// The dialect of the messages.
+    /// The format of the messages.
     #[must_use]
     pub fn format(&self) -> Format {
         self.listener.format()
     }
 
-    /// Tokens of the messages, and how far they can be trusted.
+    /// Tokens of the messages, and their accuracy.
     #[must_use]
     pub fn counts(&self) -> &Counts {
         &self.counts
@@ -172,19 +172,19 @@ impl Prepared {
         self.ledger.total() + u64::from(self.counts.overhead)
     }
 
-    /// What the caller said of messages.
+    /// The caller's annotations of messages.
     #[must_use]
     pub fn annotations(&self) -> &Annotations {
         &self.annotations
     }
 
-    /// The hash of all messages, as in the plans for them.
+    /// The hash of all messages, as in plans for them.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
 
-    /// Bytes of text that a plan may have to look at, about.
+    /// Approximate bytes of text that a plan may have to read.
     #[must_use]
     pub fn newest_bytes(&self) -> usize {
         let structure = self.growing.structure();
@@ -192,16 +192,16 @@ impl Prepared {
         newest.map_or(0, |first| self.chunks.bytes_from(first))
     }
 
-    /// Bytes of text of all messages, about.
+    /// Approximate bytes of text of all messages.
     #[must_use]
     pub fn text_bytes(&self) -> usize {
         self.chunks.bytes_from(0)
     }
 
-    /// Replaces the tool schemas that are sent with the messages.
+    /// Replaces the tool schemas sent with the messages.
     ///
     /// # Errors
-    /// Those of [`Counter::count_tools`]; then nothing has changed.
+    /// Those of [`Counter::count_tools`]; then nothing changes.
     pub fn set_tools(&mut self, tools: Arc<[Tool]>, counter: &dyn Counter, go_on: GoOn<'_>) -> Result<()> {
         let before = (std::mem::replace(&mut self.tools, tools), std::mem::take(&mut self.tools_cost));
         let (first, has_calls, is_estimated) = (self.first_role(), self.has_calls, self.is_estimated);
@@ -212,13 +212,13 @@ impl Prepared {
         updated
     }
 
-    /// Reads a message that is to be appended; [`Prepared::commit_pending`] counts what was read and appends it. So the one may be
-    /// done where the caller's objects can be read, the other elsewhere. O(the message).
+    /// Reads a message; [`Prepared::commit_pending`] counts and appends it. Two steps, so that reading can be done
+    /// where the caller's objects are accessible, and counting elsewhere. O(the message).
     ///
-    /// Where it shows that all messages are in another dialect, nothing was read: see [`Prepared::again`].
+    /// If the message shows that all messages are in another format, it is not read: see [`Prepared::again`].
     ///
     /// # Errors
-    /// Those of reading, with the index of the message; then it was not read.
+    /// Those of reading, with the index of the message; then it is not read.
     pub fn read<N: Node>(&mut self, message: &N) -> Result<Heard> {
         let within = self.chunks.last().len();
         let heard = self.listener.read(self.len() + self.pending(), message, self.chunks.last_mut());
@@ -228,7 +228,7 @@ impl Prepared {
         heard
     }
 
-    /// The same for a message that the listener has heard.
+    /// As [`Prepared::read`], for a message that the listener has already observed.
     ///
     /// # Errors
     /// Those of [`Prepared::read`].
@@ -242,7 +242,7 @@ impl Prepared {
         read
     }
 
-    /// An empty list for the same messages, which are to be read again as `listener` found them to be.
+    /// An empty list for the same messages, to be read again in the format that `listener` detected.
     ///
     /// # Errors
     /// Those of [`Prepared::new`].
@@ -250,28 +250,28 @@ impl Prepared {
         Self::listening(listener, Arc::clone(&self.tools), counter, go_on)
     }
 
-    /// How many messages were read and not yet taken up.
+    /// Number of messages read but not yet appended.
     #[must_use]
     pub fn pending(&self) -> usize {
         self.chunks.len() - self.len()
     }
 
-    /// Bytes of their text, about.
+    /// Approximate bytes of their text.
     #[must_use]
     pub fn pending_bytes(&self) -> usize {
         if self.pending() == 0 { 0 } else { self.chunks.last().text.len() }
     }
 
-    /// Whether so many messages wait that they should be taken up.
+    /// Whether the pending messages should be committed.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.chunks.is_full()
     }
 
-    /// Counts the messages that were read, and appends them. `known` are the tokens of the first of them. O(bytes).
+    /// Counts and appends the pending messages. `known` are the tokens of the first of them, if known. O(bytes).
     ///
     /// # Errors
-    /// Those of counting, with the index of the message: it and those behind it are not appended.
+    /// Those of counting, with the index of the message: it and those after it are not appended.
     pub fn commit_pending(
         &mut self,
         known: &[Option<u32>],
@@ -337,8 +337,8 @@ impl Prepared {
         first.and_then(|transcript| transcript.messages.first()).map(|message| message.role)
     }
 
-    /// What is added once a request to messages of which the first has this role, and how far their counts can be
-    /// trusted. Tools are counted once for each place that they can have.
+    /// Updates the overhead and the accuracy of the counts, for a first message with role `first`. Tools are counted
+    /// once for each of their possible placements.
     fn update_overhead(
         &mut self,
         first: Option<Role>,
@@ -366,7 +366,7 @@ impl Prepared {
         Ok(())
     }
 
-    /// Brings structure and sums up to date.
+    /// Updates structure and sums.
     pub fn settle(&mut self) {
         let from = self.growing.settle();
         if from < self.len() {
@@ -380,8 +380,8 @@ impl Prepared {
         self.growing.structure()
     }
 
-    /// Plans as [`crate::plan::plan`] does for the same messages. `pins` are beside those of the list itself; where there
-    /// are any, O(messages).
+    /// Plans as [`crate::plan::plan`] does for the same messages. `pins` are added to the list's own annotations; with
+    /// any, planning is O(messages).
     ///
     /// # Errors
     /// Those of [`crate::plan::plan`] and [`Pins::check`].
@@ -396,7 +396,7 @@ impl Prepared {
         self.plan_settled(pins, request, counter, go_on)
     }
 
-    /// The same for a list of which nothing has changed since [`Prepared::settle`].
+    /// As [`Prepared::plan`], for a list unchanged since [`Prepared::settle`].
     ///
     /// # Errors
     /// Those of [`Prepared::plan`].
@@ -446,10 +446,10 @@ impl Prepared {
         plan_subject(&subject, request, go_on)
     }
 
-    /// Changes what the caller said of messages.
+    /// Changes the caller's annotations.
     ///
     /// # Errors
-    /// Those of `change`; then nothing has changed.
+    /// Those of `change`; then nothing changes.
     pub fn annotate(&mut self, change: impl FnOnce(&mut Annotations, usize) -> Result<usize>) -> Result<()> {
         let count = self.len();
         let message = change(&mut self.annotations, count)?;
@@ -458,10 +458,10 @@ impl Prepared {
         Ok(())
     }
 
-    /// Says all of `annotations` of the messages; each index must be one of theirs.
+    /// Replaces all annotations; each index must be of an existing message.
     ///
     /// # Errors
-    /// Those of [`Pins::check`]; then nothing has changed.
+    /// Those of [`Pins::check`]; then nothing changes.
     pub fn set_annotations(&mut self, annotations: Annotations) -> Result<()> {
         let pins = annotations.pins();
         pins.check(self.len())?;
@@ -472,8 +472,8 @@ impl Prepared {
         self.growing.pin(&pins)
     }
 
-    /// The first message of a list that is not the same here, up to the first that one has and the other has not; `None`
-    /// where both are the same. What cannot be read is not the same. O(bytes of the list's text).
+    /// The first message that differs from the list's, or that only one of both has; `None` if both are equal. A
+    /// message that cannot be read differs. O(bytes of the list's text).
     ///
     /// # Errors
     /// `not_a_list`, `interrupted`.
@@ -497,17 +497,17 @@ impl Prepared {
         Ok((count != self.len()).then_some(count.min(self.len())))
     }
 
-    /// Who heard the messages.
+    /// The listener that observed the messages.
     #[must_use]
     pub fn listener(&self) -> Listener {
         self.listener
     }
 
-    /// Forgets all messages but the first so many, what was said of them, and what was read and not taken up.
-    /// `listener` is the one that heard just those. O(messages), without their texts; where there are no more, O(1).
+    /// Removes all but the first `messages` messages, later annotations, and all pending messages. `listener` must have
+    /// observed exactly the messages that remain. O(messages), not O(bytes); O(1) if no message is removed.
     ///
     /// # Errors
-    /// Those of [`Counter::count_tools`]; then nothing has changed.
+    /// Those of [`Counter::count_tools`]; then nothing changes.
     pub fn truncate(
         &mut self,
         messages: usize,
@@ -542,16 +542,16 @@ impl Prepared {
         Ok(())
     }
 
-    /// Extracts what a summary of the messages at `indices` (ascending) must keep. O(bytes of their text).
+    /// Extracts the facts that a summary of the messages at `indices` (ascending) must keep. O(bytes of their text).
     ///
     /// # Errors
-    /// `unsettled` where messages were added since [`Prepared::settle`].
+    /// `unsettled` if messages were added since [`Prepared::settle`].
     pub fn evidence(&self, indices: &[usize]) -> Result<Evidence> {
         self.check_settled()?;
         Ok(extract(&self.chunks, self.growing.structure(), indices))
     }
 
-    /// The transcripts that hold the messages.
+    /// The transcripts with the messages.
     #[must_use]
     pub fn source(&self) -> &dyn MessageSource {
         &self.chunks
@@ -582,7 +582,7 @@ mod tests {
         {"role":"tool","tool_call_id":"a","content":"rrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrr"},
         {"role":"assistant","content":"done"}]"#;
 
-    /// A list of which each message is appended, settled and looked at.
+    /// Every prefix of a growing list is settled and compared with a one-time analysis.
     #[test]
     fn structure_and_plans_are_those_of_the_whole_list_at_every_length() {
         let counter = Heuristic::from_name("chars/4").unwrap();
@@ -591,7 +591,7 @@ mod tests {
             for i in 0..list.len() {
                 assert!(matches!(live.read(&list.item(i).unwrap()), Ok(Heard::Read)));
                 live.commit_pending(&[], &counter, &mut || true).unwrap();
-                // A reference to the same list, cut short, is the whole one as far as it was read.
+                // The first i + 1 messages, read at once.
                 let whole = read_messages(&list, Format::OpenAiChat, false).unwrap();
                 let mut builder = Builder::resume(whole, i + 1, false);
                 let transcript = builder.take();

@@ -1,4 +1,4 @@
-//! The folded list as Python objects: the caller's own where nothing changes, copies along the paths that change.
+//! The folded list as Python objects: the caller's own if unchanged, otherwise copied along the changed paths.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -14,7 +14,7 @@ use crate::node::{Key, Kind, Node};
 use crate::plan as core;
 use crate::rules::roles::Side;
 
-/// Steps after which the GIL may be yielded: often enough for [`breathe`] to keep its own time.
+/// Steps between calls of [`breathe`], few enough that it can keep its interval.
 const BREATHE_EVERY_STEPS: usize = 64;
 
 /// Builds the new list from the caller's own objects.
@@ -41,7 +41,7 @@ pub(super) fn build<'py>(
         match *step {
             Step::Keep(i) => folded.append(item(messages, i)?)?,
             Step::Edit(i) => {
-                // Changes come in the order of their messages.
+                // Changes are ordered by message.
                 let from = changes.partition_point(|change| change.message < i);
                 let changes: Vec<&Change> =
                     changes[from..].iter().take_while(|change| change.message == i).collect();
@@ -57,12 +57,12 @@ pub(super) fn build<'py>(
     Ok(folded)
 }
 
-/// Makes edited messages of Python objects.
+/// Builds edited messages as Python objects.
 struct PyMaker<'py> {
     py: Python<'py>,
 }
 
-/// Why an edited message cannot be made.
+/// The error of building an edited message.
 enum Failure {
     Core(Error),
     Raised(PyErr),

@@ -1,16 +1,16 @@
-//! Columns of texts through the Arrow C interface, read where they lie.
+//! Columns of texts through the Arrow C interface, read without a copy.
 //!
 //! Accepted are Utf8, LargeUtf8, Utf8View, Dictionary of these, and Null; in chunks, sliced, with nulls. A null is a
-//! missing text. Of a dictionary each value that a row uses is read once.
+//! missing text. A dictionary value in use is read once.
 //!
 //! # Trust
 //!
-//! What producers give is not believed. The arrow crate checks types and the number of buffers; of data that comes over
-//! the C interface it does not check that offsets ascend, that views and keys point inside, or that bytes are UTF-8.
-//! So no `str` is ever taken from its arrays. This module takes offsets, views, keys and bytes, which are plain
-//! numbers, cuts in checked ranges, and checks each text's UTF-8 when it is read, in the thread that counts it.
-//! Two things no consumer can check, since the interface does not say them: that buffers are as long as the last offset
-//! has it, and that nobody writes to them meanwhile. The interface obliges the producer to both.
+//! Producers are not trusted. The arrow crate checks types and the number of buffers. For data from the C interface it
+//! does not check that offsets ascend, that views and keys point inside their buffers, or that bytes are UTF-8. So no
+//! `str` is ever taken from its arrays. This module takes offsets, views, keys and bytes, which are plain numbers,
+//! slices them in checked ranges, and checks the UTF-8 of each text when it is read, in the thread that counts it.
+//! Two properties no consumer can check, since the interface does not carry them: that buffers are as long as the last
+//! offset, and that they are not written to while they are read. The interface obliges the producer to ensure both.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -33,10 +33,10 @@ use super::gate::exception;
 use crate::count::batch::texts::Texts;
 use crate::error::{Error, Result};
 
-/// Bytes of a view: length, then the text itself or its first bytes, buffer and offset.
+/// Bytes of a view: length, then the whole text or its first bytes, buffer and offset.
 const VIEW_BYTES: usize = 16;
 
-/// Longest text that stands in its view.
+/// Bytes of the longest text stored inside its view.
 const INLINE_BYTES: usize = 12;
 
 /// A column of texts.
@@ -45,35 +45,35 @@ pub(super) struct Column {
     rows: Rows,
 }
 
-/// Where the texts of an array lie.
+/// The texts of an array.
 enum Chunk {
     Utf8(StringArray),
     LargeUtf8(LargeStringArray),
     Utf8View(StringViewArray),
-    /// So many nulls.
+    /// A number of nulls.
     Null(usize),
 }
 
-/// Which text a row has.
+/// The mapping of rows to texts.
 enum Rows {
-    /// Each its own, chunk after chunk; where each chunk begins, and the end.
+    /// Each row has its own text, chunk after chunk: the first row of each chunk, and the end.
     Plain(Vec<usize>),
-    /// That of a dictionary.
+    /// Rows refer to the values of a dictionary.
     Dictionary(Dictionary),
 }
 
 /// Rows as references to distinct values.
 #[derive(Default)]
 struct Dictionary {
-    /// The value of each row, an index into `values`; `None` where there is none.
+    /// The value of each row, an index into `values`; `None` for a null.
     rows: Vec<Option<u32>>,
-    /// Chunk and index of each value, in the order in which rows first use them.
+    /// Chunk and index of each value, in the order of their first use.
     values: Vec<(u32, usize)>,
     /// The first row that uses each value.
     first_rows: Vec<usize>,
 }
 
-/// The column that an object gives through `__arrow_c_array__` or `__arrow_c_stream__`; `None` of one without them.
+/// The column of an object with `__arrow_c_array__` or `__arrow_c_stream__`; `None` for an object without them.
 pub(super) fn column_of(object: &Bound<'_, PyAny>) -> PyResult<Option<Column>> {
     let py = object.py();
     let (array, stream) = (intern!(py, "__arrow_c_array__"), intern!(py, "__arrow_c_stream__"));
@@ -94,7 +94,7 @@ fn import_array(capsules: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
         let capsule = |at| -> PyResult<_> { Ok(capsules.get_item(at)?.cast_into::<PyCapsule>()?) };
         Ok((capsule(0)?, capsule(1)?))
     })?;
-    // Before the array is made: arrays of other types are none of our business.
+    // Checked before the import: arrays of other types are not imported.
     let field = sound(py, || PyField::from_arrow_pycapsule(&schema))?.into_inner();
     check_type(field.data_type()).map_err(|error| exception(py, error))?;
     Ok(vec![sound(py, || PyArray::from_arrow_pycapsule(&schema, &array))?.into_inner().0])
@@ -104,7 +104,7 @@ fn import_stream(capsule: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
     let py = capsule.py();
     let mut reader =
         sound(py, || PyArrayReader::from_arrow_pycapsule(capsule.cast::<PyCapsule>()?)?.into_reader())?;
-    // Before the first chunk is made.
+    // Checked before the first chunk is imported.
     check_type(reader.field().data_type()).map_err(|error| exception(py, error))?;
     let mut arrays = Vec::new();
     while let Some(array) = sound(py, || Ok(reader.next()))? {
@@ -118,11 +118,10 @@ fn import_stream(capsule: &Bound<'_, PyAny>) -> PyResult<Vec<ArrayRef>> {
     Ok(arrays)
 }
 
-/// What an import gives; of one that the arrow crate refuses, or panics at, an error that says so.
+/// The result of an import; a `bad_arrow` error if the arrow crate refuses it or panics.
 fn sound<T>(py: Python<'_>, import: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     let refused = || {
-        const DETAIL: &str =
-            "what was given through the Arrow C interface is not sound, or of an unknown type";
+        const DETAIL: &str = "the data from the Arrow C interface is invalid, or of an unknown type";
         exception(py, Error::text_type("bad_arrow", DETAIL))
     };
     catch_unwind(AssertUnwindSafe(import)).map_err(|_| refused())?.map_err(|_| refused())
@@ -135,7 +134,7 @@ fn check_type(data_type: &DataType) -> Result<()> {
             check_type(values)
         }
         other => {
-            // Names of fields are the caller's own.
+            // Nested types contain field names, which are the caller's own.
             let other = if other.is_nested() { "a nested type".to_owned() } else { other.to_string() };
             let detail = format!(
                 "texts must be Utf8, LargeUtf8, Utf8View, a Dictionary of these or Null, not {other}"
@@ -184,7 +183,7 @@ impl Column {
         Ok(Column { chunks, rows: Rows::Dictionary(dictionary) })
     }
 
-    /// Bytes of all texts that will be counted.
+    /// Bytes of all texts to count.
     pub(super) fn total_bytes(&self) -> usize {
         match &self.rows {
             Rows::Plain(_) => self.chunks.iter().map(Chunk::total_bytes).fold(0, usize::saturating_add),
@@ -200,7 +199,7 @@ impl Column {
         }
     }
 
-    /// Which of the texts a row has; `None` where it has none.
+    /// The text of a row, as an index; `None` for a null.
     pub(super) fn value(&self, row: usize) -> Option<usize> {
         match &self.rows {
             Rows::Plain(_) => Some(row),
@@ -208,11 +207,11 @@ impl Column {
         }
     }
 
-    /// What `count` finds for each text of the column, for each row.
+    /// Calls `count` for the texts of the column, and spreads its counts over the rows.
     pub(super) fn spread(&self, count: impl FnOnce() -> Result<Vec<u32>>) -> Result<Vec<u32>> {
         let Rows::Dictionary(dictionary) = &self.rows else { return count() };
         let counts = count().map_err(|mut error| {
-            // The text's first row is where it stands.
+            // Report the first row with the text.
             error.index = error.index.and_then(|value| dictionary.first_rows.get(value).copied());
             error
         })?;
@@ -261,7 +260,7 @@ impl Texts for Column {
 }
 
 impl Chunk {
-    /// An array of a type that [`check_type`] let through.
+    /// An array of a type accepted by [`check_type`].
     fn new(array: &ArrayRef) -> Self {
         match array.data_type() {
             DataType::Utf8 => Chunk::Utf8(array.as_string().clone()),
@@ -289,7 +288,7 @@ impl Chunk {
         }
     }
 
-    /// The bytes of a text; `None` of a null.
+    /// The bytes of a text; `None` for a null.
     fn bytes(&self, index: usize) -> Result<Option<&[u8]>> {
         if self.is_null(index) {
             return Ok(None);
@@ -303,7 +302,7 @@ impl Chunk {
         bytes.map(Some).ok_or_else(|| Error::message("bad_offsets", "", "a text lies outside its buffer"))
     }
 
-    /// The length of a text as its producer has it.
+    /// The length of a text as stated by its producer.
     fn size_bytes(&self, index: usize) -> usize {
         match self {
             Chunk::Utf8(array) => span(array.value_offsets(), index).map_or(0, |span| span.len()),
@@ -323,7 +322,7 @@ impl Chunk {
     }
 }
 
-/// Where a text lies between offsets; `None` where they are none. Such a range may still end before it begins.
+/// The range of a text between offsets; `None` if they are not valid indices. The range may still end before it begins.
 fn span<O: ArrowNativeType>(offsets: &[O], index: usize) -> Option<Range<usize>> {
     Some(offsets.get(index)?.to_usize()?..offsets.get(index + 1)?.to_usize()?)
 }
@@ -339,7 +338,7 @@ fn slice(bytes: &[u8], span: Option<Range<usize>>) -> Option<&[u8]> {
     bytes.get(span?)
 }
 
-/// One view.
+/// A view of a text.
 struct View<'a>(&'a [u8]);
 
 impl<'a> View<'a> {
@@ -368,8 +367,8 @@ impl<'a> View<'a> {
 }
 
 impl Dictionary {
-    /// Adds the rows of an array whose values are in `chunk`. `known` says, for each value, its place in `values`
-    /// counted from 1, or 0.
+    /// Adds the rows of an array whose values are in `chunk`. `known` is, for each value, its position in `values` plus
+    /// 1, or 0 if not added yet.
     fn add(&mut self, chunk: u32, array: &ArrayRef, known: &mut [u32]) -> Result<()> {
         let DataType::Dictionary(keys, _) = array.data_type() else { return Ok(()) };
         match **keys {

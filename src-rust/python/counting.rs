@@ -1,4 +1,4 @@
-//! `TokenCounter`: texts, batches and message lists in, numbers out.
+//! `TokenCounter`: counts tokens of texts, batches and message lists.
 
 use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
@@ -27,24 +27,24 @@ use crate::json::with_document;
 use crate::node::Node;
 use crate::transcript::{Builder, Transcript};
 
-/// Prices texts and messages in tokens.
+/// Counts tokens of texts and messages.
 #[pyclass(frozen, module = "foldline")]
 pub(super) struct TokenCounter {
     pub counter: Box<dyn Counter>,
     name: String,
-    /// The model it was made for, as the caller named it.
+    /// The model given by the caller, if any.
     model: Option<String>,
 }
 
-/// Counts of a list of messages.
+/// Token counts of a list of messages.
 #[pyclass(frozen, module = "foldline")]
 pub(super) struct Counts {
     counts: counter::Counts,
-    /// Made when it is first asked for.
+    /// Created on first access.
     per_message: PyOnceLock<Py<PyArray1<u32>>>,
 }
 
-/// A transcript read from Python messages or JSON bytes, with its dialect.
+/// A transcript read from Python messages or JSON bytes, and its format.
 pub(super) struct Read {
     pub transcript: Transcript,
     pub format: Format,
@@ -64,7 +64,7 @@ fn read_node<N: Node>(messages: &N, format: &str, wants_result_json: bool) -> Re
     Ok(Read { transcript: builder.finish(), format })
 }
 
-/// The dialect of that name; `None` for the one that messages speak.
+/// The format with this name; `None` for "auto".
 pub(super) fn dialect(name: &str) -> Result<Option<Format>> {
     if name == "auto" { Ok(None) } else { Format::from_name(name).map(Some) }
 }
@@ -123,7 +123,7 @@ fn callable_counter(callable: &Bound<'_, PyAny>) -> Box<dyn Counter> {
 fn call(py: Python<'_>, callable: &Py<PyAny>, text: &str) -> Result<u64> {
     let counted = callable.call1(py, (text,)).map_err(raise_later)?;
     counted.extract::<u64>(py).map_err(|_| {
-        Error::config("bad_counter_result", "counter", "the callable returned no whole number from 0")
+        Error::config("bad_counter_result", "counter", "the callable did not return a whole number from 0")
     })
 }
 
@@ -136,8 +136,9 @@ impl TokenCounter {
         Self::build(&spec)
     }
 
-    /// The counter of a model, by its name or dated name: its encoding, its family's framing. Of a model that is not
-    /// known, the counter of `encoding`, where one is given.
+    /// The counter of a model, by its name or dated name: its encoding and its family's framing.
+    ///
+    /// For an unknown model, the counter of `encoding`, if given.
     #[classmethod]
     #[pyo3(signature = (model, *, encoding = None))]
     fn for_model(
@@ -169,19 +170,19 @@ impl TokenCounter {
         &self.name
     }
 
-    /// How far counts of texts can be trusted: "exact", "calibrated" or "estimated".
+    /// The accuracy of counts of texts: "exact", "calibrated" or "estimated".
     #[getter]
     fn kind(&self) -> &'static str {
         self.counter.kind().name()
     }
 
-    /// The relative error that nine of ten counts of texts stay within; `None` where exact or not measured.
+    /// The relative error that nine of ten counts of texts stay within; None if exact or not measured.
     #[getter]
     fn error_bound(&self) -> Option<f64> {
         self.counter.trust().error_bound()
     }
 
-    /// The model it was made for, as the caller named it.
+    /// The model it was created for, as the caller named it.
     #[getter]
     fn model(&self) -> Option<&str> {
         self.model.as_deref()
@@ -203,15 +204,22 @@ impl TokenCounter {
         run(py, text.len(), |go_on| self.counter.count(&text, go_on))
     }
 
-    /// Tokens of each text, uint32 of shape (texts,), writable: a list, tuple or iterable of str; a numpy array of str,
-    /// StringDType or object; or what has the Arrow C interface, of type Utf8, LargeUtf8, Utf8View, Dictionary of these
-    /// or Null. Nulls of Arrow and of StringDType count 0.
+    /// Tokens of each text: uint32 of shape (texts,), writable.
     ///
-    /// `threads`: how many may work at once, 1 to 1024; None for one a processor. A caller's own function is always
-    /// called in this thread. O(bytes / threads); of a dictionary each value in use is counted once.
+    /// Args:
+    ///     texts: A list, tuple or iterable of str; a numpy array of str, StringDType or object; or an object with the
+    ///         Arrow C interface, of type Utf8, LargeUtf8, Utf8View, Dictionary of these or Null. Nulls of Arrow and of
+    ///         StringDType count 0.
+    ///     threads: Number of threads, 1 to 1024; None for one per processor. Default: 1. A caller's own function is
+    ///         always called in this thread.
     ///
-    /// Raises MessageError with the index of what is no text, TextTypeError of an array or column that holds none,
-    /// ConfigError, LimitExceeded of a text of 2^32 tokens.
+    /// Raises:
+    ///     MessageError: An item is not a text; `index` names it.
+    ///     TextTypeError: An array or column does not contain texts.
+    ///     ConfigError: `threads` is out of range.
+    ///     LimitExceeded: A text has 2^32 tokens or more.
+    ///
+    /// Complexity: O(bytes / threads); a dictionary value in use is counted once.
     #[pyo3(signature = (texts, *, threads = Threads(1)), text_signature = "($self, texts, *, threads=1)")]
     fn count_batch<'py>(
         &self,
@@ -224,15 +232,22 @@ impl TokenCounter {
 
     /// Tokens of each message of many transcripts, as `count_messages` counts them one by one.
     ///
-    /// `transcripts`: an iterable of lists of messages (or of what holds one: a dict with `messages`, a
-    /// `StoredTranscript`, the bytes of a JSON array), or JSON lines as `bytes`, `memoryview` or `mmap`: a list of
-    /// messages or an object that holds one in each line, as `read` takes them; blank lines are passed over. Lines are
-    /// read and counted without the GIL, `threads` at a time (1 to 1024; None for one a processor).
+    /// Args:
+    ///     transcripts: An iterable of lists of messages (or of objects with one: a dict with `messages`, a
+    ///         `StoredTranscript`, the bytes of a JSON array), or JSON lines as `bytes`, `memoryview` or `mmap`: in
+    ///         each line a list of messages or an object with one, as `read` accepts them. Blank lines are skipped.
+    ///     format: Format of all transcripts. Default: detected for each.
+    ///     threads: Number of threads that read and count lines without the GIL, 1 to 1024; None for one per processor.
+    ///         Default: 1.
+    ///     errors: "raise" aborts at the first error, which names its transcript or line. With "null", a transcript
+    ///         that fails has no messages and no tokens, and its error is in `errors` of the result. Default: "raise".
     ///
-    /// `errors`: "raise" ends at the first error, which names its transcript or line; with "null" a transcript that
-    /// fails has no messages and no tokens, and stands in `errors` of the result. O(bytes / threads).
+    /// Raises:
+    ///     MessageError: A transcript cannot be read.
+    ///     LimitExceeded: A transcript or line exceeds a limit.
+    ///     ConfigError: An argument is out of range.
     ///
-    /// Raises MessageError, LimitExceeded, ConfigError.
+    /// Complexity: O(bytes / threads).
     #[pyo3(
         signature = (transcripts, *, format = "auto", threads = Threads(1), errors = "raise"),
         text_signature = "($self, transcripts, *, format='auto', threads=1, errors='raise')"
@@ -250,7 +265,7 @@ impl TokenCounter {
         guard(py, || transcripts::count_transcripts(transcripts, &counting))
     }
 
-    /// Whether a text, or a list of messages with all that goes around it, has at most `limit` tokens.
+    /// Whether a text, or a list of messages with its overhead, has at most `limit` tokens.
     #[pyo3(signature = (text_or_messages, limit, *, tools = None, format = "auto"))]
     fn fits(
         &self,
@@ -272,7 +287,7 @@ impl TokenCounter {
         })
     }
 
-    /// Tokens of each message, with what providers add around them.
+    /// Tokens of each message, including the framing that providers add.
     #[pyo3(signature = (messages, tools = None, *, format = "auto"))]
     fn count_messages(
         &self,
@@ -302,7 +317,7 @@ impl TokenCounter {
 }
 
 impl TokenCounter {
-    /// Whether another counter gives the same counts, as far as names can tell.
+    /// Whether another counter gives the same counts, judged by its name and model.
     pub(super) fn is_same(&self, other: &TokenCounter) -> bool {
         let is_named = self.name != "callable";
         std::ptr::eq(self, other) || (is_named && self.name == other.name && self.model == other.model)
@@ -323,7 +338,7 @@ impl TokenCounter {
     }
 }
 
-/// A limit in tokens. What no count reaches is as good as no limit.
+/// A limit in tokens. A number too large for a count means no limit.
 pub(super) fn limit_of(limit: &Bound<'_, PyAny>) -> PyResult<u64> {
     let bad = |code, detail| exception(limit.py(), Error::config(code, "limit", detail));
     if limit.is_instance_of::<PyBool>() {
@@ -337,9 +352,9 @@ pub(super) fn limit_of(limit: &Bound<'_, PyAny>) -> PyResult<u64> {
     }
 }
 
-/// What a model gets that nothing is known of.
+/// The error for an unknown model.
 pub(super) fn unknown_model(py: Python<'_>) -> PyErr {
-    const DETAIL: &str = "nothing is known of this model; name an encoding, or register the model";
+    const DETAIL: &str = "unknown model; name an encoding, or register the model";
     let raise = || py.import("foldline.errors")?.getattr("UnknownModelError")?.call1((DETAIL,));
     raise().map_or_else(|failure| failure, PyErr::from_value)
 }
@@ -352,32 +367,32 @@ impl Counts {
         load_numpy(py)?;
         let make = || {
             let array = PyArray1::from_slice(py, &self.counts.per_message);
-            // The array is shared by all who ask for it.
+            // Read-only, because all callers share the array.
             array.readwrite().make_nonwriteable();
             array.unbind()
         };
         Ok(self.per_message.get_or_init(py, make).clone_ref(py))
     }
 
-    /// Tokens that are added once a request.
+    /// Tokens added once per request.
     #[getter]
     fn overhead(&self) -> u32 {
         self.counts.overhead
     }
 
-    /// All messages and the overhead.
+    /// Tokens of all messages and the overhead.
     #[getter]
     fn total(&self) -> u64 {
         self.counts.total()
     }
 
-    /// How far the total can be trusted.
+    /// The accuracy of the total: "exact", "calibrated" or "estimated".
     #[getter]
     fn kind(&self) -> &'static str {
         self.counts.kind.name()
     }
 
-    /// The relative error that nine of ten totals stay within; `None` where exact or not measured.
+    /// The relative error that nine of ten totals stay within; None if exact or not measured.
     #[getter]
     fn error_bound(&self) -> Option<f64> {
         self.counts.trust().error_bound()

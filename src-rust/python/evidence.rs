@@ -10,10 +10,10 @@ use super::state::State;
 use crate::error::{Error, Result};
 use crate::evidence::{self, Evidence, Mended, hold, render};
 
-/// Writing within a budget takes long, whatever the length of the messages: the GIL is released for it.
+/// Always releases the GIL: writing within a budget takes long, whatever the length of the messages.
 pub(super) const WRITING_BYTES: usize = usize::MAX;
 
-/// The facts of some messages, extracted when they are first needed.
+/// The facts of some messages, extracted on first use.
 #[pyclass(frozen, module = "foldline._core")]
 pub(super) struct RangeEvidence {
     state: Arc<State>,
@@ -33,7 +33,7 @@ impl RangeEvidence {
         }
     }
 
-    /// The facts of messages that the list has.
+    /// The facts of messages whose indices are known to be valid.
     pub fn of(state: Arc<State>, indices: Vec<usize>) -> Self {
         RangeEvidence { state, indices, extracted: OnceLock::new() }
     }
@@ -64,8 +64,9 @@ impl RangeEvidence {
         guard(py, || run(py, WRITING_BYTES, |_| to_json(self.evidence()?)))
     }
 
-    /// The extractive summary within `max_tokens`, and as JSON text the evidence with the facts that the summary has
-    /// (`kept`) and lacks (`dropped`).
+    /// The extractive summary within `max_tokens`, and the evidence as JSON text.
+    ///
+    /// The JSON lists the facts that the summary contains (`kept`) and lacks (`dropped`).
     fn render(
         &self,
         py: Python<'_>,
@@ -83,7 +84,7 @@ impl RangeEvidence {
         })
     }
 
-    /// The facts of the greatest weight as bullets, within `max_tokens`.
+    /// The facts with the greatest weight as bullets, within `max_tokens`.
     fn bullets(&self, py: Python<'_>, max_tokens: usize, count: &Bound<'_, PyAny>) -> PyResult<String> {
         guard(py, || {
             let price = price(count);
@@ -92,7 +93,7 @@ impl RangeEvidence {
     }
 }
 
-/// Evidence, and which of it a text has.
+/// Evidence, and the facts of it that a text contains.
 #[derive(Serialize)]
 struct Report<'e> {
     #[serde(flatten)]
@@ -111,14 +112,18 @@ fn to_json(value: &impl Serialize) -> Result<String> {
         .map_err(|_| Error::internal("evidence_to_json", "the evidence could not be written"))
 }
 
-/// The price of a text by a Python function; it takes the GIL for that.
+/// A price function that calls a Python function with the GIL.
 fn price(count: &Bound<'_, PyAny>) -> impl Fn(&str) -> Result<usize> + Send + Sync {
     let count = count.clone().unbind();
     move |text| {
         Python::attach(|py| {
             let counted = count.call1(py, (text,)).map_err(raise_later)?;
             counted.extract(py).map_err(|_| {
-                Error::config("bad_counter_result", "count", "the counter returned no whole number from 0")
+                Error::config(
+                    "bad_counter_result",
+                    "count",
+                    "the counter did not return a whole number from 0",
+                )
             })
         })
     }

@@ -1,4 +1,4 @@
-//! The two halves of a fold for Python, which has the summary written between them.
+//! The two halves of a fold for Python; the summary is written between them.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(super) struct Fold {
     begun: Begun,
 }
 
-/// The new list, its tokens, the text of the summary, whether that was sanitized, and as JSON what became of the facts.
+/// The new list, its tokens, the summary's text, whether it was sanitized, and the check of its facts as JSON.
 type Finished<'py> = (Bound<'py, PyList>, u64, String, bool, Option<String>);
 
 /// Plans a fold of a list or a prepared transcript.
@@ -53,7 +53,7 @@ pub(super) fn begin_fold<'py>(
 
 #[pymethods]
 impl Fold {
-    /// The plan, or `(floor, why)` where a budget cannot be met.
+    /// The plan, or `(floor, why)` if the budget cannot be met.
     #[getter]
     fn plan<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match &self.begun {
@@ -76,13 +76,13 @@ impl Fold {
         self.counter.clone_ref(py)
     }
 
-    /// The most tokens that the text of the summary may have; 0 where none is needed.
+    /// The most tokens that the text of the summary may have; 0 if no summary is needed.
     #[getter]
     fn room_tokens(&self) -> u64 {
         self.fold().map_or(0, core::Fold::room_tokens)
     }
 
-    /// The facts of the messages at `indices`, by default of all that are folded.
+    /// The facts of the messages at `indices`. Default: all folded messages.
     #[pyo3(signature = (indices = None))]
     fn evidence(&self, indices: Option<Vec<usize>>) -> RangeEvidence {
         let folded = || self.fold().map_or_else(|_| Vec::new(), |fold| fold.plan().folded().collect());
@@ -90,7 +90,7 @@ impl Fold {
         RangeEvidence::of(Arc::clone(&self.state), indices)
     }
 
-    /// Finishes the fold: with the text of its summary, if one is needed.
+    /// Finishes the fold, with the text of its summary if one is needed.
     #[pyo3(signature = (written = None, *, model = None, evidence = None, redact = None))]
     fn finish<'py>(
         &self,
@@ -144,7 +144,7 @@ impl Fold {
     }
 }
 
-/// A caller's function from text to text; it takes the GIL for that.
+/// A redact function that calls a Python function with the GIL.
 fn redactor(redact: Option<Bound<'_, PyAny>>) -> Option<impl Fn(&str) -> Result<String> + Send + Sync> {
     let redact = redact?.unbind();
     Some(move |text: &str| {

@@ -19,8 +19,9 @@ use crate::plan::Request;
 use crate::rules::Pins;
 use crate::sanitize;
 
-/// Folds stored transcripts by what they say themselves, and writes their records. Holds configuration, and the stream
-/// of lines that is fed.
+/// Folds stored transcripts with extractive summaries, and writes their records.
+///
+/// It consists of the configuration and the stream of lines.
 #[pyclass(module = "foldline._core")]
 pub(super) struct RowFolder {
     counter: Py<TokenCounter>,
@@ -31,22 +32,22 @@ pub(super) struct RowFolder {
     stream: Stream,
 }
 
-/// A record with its id, and what is told of it.
+/// A record with its id, and its statistics.
 #[pyclass(frozen, module = "foldline._core")]
 pub(super) struct FoldedRow {
-    /// The line where it stands; 0 of a session.
+    /// The number of its line; 0 for a session.
     #[pyo3(get)]
     line: u64,
-    /// Its own name; `None` where it has none.
+    /// The transcript's own id; None if it has none.
     #[pyo3(get)]
     id: Option<String>,
-    /// What stands behind its name: which of the conversations of a session it is.
+    /// The suffix of its name, which distinguishes the conversations of a session.
     #[pyo3(get)]
     suffix: String,
     /// `folded`, `unchanged` or `infeasible`.
     #[pyo3(get)]
     status: &'static str,
-    /// Why it is infeasible.
+    /// The reason if it is infeasible.
     #[pyo3(get)]
     why: Option<String>,
     /// Tokens of the request before, overhead included.
@@ -55,7 +56,7 @@ pub(super) struct FoldedRow {
     /// Tokens of the request after.
     #[pyo3(get)]
     tokens_after: u64,
-    /// Messages before.
+    /// Number of messages before.
     #[pyo3(get)]
     messages: usize,
     record: Vec<u8>,
@@ -70,7 +71,7 @@ impl FoldedRow {
 
 #[pymethods]
 impl FoldedRow {
-    /// The record as JSON on one line, with the id that it is given.
+    /// The record as JSON on one line, with `id` as its id.
     fn record<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Bound<'py, PyBytes>> {
         let mut head = b"{\"id\":".to_vec();
         push_string(id, &mut head);
@@ -111,8 +112,9 @@ impl RowFolder {
         })
     }
 
-    /// What the lines give that end in the next bytes of the stream, in order: a `FoldedRow`; (line, offset, JSON) of a
-    /// value for another reader; (line, offset, code) of a problem.
+    /// The results of the lines that end in the next bytes of the stream, in order.
+    ///
+    /// A `FoldedRow`; (line, offset, JSON) of a value for another reader; (line, offset, code) of a problem.
     #[pyo3(signature = (window, *, is_last = false))]
     fn feed<'py>(&mut self, py: Python<'py>, window: &[u8], is_last: bool) -> PyResult<Bound<'py, PyList>> {
         let Self { counter, request, pins, format, threads, stream } = self;
@@ -134,7 +136,7 @@ impl RowFolder {
         Ok(list)
     }
 
-    /// The rows of the session in the bytes of a file; None where it is not plainly one.
+    /// The rows of the session in the bytes of a file; None if it is not clearly a session.
     fn session<'py>(&self, py: Python<'py>, file: &[u8]) -> PyResult<Option<SessionRows<'py>>> {
         let recording = recording(&self.counter, self.request, &self.pins, self.format);
         let folded = run(py, file.len(), |go_on| sessions::fold(&recording, file, go_on))?;
@@ -144,7 +146,7 @@ impl RowFolder {
         Ok(Some((rows.collect::<PyResult<_>>()?, folded.problems)))
     }
 
-    /// What a line begins: "session" of one that `session` may fold, else "other".
+    /// The kind of file that a line starts: "session" if `session` may fold it, otherwise "other".
     #[staticmethod]
     fn begins(py: Python<'_>, line: &[u8]) -> PyResult<&'static str> {
         guard(py, || Ok(if sessions::begins(line) { "session" } else { "other" }))
@@ -161,7 +163,7 @@ fn recording<'a>(
     Recording { folding: Folding { counter, request, pins }, format }
 }
 
-/// A text without marks of roles, of tools and of foldline's own label. See `foldline.summarizers._sanitize`.
+/// A text without markers of roles, of tools and of foldline's label. See `foldline.summarizers._sanitize`.
 #[pyfunction]
 pub(super) fn neutralise(py: Python<'_>, text: super::node::Text) -> PyResult<String> {
     guard(py, || Ok(sanitize::neutralise(&text.0).into_owned()))

@@ -1,5 +1,5 @@
-//! The one gate between Python and the core: it releases the GIL for long work, looks for Ctrl-C while it is
-//! released, turns errors into exceptions and panics into `InternalError`.
+//! The only gate between Python and the core. It releases the GIL for long work, checks for Ctrl-C meanwhile, turns
+//! errors into exceptions and panics into `InternalError`.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,25 +12,24 @@ use pyo3::types::PyDict;
 use crate::count::counter::GoOn;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Work on fewer bytes than this keeps the GIL: releasing it would cost more.
+/// Work on fewer bytes keeps the GIL: releasing it would cost more than it gains.
 const RELEASE_FROM_BYTES: usize = 64 * 1024;
 
-/// How often long work looks for signals.
+/// Interval of signal checks in long work: short enough that Ctrl-C seems immediate.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 thread_local! {
-    /// The exception behind an `Interrupted` error of this thread.
+    /// The exception that an `Interrupted` error of this thread stands for.
     static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// How long a walk over Python objects keeps the GIL to itself.
+/// The longest time a walk over Python objects keeps the GIL, short so that event loops stay responsive.
 const BREATHE_EVERY: Duration = Duration::from_millis(2);
-/// How long it leaves it then. Without a pause it would have it back before a thread that waits has woken up, whose
-/// patience would begin anew each time: CPython forces a switch only after 5 ms without any release.
+/// The pause without the GIL. Without it, this thread would take the GIL back before a waiting thread has woken up, and
+/// each release restarts the 5 ms after which CPython forces a switch.
 const BREATH: Duration = Duration::from_micros(1);
 
-/// Lets other threads have the GIL for a moment, now and then: an event loop must not stand still while another thread
-/// reads a long list of messages. To be called between objects.
+/// Releases the GIL once held for [`BREATHE_EVERY`], so event loops stay responsive. Call it between objects.
 pub(super) fn breathe(py: Python<'_>) {
     thread_local! {
         static BREATHED: Cell<Option<Instant>> = const { Cell::new(None) };
@@ -43,13 +42,13 @@ pub(super) fn breathe(py: Python<'_>) {
     });
 }
 
-/// Keeps an exception while the core unwinds, and gives the error that stands for it.
+/// Stores an exception while the core unwinds, and returns the error that stands for it.
 pub(super) fn raise_later(exception: PyErr) -> Error {
     RAISED.with(|raised| *raised.borrow_mut() = Some(exception));
     Error::interrupted()
 }
 
-/// Runs `work` over `bytes` bytes of text, without the GIL if they are many.
+/// Runs `work` on `bytes` bytes of text, without the GIL if they are many.
 pub(super) fn run<T: Send>(
     py: Python<'_>,
     bytes: usize,
@@ -80,14 +79,14 @@ pub(super) fn run<T: Send>(
     })
 }
 
-/// Imports numpy, which is imported when it is first needed. To be called before anything of the crate numpy, which
-/// panics where its own import fails; and a Ctrl-C may well come while numpy is imported.
+/// Imports numpy on first use. Call it before any function of the numpy crate, which panics if its own import fails,
+/// for example because of Ctrl-C.
 pub(super) fn load_numpy(py: Python<'_>) -> PyResult<()> {
     static LOADED: PyOnceLock<()> = PyOnceLock::new();
     LOADED.get_or_try_init(py, || PyModule::import(py, "numpy").map(drop)).copied()
 }
 
-/// Runs `work` so that a panic inside it becomes an `InternalError`.
+/// Runs `work`, and turns a panic into an `InternalError`.
 pub(super) fn guard<T>(py: Python<'_>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         let error = Error::internal("panic", "a defect in foldline; the input is unchanged");

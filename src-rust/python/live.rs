@@ -1,4 +1,4 @@
-//! `Transcript` and its snapshots: a list that grows, with what planning for it needs.
+//! `Transcript` and its snapshots: a growing list, prepared for planning.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ use crate::formats::{Heard, Listener};
 use crate::prepared::{Annotations, Origin, Prepared};
 use crate::rules::Pins;
 
-/// A transcript that grows. `foldline.Transcript` is made of it.
+/// A growing transcript: the base class of `foldline.Transcript`.
 #[pyclass(frozen, subclass, module = "foldline._core")]
 pub(super) struct LiveTranscript {
     counter: Py<TokenCounter>,
@@ -33,7 +33,7 @@ pub(super) struct LiveTranscript {
     user: AtomicU64,
 }
 
-/// A transcript as it was at one time. `foldline.TranscriptSnapshot` is made of it.
+/// An immutable copy of a transcript: the base class of `foldline.TranscriptSnapshot`.
 #[pyclass(frozen, subclass, module = "foldline._core")]
 pub(super) struct LiveSnapshot {
     counter: Py<TokenCounter>,
@@ -54,7 +54,7 @@ fn thread() -> u64 {
     })
 }
 
-/// Clears the user of a state, however its use ends.
+/// Clears the user of a state when its use ends.
 struct Using<'a>(&'a AtomicU64);
 
 impl Drop for Using<'_> {
@@ -64,8 +64,8 @@ impl Drop for Using<'_> {
 }
 
 impl LiveTranscript {
-    /// Gives the state to `work`, one thread at a time. Code of the caller that runs meanwhile (a counter, a finalizer)
-    /// cannot come back to it.
+    /// Gives the state to `work`, one thread at a time. Reentrant calls from the caller's own code (a counter, a
+    /// finalizer) raise `transcript_in_use`.
     fn with<R>(
         &self,
         py: Python<'_>,
@@ -73,7 +73,7 @@ impl LiveTranscript {
     ) -> PyResult<R> {
         let me = thread();
         if self.user.load(Ordering::Relaxed) == me {
-            let detail = "the transcript is in use by the call that called this";
+            let detail = "the transcript is in use by an outer call";
             return Err(exception(py, Error::config("transcript_in_use", "", detail)));
         }
         let mut state = self.state.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
@@ -84,7 +84,7 @@ impl LiveTranscript {
 }
 
 impl State {
-    /// Appends all that `messages` gives, or nothing.
+    /// Appends all of `messages`, or none.
     fn extend<'py>(
         &mut self,
         py: Python<'py>,
@@ -98,7 +98,7 @@ impl State {
             if let Some(before) = before {
                 self.live = before;
             }
-            // The tools were counted before, so that no code of the caller is called for this.
+            // The tools are already counted, so this does not call the caller's code.
             let undone = self.live.truncate(count, listener, counter, &mut || true);
             undone.map_err(|error| exception(py, error))?;
             self.messages.truncate(count);
@@ -132,7 +132,7 @@ impl State {
         commit_pending(py, &mut self.live, &[], counter)
     }
 
-    /// All messages read again, in another dialect.
+    /// All messages read again, in another format.
     fn read_again(&self, py: Python<'_>, counter: &dyn Counter, listener: Listener) -> PyResult<Prepared> {
         let messages = self.messages.iter().map(|message| message.bind(py));
         let messages = messages.map(|message| (message.clone(), None));
@@ -141,7 +141,7 @@ impl State {
         Ok(live)
     }
 
-    /// Reads the list anew from the first message on that is not the same as here; gives its index, or `None`.
+    /// Reads the list again from the first message that differs; returns its index, or `None`.
     fn sync(
         &mut self,
         py: Python<'_>,
@@ -151,7 +151,7 @@ impl State {
         let found = difference(py, &self.live, messages)?;
         let objects = items(messages)?;
         let at = found.unwrap_or(objects.len());
-        // What is the same may still be other objects.
+        // Equal messages may still be different objects.
         let mut new = State { live: self.live.clone(), messages: Vec::with_capacity(objects.len()) };
         let mut listener = self.live.listener().afresh();
         let hear = |(i, object): (usize, &Bound<'_, PyAny>)| listener.hear(i, &PyNode::of(object.clone()));
@@ -168,7 +168,7 @@ impl State {
         Ok(found)
     }
 
-    /// Folds as a plan says, and goes on behind the fold; gives the new list.
+    /// Folds as planned, and continues with the folded list, which it returns.
     fn fold<'py>(
         &mut self,
         py: Python<'py>,
@@ -186,7 +186,7 @@ impl State {
         let steps = &placed.steps;
         let folded = list_of(py, self, plan, &placed)?;
         if steps.len() != folded.len() {
-            return Err(exception(py, Error::internal("fold_steps", "the fold is not as the plan says")));
+            return Err(exception(py, Error::internal("fold_steps", "the fold does not match the plan")));
         }
         let tokens = &self.live.counts().per_message;
         let known = |step: &Step| match step {
@@ -202,7 +202,7 @@ impl State {
         Ok(folded)
     }
 
-    /// A copy that shares the text: numbers are copied. O(messages).
+    /// A copy that shares the text and copies the numbers. O(messages).
     fn copy(&mut self, py: Python<'_>) -> State {
         self.live.settle();
         let messages = self.messages.iter().map(|message| message.clone_ref(py)).collect();
@@ -210,7 +210,7 @@ impl State {
     }
 }
 
-/// The annotations of the messages that stay, at their new places, and where the others come from.
+/// The annotations of the messages that stay, at their new indices, and the origins of the others.
 fn folded_annotations(annotations: &Annotations, steps: &[Step], count: usize) -> Result<Annotations> {
     let mut places = HashMap::new();
     for (at, step) in steps.iter().enumerate() {
@@ -231,7 +231,7 @@ fn folded_annotations(annotations: &Annotations, steps: &[Step], count: usize) -
     Ok(annotations)
 }
 
-/// A list like `live`, of these messages; `Some` are tokens that are known.
+/// A list with the tools of `live` and these messages, each with its tokens if known.
 fn reread<'py>(
     py: Python<'py>,
     live: &Prepared,
@@ -254,7 +254,7 @@ fn reread<'py>(
     Ok(new)
 }
 
-/// Counts and appends what was read, without the GIL where it is much.
+/// Counts and appends the pending messages, without the GIL if they are long.
 fn commit_pending(
     py: Python<'_>,
     live: &mut Prepared,
@@ -298,7 +298,7 @@ fn per_message<'py>(py: Python<'py>, live: &Prepared) -> PyResult<Bound<'py, PyA
     Ok(array)
 }
 
-/// The index of a message, which may be counted from the end.
+/// The index of a message; negative ones count from the end.
 fn index_at(py: Python<'_>, index: isize, count: usize) -> PyResult<usize> {
     let place = if index < 0 { index.checked_add_unsigned(count) } else { Some(index) };
     let place = place.and_then(|place| usize::try_from(place).ok()).filter(|&place| place < count);
@@ -343,7 +343,7 @@ impl LiveTranscript {
                 Error::message("not_a_list", "", "messages must be an iterable of objects, not bytes");
             return Err(exception(py, error));
         }
-        // Before the state is taken: an iterator runs code of the caller.
+        // Collected before the state is locked: an iterator runs the caller's code.
         let messages: Vec<Bound<'_, PyAny>> = messages.try_iter()?.collect::<PyResult<_>>()?;
         self.with(py, |state, counter| state.extend(py, counter, messages.into_iter().map(Ok)))
     }
@@ -358,17 +358,17 @@ impl LiveTranscript {
         answer(py, outcome)
     }
 
-    /// The first message of a list that is not the same here; `None` where all are.
+    /// The index of the first message that differs from those of a list; None if all are equal.
     fn check(&self, py: Python<'_>, messages: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
         self.with(py, |state, _| difference(py, &state.live, messages))
     }
 
-    /// Becomes the list; gives the first message that was not the same.
+    /// Replaces the messages by those of a list; returns the index of the first that differed.
     fn sync(&self, py: Python<'_>, messages: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
         self.with(py, |state, counter| state.sync(py, counter, messages))
     }
 
-    /// Folds as a plan says.
+    /// Folds as planned.
     #[pyo3(signature = (plan, summary = None, *, model = None))]
     fn fold<'py>(
         &self,
@@ -385,19 +385,19 @@ impl LiveTranscript {
         self.mark(py, index, |annotations, i, count| annotations.set_pin(i, true, count))
     }
 
-    /// Takes back `pin`.
+    /// Unpins a message.
     fn unpin(&self, py: Python<'_>, index: isize) -> PyResult<()> {
         self.mark(py, index, |annotations, i, count| annotations.set_pin(i, false, count))
     }
 
-    /// Whether a message is pinned, by itself or by its importance.
+    /// Whether a message is pinned, explicitly or by its importance.
     fn is_pinned(&self, py: Python<'_>, index: isize) -> PyResult<bool> {
         self.with(py, |state, _| {
             Ok(state.live.annotations().is_pinned(index_at(py, index, state.live.len())?))
         })
     }
 
-    /// Says how important a message is.
+    /// Sets the importance of a message.
     fn set_importance(&self, py: Python<'_>, index: isize, importance: f64) -> PyResult<()> {
         self.mark(py, index, |annotations, i, count| annotations.set_importance(i, importance, count))
     }
@@ -409,20 +409,20 @@ impl LiveTranscript {
         })
     }
 
-    /// Says where a message comes from.
+    /// Sets the origin of a message.
     fn set_origin(&self, py: Python<'_>, index: isize, origin: &str) -> PyResult<()> {
         let origin = Origin::from_name(origin).map_err(|error| exception(py, error))?;
         self.mark(py, index, |annotations, i, count| annotations.set_origin(i, origin, count))
     }
 
-    /// Where a message comes from.
+    /// The origin of a message.
     fn origin(&self, py: Python<'_>, index: isize) -> PyResult<&'static str> {
         self.with(py, |state, _| {
             Ok(state.live.annotations().origin(index_at(py, index, state.live.len())?).name())
         })
     }
 
-    /// Whether all messages and the overhead have at most so many tokens.
+    /// Whether all messages and the overhead have at most `limit` tokens.
     fn fits(&self, py: Python<'_>, limit: &Bound<'_, PyAny>) -> PyResult<bool> {
         let limit = limit_of(limit)?;
         self.with(py, |state, _| Ok(state.live.total() <= limit))
@@ -434,25 +434,25 @@ impl LiveTranscript {
         self.with(py, |state, _| PyList::new(py, &state.messages))
     }
 
-    /// The dialect of the messages.
+    /// The format of the messages.
     #[getter]
     fn format(&self, py: Python<'_>) -> PyResult<&'static str> {
         self.with(py, |state, _| Ok(state.live.format().name()))
     }
 
-    /// All messages and the overhead.
+    /// Tokens of all messages and the overhead.
     #[getter]
     fn total_tokens(&self, py: Python<'_>) -> PyResult<u64> {
         self.with(py, |state, _| Ok(state.live.total()))
     }
 
-    /// Tokens that are added once a request.
+    /// Tokens added once per request.
     #[getter]
     fn overhead(&self, py: Python<'_>) -> PyResult<u32> {
         self.with(py, |state, _| Ok(state.live.counts().overhead))
     }
 
-    /// How far the counts can be trusted.
+    /// The accuracy of the counts: "exact", "calibrated" or "estimated".
     #[getter]
     fn kind(&self, py: Python<'_>) -> PyResult<&'static str> {
         self.with(py, |state, _| Ok(state.live.counts().kind.name()))
@@ -502,13 +502,14 @@ impl LiveSnapshot {
         answer(py, run(py, live.newest_bytes(), plan)?)
     }
 
-    /// The first message of a list that is not the same here; `None` where all are.
+    /// The index of the first message that differs from those of a list; None if all are equal.
     fn check(&self, py: Python<'_>, messages: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
         difference(py, &self.state.live, messages)
     }
 
-    /// The list that a plan for these messages gives, and its tokens with the overhead. Messages that stay are not counted
-    /// again.
+    /// The list that a plan for these messages gives, and its tokens with the overhead.
+    ///
+    /// The counts of unchanged messages are reused.
     #[pyo3(signature = (plan, summary = None, *, model = None, alternate = false))]
     fn place<'py>(
         &self,
@@ -539,7 +540,7 @@ impl LiveSnapshot {
         self.counter.clone_ref(py)
     }
 
-    /// Whether a message is pinned, by itself or by its importance.
+    /// Whether a message is pinned, explicitly or by its importance.
     fn is_pinned(&self, py: Python<'_>, index: isize) -> PyResult<bool> {
         Ok(self.state.live.annotations().is_pinned(index_at(py, index, self.state.live.len())?))
     }
@@ -549,12 +550,12 @@ impl LiveSnapshot {
         Ok(self.state.live.annotations().importance(index_at(py, index, self.state.live.len())?))
     }
 
-    /// Where a message comes from.
+    /// The origin of a message.
     fn origin(&self, py: Python<'_>, index: isize) -> PyResult<&'static str> {
         Ok(self.state.live.annotations().origin(index_at(py, index, self.state.live.len())?).name())
     }
 
-    /// Whether all messages and the overhead have at most so many tokens.
+    /// Whether all messages and the overhead have at most `limit` tokens.
     fn fits(&self, limit: &Bound<'_, PyAny>) -> PyResult<bool> {
         Ok(self.state.live.total() <= limit_of(limit)?)
     }
@@ -565,25 +566,25 @@ impl LiveSnapshot {
         PyList::new(py, &self.state.messages)
     }
 
-    /// The dialect of the messages.
+    /// The format of the messages.
     #[getter]
     fn format(&self) -> &'static str {
         self.state.live.format().name()
     }
 
-    /// All messages and the overhead.
+    /// Tokens of all messages and the overhead.
     #[getter]
     fn total_tokens(&self) -> u64 {
         self.state.live.total()
     }
 
-    /// Tokens that are added once a request.
+    /// Tokens added once per request.
     #[getter]
     fn overhead(&self) -> u32 {
         self.state.live.counts().overhead
     }
 
-    /// How far the counts can be trusted.
+    /// The accuracy of the counts: "exact", "calibrated" or "estimated".
     #[getter]
     fn kind(&self) -> &'static str {
         self.state.live.counts().kind.name()
@@ -600,7 +601,7 @@ impl LiveSnapshot {
     }
 }
 
-/// Prepares messages for planning and folding: a list is read and counted, a transcript is taken as it is.
+/// Prepares messages for planning and folding: reads and counts a list; reuses a transcript.
 #[pyfunction]
 #[pyo3(signature = (messages, counter, *, tools, format))]
 pub(super) fn prepare<'py>(
@@ -613,8 +614,8 @@ pub(super) fn prepare<'py>(
     Ok(LiveSnapshot { counter: counter.unbind(), state })
 }
 
-/// The state of messages, the counter that it was counted with, and the pins that are not in it. A transcript is taken as
-/// it is unless another counter or format is asked for; a list is read once. `tools` replace those of a transcript.
+/// The state of messages, its counter, and the pins not yet in it. A transcript is reused unless another counter or
+/// format is given; a list is read once. `tools` replace those of a transcript.
 pub(super) fn state_of<'py>(
     messages: &Bound<'py, PyAny>,
     counter: Option<Bound<'py, TokenCounter>>,
@@ -658,7 +659,7 @@ pub(super) fn state_of<'py>(
     })
 }
 
-/// The state of a transcript, where it was counted with that counter, in that format.
+/// The state of a transcript, if it was counted with this counter, in this format.
 fn known_state<'py>(
     messages: &Bound<'py, PyAny>,
     counter: Option<&Bound<'py, TokenCounter>>,

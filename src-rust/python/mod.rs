@@ -1,7 +1,7 @@
-//! The Python module `foldline._core`: the only code that knows PyO3.
+//! The Python module `foldline._core`: the only code that uses PyO3.
 //!
-//! `gate` holds the one way in and out (GIL release, interrupts, errors, panics), `node` lets format readers read
-//! Python objects, and there is one file an operation.
+//! `gate` is the only way in and out (GIL release, interrupts, errors, panics), `node` lets format readers read Python
+//! objects, and each operation has a file.
 
 mod applying;
 mod arrow;
@@ -83,7 +83,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// Adds the names of dialects, providers, origins and encodings: Python has no lists of its own.
+/// Adds the names of formats, providers, origins and encodings, defined only in the core.
 fn add_closed_lists(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("FORMATS", PyTuple::new(py, Format::ALL.iter().map(|(name, _)| *name))?)?;
@@ -99,7 +99,7 @@ fn add_closed_lists(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PROVIDER_OF_FORMAT", providers)
 }
 
-/// How often a list was read, and evidence extracted, in this process: for tests.
+/// Numbers of lists read and evidence extractions in this process, for tests.
 #[pyfunction]
 fn meters() -> (u64, u64) {
     (crate::meter::READINGS.count(), crate::meter::EXTRACTIONS.count())

@@ -1,4 +1,4 @@
-//! What is known of models: looking up, registering.
+//! The model table: looking up, registering.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -10,19 +10,19 @@ use crate::count::framing::Family;
 use crate::count::models::{self, Model};
 use crate::error::Error;
 
-/// What is known of a model, as a dict of its fields; `None` where nothing is.
+/// A model as a dict of its fields; None if it is unknown.
 #[pyfunction]
 pub(super) fn model_lookup<'py>(py: Python<'py>, model: Text) -> PyResult<Option<Bound<'py, PyDict>>> {
     models::lookup(&model.0).map(|model| fields(py, &model)).transpose()
 }
 
-/// All models that are known, as dicts of their fields.
+/// All known models, as dicts of their fields.
 #[pyfunction]
 pub(super) fn model_all(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     models::all().iter().map(|model| fields(py, model)).collect()
 }
 
-/// Makes a model known. What is not given is taken from the model `like`, if there is one.
+/// Registers a model. Omitted fields are taken from the model `like`, if given.
 #[pyfunction]
 #[pyo3(signature = (name, *, like, provider, family, encoding, context_window, max_output_tokens, checked))]
 #[allow(clippy::too_many_arguments)]
@@ -54,7 +54,7 @@ pub(super) fn model_register(
         .map(|Text(encoding)| encoding.into())
         .or_else(|| base.as_ref().map(|base| base.encoding.clone()));
     let Some(encoding) = encoding else {
-        let detail = "give an encoding, or a known model that it is like";
+        let detail = "give an encoding, or a known model as `like`";
         return Err(exception(py, Error::config("missing_encoding", "encoding", detail)));
     };
     let model = Model {
@@ -74,7 +74,7 @@ pub(super) fn model_register(
     models::register(model).map_err(|error| exception(py, error))
 }
 
-/// Forgets what was registered under this name. True where there was something.
+/// Removes a registered model; returns whether there was one.
 #[pyfunction]
 pub(super) fn model_unregister(name: Text) -> bool {
     models::unregister(&name.0)

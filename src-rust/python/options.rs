@@ -1,4 +1,4 @@
-//! Options of planning as they cross the boundary: one object with named fields, numbers as integers.
+//! Planning options at the language boundary: one object with named fields, numbers as integers.
 
 use pyo3::Borrowed;
 use pyo3::prelude::*;
@@ -22,7 +22,7 @@ pub(super) struct PlanOptions {
 }
 
 impl PlanOptions {
-    /// What to plan, and the pins of the messages.
+    /// The request for a plan, and the pins of the messages.
     pub fn into_parts(self, py: Python<'_>) -> PyResult<(Request, Pins)> {
         let thinking = ThinkingRule::from_name(&self.thinking).map_err(|error| exception(py, error))?;
         let request = Request {

@@ -1,11 +1,13 @@
-//! The small values that a plan gives: chunks, other cuts, what becomes of a cache.
+//! The small values of a plan: chunks, alternatives, cache effects.
 
 use pyo3::prelude::*;
 
 use crate::plan as core;
 
-/// A stretch of messages for one call of a summariser: `start` to `stop`, half-open. Only the folded ones among them are
-/// sent; `tokens` are theirs. `is_oversized` where they are more than was asked for and no legal cut divides them.
+/// A range of messages for one call of a summariser: `start` to `stop`, half-open.
+///
+/// Only the folded messages in it are sent; `tokens` are theirs. `is_oversized` if they exceed the limit and no legal
+/// cut divides them.
 #[pyclass(frozen, eq, hash, get_all, skip_from_py_object, module = "foldline")]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Chunk {
@@ -41,9 +43,10 @@ impl Chunk {
     }
 }
 
-/// Another cut and what it would give, without clearing, shortening or stripping: `cut`, `tokens_kept`, `tokens_after`,
-/// `folded` (a number of messages), `is_mid_turn`, and `why` it is named: `shallower`, `deeper`, `turn_start` or
-/// `everything`.
+/// An alternative cut and its result, without clearing, shortening or stripping.
+///
+/// `cut`, `tokens_kept`, `tokens_after`, `folded` (a number of messages), `is_mid_turn`, and `why`: `shallower`,
+/// `deeper`, `turn_start` or `everything`.
 #[pyclass(frozen, eq, hash, skip_from_py_object, module = "foldline")]
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Alternative {
@@ -58,13 +61,13 @@ impl From<core::Alternative> for Alternative {
 
 #[pymethods]
 impl Alternative {
-    /// The boundary.
+    /// The cut.
     #[getter]
     fn cut(&self) -> usize {
         self.alternative.cut
     }
 
-    /// Tokens of what would stay, without overhead and summary.
+    /// Tokens of the messages that would stay, without overhead and summary.
     #[getter]
     fn tokens_kept(&self) -> u64 {
         self.alternative.tokens_kept
@@ -82,13 +85,13 @@ impl Alternative {
         self.alternative.folded
     }
 
-    /// Whether it lies inside a turn.
+    /// Whether the cut lies inside a turn.
     #[getter]
     fn is_mid_turn(&self) -> bool {
         self.alternative.is_mid_turn
     }
 
-    /// Why it is named.
+    /// The kind of the alternative.
     #[getter]
     fn why(&self) -> &'static str {
         self.alternative.why.name()
@@ -105,8 +108,9 @@ impl Alternative {
     }
 }
 
-/// What a plan does to the costs of requests whose prefix is cached; see `Plan.cache_effect`. Costs are in the currency
-/// of the prices.
+/// The effect of a plan on the costs of requests with a cached prefix; see `Plan.cache_effect`.
+///
+/// Costs are in the currency of the prices.
 #[pyclass(frozen, eq, get_all, skip_from_py_object, module = "foldline")]
 #[derive(Clone, PartialEq)]
 pub(super) struct CacheEffect {

@@ -1,4 +1,4 @@
-//! `plan` and `Plan`: messages in, a decision out, and the decision applied.
+//! `plan` and `Plan`: plans messages, and applies the plan.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyList, PyType};
@@ -18,17 +18,17 @@ use crate::prepared::Prepared;
 use crate::rules::Pins;
 use crate::transcript::{MessageSource, labelled_summary};
 
-/// What happens to each message, and why.
+/// An action and a reason for each message.
 #[pyclass(frozen, eq, skip_from_py_object, module = "foldline")]
 #[derive(Clone, PartialEq)]
 pub(super) struct Plan {
     pub plan: core::Plan,
 }
 
-/// A result, by its message and part, and the code points that stay at its head and tail; none for the placeholder.
+/// A result, by its message and part, and the code points that stay at its head and tail; `None` for the placeholder.
 type GivenEdit = (usize, usize, Option<(usize, usize)>);
 
-/// What planning gives: a `Plan`, or `(floor, why)` where a budget cannot be met.
+/// The result of planning: a `Plan`, or `(floor, why)` if the budget cannot be met.
 pub(super) fn answer(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyAny>> {
     match outcome {
         Outcome::Plan(plan) => Ok(Bound::new(py, Plan { plan: *plan })?.into_any()),
@@ -38,7 +38,7 @@ pub(super) fn answer(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyA
     }
 }
 
-/// Plans one transcript. Gives a `Plan`, or `(floor, why)` where a budget cannot be met.
+/// Plans one transcript. Returns a `Plan`, or `(floor, why)` if the budget cannot be met.
 #[pyfunction]
 #[pyo3(signature = (messages, counter, options, *, tools, format))]
 pub(super) fn plan<'py>(
@@ -69,7 +69,7 @@ impl Plan {
         core::Plan::from_json(&text.0).map(|plan| Plan { plan }).map_err(|error| exception(py, error))
     }
 
-    /// What pickle and copy need.
+    /// Supports pickle and copy.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
         let from_json = slf.get_type().getattr("from_json")?;
         Ok((from_json, (slf.get().to_json(slf.py())?,)))
@@ -81,40 +81,39 @@ impl Plan {
             .map_err(|_| exception(py, Error::internal("plan_to_json", "the plan could not be written")))
     }
 
-    /// The same plan, where what would be summarised is dropped.
+    /// The same plan, but folded messages are dropped instead of summarised.
     fn dropping(&self) -> Self {
         Plan { plan: self.plan.dropping() }
     }
 
-    /// The same plan, where chosen results are cleared or shortened.
+    /// The same plan, but with chosen results cleared or shortened.
     ///
     /// Args:
-    ///     edits: For each result its message, its part, and the code points that stay at its head and tail, or None for
-    ///         the placeholder; in order.
-    ///     tokens_kept: Tokens of what stays verbatim then.
+    ///     edits: For each result its message, its part, and the code points that stay at its head and tail, or None
+    ///         for the placeholder; in order.
+    ///     tokens_kept: Tokens of the messages that stay, after the edits.
     ///
     /// Raises:
-    ///     ConfigError: One is of a message that must stay as it is (`bad_edits`), or they are not in order.
+    ///     ConfigError: An edit is of a message that must stay unchanged, or out of order (`bad_edits`).
     fn with_edits(&self, py: Python<'_>, edits: Vec<GivenEdit>, tokens_kept: u64) -> PyResult<Self> {
         let edit = |(message, part, kept_chars)| core::Edit { message, part, kept_chars };
         let plan = self.plan.with_edits(edits.into_iter().map(edit).collect(), tokens_kept);
         plan.map(|plan| Plan { plan }).map_err(|error| exception(py, error))
     }
 
-    /// Divides the folded messages at legal cuts into as few stretches as there can be, for a summariser whose window is
-    /// smaller than what is folded.
+    /// Divides the folded messages into the fewest chunks, for a summariser with a smaller window.
     ///
     /// Args:
-    ///     max_tokens: Most tokens of a stretch, at least 1.
-    ///     size: Tokens of every message as it will be sent, where that is not the message as it was counted.
+    ///     max_tokens: Most tokens of a chunk, at least 1.
+    ///     size: Tokens of every message as it will be sent. Default: the counted tokens.
     ///
     /// Returns:
-    ///     `Chunk` objects in order. They cover every folded message once, from the first to the cut; messages among them
-    ///     that stay are not to be sent and cost nothing. What no legal cut divides is a chunk of its own, with
-    ///     `is_oversized` where it is larger.
+    ///     `Chunk` objects in order. They cover every folded message once, from the first to the cut; messages among
+    ///     them that stay are not to be sent and cost nothing. Messages that no legal cut divides are one chunk, with
+    ///     `is_oversized` if they exceed `max_tokens`.
     ///
     /// Raises:
-    ///     ConfigError: `max_tokens` is below 1, or `size` is no list of one whole number a message.
+    ///     ConfigError: `max_tokens` is below 1, or `size` is not a list of one whole number per message.
     ///
     /// Complexity: O(messages before the cut).
     ///
@@ -150,8 +149,10 @@ impl Plan {
         Ok(self.plan.chunks(max_tokens, sizes.as_deref()).into_iter().map(Chunk::from).collect())
     }
 
-    /// The plan in words, a few lines of text: what stays, what goes and why, tokens, floor, cached prefix, warnings,
-    /// other cuts. It holds no message content, and is the same for the same plan.
+    /// Explains the plan in a few lines of text. Deterministic, without message content.
+    ///
+    /// The text lists the messages that stay or go and why, tokens, floor, cached prefix, warnings and alternative
+    /// cuts.
     ///
     /// Examples:
     ///     >>> import foldline as fl
@@ -162,12 +163,12 @@ impl Plan {
         self.plan.explain()
     }
 
-    /// What the plan does to costs, where the provider caches the prefix of a request.
+    /// The effect of the plan on costs, if the provider caches the prefix of a request.
     ///
-    /// Until something before it changes, a prompt is read from the cache at `cached_per_million`. The request behind a
-    /// fold is billed anew from the first change on (`tokens_rebilled`), at `cache_write_per_million`. From then on every
-    /// request is smaller by `tokens_before - tokens_after`. What was billed anew and the call of the summariser are paid
-    /// once that has been saved::
+    /// An unchanged prompt is read from the cache at `cached_per_million`. The request after a fold is billed again
+    /// from the first change on (`tokens_rebilled`), at `cache_write_per_million`. Every later request is smaller by
+    /// `tokens_before - tokens_after`. The fold has paid off once this saving covers the rebilling and the summariser's
+    /// call::
     ///
     ///     rebilling_cost   = tokens_rebilled * (cache_write_per_million - cached_per_million) / 1e6
     ///     summary_cost     = (tokens of the folded messages * input_per_million
@@ -175,25 +176,25 @@ impl Plan {
     ///     saving_per_turn  = (tokens_before - tokens_after) * cached_per_million / 1e6
     ///     break_even_turns = the least n with n * saving_per_turn >= rebilling_cost + summary_cost
     ///
-    /// Without a cache give one price for all three: then nothing is billed anew. All prices are for a million tokens, in
-    /// one currency of your choice; costs are in that currency.
+    /// Without a cache, give one price for all three: then rebilling costs nothing. All prices are per million tokens,
+    /// in one currency of your choice; costs are in that currency.
     ///
     /// Args:
-    ///     input_per_million: Input that is not cached.
-    ///     cached_per_million: Input that is read from the cache.
-    ///     cache_write_per_million: Input that is written to the cache; as `input_per_million` if left out.
-    ///     output_per_million: Output of the summariser.
-    ///     summary_cost: What the call of the summariser costs, where you know it; 0 for `Extractive`.
+    ///     input_per_million: Uncached input.
+    ///     cached_per_million: Input read from the cache.
+    ///     cache_write_per_million: Input written to the cache. Default: `input_per_million`.
+    ///     output_per_million: Output of the summariser. Default: 0.
+    ///     summary_cost: Cost of the summariser's call, if known; 0 for `Extractive`. Default: by the formula above.
     ///
     /// Returns:
-    ///     A `CacheEffect`; its `break_even_turns` is None where folding never pays.
+    ///     A `CacheEffect`; its `break_even_turns` is None if folding never pays off.
     ///
     /// Raises:
-    ///     ConfigError: A price is negative or no number; `path` names it.
+    ///     ConfigError: A price is negative or not a number; `path` names it.
     ///
     /// Examples:
     ///     100 tokens fold into a summary of 10, and 50 stay: each request saves the price of 90 cached tokens, and 60
-    ///     tokens are billed anew, once.
+    ///     tokens are billed again, once.
     ///
     ///     >>> import foldline as fl
     ///     >>> messages = [{"role": "user", "content": "abcd" * 50} for _ in range(3)]
@@ -252,19 +253,19 @@ impl Plan {
         })
     }
 
-    /// The dialect of the messages.
+    /// The format of the messages.
     #[getter]
     fn format(&self) -> &str {
         &self.plan.format
     }
 
-    /// One action a message.
+    /// One action per message.
     #[getter]
     fn actions(&self) -> Vec<&'static str> {
         self.plan.actions.iter().map(|action| action.name()).collect()
     }
 
-    /// One reason code a message.
+    /// One reason code per message.
     #[getter]
     fn reasons(&self) -> Vec<&'static str> {
         self.plan.reasons.iter().map(|reason| reason.name()).collect()
@@ -276,43 +277,43 @@ impl Plan {
         self.plan.head
     }
 
-    /// The first message behind the fold; 0 where nothing is folded.
+    /// The first message after the fold; 0 if nothing is folded.
     #[getter]
     fn cut(&self) -> usize {
         self.plan.cut
     }
 
-    /// The part of a turn that is folded, as a half-open range, where the cut lies inside one.
+    /// The folded part of a turn, as a half-open range, if the cut lies inside one; otherwise None.
     #[getter]
     fn turn_prefix(&self) -> Option<(usize, usize)> {
         self.plan.turn_prefix
     }
 
-    /// Indices of the messages that go into the summary.
+    /// Indices of the folded messages.
     #[getter]
     fn folded(&self) -> Vec<usize> {
         self.plan.folded().collect()
     }
 
-    /// Tokens of the request as it is: messages and overhead.
+    /// Tokens of the unchanged request: messages and overhead.
     #[getter]
     fn tokens_before(&self) -> u64 {
         self.plan.tokens_before
     }
 
-    /// Tokens of what stays, without overhead and summary.
+    /// Tokens of the messages that stay, without overhead and summary.
     #[getter]
     fn tokens_kept(&self) -> u64 {
         self.plan.tokens_kept
     }
 
-    /// Tokens that are added once a request.
+    /// Tokens added once per request.
     #[getter]
     fn overhead(&self) -> u64 {
         self.plan.overhead
     }
 
-    /// Tokens set aside for the summary.
+    /// Tokens reserved for the summary.
     #[getter]
     fn summary_tokens(&self) -> u64 {
         self.plan.summary_tokens
@@ -324,13 +325,13 @@ impl Plan {
         self.plan.floor
     }
 
-    /// Tokens of the folded request, as far as can be told: what stays, overhead, and the room for the summary.
+    /// Expected tokens of the folded request: messages that stay, overhead, and the tokens reserved for the summary.
     #[getter]
     fn tokens_after(&self) -> u64 {
         self.plan.tokens_after()
     }
 
-    /// Tokens of every message as it is, in the order of the messages.
+    /// Tokens of every unchanged message, in order.
     #[getter]
     fn message_tokens(&self) -> Vec<u32> {
         self.plan.message_tokens.clone()
@@ -348,32 +349,33 @@ impl Plan {
         self.plan.stripped.clone()
     }
 
-    /// Other cuts with what they would give, ascending; at most four.
+    /// Alternative cuts, ascending; at most one of each kind.
     #[getter]
     fn alternatives(&self) -> Vec<Alternative> {
         self.plan.alternatives.iter().cloned().map(Alternative::from).collect()
     }
 
-    /// The first message in whose place something else stands; None where nothing changes.
+    /// The first message that changes; None if none does.
     #[getter]
     fn first_changed_index(&self) -> Option<usize> {
         self.plan.first_changed_index()
     }
 
-    /// Tokens before the first change, overhead included: most that a cache of the prefix still serves.
+    /// Tokens before the first change, overhead included: the most that a cache of the prefix still serves.
     #[getter]
     fn tokens_prefix_kept(&self) -> u64 {
         self.plan.tokens_prefix_kept()
     }
 
-    /// Tokens from the first change on, the summary included: what the next request is billed for anew.
+    /// Tokens from the first change on, the summary included: those that the next request is billed for again.
     #[getter]
     fn tokens_rebilled(&self) -> u64 {
         self.plan.tokens_rebilled()
     }
 
-    /// Fields that the next request needs, as the provider names them; empty where it needs none. Where thinking stays
-    /// bound to what has changed: the mode in which Anthropic drops it instead of rejecting the request.
+    /// Fields that the next request needs, as the provider names them; empty if it needs none.
+    ///
+    /// If thinking stays after a change: the mode in which Anthropic drops it instead of rejecting the request.
     #[getter]
     fn request_fields<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let fields = PyDict::new(py);
@@ -387,13 +389,13 @@ impl Plan {
         Ok(fields)
     }
 
-    /// The kind of these counts.
+    /// The kind of the counts.
     #[getter]
     fn kind(&self) -> &str {
         &self.plan.count_kind
     }
 
-    /// What the caller should know, as (code, index).
+    /// Warnings for the caller, as (code, index).
     #[getter]
     fn warnings(&self) -> Vec<(String, Option<usize>)> {
         self.plan.warnings.iter().map(|warning| (warning.code.clone(), warning.index)).collect()
@@ -431,7 +433,7 @@ impl Plan {
     }
 }
 
-/// The text of the summary message; empty where nothing is folded and no summary given.
+/// The text of the summary message; empty if nothing is folded and no summary is given.
 pub(super) fn summary_text(
     py: Python<'_>,
     plan: &core::Plan,
@@ -446,19 +448,19 @@ pub(super) fn summary_text(
             Ok(labelled_summary(&text.0, &covered, text_hash(source, &covered), model))
         }
         None if plan.folds() => {
-            let detail = "messages are folded, so there must be a summary to stand for them";
+            let detail = "the plan folds messages, so a summary is required";
             Err(exception(py, Error::config("missing_summary", "summary", detail)))
         }
         None => Ok(String::new()),
     }
 }
 
-/// What Python's `str.strip` takes for blank.
+/// Whether Python's `str.strip` removes the character.
 fn is_blank(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
 }
 
-/// A whole number from 0, as Python has it; nothing for what is none.
+/// A whole number from 0; `None` for any other object, including `bool`.
 fn whole_number(value: &Bound<'_, PyAny>) -> Option<u64> {
     if value.is_instance_of::<PyBool>() { None } else { value.extract().ok() }
 }

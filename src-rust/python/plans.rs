@@ -1,4 +1,4 @@
-//! `plan_batch`: many transcripts in, plans and flat arrays of them out.
+//! `plan_batch`: many transcripts in, plans and flat arrays out.
 
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -27,7 +27,7 @@ pub(super) struct BatchPlans {
     errors: Py<PyTuple>,
 }
 
-/// One number a transcript.
+/// One number per transcript.
 #[derive(Default)]
 struct Arrays<A> {
     cuts: A,
@@ -137,7 +137,7 @@ pub(super) fn plan_batch(
     errors: &str,
 ) -> PyResult<BatchPlans> {
     let (request, _) = options.into_parts(py)?;
-    // Once, rather than for each transcript, of which there may be none.
+    // Checked once, and even without transcripts.
     request.keep.check(request.window).map_err(|error| exception(py, error))?;
     let task = Planning { counter: &*counter.get().counter, request };
     let (format, is_strict) = (format_of(py, format)?, is_strict(py, errors)?);
@@ -152,7 +152,7 @@ pub(super) fn plan_batch(
 
 #[pymethods]
 impl BatchPlans {
-    /// The cut of each plan; int64 of shape (transcripts,), read-only; -1 where there is no plan.
+    /// The cut of each plan; int64 of shape (transcripts,), read-only; -1 without a plan.
     #[getter]
     fn cuts(&self, py: Python<'_>) -> Py<PyArray1<i64>> {
         self.arrays.cuts.clone_ref(py)
@@ -164,27 +164,31 @@ impl BatchPlans {
         self.arrays.heads.clone_ref(py)
     }
 
-    /// Tokens of each request as it is; int64 of shape (transcripts,), read-only; -1 without a plan.
+    /// Tokens of each unchanged request; int64 of shape (transcripts,), read-only; -1 without a plan.
     #[getter]
     fn tokens_before(&self, py: Python<'_>) -> Py<PyArray1<i64>> {
         self.arrays.tokens_before.clone_ref(py)
     }
 
-    /// Tokens of what stays, without overhead and summary; int64 of shape (transcripts,), read-only; -1 without a plan.
+    /// Tokens of the messages that stay, without overhead and summary; int64 of shape (transcripts,), read-only.
+    ///
+    /// -1 without a plan.
     #[getter]
     fn tokens_kept(&self, py: Python<'_>) -> Py<PyArray1<i64>> {
         self.arrays.tokens_kept.clone_ref(py)
     }
 
-    /// What stays, the overhead, and the room for the summary where something is folded; int64 of shape (transcripts,),
-    /// read-only; -1 without a plan.
+    /// Expected tokens of each folded request; int64 of shape (transcripts,), read-only; -1 without a plan.
+    ///
+    /// Messages that stay, overhead, and the tokens reserved for the summary if something is folded.
     #[getter]
     fn tokens_after(&self, py: Python<'_>) -> Py<PyArray1<i64>> {
         self.arrays.tokens_after.clone_ref(py)
     }
 
-    /// The least that `FitTokens` could reach; int64 of shape (transcripts,), read-only; also where the budget cannot be
-    /// met; -1 where there was an error.
+    /// The least that `FitTokens` could reach; int64 of shape (transcripts,), read-only.
+    ///
+    /// Also if the budget cannot be met; -1 after an error.
     #[getter]
     fn floors(&self, py: Python<'_>) -> Py<PyArray1<i64>> {
         self.arrays.floors.clone_ref(py)
@@ -196,35 +200,37 @@ impl BatchPlans {
         self.feasible.clone_ref(py)
     }
 
-    /// What happens to every message of every transcript; uint8 of shape (messages,), read-only: 0 keep, 1 pin, 2 clear,
-    /// 3 shorten, 4 summarize, 5 drop. Those of transcript i are `actions[offsets[i]:offsets[i + 1]]`; none where there
-    /// is no plan.
+    /// The action on every message of every transcript; uint8 of shape (messages,), read-only.
+    ///
+    /// 0 keep, 1 pin, 2 clear, 3 shorten, 4 summarize, 5 drop. Those of transcript i are
+    /// `actions[offsets[i]:offsets[i + 1]]`; empty without a plan.
     #[getter]
     fn actions(&self, py: Python<'_>) -> Py<PyArray1<u8>> {
         self.actions.clone_ref(py)
     }
 
-    /// Where the messages of each transcript begin in `actions`, and the end; int64 of shape (transcripts + 1,),
-    /// read-only.
+    /// The start of each transcript in `actions`, and the end; int64 of shape (transcripts + 1,), read-only.
     #[getter]
     fn offsets(&self, py: Python<'_>) -> Py<PyArray1<i64>> {
         self.offsets.clone_ref(py)
     }
 
-    /// The line of each transcript, from 1; int64 of shape (transcripts,), read-only. `None` where there were no lines.
+    /// The line of each transcript, from 1; int64 of shape (transcripts,), read-only. None if the input was not lines.
     #[getter]
     fn lines(&self, py: Python<'_>) -> Option<Py<PyArray1<i64>>> {
         self.lines.as_ref().map(|lines| lines.clone_ref(py))
     }
 
-    /// With `errors="null"`, the errors in their order: of transcripts that have no plan (`transcript` says which), and of
-    /// lines with something wrong that cost none (`transcript` is `None`).
+    /// With `errors="null"`, the errors in order.
+    ///
+    /// Those of transcripts without a plan (`transcript` is their index), and of lines whose problem cost no transcript
+    /// (`transcript` is None).
     #[getter]
     fn errors(&self, py: Python<'_>) -> Py<PyTuple> {
         self.errors.clone_ref(py)
     }
 
-    /// The plan of a transcript, `(floor, why)` where the budget cannot be met, `None` where there was an error.
+    /// The plan of a transcript, `(floor, why)` if the budget cannot be met, None after an error.
     fn plan_of<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Option<Bound<'py, PyAny>>> {
         match self.outcomes.get(index) {
             Some(Some(outcome)) => answer(py, outcome.clone()).map(Some),

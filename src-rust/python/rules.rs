@@ -1,4 +1,4 @@
-//! `validate` and `analyze`: what providers reject, and how messages hang together.
+//! `validate` and `analyze`: messages that providers reject, and the structure of messages.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -9,7 +9,7 @@ use crate::formats::Format;
 use crate::rules::validate::{Provider, Strict, validate as find_problems};
 use crate::rules::{Pins, analyze as find_structure, results};
 
-/// What a provider would reject, as (index, code, detail).
+/// The problems for which a provider would reject the messages, as (index, code, detail).
 #[pyfunction]
 #[pyo3(signature = (messages, provider, *, alternate, single_system, partial, format))]
 pub(super) fn validate(
@@ -23,7 +23,7 @@ pub(super) fn validate(
 ) -> PyResult<Vec<(usize, &'static str, String)>> {
     guard(py, || {
         let provider = Provider::from_name(provider).map_err(|error| exception(py, error))?;
-        // Messages for a provider are in its dialect.
+        // With "auto", messages are in the provider's format.
         let format = if format == "auto" { Format::of(provider.framing()).name() } else { format };
         let read = read(messages, format, false).map_err(|error| exception(py, error))?;
         let strict = Strict { alternate, single_system, partial };
@@ -68,7 +68,7 @@ pub(super) fn analyze<'py>(
     })
 }
 
-/// The results of tools that can be replaced, as (message, part, tool, code points), in order.
+/// The replaceable tool results, as (message, part, tool, code points), in order.
 #[pyfunction]
 pub(super) fn tool_results(
     py: Python<'_>,

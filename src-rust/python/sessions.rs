@@ -1,4 +1,4 @@
-//! What the Python file reader asks of the core: values out of a stream, what they are, sessions put together.
+//! Functions for the Python file reader: splitting streams into values, classifying values, assembling sessions.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -17,7 +17,7 @@ use crate::node::{Key, Kind, Node};
 /// Values of a stream with their line and offset, and problems with theirs.
 type Scanned<'py> = (Vec<(u64, u64, Bound<'py, PyBytes>)>, Vec<(u64, u64, &'static str)>);
 
-/// Splits a stream of bytes into JSON values, one a line, and reports every line that is not.
+/// Splits a stream of bytes into JSON values, one per line, and reports every line that is not one.
 #[pyclass(module = "foldline._core")]
 pub(super) struct LineScanner {
     scanner: Scanner,
@@ -31,7 +31,7 @@ impl LineScanner {
         LineScanner { scanner: Scanner::new(max_line_bytes) }
     }
 
-    /// Longest line that is held; a longer one is passed over.
+    /// Bytes of the longest line accepted; a longer one is skipped.
     #[getter]
     fn max_line_bytes(&self) -> usize {
         self.scanner.max_line_bytes()
@@ -44,7 +44,7 @@ impl LineScanner {
         scanned(py, found)
     }
 
-    /// Reads what is left at the end.
+    /// Reads the rest at the end of the stream.
     fn finish<'py>(&mut self, py: Python<'py>) -> Scanned<'py> {
         let mut found = FoundValues::default();
         py.detach(|| self.scanner.finish(&mut found));
@@ -58,11 +58,12 @@ fn scanned(py: Python<'_>, found: FoundValues) -> Scanned<'_> {
     (values, problems)
 }
 
-/// Where JSON values lie, and where and why they end early.
+/// The ranges of JSON values, and the offset and code of each problem.
 type Ranges = (Vec<(usize, usize)>, Vec<(usize, &'static str)>);
 
-/// Where the JSON values of a document over many lines lie, one behind the other, and where there is none. Nothing
-/// where the first is no value.
+/// The ranges of the JSON values in a document over many lines, and the problems between them.
+///
+/// Empty if the document does not start with a value.
 #[pyfunction]
 pub(super) fn document_ranges(py: Python<'_>, document: &[u8]) -> Ranges {
     py.detach(|| {
@@ -71,7 +72,7 @@ pub(super) fn document_ranges(py: Python<'_>, document: &[u8]) -> Ranges {
     })
 }
 
-/// What a stored value is, and the path of its messages where it is a conversation.
+/// The kind of a stored value, and the path of its messages if it is a conversation.
 #[pyfunction]
 pub(super) fn classify(
     py: Python<'_>,
@@ -101,11 +102,12 @@ fn names(path: &[Key]) -> Vec<&'static str> {
     path.iter().map(|key| key.as_str()).collect()
 }
 
-/// A dialect, the reason for it, the message that told it, and all dialects that the messages can be in.
+/// A format, the reason for it, the message that decided it, and all formats that the messages can be in.
 type Found = (&'static str, &'static str, Option<usize>, Vec<&'static str>);
 
-/// The dialect of a list of messages, or of the bytes of a JSON array; `key` is the name under which it stood in a
-/// request.
+/// The format of a list of messages, or of the bytes of a JSON array.
+///
+/// `key`: the key of the list in a request, if any.
 #[pyfunction]
 #[pyo3(signature = (messages, key = None))]
 pub(super) fn detect_format(
@@ -130,8 +132,7 @@ pub(super) fn detect_format(
     })
 }
 
-/// The tools, the system text and the summaries that a request with `count` messages would hold, from the members around
-/// them.
+/// Tools, system text and summaries of a request, from the members around its `count` messages.
 #[pyfunction]
 pub(super) fn request_context<'py>(
     around: &Bound<'py, PyDict>,
@@ -145,7 +146,7 @@ pub(super) fn request_context<'py>(
     Ok((tools.into_iter().map(PyNode::into_bound).collect(), system.map(PyNode::into_bound), summaries))
 }
 
-/// A session that a kind of agent wrote, put together of its entries: conversations, what was left behind, problems.
+/// Assembles a session of an agent from its entries: conversations, abandoned branches, problems.
 #[pyfunction]
 pub(super) fn assemble_session<'py>(
     py: Python<'py>,
@@ -204,7 +205,7 @@ fn set_messages<'py>(holder: &Bound<'py, PyDict>, messages: Vec<Message<PyNode<'
     holder.set_item("sources", sources)
 }
 
-/// The object that was decided on, with the caller's own objects inside.
+/// Builds a decided value as Python objects, with the caller's own objects inside.
 pub(super) fn build<'py>(py: Python<'py>, made: Made<PyNode<'py>>) -> PyResult<Bound<'py, PyAny>> {
     Ok(match made {
         Made::Given(node) => node.into_bound(),

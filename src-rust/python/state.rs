@@ -7,7 +7,7 @@ use super::applying::build;
 use crate::fold::Placed;
 use crate::prepared::Prepared;
 
-/// Messages, and what is known of them.
+/// Messages, and their prepared value.
 pub(super) struct State {
     pub live: Prepared,
     /// The caller's own objects.

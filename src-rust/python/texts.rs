@@ -18,10 +18,10 @@ use crate::count::batch::threads::MAX_THREADS;
 use crate::count::counter::Counter;
 use crate::error::{Error, Result};
 
-/// How often signals are looked for while strings are gathered, in strings.
+/// Strings between two signal checks while strings are collected.
 const LOOK_EVERY_TEXTS: usize = 1 << 16;
 
-/// How many threads a call may use: `threads=`, where `None` is one for each processor that the process may use.
+/// The maximum number of threads of a call: `threads=`; `None` is one per processor available to the process.
 #[derive(Clone, Copy)]
 pub(super) struct Threads(pub usize);
 
@@ -35,7 +35,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Threads {
         let number = if object.is_instance_of::<PyBool>() { None } else { object.extract::<usize>().ok() };
         number.filter(|number| (1..=MAX_THREADS).contains(number)).map(Threads).ok_or_else(|| {
             let detail =
-                format!("threads is a whole number from 1 to {MAX_THREADS}, or None for one a processor");
+                format!("threads is a whole number from 1 to {MAX_THREADS}, or None for one per processor");
             exception(object.py(), Error::config("bad_threads", "threads", detail))
         })
     }
@@ -74,7 +74,7 @@ pub(super) fn count_batch<'py>(
     Ok(PyArray1::from_vec(py, counts))
 }
 
-/// Bytes of text that are read before they are counted: some of them may be copies.
+/// Bytes of text read before they are counted: a bound on memory, as some texts are copied.
 const WINDOW_BYTES: usize = 32 << 20;
 
 /// The texts of the first strings, and their bytes.
@@ -114,7 +114,7 @@ impl Texts for Strings {
 
 type MaybeStrings<'py> = Vec<Option<Bound<'py, PyString>>>;
 
-/// The strings of an iterable; where `missing` is given, that object stands for a missing text.
+/// The strings of an iterable. The object `missing`, if given, is a missing text.
 fn strings<'py>(
     texts: &Bound<'py, PyAny>,
     missing: Option<&Bound<'py, PyAny>>,
@@ -145,17 +145,17 @@ fn strings<'py>(
     Ok(strings)
 }
 
-/// The strings of a numpy array: of type `str`, `StringDType` or `object`.
+/// The strings of a numpy array of type `str`, `StringDType` or `object`.
 ///
-/// Through `tolist`, which gives Python's own strings. numpy keeps `str` as UTF-32, so it is read once in any case; and
-/// an array may be written to while the GIL is free, a string may not.
+/// Through `tolist`, which gives Python's own strings: numpy stores `str` as UTF-32, so it must be converted in any
+/// case; and an array may be written to while the GIL is released, a string may not.
 fn strings_of_array<'py>(array: &Bound<'py, PyUntypedArray>) -> PyResult<MaybeStrings<'py>> {
     let py = array.py();
     let refused = |code, detail: &str| exception(py, Error::text_type(code, detail));
     if array.ndim() != 1 {
         return Err(refused("not_one_dimensional", "an array of texts has one dimension"));
     }
-    // An empty list becomes an array of numbers in numpy.
+    // numpy turns an empty list into an array of numbers.
     let is_text = matches!(array.dtype().kind(), b'U' | b'O' | b'T') || array.is_empty();
     if !is_text {
         return Err(refused("not_text", "an array of texts is of type str, StringDType or object"));

@@ -1,4 +1,4 @@
-//! Many conversations in, flat arrays out: what all that is done with them has in common, and `count_transcripts`.
+//! `count_transcripts`, and the reading and threading common to all batches of transcripts.
 
 use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::buffer::PyBuffer;
@@ -21,16 +21,16 @@ use crate::count::framing::Trust;
 use crate::error::{Error, ErrorKind, Result};
 use crate::formats::Format;
 
-/// JSON lines are read so many bytes at a time; a longer line makes its window larger.
+/// Bytes of JSON lines read at a time: a bound on memory. A longer line enlarges its window.
 const WINDOW_BYTES: usize = 32 << 20;
 
-/// Python messages are read until there is so much text, then counted.
+/// Bytes of text of Python messages read before they are counted: a bound on memory.
 const READ_AHEAD_BYTES: usize = 8 << 20;
 
-/// What a transcript weighs beside its text.
+/// Estimated bytes of a transcript in addition to its text, so that many small ones are bounded too.
 const TRANSCRIPT_BYTES: usize = 1 << 10;
 
-/// Counts of many transcripts.
+/// Token counts of many transcripts.
 #[pyclass(frozen, module = "foldline")]
 pub(super) struct TranscriptCounts {
     per_message: Py<PyArray1<u32>>,
@@ -43,22 +43,22 @@ pub(super) struct TranscriptCounts {
     trust: Trust,
 }
 
-/// What takes the outcomes, transcript by transcript.
+/// Receives the outcomes, transcript by transcript.
 pub(super) trait Sink<O> {
-    /// How many transcripts there are so far.
+    /// Number of transcripts so far.
     fn len(&self) -> usize;
 
-    /// The next transcript; an error is placed at it.
+    /// Adds the next transcript, or the error of it.
     fn add(&mut self, outcome: Result<O>);
 
-    /// Something wrong that cost no transcript.
+    /// Adds a problem that cost no transcript.
     fn remark(&mut self, error: Error);
 
-    /// The line of all transcripts from the last that has one.
+    /// Sets the line of all transcripts that do not have one yet.
     fn set_line(&mut self, number: u64);
 }
 
-/// The counts of the transcripts so far, as they will lie in the arrays.
+/// The counts of the transcripts so far, in the layout of the arrays.
 struct Tally {
     per_message: Vec<u32>,
     offsets: Vec<i64>,
@@ -136,20 +136,20 @@ pub(super) fn exceptions(py: Python<'_>, errors: Vec<Error>) -> PyResult<Py<PyTu
     Ok(PyTuple::new(py, errors.collect::<Vec<_>>())?.unbind())
 }
 
-/// An array that all who ask for it may share.
+/// An array that callers may share.
 pub(super) fn read_only<T: Element>(py: Python<'_>, values: Vec<T>) -> Py<PyArray1<T>> {
     let array = PyArray1::from_vec(py, values);
     array.readwrite().make_nonwriteable();
     array.unbind()
 }
 
-/// The dialect of all transcripts; `None` for "auto".
+/// The format of all transcripts; `None` for "auto".
 pub(super) fn format_of(py: Python<'_>, format: &str) -> PyResult<Option<Format>> {
     let format = if format == "auto" { Ok(None) } else { Format::from_name(format).map(Some) };
     format.map_err(|error| exception(py, error))
 }
 
-/// Whether `errors=` ends the work at the first.
+/// Whether `errors=` aborts at the first error.
 pub(super) fn is_strict(py: Python<'_>, errors: &str) -> PyResult<bool> {
     match errors {
         "raise" => Ok(true),
@@ -170,7 +170,7 @@ pub(super) fn count_transcripts(
     tally.finish(py, has_lines)
 }
 
-/// Works on a list of transcripts, JSON lines, or a column of JSON; says whether there were lines.
+/// Processes a list of transcripts, JSON lines, or a column of JSON; returns whether there were lines.
 pub(super) fn work_on<T: Task>(
     transcripts: &Bound<'_, PyAny>,
     batch: &Batch<'_, T>,
@@ -205,7 +205,7 @@ where
     Ok(false)
 }
 
-/// Works on the whole lines of a window; gives how many bytes they were.
+/// Processes the whole lines of a window; returns how many bytes they take.
 fn work_on_window<T: Task>(
     py: Python<'_>,
     batch: &Batch<'_, T>,
@@ -231,7 +231,7 @@ fn work_on_window<T: Task>(
     Ok(taken)
 }
 
-/// Works on the rows of a column, each a list of messages as JSON.
+/// Processes the rows of a column, each a list of messages as JSON.
 fn work_on_column<T: Task>(
     py: Python<'_>,
     batch: &Batch<'_, T>,
@@ -252,7 +252,7 @@ fn work_on_column<T: Task>(
     Ok(())
 }
 
-/// The bytes of a `bytearray`, `memoryview`, `mmap` and the like; `None` of what has no buffer.
+/// The bytes of a `bytearray`, `memoryview`, `mmap` or similar; `None` for an object without a buffer.
 fn buffer_of(object: &Bound<'_, PyAny>) -> PyResult<Option<PyBuffer<u8>>> {
     let py = object.py();
     let Ok(view) = PyMemoryView::from(object) else { return Ok(None) };
@@ -262,7 +262,7 @@ fn buffer_of(object: &Bound<'_, PyAny>) -> PyResult<Option<PyBuffer<u8>>> {
     bytes.map(Some).map_err(refused)
 }
 
-/// JSON lines in memory that others may write to: each window is copied, with the GIL held, before it is read.
+/// Processes JSON lines in shared memory: each window is copied, with the GIL held, before it is read.
 fn work_on_buffer<T: Task>(
     py: Python<'_>,
     batch: &Batch<'_, T>,
@@ -284,7 +284,7 @@ fn work_on_buffer<T: Task>(
     Ok(())
 }
 
-/// Transcripts as Python objects.
+/// Processes transcripts that are Python objects.
 fn work_on_objects<T: Task>(
     transcripts: &Bound<'_, PyAny>,
     batch: &Batch<'_, T>,
@@ -315,7 +315,7 @@ where
             Err(error) => {
                 waiting.push(Err(error));
                 if batch.is_strict {
-                    // What comes before it may have failed too.
+                    // Stop reading; a transcript before this one may still fail first.
                     break;
                 }
             }
@@ -327,16 +327,16 @@ where
     waiting.work(py, batch, sink)
 }
 
-/// A transcript that can be worked on without the GIL.
+/// A transcript that can be processed without the GIL.
 enum Readable<T: Task> {
-    /// What was read of Python objects.
+    /// Read from Python objects.
     Read(T::Read<PyText>),
-    /// A JSON array, and its dialect where one is named.
+    /// A JSON array, and its format if named.
     Json(PyBackedBytes, Option<Format>),
 }
 
 impl<T: Task> Readable<T> {
-    /// Bytes that are left to work on.
+    /// Bytes still to process.
     fn bytes(&self) -> usize {
         match self {
             Readable::Read(read) => T::bytes(read),
@@ -345,12 +345,12 @@ impl<T: Task> Readable<T> {
     }
 }
 
-/// Transcripts that were read and not yet worked on, and what could not be read.
+/// Transcripts read but not yet processed, and errors of those that could not be read.
 struct Waiting<T: Task> {
     read: Vec<Readable<T>>,
-    /// For each transcript that it is the next of `read`, or why there is none.
+    /// For each transcript, that it is the next of `read`, or its error.
     order: Vec<Result<()>>,
-    /// About how much memory that is.
+    /// Approximate memory of `read`.
     bytes: usize,
 }
 
@@ -365,7 +365,7 @@ where
         }));
     }
 
-    /// Works on what waits.
+    /// Processes the waiting transcripts.
     fn work(
         &mut self,
         py: Python<'_>,
@@ -401,7 +401,7 @@ where
     }
 }
 
-/// Reads one transcript: a list of messages or its JSON bytes, an object that holds one, a stored transcript.
+/// Reads one transcript: a list of messages or its JSON bytes, an object with one, a stored transcript.
 fn read_object<T: Task>(object: &Bound<'_, PyAny>, batch: &Batch<'_, T>) -> PyResult<Result<Readable<T>>> {
     let read_as = |messages: &Bound<'_, PyAny>, named: Option<Format>| {
         let format = batch.format.or(named);
@@ -436,58 +436,60 @@ fn is_stored_transcript(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 
 #[pymethods]
 impl TranscriptCounts {
-    /// Tokens of every message of every transcript, with what is added around it; uint32 of shape (messages,),
-    /// read-only. Those of transcript i are `per_message[offsets[i]:offsets[i + 1]]`.
+    /// Tokens of every message of every transcript, framing included; uint32 of shape (messages,), read-only.
+    ///
+    /// Those of transcript i are `per_message[offsets[i]:offsets[i + 1]]`.
     #[getter]
     fn per_message(&self, py: Python<'_>) -> Py<PyArray1<u32>> {
         self.per_message.clone_ref(py)
     }
 
-    /// Where the messages of each transcript begin in `per_message`, and the end; int64 of shape (transcripts + 1,),
-    /// read-only.
+    /// The start of each transcript in `per_message`, and the end; int64 of shape (transcripts + 1,), read-only.
     #[getter]
     fn offsets(&self, py: Python<'_>) -> Py<PyArray1<i64>> {
         self.offsets.clone_ref(py)
     }
 
-    /// Tokens that are added once to each transcript; uint32 of shape (transcripts,), read-only.
+    /// Tokens added once per transcript; uint32 of shape (transcripts,), read-only.
     #[getter]
     fn overhead(&self, py: Python<'_>) -> Py<PyArray1<u32>> {
         self.overhead.clone_ref(py)
     }
 
-    /// All messages and the overhead of each transcript; int64 of shape (transcripts,), read-only.
+    /// Tokens of all messages and the overhead of each transcript; int64 of shape (transcripts,), read-only.
     #[getter]
     fn totals(&self, py: Python<'_>) -> Py<PyArray1<i64>> {
         self.totals.clone_ref(py)
     }
 
-    /// The line of each transcript, from 1; int64 of shape (transcripts,), read-only. `None` where there were no lines.
+    /// The line of each transcript, from 1; int64 of shape (transcripts,), read-only. None if the input was not lines.
     #[getter]
     fn lines(&self, py: Python<'_>) -> Option<Py<PyArray1<i64>>> {
         self.lines.as_ref().map(|lines| lines.clone_ref(py))
     }
 
-    /// All transcripts together.
+    /// Tokens of all transcripts.
     #[getter]
     fn total(&self) -> u64 {
         self.total
     }
 
-    /// How far the counts can be trusted: the least certain kind of all transcripts.
+    /// The accuracy of the counts: the least certain kind of all transcripts.
     #[getter]
     fn kind(&self) -> &'static str {
         self.trust.kind.name()
     }
 
-    /// The relative error that nine of ten totals stay within; `None` where exact or not measured.
+    /// The relative error that nine of ten totals stay within; None if exact or not measured.
     #[getter]
     fn error_bound(&self) -> Option<f64> {
         self.trust.error_bound()
     }
 
-    /// With `errors="null"`, the errors in their order: of transcripts that have no counts (`transcript` says which),
-    /// and of lines with something wrong that cost none (`transcript` is `None`).
+    /// With `errors="null"`, the errors in order.
+    ///
+    /// Those of transcripts without counts (`transcript` is their index), and of lines whose problem cost no transcript
+    /// (`transcript` is None).
     #[getter]
     fn errors(&self, py: Python<'_>) -> Py<PyTuple> {
         self.errors.clone_ref(py)

@@ -1,4 +1,4 @@
-//! Fields and items of messages that are dicts and lists of Python.
+//! Fields and items of messages that are Python dicts and lists.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -7,12 +7,12 @@ use super::PyNode;
 use crate::node::{Key, Kind, Node, changed};
 use crate::python::gate::exception;
 
-/// An item of a list or tuple, by the container's own slots.
+/// An item of a list or tuple, read from the container's own slots.
 pub(in crate::python) fn item<'py>(items: &Bound<'py, PyAny>, i: usize) -> PyResult<Bound<'py, PyAny>> {
     PyNode::of(items.clone()).item(i).map(PyNode::into_bound).ok_or_else(|| exception(items.py(), changed()))
 }
 
-/// A field of a dict; `None` where there is none, or null.
+/// A field of a dict; `None` if it is missing or null.
 pub(in crate::python) fn field<'py>(
     holder: &Bound<'py, PyAny>,
     name: &str,

@@ -1,6 +1,6 @@
 //! Python objects as [`Node`]s: `dict`, `list`, `tuple`, `str`, `int`, `float`, `bool`, `None`.
 //!
-//! Only the containers' own slots and the characters of strings are read: no method of a user's class is ever called.
+//! Only the containers' own slots and the strings' code points are read: no method of a user's class is ever called.
 
 pub(super) mod c_api;
 pub(super) mod dicts;
@@ -21,7 +21,7 @@ use crate::node::{Found, Key, Kind, Node, Unit, Wanted, changed, write_float};
 #[derive(Clone)]
 pub(super) struct PyNode<'py>(pub Bound<'py, PyAny>);
 
-/// After so many items of a list it is seen whether another thread should have its turn.
+/// Items of a list between calls of [`breathe`], few enough that it can keep its interval.
 const BREATHE_EVERY_ITEMS: usize = 32;
 
 impl<'py> PyNode<'py> {
@@ -35,7 +35,7 @@ impl<'py> PyNode<'py> {
         self.0
     }
 
-    // A cast to an exact type compares a pointer; one that may be to a subclass calls into Python.
+    // A check for an exact type compares a pointer; one for subclasses calls into Python.
 
     #[inline(always)]
     fn string(&self) -> Option<&Bound<'py, PyString>> {
@@ -68,13 +68,13 @@ impl<'py> PyNode<'py> {
     }
 }
 
-/// An object as what it is by a class of somebody's own.
+/// An object as an instance of a subclass.
 #[cold]
 fn rarer<'a, 'py, T: PyTypeCheck>(object: &'a Bound<'py, PyAny>) -> Option<&'a Bound<'py, T>> {
     object.cast().ok()
 }
 
-/// A `str` argument as text; lone surrogates are read as U+FFFD, as they are everywhere.
+/// A `str` argument; lone surrogates are read as U+FFFD.
 pub(super) struct Text(pub String);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Text {
@@ -86,7 +86,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Text {
     }
 }
 
-/// What an object is that is neither exactly a string, dict or list nor `None`.
+/// The kind of an object that is neither exactly a string, dict or list nor `None`.
 fn rarer_kind(object: &Bound<'_, PyAny>) -> Kind {
     if object.is_exact_instance_of::<PyBool>() {
         Kind::Bool
@@ -140,7 +140,7 @@ impl Node for PyNode<'_> {
     #[inline(always)]
     fn kind(&self) -> Kind {
         let object = &self.0;
-        // Exact types first: they are told by a pointer.
+        // Exact types first: checking them compares a pointer.
         if object.is_exact_instance_of::<PyString>() {
             Kind::String
         } else if object.is_exact_instance_of::<PyDict>() {
@@ -181,7 +181,7 @@ impl Node for PyNode<'_> {
 
     #[inline(always)]
     fn each_item(&self, mut read: impl FnMut(usize, &Self) -> Result<()>) -> Result<()> {
-        // One loop for both, so that there is one place where what is read of items is put into it.
+        // One loop for lists and tuples, so that `read` is inlined once.
         let list = self.list();
         for i in 0..self.len() {
             let item = match list {
@@ -243,8 +243,8 @@ impl Node for PyNode<'_> {
     }
 }
 
-/// The digits of an integer beyond 64 bits. Python refuses to print more than a few thousand; such a number, which no
-/// JSON reader would take either, stands in hexadecimal.
+/// The digits of an integer beyond 64 bits. Python refuses to print more than a few thousand digits; such a number,
+/// which no JSON reader would accept either, is written in hexadecimal.
 fn big_integer(object: &Bound<'_, PyAny>) -> String {
     let print = |method: &str, argument: &str| -> PyResult<String> {
         object.py().get_type::<PyInt>().call_method1(method, (object, argument))?.extract()

@@ -1,8 +1,8 @@
 //! The text of a `str`, through Python's stable C API.
 //!
-//! Python makes the UTF-8 of a string that is not ASCII when it is first asked for, and keeps it as long as the string:
-//! 16 MB of text then take another 20 MB. So a long string is encoded into a temporary. The text of a short one is
-//! borrowed: the messages of a history are read again and again, and take little.
+//! Python creates the UTF-8 of a non-ASCII string on first access, and keeps it as long as the string: 16 MB of text
+//! then take another 20 MB. So a long string is encoded into a temporary. A short one is borrowed: the messages of a
+//! history are read repeatedly and take little memory.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::ops::Deref;
@@ -16,11 +16,11 @@ use pyo3::types::{PyBytes, PyString};
 use super::c_api::{Utf8, characters, encode_with_surrogates};
 use crate::node::Unit;
 
-/// Characters from which on a string that is not ASCII is encoded into a temporary: more than a result that agents keep.
+/// Code points from which on a non-ASCII string is encoded into a temporary: more than a result that agents keep.
 const LONG: usize = 256 << 10;
 
-/// The text of a Python string and whether lone surrogates were replaced by U+FFFD. Two surrogates that form a pair are
-/// that character, as in tiktoken. No method of a subclass is called.
+/// Calls `read` with a string's text, and whether lone surrogates were replaced by U+FFFD. A surrogate pair is read as
+/// its character, as in tiktoken. Does not call a method of a subclass.
 #[inline(always)]
 pub(in crate::python) fn text_of<R>(string: &Bound<'_, PyString>, read: impl FnOnce(&str, bool) -> R) -> R {
     if characters(string) < LONG
@@ -31,7 +31,7 @@ pub(in crate::python) fn text_of<R>(string: &Bound<'_, PyString>, read: impl FnO
     rarer_text(string, read)
 }
 
-/// The length of a string's text. O(1) of ASCII.
+/// The length of a string's text. O(1) for ASCII.
 #[inline(always)]
 pub(super) fn length_of(string: &Bound<'_, PyString>, unit: Unit) -> u64 {
     let points = characters(string);
@@ -47,9 +47,9 @@ pub(super) fn length_of(string: &Bound<'_, PyString>, unit: Unit) -> u64 {
     text_of(string, |text, _| unit.of(text))
 }
 
-/// The text of a Python string, which may be read without the GIL: strings never change.
+/// The text of a Python string, which may be read without the GIL, as strings are immutable.
 pub(in crate::python) enum PyText {
-    /// In the string itself, which is held meanwhile.
+    /// Borrowed from the string, which is kept alive.
     Held(PyBackedStr),
     /// Encoded into a temporary.
     Encoded(Utf8),
@@ -58,7 +58,7 @@ pub(in crate::python) enum PyText {
 }
 
 impl PyText {
-    /// Finds or copies it. O(1) of ASCII, else O(characters).
+    /// Borrows or copies the text. O(1) for ASCII, otherwise O(code points).
     pub fn of(string: &Bound<'_, PyString>) -> Self {
         let text = match characters(string) < LONG || is_ascii(string) {
             true => PyBackedStr::try_from(string.clone()).ok().map(PyText::Held),
@@ -90,7 +90,7 @@ fn is_ascii(string: &Bound<'_, PyString>) -> bool {
     answer.is_ok_and(|answer| answer.is_truthy(py).unwrap_or(false))
 }
 
-/// The text of a string that is long or holds surrogates.
+/// The text of a string that is long or contains surrogates.
 #[cold]
 #[inline(never)]
 fn rarer_text<R>(string: &Bound<'_, PyString>, read: impl FnOnce(&str, bool) -> R) -> R {
@@ -107,7 +107,7 @@ fn rarer_text<R>(string: &Bound<'_, PyString>, read: impl FnOnce(&str, bool) -> 
     read(&text, is_lossy)
 }
 
-/// The UTF-8 of a string with its surrogates. Without memory for it the process ends, as in any allocation of Rust.
+/// The UTF-8 of a string with its surrogates. Aborts if memory is exhausted, as any Rust allocation does.
 fn encoded<'py>(string: &Bound<'py, PyString>) -> Bound<'py, PyBytes> {
     match encode_with_surrogates(string) {
         Ok(bytes) => bytes,
@@ -115,7 +115,7 @@ fn encoded<'py>(string: &Bound<'py, PyString>) -> Bound<'py, PyBytes> {
     }
 }
 
-/// UTF-8 in which surrogates may stand as text; and whether any was replaced.
+/// UTF-8 with encoded surrogates as text, and whether any was replaced.
 fn joined(bytes: &[u8]) -> (String, bool) {
     let surrogate = |at: usize| match bytes.get(at..at + 3) {
         Some(&[0xed, second @ 0xa0..=0xff, third]) => {
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Code points, surrogates among them, as Python encodes them with `surrogatepass`.
+    /// Code points, including surrogates, as Python encodes them with `surrogatepass`.
     fn generalized(points: &[u32]) -> Vec<u8> {
         let byte = |point: u32, shift: u32| (0x80 | (point >> shift & 0x3f)) as u8;
         let encode = |&point: &u32| match char::from_u32(point) {

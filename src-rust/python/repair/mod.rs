@@ -1,6 +1,6 @@
-//! `repair`: a list that a provider rejects in, one that it takes out, and what was done.
+//! `repair`: turns a list that a provider rejects into one that it accepts, and lists the actions.
 //!
-//! The passes decide; here messages are built from their drafts (`drafting`) and read again.
+//! The passes decide; this module builds messages from their drafts (`values`) and reads them again.
 
 pub(super) mod tool_answers;
 pub(super) mod values;
@@ -23,7 +23,9 @@ use crate::transcript::Transcript;
 /// An action or a problem, as (index, code, detail).
 type Told = (usize, &'static str, String);
 
-/// The repaired list, what was done as (index in the given list, code, detail), and what a provider still rejects.
+/// The repaired list, the actions, and the problems that remain.
+///
+/// Actions are (index in the given list, code, detail).
 #[pyfunction]
 #[pyo3(signature = (messages, provider, *, open_calls, orphans, alternate, single_system, partial, format))]
 #[allow(clippy::too_many_arguments)]
@@ -44,7 +46,7 @@ pub(super) fn repair<'py>(
         let (provider, options) = asked.map_err(|error| exception(py, error))?;
         let mut list = listed(messages)?;
         let mut transcript = read_in(&list, provider)?;
-        // For each message of the list, the given one that it comes from.
+        // For each message of the list, the index of the given message it comes from.
         let mut origins: Vec<usize> = (0..list.len()).collect();
         let mut actions: Vec<Told> = Vec::new();
         let mut problems = validate(&transcript, provider, strict);
@@ -106,7 +108,7 @@ fn listed<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
     let py = messages.py();
     let node = PyNode::of(messages.clone());
     if node.kind() != Kind::Array {
-        let error = Error::message("not_a_list", "", "what is repaired is a list or tuple of dicts");
+        let error = Error::message("not_a_list", "", "messages must be a list or tuple of dicts");
         return Err(exception(py, error));
     }
     let items = (0..node.len()).map(|i| item(messages, i)).collect::<PyResult<Vec<_>>>()?;

@@ -1,4 +1,4 @@
-//! Results for calls that have none, in the shape that their provider gives them.
+//! Results for unanswered calls, in the shape of their provider.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -7,7 +7,7 @@ use crate::python::node::dicts::{field, is_text, type_is};
 use crate::rules::repair::INTERRUPTED;
 use crate::rules::validate::Provider;
 
-/// A result for a call that has none: a message, or a block of one.
+/// A result for an unanswered call: a message, or a block of one.
 pub(super) fn answer<'py>(call: &Bound<'py, PyAny>, provider: Provider) -> PyResult<Bound<'py, PyAny>> {
     let py = call.py();
     let answer = PyDict::new(py);
@@ -50,7 +50,7 @@ pub(super) fn answer<'py>(call: &Bound<'py, PyAny>, provider: Provider) -> PyRes
     Ok(answer.into_any())
 }
 
-/// The output of a call that has none, of the type that belongs to the call's.
+/// Fills the output of an unanswered call, of the type that matches the call's.
 fn fill_output<'py>(call: &Bound<'py, PyAny>, answer: &Bound<'py, PyDict>) -> PyResult<()> {
     let py = call.py();
     let outputs = [

@@ -1,4 +1,4 @@
-//! Messages out of drafts: the caller's own object where nothing changes, else a copy along the path that does.
+//! Messages from drafts: the caller's own object if unchanged, otherwise a copy along the changed path.
 
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -13,16 +13,16 @@ use crate::rules::repair::{Block, CALL_NOTE, Draft, ORPHAN_NOTE, Shape};
 use crate::rules::validate::Provider;
 use crate::transcript::Role;
 
-/// Between texts that become one.
+/// The separator of joined texts.
 const BETWEEN: &str = "\n\n";
 
-/// The field that holds what a message says.
+/// The field with the content of a message.
 fn content_field(message: &Bound<'_, PyAny>, provider: Provider) -> &'static str {
     let has_parts = || PyNode::of(message.clone()).get(Key::PARTS).is_some();
     if provider == Provider::Gemini && has_parts() { "parts" } else { "content" }
 }
 
-/// What the passes must know of a message beside its transcript.
+/// The properties of a message that the passes need and its transcript lacks.
 pub(super) fn shape(message: &Bound<'_, PyAny>, provider: Provider) -> Shape {
     let content = field(message, content_field(message, provider)).ok().flatten();
     let blocks = content.filter(is_list).map(|list| PyNode::of(list).len());
@@ -34,7 +34,7 @@ pub(super) fn shape(message: &Bound<'_, PyAny>, provider: Provider) -> Shape {
     };
     let members = PyNode::of(message.clone()).members().unwrap_or_default();
     let is_plain = members.iter().all(|(key, _)| taken.contains(&key.as_str()));
-    // A screenshot cannot be made up.
+    // A screenshot cannot be invented.
     let is_answerable = !type_is(message, "computer_call");
     Shape { blocks, is_plain, is_answerable }
 }
@@ -67,13 +67,13 @@ pub(super) fn built<'py>(
     }
 }
 
-/// A part of what a message says.
+/// A part of a message's content.
 enum Piece<'py> {
-    /// Text that can stand by itself or in a block.
+    /// Text, as a content by itself or in a block.
     Text(Bound<'py, PyAny>),
     /// A block.
     Block(Bound<'py, PyAny>),
-    /// A call of OpenAI chat, which stands in a list of its own.
+    /// A call of OpenAI chat, which belongs to a separate list.
     Call(Bound<'py, PyAny>),
 }
 
@@ -103,7 +103,7 @@ impl<'py> Making<'_, 'py> {
             message.set_item("role", self.role_name(role))?;
         }
         match (draft.base, draft.blocks.as_slice()) {
-            // Nothing but the role changes.
+            // Only the role changes.
             (Some(base), [Block::All(all)]) if base == *all => {}
             _ => self.fill(&message, draft)?,
         }
@@ -131,7 +131,7 @@ impl<'py> Making<'_, 'py> {
             } else {
                 message.set_item("tool_calls", PyList::new(self.py(), calls)?)?;
             }
-            // What it says stays as it is where nothing is added to it.
+            // The content stays unchanged if nothing is added to it.
             if let (Some(base), Some((Block::Unit(from, 0), rest))) = (draft.base, draft.blocks.split_first())
                 && base == *from
                 && rest.iter().all(|block| matches!(block, Block::Unit(message, 1..) if *message == base))
@@ -149,7 +149,7 @@ impl<'py> Making<'_, 'py> {
         message.set_item("content", content)
     }
 
-    /// Texts alone become one text, where the API takes one; else everything becomes a block.
+    /// One joined text if there are only texts and the API accepts a text; otherwise a list of blocks.
     fn content(
         &self,
         pieces: Vec<Piece<'py>>,
@@ -222,7 +222,7 @@ impl<'py> Making<'_, 'py> {
         match block {
             Block::All(i) => {
                 let message = self.message(*i)?;
-                // A name is part of what the model reads.
+                // A name is part of the text that the model reads.
                 if let Some(name) = field(&message, "name")?.filter(is_text)
                     && draft.base != Some(*i)
                 {
@@ -307,14 +307,14 @@ impl<'py> Making<'_, 'py> {
         }
     }
 
-    /// The text of JSON.
+    /// A value as JSON text.
     fn json(&self, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let mut text = String::new();
         PyNode::of(value.clone()).write_json(&mut text).map_err(|error| exception(self.py(), error))?;
         Ok(self.text(&text))
     }
 
-    /// What a result or a call says, under a line that says what it was.
+    /// Adds the text of a result or a call, after a note that names its kind.
     fn add_as_text(&self, found: &Bound<'py, PyAny>, pieces: &mut Vec<Piece<'py>>) -> PyResult<()> {
         let gemini = |camel, snake| -> PyResult<Option<Bound<'py, PyAny>>> {
             Ok(field(found, camel)?.or(field(found, snake)?))
@@ -367,7 +367,7 @@ impl<'py> Making<'_, 'py> {
         Ok(())
     }
 
-    /// The text of a response of Gemini's: the one that it holds, or all of it.
+    /// The text of a Gemini response: its only member if that is a text, otherwise all of it.
     fn response(&self, response: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(value) = field(response, "response")? else { return Ok(None) };
         let members = PyNode::of(value.clone()).members().unwrap_or_default();
@@ -414,7 +414,7 @@ impl<'py> Making<'_, 'py> {
         Ok(())
     }
 
-    /// Whether a block without text can stand in a message of the user.
+    /// Whether a block without text can be part of a user message.
     fn is_medium(&self, block: &Bound<'py, PyAny>) -> bool {
         let known: &[&str] = match self.provider {
             Provider::OpenAiChat => &["image_url", "file", "input_audio"],
@@ -425,7 +425,7 @@ impl<'py> Making<'_, 'py> {
         known.iter().any(|name| type_is(block, name))
     }
 
-    /// A picture of the screen as a picture of the user.
+    /// A screenshot as a picture of the user.
     fn screenshot(&self, output: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(url) = field(output, "image_url")?.filter(|_| type_is(output, "computer_screenshot")) else {
             return Ok(None);
