@@ -164,7 +164,7 @@ def load(source: Mapping[str, Any] | str | Path, *, others: Literal["error", "ig
     options = {key: value for key, value in section.items() if key not in not_options}
     for key in _WORDS:
         if key in options and not isinstance(options[key], str):
-            raise ConfigError("must be a text", code="not_a_text", path=f"{_SECTION}.{key}")
+            raise ConfigError("must be a string", code="not_a_text", path=f"{_SECTION}.{key}")
     if options.get("format", "auto") not in _FORMATS:
         raise ConfigError(f"must be one of {', '.join(_FORMATS)}", code="unknown_format", path=f"{_SECTION}.format")
     settings = CompactionConfig(enabled, name, window, window_from, options, model)
@@ -212,7 +212,7 @@ def _mapping(value: object, path: str) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise ConfigError("must be a table of names", code="not_a_table", path=path)
+        raise ConfigError("must be a table with string keys", code="not_a_table", path=path)
     return value
 
 

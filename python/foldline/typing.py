@@ -72,7 +72,7 @@ Pin: TypeAlias = "int | Callable[[Message], bool]"
 #: Facts about a message, stored outside the list: ``pinned``, ``importance``, ``origin``, and keys of the caller.
 Metadata: TypeAlias = Mapping[str, Any]
 
-#: Where a message comes from, one of `ORIGINS`.
+#: Origin of a message, one of `ORIGINS`.
 Origin: TypeAlias = str
 
 

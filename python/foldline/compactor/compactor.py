@@ -349,7 +349,7 @@ class Compactor:
         ticket = Ticket(cancel)
         deadline = Deadline(None if timeout_s is None else started_s + timeout_s, self._clock, ticket.is_cancelled)
         if ids is not None and len(ids) != len(messages):
-            raise ConfigError("must be as many as the messages", code="bad_ids", path="ids")
+            raise ConfigError("must be one for each message", code="bad_ids", path="ids")
         given, said = messages, state
         if self._requests.is_known(given, said):
             state = self._requests.state(given, said)
@@ -424,7 +424,7 @@ class Compactor:
         """The checked compaction, or the result if nothing is to be committed."""
         given: object = outcome
         if not isinstance(given, Outcome) or len(given.sources) != len(given.messages):
-            raise CompactionError("the strategy gave no outcome", code="bad_outcome")
+            raise CompactionError("the strategy returned no Outcome", code="bad_outcome")
         if not outcome.changed:
             as_it_was = left(run.messages, run.request, run.tokens_before, "nothing_to_fold", outcome)
             if outcome.floor is None:
@@ -474,7 +474,7 @@ class Compactor:
             try:
                 self.trigger.notify_compacted(state)
             except Exception as error:  # noqa: BLE001 - the compaction is committed, whatever the trigger does
-                _warn(f"the trigger raised {type(error).__name__} when it was told of a compaction")
+                _warn(f"the trigger raised {type(error).__name__} in notify_compacted")
         for each in (event, SessionStart(), CompactBoundary(run.kind, run.tokens_before)):
             self._told.tell(each)
         if pending.error is not None:

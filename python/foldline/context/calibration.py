@@ -24,8 +24,8 @@ class Calibration:
        through the origin. Weights are capped at twice the median, so that no single observation decides. The offset
        is 0.
     3. If every observation gives its number of messages, and there are ``FIT_FROM``: over observations divided by their
-       messages, the ratio is the median slope of all pairs, weighted by their distance, at most the ratio of step 2 and
-       not below 1 unless that is; the offset is the median of the residuals, at least 0.
+       messages, the ratio is the median slope of all pairs, weighted by their distance. It is at most the ratio r of
+       step 2 and at least min(1, r). The offset is the median of the residuals, at least 0.
 
     No ratio is below the floor, so corrected counts are never below ``floor * tokens`` and never shrink as tokens or
     messages grow. Equal observations in equal order give equal numbers.

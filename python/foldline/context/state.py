@@ -77,7 +77,7 @@ class Stats:
 
     def __init__(self, parent: Stats | None = None) -> None:
         if parent is not None and not isinstance(parent, Stats):
-            raise ConfigError("must be statistics", code="bad_stats", path="parent")
+            raise ConfigError("must be Stats", code="bad_stats", path="parent")
         self.parent = parent
         self._counters: dict[str, int] = {}
         self._gauges: dict[str, float] = {}
@@ -109,7 +109,7 @@ class Stats:
         except TypeError:
             raise ConfigError("must be a whole number", code="bad_number", path="by") from None
         if isinstance(by, bool) or number < 0:
-            raise ConfigError("a counter only goes up", code="bad_number", path="by")
+            raise ConfigError("must be a whole number from 0", code="bad_number", path="by")
         run: Stats | None = self
         while run is not None:
             with run._lock:

@@ -63,7 +63,7 @@ class Transcript(_core.LiveTranscript):
     The messages stay the caller's own objects and must not change after they are appended: `check` finds a changed
     message, `sync` reads again from there, and `Plan.apply` refuses a list other than the planned one.
 
-    Methods may be called from several threads, which block each other. A `snapshot` needs no locking.
+    Thread-safe, but threads wait for each other; a `snapshot` needs no waiting.
 
     Args:
         messages: The first messages.
@@ -95,7 +95,7 @@ class Transcript(_core.LiveTranscript):
 
     __slots__ = ()
 
-    def __new__(  # noqa: D102 - the class says it
+    def __new__(  # noqa: D102 - documented by the class
         cls,
         messages: Iterable[Message] = (),
         *,
@@ -123,7 +123,7 @@ class Transcript(_core.LiveTranscript):
         """Decides the action for each message, as `foldline.plan`.
 
         Args:
-            keep: How much stays. Default: what fits into ``window - reserve``.
+            keep: How much stays. Default: the most that fits into ``window - reserve``.
             messages: The caller's list. If given, it is checked first, which costs reading its text.
             window: The model's context window in tokens; a keep larger than it is an error.
             reserve: Tokens of the window reserved for the answer.
@@ -161,7 +161,7 @@ class TranscriptSnapshot(_core.LiveSnapshot):
 
     __slots__ = ()
 
-    def __new__(cls, transcript: Transcript) -> Self:  # noqa: D102 - the class says it
+    def __new__(cls, transcript: Transcript) -> Self:  # noqa: D102 - documented by the class
         if not isinstance(transcript, Transcript):
             raise ConfigError("must be a Transcript", code="bad_transcript", path="transcript")
         return super().__new__(cls, transcript)

@@ -212,7 +212,7 @@ def reported_tokens(usage: int | Mapping[str, Any]) -> int:
     for names in _PARTS:
         if usage.get(names[0]) is not None:
             return sum(token_number(usage[name], f"usage.{name}") for name in names if usage.get(name) is not None)
-    raise ConfigError("no usage of a known provider", code="bad_usage", path="usage")
+    raise ConfigError("not a usage of a known provider", code="bad_usage", path="usage")
 
 
 def read_and_written(usage: int | Mapping[str, Any] | None) -> tuple[int | None, int | None]:

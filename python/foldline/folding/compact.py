@@ -101,7 +101,7 @@ def compact(
     Args:
         messages: The messages in their provider's form, or a `Transcript`, which is not changed and not read or
             counted again.
-        keep: How much stays. Default: what fits into ``window - reserve``.
+        keep: How much stays. Default: the most that fits into ``window - reserve``.
         summarizer: The summarizer: a model such as `summarizers.OpenAICompatible`, or a function from the folded
             messages to a text. Default: `summarizers.Extractive` (no network, deterministic).
         counter: As for `plan`. Default for a `Transcript`: its own; with another counter it is read as a list.

@@ -18,9 +18,9 @@ _REASONING = frozenset(("thinking", "redacted_thinking", "reasoning"))
 def discard_truncated_calls(answer: Message | Messages, *, format: str = "auto") -> list[Any]:
     """An answer without its truncated calls.
 
-    Text arguments are truncated if they are not a JSON object. Object arguments were parsed by an SDK and cannot show
-    truncation; for them the last part of the answer counts as truncated if it is a call. Reasoning that led only to
-    such a call is removed too, and so is a message left without content.
+    Arguments as text are truncated if they are not a JSON object. Parsed arguments do not show truncation; for them the
+    last part of the answer counts as truncated if it is a call. Reasoning that led only to such a call is removed too,
+    and so is a message left without content.
 
     Args:
         answer: The message of the model, or its items.

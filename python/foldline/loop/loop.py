@@ -164,7 +164,7 @@ class AgentLoop:
                     if inspect.isawaitable(value):
                         if inspect.iscoroutine(value):
                             value.close()
-                        raise ConfigError("is asynchronous; use arun", code="asynchronous", path="run")
+                        raise ConfigError("a function is asynchronous; use arun", code="asynchronous", path="run")
                 except Exception as error:  # noqa: BLE001 - the loop decides
                     call = steps.throw(error)
                 else:
@@ -273,7 +273,7 @@ class AgentLoop:
                     raise
                 continue
             if not isinstance(response, Response):
-                raise ConfigError("the model gave no Response", code="bad_response", path="model")
+                raise ConfigError("the model returned no Response", code="bad_response", path="model")
             return response
         raise AssertionError  # the second pass raises or returns
 

@@ -71,7 +71,7 @@ def plan(
 
     Args:
         messages: The messages in their provider's form, or the bytes of a JSON array of them.
-        keep: How much stays. Default: what fits into ``window - reserve``.
+        keep: How much stays. Default: the most that fits into ``window - reserve``.
         counter: Token counter, its name, or a function from text to tokens. Default: `o200k_base`.
         window: The model's context window in tokens; a keep larger than it is an error.
         reserve: Tokens of the window reserved for the answer.
@@ -88,9 +88,10 @@ def plan(
             thinking to everything before it and reject the request. ``"keep"``: it stays, the warning
             ``thinking_bound`` names the first message and `Plan.request_fields` the field with which the provider drops
             it. ``"strip"``: it is removed from the kept messages (pinned ones too), except from the latest message of
-            the model within a tool loop, whose thinking must not change. ``"fold"``: the cut moves on until no thinking
-            follows it, so that less stays than the keep requests; if no such cut exists (``thinking_blocks_fold`` names
-            the message), nothing is folded, or under `FitTokens` the fold is as with ``"keep"``.
+            the model within a tool loop, whose thinking must not change. ``"fold"``: the cut moves on until no kept
+            thinking follows it, so that less stays than the keep requests; if no such cut exists
+            (``thinking_blocks_fold`` names the message), nothing is folded, or under `FitTokens` the fold is as with
+            ``"keep"``.
         tools: Tool schemas sent with the messages; they count as overhead.
         format: ``"openai_chat"``, ``"openai_responses"``, ``"anthropic"``, ``"gemini"``, ``"pi"``, ``"ai_sdk"``,
             ``"langchain"``, ``"gent"``, or ``"auto"`` to detect it by content (see `detect_format`).

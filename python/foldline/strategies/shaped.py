@@ -134,7 +134,7 @@ class Shaped(BaseStrategy):
             behind = outcome.messages[place + 1] if place + 1 < len(outcome.messages) else None
             stands = list(self.shape.messages(outcome.summary, request, behind))
             if not stands:
-                raise CompactionError("the shape gave no message", code="bad_shape")
+                raise CompactionError("the shape returned no message", code="bad_shape")
             new += stands
             sources += [None] * len(stands)
         return dataclasses.replace(outcome, messages=new, sources=tuple(sources), tokens=None)

@@ -138,7 +138,7 @@ class Summarize(BaseStrategy):
         if self.shape is not None:
             shaped = list(self.shape(done.text, request))
             if not shaped:
-                raise CompactionError("the shape gave no message", code="bad_shape")
+                raise CompactionError("the shape returned no message", code="bad_shape")
             new[planned.head : planned.head + 1] = shaped
             known = {}
         return Outcome.of_plan(
