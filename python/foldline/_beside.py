@@ -1,4 +1,4 @@
-"""The request context of a stored transcript: tools, system text and summaries outside the messages."""
+"""The context of a stored transcript's messages: tools, system text and earlier summaries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["beside_arguments", "system_beside", "tools_beside"]
 
 
 def system_beside(transcript: StoredTranscript) -> list[dict[str, Any]]:
-    """The system text as a leading message of the transcript's dialect; an empty list if it has no system text."""
+    """The system text as a leading message of the transcript's dialect, if present."""
     _, system, _ = _context(transcript)
     key = "parts" if transcript.format == "gemini" else "content"
     return [] if system is None else [{"role": "system", key: system}]

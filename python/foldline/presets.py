@@ -1,4 +1,4 @@
-"""Presets: four complete `Compactor` setups, each with trigger, strategy, counter, policy and summary shape.
+"""Presets: four `Compactor` setups with trigger, strategy, counter, policy and shape.
 
 Examples:
     >>> import foldline as fl
@@ -140,7 +140,7 @@ def reserve(
     mend: bool = True,
     **options: Unpack[CompactorOptions],
 ) -> Compactor:
-    """Compacts when the request exceeds the window less the reserve, and keeps the newest tokens.
+    """Compacts when the request exceeds the window less the reserve; keeps the newest tokens.
 
     Fires above ``context_window - reserve_tokens``, counted by ``chars/4`` unless the provider reported usage. The cut
     falls on the start of a turn, or inside the newest turn if that alone is larger than ``keep_recent_tokens``. The
@@ -184,12 +184,12 @@ def budgeted(
     mend: bool = True,
     **options: Unpack[CompactorOptions],
 ) -> Compactor:
-    """Compacts by the share of the budget that messages use; if a summary fails, drops the oldest messages.
+    """Compacts by the share of the budget that messages use.
 
-    Fires above ``threshold`` of the room for messages (window less system prompt and 16,384 tokens for the answer), and
-    from ``critical`` on after a truncated answer. The result is a user message that begins with
-    ``[COMPACT SUMMARY]``, the reply ``Understood.``, and the kept messages. If the first kept message is the model's
-    and turns must alternate (Gemini), the reply is left out.
+    If a summary fails, the oldest messages are dropped. Fires above ``threshold`` of the room for messages (window less
+    system prompt and 16,384 tokens for the answer), and from ``critical`` on after a truncated answer. The result is a
+    user message that begins with ``[COMPACT SUMMARY]``, the reply ``Understood.``, and the kept messages. If the first
+    kept message is the model's and turns must alternate (Gemini), the reply is left out.
 
     Args:
         summarizer: The summarizer. Default: `summarizers.Extractive`.

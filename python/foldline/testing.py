@@ -1,4 +1,4 @@
-"""Fakes of triggers, strategies, summarizers, models, stores and clocks, for your tests and foldline's own.
+"""Fake triggers, strategies, summarizers, models, stores and clocks, for tests.
 
 Examples:
     >>> import foldline as fl
@@ -118,7 +118,7 @@ class FakeStrategy:
 
 
 class FakeSummarizer:
-    """Gives scripted answers, synchronously or on an event loop; one request more than answers fails.
+    """Gives scripted answers, with and without an event loop; one request too many fails.
 
     Attributes:
         requests: The requests it received.

@@ -1,4 +1,4 @@
-"""Types of the public interface: messages, problems, completions, and the protocols of summarizers and stores."""
+"""Public types: messages, problems, completions, protocols of summarizers and stores."""
 
 from __future__ import annotations
 

@@ -26,10 +26,10 @@ def checked_seconds(value: float | None) -> float | None:
 
 
 class LoopGuard:
-    """Counts consecutive unsuccessful tries. After `MOST_TRIES` it blocks until the context has grown.
+    """Counts consecutive unsuccessful tries.
 
-    A try succeeds if the request is smaller afterwards, and small enough for the trigger. Not thread-safe; the
-    compactor holds a lock.
+    After `MOST_TRIES` it blocks until the context has grown. A try succeeds if the request is smaller afterwards, and
+    small enough for the trigger. Not thread-safe; the compactor holds a lock.
 
     Args:
         hysteresis: Share of the tokens at the last try by which the context must have grown.

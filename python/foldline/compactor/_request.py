@@ -1,4 +1,4 @@
-"""Computes the state of the next request, from counted messages or from a transcript's own counts."""
+"""Computes the state of the next request, by counting or from a transcript's own counts."""
 
 from __future__ import annotations
 

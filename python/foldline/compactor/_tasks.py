@@ -1,4 +1,4 @@
-"""Work in stages that runs with and without an event loop; with one, long stages run in threads."""
+"""Staged work with and without an event loop; with one, long stages run in threads."""
 
 from __future__ import annotations
 

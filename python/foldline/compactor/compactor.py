@@ -1,4 +1,4 @@
-"""The compactor: calls the trigger, runs the strategy, checks and stores the result, and emits events."""
+"""The compactor: runs a strategy when a trigger fires, checks, stores and reports the result."""
 
 from __future__ import annotations
 
@@ -190,11 +190,11 @@ class Compactor:
         return f"Compactor({self.trigger!r}, {self.strategy!r}, on_failure={self.on_failure!r})"
 
     def subscribe(self, subscriber: Callable[[Event], Any]) -> Callable[[], None]:
-        """Calls a function with every event from now on; the returned function ends the subscription."""
+        """Calls a function with every later event; the returned function ends the subscription."""
         return self._told.subscribe(subscriber)
 
     def should_compact(self, messages: Messages | Live, state: ContextState | None = None) -> str | None:
-        """Why `compact` would compact now, as the trigger's reason; None if it would not. Changes nothing.
+        """The trigger's reason to compact now; None if it does not fire. Changes nothing.
 
         Args:
             messages: The messages of the next request, or the `Transcript` that contains them.
@@ -404,14 +404,14 @@ class Compactor:
     def _prepared(
         self, given: Messages | Live, pins: Iterable[Pin] | Callable[[Message], bool]
     ) -> tuple[LiveSnapshot, Messages, tuple[int, ...]]:
-        """The messages, read and counted, or the transcript unchanged; their list; and the pinned indices."""
+        """The messages, read and counted (a transcript as given), their list, and pinned indices."""
         prepared = _core.prepare(given, self.counter, tools=self.tools or (), format=self.format)
         # The snapshot's list: another thread may append to the transcript meanwhile.
         messages = given if isinstance(given, (list, tuple)) else prepared.messages
         return prepared, messages, tuple(pin_indices(messages, pins))
 
     def _next_round(self, metadata: Metadata) -> int:
-        """The number of the next round: one after the highest known to compactor, metadata and store."""
+        """The next round: one after the highest known to compactor, metadata and store."""
         known = [self._round, *(metadata.get(index, ROUND, 0) for index in metadata)]
         last_round = getattr(self.store, "last_round", None)
         if callable(last_round):

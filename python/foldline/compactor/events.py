@@ -152,7 +152,7 @@ class Subscribers:
         self._lock = threading.Lock()
 
     def subscribe(self, subscriber: Callable[[Event], Any]) -> Callable[[], None]:
-        """Calls a function with every event from now on; the returned function ends the subscription."""
+        """Calls a function with every later event; the returned function ends the subscription."""
         if not callable(subscriber):
             raise ConfigError("must be a function", code="bad_subscriber", path="subscriber")
 

@@ -93,7 +93,7 @@ class Calibration:
         return True
 
     def apply(self, tokens: int, messages: int = 0) -> int:
-        """Predicts the provider's report for ``tokens`` counted tokens in ``messages`` messages. O(1).
+        """Predicts the provider's report for a count of tokens, given its number of messages. O(1).
 
         Raises:
             ConfigError: A number is negative or not whole.
@@ -119,7 +119,7 @@ class Calibration:
 
     @property
     def error_bound(self) -> float | None:
-        """The relative error that 90 % of the observations in the window stayed within, without outliers.
+        """The relative error that 90 % of the window's observations without outliers stayed within.
 
         Each error is that of the prediction from earlier observations. The rank is that of the next observation,
         ``ceil(0.9 * (n + 1))`` of n, at most n. None until there are two observations.

@@ -1,4 +1,4 @@
-"""The state that triggers and strategies read: statistics of a run, and the size of the next request."""
+"""The input of triggers and strategies: statistics of a run, size of the next request."""
 
 from __future__ import annotations
 

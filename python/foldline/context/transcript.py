@@ -1,4 +1,4 @@
-"""Growing transcripts: append messages, read token counts, plan folds; nothing is read or counted twice."""
+"""Growing transcripts: every message is read and counted once, for any number of plans."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ _OF_THE_MODEL = ("reasoning", "ai", "AIMessageChunk")
 
 
 def _is_of_the_model(message: Message) -> bool:
-    """Whether the model wrote a message. Items of Responses and messages of LangChain have a type, not a role."""
+    """Whether the model wrote a message, by role, or by type (items of Responses, LangChain)."""
     kind = message.get("type")
     is_item = "role" not in message and isinstance(kind, str) and (kind.endswith("_call") or kind in _OF_THE_MODEL)
     return is_item or message.get("role") in ("assistant", "model")

@@ -1,7 +1,7 @@
-"""The model table: encoding, family, context window, longest output. Dated; nothing is fetched.
+"""The model table: encoding, family, context window, longest output.
 
-Dated and suffixed names and names with a provider's prefix resolve to their model. `register` adds models to the table
-or overrides it:
+The table has a date for each model; nothing is fetched. Dated and suffixed names and names with a provider's prefix
+resolve to their model. `register` adds models to the table or overrides it:
 
 Examples:
     >>> from foldline import models

@@ -1,4 +1,4 @@
-"""Counters from a model's ``tokenizer.json``, through the `tokenizers` package (extra ``hf``)."""
+"""Counters from a model's ``tokenizer.json``, by the `tokenizers` package (extra ``hf``)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def tokenizer_json(path: str | os.PathLike[str]) -> TokenCounter:
 
 
 def load_counter(path: str) -> Callable[[str], int]:
-    """The counting function of a tokenizer file; the core calls it for names that end in ``tokenizer.json``.
+    """The counting function of a tokenizer file.
+
+    The core calls this function for counter names that end in ``tokenizer.json``.
 
     Raises:
         ConfigError: As for `tokenizer_json`.

@@ -1,4 +1,4 @@
-"""Finishes a fold: mending and checks by the core, redaction, and the notes of the completion."""
+"""Finishes a fold: mending and checks by the core, redaction, notes of the completion."""
 
 from __future__ import annotations
 

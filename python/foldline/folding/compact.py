@@ -92,7 +92,7 @@ def compact(
     mend: bool = True,
     redact: Redact | None = None,
 ) -> FoldResult:
-    """Folds a list of messages: replaces the messages that the plan folds by one summary after the head.
+    """Replaces the messages that a plan folds by one summary after the head.
 
     The input is never changed, and must not be changed while a summarizer runs: it is read once, at the beginning. If
     the summary fails (the summarizer raises, or its text is empty, longer than the messages it replaces, or breaks a

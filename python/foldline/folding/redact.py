@@ -1,4 +1,4 @@
-"""Redaction: applies a caller's function to every text before it is sent, stored or reported."""
+"""Applies a caller's function to every text before it is sent, stored or reported."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ _PAYLOADS: Final = frozenset(("arguments", "args", "input", "response", "value")
 
 
 def as_redactor(redact: object) -> Redact | None:
-    """Wraps the function: its failures become a `SummaryError` (``redact_failed``) without any of its input.
+    """Wraps the function so that its failures become a `SummaryError` (``redact_failed``).
+
+    The error contains none of the function's input.
 
     Raises:
         ConfigError: It is not callable.
@@ -60,7 +62,7 @@ def redacted_text(text: str | None, redact: Redact | None) -> str | None:
 
 
 def redacted_messages(messages: Messages, redact: Redact | None) -> Messages:
-    """Copies of messages with ``redact`` applied to their texts, including tool arguments and results.
+    """Copies of messages with redacted texts, including tool arguments and results.
 
     Structural strings (roles, types, ids) and field names stay unchanged.
 
@@ -98,7 +100,7 @@ def redacted_value(value: Any, redact: Redact, *, is_payload: bool = True, _know
 
 
 def _redacted_whole(value: Any, redact: Redact) -> Any:
-    """Redacts tool arguments as JSON text, in which a pattern can match a field name and its value together."""
+    """Redacts tool arguments as JSON text, so that a pattern can match a name with its value."""
     if not isinstance(value, (Mapping, list)):
         return value
     try:

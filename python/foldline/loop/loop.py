@@ -1,4 +1,4 @@
-"""A small loop around a model, its tools and a compactor. Short enough to copy; each piece works without it."""
+"""A small agent loop: model, tools and compactor. Short enough to copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session between two requests: its messages and the state for the trigger. For custom loops."""
+"""A session between two requests, for custom loops: its messages and trigger state."""
 
 from __future__ import annotations
 

@@ -55,7 +55,9 @@ def detect_format(messages: Messages | bytes, *, key: str | None = None) -> Dete
 
 
 def dialect_for(messages: Messages, format: str) -> str:
-    """The dialect for an option ``format``; ``auto`` is detected by content, and stays ``auto`` for an empty list.
+    """The dialect for an option ``format``: ``"auto"`` is resolved by content.
+
+    For an empty list it stays ``"auto"``.
 
     Examples:
         >>> dialect_for([{"role": "user", "parts": [{"text": "Go."}]}], "auto"), dialect_for([], "auto")

@@ -51,9 +51,10 @@ class KeepIterations(_Counted):
 
 @dataclass(frozen=True, slots=True)
 class FitTokens(_Counted):
-    """At most ``n`` tokens in all after folding; if folding is not enough, results are cleared and shortened.
+    """At most ``n`` tokens in all after folding.
 
-    The budget has priority over ``min_gain_tokens`` and ``thinking="fold"``.
+    If folding is not enough, results are cleared and shortened. The budget has priority over ``min_gain_tokens`` and
+    ``thinking="fold"``.
     """
 
     kind: ClassVar[str] = "fit"
@@ -61,7 +62,7 @@ class FitTokens(_Counted):
 
 @dataclass(frozen=True, slots=True)
 class KeepFraction:
-    """At least the fraction ``f`` of the counting messages stays verbatim, ``of`` tokens or messages."""
+    """At least the fraction ``f`` of the counting messages, or of their tokens, stays verbatim."""
 
     kind: ClassVar[str] = "fraction"
     f: float

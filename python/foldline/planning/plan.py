@@ -67,7 +67,9 @@ def plan(
     tools: Messages | None = None,
     format: str = "auto",
 ) -> Plan | Infeasible:
-    """Decides the action for each message. Pure: changes nothing and calls only your counter and predicates.
+    """Decides the action for each message.
+
+    Pure: changes nothing, and calls only your counter and predicates.
 
     Args:
         messages: The messages in their provider's form, or the bytes of a JSON array of them.

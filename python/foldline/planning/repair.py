@@ -61,12 +61,12 @@ def repair(
     partial: bool = False,
     format: str = "auto",
 ) -> Repair:
-    """Makes messages valid for a provider, and reports every change. The given objects are never changed.
+    """Makes messages valid for a provider, and reports every change.
 
-    Only problems that `validate` reports are repaired: a valid list is returned unchanged, without actions, and so is a
-    repaired one. A call without a result gets one that says so. A result moves to its call; a result without a call
-    becomes user text, so that nothing is lost. Ids that the API rejects are rewritten on call and result. Nothing is
-    guessed: the model's text stays the model's.
+    The given objects are never changed. Only problems that `validate` reports are repaired: a valid list is returned
+    unchanged, without actions, and so is a repaired one. A call without a result gets one that says so. A result moves
+    to its call; a result without a call becomes user text, so that nothing is lost. Ids that the API rejects are
+    rewritten on call and result. Nothing is guessed: the model's text stays the model's.
 
     Args:
         messages: The messages in their provider's form: a list or tuple of dicts.

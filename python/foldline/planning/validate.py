@@ -21,7 +21,7 @@ def validate(
     partial: bool = False,
     format: str = "auto",
 ) -> list[Problem]:
-    """Problems for which a provider's API would reject messages, in message order; empty if the list is valid.
+    """Problems that a provider's API would reject, in message order; empty if valid.
 
     Args:
         messages: The messages.

@@ -1,4 +1,4 @@
-"""Folds without a summary: removes the messages before a cut, with a note if the provider needs a message there."""
+"""Folds without a summary: drops messages, with a note if the provider needs a message."""
 
 from __future__ import annotations
 

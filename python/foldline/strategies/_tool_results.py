@@ -27,7 +27,9 @@ class ToolResult(NamedTuple):
 
 
 def tool_results(messages: Messages, format: str) -> list[ToolResult]:
-    """The tool results of a list, in order, without those of a provider's own tools, which belong to their calls.
+    """The tool results of a list, in order.
+
+    Results of a provider's own tools are left out: they belong to their calls.
 
     Args:
         messages: The messages.

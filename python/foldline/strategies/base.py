@@ -109,7 +109,7 @@ class StrategyRequest:
     prepared: tuple[Messages, LiveSnapshot] | None = None
 
     def prepare(self, messages: Messages) -> LiveSnapshot:
-        """The messages, read and counted: the compactor's own form if it was given this list, else a new one.
+        """The messages, read and counted; the compactor's own form is reused for the same list.
 
         Raises:
             MessageError: A message cannot be read.
@@ -124,7 +124,7 @@ class StrategyRequest:
         return counts.total + self.around_tokens
 
     def moved(self, sources: Sequence[int | None]) -> StrategyRequest:
-        """The request for a new list; ``sources`` gives for every message of it its index in the old one."""
+        """The request for a new list, whose messages had the indices ``sources`` in the old one."""
         places = {old: new for new, old in enumerate(sources) if old is not None}
         pins = tuple(sorted(places[pin] for pin in self.pins if pin in places))
         return dataclasses.replace(self, pins=pins, metadata=_marked(self.metadata.moved(sources), sources))
@@ -253,7 +253,7 @@ class BaseStrategy(ABC):
             steps.close()
 
     async def arun(self, messages: Messages, request: StrategyRequest) -> Outcome:
-        """Runs it without blocking the event loop: summarizers with ``asummarize`` on the loop, the rest in threads."""
+        """`run` without blocking the event loop: ``asummarize`` on the loop, the rest in threads."""
         steps = self.steps(messages, request)
         try:
             call = await in_thread(lambda: _next_of(lambda: next(steps)))

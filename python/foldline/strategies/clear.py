@@ -115,7 +115,13 @@ def prune_tool_results(
     counter: TokenCounter | str | None = None,
     format: str = "auto",
 ) -> list[Any]:
-    """Shortens tool results over 1,000 characters, except in the newest ``preserve_recent`` messages.
+    """Shortens tool results over `PRUNE_OVER_CHARS`, except in the newest messages.
+
+    Args:
+        messages: The messages.
+        preserve_recent: Number of newest messages that stay unchanged.
+        counter: Token counter or its name. Default: `o200k_base`.
+        format: The dialect, or ``"auto"``.
 
     Returns:
         A new list; unchanged messages are the same objects.

@@ -22,7 +22,7 @@ _ITEMS = frozenset(("compaction", "compaction_summary", "context_compaction"))
 
 
 class ModelFold(DirectStrategy):
-    """Delegates compaction to the provider: by fields in every request, or at OpenAI by a separate call.
+    """Delegates compaction to the provider: by request fields, or at OpenAI by a call.
 
     The provider's compaction (a block, an item) is opaque. It is kept unchanged and sent back.
 
@@ -175,7 +175,7 @@ class ModelFold(DirectStrategy):
 
 
 def native_compactions(messages: Messages) -> list[int]:
-    """Indices of the messages with a provider's own compaction: items of Responses, blocks of Anthropic.
+    """Indices of messages with a provider's own compaction (Responses items, Anthropic blocks).
 
     A block of Anthropic without content is a failed compaction and does not count.
 

@@ -55,7 +55,7 @@ class Shape(Protocol):
         ...
 
     def text(self, message: Message) -> str | None:
-        """The summary in a message that is the first of these, without its tags; None for any other message."""
+        """The summary in the first of these messages, without tags; None for other messages."""
         ...
 
     def is_rest(self, message: Message) -> bool:
@@ -64,7 +64,7 @@ class Shape(Protocol):
 
 
 class Shaped(BaseStrategy):
-    """A strategy whose summaries have a shape of their own and are recognized directly after the head.
+    """A strategy with its own summary shape, recognized again directly after the head.
 
     The strategy itself sees foldline's own shape, so an earlier summary is merged as usual. Messages elsewhere in the
     list are never taken for a summary, whatever they begin with.
@@ -108,7 +108,7 @@ class Shaped(BaseStrategy):
         return self._shaped(messages, outcome, request)
 
     def _plain(self, messages: Messages, request: StrategyRequest) -> tuple[list[Any], StrategyRequest]:
-        """The messages with an earlier summary in foldline's own shape, and a request that marks it as a summary."""
+        """The messages and request with an earlier summary in foldline's own shape."""
         plain, metadata = list(messages), request.metadata.copy()
         at = 0
         while at < len(plain) and plain[at].get("role") in ("system", "developer"):
@@ -141,7 +141,7 @@ class Shaped(BaseStrategy):
 
 
 def _labelled(text: str) -> str:
-    """A text in the form of a foldline summary, made by `Plan.apply`, which alone defines the label."""
+    """A text as a foldline summary, made by `Plan.apply`, which alone defines the label."""
     stand_in = [{"role": "user", "content": "x"}]
     planned = plan(stand_in, KeepMessages(0), counter="chars/4", format="openai_chat")
     assert isinstance(planned, Plan)  # noqa: S101 - for the type checker: KeepMessages is always feasible

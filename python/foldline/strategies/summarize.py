@@ -35,12 +35,12 @@ _HISTORY_SHARE = 2 / 3
 
 
 class Summarize(BaseStrategy):
-    """Folds the messages before a cut into one summary directly after the head; pinned messages stay after it.
+    """Folds the messages before a cut into one summary directly after the head.
 
-    An earlier summary is given to the summarizer to be merged, and is replaced. If ``keep`` is `KeepTokens` and the
-    newest turn alone is larger, the cut lies inside it: the history before the turn and the beginning of the turn are
-    summarized separately, and joined. If even an empty summary would leave the request above the trigger's threshold,
-    no summarizer is called.
+    Pinned messages stay after it. An earlier summary is given to the summarizer to be merged, and is replaced. If
+    ``keep`` is `KeepTokens` and the newest turn alone is larger, the cut lies inside it: the history before the turn
+    and the beginning of the turn are summarized separately, and joined. If even an empty summary would leave the
+    request above the trigger's threshold, no summarizer is called.
 
     Args:
         summarizer: A summarizer (one with only ``asummarize`` needs an event loop), a model (called through

@@ -49,7 +49,7 @@ class BaseTrigger(ABC):
         """Called after a successful compaction, with the state after it."""
 
     def threshold_tokens(self, state: ContextState) -> int | None:
-        """The most tokens of the whole request at which it does not fire; None if it does not depend on tokens."""
+        """The most tokens of the request at which it does not fire; None if tokens do not matter."""
         del state
         return None
 
@@ -86,14 +86,14 @@ def as_trigger(trigger: object, path: str = "trigger") -> Trigger:
 
 
 def reason_of(trigger: Trigger, state: ContextState) -> str | None:
-    """Why a trigger fires (``"trigger"`` if it gives no reason), or None if it does not. Calls it once."""
+    """A trigger's reason, ``"trigger"`` without one; None if it does not fire. Calls it once."""
     if isinstance(trigger, BaseTrigger):
         return trigger.reason(state)
     return "trigger" if trigger.should_compact(state) else None
 
 
 def threshold_of(trigger: Trigger, state: ContextState) -> int | None:
-    """The most tokens of the whole request at which a trigger does not fire, if it depends on tokens."""
+    """The most tokens of the request at which a trigger does not fire, if tokens matter."""
     return trigger.threshold_tokens(state) if isinstance(trigger, BaseTrigger) else None
 
 

@@ -1,4 +1,4 @@
-"""A trigger on requests that exceeded the model's window, whether or not the provider reports an error."""
+"""A trigger on requests that exceeded the model's window."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def share(value: object, name: str) -> float:
 
 
 class ReserveTokens(BaseTrigger):
-    """Fires when the request leaves less of the window than the reserve: ``tokens > context_window - reserve_tokens``.
+    """Fires when the request touches the reserve: ``tokens > context_window - reserve_tokens``.
 
     Args:
         context_window: The model's window; 0 if unknown, and then it never fires.
@@ -75,7 +75,7 @@ class ReserveTokens(BaseTrigger):
 
 
 class Utilization(BaseTrigger):
-    """Fires if messages fill more than ``threshold`` of the room for them, and after a truncated answer.
+    """Fires if messages exceed a share of the room for them.
 
     If the last response ended at its token limit (``state.stop_reason``), it fires from ``critical`` on: with more free
     room, compacting would not help. Otherwise it fires above ``threshold``.
@@ -122,7 +122,7 @@ class Utilization(BaseTrigger):
 
 
 class TokenThreshold(BaseTrigger):
-    """Fires if the messages have at least ``threshold_of_messages`` tokens (>=), and there is something to fold.
+    """Fires if the messages have at least ``threshold_of_messages`` tokens (>=).
 
     The threshold is ``floor((limit - system_reserve - output_reserve - safety_buffer) * threshold)``. It never fires
     with at most ``keep_messages + 1`` messages: nothing could be folded.
