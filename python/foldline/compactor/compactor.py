@@ -1,4 +1,4 @@
-"""The compactor: runs a strategy when a trigger fires, checks, stores and reports the result."""
+"""The compactor: runs a strategy when a trigger fires, checks and stores the result."""
 
 from __future__ import annotations
 
