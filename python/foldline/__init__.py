@@ -1,4 +1,4 @@
-"""foldline: counts tokens exactly, plans where a conversation may be folded, and folds it.
+"""foldline counts tokens exactly, plans where a conversation may be folded, and folds it.
 
 Examples:
     >>> import foldline as fl
@@ -133,7 +133,7 @@ __all__ = [
     "validate",
 ]
 
-#: Rooms that are imported on first use, with their public names: a process that only counts does not load asyncio.
+#: Packages imported on first use, with their public names: a process that only counts does not load asyncio.
 _ROOMS = {
     "batch": ("BatchCompactor",),
     "compactor": ("CompactionResult", "Compactor", "NoProgress"),
@@ -174,7 +174,7 @@ _ROOMS = {
     "typing": ("CompactionEvent", "Problem", "StoredTranscript"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
-#: Modules that are attributes here, imported on first use.
+#: Modules that are attributes of this package, imported on first use.
 _MODULES = {
     **{room: room for room in _ROOMS},
     **{name: name for name in ("config", "presets", "stores", "strategies", "summarizers", "testing", "triggers")},
@@ -188,13 +188,13 @@ def count_tokens(text: str, encoding: str = "o200k_base") -> int:
 
     Raises:
         ConfigError: The encoding is unknown.
-        MessageError: The text is no str.
+        MessageError: The text is not a str.
     """
     return TokenCounter(encoding).count(text)
 
 
 def __getattr__(name: str) -> Any:
-    """A public name or module that is imported on first use."""
+    """Imports a public name or module on first use."""
     if name in _MODULES:
         value: Any = importlib.import_module(f"{__name__}.{_MODULES[name]}")
     elif name in _ROOM_OF:
@@ -207,5 +207,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """All public names, imported yet or not."""
+    """All public names, whether imported yet or not."""
     return sorted({*globals(), *_MODULES, *_ROOM_OF})

@@ -1,4 +1,4 @@
-"""``python -m foldline``."""
+"""Entry point of ``python -m foldline``."""
 
 from __future__ import annotations
 

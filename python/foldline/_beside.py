@@ -1,4 +1,4 @@
-"""The request around the messages of a stored transcript: tools and system text count, earlier summaries are known."""
+"""The context of a stored transcript's messages: tools, system text and earlier summaries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["beside_arguments", "system_beside", "tools_beside"]
 
 
 def system_beside(transcript: StoredTranscript) -> list[dict[str, Any]]:
-    """The system text as a leading message of the transcript's dialect; empty without one."""
+    """The system text as a leading message of the transcript's dialect, if present."""
     _, system, _ = _context(transcript)
     key = "parts" if transcript.format == "gemini" else "content"
     return [] if system is None else [{"role": "system", key: system}]
@@ -26,8 +26,8 @@ def tools_beside(transcript: StoredTranscript) -> list[Any]:
 def beside_arguments(transcript: StoredTranscript) -> dict[str, Any]:
     """``tools`` and ``origins`` for `plan` and `compact`.
 
-    Tool schemas and a system text outside the messages are sent with them, so they count as overhead; summaries of an
-    agent's own compaction are earlier summaries.
+    Tool schemas and a system text outside the messages are sent with them, so they count as overhead. Summaries by an
+    agent's own compaction get the origin of earlier summaries.
     """
     tools, system, summaries = _context(transcript)
     if system is not None:

@@ -1,4 +1,4 @@
-"""A compactor out of a configuration: a file of YAML, TOML or JSON, or a dict.
+"""Builds a compactor from a configuration: a YAML, TOML or JSON file, or a dict.
 
 .. code-block:: yaml
 
@@ -10,7 +10,7 @@
       keep_recent_tokens: 20000
 
 The window resolves in this order: the section ``compaction``, the top level, the model registry, 0. With a window of 0
-nothing is compacted, but the preset ``layer``, which has a window of its own for that.
+nothing is compacted, except with the preset ``layer``, which then uses its default window.
 
 Examples:
     >>> import foldline as fl
@@ -59,9 +59,9 @@ _FORMATS = ("auto", *FORMATS)
 class _Preset:
     make: Callable[..., Compactor]
     options: frozenset[str]
-    #: What it calls the window; None where it has none.
+    #: Name of the preset's window option; None if it has none.
     window: str | None
-    #: Its window where none is known.
+    #: Window used if none is known.
     default_window: int = 0
 
 
@@ -90,10 +90,10 @@ class CompactionConfig:
 
     Attributes:
         enabled: Whether anything is compacted.
-        preset: Which system: ``"gent"``, ``"reserve"``, ``"budgeted"`` or ``"layer"``.
-        window: The context window in tokens; 0 where none is known.
-        window_from: Who says so: ``"compaction"``, ``"top_level"``, ``"model"``, ``"preset"``, or ``"none"``.
-        options: What else was given to the preset.
+        preset: The preset: ``"gent"``, ``"reserve"``, ``"budgeted"`` or ``"layer"``.
+        window: The context window in tokens; 0 if unknown.
+        window_from: Source of the window: ``"compaction"``, ``"top_level"``, ``"model"``, ``"preset"``, or ``"none"``.
+        options: Further options of the preset.
         model: The model's name.
     """
 
@@ -105,12 +105,12 @@ class CompactionConfig:
     model: str | None = None
 
     def build(self, summarizer: presets.Writer = None, **options: Any) -> Compactor:
-        """The compactor. Where it is not enabled, its trigger never fires.
+        """Builds the compactor. If the configuration is not enabled, its trigger never fires.
 
         Args:
-            summarizer: Who writes the summary; `summarizers.Extractive` without one.
-            **options: What a file cannot hold: ``store``, ``hooks``, ``tools``, ``trigger``, ``clock``; they go before
-                what the configuration says.
+            summarizer: The summarizer. Default: `summarizers.Extractive`.
+            **options: Options that a file cannot express: ``store``, ``hooks``, ``tools``, ``trigger``, ``clock``.
+                They override the configuration.
 
         Raises:
             ConfigError: An option is out of range; ``path`` names it, as ``compaction.keep_recent``.
@@ -133,13 +133,13 @@ def load(source: Mapping[str, Any] | str | Path, *, others: Literal["error", "ig
     """Reads and checks a configuration.
 
     Args:
-        source: A dict, or the path of a file whose name ends in ``.yaml``, ``.yml`` (which needs the extra ``cli``),
+        source: A dict, or the path of a file with the suffix ``.yaml``, ``.yml`` (which needs the extra ``cli``),
             ``.toml`` or ``.json``.
-        others: What to make of unknown keys at the top level: ``"ignore"`` where an agent keeps its own settings there.
-            In the section ``compaction`` an unknown key is always an error.
+        others: Policy for unknown keys at the top level: ``"ignore"`` if an agent keeps its own settings there. In the
+            section ``compaction`` an unknown key is always an error.
 
     Raises:
-        ConfigError: It cannot be read, a key is unknown, or a value is out of range; ``path`` names it.
+        ConfigError: The source cannot be read, a key is unknown, or a value is out of range; ``path`` names it.
     """
     if others not in ("error", "ignore"):
         raise ConfigError("must be error or ignore", code="bad_policy", path="others")
@@ -149,7 +149,7 @@ def load(source: Mapping[str, Any] | str | Path, *, others: Literal["error", "ig
     section = _mapping(data.get(_SECTION), _SECTION)
     name = section.get("preset", "reserve")
     if not isinstance(name, str) or name not in _PRESETS:
-        raise ConfigError(f"is one of {', '.join(_PRESETS)}", code="unknown_preset", path=f"{_SECTION}.preset")
+        raise ConfigError(f"must be one of {', '.join(_PRESETS)}", code="unknown_preset", path=f"{_SECTION}.preset")
     preset = _PRESETS[name]
     _refuse_unknown(section, _COMMON | preset.options, f"{_SECTION}.")
     for switch in ("enabled", "mend"):
@@ -164,16 +164,16 @@ def load(source: Mapping[str, Any] | str | Path, *, others: Literal["error", "ig
     options = {key: value for key, value in section.items() if key not in not_options}
     for key in _WORDS:
         if key in options and not isinstance(options[key], str):
-            raise ConfigError("must be a text", code="not_a_text", path=f"{_SECTION}.{key}")
+            raise ConfigError("must be a string", code="not_a_text", path=f"{_SECTION}.{key}")
     if options.get("format", "auto") not in _FORMATS:
-        raise ConfigError(f"is one of {', '.join(_FORMATS)}", code="unknown_format", path=f"{_SECTION}.format")
+        raise ConfigError(f"must be one of {', '.join(_FORMATS)}", code="unknown_format", path=f"{_SECTION}.format")
     settings = CompactionConfig(enabled, name, window, window_from, options, model)
-    settings.build(_Nobody())  # every value is checked before any work
+    settings.build(_Nobody())  # checks every value before any work
     return settings
 
 
 class _Nobody:
-    """Stands for a model where values are checked."""
+    """Placeholder model for checking values."""
 
     def complete(self, messages: Messages, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
         raise NotImplementedError
@@ -182,11 +182,11 @@ class _Nobody:
 def _window(
     data: Mapping[str, Any], section: Mapping[str, Any], preset: _Preset, model: str | None
 ) -> tuple[int, Window]:
-    """The window and who says so: the section, the top level, the registry, 0."""
+    """The window and its source, in order: the section, the top level, the registry, 0."""
     own = [key for key in ("context_window", preset.window) if key is not None and key in section]
     if len(set(own)) > 1:
         raise ConfigError(
-            "goes with no other name of the window", code="two_windows", path=f"{_SECTION}.{preset.window}"
+            "cannot be combined with another name of the window", code="two_windows", path=f"{_SECTION}.{preset.window}"
         )
     found: tuple[int, Window] | None = None
     for key in own:
@@ -201,7 +201,7 @@ def _window(
     try:
         known = models.context_limit(model or "", betas=flags)
         found = found or (known, "model")
-    except UnknownModelError:  # the table need not know it where somebody says the window, or wants none
+    except UnknownModelError:  # allowed if the window is configured, or not needed
         pass
     if found is None and preset.default_window:
         found = preset.default_window, "preset"
@@ -212,7 +212,7 @@ def _mapping(value: object, path: str) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise ConfigError("must be a table of names", code="not_a_table", path=path)
+        raise ConfigError("must be a table with string keys", code="not_a_table", path=path)
     return value
 
 
@@ -228,7 +228,7 @@ def _refuse_unknown(table: Mapping[str, Any], known: frozenset[str], prefix: str
 
 
 def _read(path: Path) -> object:
-    """What a file says. No error holds anything of it."""
+    """The parsed content of a file. Errors contain none of it."""
     readers: dict[str, Callable[[str], object]] = {
         ".yaml": _yaml,
         ".yml": _yaml,
@@ -243,10 +243,10 @@ def _read(path: Path) -> object:
     except OSError as error:
         raise ConfigError(f"cannot be read: {type(error).__name__}", code="unreadable", path="source") from None
     except UnicodeDecodeError:
-        raise ConfigError("is no UTF-8", code="unreadable", path="source") from None
+        raise ConfigError("is not UTF-8", code="unreadable", path="source") from None
     try:
         return reader(text)
-    except (ValueError, RecursionError) as error:  # the readers of TOML and JSON raise subclasses of ValueError
+    except (ValueError, RecursionError) as error:  # the parsers of TOML and JSON raise subclasses of ValueError
         line = getattr(error, "lineno", None)
         where = f" in line {line}" if line else ""
         raise ConfigError(f"cannot be read{where}", code="unreadable", path="source") from None
@@ -259,15 +259,13 @@ def _yaml(text: str) -> object:
         raise ConfigError("YAML needs the extra cli", code="missing_extra", path="source") from None
 
     class Loader(yaml.SafeLoader):
-        """Refuses what YAML would let pass: a key that stands twice."""
+        """Rejects duplicate keys, which YAML loaders accept."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
             keys = [self.construct_object(key, deep=True) for key, _ in node.value]
             if len({repr(key) for key in keys}) < len(keys):
                 line = node.start_mark.line + 1
-                raise ConfigError(
-                    f"a key stands twice, in the table of line {line}", code="repeated_key", path="source"
-                )
+                raise ConfigError(f"duplicate key in the table at line {line}", code="repeated_key", path="source")
             return super().construct_mapping(node, deep)
 
     try:

@@ -1,7 +1,7 @@
 """One hierarchy of errors, with stable codes.
 
-Every error says what is wrong (``code``), where (``index`` of the message, ``path`` inside it or name of the
-option) and why. None holds message content, so they may be logged anywhere. What fails leaves its input untouched.
+Every error gives a ``code``, a place (``index`` of the message, ``path`` inside it or name of the option) and a
+``detail``. None contains message content, so they may be logged anywhere. A call that fails leaves its input unchanged.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ __all__ = [
 
 
 class FoldlineWarning(UserWarning):
-    """Something went wrong and was handled as the caller asked."""
+    """A failure that was handled as the caller requested."""
 
 
 class FoldlineError(Exception):
-    """The base of all errors.
+    """Base of all errors.
 
     Attributes:
         code: A stable machine-readable code, such as ``"missing_role"``.
         index: Index of the message concerned, if any.
         path: Path inside the message (``"content[2].text"``) or name of the option; may be empty.
-        detail: What is wrong, without message content.
-        transcript: Index of the transcript, where one of many is concerned.
-        line: Line of JSON lines, from 1, where one is concerned.
+        detail: The cause, without message content.
+        transcript: Index of the transcript, if one of many is concerned.
+        line: Line of a JSON Lines file, from 1, if one is concerned.
     """
 
     default_code = "error"
@@ -87,19 +87,19 @@ def _rebuild(
 
 
 class MessageError(FoldlineError):
-    """A message has a shape that cannot be read."""
+    """A message has a shape that foldline cannot read."""
 
     default_code = "bad_message"
 
 
 class TextTypeError(MessageError, TypeError):
-    """Texts were expected, and an array or column has another type."""
+    """An array or column has another type than text."""
 
     default_code = "not_text"
 
 
 class LimitExceeded(FoldlineError):
-    """A documented cap was passed: nesting, bytes, number of messages."""
+    """A documented limit was exceeded: nesting, bytes, number of messages."""
 
     default_code = "limit_exceeded"
 
@@ -111,25 +111,25 @@ class ConfigError(FoldlineError):
 
 
 class UnknownModelError(FoldlineError):
-    """Nothing is known about a model."""
+    """The model is not in the table."""
 
     default_code = "unknown_model"
 
 
 class SummaryError(FoldlineError):
-    """No usable summary came out."""
+    """The summarizer gave no usable summary."""
 
     default_code = "summary_failed"
 
 
 class CompactionError(FoldlineError):
-    """A compaction failed for another reason than its summary."""
+    """A compaction failed for a reason other than its summary."""
 
     default_code = "compaction_failed"
 
 
 class StoreError(FoldlineError):
-    """A store could not be read or written."""
+    """Reading or writing a store failed."""
 
     default_code = "store_failed"
 

@@ -1,4 +1,4 @@
-"""Four whole systems for compaction, each a `Compactor` with its trigger, strategy, counter, policy and shape.
+"""Presets: four `Compactor` setups with trigger, strategy, counter, policy and shape.
 
 Examples:
     >>> import foldline as fl
@@ -62,23 +62,23 @@ __all__ = [
     "reserve",
 ]
 
-#: What a summary of `budgeted` begins with.
+#: First line of a summary of `budgeted`.
 COMPACT_SUMMARY = "[COMPACT SUMMARY]"
-#: What answers it.
+#: The model's reply to a summary of `budgeted`.
 UNDERSTOOD = "Understood."
-#: What a summary of `layer` begins with.
+#: Heading of a summary of `layer`.
 SESSION_SUMMARY = "## Session Summary"
 
-#: Who may write the summaries of a preset.
+#: Summarizers of a preset.
 Writer: TypeAlias = "Summarizer | AsyncSummarizer | ChatModel | SummaryFunction | None"
 
 _MOST_SUMMARY_TOKENS = 4_000
-#: Results longer than this are cut to the second number before `layer` gives them to its summarizer, in characters.
+#: Limits of `layer` in characters: results longer than the first are shortened to the second for the summarizer.
 _HUGE_CHARS, _LEFT_OF_HUGE_CHARS = 10_000, 2_000
 
 
 class CompactorOptions(TypedDict, total=False):
-    """Options of `Compactor` that every preset takes as well, and gives its own defaults to."""
+    """Options of `Compactor` that every preset accepts; presets set their own defaults."""
 
     counter: TokenCounter | str | Callable[[str], int] | None
     store: CompactionStore | SessionStore | None
@@ -104,19 +104,19 @@ def gent(
     mend: bool = True,
     **options: Unpack[CompactorOptions],
 ) -> Compactor:
-    """Compacts by statistics of the run; a failure ends it.
+    """Compacts by statistics of the run; a failure ends the run.
 
     Fires after 10 iterations, or when the history has 20 groups (the counter ``iterations`` and the gauge
-    ``scratchpad``, which `AgentLoop` keeps). What comes out is the summary, then what is pinned, then the newest
-    iterations. Errors are raised; `AgentLoop` ends with ``compaction_failed`` then.
+    ``scratchpad``, which `AgentLoop` keeps). The result is the summary, the pinned messages, and the newest
+    iterations. Errors are raised; `AgentLoop` then ends with ``compaction_failed``.
 
     Args:
-        summarizer: Who writes the summary; `summarizers.Extractive` without one.
-        keep_recent: Iterations that stay as they are; 0 folds everything into the summary.
-        trigger: Another trigger.
-        prompt: What a model is asked; see `summarizers.Prompted`.
+        summarizer: The summarizer. Default: `summarizers.Extractive`.
+        keep_recent: Iterations that stay verbatim; 0 folds everything into the summary.
+        trigger: Replaces the trigger of the preset.
+        prompt: Prompt of a model; see `summarizers.Prompted`.
         summary_tokens: Room for the summary.
-        mend: Whether facts that the summary lacks are added to it.
+        mend: Whether facts missing from the summary are added to it.
         **options: As for `Compactor`.
 
     Raises:
@@ -140,20 +140,20 @@ def reserve(
     mend: bool = True,
     **options: Unpack[CompactorOptions],
 ) -> Compactor:
-    """Compacts when the answer's reserve is touched, and keeps the newest tokens.
+    """Compacts when the request exceeds the window less the reserve; keeps the newest tokens.
 
-    Fires above ``context_window - reserve_tokens``, by ``chars/4`` where the provider's usage does not say. The cut
-    falls on the beginning of a turn, or inside the newest one where that alone is larger than what is kept. What comes
-    out is the system prompt, the summary as a message of the user, and everything from the first kept message on.
+    Fires above ``context_window - reserve_tokens``, counted by ``chars/4`` unless the provider reported usage. The cut
+    falls on the start of a turn, or inside the newest turn if that alone is larger than ``keep_recent_tokens``. The
+    result is the system prompt, the summary as a user message, and everything from the first kept message on.
 
     Args:
-        summarizer: Who writes the summary; `summarizers.Extractive` without one.
-        context_window: The model's window; 0 where none is known, and then it never fires.
-        reserve_tokens: What is left for the answer.
-        keep_recent_tokens: The newest tokens that stay as they are.
-        prompt: What a model is asked; see `summarizers.Prompted`.
-        summary_tokens: Room for the summary; a tenth of the window without it, at most 4,000.
-        mend: Whether facts that the summary lacks are added to it.
+        summarizer: The summarizer. Default: `summarizers.Extractive`.
+        context_window: The model's window; 0 if unknown, and then it never fires.
+        reserve_tokens: Tokens reserved for the answer.
+        keep_recent_tokens: The newest tokens that stay verbatim.
+        prompt: Prompt of a model; see `summarizers.Prompted`.
+        summary_tokens: Room for the summary. Default: a tenth of the window, at most 4,000.
+        mend: Whether facts missing from the summary are added to it.
         **options: As for `Compactor`.
 
     Raises:
@@ -184,25 +184,25 @@ def budgeted(
     mend: bool = True,
     **options: Unpack[CompactorOptions],
 ) -> Compactor:
-    """Compacts by the share of the budget that messages use; where a summary fails, the oldest messages are dropped.
+    """Compacts by the share of the budget that messages use.
 
-    Fires above ``threshold`` of the room for messages (window less system prompt and 16,384 tokens for the answer), and
-    from ``critical`` on after an answer that was cut off. What comes out is a message of the user that begins with
-    ``[COMPACT SUMMARY]``, the answer ``Understood.``, and what is kept. Where what is kept begins with the model and
-    turns must alternate (Gemini), there is no such answer.
+    If a summary fails, the oldest messages are dropped. Fires above ``threshold`` of the room for messages (window less
+    system prompt and 16,384 tokens for the answer), and from ``critical`` on after a truncated answer. The result is a
+    user message that begins with ``[COMPACT SUMMARY]``, the reply ``Understood.``, and the kept messages. If the first
+    kept message is the model's and turns must alternate (Gemini), the reply is left out.
 
     Args:
-        summarizer: Who writes the summary; `summarizers.Extractive` without one.
-        context_limit: The model's window; 0 where none is known, and then it never fires.
+        summarizer: The summarizer. Default: `summarizers.Extractive`.
+        context_limit: The model's window; 0 if unknown, and then it never fires.
         threshold: The share to fire above, in (0, 1].
-        critical: The share to fire from after a cut-off answer, in (0, 1].
+        critical: The share to fire from after a truncated answer, in (0, 1].
         preserve: The share that is kept, in [0, 1].
-        of: Of what: tokens, or messages.
-        prune_recent: Before anything is summarised, results of tools over 1,000 characters are shortened but in so
-            many of the newest messages; where that is enough, it is all.
-        prompt: What a model is asked; see `summarizers.Prompted`.
-        summary_tokens: Room for the summary; a tenth of the window without it, at most 4,000.
-        mend: Whether facts that the summary lacks are added to it.
+        of: Unit of ``preserve``: tokens or messages.
+        prune_recent: Number of newest messages whose tool results stay. Before summarizing, tool results over 1,000
+            characters in older messages are shortened; if that is enough, nothing is summarized.
+        prompt: Prompt of a model; see `summarizers.Prompted`.
+        summary_tokens: Room for the summary. Default: a tenth of the window, at most 4,000.
+        mend: Whether facts missing from the summary are added to it.
         **options: As for `Compactor`.
 
     Raises:
@@ -246,24 +246,24 @@ def layer(
 ) -> Compactor:
     """Compacts when the messages reach a share of the window, and keeps the newest messages.
 
-    Fires from ``floor((limit - reserves) * threshold)`` tokens of messages on, while there are more than
-    ``keep_messages + 1``. What comes out is the system message, a message of the model that begins with
-    ``## Session Summary (Compaction Round N)`` (of the user, where a conversation must begin with one), and what is
-    kept. Whatever fails, the messages are as they were.
+    Fires from ``floor((limit - reserves) * threshold)`` message tokens on, if there are more than
+    ``keep_messages + 1`` messages. The result is the system message, a message of the model that begins with
+    ``## Session Summary (Compaction Round N)`` (of the user, if a conversation must begin with the user), and the kept
+    messages. Any failure leaves the messages unchanged.
 
     Args:
-        summarizer: Who writes the summary; `summarizers.Extractive` without one. Results of tools over 10,000
-            characters reach it with their heads and tails alone. A model is asked for the form of this system
-            (``form="session"`` of `summarizers.Prompted`), at a temperature of 0.3 where it takes one.
-        model_context_limit: The model's window; see `models.context_limit`. Here alone there is one that nobody chose.
-        system_reserve: Set aside for system prompt and tools.
-        output_reserve: Set aside for the answer.
-        safety_buffer: Set aside for the error of the estimate.
-        threshold: The share of what is left, in (0, 1].
-        keep_messages: The newest messages that stay as they are.
-        prompt: What a model is asked; see `summarizers.Prompted`.
+        summarizer: The summarizer. Default: `summarizers.Extractive`. Tool results over 10,000 characters are
+            shortened to head and tail for it. A model gets the prompt of this preset (``form="session"`` of
+            `summarizers.Prompted`), at temperature 0.3 if it accepts one.
+        model_context_limit: The model's window; see `models.context_limit`. Only this preset has a default window.
+        system_reserve: Tokens reserved for system prompt and tools.
+        output_reserve: Tokens reserved for the answer.
+        safety_buffer: Tokens reserved for the error of the estimate.
+        threshold: The share of the remaining tokens, in (0, 1].
+        keep_messages: The newest messages that stay verbatim.
+        prompt: Prompt of a model; see `summarizers.Prompted`.
         summary_tokens: Room for the summary.
-        mend: Whether facts that the summary lacks are added to it.
+        mend: Whether facts missing from the summary are added to it.
         **options: As for `Compactor`.
 
     Raises:
@@ -298,10 +298,10 @@ def _room(summary_tokens: int | None, window: int) -> int:
 
 
 def _compactor(trigger: Trigger, strategy: Strategy, options: CompactorOptions, **defaults: Any) -> Compactor:
-    """The compactor with a preset's defaults where the caller says nothing."""
+    """A compactor with a preset's defaults, overridden by the caller's options."""
     unknown = set(options) - CompactorOptions.__optional_keys__
     if unknown:
-        raise ConfigError("no such option", code="unknown_option", path=min(unknown))
+        raise ConfigError("unknown option", code="unknown_option", path=min(unknown))
     return Compactor(trigger, as_strategy(strategy), **{**defaults, **options})
 
 
@@ -309,7 +309,7 @@ def _compactor(trigger: Trigger, strategy: Strategy, options: CompactorOptions, 
 
 
 class _CompactSummary:
-    """A message of the user with a mark, and one of the model that says it has understood."""
+    """A tagged user message and the model's reply to it."""
 
     def messages(self, text: str, request: StrategyRequest, following: Message | None) -> Sequence[Message]:
         body = text.strip().removeprefix(COMPACT_SUMMARY).strip()
@@ -328,16 +328,16 @@ class _CompactSummary:
 
 
 class _SessionSummary:
-    """A message of the model with a heading that tells the round."""
+    """A message of the model with a heading that states the round."""
 
-    #: The heading as models write it: the mark at any level, with or without the round.
+    #: The heading as models write it: at any level, with or without the round.
     HEADING = re.compile(r"\A#{1,6} Session Summary\b[^\n]*(\n|\Z)")
 
     def messages(self, text: str, request: StrategyRequest, following: Message | None) -> Sequence[Message]:
         del following
         heading = f"{SESSION_SUMMARY} (Compaction Round {request.round})"
         body = self.HEADING.sub("", text.strip(), count=1).strip()
-        # Anthropic and Gemini want the first message from the user.
+        # Anthropic and Gemini require a user message first.
         role = "user" if request.format in ("anthropic", "gemini") else "assistant"
         return [message_of(role, f"{heading}\n\n{body}", request.format)]
 
@@ -357,7 +357,7 @@ def _behind(mark: str, text: str) -> str | None:
 
 
 class _Trimmed:
-    """A summarizer that is spared huge results of tools."""
+    """A summarizer that sees huge tool results shortened."""
 
     def __init__(self, summarizer: Summarizer | AsyncSummarizer) -> None:
         self.summarizer = summarizer

@@ -1,4 +1,4 @@
-"""Stand-ins for triggers, strategies, summarizers, models, stores and clocks: for your tests, and for foldline's own.
+"""Fake triggers, strategies, summarizers, models, stores and clocks, for tests.
 
 Examples:
     >>> import foldline as fl
@@ -29,12 +29,12 @@ __all__ = ["FakeClock", "FakeModel", "FakeStore", "FakeStrategy", "FakeSummarize
 
 T = TypeVar("T")
 
-#: What a fake answers: a text, a completion, or an error that it raises.
+#: An answer of a fake: a text, a completion, or an error that it raises.
 Answer: TypeAlias = "str | Completion | BaseException"
 
 
 class _Script(Generic[T]):
-    """Answers in their order. Asked once more than it has, it fails."""
+    """Answers in order. One request more than answers is an AssertionError."""
 
     def __init__(self, owner: object, answers: Sequence[T]) -> None:
         self._owner = type(owner).__name__
@@ -57,11 +57,11 @@ def _completion(answer: Answer, model: str) -> Completion:
 
 
 class FakeTrigger:
-    """Fires as it is told, answer by answer; asked once more than that, it fails.
+    """Fires by a scripted list of answers; one call more than answers fails.
 
     Attributes:
-        asked: The states it was asked with.
-        told: The states it was told of after a compaction.
+        asked: The states passed to `should_compact`.
+        told: The states passed to `notify_compacted`.
     """
 
     def __init__(self, *answers: bool) -> None:
@@ -71,7 +71,7 @@ class FakeTrigger:
 
     @property
     def notified(self) -> int:
-        """How often it was told of a compaction."""
+        """Number of compactions it was notified of."""
         return len(self.told)
 
     def should_compact(self, state: ContextState) -> bool:
@@ -80,12 +80,12 @@ class FakeTrigger:
         return self._script.next()
 
     def notify_compacted(self, state: ContextState) -> None:
-        """Remembers it."""
+        """Records the state."""
         self.told.append(state)
 
 
 class FakeStrategy:
-    """Does what it is told: nothing, a function's work, or an error.
+    """Changes nothing, calls a function, or raises an error.
 
     Args:
         function: Gets a copy of the messages and the request, returns the new list.
@@ -102,13 +102,13 @@ class FakeStrategy:
         error: BaseException | None = None,
     ) -> None:
         if function is not None and error is not None:
-            raise ConfigError("goes with no function", code="two_answers", path="error")
+            raise ConfigError("cannot be combined with a function", code="two_answers", path="error")
         self._function = function
         self._error = error
         self.calls: list[tuple[Messages, StrategyRequest]] = []
 
     def run(self, messages: Messages, request: StrategyRequest) -> Outcome:
-        """Does it."""
+        """Records the call, then applies the function or raises the error."""
         self.calls.append((messages, request))
         if self._error is not None:
             raise self._error
@@ -118,10 +118,10 @@ class FakeStrategy:
 
 
 class FakeSummarizer:
-    """Answers as it is told, answer by answer; asked once more than that, it fails. On an event loop as well.
+    """Gives scripted answers, with and without an event loop; one request too many fails.
 
     Attributes:
-        requests: What it was asked.
+        requests: The requests it received.
     """
 
     def __init__(self, *answers: Answer, model: str = "fake-model") -> None:
@@ -140,10 +140,10 @@ class FakeSummarizer:
 
 
 class FakeModel:
-    """A model that answers as it is told, answer by answer; asked once more than that, it fails.
+    """A model that gives scripted answers; one call more than answers fails.
 
     Attributes:
-        calls: What it was asked: ``messages``, ``max_tokens``, ``timeout_s``, ``temperature``.
+        calls: The arguments of each call: ``messages``, ``max_tokens``, ``timeout_s``, ``temperature``.
     """
 
     def __init__(self, *answers: Answer, model: str = "fake-model") -> None:
@@ -182,11 +182,11 @@ class FakeModel:
 
 
 class FakeStore:
-    """Remembers compactions in memory, or fails as it is told.
+    """Stores compactions in memory, or raises the given error.
 
     Attributes:
-        events: What was saved.
-        error: Raised by every save, while it is set.
+        events: The stored compactions.
+        error: Raised by every save while it is set.
     """
 
     def __init__(self, *, error: BaseException | None = None) -> None:
@@ -194,18 +194,18 @@ class FakeStore:
         self.error = error
 
     def save_compaction(self, event: CompactionEvent) -> None:
-        """Remembers it."""
+        """Stores the event, or raises ``error``."""
         if self.error is not None:
             raise self.error
         self.events.append(event)
 
     def last_round(self) -> int:
-        """The round of the last one; 0 where there is none."""
+        """The round of the last compaction; 0 before the first."""
         return self.events[-1].round if self.events else 0
 
 
 class FakeClock:
-    """A clock that stands still until it is moved.
+    """A clock that stops until `advance` is called.
 
     Examples:
         >>> clock = FakeClock()
@@ -218,9 +218,9 @@ class FakeClock:
         self.now_s = now_s
 
     def __call__(self) -> float:
-        """What time it is, in seconds."""
+        """The current time in seconds."""
         return self.now_s
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass."""
+        """Advances the clock."""
         self.now_s += seconds

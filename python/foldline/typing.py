@@ -1,4 +1,4 @@
-"""Types that foldline takes and gives: messages, problems, completions, and who writes a summary."""
+"""Public types: messages, problems, completions, protocols of summarizers and stores."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ __all__ = [
     "Texts",
 ]
 
-#: A message in its provider's own form. foldline reads it and never writes to it.
+#: A message in its provider's form. foldline reads it and never writes to it.
 Message: TypeAlias = Mapping[str, Any]
 
 #: A list of messages.
@@ -48,45 +48,45 @@ Messages: TypeAlias = Sequence[Message]
 
 
 class ArrowArray(Protocol):
-    """An array with the Arrow C interface, such as pyarrow's."""
+    """An array with the Arrow C interface, such as pyarrow's arrays."""
 
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
-        """Capsules of its type and its data."""
+        """Capsules of the schema and the data."""
         ...
 
 
 class ArrowStream(Protocol):
-    """A column in chunks with the Arrow C interface, such as a Polars series."""
+    """A chunked column with the Arrow C interface, such as a Polars series."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """A capsule of the stream of its chunks."""
+        """A capsule of the stream of chunks."""
         ...
 
 
-#: A batch of texts: strings, a numpy array of them, or an Arrow column of a type of texts.
+#: A batch of texts: strings, a numpy array of strings, or an Arrow column of a string type.
 Texts: TypeAlias = "Iterable[str] | NDArray[np.str_] | NDArray[np.object_] | ArrowArray | ArrowStream"
 
 #: A pinned message: its index, or a predicate over messages.
 Pin: TypeAlias = "int | Callable[[Message], bool]"
 
-#: What is known of a message beside the list: ``pinned``, ``importance``, ``origin``, and whatever the caller likes.
+#: Facts about a message, stored outside the list: ``pinned``, ``importance``, ``origin``, and keys of the caller.
 Metadata: TypeAlias = Mapping[str, Any]
 
-#: Where a message comes from, one of `ORIGINS`.
+#: Origin of a message, one of `ORIGINS`.
 Origin: TypeAlias = str
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong with messages or with a file.
+    """A defect in messages or in a file.
 
     Attributes:
-        index: The message, where one is concerned.
+        index: Index of the message, if one is concerned.
         code: A stable code.
-        detail: What is wrong, without content.
-        path: The file, where one is concerned.
+        detail: The defect, without content.
+        path: The file, if one is concerned.
         line: Its line, from 1.
-        offset: Where the trouble begins in it, in bytes.
+        offset: Byte offset of the defect in the file.
     """
 
     index: int | None
@@ -109,17 +109,17 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class StoredTranscript:
-    """A conversation out of a file.
+    """A conversation from a file.
 
     Attributes:
-        id: The session's or conversation's own id, or one made from the name of the file and its place in it.
+        id: The id of the session or conversation, or one derived from the file name and the position in the file.
         format: The dialect of the messages: ``openai_chat``, ``openai_responses``, ``anthropic``, ``gemini``, ``pi``,
             ``ai_sdk``, ``langchain`` or ``gent``.
         messages: The messages in their provider's form.
-        meta: What stood around them: ``path``, ``line``, and by format ``tools``, ``system`` (``instructions`` of
-            Responses, ``systemInstruction`` of Gemini). Of sessions also ``session_format``, ``entries`` (the entries
-            of the file as they are), ``sources`` (of each message the indices of its entries), ``entry_ids``,
-            ``skipped_entries``, ``compact_boundaries``, ``summaries``, and where there are any ``branches`` (each with
+        meta: The data around them: ``path``, ``line``, and by format ``tools``, ``system`` (``instructions`` of
+            Responses, ``systemInstruction`` of Gemini). Sessions add ``session_format``, ``entries`` (the entries of
+            the file, unchanged), ``sources`` (for each message the indices of its entries), ``entry_ids``,
+            ``skipped_entries``, ``compact_boundaries``, ``summaries``, and if present ``branches`` (each with
             ``from_entry``, ``messages``, ``sources``) and ``demonstrations``.
     """
 
@@ -129,24 +129,24 @@ class StoredTranscript:
     meta: dict[str, Any] = field(default_factory=dict)
 
 
-#: A transcript to count: messages, their JSON bytes, an object that holds messages, or a stored transcript.
+#: A transcript to count: messages, their JSON bytes, an object that contains messages, or a stored transcript.
 Conversation: TypeAlias = "Messages | bytes | Mapping[str, Any] | StoredTranscript"
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a model, or what stands in for one, wrote.
+    """The answer of a model, or of a function in its place.
 
     Attributes:
         text: The text.
-        model: Who wrote it.
-        input_tokens: Tokens read, where known.
-        output_tokens: Tokens written, where known.
-        finish_reason: Why it stopped: ``"stop"`` where it came to its end.
-        evidence: What the summary is made of, where it was extracted: lists of requests, files, commands, errors.
-        prompt_version: The version of the prompt behind it, as ``document/1``; empty where there was none.
-        notes: What was noticed and let pass, as codes: ``asked_again``, ``other_script`` (it is written in another
-            script than the conversation), ``marks_neutralized`` (it held marks of roles or tools).
+        model: Name of the model.
+        input_tokens: Tokens read, if known.
+        output_tokens: Tokens written, if known.
+        finish_reason: Why the answer ended; ``"stop"`` if it is complete.
+        evidence: The extracted evidence of the summary, if any: lists of requests, files, commands, errors.
+        prompt_version: Version of the prompt, as ``document/1``; empty if no prompt was used.
+        notes: Codes of accepted irregularities: ``asked_again``, ``other_script`` (the summary uses another script
+            than the conversation), ``marks_neutralized`` (it contained tags of roles or tools).
     """
 
     text: str
@@ -161,28 +161,27 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class SummarizeRequest:
-    """What is to be summarised.
+    """A request to summarize messages.
 
     Attributes:
         messages: The whole list.
-        folded: Indices of the messages that the summary will stand for, ascending.
+        folded: Indices of the messages that the summary replaces, ascending.
         max_tokens: Room for the text, by ``count``.
-        count: Prices a text with the caller's counter.
+        count: Counts the tokens of a text with the caller's counter.
         format: The dialect of the messages.
         previous: Those of ``folded`` that are summaries of earlier compactions.
-        previous_summary: What these say, without their labels: to be merged into the new one, not stacked.
-        instructions: What the caller wants the summary to mind.
+        previous_summary: Their texts without labels, to be merged into the new summary.
+        instructions: The caller's instructions for the summary.
         round: The round of the compaction, from 1.
-        part: What is summarised: the ``"whole"``, or where a turn is split its ``"turn_prefix"`` and the ``"history"``
-            before it, each by itself.
-        timeout_s: What is left of the time for all of it.
-        target_tokens: How long the text is to be: less than ``max_tokens`` where facts that it lacks are added
-            afterwards.
-        redact: What every text goes through before it is sent anywhere; ``messages`` went through it already. It
-            raises a `SummaryError` where it cannot do its work.
-        split: Divides ``folded`` at legal cuts into stretches that have at most so many tokens each, by the tokens of
-            every message of the list as it will be sent. A stretch that no legal cut divides may have more.
-        evidence: The facts of the folded messages, extracted once for everybody who asks.
+        part: The part to summarize: the ``"whole"``; for a split turn, separately its ``"turn_prefix"`` and the
+            ``"history"`` before it.
+        timeout_s: Seconds left for the whole request.
+        target_tokens: Length to aim at: less than ``max_tokens`` if missing facts are added afterwards.
+        redact: Applied to every text before it is sent anywhere; ``messages`` are already redacted. Raises a
+            `SummaryError` if it fails.
+        split: Divides ``folded`` at legal cuts into chunks of at most the given number of tokens each, by the size of
+            every message of the list as it will be sent. A chunk without a legal cut inside may be larger.
+        evidence: The facts of the folded messages, extracted once and shared by all summarizers.
     """
 
     messages: Messages
@@ -207,7 +206,7 @@ class Summarizer(Protocol):
     """Writes the summary of folded messages."""
 
     def summarize(self, request: SummarizeRequest) -> Completion:
-        """Summarises, within ``request.max_tokens``."""
+        """Summarizes within ``request.max_tokens``."""
         ...
 
 
@@ -216,42 +215,41 @@ class AsyncSummarizer(Protocol):
     """Writes the summary of folded messages without blocking the event loop."""
 
     async def asummarize(self, request: SummarizeRequest) -> Completion:
-        """Summarises, within ``request.max_tokens``."""
+        """Summarizes within ``request.max_tokens``."""
         ...
 
 
 @runtime_checkable
 class ChatModel(Protocol):
-    """A model that answers messages of text. It may have a twin ``acomplete``."""
+    """A model that answers text messages. It may also have an asynchronous ``acomplete``."""
 
     def complete(self, messages: Messages, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
-        """Answers, in at most ``max_tokens`` tokens and ``timeout_s`` seconds in all."""
+        """Answers in at most ``max_tokens`` tokens and ``timeout_s`` seconds in all."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionEvent:
-    """A compaction that succeeded.
+    """A successful compaction.
 
     Attributes:
-        round: Which one of its session, from 1.
+        round: Its number in the session, from 1.
         tokens_before: Tokens of the request before.
         tokens_after: Tokens of the request after.
         length_before: Messages before.
         length_after: Messages after.
-        summary: The text of the summary; empty where there is none.
-        compacted_ids: Ids of the messages that are gone (in the summary, or dropped); their indices where no ids were
-            given.
-        duration_s: How long it took.
-        trigger: ``"auto"``, or ``"manual"`` where somebody asked for it.
-        reason: Why, as the trigger says.
-        first_kept_id: The first message behind those that are gone; None where none is left.
-        model: Who wrote the summary.
-        fallback: What was done instead where the strategy failed.
-        strategy: Which strategies did something.
-        read_files: Files that were read in what is gone, where the summarizer collected them.
-        modified_files: Files that were changed in it.
-        prompt_version: The version of the prompt behind the summary; empty where there was none.
+        summary: The text of the summary; empty if there is no summary.
+        compacted_ids: Ids of the removed messages (summarized or dropped); their indices if no ids were given.
+        duration_s: Duration in seconds.
+        trigger: ``"auto"``, or ``"manual"`` if the caller requested it.
+        reason: The trigger's reason.
+        first_kept_id: The first message after the removed ones; None if no message follows them.
+        model: The model that wrote the summary.
+        fallback: The fallback taken after the strategy failed.
+        strategy: The strategies that changed something.
+        read_files: Files read in the removed messages, if the summarizer collected them.
+        modified_files: Files changed in the removed messages.
+        prompt_version: Version of the prompt of the summary; empty if no prompt was used.
     """
 
     round: int
@@ -274,19 +272,19 @@ class CompactionEvent:
 
     @property
     def messages_removed(self) -> int:
-        """Messages that are gone."""
+        """Number of removed messages."""
         return len(self.compacted_ids)
 
 
 @runtime_checkable
 class CompactionStore(Protocol):
-    """Remembers compactions. It may have ``last_round()``, the round of the last one it knows."""
+    """Stores compactions. It may have ``last_round()``, the round of the last one stored."""
 
     def save_compaction(self, event: CompactionEvent) -> None:
-        """Remembers one, whole or not at all. Called before anybody is told of it.
+        """Stores one compaction, whole or not at all. Called before any subscriber sees the event.
 
         Raises:
-            StoreError: It could not; then nothing is compacted.
+            StoreError: Saving failed; the compaction does not take effect.
         """
         ...
 
@@ -296,8 +294,8 @@ class ContextEntry:
     """A message of the context after a compaction.
 
     Attributes:
-        id: Its id, where it was there before; None for a new one.
-        message: The message, where it is new or its results were cleared or shortened; None where it is as it was.
+        id: Its id, if it was there before; None for a new message.
+        message: The message if it is new or its results were cleared or shortened; None if it is unchanged.
     """
 
     id: int | str | None
@@ -306,7 +304,7 @@ class ContextEntry:
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """A message that a store holds, with its id."""
+    """A message in a store, with its id."""
 
     id: int | str
     message: Message
@@ -314,34 +312,34 @@ class StoredMessage:
 
 @runtime_checkable
 class SessionStore(Protocol):
-    """Holds the messages of a session, and what compactions made of them. Nothing is ever deleted from it."""
+    """Stores the messages of a session and its compactions. Nothing is ever deleted from it."""
 
     def append(self, message: Message) -> int | str:
-        """Adds a message behind the others; its id comes back.
+        """Appends a message and returns its id.
 
         Raises:
-            StoreError: It could not.
+            StoreError: Appending failed.
         """
         ...
 
     def active(self) -> Sequence[StoredMessage]:
-        """The context: what the next request is made of."""
+        """The context: the messages of the next request."""
         ...
 
     def save_context(self, event: CompactionEvent, context: Sequence[ContextEntry]) -> None:
-        """Remembers a compaction, and what the context is from now on: both in one step, or neither.
+        """Stores a compaction and the new context in one step, or neither.
 
-        What the context does not name is marked as compacted; what was appended meanwhile stays behind it.
+        Messages that the context does not name are marked as compacted; messages appended meanwhile follow it.
 
         Raises:
-            StoreError: It could not; then nothing is compacted.
+            StoreError: Saving failed; the compaction does not take effect.
         """
         ...
 
     def last_round(self) -> int:
-        """The round of the last compaction; 0 before the first."""
+        """Round of the last compaction; 0 before the first."""
         ...
 
 
-#: The simplest summarizer: folded messages in, text out.
+#: The simplest summarizer: a function from the folded messages to a text.
 SummaryFunction: TypeAlias = "Callable[[list[Message]], str | Completion]"

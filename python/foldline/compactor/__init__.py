@@ -1,4 +1,4 @@
-"""The compactor: a trigger and a strategy over a conversation, with its results and events."""
+"""The compactor: a trigger and a strategy for one conversation, with results and events."""
 
 from foldline.compactor.compactor import Compactor
 from foldline.compactor.result import CompactionResult, NoProgress

@@ -1,4 +1,4 @@
-"""How a compaction gets into a store."""
+"""Commits a compaction to a store."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["checked_store", "context_of", "saved"]
 
 
 def checked_store(store: object) -> CompactionStore | SessionStore | None:
-    """A store, None, or a `ConfigError`."""
+    """Checks for a store or None, or raises a `ConfigError`."""
     if store is None or isinstance(store, (CompactionStore, SessionStore)):
         return store
     raise ConfigError("must have save_compaction, or all of SessionStore", code="bad_store", path="store")
 
 
 def context_of(outcome: Outcome, ids: Sequence[int | str]) -> list[ContextEntry]:
-    """The new context in terms of the old one's ids."""
+    """The new context, by the ids of the old one."""
     edited = set(outcome.edited)
     entries = []
     for message, source in zip(outcome.messages, outcome.sources):
@@ -33,10 +33,10 @@ def context_of(outcome: Outcome, ids: Sequence[int | str]) -> list[ContextEntry]
 def saved(
     store: CompactionStore | SessionStore, event: CompactionEvent, outcome: Outcome, ids: Sequence[int | str]
 ) -> None:
-    """Saves a compaction, with the new context where the store holds messages.
+    """Saves a compaction, and the new context if the store keeps messages.
 
     Raises:
-        StoreError: It could not be saved.
+        StoreError: Saving failed.
     """
     try:
         if isinstance(store, SessionStore):

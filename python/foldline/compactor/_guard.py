@@ -1,4 +1,4 @@
-"""What keeps a compactor from going round in circles, and from waiting for ever."""
+"""Limits of a compactor: repeated tries, time, and cancellation."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _POLL_S = 0.02
 
 
 def checked_seconds(value: float | None) -> float | None:
-    """A time limit, or a `ConfigError`."""
+    """Checks a time limit, or raises a `ConfigError`."""
     if value is not None and checked_number(value, "timeout_s") <= 0:
         raise ConfigError("must be positive", code="bad_timeout", path="timeout_s")
     return value
 
 
 class LoopGuard:
-    """Counts tries in a row that did not help. After two of them the next waits until the context has grown.
+    """Counts consecutive unsuccessful tries.
 
-    A try helps where the request is smaller afterwards, and small enough for the trigger. Not safe by itself: its
-    compactor holds a lock.
+    After `MOST_TRIES` it blocks until the context has grown. A try succeeds if the request is smaller afterwards, and
+    small enough for the trigger. Not thread-safe; the compactor holds a lock.
 
     Args:
-        hysteresis: By what share of the tokens at the last try the context must have grown.
+        hysteresis: Share of the tokens at the last try by which the context must have grown.
     """
 
     MOST_TRIES = 2
@@ -43,24 +43,24 @@ class LoopGuard:
         self._tokens = 0
 
     def blocks(self, tokens: int) -> bool:
-        """Whether another try at so many tokens would be one too many."""
+        """Whether to refuse another try at this number of tokens."""
         return self.tries >= self.MOST_TRIES and tokens < self._tokens * (1 + self.hysteresis)
 
     def helped(self) -> None:
-        """A try helped, or none is needed."""
+        """Records a successful try, or that no try is needed."""
         self.tries = 0
 
     def did_not_help(self, tokens: int) -> None:
-        """A try did not help; so many tokens there are now."""
+        """Records an unsuccessful try, with the number of tokens after it."""
         self.tries += 1
         self._tokens = tokens
 
 
 class Ticket:
-    """Whether a compaction may still come into force. It is given up or committed, whichever comes first.
+    """One-shot: the first of `commit` and `give_up` wins.
 
     Args:
-        cancel: Set by somebody who does not want it any more.
+        cancel: Set by the caller to cancel the compaction.
     """
 
     def __init__(self, cancel: threading.Event | None = None) -> None:
@@ -71,23 +71,23 @@ class Ticket:
 
     @property
     def can_be_cancelled(self) -> bool:
-        """Whether there is somebody who could."""
+        """Whether the caller gave an event for cancellation."""
         return self._cancel is not None
 
     def is_cancelled(self) -> bool:
-        """Whether nobody wants it any more."""
+        """Whether it was abandoned or cancelled."""
         return self._given_up or (self._cancel is not None and self._cancel.is_set())
 
     def give_up(self) -> None:
-        """Nobody waits for it. Does nothing once it is committed."""
+        """Abandons the compaction. Does nothing after `commit`."""
         with self._lock:
             self._given_up = not self._committed
 
     def commit(self, deadline: Deadline) -> None:
-        """From here on it comes into force.
+        """Commits the compaction.
 
         Raises:
-            SummaryError: It was cancelled, or it is too late.
+            SummaryError: It was cancelled, or the time limit has passed.
         """
         with self._lock:
             deadline.check()
@@ -95,10 +95,9 @@ class Ticket:
 
 
 def bounded(function: Callable[[], T], deadline: Deadline, ticket: Ticket) -> T:
-    """What a function gives, waited for no longer than the deadline and only while it is wanted.
+    """Calls a function, and waits no longer than the deadline and only until cancelled.
 
-    Where there is neither limit nor anybody who could cancel, it is called right here. Else it is called in a thread,
-    which is left to itself where it takes too long.
+    Without time limit and event it is called directly, else in a daemon thread. On timeout the thread is left running.
 
     Raises:
         SummaryError: It took too long (``timeout``) or was cancelled (``cancelled``).
@@ -113,7 +112,7 @@ def bounded(function: Callable[[], T], deadline: Deadline, ticket: Ticket) -> T:
     def work() -> None:
         try:
             values.append(context.run(function))
-        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+        except BaseException as error:  # noqa: BLE001 - raised in the waiting thread
             errors.append(error)
         finally:
             done.set()

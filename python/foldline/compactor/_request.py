@@ -1,4 +1,4 @@
-"""The next request as a trigger looks at it: counted from messages, or taken from a transcript that counts itself."""
+"""Computes the state of the next request, by counting or from a transcript's own counts."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 
 __all__ = ["Live", "Requests", "messages_of"]
 
-#: What knows its own counts.
+#: Transcripts with their own counts.
 Live: TypeAlias = LiveTranscript | LiveSnapshot
 
 _LIVE = (LiveTranscript, LiveSnapshot)
 
 
 def messages_of(messages: Messages | Live) -> Messages:
-    """The messages, or those of a live transcript."""
+    """The messages, or those of a transcript."""
     return messages.messages if isinstance(messages, _LIVE) else messages
 
 
 class Requests:
-    """Makes the states of one session's requests.
+    """Computes the states of one session's requests.
 
     Args:
-        counter: Who counts.
-        system: The system prompt, where it stands outside the messages.
-        tools: Tool schemas that are sent along.
-        context_limit: The model's window; with it there is a budget.
-        max_output_tokens: What is reserved for the answer in that budget.
+        counter: Token counter.
+        system: The system prompt, if it is outside the messages.
+        tools: Tool schemas sent with the messages.
+        context_limit: The model's window; if given, states have a budget.
+        max_output_tokens: Tokens reserved for the answer in that budget.
         format: The dialect of lists of messages.
     """
 
@@ -60,13 +60,13 @@ class Requests:
         self._around: dict[str, int] = {}
 
     def state(self, messages: Messages | Live, given: ContextState | None = None) -> ContextState:
-        """What is given, with what it leaves open.
+        """The given state, with its missing values computed.
 
-        Of a live transcript that is taken from its own counts, in O(1); what stands around its messages (system prompt,
-        tools, what is added once a request) is counted once a dialect. Of messages it is counted, O(text).
+        A transcript's own counts are used, in O(1); the tokens outside its messages (system prompt, tools, overhead of
+        a request) are counted once per dialect. Lists of messages are counted, O(text).
 
         Raises:
-            ConfigError: What is given is no state.
+            ConfigError: The given state is not a `ContextState`.
             MessageError: A message cannot be read.
         """
         known: object = given
@@ -77,7 +77,7 @@ class Requests:
         return self._of_messages(messages, ContextState() if given is None else given)
 
     def is_known(self, messages: Messages | Live, given: ContextState | None = None) -> bool:
-        """Whether nothing has to be counted for the state."""
+        """Whether the state needs no counting."""
         return isinstance(messages, _LIVE) or (isinstance(given, ContextState) and self._is_whole(given))
 
     def _is_whole(self, state: ContextState) -> bool:
@@ -122,12 +122,12 @@ class Requests:
         return _made_state(given, usage, budget, len(live))
 
     def _counted_around(self, format: str) -> int:
-        """Tokens that stand around the messages in a dialect."""
+        """Tokens outside the messages in a dialect."""
         lead = [{"role": "system", "content": self._system}] if self._system else []
         return self._counter.count_messages(lead, self._tools, format=format).total
 
 
-# Objects of frozen dataclasses whose fields are known to be sound: checking them takes longer than deciding.
+# Builds frozen dataclasses without their checks: the values are valid, and checking takes longer than deciding.
 
 _new = object.__new__
 _put = object.__setattr__

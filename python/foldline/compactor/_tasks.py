@@ -1,4 +1,4 @@
-"""Work in stages that is the same with and without an event loop: what takes long goes to a thread there."""
+"""Staged work with and without an event loop; with one, long stages run in threads."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["Works", "adone", "done"]
 
 T = TypeVar("T")
 
-#: Work that takes long comes out as functions, what they give goes in.
+#: Yields long stages as functions and receives their results.
 Works: TypeAlias = Generator[Callable[[], Any], Any, T]
 
 
 def done(works: Works[T]) -> T:
-    """Does all of it here."""
+    """Runs all stages in this thread."""
     value: Any = None
     while True:
         try:
@@ -28,7 +28,7 @@ def done(works: Works[T]) -> T:
 
 
 async def adone(works: Works[T]) -> T:
-    """Does what takes long in threads."""
+    """Runs each stage in a thread."""
     value: Any = None
     while True:
         try:

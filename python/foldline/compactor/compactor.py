@@ -1,4 +1,4 @@
-"""The compactor: it asks the trigger, runs the strategy, checks what came out, stores it and tells of it."""
+"""The compactor: runs a strategy when a trigger fires, checks and stores the result."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ _POLICIES = ("unchanged", "raise", "truncate", "clear")
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """One compaction at work."""
+    """A running compaction."""
 
     messages: Messages
     request: StrategyRequest
@@ -81,7 +81,7 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """One compaction that is checked and not yet in force."""
+    """A checked compaction that is not committed yet."""
 
     run: _Run
     outcome: Outcome
@@ -90,32 +90,32 @@ class _Pending:
 
 
 class Compactor:
-    """Compacts the messages of a session when its trigger says so, by its strategy.
+    """Compacts the messages of a session by a strategy when its trigger fires.
 
-    It never changes its input. Whatever fails, the messages are as they were unless ``on_failure`` says otherwise,
-    nothing is stored, and the trigger is not told. One compactor goes with one session: it counts rounds, and tries
-    that did not help. It is safe to use from many threads; model calls run outside its lock.
+    It never changes its input. On any failure the messages stay unchanged unless ``on_failure`` says otherwise,
+    nothing is stored, and the trigger is not notified. A compactor belongs to one session: it counts its rounds and
+    unsuccessful tries. Thread-safe; model calls run outside its lock.
 
     Args:
-        trigger: When.
-        strategy: How; a function gets messages and a `strategies.StrategyRequest` and returns a list.
-        counter: Who counts; o200k_base without one.
-        store: Who remembers compactions; one that holds the messages too wants their ``ids`` with every call.
-        on_failure: ``"unchanged"`` gives the messages back with a typed error and a warning; ``"raise"`` raises it;
-            ``"truncate"`` drops the oldest messages instead, ``"clear"`` clears results of tools, both with the error
-            in the result and a warning.
-        hooks: Functions that are called on the way; see `events.Hooks`.
-        system: The system prompt, where it stands outside the messages.
-        tools: Tool schemas that are sent along.
-        context_limit: The model's window, for a budget where the state has none.
-        max_output_tokens: What is reserved for the answer in that budget.
-        timeout_s: How long a compaction may take in all.
-        hysteresis: Lighter steps go on until the request is by this share below the trigger's threshold; and after two
-            tries that did not help, the next waits until the context has grown by this share.
+        trigger: Decides when to compact.
+        strategy: Decides how; a function gets messages and a `strategies.StrategyRequest` and returns a list.
+        counter: Token counter or its name. Default: `o200k_base`.
+        store: Stores compactions; a store that also keeps messages needs their ``ids`` with every call.
+        on_failure: ``"unchanged"`` returns the messages with a typed error and a warning; ``"raise"`` raises it;
+            ``"truncate"`` drops the oldest messages instead, ``"clear"`` clears tool results, both with the error in
+            the result and a warning.
+        hooks: Functions called during a compaction; see `events.Hooks`.
+        system: The system prompt, if it is outside the messages.
+        tools: Tool schemas sent with the messages.
+        context_limit: The model's window, for a budget if the state has none.
+        max_output_tokens: Tokens reserved for the answer in that budget.
+        timeout_s: Time limit of a whole compaction.
+        hysteresis: Lighter steps continue until the request is this share below the trigger's threshold; after
+            repeated unsuccessful tries, the next waits until the context has grown by this share.
         format: The dialect of the messages.
-        clock: Seconds, for durations and deadlines.
-        redact: What every text goes through before a summarizer sees it and before it stands in a summary. Where it
-            raises, nobody is asked and the compaction fails (``redact_failed``).
+        clock: Returns seconds, for durations and deadlines.
+        redact: Applied to every text before a summarizer sees it and before it enters a summary. If it raises, no
+            summarizer is called and the compaction fails (``redact_failed``).
 
     Raises:
         ConfigError: An option is out of range; ``path`` names it.
@@ -190,22 +190,22 @@ class Compactor:
         return f"Compactor({self.trigger!r}, {self.strategy!r}, on_failure={self.on_failure!r})"
 
     def subscribe(self, subscriber: Callable[[Event], Any]) -> Callable[[], None]:
-        """Tells a function of every event from now on; the function that is returned ends that."""
+        """Calls a function with every later event; the returned function ends the subscription."""
         return self._told.subscribe(subscriber)
 
     def should_compact(self, messages: Messages | Live, state: ContextState | None = None) -> str | None:
-        """Why `compact` would begin now, in a word; None for "not now". It changes nothing.
+        """The trigger's reason to compact now; None if it does not fire. Changes nothing.
 
         Args:
-            messages: The messages of the next request, or the `Transcript` that holds them.
+            messages: The messages of the next request, or the `Transcript` that contains them.
             state: That request and the run, as for `compact`.
 
         Raises:
             ConfigError: An option is out of range.
             MessageError: A message cannot be read.
 
-        Complexity: With a `Transcript` O(1), a few microseconds: its own counts are taken. With messages O(text) of
-            what the state leaves open.
+        Complexity: With a `Transcript` O(1), a few microseconds: it uses the transcript's counts. With messages O(text)
+            of the messages that must be counted.
 
         Examples:
             >>> import foldline as fl
@@ -232,27 +232,27 @@ class Compactor:
         timeout_s: float | None = None,
         cancel: threading.Event | None = None,
     ) -> CompactionResult:
-        """Compacts, if the trigger says so.
+        """Compacts if the trigger fires.
 
         Args:
-            messages: The messages of the next request, or the `Transcript` that holds them, whose own counts then say
-                whether it is time. They are not changed; ``transcript.sync(result.messages)`` takes over what came out.
-            state: That request as it will be sent, and the run; what it leaves open is counted.
-            force: Compacts whatever the trigger says, and whatever was tried before.
-            instructions: What a summary is to mind.
+            messages: The messages of the next request, or the `Transcript` that contains them, whose counts the trigger
+                then uses. They are not changed; ``transcript.sync(result.messages)`` updates the transcript.
+            state: That request as it will be sent, and the run; missing values are counted.
+            force: Compacts regardless of the trigger and of earlier tries.
+            instructions: Instructions for the summary.
             pins: Messages that stay verbatim, with their groups: indices, predicates, or both.
-            metadata: What is known of the messages beside them; the result has that of the new ones.
-            ids: Ids of the messages, for the event; their indices without them.
-            timeout_s: How long it may take in all; the compactor's own without it.
-            cancel: Ends it when it is set; the messages are then as they were.
+            metadata: Metadata of the messages; the result has that of the new ones.
+            ids: Ids of the messages, for the event. Default: their indices.
+            timeout_s: Time limit of this call. Default: the compactor's.
+            cancel: Cancels the compaction when set; the messages then stay unchanged.
 
         Returns:
-            The new messages and everything about them.
+            The new messages, with the reason, the counts, the event, and the failure if any.
 
         Raises:
             ConfigError: An option is out of range.
             MessageError: A message cannot be read.
-            FoldlineError: With ``on_failure="raise"``, what failed.
+            FoldlineError: With ``on_failure="raise"``, the failure.
         """
         run = done(self._begun(messages, state, force, instructions, pins, metadata, ids, timeout_s, cancel))
         if isinstance(run, CompactionResult):
@@ -283,8 +283,8 @@ class Compactor:
         """`compact` without blocking the event loop, with the same arguments.
 
         Summarizers with ``asummarize``, triggers, hooks and subscribers run on the loop; counting, checking, pins that
-        are functions, other summarizers, strategies and stores in threads. A task that is cancelled leaves everything
-        as it was, unless the compaction was being stored already: then it comes into force before the task ends.
+        are functions, other summarizers, strategies and stores in threads. Cancelling the task leaves everything
+        unchanged, unless the compaction is already being stored: then it is committed before the task ends.
         """
         run = await adone(self._begun(messages, state, force, instructions, pins, metadata, ids, timeout_s, cancel))
         if isinstance(run, CompactionResult):
@@ -309,7 +309,7 @@ class Compactor:
         return self._concluded(pending)
 
     async def _strategy_outcome(self, run: _Run) -> Outcome:
-        """What the strategy gives, in the time that is left."""
+        """The strategy's outcome, within the time left."""
         strategy, deadline = self.strategy, run.request.deadline
         if isinstance(strategy, BaseStrategy):
             work = asyncio.ensure_future(strategy.arun(run.messages, run.request))
@@ -343,13 +343,13 @@ class Compactor:
         timeout_s: float | None,
         cancel: threading.Event | None,
     ) -> Works[_Run | CompactionResult]:
-        """Everything before the strategy: what is to be done, or why nothing is."""
+        """Everything before the strategy: the run, or the result if nothing is to be done."""
         started_s = self._clock()
         timeout_s = self.timeout_s if timeout_s is None else checked_seconds(timeout_s)
         ticket = Ticket(cancel)
         deadline = Deadline(None if timeout_s is None else started_s + timeout_s, self._clock, ticket.is_cancelled)
         if ids is not None and len(ids) != len(messages):
-            raise ConfigError("must be as many as the messages", code="bad_ids", path="ids")
+            raise ConfigError("must be one for each message", code="bad_ids", path="ids")
         given, said = messages, state
         if self._requests.is_known(given, said):
             state = self._requests.state(given, said)
@@ -387,7 +387,7 @@ class Compactor:
             instructions=instructions,
             round=self._next_round(metadata),
             limit_tokens=limit,
-            # After an overflow the count was too low, so that the limit alone would say that all is well.
+            # After an overflow the count was too low, and the limit alone would be met without any work.
             target_tokens=None if limit is None else int(min(limit, before) * (1 - self.hysteresis)),
             around_tokens=around,
             tools=self.tools,
@@ -404,14 +404,14 @@ class Compactor:
     def _prepared(
         self, given: Messages | Live, pins: Iterable[Pin] | Callable[[Message], bool]
     ) -> tuple[LiveSnapshot, Messages, tuple[int, ...]]:
-        """The messages read and counted, or the transcript as it is; their list; and the messages that are pinned."""
+        """The messages, read and counted (a transcript as given), their list, and pinned indices."""
         prepared = _core.prepare(given, self.counter, tools=self.tools or (), format=self.format)
-        # The list of the snapshot: another thread may append to the transcript meanwhile.
+        # The snapshot's list: another thread may append to the transcript meanwhile.
         messages = given if isinstance(given, (list, tuple)) else prepared.messages
         return prepared, messages, tuple(pin_indices(messages, pins))
 
     def _next_round(self, metadata: Metadata) -> int:
-        """The round that is about to begin, by everything that knows of earlier ones."""
+        """The next round: one after the highest known to compactor, metadata and store."""
         known = [self._round, *(metadata.get(index, ROUND, 0) for index in metadata)]
         last_round = getattr(self.store, "last_round", None)
         if callable(last_round):
@@ -421,17 +421,17 @@ class Compactor:
     # --- After ----------------------------------------------------------------------------------------
 
     def _checked(self, run: _Run, outcome: Outcome, error: FoldlineError | None = None) -> _Pending | CompactionResult:
-        """What may come into force; or the result where nothing does."""
+        """The checked compaction, or the result if nothing is to be committed."""
         given: object = outcome
         if not isinstance(given, Outcome) or len(given.sources) != len(given.messages):
-            raise CompactionError("the strategy gave no outcome", code="bad_outcome")
+            raise CompactionError("the strategy returned no Outcome", code="bad_outcome")
         if not outcome.changed:
             as_it_was = left(run.messages, run.request, run.tokens_before, "nothing_to_fold", outcome)
             if outcome.floor is None:
                 return as_it_was
             return no_progress(as_it_was, outcome.floor, run.request.limit_tokens, self._guard.tries)
         if not is_valid_as(outcome.messages, run.messages, run.request.format):
-            raise CompactionError("a provider would not take what came out", code="invalid_result")
+            raise CompactionError("a provider would reject the result", code="invalid_result")
         if outcome.tokens is None:
             after = run.request.tokens_of(outcome.messages)
         else:
@@ -453,13 +453,13 @@ class Compactor:
         return _Pending(run, outcome, event, error)
 
     def _save(self, pending: _Pending) -> None:
-        """From here on it is in force: the store knows it, or nobody does."""
+        """Commits the compaction: saves it to the store, if any."""
         pending.run.ticket.commit(pending.run.request.deadline)
         if self.store is not None:
             saved(self.store, pending.event, pending.outcome, pending.run.ids)
 
     def _concluded(self, pending: _Pending) -> CompactionResult:
-        """Counts it, and tells everybody."""
+        """Updates counters and guard, notifies the trigger, and emits the events."""
         run, outcome, event = pending.run, pending.outcome, pending.event
         before = run.request.state
         before.stats.incr(COMPACTIONS)
@@ -473,8 +473,8 @@ class Compactor:
                 self._guard.helped()
             try:
                 self.trigger.notify_compacted(state)
-            except Exception as error:  # noqa: BLE001 - it has happened, whatever the trigger makes of it
-                _warn(f"the trigger raised {type(error).__name__} when it was told of a compaction")
+            except Exception as error:  # noqa: BLE001 - the compaction is committed, whatever the trigger does
+                _warn(f"the trigger raised {type(error).__name__} in notify_compacted")
         for each in (event, SessionStart(), CompactBoundary(run.kind, run.tokens_before)):
             self._told.tell(each)
         if pending.error is not None:
@@ -503,7 +503,7 @@ class Compactor:
         )
 
     def _failed(self, run: _Run, failure: Exception) -> CompactionResult:
-        """What the policy says."""
+        """Applies the failure policy."""
         error = failure
         if not isinstance(error, FoldlineError):
             error = CompactionError(f"the strategy raised {type(failure).__name__}", code="strategy_failed")
@@ -528,7 +528,7 @@ class Compactor:
         return dataclasses.replace(left(run.messages, run.request, run.tokens_before, "failed"), error=error)
 
     def _fallen_back(self, run: _Run, error: FoldlineError) -> CompactionResult | None:
-        """The fallback in the strategy's place; None where it does not help either."""
+        """Runs the fallback instead of the strategy; None if it does not help either."""
         keep = getattr(self.strategy, "keep", None)
         fallback: BaseStrategy
         if self.on_failure == "truncate":
@@ -537,7 +537,7 @@ class Compactor:
             fallback = ClearToolResults(KeepTokens(20_000) if keep is None else keep)
         if isinstance(self.strategy, Shaped):
             fallback = self.strategy.reshaped(fallback)
-        # It asks nobody and is quick: that the time is up is why it runs.
+        # The fallback calls no model and is fast, so it gets no deadline: it may run because of a timeout.
         run = dataclasses.replace(run, request=dataclasses.replace(run.request, deadline=Deadline()), ticket=Ticket())
         try:
             pending = self._checked(run, fallback.run(run.messages, run.request), error)

@@ -1,4 +1,4 @@
-"""What a compactor tells: hooks, and events for everybody who has subscribed."""
+"""Events of a compactor, hooks, and subscribers."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class PreCompact:
     """A compaction is about to begin.
 
     Attributes:
-        trigger: ``"auto"``, or ``"manual"`` where somebody asked for it.
-        reason: Why, as the trigger says.
+        trigger: ``"auto"``, or ``"manual"`` if the caller requested it.
+        reason: The trigger's reason.
         tokens_before: Tokens of the request.
         length_before: Messages of the request.
-        instructions: What the summary is to mind.
+        instructions: Instructions for the summary.
     """
 
     trigger: TriggerKind
@@ -47,10 +47,10 @@ class PreCompact:
 
 @dataclass(frozen=True, slots=True)
 class SessionStart:
-    """The session goes on with another history.
+    """The session continues with another history.
 
     Attributes:
-        source: Why: ``"compact"``.
+        source: The cause: ``"compact"``.
     """
 
     source: str = "compact"
@@ -58,7 +58,7 @@ class SessionStart:
 
 @dataclass(frozen=True, slots=True)
 class CompactBoundary:
-    """The place in a session where it was compacted.
+    """The place of a compaction in a session.
 
     Attributes:
         trigger: ``"auto"`` or ``"manual"``.
@@ -69,7 +69,7 @@ class CompactBoundary:
     tokens_before: int
 
     def as_message(self) -> dict[str, Any]:
-        """The boundary as a message of a session, to be emitted and never sent to a model."""
+        """The boundary as a session message, to be emitted but never sent to a model."""
         metadata = {"trigger": self.trigger, "pre_tokens": self.tokens_before}
         return {"type": "system", "subtype": "compact_boundary", "compact_metadata": metadata}
 
@@ -79,8 +79,8 @@ class CompactionFailed:
     """A compaction failed.
 
     Attributes:
-        error: With what.
-        fallback: What was done instead; None where the messages stay as they were.
+        error: The failure.
+        fallback: The fallback taken; None if the messages stay unchanged.
     """
 
     error: FoldlineError
@@ -92,12 +92,12 @@ Event: TypeAlias = PreCompact | CompactionEvent | SessionStart | CompactBoundary
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """Functions that are called on the way.
+    """Functions called during a compaction.
 
-    One that raises is warned of and changes nothing, but for what is no `Exception`.
+    An `Exception` from a hook becomes a warning and changes nothing; other exceptions propagate.
 
     Attributes:
-        before: Gets a `PreCompact`; where it returns False, nothing is compacted.
+        before: Gets a `PreCompact`; if it returns False, nothing is compacted.
         after: Gets the `CompactionEvent`.
         session_start: Gets a `SessionStart`.
         boundary: Gets a `CompactBoundary`.
@@ -118,10 +118,10 @@ class Hooks:
 
     @classmethod
     def of(cls, hooks: Hooks | Mapping[str, Any] | None) -> Hooks:
-        """Hooks from what callers may give: hooks, or functions by their names.
+        """Hooks from a `Hooks` object, or from functions by name.
 
         Raises:
-            ConfigError: There is no such hook, or it is no function.
+            ConfigError: A name is unknown, or a value is not a function.
         """
         if hooks is None or isinstance(hooks, Hooks):
             return hooks or cls()
@@ -130,7 +130,7 @@ class Hooks:
         known = {field.name for field in fields(cls)}
         for name in hooks:
             if name not in known:
-                raise ConfigError(f"is one of {', '.join(sorted(known))}", code="bad_hook", path="hooks")
+                raise ConfigError(f"must be one of {', '.join(sorted(known))}", code="bad_hook", path="hooks")
         return cls(**hooks)
 
 
@@ -144,7 +144,7 @@ _HOOKS: dict[type, str] = {
 
 
 class Subscribers:
-    """Whoever is told of events: hooks first, then subscribers in their order. Safe to use from many threads."""
+    """Delivers events: to hooks first, then to subscribers in order. Thread-safe."""
 
     def __init__(self, hooks: Hooks) -> None:
         self._hooks = hooks
@@ -152,7 +152,7 @@ class Subscribers:
         self._lock = threading.Lock()
 
     def subscribe(self, subscriber: Callable[[Event], Any]) -> Callable[[], None]:
-        """Tells a function of every event from now on; the function that is returned ends that."""
+        """Calls a function with every later event; the returned function ends the subscription."""
         if not callable(subscriber):
             raise ConfigError("must be a function", code="bad_subscriber", path="subscriber")
 
@@ -166,7 +166,7 @@ class Subscribers:
         return unsubscribe
 
     def tell(self, event: Event) -> bool:
-        """Tells everybody; False where the hook said False."""
+        """Delivers an event; False if the hook returned False."""
         hook: Callable[[Any], Any] | None = getattr(self._hooks, _HOOKS[type(event)])
         answer = None if hook is None else _called(hook, event)
         with self._lock:
@@ -179,7 +179,7 @@ class Subscribers:
 def _called(function: Callable[[Any], Any], event: Event) -> Any:
     try:
         return function(event)
-    except Exception as error:  # noqa: BLE001 - who listens does not decide
+    except Exception as error:  # noqa: BLE001 - a listener's error must not affect the compaction
         name = type(error).__name__
         warnings.warn(f"a hook of {type(event).__name__} raised {name}", FoldlineWarning, stacklevel=4)
         return None

@@ -1,4 +1,4 @@
-"""What a compactor gives back."""
+"""The result of a compactor."""
 
 from __future__ import annotations
 
@@ -22,29 +22,28 @@ __all__ = ["CompactionResult", "NoProgress", "event_of", "left", "metadata_after
 
 @dataclass(frozen=True, slots=True)
 class CompactionResult:
-    """What a compactor made of the messages.
+    """The result of `Compactor.compact`.
 
     Attributes:
-        messages: The new list; the messages as they were where nothing was compacted.
-        compacted: Whether something was.
-        reason: Why, as the trigger says; or why not: ``not_triggered``, ``vetoed``, ``nothing_to_fold``, ``no_gain``,
-            ``no_progress``, ``failed``, ``cancelled``.
-        summary: The text of the summary; empty where there is none.
-        plan: The plan behind it; `Infeasible`, or None, where there was none.
+        messages: The new list; the unchanged messages if nothing was compacted.
+        compacted: Whether the messages were compacted.
+        reason: The trigger's reason; or why nothing was compacted: ``not_triggered``, ``vetoed``, ``nothing_to_fold``,
+            ``no_gain``, ``no_progress``, ``failed``, ``cancelled``.
+        summary: The text of the summary; empty if there is none.
+        plan: The plan; `Infeasible` or None if there was no plan.
         tokens_before: Tokens of the whole request before.
         tokens_after: Tokens of the whole request after.
-        error: What failed, also where a fallback was taken.
-        fallback: What was done instead of the strategy: ``"truncate"`` or ``"clear"``.
-        evidence: What the summary must not lose: lists of requests, files, commands, errors and more. Of what was
-            held against it, ``kept`` is in the summary as it was written, ``mended`` was added to it, and for
-            ``dropped`` there was no room.
-        event: What is told of it; None where nothing was compacted.
+        error: The failure, also if a fallback was taken.
+        fallback: The fallback taken: ``"truncate"`` or ``"clear"``.
+        evidence: The facts that the summary must contain: lists of requests, files, commands, errors and more. Of
+            those checked, ``kept`` are in the summary as written, ``mended`` were added, and ``dropped`` did not fit.
+        event: The emitted event; None if nothing was compacted.
         state: The state of the next request, with the new messages.
-        metadata: What is known of the new messages.
-        sources: For every new message its index in the old list; None for one that is new.
-        dropped: Indices of messages that are gone without a summary.
-        completions: What summarizers answered.
-        steps: The strategies that did something.
+        metadata: Metadata of the new messages.
+        sources: For every new message its index in the old list; None for a new one.
+        dropped: Indices of messages removed without a summary.
+        completions: Answers of summarizers.
+        steps: The strategies that changed something.
     """
 
     messages: list[Any]
@@ -67,18 +66,18 @@ class CompactionResult:
 
     @property
     def trigger(self) -> TriggerKind:
-        """``"manual"`` where somebody asked for it, else ``"auto"``."""
+        """``"manual"`` if the caller requested it, else ``"auto"``."""
         return "manual" if self.event is not None and self.event.trigger == "manual" else "auto"
 
 
 @dataclass(frozen=True, slots=True)
 class NoProgress(CompactionResult):
-    """A compaction that was not tried, since it would not help. The messages are as they were.
+    """A compaction that was not tried because it would not help. The messages are unchanged.
 
     Attributes:
-        floor: The least that would have been reached, in tokens of the whole request, where that is known.
-        limit_tokens: What it would have had to get to.
-        tries: How many tries in a row had not helped.
+        floor: The fewest tokens of the whole request that it would have reached, if known.
+        limit_tokens: The limit that it would have had to reach.
+        tries: Number of consecutive unsuccessful tries.
     """
 
     floor: int | None = None
@@ -89,7 +88,7 @@ class NoProgress(CompactionResult):
 def left(
     messages: Messages, request: StrategyRequest, tokens: int, reason: str, outcome: Outcome | None = None
 ) -> CompactionResult:
-    """The messages as they were."""
+    """A result without changes."""
     unchanged = Outcome.unchanged(messages)
     return CompactionResult(
         unchanged.messages,
@@ -106,7 +105,7 @@ def left(
 
 
 def no_progress(as_it_was: CompactionResult, floor: int | None, limit: int | None, tries: int) -> NoProgress:
-    """The same, with why no other try was made."""
+    """The same result, with the reason that no try was made."""
     fields = {field.name: getattr(as_it_was, field.name) for field in dataclasses.fields(as_it_was)}
     fields["reason"] = "no_progress"
     return NoProgress(**fields, floor=floor, limit_tokens=limit, tries=tries)
@@ -115,7 +114,7 @@ def no_progress(as_it_was: CompactionResult, floor: int | None, limit: int | Non
 def event_of(
     outcome: Outcome, request: StrategyRequest, ids: Sequence[int | str], tokens: tuple[int, int], **more: Any
 ) -> CompactionEvent:
-    """What is told of a compaction with these tokens before and after."""
+    """The event of a compaction with these tokens before and after."""
     kept = {source for source in outcome.sources if source is not None}
     gone = [index for index in range(len(ids)) if index not in kept]
     first_kept = min((index for index in kept if gone and index > gone[-1]), default=None)
@@ -138,7 +137,7 @@ def event_of(
 
 
 def _files(outcome: Outcome, *, changed: bool) -> tuple[str, ...]:
-    """Paths that the evidence names: those that were changed, or those that were only read."""
+    """Paths in the evidence: the changed ones, or the ones that were only read."""
     found: dict[str, None] = {}
     for completion in outcome.completions:
         listed = completion.evidence.get("files", ()) if completion.evidence is not None else ()
@@ -150,7 +149,7 @@ def _files(outcome: Outcome, *, changed: bool) -> tuple[str, ...]:
 
 
 def state_after(state: ContextState, event: CompactionEvent) -> ContextState:
-    """The state of the next request, with what came out."""
+    """The state of the next request after a compaction."""
     budget = state.budget
     if budget is not None:
         messages = max(0, event.tokens_after - budget.system_tokens)
@@ -167,7 +166,7 @@ def state_after(state: ContextState, event: CompactionEvent) -> ContextState:
 
 
 def metadata_after(metadata: Metadata, outcome: Outcome, round: int) -> Metadata:
-    """What is known of the new messages."""
+    """Metadata of the new messages."""
     moved = metadata.moved(outcome.sources)
     edited = set(outcome.edited)
     for new, old in enumerate(outcome.sources):

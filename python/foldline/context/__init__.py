@@ -1,4 +1,4 @@
-"""A conversation while it grows: its transcript, state, usage and metadata."""
+"""A growing conversation: its transcript, state, usage and metadata."""
 
 from foldline.context.calibration import Calibration
 from foldline.context.metadata import Metadata

@@ -1,4 +1,4 @@
-"""What reported usage teaches about a counter."""
+"""Calibrates a token counter against reported usage."""
 
 from __future__ import annotations
 
@@ -14,32 +14,30 @@ __all__ = ["Calibration"]
 
 
 class Calibration:
-    """Learns from reported usage how far a counter is off, and corrects it.
+    """Learns a counter's error from reported usage, and corrects counts.
 
-    It takes ``reported = ratio * counted + offset * messages``, over the newest ``window`` observations:
+    The model is ``reported = ratio * counted + offset * messages``, fitted over the newest ``window`` observations:
 
-    1. Outliers are left out while they are a minority: observations whose log ratio lies more than 3.5 robust standard
-       deviations (1.4826 times the median absolute deviation, taken as at least 2 %) from the median, once there are 5.
-    2. The ratio is the median of reported / counted, weighted by counted, which makes it the line of least absolute
-       deviations through the origin; but none weighs more than two median ones, so that no single one decides. The
-       offset is 0.
-    3. Where every observation tells its messages, and there are 5: over observations divided by their messages, the
-       ratio is the median slope of all pairs, weighted by their distance, at most the ratio of step 2 and not below 1
-       unless that is; the offset is the median of what it leaves, at least 0.
+    1. Outliers are left out: observations whose log ratio lies more than 3.5 robust standard deviations (1.4826 times
+       the median absolute deviation, taken as at least 2 %) from the median, from ``FIT_FROM`` observations on.
+    2. The ratio is the median of reported / counted, weighted by counted: the line of least absolute deviations
+       through the origin. Weights are capped at twice the median, so that no single observation decides. The offset
+       is 0.
+    3. If every observation gives its number of messages, and there are ``FIT_FROM``: over observations divided by their
+       messages, the ratio is the median slope of all pairs, weighted by their distance. It is at most the ratio r of
+       step 2 and at least min(1, r). The offset is the median of the residuals, at least 0.
 
-    No ratio goes below the floor, so that what is applied never falls below ``floor * tokens`` and never shrinks as
-    tokens or messages grow. Equal observations in equal order give equal numbers.
+    No ratio is below the floor, so corrected counts are never below ``floor * tokens`` and never shrink as tokens or
+    messages grow. Equal observations in equal order give equal numbers.
 
     Sources: Iglewicz and Hoaglin 1993 (3.5 as a limit on outliers); Theil 1950, Sen 1968 (median of pairwise slopes).
 
-    Observe whole requests, or differences between two of them: those leave out what is in every request and was not
-    counted, such as the schemas of tools. Not for use from two threads at once.
+    Observe whole requests, or differences between two of them: differences cancel the parts of every request that were
+    not counted, such as tool schemas. Not thread-safe.
 
     Args:
-        window: How many observations count, 1 to 1,000.
+        window: Number of observations used, 1 to 1,000.
         floor: The least ratio, in (0, 1].
-
-    Raises:
         ConfigError: An argument is out of range.
 
     Examples:
@@ -54,7 +52,7 @@ class Calibration:
 
     #: Share of errors that the error bound covers.
     COVERAGE = 0.9
-    #: From so many observations on, outliers are told apart and an offset is sought.
+    #: Number of observations from which on outliers are excluded and an offset is fitted.
     FIT_FROM = 5
 
     def __init__(self, *, window: int = 64, floor: float = 0.5) -> None:
@@ -70,15 +68,15 @@ class Calibration:
         self._offset = 0.0
 
     def observe(self, counted: int, reported: int, messages: int = 0) -> bool:
-        """Learns from one report.
+        """Adds one observation.
 
         Args:
-            counted: What the counter said.
-            reported: What the provider said of the same messages.
-            messages: How many they were; 0 where that is not known, then no offset is sought.
+            counted: Tokens by the counter.
+            reported: Tokens reported by the provider for the same messages.
+            messages: Number of messages; 0 if unknown, then no offset is fitted.
 
         Returns:
-            Whether something was learned: not from zeros.
+            Whether the observation was used: zeros are ignored.
 
         Raises:
             ConfigError: A number is negative or not whole.
@@ -95,7 +93,7 @@ class Calibration:
         return True
 
     def apply(self, tokens: int, messages: int = 0) -> int:
-        """What the provider is likely to report where the counter says ``tokens`` for so many messages. O(1).
+        """Predicts the provider's report for a count of tokens, given its number of messages. O(1).
 
         Raises:
             ConfigError: A number is negative or not whole.
@@ -106,25 +104,25 @@ class Calibration:
 
     @property
     def ratio(self) -> float:
-        """Reported tokens a counted one; 1 before the first observation."""
+        """Reported tokens per counted token; 1 before the first observation."""
         return self._ratio
 
     @property
     def offset(self) -> float:
-        """Tokens a message beyond that."""
+        """Additional reported tokens per message."""
         return self._offset
 
     @property
     def samples(self) -> int:
-        """Observations in the window."""
+        """Number of observations in the window."""
         return len(self._samples)
 
     @property
     def error_bound(self) -> float | None:
-        """The relative error that 90 % of the observations in the window stayed within, outliers aside.
+        """The relative error that 90 % of the window's observations without outliers stayed within.
 
-        Each is judged by what was known before it, so it is an error of prediction; the rank is that of the next
-        observation, ``ceil(0.9 * (n + 1))`` of n, at most n. None until there are two.
+        Each error is that of the prediction from earlier observations. The rank is that of the next observation,
+        ``ceil(0.9 * (n + 1))`` of n, at most n. None until there are two observations.
         """
         errors = sorted(sample.error for sample in self._kept() if sample.error is not None)
         if not errors:
@@ -132,16 +130,16 @@ class Calibration:
         return errors[min(len(errors), math.ceil(self.COVERAGE * (len(errors) + 1))) - 1]
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, as JSON can hold it."""
+        """The calibration as JSON-compatible data."""
         samples = [[sample.counted, sample.reported, sample.messages, sample.error] for sample in self._samples]
         return {"version": 1, "window": self.window, "floor": self.floor, "samples": samples}
 
     @classmethod
     def from_dict(cls, data: object) -> Calibration:
-        """What `to_dict` gave.
+        """Restores a calibration from the data of `to_dict`.
 
         Raises:
-            ConfigError: It is not that.
+            ConfigError: The data are not a calibration of this version.
         """
         if not isinstance(data, Mapping) or data.get("version") != 1 or not isinstance(data.get("samples"), list):
             raise ConfigError("not a calibration of this version", code="bad_calibration", path="data")
@@ -156,7 +154,7 @@ class Calibration:
         return f"Calibration(ratio={self.ratio:.3f}, offset={self.offset:.1f}, samples={self.samples}{bound})"
 
     def _kept(self) -> list[_Sample]:
-        """The observations that are no outliers."""
+        """The observations without outliers."""
         if len(self._samples) < self.FIT_FROM:
             return self._samples
         logs = [math.log(sample.reported / sample.counted) for sample in self._samples]
@@ -188,7 +186,7 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """An observation, with the relative error of what was predicted for it."""
+    """An observation, with the relative error of its prediction."""
 
     counted: int
     reported: int
@@ -197,7 +195,7 @@ class _Sample:
 
     @classmethod
     def of(cls, data: object, path: str) -> _Sample:
-        """From what `Calibration.to_dict` wrote."""
+        """Restores an observation written by `Calibration.to_dict`."""
         if not isinstance(data, list) or len(data) != 4:
             raise ConfigError("not an observation", code="bad_calibration", path=path)
         counted, reported, messages = (token_number(value, path) for value in data[:3])

@@ -1,4 +1,4 @@
-"""What is known of messages beside them: origins, importance, and whatever else a user keeps. Never in them."""
+"""Metadata of messages, stored outside them: origins, importance, and keys of the user."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PINNED_FROM: Final = 10.0
 class Key(Generic[T]):
     """A name with the type of its values.
 
-    A value of another type reads as absent; where numbers are expected, whole ones are numbers too.
+    A value of another type reads as absent; if the type is float, integers are accepted.
 
     Examples:
         >>> reviewed = Key("reviewed", bool)
@@ -41,8 +41,8 @@ class Key(Generic[T]):
         checked_key(self.name, "name")
 
     def read(self, value: object) -> T | None:
-        """The value where it is one of this key, else None."""
-        if isinstance(value, bool):  # a bool is no number here
+        """The value if it has this key's type, else None."""
+        if isinstance(value, bool):  # a bool does not count as a number
             return value if isinstance(value, self.type) and self.type in (bool, object) else None
         if self.type is float and isinstance(value, numbers.Real):
             try:
@@ -52,7 +52,7 @@ class Key(Generic[T]):
         return value if isinstance(value, self.type) else None
 
 
-#: How important a message is, in [-10, 10]: from 10 on it is pinned; absent or no number is neutral.
+#: Importance of a message, in [-10, 10]: 10 pins it; absent or not a number is neutral.
 IMPORTANCE: Final = Key("foldline:importance", float)
 #: The round of the compaction that wrote this summary, from 1.
 ROUND: Final = Key("foldline:round", int)
@@ -60,10 +60,10 @@ _ORIGIN: Final = Key("foldline:origin", str)
 
 
 class Metadata:
-    """What is known of messages, by their index. Empty until something is written; reading is never an error.
+    """Metadata of messages, by index. Initially empty; reading never fails.
 
-    A message that nothing was said of is ``"original"`` and neutral. Compactions give back the metadata of the new
-    list: what was said of a message goes with it (`moved`).
+    A message without metadata is ``"original"`` and neutral. Compactions return the metadata of the new list: each
+    message's metadata moves with it (`moved`).
 
     Examples:
         >>> metadata = Metadata()
@@ -83,7 +83,7 @@ class Metadata:
         return f"Metadata(messages={len(self._values)})"
 
     def __len__(self) -> int:
-        """Messages that something was said of."""
+        """Number of messages with metadata."""
         return len(self._values)
 
     def __bool__(self) -> bool:
@@ -95,14 +95,14 @@ class Metadata:
     __hash__ = None  # type: ignore[assignment]
 
     def __iter__(self) -> Iterator[int]:
-        """Indices of these messages, ascending."""
+        """Indices of the messages with metadata, ascending."""
         return iter(sorted(self._values))
 
     def set(self, index: int, key: Key[T] | str, value: T | Any) -> None:
-        """Says something of a message.
+        """Sets a value for a message.
 
         Raises:
-            ConfigError: The index is no whole number from 0, or the key no name.
+            ConfigError: The index is not a whole number from 0, or the key is not a name.
         """
         at: object = index
         if isinstance(at, bool) or not isinstance(at, int) or at < 0:
@@ -116,17 +116,17 @@ class Metadata:
     @overload
     def get(self, index: int, key: str, default: Any = None) -> Any: ...
     def get(self, index: int, key: Key[Any] | str, default: Any = None) -> Any:
-        """What was said of a message; the default where nothing was, or something of another type."""
+        """A value of a message; the default if it is absent or has another type."""
         value = self._values.get(index, {}).get(_name(key))
         if isinstance(key, Key):
             value = key.read(value)
         return default if value is None else value
 
     def set_importance(self, index: int, score: float) -> None:
-        """Says how important a message is.
+        """Sets a message's importance.
 
         Raises:
-            ConfigError: The score is no number in [-10, 10].
+            ConfigError: The score is not a number in [-10, 10].
         """
         number = IMPORTANCE.read(score)
         if number is None or not -PINNED_FROM <= number <= PINNED_FROM:
@@ -134,54 +134,54 @@ class Metadata:
         self.set(index, IMPORTANCE, number)
 
     def importance(self, index: int) -> float:
-        """How important a message is; 0.0 where that was not said. What lies beyond [-10, 10] is its end."""
+        """A message's importance, clamped to [-10, 10]; 0.0 if not set."""
         score = self.get(index, IMPORTANCE)
         if score is None or math.isnan(score):
             return 0.0
         return max(-PINNED_FROM, min(PINNED_FROM, score))
 
     def is_pinned(self, index: int) -> bool:
-        """Whether it is so important that it stays verbatim."""
+        """Whether its importance pins the message."""
         return self.importance(index) >= PINNED_FROM
 
     def set_origin(self, index: int, origin: Origin) -> None:
-        """Says where a message comes from.
+        """Sets a message's origin.
 
         Raises:
-            ConfigError: It is none of ``original``, ``compacted_synthetic``, ``compacted_modified``,
+            ConfigError: The origin is not ``original``, ``compacted_synthetic``, ``compacted_modified`` or
                 ``retrieved_history``.
         """
         if origin not in ORIGINS:
-            raise ConfigError(f"is one of {', '.join(ORIGINS)}", code="bad_origin", path="origin")
+            raise ConfigError(f"must be one of {', '.join(ORIGINS)}", code="bad_origin", path="origin")
         self.set(index, _ORIGIN, origin)
 
     def origin(self, index: int) -> Origin:
-        """Where a message comes from; ``"original"`` where that was not said."""
+        """A message's origin; ``"original"`` if not set."""
         origin = self.get(index, _ORIGIN, "original")
         return origin if origin in ORIGINS else "original"
 
     def importances(self, count: int) -> dict[int, float]:
-        """Scores that are not neutral, of the first ``count`` messages, as `plan` takes them."""
+        """Scores of the first ``count`` messages that are not neutral, as `plan` takes them."""
         return {i: score for i in self._below(count) if (score := self.importance(i))}
 
     def origins(self, count: int) -> dict[int, Origin]:
-        """Origins other than ``"original"``, of the first ``count`` messages, as `plan` takes them."""
+        """Origins of the first ``count`` messages other than ``"original"``, as `plan` takes them."""
         return {i: origin for i in self._below(count) if (origin := self.origin(i)) != "original"}
 
     def _below(self, count: int) -> Iterator[int]:
         return (i for i in self if i < count)
 
     def copy(self) -> Metadata:
-        """The same, for somebody else to write to."""
+        """An independent copy."""
         copied = Metadata()
         copied._values = {index: dict(values) for index, values in self._values.items()}
         return copied
 
     def moved(self, sources: Sequence[int | None]) -> Metadata:
-        """The metadata of a new list.
+        """The metadata for a new list.
 
         Args:
-            sources: For every message of the new list the index that it had in the old one; None for a new message.
+            sources: For every message of the new list its index in the old one; None for a new message.
         """
         moved = Metadata()
         for new, old in enumerate(sources):

@@ -1,4 +1,4 @@
-"""What a trigger looks at and a cut is made by: statistics of a run, and the next request as it will be sent."""
+"""The input of triggers and strategies: statistics of a run, size of the next request."""
 
 from __future__ import annotations
 
@@ -31,38 +31,38 @@ __all__ = [
 
 #: Counter: iterations of the loop.
 ITERATIONS = "iterations"
-#: Counter: compactions that succeeded, those of nested runs included.
+#: Counter: successful compactions, including those of nested runs.
 COMPACTIONS = "compactions"
-#: Counter: tokens that models read. The same followed by ``:`` and a model's name counts for that model alone.
+#: Counter: tokens read by models. Followed by ``:`` and a model's name, it counts for that model alone.
 INPUT_TOKENS = "input_tokens"
-#: Counter: tokens that models wrote; by model as well.
+#: Counter: tokens written by models; by model as well.
 OUTPUT_TOKENS = "output_tokens"
-#: Gauge: how long the history is, in units of the loop.
+#: Gauge: length of the history, in units of the loop (`AgentLoop`: groups).
 SCRATCHPAD = "scratchpad"
 
 
 def checked_key(key: object, name: str = "key") -> str:
-    """The key of a statistic, or a `ConfigError` that names the field."""
+    """Checks the key of a statistic, or raises a `ConfigError` that names the field."""
     if not isinstance(key, str) or not key:
         raise ConfigError("must be a name", code="bad_key", path=name)
     return key
 
 
 def checked_number(value: object, name: str) -> float:
-    """A finite number, or a `ConfigError` that names the field."""
+    """Checks for a finite number, or raises a `ConfigError` that names the field."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
         raise ConfigError("must be a finite number", code="bad_number", path=name)
     return float(value)
 
 
 class Stats:
-    """Counters and gauges of a run. Safe to use from many threads.
+    """Counters and gauges of a run. Thread-safe.
 
-    A counter only goes up. What a nested run counts, its parent counts too. A gauge says how things are now; it stays
+    A counter only increases; a nested run also increments its parent's counters. A gauge is a current value and stays
     with its run.
 
     Args:
-        parent: The statistics of the run that this one is nested in.
+        parent: The statistics of the enclosing run.
 
     Examples:
         >>> run = Stats()
@@ -77,7 +77,7 @@ class Stats:
 
     def __init__(self, parent: Stats | None = None) -> None:
         if parent is not None and not isinstance(parent, Stats):
-            raise ConfigError("must be statistics", code="bad_stats", path="parent")
+            raise ConfigError("must be Stats", code="bad_stats", path="parent")
         self.parent = parent
         self._counters: dict[str, int] = {}
         self._gauges: dict[str, float] = {}
@@ -91,15 +91,15 @@ class Stats:
         return Stats(self)
 
     def incr(self, key: str, by: int = 1, *, local: bool = False) -> None:
-        """Counts.
+        """Increments a counter.
 
         Args:
             key: The counter.
-            by: How many, a whole number from 0.
-            local: Only here, not in the parents: what is of no meaning there, such as their iterations.
+            by: The increment, a whole number from 0.
+            local: Skips the parents, for counters without meaning there, such as iterations.
 
         Raises:
-            ConfigError: The key is no name, or the number no whole number from 0.
+            ConfigError: The key is not a name, or the increment is not a whole number from 0.
 
         Complexity: O(depth of nesting).
         """
@@ -109,7 +109,7 @@ class Stats:
         except TypeError:
             raise ConfigError("must be a whole number", code="bad_number", path="by") from None
         if isinstance(by, bool) or number < 0:
-            raise ConfigError("a counter only goes up", code="bad_number", path="by")
+            raise ConfigError("must be a whole number from 0", code="bad_number", path="by")
         run: Stats | None = self
         while run is not None:
             with run._lock:
@@ -117,42 +117,42 @@ class Stats:
             run = None if local else run.parent
 
     def set_gauge(self, key: str, value: float) -> None:
-        """Says how things are now.
+        """Sets a gauge.
 
         Raises:
-            ConfigError: The key is no name, or the value no finite number.
+            ConfigError: The key is not a name, or the value is not a finite number.
         """
         value = checked_number(value, "value")
         with self._lock:
             self._gauges[checked_key(key)] = value
 
     def clear_gauge(self, key: str) -> None:
-        """Forgets a gauge, as at the start of an iteration."""
+        """Removes a gauge, as at the start of an iteration."""
         with self._lock:
             self._gauges.pop(key, None)
 
     def counter(self, key: str) -> int:
-        """A counter; 0 where nothing was counted."""
+        """A counter; 0 if it was never incremented."""
         with self._lock:
             return self._counters.get(key, 0)
 
     def gauge(self, key: str) -> float | None:
-        """A gauge; None where nothing was said."""
+        """A gauge; None if it is not set."""
         with self._lock:
             return self._gauges.get(key)
 
     def counters(self) -> dict[str, int]:
-        """All counters as they are now."""
+        """All current counters."""
         with self._lock:
             return dict(self._counters)
 
     def gauges(self) -> dict[str, float]:
-        """All gauges as they are now."""
+        """All current gauges."""
         with self._lock:
             return dict(self._gauges)
 
     def count_tokens(self, model: str, input_tokens: int | None, output_tokens: int | None) -> None:
-        """Counts what a call of a model took, in all and for that model; what is not known is left out."""
+        """Counts the tokens of a model call, in total and for that model; skips unknown numbers."""
         for key, tokens in ((INPUT_TOKENS, input_tokens), (OUTPUT_TOKENS, output_tokens)):
             if isinstance(tokens, int) and tokens >= 0:
                 self.incr(key, tokens)
@@ -162,16 +162,16 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class ContextState:
-    """The next request as it will be sent, and the run it belongs to: the one thing that triggers and cuts look at.
+    """The next request as it will be sent, and its run: the input of triggers and strategies.
 
     Attributes:
         stats: Counters and gauges of the run.
-        iteration: Iterations that have begun; 0 before the first.
-        usage: Tokens of the whole request, system prompt and tools included.
-        budget: How the context window is spent.
-        message_count: Messages of the request, where known.
-        stop_reason: Why the model's last response ended, in its provider's word (``"max_tokens"``, ``"length"``).
-        error: What the last request failed with: an exception, its text, or its body.
+        iteration: Iterations started; 0 before the first.
+        usage: Tokens of the whole request, including system prompt and tools.
+        budget: Distribution of the context window.
+        message_count: Messages of the request, if known.
+        stop_reason: Why the model's last response ended, as its provider names it (``"max_tokens"``, ``"length"``).
+        error: Error of the last request: an exception, its text, or its body.
 
     Examples:
         >>> messages = [{"role": "user", "content": "word " * 40}]
@@ -202,7 +202,7 @@ class ContextState:
 
     @property
     def tokens(self) -> int | None:
-        """Tokens of the whole request; None where neither usage nor budget says."""
+        """Tokens of the whole request; None without usage and budget."""
         if self.usage is not None:
             return self.usage.tokens
         if self.budget is not None:
@@ -211,7 +211,7 @@ class ContextState:
 
     @property
     def message_tokens(self) -> int | None:
-        """Tokens of the messages alone where a budget tells them apart, else of the whole request."""
+        """Tokens of the messages alone if there is a budget, else of the whole request."""
         return self.tokens if self.budget is None else self.budget.message_tokens
 
     @classmethod
@@ -232,20 +232,20 @@ class ContextState:
         error: object = None,
         format: str = "auto",
     ) -> ContextState:
-        """The state of a request that is about to be sent.
+        """The state of a request before it is sent.
 
         Args:
             messages: Its messages.
-            counter: Who counts; o200k_base without one.
+            counter: Token counter or its name. Default: `o200k_base`.
             stats: Counters and gauges of the run.
-            iteration: Iterations that have begun.
-            system: The system prompt, where it stands outside the messages.
-            tools: Tool schemas that are sent along.
-            usage: What the provider reported with its last response, which covers system prompt and tools; then only
-                what came after it is counted. See `ContextUsage.from_messages`.
-            usage_index: The message that is that response.
-            context_limit: The model's window; with it there is a budget.
-            max_output_tokens: What is reserved for the answer.
+            iteration: Iterations started.
+            system: The system prompt, if it is outside the messages.
+            tools: Tool schemas sent with the messages.
+            usage: Usage reported with the last response, which covers system prompt and tools; only the messages after
+                it are counted. See `ContextUsage.from_messages`.
+            usage_index: Index of that response.
+            context_limit: The model's window; if given, the state has a budget.
+            max_output_tokens: Tokens reserved for the answer.
             stop_reason: As in the class.
             error: As in the class.
             format: The dialect of the messages.
@@ -254,19 +254,19 @@ class ContextState:
             ConfigError: An option is out of range.
             MessageError: A message cannot be read.
 
-        Complexity: O(text) of what is counted.
+        Complexity: O(text) of the counted messages.
         """
         counter = as_counter(counter)
         lead: list[Any] = [{"role": "system", "content": system}] if system else []
         dialect = dialect_for(messages, format) if lead else format
-        # Counted in one list: what tools cost depends on whether there is a system prompt.
+        # Counted as one list: the price of tools depends on whether a system prompt is present.
         counts = counter.count_messages([*lead, *messages] if lead else messages, tools, format=dialect)
         listed = int(counts.per_message[len(lead) :].sum())
         around = counts.total - listed
         if usage is None:
             total = ContextUsage(around + listed, 0, around + listed, counts.kind)
         else:
-            reported_tokens(usage)  # a wrong usage is an error even where there is nothing to add it to
+            reported_tokens(usage)  # an invalid usage is an error even if it is not needed
             total = ContextUsage.from_messages(messages, counter, usage, usage_index, format=format)
         budget = None
         if context_limit is not None:

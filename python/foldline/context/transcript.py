@@ -1,4 +1,4 @@
-"""Transcripts that grow: append a message, ask what it costs, plan a fold, and nothing is read or counted twice."""
+"""Growing transcripts: every message is read and counted once, for any number of plans."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _plan(
     if messages is not None:
         index = transcript.check(messages)
         if index is not None:
-            detail = "the list is not the one that was appended; sync reads it again from here"
+            detail = "the list differs from the appended messages; sync reads it again from this index"
             raise MessageError(detail, code="stale_transcript", index=index)
     options = plan_options(
         () if isinstance(pins, tuple) and not pins else transcript.messages,
@@ -55,32 +55,32 @@ def _plan(
 
 
 class Transcript(_core.LiveTranscript):
-    """A conversation that grows at its end, with all that counting and planning need to know of it.
+    """A conversation that grows at its end, with its counts and the structure for planning.
 
-    Appending reads, counts and hashes the new message once. A cut is found by halving in sums that are kept, wherever
-    it falls. What comes out is what `foldline.plan` gives for the same messages: equal plans, which `apply` takes.
+    Appending reads, counts and hashes the new message once. A cut is found by binary search in stored prefix sums. A
+    plan equals that of `foldline.plan` for the same messages, and `apply` takes it.
 
-    The messages stay the caller's own objects. They are not to be changed once they were appended: `check` finds what
-    was, `sync` reads it again, and `Plan.apply` refuses a list that is not the one that was planned for.
+    The messages stay the caller's own objects and must not change after they are appended: `check` finds a changed
+    message, `sync` reads again from there, and `Plan.apply` refuses a list other than the planned one.
 
-    Methods may be called from several threads; one waits for another. `snapshot` gives one that needs no waiting.
+    Thread-safe, but threads wait for each other; a `snapshot` needs no waiting.
 
     Args:
         messages: The first messages.
-        counter: A `TokenCounter`, its name, or a function from text to tokens; o200k_base without one.
-        format: The dialect, or ``"auto"`` to judge by content. A message that shows another dialect than those before
-            it spoke for has all of them read again.
-        tools: Tool schemas that are sent beside the messages; they count as overhead.
+        counter: Token counter, its name, or a function from text to tokens. Default: `o200k_base`.
+        format: The dialect, or ``"auto"`` to detect it by content. A message that contradicts the dialect detected so
+            far causes all messages to be read again.
+        tools: Tool schemas sent with the messages; they count as overhead.
 
     Raises:
         ConfigError: The format or counter is unknown.
-        MessageError: A message cannot be read; ``index`` says which.
+        MessageError: A message cannot be read; ``index`` gives its index.
         LimitExceeded: A message is nested beyond 128 levels, or too large.
 
     Complexity: ``append`` O(message). ``plan`` O(log messages) and the results that it may clear, plus the messages
-        from the first on whose group has changed since the last plan (as a rule the newest call), plus six to ten bytes
-        a message to write down. ``total_tokens``, ``fits``, ``pin``, ``importance``: O(1). ``check``: all text of the
-        list. ``fold``: what stays is read again and not counted again.
+        from the first whose group changed since the last plan (usually the newest call), plus six to ten bytes per
+        message of output. ``total_tokens``, ``fits``, ``pin``, ``importance``: O(1). ``check``: all text of the
+        list. ``fold``: kept messages are read again but not counted again.
 
     Examples:
         >>> import foldline as fl
@@ -95,7 +95,7 @@ class Transcript(_core.LiveTranscript):
 
     __slots__ = ()
 
-    def __new__(  # noqa: D102 - the class says it
+    def __new__(  # noqa: D102 - documented by the class
         cls,
         messages: Iterable[Message] = (),
         *,
@@ -120,30 +120,30 @@ class Transcript(_core.LiveTranscript):
         min_gain_tokens: int = 0,
         thinking: Literal["keep", "strip", "fold"] = "keep",
     ) -> Plan | Infeasible:
-        """Decides what happens to each message, as `foldline.plan` does.
+        """Decides the action for each message, as `foldline.plan`.
 
         Args:
-            keep: How much stays. Without it, what fits into ``window - reserve``.
-            messages: The caller's list; where given it is checked first, which costs its text.
+            keep: How much stays. Default: the most that fits into ``window - reserve``.
+            messages: The caller's list. If given, it is checked first, which costs reading its text.
             window: The model's context window in tokens; a keep larger than it is an error.
-            reserve: Tokens of the window that are left for the answer.
-            pins: Pins beside those of `pin`; with them, importance or origins a plan costs O(messages).
-            importance: Scores beside those of `set_importance`.
-            origins: Origins beside those of `set_origin`.
+            reserve: Tokens of the window reserved for the answer.
+            pins: Pins in addition to those of `pin`. With pins, importance or origins a plan costs O(messages).
+            importance: Scores in addition to those of `set_importance`.
+            origins: Origins in addition to those of `set_origin`.
             metadata: As for `foldline.plan`.
-            summary_tokens: Tokens set aside for the summary; `FitTokens` counts them.
+            summary_tokens: Tokens reserved for the summary; `FitTokens` counts them.
             min_gain_tokens: As for `foldline.plan`.
             thinking: As for `foldline.plan`.
 
         Raises:
             ConfigError: An option is out of range; ``path`` names it.
-            MessageError: ``stale_transcript``: ``messages`` is not the list that was appended.
+            MessageError: ``stale_transcript``: ``messages`` differs from the appended messages.
         """
         more = (summary_tokens, min_gain_tokens, thinking)
         return _plan(self, keep, messages, window, reserve, pins, importance, origins, metadata, *more)
 
     def snapshot(self) -> TranscriptSnapshot:
-        """The transcript as it is now: it never changes, and many threads may plan from it at once.
+        """An immutable copy of the current transcript; threads may plan from it concurrently.
 
         O(messages): numbers are copied, text is shared.
         """
@@ -157,13 +157,13 @@ class Transcript(_core.LiveTranscript):
 
 
 class TranscriptSnapshot(_core.LiveSnapshot):
-    """A `Transcript` as it was when `Transcript.snapshot` was called. Safe to use from many threads."""
+    """A `Transcript` at the time of `Transcript.snapshot`. Thread-safe."""
 
     __slots__ = ()
 
-    def __new__(cls, transcript: Transcript) -> Self:  # noqa: D102 - the class says it
+    def __new__(cls, transcript: Transcript) -> Self:  # noqa: D102 - documented by the class
         if not isinstance(transcript, Transcript):
-            raise ConfigError("is made of a Transcript", code="bad_transcript", path="transcript")
+            raise ConfigError("must be a Transcript", code="bad_transcript", path="transcript")
         return super().__new__(cls, transcript)
 
     def plan(

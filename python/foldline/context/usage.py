@@ -1,4 +1,4 @@
-"""How full a context is: its budget, what a provider reported, and what came after it."""
+"""Context usage: the token budget, the provider's report, and the tokens counted since."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class TokenBudget:
 
     Args:
         context_limit: The model's window.
-        system_tokens: The system prompt.
-        message_tokens: The messages.
-        max_output_tokens: What is reserved for the answer.
+        system_tokens: Tokens of the system prompt.
+        message_tokens: Tokens of the messages.
+        max_output_tokens: Tokens reserved for the answer.
 
     Raises:
         ConfigError: A number is negative or not whole; ``path`` names it.
@@ -48,20 +48,20 @@ class TokenBudget:
 
     @property
     def room(self) -> int:
-        """Tokens that messages may take; negative where system prompt and answer alone are too much."""
+        """Tokens available to messages; negative if system prompt and answer exceed the window."""
         return self.context_limit - self.system_tokens - self.max_output_tokens
 
     @property
     def available(self) -> int:
-        """Tokens that are left; negative after an overflow."""
+        """Remaining tokens; negative after an overflow."""
         return self.room - self.message_tokens
 
     @property
     def utilization(self) -> float:
-        """Messages by the room for them; above 1 exactly where it overflows.
+        """Message tokens divided by the room for them; above 1 exactly on overflow.
 
-        Without room a quotient would be negative or undefined, so that no threshold would ever be passed: there it is
-        infinite, and 0 only where no room and no messages meet.
+        Without room the quotient would be negative or undefined, and no threshold would ever be exceeded: then it is
+        infinite, or 0 if both room and messages are 0.
         """
         if self.room > 0:
             return self.message_tokens / self.room
@@ -69,19 +69,19 @@ class TokenBudget:
 
     @property
     def is_overflow(self) -> bool:
-        """Whether more is spent than there is."""
+        """Whether the budget is exceeded."""
         return self.available < 0
 
 
 @dataclass(frozen=True, slots=True)
 class ContextUsage:
-    """Tokens in the context: what the provider reported last, and what came after it.
+    """Tokens in the context: those of the provider's last report, and those counted since.
 
     Attributes:
-        tokens: All of it.
-        usage_tokens: What the provider reported with its last response: the request and the response.
-        trailing_tokens: What was added since, counted.
-        kind: How far ``tokens`` can be trusted: ``"exact"``, ``"calibrated"`` or ``"estimated"``.
+        tokens: The sum.
+        usage_tokens: Tokens of the provider's last report: the request and the response.
+        trailing_tokens: Counted tokens of the messages since.
+        kind: Accuracy of ``tokens``: ``"exact"``, ``"calibrated"`` or ``"estimated"``.
     """
 
     tokens: int
@@ -110,15 +110,15 @@ class ContextUsage:
 
         Args:
             messages: All messages.
-            counter: Who counts what was not reported; without one ``"chars/4"``.
-            usage: What the provider reported with its last response: its total, or its usage object (see
-                `reported_tokens`). Without it, everything is counted, with what goes around a request.
-            usage_index: The message that is this response; without it, the last of the model's messages.
-            calibration: Corrects what is counted.
+            counter: Token counter for unreported messages. Default: ``"chars/4"``.
+            usage: Usage reported with the last response: its total, or the usage object (see `reported_tokens`).
+                Without it, everything is counted, including the overhead of the request.
+            usage_index: Index of this response. Default: the last message of the model.
+            calibration: Corrects counted tokens.
             format: The dialect of the messages, or ``"auto"``.
 
         Raises:
-            ConfigError: There is no such message, or the usage is none.
+            ConfigError: The index is out of range, or the usage is invalid.
             MessageError: A message cannot be read.
 
         Complexity: O(messages) to find the dialect, O(text) of the messages after the response.
@@ -134,7 +134,7 @@ class ContextUsage:
         """
         if usage is None:
             if usage_index is not None:
-                raise ConfigError("an index of the usage needs the usage", code="missing_usage", path="usage")
+                raise ConfigError("usage_index needs usage", code="missing_usage", path="usage")
             reported, trailing = 0, messages
         else:
             reported = reported_tokens(usage)
@@ -152,7 +152,7 @@ class ContextUsage:
 
 
 def _response(messages: Sequence[Message], index: int | None) -> int:
-    """Where the last response stands."""
+    """Index of the last response."""
     if index is not None:
         if token_number(index, "usage_index") >= len(messages):
             raise ConfigError("no such message", code="bad_index", path="usage_index")
@@ -160,20 +160,20 @@ def _response(messages: Sequence[Message], index: int | None) -> int:
     for at in range(len(messages) - 1, -1, -1):
         if _is_of_the_model(messages[at]):
             return at
-    raise ConfigError("no message is the model's; say which one the usage is of", code="bad_index", path="usage_index")
+    raise ConfigError("no message is the model's; give the index", code="bad_index", path="usage_index")
 
 
 _OF_THE_MODEL = ("reasoning", "ai", "AIMessageChunk")
 
 
 def _is_of_the_model(message: Message) -> bool:
-    """Whether the model wrote a message. Items of Responses and messages of LangChain have no role: a type says it."""
+    """Whether the model wrote a message, by role, or by type (items of Responses, LangChain)."""
     kind = message.get("type")
     is_item = "role" not in message and isinstance(kind, str) and (kind.endswith("_call") or kind in _OF_THE_MODEL)
     return is_item or message.get("role") in ("assistant", "model")
 
 
-#: Parts of a usage that add up to its total, by provider: OpenAI chat; Anthropic, OpenAI Responses; Gemini; pi.
+#: Fields of a usage that add up to its total: OpenAI chat; Anthropic and OpenAI Responses; Gemini (twice); pi.
 _PARTS = (
     ("prompt_tokens", "completion_tokens"),
     ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"),
@@ -181,7 +181,7 @@ _PARTS = (
     ("prompt_token_count", "tool_use_prompt_token_count", "candidates_token_count", "thoughts_token_count"),
     ("input", "cacheRead", "cacheWrite", "output"),
 )
-#: Those of them that the model wrote.
+#: The fields for output tokens.
 _WRITTEN = frozenset(
     (
         *("completion_tokens", "output_tokens", "output", "candidatesTokenCount", "thoughtsTokenCount"),
@@ -192,13 +192,13 @@ _TOTALS = ("total_tokens", "totalTokenCount", "total_token_count", "totalTokens"
 
 
 def reported_tokens(usage: int | Mapping[str, Any]) -> int:
-    """The tokens of a request with its response, from the usage that a provider reported.
+    """The tokens of a request with its response, from a provider's usage report.
 
-    Knows the usage of OpenAI (chat and Responses), Anthropic, Gemini and pi, as dicts; a whole number is itself. A
-    total counts where one is given, else the sum of the parts (with Anthropic, cached input stands beside the input).
+    Reads the usage of OpenAI (chat and Responses), Anthropic, Gemini and pi, as dicts; a whole number is returned as
+    it is. Uses the total if present, else the sum of the parts (Anthropic reports cached input separately).
 
     Raises:
-        ConfigError: It is none of these.
+        ConfigError: The usage has another form.
 
     Examples:
         >>> reported_tokens({"input_tokens": 9, "cache_read_input_tokens": 1_000, "output_tokens": 50})
@@ -212,11 +212,11 @@ def reported_tokens(usage: int | Mapping[str, Any]) -> int:
     for names in _PARTS:
         if usage.get(names[0]) is not None:
             return sum(token_number(usage[name], f"usage.{name}") for name in names if usage.get(name) is not None)
-    raise ConfigError("no usage of a known provider", code="bad_usage", path="usage")
+    raise ConfigError("not a usage of a known provider", code="bad_usage", path="usage")
 
 
 def read_and_written(usage: int | Mapping[str, Any] | None) -> tuple[int | None, int | None]:
-    """Tokens that the model read and that it wrote; None where the usage does not tell them apart.
+    """Tokens that the model read and wrote; None if the usage does not separate them.
 
     Examples:
         >>> read_and_written({"input_tokens": 9, "cache_read_input_tokens": 1_000, "output_tokens": 50})

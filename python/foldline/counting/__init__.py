@@ -1,4 +1,4 @@
-"""Counting: counters by name or file, and what is known of models."""
+"""Counting: counters by name or file, and the model table."""
 
 from foldline.counting.counters import as_counter
 from foldline.counting.tokenizer_json import tokenizer_json

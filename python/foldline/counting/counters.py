@@ -1,4 +1,4 @@
-"""Counters from what callers give."""
+"""Resolves the ``counter`` argument."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["as_counter"]
 
 
 def as_counter(counter: TokenCounter | str | Callable[[str], int] | None) -> TokenCounter:
-    """A counter from what callers may give: a counter, its name, a function; o200k_base without any."""
+    """The `TokenCounter` for a counter, its name, or a function. Default: `o200k_base`."""
     if isinstance(counter, TokenCounter):
         return counter
     return TokenCounter("o200k_base" if counter is None else counter)

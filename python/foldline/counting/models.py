@@ -1,7 +1,7 @@
-"""What is known of models: encoding, family, context window, longest output. A dated table; nothing is fetched.
+"""The model table: encoding, family, context window, longest output.
 
-Dated and suffixed names and providers' prefixes resolve to their model. What the table does not know, or knows
-differently, is registered:
+The table has a date for each model; nothing is fetched. Dated and suffixed names and names with a provider's prefix
+resolve to their model. `register` adds models to the table or overrides it:
 
 Examples:
     >>> from foldline import models
@@ -23,28 +23,28 @@ from foldline.errors import ConfigError, UnknownModelError
 
 __all__ = ["LONG_CONTEXT_BETA", "Model", "context_limit", "known", "lookup", "register", "unregister"]
 
-#: What a beta flag begins with that widens the window of Sonnet models to a million tokens (Anthropic, 2025-08).
+#: Prefix of the beta flag that widens the window of Sonnet models to a million tokens (Anthropic, 2025-08).
 LONG_CONTEXT_BETA = "context-1m-"
 _LONG_CONTEXT = 1_000_000
-#: Sonnet models that were there before that flag, and that it does nothing for.
+#: Prefixes of older Sonnet models, on which the flag has no effect.
 _WITHOUT_LONG_CONTEXT = ("claude-3", "claude-sonnet-3")
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """What is known of a model.
+    """The known facts of a model.
 
     Attributes:
-        name: Its name, or the beginning that it shares with its dated and suffixed names.
-        provider: Who serves it: ``openai``, ``anthropic``, ``google``, or what was registered.
-        family: Models that are framed alike: ``gpt-4o``, ``gpt-5``, ``gpt-4``, ``gpt-oss``, ``gpt-6``, ``claude``,
-            ``claude-4.7``, ``gemini``; ``plain`` where the dialect of the messages decides.
-        encoding: What its texts are counted in: its own encoding, or the one its count is fitted to.
-        context_window: Tokens of input and output together, where known.
-        max_output_tokens: Most tokens of output, where known.
-        kind: How far counts of its texts can be trusted: ``exact``, ``calibrated`` or ``estimated``.
-        error_bound: The relative error that nine of ten stay within, where it was measured.
-        checked: When this was checked, as ``YYYY-MM-DD``.
+        name: Its name, or the prefix shared by its dated and suffixed names.
+        provider: The provider: ``openai``, ``anthropic``, ``google``, or a registered name.
+        family: Models with the same framing: ``gpt-4o``, ``gpt-5``, ``gpt-4``, ``gpt-oss``, ``gpt-6``, ``claude``,
+            ``claude-4.7``, ``gemini``; ``plain`` if the dialect of the messages decides.
+        encoding: Encoding used for counting: the model's own, or the one its count is fitted to.
+        context_window: Tokens of input and output together, if known.
+        max_output_tokens: Most tokens of output, if known.
+        kind: Accuracy of its counts: ``exact``, ``calibrated`` or ``estimated``.
+        error_bound: The relative error that nine of ten counts stayed within, if measured.
+        checked: Date of the last check, as ``YYYY-MM-DD``.
     """
 
     name: str
@@ -59,22 +59,22 @@ class Model:
 
 
 def lookup(model: str, *, encoding: str | None = None, context_window: int | None = None) -> Model:
-    """What is known of a model, by its name, a dated or suffixed name, or with a provider's prefix.
+    """Looks a model up by its name, a dated or suffixed name, or with a provider's prefix.
 
     Args:
         model: The name, as providers and gateways write it.
-        encoding: Counts as this encoding, whatever is known.
-        context_window: The window, whatever is known.
+        encoding: Overrides the encoding.
+        context_window: Overrides the window.
 
     Raises:
-        ConfigError: A window that is no whole number from 1 to 2^32.
-        UnknownModelError: Nothing is known of it, and encoding and window are not both given.
+        ConfigError: The window is not a whole number from 1 to 2^32.
+        UnknownModelError: The model is unknown, and encoding and window are not both given.
     """
     context_window = _tokens(context_window, "context_window")
     fields = model_lookup(model)
     if fields is None:
         if encoding is None or context_window is None:
-            raise UnknownModelError("nothing is known of this model; give its encoding and context window")
+            raise UnknownModelError("unknown model; give its encoding and context window")
         return Model(model, "", "plain", encoding, context_window, None, "exact", None, _today())
     if encoding is not None:
         fields.update(encoding=encoding, family="plain", kind="exact", error_bound=None)
@@ -88,12 +88,12 @@ def context_limit(model: str, *, betas: Iterable[str] = (), default: int | None 
 
     Args:
         model: Its name, as for `lookup`.
-        betas: Flags that are sent along; ``context-1m-…`` gives Sonnet models from 4 on a million tokens.
-        default: The window where nothing is known of the model or of its window; there is no silent one.
+        betas: Beta flags of the request; ``context-1m-…`` gives Sonnet models from 4 on a million tokens.
+        default: The window to use if the model or its window is unknown. Default: raise an error.
 
     Raises:
-        ConfigError: The default is no window, or the flags are no list of names.
-        UnknownModelError: Nothing is known, and there is no default.
+        ConfigError: The default is not a valid window, or the flags are not a list of names.
+        UnknownModelError: The model or its window is unknown, and no default is given.
 
     Examples:
         >>> context_limit("claude-sonnet-4-5"), context_limit("claude-sonnet-4-5", betas=["context-1m-2025-08-07"])
@@ -108,7 +108,7 @@ def context_limit(model: str, *, betas: Iterable[str] = (), default: int | None 
     fields = model_lookup(model)
     if fields is None or fields["context_window"] is None:
         if default is None:
-            raise UnknownModelError("nothing is known of this model's context window; give a default")
+            raise UnknownModelError("the context window of this model is unknown; give a default")
         return default
     window = int(fields["context_window"])
     name = str(fields["name"])
@@ -129,25 +129,25 @@ def register(
     max_output_tokens: int | None = None,
     checked: str | None = None,
 ) -> None:
-    """Makes a model known to this process, or replaces what was known of that name.
+    """Adds a model to this process's table, or replaces its entry.
 
-    Dated and suffixed names resolve to it as well. The longest match wins, and what was registered comes before the
-    table. ``TokenCounter.for_model`` and everything that takes a model's name sees it.
+    Dated and suffixed names resolve to it as well. The longest match wins; registered models come before the built-in
+    table. ``TokenCounter.for_model`` and every function that takes a model's name use it.
 
     Args:
         name: The name.
-        like: A known model: what is not given here is taken from it.
-        provider: Who serves it.
-        family: How it is framed, one of those of `Model.family`; as the dialect of the messages where not given.
-        encoding: What its texts are counted in; needed where ``like`` is not given.
+        like: A known model that supplies the values not given here.
+        provider: The provider.
+        family: A family of `Model.family`. Default: by the dialect of the messages.
+        encoding: Encoding used for counting; required without ``like``.
         context_window: Tokens of input and output together.
         max_output_tokens: Most tokens of output.
-        checked: When that was checked; today.
+        checked: Date of the check. Default: today.
 
     Raises:
         ConfigError: An unknown encoding or family, an empty name, neither ``encoding`` nor ``like``, a window or
-            output that is no whole number from 1 to 2^32.
-        UnknownModelError: Nothing is known of ``like``.
+            output that is not a whole number from 1 to 2^32.
+        UnknownModelError: ``like`` is unknown.
     """
     model_register(
         name,
@@ -162,12 +162,12 @@ def register(
 
 
 def unregister(name: str) -> bool:
-    """Forgets what was registered under this name; True where there was something. The table stays as it is."""
+    """Removes a registered model; whether it was registered. The built-in table is unchanged."""
     return model_unregister(name)
 
 
 def known() -> list[Model]:
-    """All models that are known: the table, then what was registered."""
+    """All known models: the built-in table, then the registered ones."""
     return [Model(**fields) for fields in model_all()]
 
 

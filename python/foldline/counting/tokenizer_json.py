@@ -1,4 +1,4 @@
-"""Counters from the ``tokenizer.json`` of a model, by the `tokenizers` package (extra ``hf``)."""
+"""Counters from a model's ``tokenizer.json``, by the `tokenizers` package (extra ``hf``)."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ __all__ = ["load_counter", "tokenizer_json"]
 
 
 def tokenizer_json(path: str | os.PathLike[str]) -> TokenCounter:
-    """A counter that counts as a model's own tokenizer does.
+    """A counter that counts as a model's own tokenizer.
 
-    Text that looks like a special token counts as plain text, nothing is added around a text, and truncation or padding
-    that the file asks for is not done. Of messages only the texts are counted: chat templates are not in such a file,
-    so the kind is ``"estimated"``. The same as ``TokenCounter(path)``; whatever takes a counter's name takes the path.
+    Text that looks like a special token counts as plain text, no special tokens are added, and truncation or padding
+    settings of the file are ignored. Only the texts of messages are counted: the file does not contain the chat
+    template, so the kind is ``"estimated"``. Same as ``TokenCounter(path)``; every counter argument accepts the path.
 
     Args:
-        path: The file; as the name of a counter it must end in ``tokenizer.json``, here it may have any name.
+        path: The file. As a counter's name it must end in ``tokenizer.json``; here it may have any name.
 
     Raises:
         ConfigError: ``missing_extra`` without the `tokenizers` package, ``bad_tokenizer`` if the file cannot be read.
 
-    Complexity: that of the tokenizer: reading the file some 0.1 to 1 s, counting a few MB/s on one thread.
+    Complexity: that of the tokenizer: loading takes about 0.1 to 1 s, counting runs at a few MB/s on one thread.
 
     Examples:
         >>> import json, pathlib, tempfile, pytest
@@ -43,10 +43,12 @@ def tokenizer_json(path: str | os.PathLike[str]) -> TokenCounter:
 
 
 def load_counter(path: str) -> Callable[[str], int]:
-    """The function that counts by the tokenizer in a file; the core calls it for names that end in ``tokenizer.json``.
+    """The counting function of a tokenizer file.
+
+    The core calls this function for counter names that end in ``tokenizer.json``.
 
     Raises:
-        ConfigError: Those of `tokenizer_json`.
+        ConfigError: As for `tokenizer_json`.
     """
     try:
         from tokenizers import Tokenizer
@@ -55,7 +57,7 @@ def load_counter(path: str) -> Callable[[str], int]:
         raise ConfigError(detail, code="missing_extra", path="counter") from None
     try:
         tokenizer = Tokenizer.from_file(path)
-    except Exception:  # noqa: BLE001 - the package raises bare exceptions, with what stands in the file
+    except Exception:  # noqa: BLE001 - the package raises bare exceptions that quote the file
         detail = "the file cannot be read as a tokenizer.json"
         raise ConfigError(detail, code="bad_tokenizer", path="counter") from None
     tokenizer.no_truncation()

@@ -1,4 +1,4 @@
-"""Asking for a summary, and what of the answers is refused."""
+"""Requests summaries, and turns every failure into a `SummaryError`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def request_for(
     mend: bool = True,
     redact: Redact | None = None,
 ) -> SummarizeRequest:
-    """The request for a summary of some of the messages that a plan folds.
+    """The request to summarize some of the messages that a plan folds.
 
     Raises:
         SummaryError: ``redact`` failed.
@@ -66,7 +66,7 @@ def request_for(
 
 
 def splitter(planned: Plan, folded: Sequence[int]) -> Callable[[int, Sequence[int]], list[list[int]]]:
-    """`SummarizeRequest.split` of a plan, for some of the messages that it folds."""
+    """Makes `SummarizeRequest.split` for some of the messages that a plan folds."""
 
     def split(max_tokens: int, sizes: Sequence[int]) -> list[list[int]]:
         chunks = planned.chunks(max_tokens, size=sizes)
@@ -77,7 +77,7 @@ def splitter(planned: Plan, folded: Sequence[int]) -> Callable[[int, Sequence[in
 
 
 def earlier_summary(messages: Messages, indices: Sequence[int]) -> str:
-    """What summaries of earlier compactions say, without their labels; empty where there are none."""
+    """The texts of earlier summaries without their labels; empty if there are none."""
     texts = []
     for index in indices:
         text = text_of(messages[index]).strip()
@@ -90,9 +90,9 @@ def earlier_summary(messages: Messages, indices: Sequence[int]) -> str:
 
 
 def ask(writer: Summarizer | AsyncSummarizer, request: SummarizeRequest) -> Completion:
-    """Asks for the summary; whatever goes wrong is a `SummaryError`.
+    """Requests the summary; every failure is a `SummaryError`.
 
-    Where texts are redacted, an error of the summarizer's own is not kept as the cause: it may hold what it was sent.
+    With ``redact``, an error of the summarizer is not kept as the cause: it may contain the text that was sent.
     """
     if not isinstance(writer, Summarizer):
         raise SummaryError("the summarizer needs an event loop", code="async_summarizer")
@@ -110,7 +110,7 @@ def ask(writer: Summarizer | AsyncSummarizer, request: SummarizeRequest) -> Comp
 
 
 async def aask(writer: Summarizer | AsyncSummarizer, request: SummarizeRequest) -> Completion:
-    """`ask` without blocking the event loop: by ``asummarize`` where there is one, else in a thread."""
+    """`ask` without blocking the event loop: by ``asummarize`` if present, else in a thread."""
     try:
         completion: object
         if isinstance(writer, AsyncSummarizer):

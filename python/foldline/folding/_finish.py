@@ -1,4 +1,4 @@
-"""From the text that was written to the folded list: what the core adds and refuses, and the notes about it."""
+"""Finishes a fold: mending and checks by the core, redaction, notes of the completion."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from foldline.typing import Completion, Messages
 
 __all__ = ["MEND_SHARE", "Finished", "Shown", "finish", "shown_messages", "target_for"]
 
-#: The share of a summary's room that its writer is not told of: it is left for the facts that the summary lacks.
+#: Share of a summary's room that is withheld from its writer and reserved for missing facts.
 MEND_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The messages as a summarizer may see them.
+    """The messages as the summarizer sees them.
 
     Attributes:
-        messages: The list, redacted where there is a ``redact``.
-        listed: Its messages, whatever a summarizer does to the list.
+        messages: The list, redacted if there is a ``redact``.
+        listed: Its messages, safe from changes that a summarizer makes to the list.
         evidence: The facts of the folded messages of that list.
     """
 
@@ -36,7 +36,7 @@ class Shown:
 
 
 def shown_messages(messages: Messages, fold: Fold, planned: Plan, redact: Redact | None) -> Shown:
-    """The messages for a summarizer: those of the fold, or redacted copies, which are read again.
+    """The messages for a summarizer: the given ones, or redacted copies, which are read again.
 
     Raises:
         SummaryError: ``redact`` failed.
@@ -55,11 +55,11 @@ class Finished:
 
     Attributes:
         messages: The folded list.
-        tokens: Its tokens with the overhead.
+        tokens: Its tokens, overhead included.
         text: The text of the summary.
         completions: The answers, with redacted texts.
-        evidence: The facts that the summary must keep, with those it has (``kept``), those that were added
-            (``mended``) and those it lacks (``dropped``).
+        evidence: The facts that the summary must contain, with the lists ``kept`` (present), ``mended`` (added) and
+            ``dropped`` (missing).
     """
 
     messages: list[Any]
@@ -70,7 +70,7 @@ class Finished:
 
 
 def target_for(room: int, *, mend: bool) -> int:
-    """The room of a summary in tokens as its writer is told."""
+    """The target length in tokens for a summary with this room."""
     return max(1, room - int(room * MEND_SHARE)) if mend else room
 
 
@@ -92,14 +92,14 @@ def finish(
         text: The text, of one completion or composed of several.
         completions: The answers it comes from.
         shown: The messages that the summarizer saw.
-        mend: Whether facts that the text lacks are added.
-        redact: The function that every text goes through.
+        mend: Whether facts missing from the text are added.
+        redact: Applied to every text.
 
     Raises:
         SummaryError: The summary is refused (``summary_too_long``, ``summary_over_budget``, ``summary_over_room``,
             ``gain_too_small``), or ``redact`` failed.
     """
-    # A text that was extracted from the evidence needs no facts added, and its own report is the better one.
+    # A text extracted from the evidence needs no mending, and its own report is the more precise one.
     has_own = bool(completions) and all(each.evidence is not None for each in completions)
     evidence = None if has_own or not mend else shown.evidence
     model = str(completions[-1].model or "") if completions else ""

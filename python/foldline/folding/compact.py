@@ -1,4 +1,4 @@
-"""Folding in one call: plan, summarise, apply, and check what came out."""
+"""Folds in one call: plan, summarize, apply, and check the result."""
 
 from __future__ import annotations
 
@@ -40,19 +40,18 @@ __all__ = ["FoldResult", "acompact", "compact"]
 
 @dataclass(frozen=True, slots=True)
 class FoldResult:
-    """What folding gave.
+    """The result of a fold.
 
     Attributes:
-        messages: The folded list; the messages as they were where nothing was done or something failed.
-        summary: The text of the summary; empty where nothing was folded.
+        messages: The folded list; the unchanged messages if nothing was folded or something failed.
+        summary: The text of the summary; empty if nothing was summarized.
         plan: The plan, or `Infeasible`.
         tokens_before: Tokens of the request before, overhead included.
         tokens_after: Tokens of the request after.
-        error: What failed, if anything; then the messages are as they were.
-        completion: What the summarizer answered, with its usage.
-        evidence: What the summary must not lose: lists of requests, files, commands, errors and more. Of what was
-            held against it, ``kept`` is in the summary as it was written, ``mended`` was added to it, and for
-            ``dropped`` there was no room.
+        error: The failure, if any; then the messages are unchanged.
+        completion: The summarizer's answer, with its usage.
+        evidence: The facts that the summary must contain: lists of requests, files, commands, errors and more. Of
+            those checked, ``kept`` are in the summary as written, ``mended`` were added, and ``dropped`` did not fit.
     """
 
     messages: list[Any]
@@ -66,7 +65,7 @@ class FoldResult:
 
     @property
     def changed(self) -> bool:
-        """Whether the list is another one than before."""
+        """Whether the list was changed."""
         return self.error is None and bool(self.plan)
 
 
@@ -93,20 +92,19 @@ def compact(
     mend: bool = True,
     redact: Redact | None = None,
 ) -> FoldResult:
-    """Folds a list of messages: what the plan lets go becomes one summary behind the head.
+    """Replaces the messages that a plan folds by one summary after the head.
 
-    The input is never changed, and is not to be changed while a summarizer is at work: it is read once, at the
-    beginning. Where the summary fails (the summarizer raises, answers with nothing, with more than
-    it replaces, or with so much that a `FitTokens` budget is broken), the messages stay as they were and the result
-    carries the error.
+    The input is never changed, and must not be changed while a summarizer runs: it is read once, at the beginning. If
+    the summary fails (the summarizer raises, or its text is empty, longer than the messages it replaces, or breaks a
+    `FitTokens` budget), the messages stay unchanged and the result carries the error.
 
     Args:
-        messages: The messages in their provider's form, or a `Transcript` that holds them; it is not changed, and
-            nothing of it is read or counted again.
-        keep: How much stays; without it, what fits into ``window - reserve``.
-        summarizer: Who writes the summary: `summarizers.Extractive` by default (no network, deterministic), a model
-            such as `summarizers.OpenAICompatible`, or a function that gets the folded messages and returns a text.
-        counter: As for `plan`. A `Transcript` has its own, and is read as a list where another one is given.
+        messages: The messages in their provider's form, or a `Transcript`, which is not changed and not read or
+            counted again.
+        keep: How much stays. Default: the most that fits into ``window - reserve``.
+        summarizer: The summarizer: a model such as `summarizers.OpenAICompatible`, or a function from the folded
+            messages to a text. Default: `summarizers.Extractive` (no network, deterministic).
+        counter: As for `plan`. Default for a `Transcript`: its own; with another counter it is read as a list.
         pins: As for `plan`.
         importance: As for `plan`.
         origins: As for `plan`.
@@ -117,22 +115,22 @@ def compact(
         window: As for `plan`.
         reserve: As for `plan`.
         tools: As for `plan`.
-        alternate: As for `Plan.apply`: no two messages of one side become neighbours, whatever is folded between them.
+        alternate: As for `Plan.apply`: folding never makes two messages of one side neighbours.
         format: As for `plan`.
-        on_failure: ``"unchanged"`` gives the messages back with a typed error and a warning; ``"raise"`` raises it.
-        instructions: What the summary is to mind.
-        mend: Whether facts that the summary lacks are added to it, as far as ``summary_tokens`` has room for them.
-        redact: What every text goes through before a summarizer sees it and before it stands in the result. Where it
-            raises, nobody is asked.
+        on_failure: ``"unchanged"`` returns the messages with a typed error and a warning; ``"raise"`` raises it.
+        instructions: Instructions for the summary.
+        mend: Whether facts missing from the summary are added to it, as far as ``summary_tokens`` allows.
+        redact: Applied to every text before a summarizer sees it and before it enters the result. If it raises, no
+            summarizer is called.
 
     Returns:
-        The folded messages and everything about them.
+        The folded messages, with the plan, the counts, and the failure if any.
 
     Raises:
         ConfigError: An option is out of range.
         MessageError: A message cannot be read.
         LimitExceeded: A message is nested beyond 128 levels, or too large.
-        SummaryError: With ``on_failure="raise"``, no usable summary came out.
+        SummaryError: With ``on_failure="raise"``, the summary failed.
 
     Examples:
         >>> import foldline as fl
@@ -208,7 +206,7 @@ async def acompact(
 
 
 class _Awaited:
-    """A summarizer for a thread that is awaited on an event loop."""
+    """Adapts an asynchronous summarizer to a thread: each call is awaited on the event loop."""
 
     def __init__(self, writer: AsyncSummarizer, loop: asyncio.AbstractEventLoop) -> None:
         self._writer = writer
@@ -216,7 +214,7 @@ class _Awaited:
         self._future: concurrent.futures.Future[Completion] | None = None
 
     def summarize(self, request: SummarizeRequest) -> Completion:
-        """Waits for it."""
+        """Runs the summarizer on the event loop and waits for it."""
         self._future = asyncio.run_coroutine_threadsafe(aask(self._writer, request), self._loop)
         try:
             return self._future.result()
@@ -224,13 +222,13 @@ class _Awaited:
             raise SummaryError("the call was cancelled", code="cancelled") from None
 
     def give_up(self) -> None:
-        """Nobody waits any more."""
+        """Cancels the running call, if any."""
         if self._future is not None:
             self._future.cancel()
 
 
 def _as_summary_error(failure: FoldlineError) -> SummaryError:
-    """What failed once the summarizer had run, such as messages that it changed."""
+    """A failure after the summarizer ran, such as messages that it changed."""
     return SummaryError(failure.detail, code=failure.code, index=failure.index, path=failure.path)
 
 
@@ -244,7 +242,7 @@ def _finished(
     mend: bool,
     redact: Redact | None,
 ) -> FoldResult:
-    """Has the summary written, if the plan needs one, and finishes the fold."""
+    """Requests the summary if the plan needs one, and finishes the fold."""
     before = planned.tokens_before
     if not planned.cut:
         folded, tokens_after, *_ = fold.finish()

@@ -1,4 +1,4 @@
-"""What must not leave: a caller's function that every text goes through before it is sent, stored or told."""
+"""Applies a caller's function to every text before it is sent, stored or reported."""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ from foldline.typing import Messages
 
 __all__ = ["Redact", "as_redactor", "redacted_messages", "redacted_text", "redacted_value"]
 
-#: Takes a text and gives it back without what must not leave.
+#: Takes a text and returns it without secrets.
 Redact: TypeAlias = Callable[[str], str]
 
-#: What holds messages together: no text, and nothing could be read without it.
+#: Keys of structural strings: not redacted, because the messages could not be read without them.
 _STRUCTURE: Final = frozenset(
     (
         *("role", "Role", "type", "id", "call_id", "tool_call_id", "tool_use_id", "toolCallId", "toolUseId"),
         *("origin", "Origin", "mimeType", "mime_type", "media_type", "status"),
     )
 )
-#: What is given to tools and comes from them: everything in it is text.
+#: Keys of tool arguments and tool results: every string below them is text.
 _PAYLOADS: Final = frozenset(("arguments", "args", "input", "response", "value"))
 
 
 def as_redactor(redact: object) -> Redact | None:
-    """The function, made to fail as a `SummaryError` (``redact_failed``), without a word of what it was given.
+    """Wraps the function so that its failures become a `SummaryError` (``redact_failed``).
+
+    The error contains none of the function's input.
 
     Raises:
-        ConfigError: It is no function.
+        ConfigError: It is not callable.
     """
     if redact is None:
         return None
@@ -39,7 +41,7 @@ def as_redactor(redact: object) -> Redact | None:
     def checked(text: str) -> str:
         try:
             safe: object = redact(text)
-        except Exception as error:  # noqa: BLE001 - what it raises may hold the text
+        except Exception as error:  # noqa: BLE001 - the error may contain the text
             failure = SummaryError(f"redact raised {type(error).__name__}", code="redact_failed")
         else:
             if isinstance(safe, str):
@@ -51,7 +53,7 @@ def as_redactor(redact: object) -> Redact | None:
 
 
 def redacted_text(text: str | None, redact: Redact | None) -> str | None:
-    """A text without what must not leave.
+    """A redacted text.
 
     Raises:
         SummaryError: ``redact`` failed.
@@ -60,9 +62,9 @@ def redacted_text(text: str | None, redact: Redact | None) -> str | None:
 
 
 def redacted_messages(messages: Messages, redact: Redact | None) -> Messages:
-    """Copies of messages whose texts went through ``redact``, arguments of tools and results among them.
+    """Copies of messages with redacted texts, including tool arguments and results.
 
-    What holds messages together (roles, types, ids) stays as it is; names of fields do too.
+    Structural strings (roles, types, ids) and field names stay unchanged.
 
     Raises:
         SummaryError: ``redact`` failed.
@@ -74,7 +76,7 @@ def redacted_messages(messages: Messages, redact: Redact | None) -> Messages:
 
 
 def redacted_value(value: Any, redact: Redact, *, is_payload: bool = True, _known: dict[int, Any] | None = None) -> Any:
-    """A copy of a value as JSON has them, every text in it redacted; cycles included."""
+    """A copy of a JSON-like value with every string redacted; handles cycles."""
     known = {} if _known is None else _known
     if isinstance(value, str):
         return redact(value)
@@ -98,17 +100,17 @@ def redacted_value(value: Any, redact: Redact, *, is_payload: bool = True, _know
 
 
 def _redacted_whole(value: Any, redact: Redact) -> Any:
-    """Arguments as their JSON has them: in it the names of fields stand beside their values."""
+    """Redacts tool arguments as JSON text, so that a pattern can match a name with its value."""
     if not isinstance(value, (Mapping, list)):
         return value
     try:
         text = json.dumps(value, ensure_ascii=False)
-    except (TypeError, ValueError, RecursionError):  # it holds what JSON does not know, or itself
+    except (TypeError, ValueError, RecursionError):  # not JSON-compatible, or cyclic
         return value
     safe = redact(text)
     if safe == text:
         return value
     try:
         return json.loads(safe)
-    except ValueError:  # no value any more, but a text still
+    except ValueError:  # no longer JSON: keep it as text
         return safe

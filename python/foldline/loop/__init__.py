@@ -1,4 +1,4 @@
-"""The agent loop: a model's steps, with compaction where it is due."""
+"""The agent loop: calls a model and its tools, and compacts when due."""
 
 from foldline.loop.loop import AgentLoop, LoopResult, Termination
 from foldline.loop.steps import Response, StepHooks

@@ -1,4 +1,4 @@
-"""Calls of an answer whose tokens were used up before it came to its end."""
+"""Removes incomplete calls from truncated answers."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ _REASONING = frozenset(("thinking", "redacted_thinking", "reasoning"))
 
 
 def discard_truncated_calls(answer: Message | Messages, *, format: str = "auto") -> list[Any]:
-    """An answer without the calls that were cut off.
+    """An answer without its truncated calls.
 
-    Arguments that are text say it themselves: they are no JSON object. Arguments that are an object were put together
-    by somebody, so there the last part of the answer is cut off where it is a call. What a call leaves behind goes too:
-    the reasoning that led to it and nothing else, a message without content.
+    Arguments as text are truncated if they are not a JSON object. Parsed arguments do not show truncation; for them the
+    last part of the answer counts as truncated if it is a call. Reasoning that led only to such a call is removed too,
+    and so is a message left without content.
 
     Args:
         answer: The message of the model, or its items.
         format: Its dialect.
+
+    Returns:
+        A new list; unchanged messages are the same objects.
 
     Returns:
         A new list; messages that did not change are the same objects.
@@ -48,7 +51,7 @@ def discard_truncated_calls(answer: Message | Messages, *, format: str = "auto")
 
 
 def _is_object(arguments: object) -> bool:
-    """Whether arguments came to their end."""
+    """Whether arguments are complete."""
     if not isinstance(arguments, str):
         return isinstance(arguments, Mapping)
     try:
@@ -58,7 +61,7 @@ def _is_object(arguments: object) -> bool:
 
 
 def _items(items: Sequence[Message]) -> list[Any]:
-    """Items of Responses: a call, and the reasoning right before it."""
+    """Items of Responses without truncated calls and the reasoning directly before them."""
     kept: list[Any] = []
     for number, item in enumerate(items):
         if item.get("type") == "function_call":
@@ -77,7 +80,7 @@ def _items(items: Sequence[Message]) -> list[Any]:
 
 
 def _message(message: Message, format: str, is_last: bool) -> Message | None:
-    """A message without calls that were cut off; None where nothing is left of it."""
+    """A message without truncated calls; None if nothing remains of it."""
     new: dict[str, Any] = dict(message)
     if isinstance(message.get("tool_calls"), (list, tuple)):
         calls = [call for call in message["tool_calls"] if _is_object(_arguments(call))]

@@ -1,4 +1,4 @@
-"""A small loop around a model, its tools and a compactor: short enough to be copied, each piece works without it."""
+"""A small agent loop: model, tools and compactor. Short enough to copy."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from foldline.typing import Messages
 
 __all__ = ["AgentLoop", "LoopResult", "Response", "Termination"]
 
-#: Why a run ended: the model had nothing more to do; the limit on iterations; its tokens were used up and compacting
-#: could not help; it was cancelled; a compaction failed under the strict policy; the model, a tool or a hook raised.
+#: Why a run ended: the model finished; the limit on iterations; a truncated answer that compacting could not help; it
+#: was cancelled; a compaction failed under the strict policy; the model, a tool or a hook raised.
 Termination: TypeAlias = Literal["completed", "max_iterations", "max_tokens", "cancelled", "compaction_failed", "error"]
 
 
 @dataclass(frozen=True, slots=True)
 class LoopResult:
-    """How a run ended.
+    """The end of a run.
 
     Attributes:
-        reason: Why.
-        messages: The context at its end.
-        iterations: Iterations that have begun.
+        reason: Why it ended.
+        messages: The context at the end.
+        iterations: Iterations started.
         stats: Counters and gauges of the run.
-        error: What failed: with ``compaction_failed`` a `CompactionError` that names the iteration.
+        error: The failure: with ``compaction_failed`` a `CompactionError` that names the iteration.
         response: The model's last answer.
-        compactions: What the compactor gave, where it did something or failed.
-        metadata: What is known of the messages beside them.
+        compactions: Results of the compactor that changed something or failed.
+        metadata: Metadata of the messages.
     """
 
     reason: Termination
@@ -53,7 +53,7 @@ class LoopResult:
     metadata: Metadata | None = None
 
     def raise_for_error(self) -> LoopResult:
-        """Raises what failed, if anything; else the result itself."""
+        """Raises the failure, if any; else returns the result itself."""
         if self.error is not None:
             raise self.error
         return self
@@ -61,7 +61,7 @@ class LoopResult:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """Something to call while the loop runs, with and without an event loop."""
+    """A function to call while the loop runs, with and without an event loop."""
 
     function: Callable[[], Any]
     asynchronous: Callable[[], Awaitable[Any]] | None = None
@@ -71,21 +71,21 @@ _Steps: TypeAlias = Generator[_Call, Any, LoopResult]
 
 
 class AgentLoop:
-    """Asks a model, runs its tools, and goes on until there is nothing to do; compacts on the way.
+    """Calls a model and its tools until the model finishes; compacts on the way.
 
-    Before every iteration but the first it looks whether it was cancelled, then whether to compact; then the iteration
-    begins. An answer whose tokens were used up loses the calls that were cut off; then the run goes on if compacting
-    helps, and else ends with ``max_tokens``. A request that was too long is sent once more after a compaction.
+    Before every iteration but the first it checks for cancellation and whether to compact. A truncated answer loses its
+    truncated calls; then the run continues if compacting helps, else it ends with ``max_tokens``. A request that was
+    too long is sent once more after a compaction.
 
     Args:
-        model: Gets the messages, gives a `Response`. May be asynchronous, as all of these.
-        tools: Gets the messages of an answer that calls tools, gives messages with the results. Without it such an
+        model: Gets the messages, returns a `Response`. May be asynchronous, like all of these functions.
+        tools: Gets the messages of an answer that calls tools, returns messages with the results. Default: such an
             answer ends the run.
-        compactor: Who compacts. If its store holds messages, the session is that store's: it goes on from there.
+        compactor: The compactor. If its store keeps messages, the session continues from the store.
         max_iterations: The most iterations.
-        compact_first: Whether to look before the first iteration too, as for a session that goes on.
+        compact_first: Whether to check before the first iteration too, as for a resumed session.
         before_iteration: Called when an iteration begins, with its number from 1 and the state.
-        prepare_step: Called with the messages before they are sent; what it returns, if anything, is sent instead.
+        prepare_step: Called with the messages before they are sent; its return value, if any, is sent instead.
         on_step_finish: Called with the messages that an iteration added.
 
     Raises:
@@ -141,19 +141,19 @@ class AgentLoop:
         metadata: Metadata | None = None,
         cancel: threading.Event | None = None,
     ) -> LoopResult:
-        """Runs until there is nothing more to do.
+        """Runs until the model finishes or the run ends otherwise.
 
         Args:
-            messages: What the model is asked. They are not changed. Behind what the store holds, if it holds messages.
-            stats: Counters and gauges; of a nested run ``parent.child()``.
-            metadata: What is known of the messages beside them.
-            cancel: Ends the run before the next iteration when it is set, and a compaction at once.
+            messages: The prompt. Not changed. Appended to the messages of the store, if it keeps messages.
+            stats: Counters and gauges; for a nested run ``parent.child()``.
+            metadata: Metadata of the messages.
+            cancel: When set, ends the run before the next iteration, and a compaction at once.
 
         Returns:
-            How it ended. What the model, a tool or a hook raised is in ``error``.
+            The end of the run. Exceptions of the model, a tool or a hook are in ``error``.
 
         Raises:
-            MessageError: The messages are no list.
+            MessageError: The messages are not a list.
         """
         steps = self._steps(messages, stats, metadata, cancel)
         try:
@@ -164,7 +164,7 @@ class AgentLoop:
                     if inspect.isawaitable(value):
                         if inspect.iscoroutine(value):
                             value.close()
-                        raise ConfigError("is asynchronous; use arun", code="asynchronous", path="run")
+                        raise ConfigError("a function is asynchronous; use arun", code="asynchronous", path="run")
                 except Exception as error:  # noqa: BLE001 - the loop decides
                     call = steps.throw(error)
                 else:
@@ -183,7 +183,7 @@ class AgentLoop:
         metadata: Metadata | None = None,
         cancel: threading.Event | None = None,
     ) -> LoopResult:
-        """`run` without blocking the event loop: functions that are not asynchronous are called in threads."""
+        """`run` without blocking the event loop: functions that are not asynchronous run in threads."""
         steps = self._steps(messages, stats, metadata, cancel)
         try:
             call = next(steps)
@@ -205,7 +205,7 @@ class AgentLoop:
     def _steps(
         self, messages: Messages, stats: Stats | None, metadata: Metadata | None, cancel: threading.Event | None
     ) -> _Steps:
-        """The loop itself; what is to be called comes out."""
+        """The loop itself; yields the functions to call."""
         if not isinstance(messages, (list, tuple)):
             raise MessageError("messages must be a list of objects", code="not_a_list")
         session = Session(self.compactor, Stats() if stats is None else stats)
@@ -231,11 +231,11 @@ class AgentLoop:
             error = CompactionError(f"compaction (iteration {session.iteration}): {failure.error}")
             error.__cause__ = failure.error
             return run.ended("cancelled" if run.is_cancelled() else "compaction_failed", error)
-        except Exception as error:  # noqa: BLE001 - whatever was called; the messages so far are worth more
+        except Exception as error:  # noqa: BLE001 - from any called function; the messages so far must not be lost
             return run.ended("error", error)
 
     def _iteration(self, run: _Run) -> Generator[_Call, Any, Termination | None]:
-        """One answer and the tools that it calls; why the run ends, or None."""
+        """One answer and its tool calls; why the run ends, or None."""
         session = run.session
         if self.before_iteration is not None:
             yield _Call(partial(self.before_iteration, session.iteration, session.state()))
@@ -247,7 +247,7 @@ class AgentLoop:
         answer: Messages = response.listed
         if cut_off:
             answer = discard_truncated_calls(answer, format=session.format)
-        # What was reported covers what is discarded as well: then everything is counted anew.
+        # The reported usage includes discarded calls: then everything is counted again.
         session.answered(answer, response.usage if list(answer) == list(response.listed) else None)
         calls = bool(answer) and bool(analyze(answer, format=session.format)["open_calls"])
         if calls and self.tools is not None:
@@ -259,7 +259,7 @@ class AgentLoop:
         return None if calls and self.tools is not None else "completed"
 
     def _asked(self, run: _Run) -> Generator[_Call, Any, Response]:
-        """What the model answers; asked once more after a compaction where the request was too long."""
+        """The model's answer; a request that was too long is sent once more after a compaction."""
         session = run.session
         for is_last in (False, True):
             sent: Messages = session.messages
@@ -273,12 +273,12 @@ class AgentLoop:
                     raise
                 continue
             if not isinstance(response, Response):
-                raise ConfigError("the model gave no Response", code="bad_response", path="model")
+                raise ConfigError("the model returned no Response", code="bad_response", path="model")
             return response
-        raise AssertionError  # the second time raises or returns
+        raise AssertionError  # the second pass raises or returns
 
     def _compacted(self, run: _Run) -> Generator[_Call, Any, bool]:
-        """Asks the compactor; whether it compacted."""
+        """Runs the compactor; whether it compacted."""
         session, compactor = run.session, self.compactor
         asked = session.asked(cancel=run.cancel)
         try:
@@ -292,7 +292,7 @@ class AgentLoop:
 
 
 class _CompactionFailed(Exception):
-    """What the strict policy raised."""
+    """The error of a compaction under the strict policy."""
 
     def __init__(self, error: FoldlineError) -> None:
         super().__init__(error.code)
@@ -300,7 +300,7 @@ class _CompactionFailed(Exception):
 
 
 class _Run:
-    """A run at work."""
+    """A running loop."""
 
     def __init__(self, session: Session, cancel: threading.Event | None) -> None:
         self.session = session
@@ -325,6 +325,6 @@ class _Run:
 
 
 async def _awaited(function: Callable[[], Any]) -> Any:
-    """What a function gives: called in a thread, and awaited where it gives an awaitable."""
+    """The function's result: called in a thread, and awaited if it returns an awaitable."""
     value = await in_thread(function)
     return await value if inspect.isawaitable(value) else value

@@ -1,4 +1,4 @@
-"""A session between two requests: its messages, and the state that a trigger looks at. For loops of your own."""
+"""A session between two requests, for custom loops: its messages and trigger state."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from foldline.typing import Message, Messages, SessionStore
 
 __all__ = ["LAST_ITERATION", "Response", "Session", "StepHooks"]
 
-#: Gauges: tokens of the last iteration, read, written, and in all; forgotten when the next one begins.
+#: Gauges: tokens of the last iteration, read, written, and in total; cleared when the next one begins.
 LAST_ITERATION: Final = (
     f"{INPUT_TOKENS}_last_iteration",
     f"{OUTPUT_TOKENS}_last_iteration",
@@ -28,16 +28,16 @@ LAST_ITERATION: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What a model answered.
+    """The answer of a model.
 
     Attributes:
         messages: Its message, or the items of its answer.
-        stop_reason: Why it ended, in its provider's word.
-        usage: What the provider reported: tokens of request and answer, or its usage object.
-        model: Who answered.
+        stop_reason: Why it ended, as its provider names it.
+        usage: The reported usage: tokens of request and answer, or the usage object.
+        model: Name of the model.
 
     Raises:
-        ConfigError: The usage is none, or the messages are no messages.
+        ConfigError: The usage is invalid, or the messages are not messages.
     """
 
     messages: Message | Messages
@@ -55,26 +55,26 @@ class Response:
 
     @property
     def listed(self) -> tuple[Message, ...]:
-        """The messages, also where it is one."""
+        """The messages as a tuple, also if there is only one."""
         return (self.messages,) if isinstance(self.messages, Mapping) else tuple(self.messages)
 
 
 @dataclass(slots=True)
 class Session:
-    """The messages of a session and what is known of them, from one request to the next.
+    """The messages of a session and their state, from one request to the next.
 
     Attributes:
-        compactor: Who compacts them.
+        compactor: The compactor.
         stats: Counters and gauges of the run.
         messages: The context.
-        ids: Their ids, where the compactor's store holds messages.
-        metadata: What is known of them beside them.
-        iteration: Iterations that have begun.
-        usage: What the provider reported last; None after a compaction, then everything is counted.
-        usage_index: The last message that the usage is of.
+        ids: Their ids, if the compactor's store keeps messages.
+        metadata: Metadata of the messages.
+        iteration: Iterations started.
+        usage: The last reported usage; None after a compaction, then everything is counted.
+        usage_index: Index of the last message that the usage covers.
         stop_reason: Why the last answer ended.
-        error: What the last request failed with.
-        compactions: What the compactor gave, where it did something or failed.
+        error: Error of the last request.
+        compactions: Results of the compactor that changed something or failed.
     """
 
     compactor: Compactor
@@ -91,7 +91,7 @@ class Session:
 
     @property
     def store(self) -> SessionStore | None:
-        """Who holds the messages, where there is somebody."""
+        """The compactor's store, if it keeps messages."""
         store = self.compactor.store
         return store if isinstance(store, SessionStore) else None
 
@@ -101,23 +101,23 @@ class Session:
         return dialect_for(self.messages, self.compactor.format)
 
     def begin(self) -> None:
-        """An iteration begins: what was said of the last one is forgotten."""
+        """Begins an iteration and clears the gauges of the last one."""
         self.iteration += 1
         self.stats.incr(ITERATIONS, local=True)
         for gauge in LAST_ITERATION:
             self.stats.clear_gauge(gauge)
 
     def load(self) -> None:
-        """Takes the context over from the store."""
+        """Loads the context from the store."""
         if self.store is not None:
             active = self.store.active()
             self.messages, self.ids = [each.message for each in active], [each.id for each in active]
 
     def add(self, messages: Messages) -> None:
-        """Adds messages, to the store as well.
+        """Appends messages, also to the store.
 
         Raises:
-            StoreError: The store could not take one.
+            StoreError: Appending to the store failed.
         """
         for message in messages:
             if self.store is not None:
@@ -125,7 +125,7 @@ class Session:
             self.messages.append(message)
 
     def took(self, response: Response) -> None:
-        """Counts what an answer cost; `answered` says where it stands."""
+        """Counts the tokens of an answer. `answered` adds its messages."""
         read, written = read_and_written(response.usage)
         total = None if response.usage is None else reported_tokens(response.usage)
         self.stats.count_tokens(response.model, read, written)
@@ -135,14 +135,14 @@ class Session:
         self.stop_reason, self.error = response.stop_reason, None
 
     def answered(self, answer: Messages, usage: int | Mapping[str, Any] | None) -> None:
-        """Adds an answer, with the usage that covers everything up to it."""
+        """Appends an answer, with the usage that covers everything up to it."""
         self.add(answer)
         self.usage, self.usage_index = usage, len(self.messages) - 1
         if usage is None or not self.messages:
             self.usage = self.usage_index = None
 
     def state(self) -> ContextState:
-        """The next request as it will be sent. O(text) of what no usage covers."""
+        """The next request as it will be sent. O(text) of the messages that no usage covers."""
         compactor = self.compactor
         structure: dict[str, Any] = {"head": 0, "groups": []}
         if self.messages:
@@ -165,11 +165,11 @@ class Session:
         )
 
     def asked(self, **more: Any) -> dict[str, Any]:
-        """The arguments of a call of the compactor."""
+        """The arguments for `Compactor.compact`."""
         return {"state": self.state(), "metadata": self.metadata, "ids": self.ids, **more}
 
     def take(self, result: CompactionResult) -> bool:
-        """Takes over what the compactor gave; whether it compacted."""
+        """Takes over a result of the compactor; whether it compacted."""
         if result.compacted or result.error is not None:
             self.compactions.append(result)
         if not result.compacted:
@@ -178,20 +178,20 @@ class Session:
         self.usage = self.usage_index = self.stop_reason = self.error = None
         if self.store is not None:
             active = self.store.active()
-            # What somebody else appended meanwhile stands behind it.
+            # Messages that another writer appended meanwhile follow the new context.
             self.ids = [each.id for each in active]
             self.messages += [each.message for each in active[len(self.messages) :]]
         return True
 
 
 class StepHooks:
-    """The two places where a loop of your own, or that of a framework, calls foldline: before and after a step.
+    """Two hooks for a custom or framework loop: before and after a step.
 
-    `prepare_step` gives the messages of the next request. The loop goes on with them: what they were before it must
-    not come again. Where the compactor's store holds messages, those that it does not have yet are appended to it.
+    `prepare_step` returns the messages of the next request. The loop must continue with this list, not with the one it
+    passed in. If the compactor's store keeps messages, new ones are appended to it.
 
     Args:
-        compactor: Who compacts.
+        compactor: The compactor.
         stats: Counters and gauges of the run.
 
     Examples:
@@ -208,10 +208,10 @@ class StepHooks:
         self.session = Session(compactor, Stats() if stats is None else stats)
 
     def prepare_step(self, messages: Messages) -> list[Any]:
-        """The messages of the next request: compacted, where the trigger fires, else the same.
+        """The messages of the next request: compacted if the trigger fires, else the same.
 
         Raises:
-            FoldlineError: With ``on_failure="raise"``, what failed.
+            FoldlineError: With ``on_failure="raise"``, the failure.
         """
         session = self.session
         if self._is_in_step(messages):
@@ -235,16 +235,16 @@ class StepHooks:
         stop_reason: str | None = None,
         model: str = "",
     ) -> None:
-        """What a step added: the model's answer, results of tools.
+        """Adds the messages of a step: the model's answer and tool results.
 
         Args:
             messages: The new messages.
-            usage: What the provider reported with the answer, as for `ContextUsage.from_messages`.
+            usage: The usage reported with the answer, as for `ContextUsage.from_messages`.
             stop_reason: Why the answer ended.
-            model: Who answered.
+            model: Name of the model.
 
         Raises:
-            StoreError: The store could not take them.
+            StoreError: Appending to the store failed.
         """
         response = Response(messages, stop_reason, usage, model)
         self.session.took(response)
@@ -253,10 +253,10 @@ class StepHooks:
         self.session.add(response.listed[place:])
 
     def _is_in_step(self, messages: Messages) -> bool:
-        """Takes the messages over; whether the store agrees with them."""
+        """Takes the messages over; whether the store has the same ones."""
         session, store = self.session, self.session.store
         if len(messages) < len(session.messages):
-            session.usage = session.usage_index = None  # somebody else has changed the list
+            session.usage = session.usage_index = None  # the caller changed the list
         session.messages = list(messages)
         if store is None:
             return True
@@ -275,7 +275,7 @@ class StepHooks:
 
 
 def _answer_end(messages: Messages) -> int:
-    """Where the model's part of new messages ends."""
+    """The end of the model's part in new messages."""
     for at in range(len(messages) - 1, -1, -1):
         kind = str(messages[at].get("type", ""))
         if messages[at].get("role") in ("assistant", "model") or kind.endswith("_call") or kind == "reasoning":

@@ -1,4 +1,4 @@
-"""Planning: how much stays, what happens to each message, what a provider would reject."""
+"""Planning: keeps, plans, validation and repair of messages."""
 
 from foldline.planning.batch import BatchPlans, plan_batch
 from foldline.planning.detect import DetectedFormat, detect_format

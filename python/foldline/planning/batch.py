@@ -1,4 +1,4 @@
-"""Plans of many transcripts at once."""
+"""Plans for many transcripts in one call."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ __all__ = ["BatchPlans", "plan_batch"]
 
 
 class BatchPlans:
-    """Plans of many transcripts: arrays of what they say, and each plan whole.
+    """Plans of many transcripts: arrays of their values, and each plan as an object.
 
-    ``plans[i]`` is what `foldline.plan` gives for transcript ``i``: a `Plan` or an `Infeasible`, and ``None`` where
-    there was an error. Iterating gives them in order. All arrays are read-only.
+    ``plans[i]`` is the result of `foldline.plan` for transcript ``i``: a `Plan` or an `Infeasible`, or ``None`` after
+    an error. Iteration yields them in order. All arrays are read-only.
 
     Attributes:
-        cuts: The cut of each plan; int64 of shape (transcripts,); -1 where there is no plan.
+        cuts: The cut of each plan; int64 of shape (transcripts,); -1 without a plan.
         heads: Number of leading messages that always stay; the same shape and type.
-        tokens_before: Tokens of each request as it is, overhead included; the same.
-        tokens_kept: Tokens of what stays, without overhead and summary; the same.
-        tokens_after: What stays, the overhead, and the room for the summary where something is folded; the same.
-        floors: The least that `FitTokens` could reach; the same; also where the budget cannot be met.
-        feasible: Whether there is a plan; bool of shape (transcripts,).
-        actions: What happens to every message: 0 keep, 1 pin, 2 clear, 3 shorten, 4 summarize, 5 drop (`ACTIONS` has
+        tokens_before: Tokens of each request before folding, overhead included; the same.
+        tokens_kept: Tokens of the kept messages, without overhead and summary; the same.
+        tokens_after: Kept tokens, overhead, and if messages are folded the room for the summary; the same.
+        floors: The fewest tokens that `FitTokens` could reach, also for infeasible budgets; the same.
+        feasible: Whether a plan exists; bool of shape (transcripts,).
+        actions: The action for every message: 0 keep, 1 pin, 2 clear, 3 shorten, 4 summarize, 5 drop (`ACTIONS` has
             their names); uint8 of shape (messages,). Those of transcript i are ``actions[offsets[i]:offsets[i + 1]]``.
         offsets: int64 of shape (transcripts + 1,).
-        lines: The line of each transcript, from 1; int64 of shape (transcripts,); ``None`` where there were no lines.
-        errors: With ``errors="null"``, what went wrong: `FoldlineError` with ``transcript`` and ``line``.
+        lines: The line of each transcript, from 1; int64 of shape (transcripts,); ``None`` if the input had no lines.
+        errors: With ``errors="null"``, the errors: `FoldlineError` with ``transcript`` and ``line``.
     """
 
     __slots__ = ("_core",)
@@ -82,29 +82,29 @@ def plan_batch(
     threads: int | None = 1,
     errors: str = "raise",
 ) -> BatchPlans:
-    """Plans many transcripts, each as `plan` does.
+    """Plans many transcripts, each as `plan`.
 
     Args:
-        transcripts: An iterable of lists of messages (or of what holds one: a dict with ``messages``, a
-            `StoredTranscript`, the bytes of a JSON array); JSON lines as ``bytes``, ``memoryview`` or ``mmap``, with a
-            list of messages or an object that holds one in each; or a column of such lists as JSON text, through the
+        transcripts: An iterable of lists of messages (or of objects that contain one: a dict with ``messages``, a
+            `StoredTranscript`, the bytes of a JSON array); JSON Lines as ``bytes``, ``memoryview`` or ``mmap``, each
+            line a list of messages or an object that contains one; or a column of such lists as JSON text, through the
             Arrow C interface.
         keep: As for `plan`.
-        counter: As for `plan`. A function of your own is called in this thread alone.
+        counter: As for `plan`. A Python function is called only in this thread.
         window: As for `plan`.
         reserve: As for `plan`.
         summary_tokens: As for `plan`.
         min_gain_tokens: As for `plan`.
         thinking: As for `plan`.
-        format: The dialect of all transcripts, or ``"auto"`` to judge each by its content.
-        threads: How many may work at once, 1 to 1024; ``None`` for one a processor. JSON is read, counted and planned
+        format: The dialect of all transcripts, or ``"auto"`` to detect each by its content.
+        threads: Number of threads, 1 to 1024; ``None`` for one per processor. JSON is read, counted and planned
             without the GIL; Python messages are read with it.
-        errors: ``"raise"`` ends at the first error, which names its transcript or line; with ``"null"`` a transcript
-            that fails has no plan, and stands in ``errors`` of the result.
+        errors: ``"raise"`` stops at the first error, which names its transcript or line; with ``"null"`` a failed
+            transcript has no plan, and its error is in ``errors`` of the result.
 
     Raises:
         ConfigError: An option is out of range; ``path`` names it.
-        MessageError: A transcript cannot be read; ``transcript`` says which.
+        MessageError: A transcript cannot be read; ``transcript`` gives its index.
         LimitExceeded: A message is nested beyond 128 levels, or too large.
 
     Complexity: O(bytes / threads).

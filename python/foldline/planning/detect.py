@@ -1,4 +1,4 @@
-"""Which dialect messages are in, and what told it."""
+"""Detects the dialect of messages."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ __all__ = ["DetectedFormat", "detect_format", "dialect_for"]
 
 @dataclass(frozen=True, slots=True)
 class DetectedFormat:
-    """The dialect of a list of messages, and why it is taken for that.
+    """The detected dialect of a list of messages, with the reason.
 
     Attributes:
-        format: The dialect, as the option ``format`` takes it.
-        reason: What told it, a stable code: ``role``, ``tool_calls`` (calls beside the content), ``content_part`` (the
-            type of a part), ``item_type`` (that of an item of Responses), ``parts`` (instead of content),
-            ``message_type`` (a type instead of a role), ``iteration`` (whole messages inside), ``place`` (the key
-            of the request under which the list stands); ``plain`` where nothing did: messages that most dialects write
-            alike are read as OpenAI chat.
-        index: The message that told it; None with ``plain`` and ``place``.
-        candidates: Every dialect that all the messages can be in.
+        format: The dialect, as for the option ``format``.
+        reason: The deciding feature, a stable code: ``role``, ``tool_calls`` (calls outside the content),
+            ``content_part`` (the type of a part), ``item_type`` (that of an item of Responses), ``parts`` (instead of
+            content), ``message_type`` (a type instead of a role), ``iteration`` (contains whole messages), ``place``
+            (the key of the list in the request); ``plain`` without any: messages that most dialects write the same way
+            are read as OpenAI chat.
+        index: Index of the deciding message; None with ``plain`` and ``place``.
+        candidates: Every dialect that fits all the messages.
     """
 
     format: str
@@ -32,16 +32,16 @@ class DetectedFormat:
 
 
 def detect_format(messages: Messages | bytes, *, key: str | None = None) -> DetectedFormat:
-    """The dialect that ``format="auto"`` reads messages in, judged by their content. O(parts).
+    """Detects the dialect that ``format="auto"`` uses, by the content of messages. O(parts).
 
     Args:
         messages: The messages, or the bytes of a JSON array of them.
-        key: The key of a request under which the list stands: ``"input"`` speaks for Responses and ``"contents"`` for
-            Gemini where the messages leave it open.
+        key: The key of the list in the request: ``"input"`` selects Responses and ``"contents"`` Gemini if the
+            messages are ambiguous.
 
     Raises:
-        MessageError: ``ambiguous_format``: no dialect has all the messages, and the detail names those that they look
-            like; ``unsupported_format``: messages of a dialect that is not read; ``not_a_list``; ``bad_json``.
+        MessageError: ``ambiguous_format``: no dialect fits all the messages, and the detail names the closest ones;
+            ``unsupported_format``: foldline does not read this dialect; ``not_a_list``; ``bad_json``.
 
     Examples:
         >>> import foldline as fl
@@ -55,7 +55,9 @@ def detect_format(messages: Messages | bytes, *, key: str | None = None) -> Dete
 
 
 def dialect_for(messages: Messages, format: str) -> str:
-    """The dialect that an option ``format`` stands for with these messages. Where there are none, ``auto`` stays open.
+    """The dialect for an option ``format``: ``"auto"`` is resolved by content.
+
+    For an empty list it stays ``"auto"``.
 
     Examples:
         >>> dialect_for([{"role": "user", "parts": [{"text": "Go."}]}], "auto"), dialect_for([], "auto")

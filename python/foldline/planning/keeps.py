@@ -23,7 +23,7 @@ class _Counted:
 
 @dataclass(frozen=True, slots=True)
 class KeepTokens(_Counted):
-    """At least ``n`` recent tokens stay verbatim; a turn larger than that is split."""
+    """At least ``n`` recent tokens stay verbatim; a larger turn is split."""
 
     kind: ClassVar[str] = "tokens"
 
@@ -51,9 +51,10 @@ class KeepIterations(_Counted):
 
 @dataclass(frozen=True, slots=True)
 class FitTokens(_Counted):
-    """At most ``n`` tokens in all after folding; results are cleared and shortened where that is not enough.
+    """At most ``n`` tokens in all after folding.
 
-    What must be kept to is the budget: neither ``min_gain_tokens`` nor ``thinking="fold"`` keeps it from being met.
+    If folding is not enough, results are cleared and shortened. The budget has priority over ``min_gain_tokens`` and
+    ``thinking="fold"``.
     """
 
     kind: ClassVar[str] = "fit"
@@ -61,7 +62,7 @@ class FitTokens(_Counted):
 
 @dataclass(frozen=True, slots=True)
 class KeepFraction:
-    """At least the fraction ``f`` of what counts stays verbatim, ``of`` tokens or messages."""
+    """At least the fraction ``f`` of the counting messages, or of their tokens, stays verbatim."""
 
     kind: ClassVar[str] = "fraction"
     f: float
@@ -81,7 +82,7 @@ Keep: TypeAlias = KeepTokens | KeepFraction | KeepMessages | KeepTurns | KeepIte
 
 
 def resolved_keep(keep: Keep | None, window: int | None, reserve: int) -> Keep:
-    """The keep; without one what fits into the window less the reserve. Checks window and reserve on the way."""
+    """The keep. Default: fit into the window less the reserve. Also checks window and reserve."""
     if window is not None:
         window = whole_number(window, "window")
         if whole_number(reserve, "reserve") >= window:
@@ -96,10 +97,10 @@ def resolved_keep(keep: Keep | None, window: int | None, reserve: int) -> Keep:
 
 
 def checked_keep(keep: object, path: str = "keep") -> None:
-    """Does nothing for a keep.
+    """Checks that an object is a keep.
 
     Raises:
-        ConfigError: It is none (``bad_keep``).
+        ConfigError: It is not a keep (``bad_keep``).
     """
     if not isinstance(keep, Keep):
         raise ConfigError("not a keep", code="bad_keep", path=path)

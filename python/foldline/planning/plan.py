@@ -1,4 +1,4 @@
-"""Planning: what happens to each message, and which messages are pinned."""
+"""Plans a fold: the action for each message, and the pinned messages."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Infeasible:
     """A budget that cannot be met: a result, not an exception. Falsy.
 
     Attributes:
-        floor: The least that could be reached, in tokens.
-        why: What stands in the way, in words without content.
+        floor: The fewest tokens that could be reached.
+        why: The obstacle, in words without content.
     """
 
     floor: int
@@ -36,7 +36,7 @@ class Infeasible:
 
 @dataclass(frozen=True, slots=True)
 class ByMetadata:
-    """A pin by what is known of a message beside the list: pins where ``predicate`` is true of its metadata.
+    """A pin by metadata: pins the messages for whose metadata ``predicate`` is true.
 
     Examples:
         >>> import foldline as fl
@@ -67,38 +67,40 @@ def plan(
     tools: Messages | None = None,
     format: str = "auto",
 ) -> Plan | Infeasible:
-    """Decides what happens to each message. Pure: nothing is changed, nothing is called but your counter.
+    """Decides the action for each message.
+
+    Pure: changes nothing, and calls only your counter and predicates.
 
     Args:
         messages: The messages in their provider's form, the bytes of a JSON array of them, or a `Transcript`, of which
             nothing is read or counted again.
-        keep: How much stays. Without it, what fits into ``window - reserve``.
-        counter: A `TokenCounter`, its name, or a function from text to tokens; o200k_base without one.
+        keep: How much stays. Default: the most that fits into ``window - reserve``.
+        counter: Token counter, its name, or a function from text to tokens. Default: `o200k_base`.
         window: The model's context window in tokens; a keep larger than it is an error.
-        reserve: Tokens of the window that are left for the answer.
+        reserve: Tokens of the window reserved for the answer.
         pins: Messages that stay verbatim with their whole group: indices, predicates over messages, `ByMetadata`, or
             several of these.
-        importance: Scores in [-10, 10] by index; from 10 on a message is pinned.
+        importance: Scores in [-10, 10] by index; a score of 10 pins the message.
         origins: Origins by index; ``"compacted_synthetic"`` marks the summary of an earlier fold.
-        metadata: What is known of messages, by index: mappings in which ``"pinned"`` (true), ``"importance"`` and
-            ``"origin"`` mean what the options of these names do, unless those name the message; `ByMetadata` reads the
-            rest.
-        summary_tokens: Tokens set aside for the summary; `FitTokens` counts them.
-        min_gain_tokens: Where folding would save fewer tokens than this, nothing is folded and the warning
-            ``gain_too_small`` says so; 0 asks for nothing. A budget (`FitTokens`) that is exceeded is met all the same.
-        thinking: What becomes of thinking that stays behind a summary or a cleared result. Newer models of Anthropic
-            bind it to everything before it and reject the request. ``"keep"``: it stays, the warning
+        metadata: Facts about messages, by index: mappings in which ``"pinned"`` (true), ``"importance"`` and
+            ``"origin"`` act as the options of these names, which override them; `ByMetadata` reads the other keys.
+        summary_tokens: Tokens reserved for the summary; `FitTokens` counts them.
+        min_gain_tokens: If folding would save fewer tokens, nothing is folded and the plan has the warning
+            ``gain_too_small``; 0 disables the check. An exceeded budget (`FitTokens`) is met all the same.
+        thinking: Treatment of thinking that stays after a summary or a cleared result. Newer models of Anthropic bind
+            thinking to everything before it and reject the request. ``"keep"``: it stays, the warning
             ``thinking_bound`` names the first message and `Plan.request_fields` the field with which the provider drops
-            it. ``"strip"``: it is left out of what stays (pinned messages too), but for the latest message of the model
-            within a tool loop, whose thinking must not change. ``"fold"``: the cut moves on to where no thinking stays
-            behind it, so that less stays than the keep asks for; where that cannot be (``thinking_blocks_fold`` names
-            the message), nothing is folded, or under `FitTokens` folded as with ``"keep"``.
-        tools: Tool schemas that are sent beside the messages; they count as overhead.
+            it. ``"strip"``: it is removed from the kept messages (pinned ones too), except from the latest message of
+            the model within a tool loop, whose thinking must not change. ``"fold"``: the cut moves on until no kept
+            thinking follows it, so that less stays than the keep requests; if no such cut exists
+            (``thinking_blocks_fold`` names the message), nothing is folded, or under `FitTokens` the fold is as with
+            ``"keep"``.
+        tools: Tool schemas sent with the messages; they count as overhead.
         format: ``"openai_chat"``, ``"openai_responses"``, ``"anthropic"``, ``"gemini"``, ``"pi"``, ``"ai_sdk"``,
-            ``"langchain"``, ``"gent"``, or ``"auto"`` to judge by content (see `detect_format`).
+            ``"langchain"``, ``"gent"``, or ``"auto"`` to detect it by content (see `detect_format`).
 
     Returns:
-        A `Plan`, falsy where nothing is to be done, or `Infeasible`.
+        A `Plan`, falsy if nothing is to be done, or `Infeasible`.
 
     Raises:
         ConfigError: An option is out of range; ``path`` names it.
@@ -161,7 +163,7 @@ def plan_options(
     min_gain_tokens: int = 0,
     thinking: str = "keep",
 ) -> PlanOptions:
-    """Checks the options of `plan`; ``messages`` are only read where a pin is a predicate.
+    """Checks the options of `plan`; reads ``messages`` only if a pin is a predicate.
 
     Raises:
         ConfigError: An option is out of range; ``path`` names it.
@@ -169,7 +171,7 @@ def plan_options(
     keep = resolved_keep(keep, window, reserve)
     checked_keep(keep)
     if not isinstance(thinking, str):
-        raise ConfigError("is one of keep, strip, fold", code="bad_thinking", path="thinking")
+        raise ConfigError("must be one of keep, strip, fold", code="bad_thinking", path="thinking")
     known = {} if metadata is None else _checked_metadata(metadata)
     has_pins = bool(known) or not (isinstance(pins, tuple) and not pins)
     return PlanOptions(
@@ -190,7 +192,7 @@ def listed(messages: Messages | bytes | LiveTranscript | LiveSnapshot) -> Messag
 
 
 def answered(answer: Plan | tuple[int, str]) -> Plan | Infeasible:
-    """The plan, or `Infeasible` for its floor and reason."""
+    """The plan, or an `Infeasible` from its floor and reason."""
     return Infeasible(*answer) if isinstance(answer, tuple) else answer
 
 
@@ -199,7 +201,7 @@ def pin_indices(
     pins: Iterable[Pin | ByMetadata] | Callable[[Message], bool] | ByMetadata,
     metadata: Mapping[int, Metadata] | None = None,
 ) -> list[int]:
-    """The pinned indices that pins of all kinds stand for."""
+    """The pinned indices for pins of all kinds."""
     known = metadata or {}
     found = [index for index, about in known.items() if about.get("pinned") is True]
     try:
@@ -219,7 +221,7 @@ def pin_indices(
 
 
 def _checked_metadata(metadata: object) -> dict[int, Metadata]:
-    """What is known of messages, by index."""
+    """Metadata by index, checked."""
     found: dict[int, Metadata] = {}
     for index, about in _items(metadata, "metadata"):
         if not isinstance(about, Mapping):
@@ -229,20 +231,20 @@ def _checked_metadata(metadata: object) -> dict[int, Metadata]:
 
 
 def _overlaid(known: Mapping[int, Metadata], key: str, given: object, field: str | None = None) -> Mapping[int, Any]:
-    """A value of each message by index: what was given for it, else what its metadata holds."""
+    """A value for each message by index: the given one, else that of its metadata."""
     found = {index: about[key] for index, about in known.items() if key in about}
     return found | dict(_items(given, field or key))
 
 
 def _scores(importance: Mapping[int, object] | None) -> list[tuple[int, float]]:
-    """Scores that are numbers; anything else is neutral."""
+    """Numeric scores; other values are skipped, which leaves the message neutral."""
     found = []
     for index, score in _items(importance, "importance"):
         if score is not True and score is not False and isinstance(score, numbers.Real):
             try:
                 found.append((index, float(score)))
             except OverflowError:
-                raise ConfigError("lies in [-10, 10]", code="bad_importance", path="importance") from None
+                raise ConfigError("must lie in [-10, 10]", code="bad_importance", path="importance") from None
     return found
 
 
@@ -251,7 +253,7 @@ def _summaries(origins: Mapping[int, Origin] | None) -> list[int]:
     found = []
     for index, origin in _items(origins, "origins"):
         if origin not in ORIGINS:
-            raise ConfigError(f"is one of {', '.join(ORIGINS)}", code="bad_origin", path="origins")
+            raise ConfigError(f"must be one of {', '.join(ORIGINS)}", code="bad_origin", path="origins")
         if origin == "compacted_synthetic":
             found.append(index)
     return found

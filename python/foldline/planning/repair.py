@@ -1,4 +1,4 @@
-"""Making a list that a provider rejects into one that it takes."""
+"""Repairs lists of messages that a provider rejects."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["Repair", "RepairAction", "repair"]
 
 @dataclass(frozen=True, slots=True)
 class RepairAction:
-    """One thing that a repair did.
+    """One change made by a repair.
 
     Attributes:
-        index: The message of the given list that it was done to, or for.
+        index: Index in the given list of the message that was changed or that caused the change.
         code: A stable code.
-        detail: What was done, without content.
+        detail: The change, without content.
     """
 
     index: int
@@ -34,12 +34,12 @@ class RepairAction:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """A repaired list. True where anything was done.
+    """A repaired list. True if anything was changed.
 
     Attributes:
-        messages: The new list; what was not touched are the same objects, what was edited are copies.
-        actions: Everything that was done, pass by pass.
-        problems: What the provider still rejects, with indices into ``messages``; empty but for items of unknown types.
+        messages: The new list; unchanged messages are the same objects, edited ones are copies.
+        actions: Every change, pass by pass.
+        problems: Problems that remain, with indices into ``messages``; empty except for items of unknown types.
     """
 
     messages: list[Any]
@@ -61,23 +61,23 @@ def repair(
     partial: bool = False,
     format: str = "auto",
 ) -> Repair:
-    """Makes messages valid for a provider, and says what was done to which. The given objects are never changed.
+    """Makes messages valid for a provider, and reports every change.
 
-    Only what `validate` reports is repaired: a valid list comes back as it is, without actions, and so does a repaired
-    one. Calls without a result get one that says so. A result moves to its call; one without a call becomes text of
-    the user, so that nothing is lost. Ids that the API does not take are rewritten on call and result alike. Nothing is
-    guessed: what a model said stays what the model said.
+    The given objects are never changed. Only problems that `validate` reports are repaired: a valid list is returned
+    unchanged, without actions, and so is a repaired one. A call without a result gets one that says so. A result moves
+    to its call; a result without a call becomes user text, so that nothing is lost. Ids that the API rejects are
+    rewritten on call and result. Nothing is guessed: the model's text stays the model's.
 
     Args:
         messages: The messages in their provider's form: a list or tuple of dicts.
         provider: ``"openai"``, ``"responses"``, ``"anthropic"`` or ``"gemini"``.
-        open_calls: Calls that nothing answers get an error as their result (``"answer"``) or go (``"remove"``).
-        orphans: Results without a call become text of the user (``"text"``) or go (``"remove"``). A second result of a
-            call that says the same as the first goes in either case.
-        alternate: As for `validate`. Messages of one side in a row are joined where they have nothing but content, else
-            a short one of the other side is put between.
-        single_system: As for `validate`. All system messages become one, in front.
-        partial: As for `validate`. Results of calls that are stored elsewhere stay.
+        open_calls: Unanswered calls get an error as their result (``"answer"``) or are removed (``"remove"``).
+        orphans: Results without a call become user text (``"text"``) or are removed (``"remove"``). A second result of
+            a call that repeats the first is removed in either case.
+        alternate: As for `validate`. Consecutive messages of one side are joined if they contain only content;
+            otherwise a short message of the other side is inserted.
+        single_system: As for `validate`. All system messages are joined into one, in front.
+        partial: As for `validate`. Results of calls that are stored at the provider stay.
         format: The provider's own dialect, or ``"auto"``, which is the same.
 
     Raises:
@@ -85,7 +85,7 @@ def repair(
         MessageError: A message cannot be read.
         LimitExceeded: A message is nested beyond 128 levels, or too large.
 
-    Complexity: O(text) for each of at most seven passes that has something to do.
+    Complexity: O(text) for each of at most seven passes that changes something.
 
     Examples:
         >>> import foldline as fl

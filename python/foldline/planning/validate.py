@@ -1,4 +1,4 @@
-"""What a provider's API would reject, and how messages hang together."""
+"""Validation against a provider's API, and the structure of messages."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def validate(
     partial: bool = False,
     format: str = "auto",
 ) -> list[Problem]:
-    """What a provider's API would reject, in the order of the messages; empty where all is well.
+    """Problems that a provider's API would reject, in message order; empty if valid.
 
     Args:
         messages: The messages.
         provider: ``"openai"``, ``"responses"``, ``"anthropic"`` or ``"gemini"``.
-        alternate: User and assistant take turns, the user first, as chat templates of open models want it. Calls,
-            results with a role of their own, reasoning and system messages are passed over.
-        single_system: There is at most one system message, the first.
-        partial: Responses: earlier items are stored at the provider (``previous_response_id``), so that outputs may
-            answer calls that are not in the list.
+        alternate: User and assistant must alternate, the user first, as chat templates of open models require. Calls,
+            results with a role of their own, reasoning and system messages are skipped.
+        single_system: At most one system message is allowed, as the first.
+        partial: Responses: earlier items are stored at the provider (``previous_response_id``), so outputs may answer
+            calls that are not in the list.
         format: The dialect, or ``"auto"``.
 
     Raises:
@@ -52,7 +52,7 @@ def validate(
 def analyze(
     messages: Messages | bytes | LiveTranscript | LiveSnapshot, *, pins: Iterable[Pin] = (), format: str = "auto"
 ) -> dict[str, Any]:
-    """How messages hang together.
+    """The structure of messages: groups, turns, calls and legal cuts.
 
     Returns:
         A dict: ``format``, ``head`` (number of leading messages that always stay), ``groups`` (lists of indices),

@@ -1,4 +1,4 @@
-"""How to compact: each a way from messages to fewer or smaller ones.
+"""Strategies decide how to compact: each maps messages to fewer or smaller ones.
 
 Examples:
     >>> import foldline as fl

@@ -1,4 +1,4 @@
-"""Folding without a summary: the messages before a cut go."""
+"""Folds without a summary: drops messages, with a note if the provider needs a message."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["dropped", "is_valid_as", "replaced"]
 
 
 def is_valid_as(messages: Messages, before: Messages, format: str) -> bool:
-    """Whether a provider would take the messages, wherever it would have taken those before."""
+    """Whether a provider accepts the messages, or already rejected the ones before."""
     provider = PROVIDER_OF_FORMAT.get(format)
     if provider is None:
         return True
@@ -19,10 +19,10 @@ def is_valid_as(messages: Messages, before: Messages, format: str) -> bool:
 
 
 def dropped(messages: Messages, prepared: LiveSnapshot, planned: Plan, note: str, step: str) -> Outcome:
-    """The messages that a plan folds are gone, and nothing stands for them.
+    """Removes the messages that a plan folds.
 
-    Where a provider would not take what is left (a list that begins with the model's message), the note stands there
-    instead, as a summary would.
+    If the provider would reject the rest (a list that begins with the model's message), the note takes their place,
+    as a summary would.
     """
     folded = tuple(planned.folded)
     drop = planned.dropping()
@@ -34,7 +34,7 @@ def dropped(messages: Messages, prepared: LiveSnapshot, planned: Plan, note: str
 
 
 def replaced(prepared: LiveSnapshot, planned: Plan, text: str, step: str) -> Outcome:
-    """The messages that a plan folds are gone, and a text stands for them."""
+    """Replaces the messages that a plan folds by a text."""
     drop = planned.dropping()
     new, tokens = prepared.place(drop, text, model="truncation")
     return Outcome.of_plan(drop, new, summary=text, dropped=tuple(planned.folded), steps=(step,), tokens=tokens)

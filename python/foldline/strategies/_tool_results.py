@@ -1,4 +1,4 @@
-"""Where results of tools stand in messages, and what tools they are of."""
+"""Finds tool results in messages, with the names of their tools."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class ToolResult(NamedTuple):
     """A result that can be replaced.
 
     Attributes:
-        message: Its message.
-        part: Which part of it, as plans count them.
-        tool: The tool's name; empty where neither the result nor its call tells it.
+        message: Index of its message.
+        part: Index of its part, as in plans.
+        tool: The tool's name; empty if neither the result nor its call gives it.
         chars: Length of its text in code points.
     """
 
@@ -27,7 +27,9 @@ class ToolResult(NamedTuple):
 
 
 def tool_results(messages: Messages, format: str) -> list[ToolResult]:
-    """The results of tools in a list, in order. Results of a provider's own tools are none: they belong to their calls.
+    """The tool results of a list, in order.
+
+    Results of a provider's own tools are left out: they belong to their calls.
 
     Args:
         messages: The messages.

@@ -1,4 +1,4 @@
-"""What a strategy is: messages and a request in, an outcome out."""
+"""The strategy protocol, its request and outcome, and the base classes."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """Until when something must be done, and whether it is still wanted.
+    """A time limit and a cancellation flag.
 
     Attributes:
-        at: A reading of ``clock``; None for no limit.
-        clock: Seconds.
-        is_cancelled: Whether nobody waits any more.
+        at: The limit as a reading of ``clock``; None for no limit.
+        clock: Returns seconds.
+        is_cancelled: Whether the caller cancelled the work.
     """
 
     at: float | None = None
@@ -54,14 +54,14 @@ class Deadline:
     is_cancelled: Callable[[], bool] = bool
 
     def remaining_s(self) -> float | None:
-        """Seconds that are left, not below 0; None where there is no limit."""
+        """Seconds left, not below 0; None without a limit."""
         return None if self.at is None else max(0.0, self.at - self.clock())
 
     def check(self) -> None:
-        """Does nothing while there is time.
+        """Checks the limit and the flag.
 
         Raises:
-            SummaryError: It is too late (``timeout``), or nobody waits any more (``cancelled``).
+            SummaryError: The limit has passed (``timeout``), or the work was cancelled (``cancelled``).
         """
         if self.is_cancelled():
             raise SummaryError("the compaction was cancelled", code="cancelled")
@@ -71,26 +71,26 @@ class Deadline:
 
 @dataclass(frozen=True, slots=True)
 class StrategyRequest:
-    """What a strategy gets beside the messages.
+    """The arguments of a strategy other than the messages.
 
     Attributes:
-        state: The next request and the run: the same that the trigger looked at.
-        counter: Who counts.
+        state: The next request and the run: the same state that the trigger received.
+        counter: Token counter.
         pins: Messages that stay verbatim, with their groups.
-        metadata: What is known of the messages beside them.
-        instructions: What the caller wants a summary to mind.
+        metadata: Metadata of the messages.
+        instructions: The caller's instructions for the summary.
         round: The round of the compaction, from 1.
-        limit_tokens: The most tokens of the whole request at which the trigger does not fire, where that is known: a
-            compaction that cannot get there is not worth a model call.
-        target_tokens: Tokens of the whole request at which lighter steps are enough.
-        around_tokens: Tokens of the whole request that counting messages and tools does not see, such as a system
-            prompt that stands outside.
-        tools: Tool schemas that are sent along.
+        limit_tokens: The most tokens of the whole request at which the trigger does not fire, if known: a compaction
+            that cannot reach it is not worth a model call.
+        target_tokens: Tokens of the whole request at which lighter steps suffice.
+        around_tokens: Tokens of the whole request that are in neither messages nor tools, such as a system prompt
+            outside the messages.
+        tools: Tool schemas sent with the messages.
         format: The dialect of the messages.
-        deadline: Until when.
-        redact: What every text goes through before a summarizer sees it and before it stands in a summary; it raises
-            a `SummaryError` where it cannot do its work.
-        prepared: The messages that the compactor was given, read and counted, with the list they are of.
+        deadline: Time limit and cancellation flag.
+        redact: Applied to every text before a summarizer sees it and before it enters a summary; raises a
+            `SummaryError` if it fails.
+        prepared: The messages given to the compactor and their read and counted form.
     """
 
     state: ContextState = field(default_factory=ContextState)
@@ -109,7 +109,7 @@ class StrategyRequest:
     prepared: tuple[Messages, LiveSnapshot] | None = None
 
     def prepare(self, messages: Messages) -> LiveSnapshot:
-        """The messages read and counted: by the compactor, if they are those it was given, else here.
+        """The messages, read and counted; the compactor's own form is reused for the same list.
 
         Raises:
             MessageError: A message cannot be read.
@@ -124,14 +124,14 @@ class StrategyRequest:
         return counts.total + self.around_tokens
 
     def moved(self, sources: Sequence[int | None]) -> StrategyRequest:
-        """The request for a new list, whose messages were the old ones at ``sources``."""
+        """The request for a new list, whose messages had the indices ``sources`` in the old one."""
         places = {old: new for new, old in enumerate(sources) if old is not None}
         pins = tuple(sorted(places[pin] for pin in self.pins if pin in places))
         return dataclasses.replace(self, pins=pins, metadata=_marked(self.metadata.moved(sources), sources))
 
 
 def _marked(metadata: Metadata, sources: Sequence[int | None]) -> Metadata:
-    """With the new messages of a list known for what they are."""
+    """Marks the new messages of a list as summaries."""
     for new, old in enumerate(sources):
         if old is None:
             metadata.set_origin(new, "compacted_synthetic")
@@ -140,21 +140,21 @@ def _marked(metadata: Metadata, sources: Sequence[int | None]) -> Metadata:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a strategy made of the messages.
+    """The result of a strategy.
 
     Attributes:
         messages: The new list, or the same messages.
-        sources: For every message of it the index in the old list; None for one that is new.
-        plan: The plan behind it, or why there was none.
-        summary: The text that stands for what is gone; empty where there is none.
-        summarized: Indices of the messages that the summary stands for.
-        dropped: Indices of messages that are gone without a summary.
+        sources: For every message of it the index in the old list; None for a new one.
+        plan: The plan it was made by, or `Infeasible`.
+        summary: The text that replaces removed messages; empty if there is none.
+        summarized: Indices of the messages that the summary replaces.
+        dropped: Indices of messages removed without a summary.
         edited: Indices of messages whose results were cleared or shortened.
-        completions: What summarizers answered.
-        steps: The strategies that did something.
-        floor: Where it was left undone because it could not have got under the limit: the least it would have reached.
-        evidence: What the summary must not lose, and what became of it.
-        tokens: Tokens of the new list with tools and framing; None where they are not known.
+        completions: Answers of summarizers.
+        steps: The strategies that changed something.
+        floor: If nothing was done because the limit is out of reach: the fewest tokens it would have reached.
+        evidence: The facts that the summary must contain, with the result of the check.
+        tokens: Tokens of the new list with tools and framing; None if unknown.
     """
 
     messages: list[Any]
@@ -172,7 +172,7 @@ class Outcome:
 
     @property
     def changed(self) -> bool:
-        """Whether the list is another one than before."""
+        """Whether the list was changed."""
         if isinstance(self.sources, range):  # `unchanged`
             return False
         return bool(self.summarized or self.dropped or self.edited or None in self.sources)
@@ -181,12 +181,12 @@ class Outcome:
     def unchanged(
         cls, messages: Messages, planned: Plan | Infeasible | None = None, *, floor: int | None = None
     ) -> Outcome:
-        """Nothing was done."""
+        """An outcome without changes."""
         return cls(same(messages), range(len(messages)), planned, floor=floor)
 
     @classmethod
     def of_plan(cls, planned: Plan, new: list[Any], **more: Any) -> Outcome:
-        """What applying a plan gave: ``new``, with what is new in it directly behind the head."""
+        """The outcome of applying a plan; new messages of ``new`` are directly after the head."""
         folded = set(planned.folded)
         sources: list[int | None] = [i for i in range(len(planned)) if i not in folded]
         sources[planned.head : planned.head] = [None] * (len(new) - len(sources))
@@ -197,42 +197,42 @@ class Outcome:
 
 @runtime_checkable
 class Strategy(Protocol):
-    """Says how to compact. Any object with this method is one."""
+    """Decides how to compact. Any object with this method is a strategy."""
 
     def run(self, messages: Messages, request: StrategyRequest) -> Outcome:
-        """Compacts, without changing ``messages`` or what is in it."""
+        """Compacts, without changing ``messages`` or its contents."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A summary that a strategy asks for while it runs."""
+    """A request of a running strategy for a summary."""
 
     writer: Summarizer | AsyncSummarizer
     request: SummarizeRequest
 
 
-#: A strategy at work: calls come out and completions go in, so that it is the same with and without an event loop.
+#: A running strategy: yields calls and receives completions, so the same code runs with and without an event loop.
 Steps: TypeAlias = Generator[Call, Completion, Outcome]
 
 
 class BaseStrategy(ABC):
-    """A strategy that runs with and without an event loop. Subclasses say `steps`."""
+    """A strategy that runs with and without an event loop. Subclasses implement `steps`."""
 
-    #: How much stays, where the strategy goes by that; what is done instead of it goes by the same.
+    #: The keep, if the strategy has one; a fallback uses the same.
     keep: Keep | None = None
 
     @property
     def name(self) -> str:
-        """What it is called in outcomes."""
+        """Its name in outcomes."""
         return type(self).__name__
 
     @abstractmethod
     def steps(self, messages: Messages, request: StrategyRequest) -> Steps:
-        """Does the work; yields what summarizers are to be asked."""
+        """Runs the strategy; yields the calls of summarizers."""
 
     def run(self, messages: Messages, request: StrategyRequest) -> Outcome:
-        """Does the work."""
+        """Runs the strategy."""
         steps = self.steps(messages, request)
         try:
             call = next(steps)
@@ -253,7 +253,7 @@ class BaseStrategy(ABC):
             steps.close()
 
     async def arun(self, messages: Messages, request: StrategyRequest) -> Outcome:
-        """Does the work without blocking the event loop: summarizers with ``asummarize`` on it, the rest in threads."""
+        """`run` without blocking the event loop: ``asummarize`` on the loop, the rest in threads."""
         steps = self.steps(messages, request)
         try:
             call = await in_thread(lambda: _next_of(lambda: next(steps)))
@@ -270,30 +270,30 @@ class BaseStrategy(ABC):
                 call = await in_thread(_sent(steps, completion))
             return call
         finally:
-            # A task that is cancelled leaves a thread behind that is in the middle of a step: it ends by itself.
+            # A cancelled task may leave a thread in the middle of a step; the thread ends by itself.
             if inspect.getgeneratorstate(steps) != inspect.GEN_RUNNING:
                 steps.close()
 
 
 class DirectStrategy(BaseStrategy):
-    """A strategy that asks nobody. Subclasses say `outcome`."""
+    """A strategy that calls no summarizer. Subclasses implement `outcome`."""
 
     @abstractmethod
     def outcome(self, messages: Messages, request: StrategyRequest) -> Outcome:
-        """Does the work."""
+        """Runs the strategy."""
 
     def steps(self, messages: Messages, request: StrategyRequest) -> Steps:
-        """Does the work, without a call."""
+        """Runs the strategy, without a call."""
         yield from ()
         return self.outcome(messages, request)
 
     async def arun(self, messages: Messages, request: StrategyRequest) -> Outcome:
-        """Does the work in a thread."""
+        """Runs the strategy in a thread."""
         return await in_thread(lambda: self.run(messages, request))
 
 
 def _next_of(go_on: Callable[[], Call]) -> Call | Outcome:
-    """The next call, or the outcome where there is none: a `StopIteration` cannot leave a thread."""
+    """The next call, or the outcome at the end: a `StopIteration` cannot leave a thread."""
     try:
         return go_on()
     except StopIteration as end:
@@ -314,14 +314,14 @@ def _timed(call: Call, request: StrategyRequest) -> SummarizeRequest:
 
 
 def _count(completion: Completion, request: StrategyRequest) -> None:
-    """What a summary cost is counted with what the run costs, whether it is used or not."""
+    """Counts the tokens of a summary toward the run, whether it is used or not."""
     request.state.stats.count_tokens(completion.model, completion.input_tokens, completion.output_tokens)
 
 
 def plan_for(
     prepared: LiveSnapshot, keep: Keep, request: StrategyRequest, *, summary_tokens: int = 0
 ) -> Plan | Infeasible:
-    """The plan of a request: with its pins, importance and origins."""
+    """The plan for a request, with its pins, importance and origins."""
     return answered(prepared.make_plan(options_for(prepared, keep, request, summary_tokens=summary_tokens)))
 
 

@@ -1,4 +1,4 @@
-"""Clearing or shortening old results of tools: lighter than a summary, and asks nobody."""
+"""Clears or shortens old tool results: cheaper than a summary, without a model call."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from foldline.typing import Messages
 
 __all__ = ["ClearToolResults", "prune_tool_results"]
 
-#: Results longer than this are shortened to it by `prune_tool_results`, in characters.
+#: `prune_tool_results` shortens results longer than this to this length, in characters.
 PRUNE_OVER_CHARS: Final = 1_000
 
 
 class ClearToolResults(DirectStrategy):
-    """Replaces old results of tools by a placeholder, or by their head and tail.
+    """Replaces old tool results by a placeholder, or by their head and tail.
 
-    Results of pinned and open groups stay, and so do those that ``keep`` leaves.
+    Results of pinned and open groups stay, and those that ``keep`` covers.
 
     Args:
-        keep: How much is too new to be touched; the newest 40,000 tokens without one.
+        keep: The newest part, which stays. Default: the newest 40,000 tokens.
         min_chars: Shorter results stay.
         exclude: Tools whose results stay.
-        min_gain_tokens: Where less is gained, nothing is done: a cached prefix is not broken for little.
-        shorten_to_chars: What is left of a result, in characters; without it the placeholder.
+        min_gain_tokens: If fewer tokens would be saved, nothing is done, so that a cached prefix stays valid.
+        shorten_to_chars: Length of a shortened result, in characters. Default: use the placeholder.
 
     Raises:
         ConfigError: An option is out of range.
@@ -76,7 +76,7 @@ class ClearToolResults(DirectStrategy):
         return f"ClearToolResults({self.keep})"
 
     def outcome(self, messages: Messages, request: StrategyRequest) -> Outcome:
-        """Clears or shortens what is old and large."""
+        """Clears or shortens large old results."""
         prepared = request.prepare(messages)
         old = plan_for(prepared, self.keep, request)
         boundary = old.cut if isinstance(old, Plan) else 0
@@ -115,10 +115,16 @@ def prune_tool_results(
     counter: TokenCounter | str | None = None,
     format: str = "auto",
 ) -> list[Any]:
-    """Shortens results of tools over 1,000 characters, but in the newest ``preserve_recent`` messages.
+    """Shortens tool results over `PRUNE_OVER_CHARS`, except in the newest messages.
+
+    Args:
+        messages: The messages.
+        preserve_recent: Number of newest messages that stay unchanged.
+        counter: Token counter or its name. Default: `o200k_base`.
+        format: The dialect, or ``"auto"``.
 
     Returns:
-        A new list; messages that did not change are the same objects.
+        A new list; unchanged messages are the same objects.
 
     Raises:
         ConfigError: The number is negative or not whole.

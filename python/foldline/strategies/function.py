@@ -1,4 +1,4 @@
-"""A strategy out of any function."""
+"""A strategy from a function."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["FromFunction", "as_strategy"]
 
 
 class FromFunction(DirectStrategy):
-    """Calls a function with a copy of the messages and the request; the list that it returns is the new one.
+    """Calls a function with a copy of the messages and the request; returns its list.
 
-    Messages that come back as they were are the caller's own objects again. One that comes back changed counts as
-    edited, a new one as made by the compaction, and what is missing as dropped.
+    Messages that the function did not change become the caller's own objects again. A changed message counts as
+    edited, a new one as written by the compaction, and a missing one as dropped.
 
     Examples:
         >>> import foldline as fl
@@ -69,12 +69,12 @@ class FromFunction(DirectStrategy):
 def _equal(message: object, other: object) -> bool:
     try:
         return message == other
-    except RecursionError:  # it contains itself
+    except RecursionError:  # a cyclic message
         return False
 
 
 def as_strategy(strategy: object, path: str = "strategy") -> Strategy:
-    """A strategy from what callers may give: an object with ``run``, or a function."""
+    """A strategy from an object with ``run``, or from a function."""
     if not isinstance(strategy, type):
         if isinstance(strategy, Strategy):
             return strategy

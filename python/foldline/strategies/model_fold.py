@@ -1,4 +1,4 @@
-"""Compaction by the provider itself, where its API offers it."""
+"""Compaction by the provider itself, if its API offers it."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ __all__ = ["ModelFold", "native_compactions"]
 #: Types of edits and betas of Anthropic's Messages API, as its SDK 2.12 names them.
 _COMPACT, _COMPACT_BETA = "compact_20260112", "compact-2026-01-12"
 _CLEAR, _CLEAR_BETA = "clear_tool_uses_20250919", "context-management-2025-06-27"
-#: Types of the items of Responses that only their maker can read, as the readers know them.
+#: Types of Responses items that only the provider can read, as the format readers treat them.
 _ITEMS = frozenset(("compaction", "compaction_summary", "context_compaction"))
 
 
 class ModelFold(DirectStrategy):
-    """Lets the provider compact: with fields in every request, or at OpenAI by a call of its own.
+    """Delegates compaction to the provider: by request fields, or at OpenAI by a call.
 
-    What the provider gives for the messages (a block, an item) is opaque. It is kept as it is, and sent back.
+    The provider's compaction (a block, an item) is opaque. It is kept unchanged and sent back.
 
-    As part of requests: `request_fields` says what to add to them. The provider compacts when its threshold is passed,
-    and the strategy itself leaves the messages as they are. Append what it answers, compaction included.
+    In requests: add the fields of `request_fields`. The provider compacts when its threshold is exceeded, and the
+    strategy itself leaves the messages unchanged. Append the provider's answer, including the compaction.
 
-    With ``compact``, such as the SDK's ``client.responses.compact``, the strategy sends the items to it and puts what
-    comes back in their place. System and developer messages, pinned groups, and everything from the first call on that
-    is not answered, stay out of it and where they are.
+    With ``compact``, such as the SDK's ``client.responses.compact``, the strategy sends the items to it and replaces
+    them by the result. System and developer messages, pinned groups, and everything from the first unanswered call on
+    are not sent and keep their places.
 
     Args:
         provider: ``"anthropic"`` (Messages) or ``"openai"`` (Responses).
-        compact_at_tokens: The threshold of tokens of the input at which the provider compacts; None where it is not to.
-        clear_tool_uses_at_tokens: Anthropic: that at which it clears results of tools, oldest first.
-        keep_tool_uses: Anthropic: how many newest uses of tools it leaves then; its own default if None.
-        clear_at_least_tokens: Anthropic: the least that must be cleared, or nothing is.
-        exclude_tools: Anthropic: tools whose results it leaves.
-        instructions: What its summary is to mind. Anthropic's take the place of its own prompt's. For ``compact`` the
-            caller's own are added.
+        compact_at_tokens: Input tokens at which the provider compacts; None for never.
+        clear_tool_uses_at_tokens: Anthropic: input tokens at which it clears tool results, oldest first.
+        keep_tool_uses: Anthropic: number of newest tool uses that it keeps then. Default: the provider's own.
+        clear_at_least_tokens: Anthropic: the least to clear; otherwise nothing is cleared.
+        exclude_tools: Anthropic: tools whose results stay.
+        instructions: Instructions for the summary. For Anthropic they replace its own prompt. ``compact`` also gets
+            the caller's.
         pause_after_compaction: Anthropic: whether it answers with the compaction alone, and waits.
-        compact: OpenAI: called with ``model``, ``input`` and where there are any ``instructions`` and ``timeout``;
-            returns an object or a dict with ``output`` and ``usage``. In `Compactor.acompact` it runs in a thread.
+        compact: OpenAI: called with ``model``, ``input`` and, if set, ``instructions`` and ``timeout``; returns an
+            object or a dict with ``output`` and ``usage``. In `Compactor.acompact` it runs in a thread.
         model: OpenAI: the model for ``compact``.
 
     Raises:
@@ -90,26 +90,26 @@ class ModelFold(DirectStrategy):
         else:
             self._without("compact", "model")
             if clear_tool_uses_at_tokens is None:
-                self._without(*of_clearing, why="goes with clear_tool_uses_at_tokens")
+                self._without(*of_clearing, why="requires clear_tool_uses_at_tokens")
         if compact is not None and not model:
-            raise ConfigError("goes with compact", code="missing_option", path="model")
+            raise ConfigError("required with compact", code="missing_option", path="model")
         if compact is None and compact_at_tokens is None and clear_tool_uses_at_tokens is None:
-            raise ConfigError("nothing is asked for", code="missing_option", path="compact_at_tokens")
+            raise ConfigError("no threshold and no compact given", code="missing_option", path="compact_at_tokens")
 
     def __repr__(self) -> str:
         return f"ModelFold({self.provider!r})"
 
-    def _without(self, *names: str, why: str = "is no option of this provider") -> None:
+    def _without(self, *names: str, why: str = "not an option of this provider") -> None:
         for name in names:
             if getattr(self, name):
                 raise ConfigError(why, code="bad_option", path=name)
 
     def request_fields(self) -> dict[str, Any]:
-        """What to add to every request.
+        """The fields to add to every request.
 
         Returns:
             For Anthropic ``context_management`` and ``betas``, arguments of ``client.beta.messages.create``; for OpenAI
-            ``context_management``, an argument of ``client.responses.create``. Empty where only ``compact`` is called.
+            ``context_management``, an argument of ``client.responses.create``. Empty if only ``compact`` is used.
         """
         if self.provider == "openai":
             if self.compact_at_tokens is None:
@@ -138,12 +138,12 @@ class ModelFold(DirectStrategy):
         return {"context_management": {"edits": edits}, "betas": betas}
 
     def outcome(self, messages: Messages, request: StrategyRequest) -> Outcome:
-        """With ``compact`` calls it; else leaves the messages to the provider."""
+        """Calls ``compact`` if set; otherwise leaves the messages to the provider."""
         if self.compact is None:
             return Outcome.unchanged(messages)
         analysis = analyze(messages, format=request.format)
         if analysis["format"] != "openai_responses":
-            raise SummaryError("the messages are no items of Responses", code="wrong_format")
+            raise SummaryError("the messages are not items of Responses", code="wrong_format")
         sent = _compactable(messages, analysis, request)
         if len(sent) < 2:
             return Outcome.unchanged(messages)
@@ -165,7 +165,7 @@ class ModelFold(DirectStrategy):
         failure: SummaryError
         try:
             answer = _dumped(self.compact(**body))
-        except Exception as error:  # noqa: BLE001 - whatever an SDK raises is judged by what it says
+        except Exception as error:  # noqa: BLE001 - any error of an SDK is classified by its message
             from foldline.summarizers._remote.sdk import failure_of
 
             failure = failure_of(error, answered=False).error
@@ -175,9 +175,9 @@ class ModelFold(DirectStrategy):
 
 
 def native_compactions(messages: Messages) -> list[int]:
-    """Indices of the messages that hold what a provider compacted by itself: items of Responses, Anthropic's blocks.
+    """Indices of messages with a provider's own compaction (Responses items, Anthropic blocks).
 
-    A block of Anthropic without content is a compaction that failed; it stands for nothing.
+    A block of Anthropic without content is a failed compaction and does not count.
 
     Examples:
         >>> block = {"type": "compaction", "content": "They renamed it."}
@@ -202,11 +202,11 @@ def _is_compaction(message: Message) -> bool:
 
 
 def _compactable(messages: Messages, analysis: Mapping[str, Any], request: StrategyRequest) -> list[int]:
-    """Indices of the items that may be compacted together."""
+    """Indices of the items to compact together."""
     groups = [tuple(group) for group in analysis["groups"]]
     kept = {index for group in groups if not set(group).isdisjoint(request.pins) for index in group}
     end = min(analysis["open_calls"], default=len(messages))
-    # A group that would be cut stays as a whole; that may cut another one.
+    # A group that the end would split is excluded whole, which may split another one.
     while straddling := [group for group in groups if min(group) < end <= max(group)]:
         end = min(map(min, straddling))
     is_head = [message.get("role") in ("system", "developer") for message in messages[:end]]
@@ -214,7 +214,7 @@ def _compactable(messages: Messages, analysis: Mapping[str, Any], request: Strat
 
 
 def _placed(messages: Messages, sent: list[int], items: list[Any], completion: Completion, name: str) -> Outcome:
-    """What was not sent where it was, with what came back behind what stood before the end of what was sent."""
+    """The new list: unsent messages before the last sent one, the returned items, then the rest."""
     gone = set(sent)
     before = [index for index in range(sent[-1] + 1) if index not in gone]
     after = range(sent[-1] + 1, len(messages))
@@ -227,7 +227,7 @@ def _placed(messages: Messages, sent: list[int], items: list[Any], completion: C
 
 
 def _found(sent: list[tuple[int, Message]], items: list[Any]) -> list[int | None]:
-    """For each item the message that it is still: one that came back as it was sent, in order."""
+    """For each item the index of the equal message that was sent, in order; None for a new item."""
     places: dict[str, list[int]] = {}
     for index, message in reversed(sent):
         places.setdefault(_key(message), []).append(index)
@@ -260,11 +260,11 @@ def _read(answer: Mapping[str, Any], model: str) -> tuple[list[Any], Completion]
 
 
 def _dumped(value: Any) -> dict[str, Any]:
-    """An object of an SDK as JSON has it, with the fields that came and no others."""
+    """An SDK object as a dict, with only the fields that the API sent."""
     dump = getattr(value, "model_dump", None)
     dumped = dump(mode="json", exclude_unset=True, warnings=False) if callable(dump) else value
     if not isinstance(dumped, dict):
-        raise SummaryError("the provider answered with something else", code="no_compaction")
+        raise SummaryError("the provider's answer is not an object", code="no_compaction")
     return dumped
 
 

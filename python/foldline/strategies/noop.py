@@ -9,7 +9,7 @@ __all__ = ["NoOp"]
 
 
 class NoOp(DirectStrategy):
-    """Leaves the messages as they are.
+    """Leaves the messages unchanged.
 
     Examples:
         >>> import foldline as fl

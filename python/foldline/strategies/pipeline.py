@@ -1,4 +1,4 @@
-"""Strategies one after the other, the lightest first."""
+"""Runs strategies in sequence, the lightest first."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ __all__ = ["Pipeline"]
 
 
 class Pipeline(BaseStrategy):
-    """Runs strategies in their order, and stops as soon as the request is small enough.
+    """Runs strategies in order, and stops as soon as the request is small enough.
 
-    Small enough is ``target_tokens``, or where that is not given what the compactor asks for. Without either all of
-    them run. Where one fails, everything is as it was.
+    Small enough is ``target_tokens``. Default: the compactor's target; without either all of them run. If one fails,
+    the messages stay unchanged.
 
     Args:
         *strategies: The strategies, the lightest first.
         target_tokens: Tokens of the whole request that are small enough.
 
     Raises:
-        ConfigError: There is none, one of them is no strategy, or the target is negative.
+        ConfigError: No strategy is given, an argument is not a strategy, or the target is negative.
 
     Examples:
         >>> import foldline as fl
@@ -46,7 +46,7 @@ class Pipeline(BaseStrategy):
         return f"Pipeline({', '.join(map(repr, self.strategies))})"
 
     def steps(self, messages: Messages, request: StrategyRequest) -> Steps:
-        """Runs one after the other."""
+        """Runs the strategies in sequence."""
         target = request.target_tokens if self.target_tokens is None else self.target_tokens
         done = Outcome.unchanged(messages)
         for strategy in self.strategies:
@@ -63,7 +63,7 @@ class Pipeline(BaseStrategy):
 
 
 def _then(first: Outcome, second: Outcome) -> Outcome:
-    """What two outcomes are together, told in indices of the list before the first."""
+    """Composes two outcomes, in indices of the list before the first."""
     if not second.changed:
         floor = first.floor if second.floor is None else second.floor
         plan = first.plan if first.changed else second.plan

@@ -1,4 +1,4 @@
-"""Summaries in another shape than foldline's own, such as one that a system had before."""
+"""Summaries in another shape than foldline's own, such as that of an earlier system."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def message_of(role: str, text: str, format: str) -> dict[str, Any]:
 
     Args:
         role: ``"user"`` or ``"assistant"``.
-        text: What it says.
+        text: Its text.
         format: The dialect.
 
     Examples:
@@ -42,39 +42,39 @@ def message_of(role: str, text: str, format: str) -> dict[str, Any]:
 
 
 class Shape(Protocol):
-    """How a summary stands in a list of messages, and how it is known again."""
+    """How a summary is written to a list of messages, and how it is recognized again."""
 
     def messages(self, text: str, request: StrategyRequest, following: Message | None) -> Sequence[Message]:
-        """What stands for the folded messages: at least one message.
+        """The messages that replace the folded ones: at least one.
 
         Args:
             text: The summary.
-            request: What the strategy got.
-            following: The message behind them, where there is one.
+            request: The strategy's request.
+            following: The message after them, if any.
         """
         ...
 
     def text(self, message: Message) -> str | None:
-        """What a message says that is the first of these, without its marks; None where it is none."""
+        """The summary in the first of these messages, without tags; None for other messages."""
         ...
 
     def is_rest(self, message: Message) -> bool:
-        """Whether a message behind that one belongs to it."""
+        """Whether a message after that one belongs to it."""
         ...
 
 
 class Shaped(BaseStrategy):
-    """A strategy whose summaries have a shape of their own, and that knows them again directly behind the head.
+    """A strategy with its own summary shape, recognized again directly after the head.
 
-    The strategy itself sees foldline's own shape: an earlier summary is merged as any other, whoever writes the next.
-    Nowhere else in the list is a message taken for a summary, whatever it begins with.
+    The strategy itself sees foldline's own shape, so an earlier summary is merged as usual. Messages elsewhere in the
+    list are never taken for a summary, whatever they begin with.
 
     Args:
         strategy: The strategy.
         shape: The shape.
 
     Raises:
-        ConfigError: The strategy is none.
+        ConfigError: The strategy is not a strategy.
     """
 
     keep: Keep | None
@@ -93,11 +93,11 @@ class Shaped(BaseStrategy):
         return str(getattr(self.strategy, "name", type(self.strategy).__name__))
 
     def reshaped(self, strategy: BaseStrategy) -> Shaped:
-        """What is done instead of the strategy, in the same shape."""
+        """Another strategy, such as a fallback, in the same shape."""
         return Shaped(strategy, self.shape)
 
     def steps(self, messages: Messages, request: StrategyRequest) -> Steps:
-        """Does the strategy's work."""
+        """Runs the strategy."""
         plain, known = self._plain(messages, request)
         if isinstance(self.strategy, BaseStrategy):
             outcome = yield from self.strategy.steps(plain, known)
@@ -108,7 +108,7 @@ class Shaped(BaseStrategy):
         return self._shaped(messages, outcome, request)
 
     def _plain(self, messages: Messages, request: StrategyRequest) -> tuple[list[Any], StrategyRequest]:
-        """The messages with an earlier summary in foldline's own shape, and a request that knows it."""
+        """The messages and request with an earlier summary in foldline's own shape."""
         plain, metadata = list(messages), request.metadata.copy()
         at = 0
         while at < len(plain) and plain[at].get("role") in ("system", "developer"):
@@ -122,7 +122,7 @@ class Shaped(BaseStrategy):
         return plain, dataclasses.replace(request, metadata=metadata)
 
     def _shaped(self, messages: Messages, outcome: Outcome, request: StrategyRequest) -> Outcome:
-        """The outcome with what is new in it in the shape, and everything else the caller's own."""
+        """The outcome with new messages in the shape, and all others the caller's own."""
         new: list[Any] = []
         sources: list[int | None] = []
         edited = set(outcome.edited)
@@ -134,16 +134,16 @@ class Shaped(BaseStrategy):
             behind = outcome.messages[place + 1] if place + 1 < len(outcome.messages) else None
             stands = list(self.shape.messages(outcome.summary, request, behind))
             if not stands:
-                raise CompactionError("the shape gave no message", code="bad_shape")
+                raise CompactionError("the shape returned no message", code="bad_shape")
             new += stands
             sources += [None] * len(stands)
         return dataclasses.replace(outcome, messages=new, sources=tuple(sources), tokens=None)
 
 
 def _labelled(text: str) -> str:
-    """A text as a foldline summary says it: what makes one is known in one place, `Plan.apply`."""
+    """A text as a foldline summary, made by `Plan.apply`, which alone defines the label."""
     stand_in = [{"role": "user", "content": "x"}]
     planned = plan(stand_in, KeepMessages(0), counter="chars/4", format="openai_chat")
-    assert isinstance(planned, Plan)  # noqa: S101 - for the type checker: nothing else comes of KeepMessages
+    assert isinstance(planned, Plan)  # noqa: S101 - for the type checker: KeepMessages is always feasible
     labelled = text_of(planned.apply(stand_in, text.strip() or "-")[0])
     return labelled if text.strip() else labelled.replace("\n-\n", "\n")

@@ -1,4 +1,4 @@
-"""Folding what is old into a summary."""
+"""Folds old messages into a summary."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ from foldline.typing import (
 
 __all__ = ["TURN_HEADING", "Summarize"]
 
-#: What stands between the summary of the history and that of the turn which the cut splits.
+#: Heading between the summary of the history and that of the turn that the cut splits.
 TURN_HEADING = "## Beginning of the current turn"
 
 _HISTORY_SHARE = 2 / 3
 
 
 class Summarize(BaseStrategy):
-    """Folds the messages before a cut into one summary directly behind the head; what is pinned stays behind it.
+    """Folds the messages before a cut into one summary directly after the head.
 
-    An earlier summary is given to the summarizer to be merged, and is replaced. Where ``keep`` is `KeepTokens` and the
-    newest turn alone has more tokens than that, the cut lies inside it: what was before the turn and the beginning of
-    the turn are summarised each by itself, and merged. Where even an empty summary would leave the request above the
-    trigger's threshold, nobody is asked.
+    Pinned messages stay after it. An earlier summary is given to the summarizer to be merged, and is replaced. If
+    ``keep`` is `KeepTokens` and the newest turn alone is larger, the cut lies inside it: the history before the turn
+    and the beginning of the turn are summarized separately, and joined. If even an empty summary would leave the
+    request above the trigger's threshold, no summarizer is called.
 
     Args:
-        summarizer: A summarizer (one with ``asummarize`` alone needs an event loop), a model (asked with
-            `summarizers.Prompted`), or a function from messages to a text; `summarizers.Extractive` without one.
-        keep: How much stays; the newest 20,000 tokens without one.
-        keep_recent: Instead of ``keep``, how many iterations stay: with 0 everything goes into the summary.
+        summarizer: A summarizer (one with only ``asummarize`` needs an event loop), a model (called through
+            `summarizers.Prompted`), or a function from messages to a text. Default: `summarizers.Extractive`.
+        keep: How much stays. Default: the newest 20,000 tokens.
+        keep_recent: Instead of ``keep``, the number of iterations that stay; 0 folds everything into the summary.
         summary_tokens: Room for the summary message, its label included.
-        prompt: What a model is asked; see `summarizers.Prompted`.
-        split_turns: Whether the beginning of a split turn is summarised by itself; without it where ``keep`` is
+        prompt: Prompt of a model; see `summarizers.Prompted`.
+        split_turns: Whether the beginning of a split turn is summarized separately. Default: if ``keep`` is
             `KeepTokens`.
-        shape: What stands for the folded messages, from the text of the summary and the request: at least one message;
-            without it a user message with a label by which it is known again.
+        shape: Makes the messages that replace the folded ones from the summary and the request: at least one. Default:
+            a user message with a label by which it is recognized.
         is_summary: Whether a message is the summary of an earlier compaction, for shapes without that label.
-        mend: Whether facts that the summary lacks are added to it, as far as ``summary_tokens`` has room for them. The
-            summarizer is told of four fifths of the room then.
+        mend: Whether facts missing from the summary are added to it, as far as ``summary_tokens`` allows. The
+            summarizer then gets four fifths of the room.
 
     Raises:
         ConfigError: An option is out of range, or ``keep`` and ``keep_recent`` are both given.
@@ -85,7 +85,7 @@ class Summarize(BaseStrategy):
         mend: bool = True,
     ) -> None:
         if keep is not None and keep_recent is not None:
-            raise ConfigError("goes with no other keep", code="two_keeps", path="keep_recent")
+            raise ConfigError("cannot be combined with keep", code="two_keeps", path="keep_recent")
         if keep_recent is not None:
             keep = KeepIterations(token_number(keep_recent, "keep_recent"))
         self.keep = KeepTokens(20_000) if keep is None else keep
@@ -107,13 +107,13 @@ class Summarize(BaseStrategy):
         elif isinstance(summarizer, ChatModel) and not isinstance(summarizer, Summarizer):
             self.summarizer = Prompted(summarizer, prompt)
         else:
-            raise ConfigError("a prompt is for a model", code="bad_prompt", path="prompt")
+            raise ConfigError("a prompt requires a model", code="bad_prompt", path="prompt")
 
     def __repr__(self) -> str:
         return f"Summarize({self.summarizer!r}, {self.keep})"
 
     def steps(self, messages: Messages, request: StrategyRequest) -> Steps:
-        """Plans, asks, applies, and checks what came out."""
+        """Plans, requests the summary, applies the plan, and checks the result."""
         if self.is_summary is not None:
             request = _knowing(messages, request, self.is_summary)
         options = options_for(request.prepare(messages), self.keep, request, summary_tokens=self.summary_tokens)
@@ -128,7 +128,7 @@ class Summarize(BaseStrategy):
         floor = planned.tokens_kept + planned.overhead + request.around_tokens
         if request.limit_tokens is not None and floor > request.limit_tokens:
             return Outcome.unchanged(messages, planned, floor=floor)
-        if not planned.cut:  # results are cleared, nothing is folded
+        if not planned.cut:  # results are cleared, nothing is summarized
             new, tokens, *_ = fold.finish()
             return Outcome.of_plan(planned, new, steps=(self.name,), tokens=tokens)
         shown = shown_messages(messages, fold, planned, request.redact)
@@ -138,7 +138,7 @@ class Summarize(BaseStrategy):
         if self.shape is not None:
             shaped = list(self.shape(done.text, request))
             if not shaped:
-                raise CompactionError("the shape gave no message", code="bad_shape")
+                raise CompactionError("the shape returned no message", code="bad_shape")
             new[planned.head : planned.head + 1] = shaped
             known = {}
         return Outcome.of_plan(
@@ -187,7 +187,7 @@ class Summarize(BaseStrategy):
         written: list[Completion] = []
         of_history = earlier_summary(shown.messages, history) if set(history) <= set(earlier) else ""
         share = int(room * _HISTORY_SHARE)
-        # With nothing new before the turn its summary stays as it is, unless it would leave the turn no room.
+        # Without new messages before the turn their summary is reused, unless it leaves the turn no room.
         if not of_history or request.counter.count(of_history) > share:
             first = yield call("history", history, share)
             of_history = first.text
@@ -199,7 +199,7 @@ class Summarize(BaseStrategy):
 
 
 def _knowing(messages: Messages, request: StrategyRequest, is_summary: Callable[[Message], bool]) -> StrategyRequest:
-    """The request, with earlier summaries known for what they are."""
+    """The request with earlier summaries marked as such."""
     metadata = request.metadata.copy()
     for index, message in enumerate(messages):
         if is_summary(message):

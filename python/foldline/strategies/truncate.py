@@ -1,4 +1,4 @@
-"""Dropping the oldest messages, with a line that says so."""
+"""Drops the oldest messages and leaves a line about them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _MOST_TOPICS = 3
 
 
 class TruncateOldest(DirectStrategy):
-    """Drops the oldest messages; a line says how many they were, and what the user asked for in them.
+    """Drops the oldest messages; a line gives their number and the user's requests in them.
 
-    Asks nobody, so it is what is left where a summary fails. A summary of an earlier compaction stays above the line;
-    an earlier such line is added up.
+    Calls no model, so it serves as the fallback if a summary fails. A summary of an earlier compaction stays above the
+    line; an earlier line is merged into the new one.
 
     Args:
-        keep: How much stays; 40 % of the messages without one.
+        keep: How much stays. Default: 40 % of the messages.
 
     Examples:
         >>> import foldline as fl
@@ -48,12 +48,12 @@ class TruncateOldest(DirectStrategy):
         return f"TruncateOldest({self.keep})"
 
     def outcome(self, messages: Messages, request: StrategyRequest) -> Outcome:
-        """Drops the oldest."""
+        """Drops the oldest messages."""
         prepared = request.prepare(messages)
         planned = plan_for(prepared, self.keep, request)
         if not isinstance(planned, Plan) or not planned:
             return Outcome.unchanged(messages, planned)
-        if not planned.cut:  # results are cleared, nothing is folded
+        if not planned.cut:  # results are cleared, nothing is dropped
             new, tokens = prepared.place(planned)
             return Outcome.of_plan(planned, new, steps=(self.name,), tokens=tokens)
         return replaced(prepared, planned, _line(redacted_messages(messages, request.redact), planned), self.name)
@@ -76,7 +76,7 @@ def _line(messages: Messages, planned: Plan) -> str:
 
 
 def _topics(messages: Messages, indices: Sequence[int]) -> list[str]:
-    """The beginnings of what the user asked for, at the starts of turns."""
+    """The beginnings of the user's requests, at the starts of turns."""
     topics: list[str] = []
     for index in indices:
         words = " ".join(text_of(messages[index]).split())

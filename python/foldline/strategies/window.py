@@ -1,4 +1,4 @@
-"""Keeping the newest iterations."""
+"""Keeps the newest iterations."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["SlidingWindow"]
 
 
 class SlidingWindow(DirectStrategy):
-    """Keeps the last ``n`` iterations and drops what was before them, without a summary.
+    """Keeps the last ``n`` iterations and drops the ones before, without a summary.
 
     An iteration is a group: a message, or a call with its results. Pinned and open groups stay as well and do not
-    count; leading system messages stay; everything keeps its order. Where the provider would not take what is left, a
-    note of what is gone stands in its place.
+    count; leading system messages stay; the order is unchanged. If the provider would reject the rest, a note about
+    the dropped messages takes their place.
 
     Args:
-        n: How many, at least 1.
+        n: Number of iterations, at least 1.
 
     Raises:
-        ConfigError: It is less, or not whole.
+        ConfigError: The number is less than 1 or not whole.
 
     Examples:
         >>> import foldline as fl
@@ -45,7 +45,7 @@ class SlidingWindow(DirectStrategy):
         return f"SlidingWindow({self.keep.n})"
 
     def outcome(self, messages: Messages, request: StrategyRequest) -> Outcome:
-        """Drops what lies before the window."""
+        """Drops the messages before the window."""
         prepared = request.prepare(messages)
         planned = plan_for(prepared, self.keep, request)
         if not isinstance(planned, Plan) or not planned:

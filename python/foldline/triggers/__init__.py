@@ -1,4 +1,4 @@
-"""When to compact. Triggers are combined with ``|`` and ``&``.
+"""Triggers decide when to compact. ``|`` and ``&`` combine them.
 
 Examples:
     >>> import foldline as fl

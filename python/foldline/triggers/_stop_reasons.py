@@ -1,4 +1,4 @@
-"""Why answers end, in the providers' own words."""
+"""Stop reasons of answers, in the providers' own words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _word(stop_reason: str | None) -> str:
 
 
 def is_max_tokens_stop(stop_reason: str | None) -> bool:
-    """Whether an answer ended because its tokens were used up.
+    """Whether an answer ended at its token limit.
 
     Examples:
         >>> is_max_tokens_stop("length"), is_max_tokens_stop("MAX_TOKENS"), is_max_tokens_stop("end_turn")

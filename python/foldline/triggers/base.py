@@ -1,4 +1,4 @@
-"""What a trigger is, and how triggers are combined."""
+"""The trigger protocol, its base class, and combinations of triggers."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ __all__ = [
 
 @runtime_checkable
 class Trigger(Protocol):
-    """Says when to compact. Any object with these two methods is one."""
+    """Decides when to compact. Any object with these two methods is a trigger."""
 
     def should_compact(self, state: ContextState) -> bool:
         """Whether to compact before the next request."""
         ...
 
     def notify_compacted(self, state: ContextState) -> None:
-        """Told after a compaction that succeeded, with the state after it."""
+        """Called after a successful compaction, with the state after it."""
         ...
 
 
 class BaseTrigger(ABC):
-    """A trigger that gives its reason, and that ``|`` and ``&`` combine. Subclasses say `reason`."""
+    """A trigger with a reason, combinable by ``|`` and ``&``. Subclasses implement `reason`."""
 
     @abstractmethod
     def reason(self, state: ContextState) -> str | None:
-        """Why to compact now, as a stable code; None where there is no need."""
+        """Why to compact now, as a stable code; None to not compact."""
 
     def should_compact(self, state: ContextState) -> bool:
         """Whether to compact before the next request."""
         return self.reason(state) is not None
 
-    def notify_compacted(self, state: ContextState) -> None:  # noqa: B027 - most triggers remember nothing
-        """Told after a compaction that succeeded, with the state after it."""
+    def notify_compacted(self, state: ContextState) -> None:  # noqa: B027 - most triggers have no state
+        """Called after a successful compaction, with the state after it."""
 
     def threshold_tokens(self, state: ContextState) -> int | None:
-        """The most tokens of the whole request at which it does not fire; None where it goes by something else."""
+        """The most tokens of the request at which it does not fire; None if tokens do not matter."""
         del state
         return None
 
@@ -67,7 +67,7 @@ class BaseTrigger(ABC):
 
 
 class Never(BaseTrigger):
-    """Never fires; what is compacted is compacted by ``force=True`` alone."""
+    """Never fires; only ``force=True`` compacts."""
 
     def __repr__(self) -> str:
         return "Never()"
@@ -79,26 +79,26 @@ class Never(BaseTrigger):
 
 
 def as_trigger(trigger: object, path: str = "trigger") -> Trigger:
-    """A trigger, or a `ConfigError`."""
+    """Checks for a trigger, or raises a `ConfigError`."""
     if isinstance(trigger, type) or not isinstance(trigger, Trigger):
         raise ConfigError("must have should_compact and notify_compacted", code="bad_trigger", path=path)
     return trigger
 
 
 def reason_of(trigger: Trigger, state: ContextState) -> str | None:
-    """Why a trigger fires; ``"trigger"`` where it does not say; None where it does not fire. Asks it once."""
+    """A trigger's reason, ``"trigger"`` without one; None if it does not fire. Calls it once."""
     if isinstance(trigger, BaseTrigger):
         return trigger.reason(state)
     return "trigger" if trigger.should_compact(state) else None
 
 
 def threshold_of(trigger: Trigger, state: ContextState) -> int | None:
-    """The most tokens of the whole request at which a trigger does not fire, where it goes by tokens."""
+    """The most tokens of the request at which a trigger does not fire, if tokens matter."""
     return trigger.threshold_tokens(state) if isinstance(trigger, BaseTrigger) else None
 
 
 def instructions_of(trigger: Trigger) -> str | None:
-    """What whoever pulled a trigger wants a summary to mind."""
+    """A trigger's instructions for the summary, as given with a request."""
     if isinstance(trigger, _Combined):
         return next((told for each in trigger.triggers if (told := instructions_of(each))), None)
     told = getattr(trigger, "instructions", None)
@@ -106,7 +106,7 @@ def instructions_of(trigger: Trigger) -> str | None:
 
 
 class _Combined(BaseTrigger):
-    """Several triggers as one. What happened is told to all of them."""
+    """Several triggers as one. All of them are notified of compactions."""
 
     _sign = ""
 
@@ -122,7 +122,7 @@ class _Combined(BaseTrigger):
         return f"({f' {self._sign} '.join(map(repr, self.triggers))})"
 
     def notify_compacted(self, state: ContextState) -> None:
-        """Tells all of them."""
+        """Notifies all of them."""
         for each in self.triggers:
             each.notify_compacted(state)
 
@@ -132,21 +132,21 @@ class _Combined(BaseTrigger):
 
 
 class AnyOf(_Combined):
-    """Fires where any of them does; the reason is that of the first."""
+    """Fires if any of its triggers fires; the reason is that of the first."""
 
     _sign = "|"
 
     def reason(self, state: ContextState) -> str | None:
-        """The reason of the first that fires."""
+        """The reason of the first trigger that fires."""
         return next((why for each in self.triggers if (why := reason_of(each, state)) is not None), None)
 
     def threshold_tokens(self, state: ContextState) -> int | None:
-        """The least of theirs."""
+        """The least of their thresholds."""
         return min(self._thresholds(state), default=None)
 
 
 class AllOf(_Combined):
-    """Fires where all of them do; the reason is all of theirs, joined by ``+``."""
+    """Fires if all of its triggers fire; the reason joins theirs by ``+``."""
 
     _sign = "&"
 
@@ -161,5 +161,5 @@ class AllOf(_Combined):
         return "+".join(reasons)
 
     def threshold_tokens(self, state: ContextState) -> int | None:
-        """The greatest of theirs: up to it not all of them fire."""
+        """The greatest of their thresholds: up to it at least one does not fire."""
         return max(self._thresholds(state), default=None)

@@ -1,4 +1,4 @@
-"""A trigger that somebody pulls."""
+"""A trigger that fires on request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Manual"]
 
 
 class Manual(BaseTrigger):
-    """Fires after `request`, until a compaction has succeeded. Safe to use from many threads.
+    """Fires after `request`, until a compaction succeeds. Thread-safe.
 
     Examples:
         >>> import foldline as fl
@@ -32,32 +32,32 @@ class Manual(BaseTrigger):
         return f"Manual(asked={self._asked})"
 
     def request(self, *, instructions: str | None = None) -> None:
-        """Asks for a compaction before the next request.
+        """Requests a compaction before the next request to the model.
 
         Args:
-            instructions: What the summary should mind.
+            instructions: Instructions for the summary.
         """
         with self._lock:
             self._asked, self._instructions = True, instructions
 
     def withdraw(self) -> None:
-        """Takes it back."""
+        """Cancels the request."""
         with self._lock:
             self._asked, self._instructions = False, None
 
     @property
     def instructions(self) -> str | None:
-        """What the summary should mind, where that was said."""
+        """Instructions for the summary, if given."""
         with self._lock:
             return self._instructions
 
     def reason(self, state: ContextState) -> str | None:
-        """``"manual"`` where it was asked for."""
+        """``"manual"`` after a request."""
         del state
         with self._lock:
             return "manual" if self._asked else None
 
     def notify_compacted(self, state: ContextState) -> None:
-        """What was asked for is done."""
+        """Clears the request."""
         del state
         self.withdraw()

@@ -1,4 +1,4 @@
-"""A trigger on requests that were too long for the model: by the provider's error, or silently."""
+"""A trigger on requests that exceeded the model's window."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ __all__ = ["Overflow", "overflow_kind"]
 
 
 class Overflow(BaseTrigger):
-    """Fires where a request was too long for the model.
+    """Fires if a request was too long for the model.
 
-    Either the provider said so (`overflow_kind` of ``state.error``), or the answer filled the window
-    (``state.stop_reason``), or nothing was said and more tokens were reported than the window has.
+    Either the provider reported an error (`overflow_kind` of ``state.error``), or the answer filled the window
+    (``state.stop_reason``), or the reported usage exceeds the window (a silent overflow).
 
     Args:
-        silent: Whether to look for the last of these, which needs ``state.budget``.
+        silent: Whether to detect silent overflows, which needs ``state.budget``.
 
     Examples:
         >>> import foldline as fl
@@ -41,13 +41,13 @@ class Overflow(BaseTrigger):
             return "window_stop"
         if self.silent and state.usage is not None and state.budget is not None:
             limit = state.budget.context_limit
-            # What was counted may be an estimate; what was reported is not.
+            # Reported tokens only: counted ones may be estimates.
             if state.usage.usage_tokens > limit:
                 return "silent_overflow"
         return None
 
     def threshold_tokens(self, state: ContextState) -> int | None:
-        """The window, less what is reserved for the answer."""
+        """The window less the tokens reserved for the answer."""
         if state.budget is None:
             return None
         return max(0, state.budget.context_limit - state.budget.max_output_tokens)

@@ -15,7 +15,7 @@ __all__ = ["MessageCount", "ReserveTokens", "TokenThreshold", "Utilization"]
 
 def _tokens(state: ContextState) -> int:
     if state.tokens is None:
-        raise ConfigError("the state says nothing of tokens", code="missing_usage", path="state.usage")
+        raise ConfigError("the state has no tokens", code="missing_usage", path="state.usage")
     return state.tokens
 
 
@@ -24,12 +24,12 @@ def _message_tokens(state: ContextState) -> int:
 
 
 def _around(state: ContextState) -> int:
-    """Tokens of the request that are not its messages."""
+    """Tokens of the request outside its messages."""
     return state.budget.system_tokens if state.budget is not None else 0
 
 
 def share(value: object, name: str) -> float:
-    """A share of something, in (0, 1], or a `ConfigError` that names the field."""
+    """Checks for a share in (0, 1], or raises a `ConfigError` that names the field."""
     number = checked_number(value, name)
     if not 0 < number <= 1:
         raise ConfigError("must lie in (0, 1]", code="bad_share", path=name)
@@ -37,14 +37,14 @@ def share(value: object, name: str) -> float:
 
 
 class ReserveTokens(BaseTrigger):
-    """Fires when the request leaves less of the window than the reserve: ``tokens > context_window - reserve_tokens``.
+    """Fires when the request touches the reserve: ``tokens > context_window - reserve_tokens``.
 
     Args:
-        context_window: The model's window; 0 where none is known, and then it never fires.
-        reserve_tokens: What is left for the answer.
+        context_window: The model's window; 0 if unknown, and then it never fires.
+        reserve_tokens: Tokens reserved for the answer.
 
     Raises:
-        ConfigError: A number is negative or not whole, or the reserve does not lie within the window.
+        ConfigError: A number is negative or not whole, or the reserve is not smaller than the window.
 
     Examples:
         >>> import foldline as fl
@@ -64,28 +64,28 @@ class ReserveTokens(BaseTrigger):
         return f"ReserveTokens({self.context_window}, {self.reserve_tokens})"
 
     def reason(self, state: ContextState) -> str | None:
-        """``"reserve"`` where the reserve is touched."""
+        """``"reserve"`` if the request exceeds the threshold."""
         limit = self.threshold_tokens(state)
         return "reserve" if limit is not None and _tokens(state) > limit else None
 
     def threshold_tokens(self, state: ContextState) -> int | None:
-        """Window less reserve."""
+        """The window less the reserve."""
         del state
         return self.context_window - self.reserve_tokens if self.context_window else None
 
 
 class Utilization(BaseTrigger):
-    """Fires before a request that fills the room for messages above ``threshold``, and after a cut-off answer.
+    """Fires if messages exceed a share of the room for them.
 
-    Where the last response ended because its tokens were used up (``state.stop_reason``), it fires from ``critical``
-    on: with less of the room in use, compacting would not help. Otherwise it fires above ``threshold``.
+    If the last response ended at its token limit (``state.stop_reason``), it fires from ``critical`` on: with more free
+    room, compacting would not help. Otherwise it fires above ``threshold``.
 
     Args:
         threshold: Share of the room for messages (window less system prompt and answer), in (0, 1].
-        critical: The share that counts after a cut-off answer, in (0, 1], at least ``threshold``.
+        critical: The share that applies after a truncated answer, in (0, 1], at least ``threshold``.
 
     Raises:
-        ConfigError: A share is out of range. When asked: the state has no budget.
+        ConfigError: A share is out of range. When called: the state has no budget.
 
     Examples:
         >>> import foldline as fl
@@ -115,28 +115,28 @@ class Utilization(BaseTrigger):
         return "utilization" if state.budget.utilization > self.threshold else None
 
     def threshold_tokens(self, state: ContextState) -> int | None:
-        """The tokens at which the room is used up to the threshold."""
+        """The tokens at which messages fill ``threshold`` of the room."""
         if state.budget is None:
             return None
         return _around(state) + max(0, math.floor(state.budget.room * self.threshold))
 
 
 class TokenThreshold(BaseTrigger):
-    """Fires when the messages have at least ``threshold_of_messages`` tokens (>=), and are more than the kept ones.
+    """Fires if the messages have at least ``threshold_of_messages`` tokens (>=).
 
-    The threshold is ``floor((limit - system_reserve - output_reserve - safety_buffer) * threshold)``. With at most
-    ``keep_messages + 1`` messages there is nothing to fold, and it never fires.
+    The threshold is ``floor((limit - system_reserve - output_reserve - safety_buffer) * threshold)``. It never fires
+    with at most ``keep_messages + 1`` messages: nothing could be folded.
 
     Args:
         model_context_limit: The model's window.
-        system_reserve: Set aside for system prompt and tools.
-        output_reserve: Set aside for the answer.
-        safety_buffer: Set aside for the error of an estimate.
-        threshold: Share of what is left, in (0, 1].
-        keep_messages: Messages that stay whatever is folded.
+        system_reserve: Tokens reserved for system prompt and tools.
+        output_reserve: Tokens reserved for the answer.
+        safety_buffer: Tokens reserved for the error of the estimate.
+        threshold: Share of the remaining tokens, in (0, 1].
+        keep_messages: Messages that are never folded.
 
     Raises:
-        ConfigError: A number is out of range, or the reserves leave nothing.
+        ConfigError: A number is out of range, or the reserves use up the window.
 
     Examples:
         >>> TokenThreshold().threshold_of_messages
@@ -161,14 +161,14 @@ class TokenThreshold(BaseTrigger):
         ):
             limit -= token_number(value, name)
             if limit <= 0:
-                raise ConfigError("the reserves leave nothing", code="reserve_over_window", path=name)
-        #: The tokens of messages from which on it fires.
+                raise ConfigError("the reserves use up the window", code="reserve_over_window", path=name)
+        #: Message tokens from which on it fires.
         self.threshold_of_messages = math.floor(limit * share(threshold, "threshold"))
         self.keep_messages = token_number(keep_messages, "keep_messages")
 
     @classmethod
     def at(cls, tokens: int, *, keep_messages: int = 0) -> TokenThreshold:
-        """Fires from so many tokens of messages on."""
+        """Fires from this number of message tokens on."""
         if token_number(tokens, "tokens") < 1:
             raise ConfigError("must be at least 1", code="bad_tokens", path="tokens")
         return cls(
@@ -185,7 +185,7 @@ class TokenThreshold(BaseTrigger):
         return "token_threshold" if _message_tokens(state) >= self.threshold_of_messages else None
 
     def threshold_tokens(self, state: ContextState) -> int | None:
-        """One token below the threshold, and what goes around the messages."""
+        """One token below the threshold, plus the tokens outside the messages."""
         return _around(state) + self.threshold_of_messages - 1
 
 
@@ -193,7 +193,7 @@ class MessageCount(BaseTrigger):
     """Fires when there are more than ``n`` messages.
 
     Raises:
-        ConfigError: The number is negative or not whole. When asked: the state says nothing of messages.
+        ConfigError: The number is negative or not whole. When called: the state has no message count.
     """
 
     def __init__(self, n: int) -> None:
@@ -205,5 +205,5 @@ class MessageCount(BaseTrigger):
     def reason(self, state: ContextState) -> str | None:
         """``"message_count"``."""
         if state.message_count is None:
-            raise ConfigError("the state says nothing of messages", code="missing_count", path="state.message_count")
+            raise ConfigError("the state has no message count", code="missing_count", path="state.message_count")
         return "message_count" if state.message_count > self.n else None

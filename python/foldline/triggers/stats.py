@@ -23,17 +23,17 @@ class _Threshold(Generic[N]):
     is_prefix: bool
 
     def matching(self, stats: dict[str, N]) -> dict[str, N]:
-        """The statistics that it looks at."""
+        """The statistics that the threshold applies to."""
         if self.is_prefix:
             return {key: value for key, value in stats.items() if key.startswith(self.key)}
         return {self.key: stats[self.key]} if self.key in stats else {}
 
 
 class StatThreshold(BaseTrigger):
-    """Fires when any counter or gauge that it was given has reached its threshold (>=).
+    """Fires if any registered counter or gauge reaches its threshold (>=).
 
-    A counter only goes up, so it is what was counted since the last compaction that counts. After a compaction,
-    whatever it was due to, the snapshots of all counters move. A gauge is taken as it is: it goes down by itself.
+    Counters only increase, so their growth since the last compaction is compared; every compaction, whatever caused
+    it, updates the snapshot of all counters. Gauges are compared as they are.
 
     Examples:
         >>> import foldline as fl
@@ -59,20 +59,20 @@ class StatThreshold(BaseTrigger):
         return f"StatThreshold({', '.join(shown)})"
 
     def on_counter(self, key: str, n: int) -> StatThreshold:
-        """Fires when the counter ``key`` has grown by ``n`` since the last compaction."""
+        """Fires if the counter ``key`` has grown by ``n`` since the last compaction."""
         return self._on_counter(checked_key(key), n, is_prefix=False)
 
     def on_counter_prefix(self, prefix: str, n: int) -> StatThreshold:
-        """Fires when any one counter whose key begins with ``prefix`` has grown by ``n``."""
+        """Fires if any one counter whose key begins with ``prefix`` has grown by ``n``."""
         return self._on_counter(checked_key(prefix, "prefix"), n, is_prefix=True)
 
     def on_gauge(self, key: str, n: float) -> StatThreshold:
-        """Fires when the gauge ``key`` is at least ``n``."""
+        """Fires if the gauge ``key`` is at least ``n``."""
         self._gauges.append(_Threshold(checked_key(key), checked_number(n, "n"), is_prefix=False))
         return self
 
     def on_gauge_prefix(self, prefix: str, n: float) -> StatThreshold:
-        """Fires when any gauge whose key begins with ``prefix`` is at least ``n``."""
+        """Fires if any gauge whose key begins with ``prefix`` is at least ``n``."""
         self._gauges.append(_Threshold(checked_key(prefix, "prefix"), checked_number(n, "n"), is_prefix=True))
         return self
 
@@ -101,7 +101,7 @@ class StatThreshold(BaseTrigger):
         return None
 
     def notify_compacted(self, state: ContextState) -> None:
-        """Moves the snapshots of all counters to what they are now."""
+        """Updates the snapshot of all counters."""
         counters = state.stats.counters()
         with self._lock:
             self._snapshot = counters
