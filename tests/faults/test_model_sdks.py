@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import importlib
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -22,6 +23,13 @@ SECRET = "n1ghtingale"
 GENEROUS_S = 30.0
 
 Serve = Callable[..., ModelServer]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _sdks() -> None:
+    """Load the SDKs before a deadline runs, and not while tests are collected: that takes seconds."""
+    for package in ("openai", "anthropic", "google.genai"):
+        importlib.import_module(package)
 
 
 def messages() -> list[dict[str, Any]]:
