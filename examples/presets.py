@@ -117,8 +117,8 @@ def compacted(
         messages,
         counter=compactor.counter,
         stats=stats,
-        context_limit=compactor.context_limit,
-        max_output_tokens=compactor.max_output_tokens,
+        context_window=compactor.context_window,
+        reserve_tokens=compactor.reserve_tokens,
         format=compactor.format,
     )
     result = compactor.compact(messages, state, metadata=metadata, ids=store.ids())

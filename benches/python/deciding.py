@@ -69,7 +69,7 @@ async def longest_pause(compactor: fl.Compactor, messages: list[Any]) -> tuple[f
 def main() -> None:
     """Prints both."""
     live = fl.Transcript(conversation(10_000))
-    compactor = fl.Compactor(fl.triggers.Utilization(), fl.strategies.NoOp(), context_limit=100_000_000)
+    compactor = fl.Compactor(fl.triggers.Utilization(), fl.strategies.NoOp(), context_window=100_000_000)
     state = fl.ContextState(iteration=3)
     print(f"foldline {fl.__version__}; not now, 10,000 messages in a live transcript:")
     asked: dict[str, Callable[[], object]] = {

@@ -97,8 +97,8 @@ fn campaign(name: &str, options: &Options) -> (u64, Vec<String>) {
 fn differs(encoding: &Encoding, reference: &CoreBPE, text: &str) -> bool {
     let expected = reference.encode_ordinary(text).len();
     encoding.count(text) != expected
-        || encoding.count_upto(text, expected) != Some(expected)
-        || (expected > 0 && encoding.count_upto(text, expected - 1).is_some())
+        || encoding.count_up_to(text, expected) != Some(expected)
+        || (expected > 0 && encoding.count_up_to(text, expected - 1).is_some())
 }
 
 /// Removes characters as long as the counts still differ.

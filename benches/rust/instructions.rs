@@ -29,7 +29,7 @@ use foldline::evidence::{extract, mend, render};
 use foldline::formats::sessions::claude_code;
 use foldline::formats::{Format, read_messages};
 use foldline::json::{Tape, with_document};
-use foldline::plan::{Keep, Outcome, Request, plan};
+use foldline::plan::{Keep, PlanOptions, Planned, plan};
 use foldline::rules::{Pins, analyze};
 use foldline::transcript::Transcript;
 use serde_json::Value;
@@ -188,15 +188,15 @@ fn planning(keep: Keep) -> Work {
     let transcript = session();
     let counter = ExactCounter::new("o200k_base").unwrap();
     let counts = counted(&counter, &transcript);
-    let request = Request { summary_tokens: 1_000, ..Request::new(keep) };
+    let request = PlanOptions { summary_tokens: 1_000, ..PlanOptions::new(keep) };
     Box::new(move || {
         let structure = analyze(black_box(&transcript), &Pins::default()).unwrap();
         let outcome =
             plan(&transcript, Format::Anthropic, &structure, &counts, &counter, request, &mut || true)
                 .unwrap();
         match outcome {
-            Outcome::Plan(plan) => plan.tokens_kept,
-            Outcome::Infeasible(infeasible) => panic!("infeasible: {}", infeasible.floor),
+            Planned::Plan(plan) => plan.tokens_kept,
+            Planned::Infeasible(infeasible) => panic!("infeasible: {}", infeasible.floor),
         }
     })
 }

@@ -17,7 +17,7 @@ use foldline::count::bpe::counter::ExactCounter;
 use foldline::count::counter::Counter;
 use foldline::count::estimate::formula::Heuristic;
 use foldline::json::Tape;
-use foldline::plan::{Keep, Request};
+use foldline::plan::{Keep, PlanOptions};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -34,7 +34,7 @@ fn best(mut work: impl FnMut()) -> f64 {
 }
 
 fn plans(lines: &[Line<'_>], counter: &dyn Counter) {
-    let task = Planning { counter, request: Request::new(Keep::Tokens(20_000)) };
+    let task = Planning { counter, request: PlanOptions::new(Keep::Tokens(20_000)) };
     let batch = Batch { task: &task, format: None, is_strict: false, threads: 1 };
     black_box(batch.lines(lines, &mut || true).expect("nothing interrupts"));
 }
@@ -45,7 +45,7 @@ fn counts(lines: &[Line<'_>], counter: &dyn Counter) {
 }
 
 fn read(lines: &[Line<'_>], counter: &dyn Counter) {
-    let task = Planning { counter, request: Request::new(Keep::Tokens(20_000)) };
+    let task = Planning { counter, request: PlanOptions::new(Keep::Tokens(20_000)) };
     for bytes in lines.iter().filter_map(|line| line.bytes) {
         let Ok(Some(tape)) = Tape::parse(bytes, &mut || true) else { continue };
         for found in foldline::batch::conversations::conversations(&tape.root()).into_iter().flatten() {
@@ -55,7 +55,7 @@ fn read(lines: &[Line<'_>], counter: &dyn Counter) {
 }
 
 fn recording(counter: &dyn Counter) -> Recording<'_> {
-    let request = Request { summary_tokens: 2_000, ..Request::new(Keep::Tokens(20_000)) };
+    let request = PlanOptions { summary_tokens: 2_000, ..PlanOptions::new(Keep::Tokens(20_000)) };
     Recording { folding: Folding { counter, request, pins: &[] }, format: None }
 }
 

@@ -53,12 +53,12 @@ __all__ = [
     "model_lookup",
     "model_register",
     "model_unregister",
-    "neutralise",
     "plan",
     "plan_batch",
     "prepare",
     "repair",
     "request_context",
+    "sanitize",
     "tool_results",
     "validate",
 ]
@@ -454,7 +454,7 @@ class FoldedRow:
     def messages(self) -> int: ...
     def record(self, id: str) -> bytes: ...
 
-def neutralise(text: str) -> str: ...
+def sanitize(text: str) -> str: ...
 def plan(
     messages: Sequence[Mapping[str, Any]] | bytes,
     counter: TokenCounter,

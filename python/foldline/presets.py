@@ -22,7 +22,7 @@ from foldline.compactor import Compactor
 from foldline.compactor.events import Hooks
 from foldline.context.state import ITERATIONS, SCRATCHPAD
 from foldline.errors import ConfigError
-from foldline.folding._ask import aask, ask
+from foldline.folding._ask import arequest_summary, request_summary
 from foldline.folding.redact import Redact
 from foldline.planning import KeepFraction, KeepMessages, KeepTokens
 from foldline.strategies import (
@@ -226,7 +226,7 @@ def budgeted(
         options,
         counter="bytes/4+4",
         on_failure="truncate",
-        context_limit=context_limit or None,
+        context_window=context_limit or None,
     )
 
 
@@ -288,7 +288,7 @@ def layer(
     strategy.summarizer = _Trimmed(strategy.summarizer)
     options.setdefault("max_output_tokens", output_reserve)
     shaped = Shaped(strategy, _SessionSummary())
-    return _compactor(trigger, shaped, options, counter="utf16/4+2", context_limit=model_context_limit)
+    return _compactor(trigger, shaped, options, counter="utf16/4+2", context_window=model_context_limit)
 
 
 def _room(summary_tokens: int | None, window: int) -> int:
@@ -367,10 +367,10 @@ class _Trimmed:
         return repr(self.summarizer)
 
     def summarize(self, request: SummarizeRequest) -> Completion:
-        return ask(self.summarizer, self._trimmed(request))
+        return request_summary(self.summarizer, self._trimmed(request))
 
     async def asummarize(self, request: SummarizeRequest) -> Completion:
-        return await aask(self.summarizer, self._trimmed(request))
+        return await arequest_summary(self.summarizer, self._trimmed(request))
 
     def _trimmed(self, request: SummarizeRequest) -> SummarizeRequest:
         asked = StrategyRequest(counter=TokenCounter("chars/4"), format=request.format)

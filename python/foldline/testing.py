@@ -21,7 +21,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from foldline.context.state import ContextState
 from foldline.errors import ConfigError
-from foldline.strategies.base import Outcome, StrategyRequest
+from foldline.strategies.base import StrategyRequest, StrategyResult
 from foldline.strategies.function import FromFunction
 from foldline.typing import CompactionEvent, Completion, Messages, SummarizeRequest
 
@@ -102,18 +102,18 @@ class FakeStrategy:
         error: BaseException | None = None,
     ) -> None:
         if function is not None and error is not None:
-            raise ConfigError("cannot be combined with a function", code="two_answers", path="error")
+            raise ConfigError("cannot be combined with a function", code="multiple_choices", path="error")
         self._function = function
         self._error = error
         self.calls: list[tuple[Messages, StrategyRequest]] = []
 
-    def run(self, messages: Messages, request: StrategyRequest) -> Outcome:
+    def run(self, messages: Messages, request: StrategyRequest) -> StrategyResult:
         """Records the call, then applies the function or raises the error."""
         self.calls.append((messages, request))
         if self._error is not None:
             raise self._error
         if self._function is None:
-            return Outcome.unchanged(messages)
+            return StrategyResult.unchanged(messages)
         return FromFunction(self._function).run(messages, request)
 
 

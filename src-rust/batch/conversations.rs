@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::formats::Format;
-use crate::formats::record_kind::{Record, at_path, classify};
+use crate::formats::record_kind::{RecordKind, at_path, classify};
 use crate::node::{Key, Kind, Node};
 
 /// A list of messages, and the format named by the object that contains it.
@@ -31,17 +31,17 @@ pub fn conversations<N: Node>(value: &N) -> Vec<Result<Conversation<N>>> {
 
 fn collect<N: Node>(value: &N, found: &mut Vec<Result<Conversation<N>>>) {
     match classify(value) {
-        Record::MessageList => found.push(Ok(list(value))),
+        RecordKind::MessageList => found.push(Ok(list(value))),
         // The history of a trajectory is a list of messages.
-        Record::SweAgent(path @ [Key::HISTORY]) => found.push(conversation(value, path)),
-        Record::Conversation(path) => found.push(conversation(value, path)),
-        Record::ConversationList => {
+        RecordKind::SweAgent(path @ [Key::HISTORY]) => found.push(conversation(value, path)),
+        RecordKind::Conversation(path) => found.push(conversation(value, path)),
+        RecordKind::ConversationList => {
             value.find_item(|item| {
                 collect(item, found);
                 None::<()>
             });
         }
-        Record::Unknown if value.kind() == Kind::Array => found.push(Ok(list(value))),
+        RecordKind::Unknown if value.kind() == Kind::Array => found.push(Ok(list(value))),
         other => found.push(Err(refusal(other))),
     }
 }
@@ -51,7 +51,7 @@ fn list<N: Node>(value: &N) -> Conversation<N> {
 }
 
 fn conversation<N: Node>(value: &N, path: &[Key]) -> Result<Conversation<N>> {
-    let unknown = || refusal(Record::Unknown);
+    let unknown = || refusal(RecordKind::Unknown);
     let (key, around) = path.split_last().ok_or_else(unknown)?;
     let holder = at_path(value, around).ok_or_else(unknown)?;
     let messages = at_path(value, path).ok_or_else(unknown)?;
@@ -70,22 +70,24 @@ fn named_format<N: Node>(holder: &N) -> Result<Option<String>> {
     Ok(named.map(|(_, value)| value.with_text(|text, _| text.to_owned()).unwrap_or_default()))
 }
 
-fn refusal(record: Record) -> Error {
+fn refusal(record: RecordKind) -> Error {
     match record {
-        Record::Message => Error::message(
+        RecordKind::Message => Error::message(
             "loose_message",
             "",
             "a single message is not a transcript; pass a list of messages",
         ),
-        Record::ClaudeCode | Record::Pi | Record::Codex | Record::GeminiCliLog => Error::message(
-            "session_entry",
-            "",
-            "an entry of a session is not a transcript; read the whole session",
-        ),
-        Record::GeminiCli | Record::SweAgent(_) | Record::Dialogue(_) => {
+        RecordKind::ClaudeCode | RecordKind::Pi | RecordKind::Codex | RecordKind::GeminiCliLog => {
+            Error::message(
+                "session_entry",
+                "",
+                "an entry of a session is not a transcript; read the whole session",
+            )
+        }
+        RecordKind::GeminiCli | RecordKind::SweAgent(_) | RecordKind::Dialogue(_) => {
             Error::message("session_entry", "", "a session has no list of messages; read it as a file")
         }
-        Record::Unsupported(name) => Error::message("unsupported_format", "", name),
+        RecordKind::Unsupported(name) => Error::message("unsupported_format", "", name),
         _ => Error::message("unknown_record", "", "neither a list of messages nor an object with one"),
     }
 }

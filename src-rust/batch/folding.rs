@@ -6,20 +6,21 @@
 
 use std::sync::Arc;
 
-use crate::count::counter::{Counter, GoOn};
+use crate::count::counter::{Counter, Interrupt};
 use crate::count::tools::Tool;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fold::{
-    self, Begun, Change, Fold, FoldRequest, JsonMaker, Placed, Step, edited, text_message, write_extractive,
+    self, Begun, Fold, FoldRequest, JsonMaker, Placed, ResultEdit, Step, edited, text_message,
+    write_extractive,
 };
 use crate::formats::{Format, read_as};
-use crate::json::{Rewrite, push_made};
+use crate::json::{Rewrite, push_overlay};
 use crate::node::Node;
-use crate::plan::{Plan, Request};
+use crate::plan::{Plan, PlanOptions};
 use crate::prepared::Prepared;
 use crate::rules::Pins;
 use crate::rules::roles::Side;
-use crate::sanitize::neutralise;
+use crate::sanitize::sanitize;
 use crate::transcript::{Builder, Transcript};
 
 /// The model named in the labels of the summaries.
@@ -30,22 +31,22 @@ pub struct Folding<'a> {
     /// The token counter.
     pub counter: &'a dyn Counter,
     /// The request for the plans.
-    pub request: Request,
+    pub request: PlanOptions,
     /// Messages to pin, in every transcript that has them.
     pub pins: &'a [usize],
 }
 
 /// The request around the messages of a transcript.
-pub struct Around {
+pub struct FoldContext {
     /// Tools and texts sent with the messages, counted as overhead.
     pub tools: Arc<[Tool]>,
     /// Messages that are an agent's own summaries.
     pub summaries: Vec<usize>,
 }
 
-impl Default for Around {
+impl Default for FoldContext {
     fn default() -> Self {
-        Around { tools: Arc::from([]), summaries: Vec::new() }
+        FoldContext { tools: Arc::from([]), summaries: Vec::new() }
     }
 }
 
@@ -89,16 +90,16 @@ impl Folding<'_> {
         &self,
         messages: &N,
         format: Format,
-        around: &Around,
+        around: &FoldContext,
         out: &mut Vec<u8>,
-        go_on: GoOn<'_>,
+        check: Interrupt<'_>,
     ) -> Result<Option<Folded>> {
         let transcript = plainly!(read(messages, format, self.counter.wants_result_json()));
         let indices = self.pins.iter().copied().filter(|&pin| pin < transcript.len()).collect();
         let pins = Pins { indices, importance: Vec::new(), summaries: around.summaries.clone() };
         let tools = Arc::clone(&around.tools);
         let prepared =
-            plainly!(Prepared::from_transcript(transcript, format, &pins, tools, self.counter, go_on));
+            plainly!(Prepared::from_transcript(transcript, format, &pins, tools, self.counter, check));
         let tokens_before = prepared.total();
         let unchanged = |plan| Folded {
             summary: None,
@@ -108,7 +109,7 @@ impl Folding<'_> {
             tokens_after: tokens_before,
         };
         let request = FoldRequest { plan: self.request, alternate: false };
-        let fold = match plainly!(fold::begin(&prepared, &Pins::default(), request, self.counter, go_on)) {
+        let fold = match plainly!(fold::begin(&prepared, &Pins::default(), request, self.counter, check)) {
             Begun::Fold(fold) if fold.plan().changes() => fold,
             Begun::Fold(fold) => {
                 let plan = Box::new(fold.plan().clone());
@@ -119,10 +120,10 @@ impl Folding<'_> {
             }
         };
         let folded = match fold.needs_summary() {
-            false => plainly!(fold.finish_without_summary(&prepared, self.counter, go_on)),
+            false => plainly!(fold.finish_without_summary(&prepared, self.counter, check)),
             true => {
-                let Some(written) = plainly!(self.summary(&fold, &prepared, go_on)) else { return Ok(None) };
-                plainly!(fold.finish(&prepared, &written, MODEL, None, None, self.counter, go_on))
+                let Some(written) = plainly!(self.summary(&fold, &prepared, check)) else { return Ok(None) };
+                plainly!(fold.finish(&prepared, &written, MODEL, None, None, self.counter, check))
             }
         };
         let list = List { plan: fold.plan(), placed: &folded.placed, messages: plainly!(items(messages)) };
@@ -139,12 +140,12 @@ impl Folding<'_> {
     }
 
     /// The summary, within its room; `None` if the text needs the checks that only the Python path makes.
-    fn summary(&self, fold: &Fold, prepared: &Prepared, go_on: GoOn<'_>) -> Result<Option<String>> {
+    fn summary(&self, fold: &Fold, prepared: &Prepared, check: Interrupt<'_>) -> Result<Option<String>> {
         let folded: Vec<usize> = fold.plan().folded().collect();
         let room = usize::try_from(fold.room_tokens()).unwrap_or(usize::MAX);
-        let written = write_extractive(&prepared.evidence(&folded)?, room, self.counter, go_on)?;
+        let written = write_extractive(&prepared.evidence(&folded)?, room, self.counter, check)?;
         // A document begins with a heading; any other text may be a refusal or a call.
-        let is_document = written.starts_with('#') && neutralise(&written) == written;
+        let is_document = written.starts_with('#') && sanitize(&written) == written;
         Ok(is_document.then_some(written))
     }
 }
@@ -186,15 +187,16 @@ impl<N: Rewrite> List<'_, N> {
 
     fn edit(&self, i: usize, out: &mut Vec<u8>) -> Result<Option<()>> {
         let Some(message) = self.messages.get(i) else { return Ok(None) };
-        let changes: Vec<&Change> = self.placed.changes.iter().filter(|change| change.message == i).collect();
+        let changes: Vec<&ResultEdit> =
+            self.placed.changes.iter().filter(|change| change.message == i).collect();
         let is_stripped = self.plan.stripped.binary_search(&i).is_ok();
         let made = edited(&JsonMaker, message, &self.plan.format, &changes, is_stripped)?;
-        Ok(push_made(&made, out))
+        Ok(push_overlay(&made, out))
     }
 
     fn push_text(&self, side: Side, text: &str, out: &mut Vec<u8>) -> Option<()> {
         let made = text_message(&self.plan.format, self.messages.first(), side, text);
-        push_made(&made, out)
+        push_overlay(&made, out)
     }
 }
 

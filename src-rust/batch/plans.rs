@@ -3,11 +3,11 @@
 use std::ops::Deref;
 
 use super::transcripts::Task;
-use crate::count::counter::{Counter, GoOn, count_transcript};
+use crate::count::counter::{Counter, Interrupt, count_transcript};
 use crate::error::Result;
 use crate::formats::{Format, read_as, read_text_as};
 use crate::node::{Kind, Node};
-use crate::plan::{Outcome, Request, plan};
+use crate::plan::{PlanOptions, Planned, plan};
 use crate::rules::{Pins, analyze};
 use crate::transcript::{Builder, Transcript};
 
@@ -16,11 +16,11 @@ pub struct Planning<'a> {
     /// The token counter.
     pub counter: &'a dyn Counter,
     /// The request for the plans.
-    pub request: Request,
+    pub request: PlanOptions,
 }
 
 impl Task for Planning<'_> {
-    type Outcome = Outcome;
+    type Outcome = Planned;
     type Read<T: Deref<Target = str> + Send> = (Transcript, Format);
 
     fn counter(&self) -> &dyn Counter {
@@ -49,10 +49,10 @@ impl Task for Planning<'_> {
     fn finish<T: Deref<Target = str> + Send>(
         &self,
         (transcript, format): &(Transcript, Format),
-        go_on: GoOn<'_>,
-    ) -> Result<Outcome> {
+        check: Interrupt<'_>,
+    ) -> Result<Planned> {
         let structure = analyze(transcript, &Pins::default())?;
-        let counts = count_transcript(self.counter, transcript, go_on)?;
-        plan(transcript, *format, &structure, &counts, self.counter, self.request, go_on)
+        let counts = count_transcript(self.counter, transcript, check)?;
+        plan(transcript, *format, &structure, &counts, self.counter, self.request, check)
     }
 }

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::folding::{Around, Folded, Folding, plainly};
-use crate::count::counter::GoOn;
+use super::folding::{FoldContext, Folded, Folding, plainly};
+use crate::count::counter::Interrupt;
 use crate::count::tools::{Tool, read_tools};
 use crate::error::Result;
 use crate::formats::record_kind::at_path;
@@ -73,7 +73,7 @@ impl Recording<'_> {
         value: &TapeNode<'_>,
         path: &[Key],
         line: u64,
-        go_on: GoOn<'_>,
+        check: Interrupt<'_>,
     ) -> Result<Option<Row>> {
         let Some((around, messages, key)) = parts(value, path) else { return Ok(None) };
         let Some(id) = id_of(&around) else { return Ok(None) };
@@ -83,9 +83,9 @@ impl Recording<'_> {
             Some(format) => format,
             None => plainly!(detect_at(&messages, Some(key))).format,
         };
-        let Some(beside) = plainly!(beside(&around, format, messages.len(), go_on)) else { return Ok(None) };
+        let Some(beside) = plainly!(beside(&around, format, messages.len(), check)) else { return Ok(None) };
         let meta = |out: &mut Vec<u8>| push_meta(&around, format, line, out);
-        self.row(id, &messages, format, &beside, meta, go_on)
+        self.row(id, &messages, format, &beside, meta, check)
     }
 
     /// The row of messages with an id, their context, and a writer of the metadata.
@@ -94,16 +94,16 @@ impl Recording<'_> {
         id: Option<String>,
         messages: &N,
         format: Format,
-        beside: &Around,
+        beside: &FoldContext,
         meta: impl FnOnce(&mut Vec<u8>) -> Option<()>,
-        go_on: GoOn<'_>,
+        check: Interrupt<'_>,
     ) -> Result<Option<Row>> {
         let format = self.format.unwrap_or(format);
         let mut out = Vec::new();
         out.extend_from_slice(b",\"format\":\"");
         out.extend_from_slice(format.name().as_bytes());
         out.extend_from_slice(b"\",\"messages\":");
-        let Some(folded) = self.folding.fold(messages, format, beside, &mut out, go_on)? else {
+        let Some(folded) = self.folding.fold(messages, format, beside, &mut out, check)? else {
             return Ok(None);
         };
         let status = push_outcome(&folded, &mut out);
@@ -159,7 +159,12 @@ fn id_of(around: &Members<'_>) -> Option<Option<String>> {
 
 /// The request context: tools and system text as tools, and the messages that are summaries; `None` if it cannot be
 /// written here.
-fn beside(around: &Members<'_>, format: Format, count: usize, go_on: GoOn<'_>) -> Result<Option<Around>> {
+fn beside(
+    around: &Members<'_>,
+    format: Format,
+    count: usize,
+    check: Interrupt<'_>,
+) -> Result<Option<FoldContext>> {
     let RequestContext { tools, system, summaries } =
         RequestContext::read(|name| find(around, name), format, count);
     let mut json = Vec::new();
@@ -175,11 +180,11 @@ fn beside(around: &Members<'_>, format: Format, count: usize, go_on: GoOn<'_>) -
         Some(first) => {
             *first = b'[';
             json.push(b']');
-            tools_of(&json, go_on)?
+            tools_of(&json, check)?
         }
         None => Some(Vec::new()),
     };
-    Ok(tools.map(|tools| Around { tools: tools.into(), summaries }))
+    Ok(tools.map(|tools| FoldContext { tools: tools.into(), summaries }))
 }
 
 /// A system text in the form of a tool, after a comma.
@@ -191,8 +196,8 @@ fn push_system(system: &TapeNode<'_>, json: &mut Vec<u8>) -> Option<()> {
 }
 
 /// Tools from their JSON; `None` if the JSON needs another reader.
-pub(super) fn tools_of(json: &[u8], go_on: GoOn<'_>) -> Result<Option<Vec<Tool>>> {
-    Tape::parse(json, go_on)?.map(|tape| read_tools(&tape.root())).transpose()
+pub(super) fn tools_of(json: &[u8], check: Interrupt<'_>) -> Result<Option<Vec<Tool>>> {
+    Tape::parse(json, check)?.map(|tape| read_tools(&tape.root())).transpose()
 }
 
 /// The metadata: members around the messages. A record written by foldline keeps its original metadata.

@@ -2,17 +2,17 @@
 
 use memchr::memchr_iter;
 
-use super::folding::{Around, plainly};
+use super::folding::{FoldContext, plainly};
 use super::records::{Recording, Row, tools_of};
 use super::stream::Line;
-use crate::count::counter::GoOn;
+use crate::count::counter::Interrupt;
 use crate::count::tools::Tool;
 use crate::error::Result;
 use crate::formats::Format;
-use crate::formats::record_kind::{Record, classify};
+use crate::formats::record_kind::{RecordKind, classify};
 use crate::formats::sessions::session::{Session, Thread};
 use crate::formats::sessions::{claude_code, codex, gemini_cli, pi_session};
-use crate::json::{EntryNode, MadeNode, Rewrite, Tape, TapeNode};
+use crate::json::{OverlayNode, Rewrite, Tape, TapeList, TapeNode};
 use crate::node::{Key, Kind, Node};
 
 /// An agent whose sessions are stored as lines.
@@ -26,12 +26,12 @@ enum Agent {
 
 impl Agent {
     /// The agent whose entry a record is.
-    fn of(record: &Record) -> Option<Self> {
+    fn of(record: &RecordKind) -> Option<Self> {
         match record {
-            Record::ClaudeCode => Some(Agent::ClaudeCode),
-            Record::Codex => Some(Agent::Codex),
-            Record::GeminiCliLog => Some(Agent::GeminiCli),
-            Record::Pi => Some(Agent::Pi),
+            RecordKind::ClaudeCode => Some(Agent::ClaudeCode),
+            RecordKind::Codex => Some(Agent::Codex),
+            RecordKind::GeminiCliLog => Some(Agent::GeminiCli),
+            RecordKind::Pi => Some(Agent::Pi),
             _ => None,
         }
     }
@@ -46,7 +46,7 @@ impl Agent {
         }
     }
 
-    fn assemble<'t>(self, entries: &EntryNode<'t>) -> Result<Session<EntryNode<'t>>> {
+    fn assemble<'t>(self, entries: &TapeList<'t>) -> Result<Session<TapeList<'t>>> {
         match self {
             Agent::ClaudeCode => claude_code::session(entries),
             Agent::Codex => codex::assemble(entries),
@@ -78,9 +78,9 @@ pub fn begins(line: &[u8]) -> bool {
 ///
 /// # Errors
 /// `interrupted`, and defects.
-pub fn fold(recording: &Recording<'_>, file: &[u8], go_on: GoOn<'_>) -> Result<Option<Folded>> {
+pub fn fold(recording: &Recording<'_>, file: &[u8], check: Interrupt<'_>) -> Result<Option<Folded>> {
     let mut folded = Folded::default();
-    let Some((tapes, places)) = tapes(file, &mut folded, go_on)? else { return Ok(None) };
+    let Some((tapes, places)) = tapes(file, &mut folded, check)? else { return Ok(None) };
     let Some(agent) = tapes.first().and_then(|tape| Agent::of(&classify(&tape.root()))) else {
         return Ok(None);
     };
@@ -88,19 +88,19 @@ pub fn fold(recording: &Recording<'_>, file: &[u8], go_on: GoOn<'_>) -> Result<O
     for (tape, &place) in tapes.iter().zip(&places) {
         let entry = tape.root();
         match classify(&entry) {
-            Record::Unknown => {
+            RecordKind::Unknown => {
                 folded.problems.push((place.0, place.1, "unknown_record"));
                 continue;
             }
             // In the older form of a rollout, items have no envelopes.
-            Record::Message if agent == Agent::Codex => {}
+            RecordKind::Message if agent == Agent::Codex => {}
             record if Agent::of(&record) == Some(agent) => {}
             _ => return Ok(None),
         }
         entries.push(entry);
         entry_places.push(place);
     }
-    let session = plainly!(agent.assemble(&EntryNode::All(&entries)));
+    let session = plainly!(agent.assemble(&TapeList::All(&entries)));
     for &(entry, code) in &session.problems {
         let Some(&(line, offset)) = entry_places.get(entry) else { return Ok(None) };
         folded.problems.push((line, offset, code));
@@ -109,7 +109,7 @@ pub fn fold(recording: &Recording<'_>, file: &[u8], go_on: GoOn<'_>) -> Result<O
     else {
         return Ok(None);
     };
-    let beside = match plainly!(meta.beside(go_on)) {
+    let beside = match plainly!(meta.beside(check)) {
         Some(beside) => beside,
         None => return Ok(None),
     };
@@ -117,8 +117,8 @@ pub fn fold(recording: &Recording<'_>, file: &[u8], go_on: GoOn<'_>) -> Result<O
         if thread.messages.is_empty() && thread.branches.is_empty() && agent != Agent::GeminiCli {
             continue;
         }
-        let beside = Around { tools: beside.clone().into(), summaries: thread.summaries.clone() };
-        let Some(row) = thread_row(recording, thread, &meta, &beside, session.id.as_deref(), go_on)? else {
+        let beside = FoldContext { tools: beside.clone().into(), summaries: thread.summaries.clone() };
+        let Some(row) = thread_row(recording, thread, &meta, &beside, session.id.as_deref(), check)? else {
             return Ok(None);
         };
         let suffix = if thread.name.is_empty() { String::new() } else { format!("#{}", thread.name) };
@@ -130,7 +130,7 @@ pub fn fold(recording: &Recording<'_>, file: &[u8], go_on: GoOn<'_>) -> Result<O
 type Tapes<'a> = (Vec<Tape<'a>>, Vec<(u64, u64)>);
 
 /// The tapes of the lines, and the place of each value; `None` if a line has several values.
-fn tapes<'a>(file: &'a [u8], folded: &mut Folded, go_on: GoOn<'_>) -> Result<Option<Tapes<'a>>> {
+fn tapes<'a>(file: &'a [u8], folded: &mut Folded, check: Interrupt<'_>) -> Result<Option<Tapes<'a>>> {
     let (mut tapes, mut places) = (Vec::new(), Vec::new());
     let ends = memchr_iter(b'\n', file).map(|end| (end, true)).chain([(file.len(), false)]);
     let mut start = 0;
@@ -138,7 +138,7 @@ fn tapes<'a>(file: &'a [u8], folded: &mut Folded, go_on: GoOn<'_>) -> Result<Opt
         let line = Line { number, offset: start as u64, bytes: Some(&file[start..end]), is_whole };
         start = end + 1;
         let Some((blanks, _)) = line.body() else { continue };
-        if let Some(tape) = line.tape(go_on)? {
+        if let Some(tape) = line.tape(check)? {
             tapes.push(tape);
             places.push((line.number, line.offset + blanks as u64));
             continue;
@@ -166,7 +166,7 @@ impl Meta {
     fn of(
         agent: Agent,
         entries: &[TapeNode<'_>],
-        session: &Session<EntryNode<'_>>,
+        session: &Session<TapeList<'_>>,
         line: u64,
     ) -> Option<Self> {
         let (name, format) = agent.names();
@@ -190,9 +190,9 @@ impl Meta {
         Some(Meta { json, format, instructions })
     }
 
-    fn beside(&self, go_on: GoOn<'_>) -> Result<Option<Vec<Tool>>> {
+    fn beside(&self, check: Interrupt<'_>) -> Result<Option<Vec<Tool>>> {
         match &self.instructions {
-            Some(text) => tools_of(&[b"[{\"system\":", text.as_slice(), b"}]"].concat(), go_on),
+            Some(text) => tools_of(&[b"[{\"system\":", text.as_slice(), b"}]"].concat(), check),
             None => Ok(Some(Vec::new())),
         }
     }
@@ -216,11 +216,11 @@ fn instructions<'t>(entry: &TapeNode<'t>) -> Option<TapeNode<'t>> {
 /// The row of one conversation.
 fn thread_row(
     recording: &Recording<'_>,
-    thread: &Thread<EntryNode<'_>>,
+    thread: &Thread<TapeList<'_>>,
     meta: &Meta,
-    beside: &Around,
+    beside: &FoldContext,
     id: Option<&str>,
-    go_on: GoOn<'_>,
+    check: Interrupt<'_>,
 ) -> Result<Option<Row>> {
     let id = id.filter(|id| !id.is_empty()).map(str::to_owned);
     let push_meta = |out: &mut Vec<u8>| {
@@ -228,7 +228,7 @@ fn thread_row(
         Some(())
     };
     let messages: Vec<_> = thread.messages.iter().map(|message| &message.made).collect();
-    recording.row(id, &MadeNode::Messages(&messages), meta.format, beside, push_meta, go_on)
+    recording.row(id, &OverlayNode::Messages(&messages), meta.format, beside, push_meta, check)
 }
 
 #[cfg(test)]
@@ -240,17 +240,17 @@ mod tests {
     /// Checks that messages read in place equal those written as JSON and read again.
     fn check(
         file: &[u8],
-        session: impl for<'t> Fn(&EntryNode<'t>) -> Vec<Vec<Message<EntryNode<'t>>>>,
+        session: impl for<'t> Fn(&TapeList<'t>) -> Vec<Vec<Message<TapeList<'t>>>>,
     ) -> usize {
         let lines = file.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         let tapes: Vec<Tape<'_>> =
             lines.map(|line| Tape::parse(line, &mut || true).unwrap().unwrap()).collect();
         let entries: Vec<_> = tapes.iter().map(Tape::root).collect();
-        let threads = session(&EntryNode::All(&entries));
+        let threads = session(&TapeList::All(&entries));
         for messages in &threads {
             let (mut ours, mut theirs, mut json) = (String::new(), String::new(), Vec::new());
             let made: Vec<_> = messages.iter().map(|message| &message.made).collect();
-            let node = MadeNode::Messages(&made);
+            let node = OverlayNode::Messages(&made);
             node.rewrite(&mut json).unwrap();
             told(&node, &mut ours);
             told(&Tape::parse(&json, &mut || true).unwrap().unwrap().root(), &mut theirs);

@@ -4,10 +4,10 @@ use memchr::{memchr, memchr_iter};
 
 use super::records::{Recording, Row};
 use crate::count::batch::threads;
-use crate::count::counter::GoOn;
+use crate::count::counter::Interrupt;
 use crate::error::Result;
 use crate::formats::jsonl::{self, MAX_LINE_BYTES, scan_line};
-use crate::formats::record_kind::{Record, classify};
+use crate::formats::record_kind::{RecordKind, classify};
 use crate::json::Tape;
 use crate::node::MAX_DEPTH;
 
@@ -65,9 +65,9 @@ impl<'a> Line<'a> {
     }
 
     /// Its tape, if it is a single value and not nested deeper than messages may be.
-    pub fn tape(&self, go_on: GoOn<'_>) -> Result<Option<Tape<'a>>> {
+    pub fn tape(&self, check: Interrupt<'_>) -> Result<Option<Tape<'a>>> {
         match self.body() {
-            Some((_, body)) => Ok(Tape::parse(body, go_on)?.filter(|tape| tape.depth() <= MAX_DEPTH)),
+            Some((_, body)) => Ok(Tape::parse(body, check)?.filter(|tape| tape.depth() <= MAX_DEPTH)),
             None => Ok(None),
         }
     }
@@ -108,14 +108,14 @@ impl Stream {
         window: &[u8],
         is_last: bool,
         threads: usize,
-        go_on: GoOn<'_>,
+        check: Interrupt<'_>,
     ) -> Result<Vec<Found>> {
         let held = self.held_with(window, is_last);
         let lines = self.lines(held.as_deref(), window, is_last);
         let threads = if recording.folding.counter.is_callers_own() { 1 } else { threads };
         let size_bytes = |i: usize| lines[i].bytes.map_or(0, <[u8]>::len);
-        let work = |i: usize, go_on: GoOn<'_>| fold(recording, &lines[i], go_on);
-        let found = threads::map(threads, lines.len(), size_bytes, work, go_on)?;
+        let work = |i: usize, check: Interrupt<'_>| fold(recording, &lines[i], check);
+        let found = threads::map(threads, lines.len(), size_bytes, work, check)?;
         Ok(found.into_iter().flatten().collect())
     }
 
@@ -168,10 +168,10 @@ impl Stream {
 }
 
 /// The results of a line.
-fn fold(recording: &Recording<'_>, line: &Line<'_>, go_on: GoOn<'_>) -> Result<Vec<Found>> {
-    if let Some(tape) = line.tape(go_on)?
-        && let Record::Conversation(path) = classify(&tape.root())
-        && let Some(row) = recording.conversation(&tape.root(), path, line.number, go_on)?
+fn fold(recording: &Recording<'_>, line: &Line<'_>, check: Interrupt<'_>) -> Result<Vec<Found>> {
+    if let Some(tape) = line.tape(check)?
+        && let RecordKind::Conversation(path) = classify(&tape.root())
+        && let Some(row) = recording.conversation(&tape.root(), path, line.number, check)?
     {
         return Ok(vec![Found::Row(line.number, row)]);
     }
@@ -185,14 +185,14 @@ mod tests {
     use crate::batch::folding::Folding;
     use crate::count::estimate::formula::Heuristic;
     use crate::formats::jsonl::Scanner;
-    use crate::plan::{Keep, Request};
+    use crate::plan::{Keep, PlanOptions};
 
     type Seen = (u64, u64, String);
 
     /// Values and problems of a stream in windows of one size, each by line and offset.
     fn seen(stream: &[u8], window_bytes: usize) -> Vec<Seen> {
         let counter = Heuristic::from_name("chars/4").unwrap();
-        let folding = Folding { counter: &counter, request: Request::new(Keep::Messages(1)), pins: &[] };
+        let folding = Folding { counter: &counter, request: PlanOptions::new(Keep::Messages(1)), pins: &[] };
         let recording = Recording { folding, format: None };
         let mut lines = Stream::new(16);
         let mut found = Vec::new();
@@ -252,7 +252,7 @@ mod tests {
         let lines = b"[]\n {\"messages\":[]} \n3\n";
         let mut stream = Stream::default();
         let counter = Heuristic::from_name("chars/4").unwrap();
-        let folding = Folding { counter: &counter, request: Request::new(Keep::Messages(1)), pins: &[] };
+        let folding = Folding { counter: &counter, request: PlanOptions::new(Keep::Messages(1)), pins: &[] };
         let found = stream.feed(&Recording { folding, format: None }, lines, true, 1, &mut || true).unwrap();
         let [Found::Value(list), Found::Row(2, row), Found::Value(number)] = found.as_slice() else {
             panic!("{found:?}")

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use super::conversations::{Conversation, conversations};
 use super::lines::{Line, scan, without_infinities};
 use crate::count::batch::threads;
-use crate::count::counter::{Counter, Counts, GoOn};
+use crate::count::counter::{Counter, Counts, Interrupt};
 use crate::count::messages::read;
 use crate::error::{Error, ErrorKind, Result};
 use crate::formats::Format;
@@ -43,17 +43,17 @@ pub trait Task: Sync {
     fn finish<T: Deref<Target = str> + Send>(
         &self,
         read: &Self::Read<T>,
-        go_on: GoOn<'_>,
+        check: Interrupt<'_>,
     ) -> Result<Self::Outcome>;
 
     /// Reads and processes a list of messages in JSON.
     ///
     /// # Errors
     /// Those of parsing JSON and of both steps.
-    fn json(&self, json: &[u8], format: Option<Format>, go_on: GoOn<'_>) -> Result<Self::Outcome> {
-        match Tape::parse(json, go_on)? {
-            Some(tape) => self.finish(&self.read(&tape.root(), format, None)?, go_on),
-            None => with_document(json, |node| self.finish(&self.read(&node, format, None)?, go_on))?,
+    fn json(&self, json: &[u8], format: Option<Format>, check: Interrupt<'_>) -> Result<Self::Outcome> {
+        match Tape::parse(json, check)? {
+            Some(tape) => self.finish(&self.read(&tape.root(), format, None)?, check),
+            None => with_document(json, |node| self.finish(&self.read(&node, format, None)?, check))?,
         }
     }
 }
@@ -82,8 +82,12 @@ impl Task for Count<'_> {
         read.bytes()
     }
 
-    fn finish<T: Deref<Target = str> + Send>(&self, read: &read::Read<T>, go_on: GoOn<'_>) -> Result<Counts> {
-        read.count(self.0, &[], go_on)
+    fn finish<T: Deref<Target = str> + Send>(
+        &self,
+        read: &read::Read<T>,
+        check: Interrupt<'_>,
+    ) -> Result<Counts> {
+        read.count(self.0, &[], check)
     }
 }
 
@@ -123,25 +127,26 @@ impl<T: Task> Batch<'_, T> {
         &self,
         count: usize,
         size_bytes: impl Fn(usize) -> usize,
-        work: impl Fn(usize, GoOn<'_>) -> Result<T::Outcome> + Sync,
-        go_on: GoOn<'_>,
+        work: impl Fn(usize, Interrupt<'_>) -> Result<T::Outcome> + Sync,
+        check: Interrupt<'_>,
     ) -> Result<Vec<Result<T::Outcome>>> {
-        let settled =
-            |i: usize, go_on: GoOn<'_>| self.settle(work(i, go_on)).map_err(|error| error.in_transcript(i));
-        threads::map(self.threads(), count, size_bytes, settled, go_on)
+        let settled = |i: usize, check: Interrupt<'_>| {
+            self.row_result(work(i, check)).map_err(|error| error.in_transcript(i))
+        };
+        threads::map(self.threads(), count, size_bytes, settled, check)
     }
 
     /// Processes the transcripts of JSON lines.
     ///
     /// # Errors
     /// Those of [`Batch::transcripts`], with the line.
-    pub fn lines(&self, lines: &[Line<'_>], go_on: GoOn<'_>) -> Result<Vec<LineRows<T::Outcome>>> {
+    pub fn lines(&self, lines: &[Line<'_>], check: Interrupt<'_>) -> Result<Vec<LineRows<T::Outcome>>> {
         let size_bytes = |i: usize| lines[i].bytes.map_or(0, <[u8]>::len);
-        let work = |i: usize, go_on: GoOn<'_>| {
+        let work = |i: usize, check: Interrupt<'_>| {
             let number = lines[i].number;
-            self.line(&lines[i], go_on).map(|rows| (number, rows)).map_err(|error| error.on_line(number))
+            self.line(&lines[i], check).map(|rows| (number, rows)).map_err(|error| error.on_line(number))
         };
-        threads::map(self.threads(), lines.len(), size_bytes, work, go_on)
+        threads::map(self.threads(), lines.len(), size_bytes, work, check)
     }
 
     fn threads(&self) -> usize {
@@ -149,45 +154,45 @@ impl<T: Task> Batch<'_, T> {
     }
 
     /// The outcome as the result of a transcript; an error if it aborts the batch.
-    fn settle<R>(&self, outcome: Result<R>) -> Result<Result<R>> {
+    fn row_result<R>(&self, outcome: Result<R>) -> Result<Result<R>> {
         match outcome {
             Err(error) if self.is_strict || !is_of_the_data(&error) => Err(error),
             outcome => Ok(outcome),
         }
     }
 
-    fn line(&self, line: &Line<'_>, go_on: GoOn<'_>) -> Result<Vec<Row<T::Outcome>>> {
+    fn line(&self, line: &Line<'_>, check: Interrupt<'_>) -> Result<Vec<Row<T::Outcome>>> {
         let Some(bytes) = line.bytes else {
             let error = Error::limit("line_too_long", "", "a line of more than 256 MiB");
-            return self.settle(Err(error)).map(|failed: Result<T::Outcome>| vec![row(failed)]);
+            return self.row_result(Err(error)).map(|failed: Result<T::Outcome>| vec![row(failed)]);
         };
         // Fast path: a line is usually one value. Otherwise it is scanned.
-        match self.value(bytes, go_on) {
+        match self.value(bytes, check) {
             Ok(rows) => rows,
-            Err(error) => self.scanned(bytes, line.is_whole, error, go_on),
+            Err(error) => self.scanned(bytes, line.is_whole, error, check),
         }
     }
 
     /// The transcripts of one JSON value. The outer error is that of parsing its JSON.
-    fn value(&self, bytes: &[u8], go_on: GoOn<'_>) -> Result<Result<Vec<Row<T::Outcome>>>> {
-        match Tape::parse(bytes, go_on) {
-            Ok(Some(tape)) => Ok(self.rows(&tape.root(), go_on)),
-            Ok(None) => with_document(bytes, |value| self.rows(&value, go_on)),
+    fn value(&self, bytes: &[u8], check: Interrupt<'_>) -> Result<Result<Vec<Row<T::Outcome>>>> {
+        match Tape::parse(bytes, check) {
+            Ok(Some(tape)) => Ok(self.rows(&tape.root(), check)),
+            Ok(None) => with_document(bytes, |value| self.rows(&value, check)),
             Err(stopped) => Ok(Err(stopped)),
         }
     }
 
-    fn rows<N: Node>(&self, value: &N, go_on: GoOn<'_>) -> Result<Vec<Row<T::Outcome>>> {
+    fn rows<N: Node>(&self, value: &N, check: Interrupt<'_>) -> Result<Vec<Row<T::Outcome>>> {
         let counted = conversations(value).into_iter().map(|found| {
-            let counted = found.and_then(|conversation| self.conversation(&conversation, go_on));
-            self.settle(counted).map(row)
+            let counted = found.and_then(|conversation| self.conversation(&conversation, check));
+            self.row_result(counted).map(row)
         });
         counted.collect()
     }
 
-    fn conversation<N: Node>(&self, found: &Conversation<N>, go_on: GoOn<'_>) -> Result<T::Outcome> {
+    fn conversation<N: Node>(&self, found: &Conversation<N>, check: Interrupt<'_>) -> Result<T::Outcome> {
         let read = self.task.read(&found.messages, self.format.or(found.format), found.key)?;
-        self.task.finish(&read, go_on)
+        self.task.finish(&read, check)
     }
 
     /// The transcripts of a line that is not one JSON value, because of `error`.
@@ -196,26 +201,26 @@ impl<T: Task> Batch<'_, T> {
         bytes: &[u8],
         is_whole: bool,
         error: Error,
-        go_on: GoOn<'_>,
+        check: Interrupt<'_>,
     ) -> Result<Vec<Row<T::Outcome>>> {
         let (values, problems) = scan(bytes, is_whole);
         let mut rows = Vec::new();
         for problem in &problems {
             let found = Error::message(problem.code, "", problem_detail(problem.code));
-            let found = self.settle::<T::Outcome>(Err(found))?;
+            let found = self.row_result::<T::Outcome>(Err(found))?;
             // If nothing could be read, the problem replaces the missing transcript.
             let is_remark = !values.is_empty() || problem.code == "nul_bytes";
             rows.extend(found.err().map(if is_remark { Row::Remark } else { Row::Failed }));
         }
         for value in &values {
             let without = without_infinities(&value.bytes);
-            match self.value(without.as_ref().unwrap_or(&value.bytes), go_on) {
+            match self.value(without.as_ref().unwrap_or(&value.bytes), check) {
                 Ok(found) => rows.extend(found?),
                 // The scanner accepts deeper nesting than the parser.
-                Err(error) => rows.push(row(self.settle(Err(error))?)),
+                Err(error) => rows.push(row(self.row_result(Err(error))?)),
             }
         }
-        if rows.is_empty() { self.settle(Err(error)).map(|failed| vec![row(failed)]) } else { Ok(rows) }
+        if rows.is_empty() { self.row_result(Err(error)).map(|failed| vec![row(failed)]) } else { Ok(rows) }
     }
 }
 

@@ -1,16 +1,16 @@
 //! The trait of counters, which price texts and messages, and counts of transcripts.
 
 pub use super::kind::CountKind;
-pub use super::view::{GoOn, MessageView, PLACEHOLDER, PartView};
+pub use super::view::{Interrupt, MessageView, PLACEHOLDER, PartView};
 
 use super::estimate::formula::Heuristic;
-use super::framing::{Around, Beside, FramingCost, Trust, scaled};
-use super::memo::messages::Recall;
+use super::framing::{Accuracy, FramingCost, MessageFraming, ToolPlacement, scaled};
+use super::memo::messages::MessageCache;
 use super::tools::Tool;
 use crate::error::{Error, Result};
 use crate::transcript::{Framing, PieceKind, Transcript};
 
-/// Messages between two calls of `go_on`.
+/// Messages between two calls of `check`.
 pub(super) const ASK_EVERY_MESSAGES: usize = 256;
 
 /// Prices texts and messages.
@@ -18,23 +18,23 @@ pub trait Counter: Send + Sync {
     /// Tokens of a text. O(bytes).
     ///
     /// # Errors
-    /// `interrupted` if `go_on` returns `false`, or the error of a caller's counter.
-    fn count(&self, text: &str, go_on: GoOn<'_>) -> Result<u64>;
+    /// `interrupted` if `check` returns `false`, or the error of a caller's counter.
+    fn count(&self, text: &str, check: Interrupt<'_>) -> Result<u64>;
 
     /// Tokens of a text if they are at most `limit`. Exact counters stop as soon as it is exceeded.
     ///
     /// # Errors
     /// Those of [`Counter::count`].
-    fn count_upto(&self, text: &str, limit: u64, go_on: GoOn<'_>) -> Result<Option<u64>> {
-        Ok(Some(self.count(text, go_on)?).filter(|&tokens| tokens <= limit))
+    fn count_up_to(&self, text: &str, limit: u64, check: Interrupt<'_>) -> Result<Option<u64>> {
+        Ok(Some(self.count(text, check)?).filter(|&tokens| tokens <= limit))
     }
 
     /// Tokens of a text in the counter's encoding, before any factor.
     ///
     /// # Errors
     /// Those of [`Counter::count`].
-    fn count_encoded(&self, text: &str, go_on: GoOn<'_>) -> Result<u64> {
-        self.count(text, go_on)
+    fn count_encoded(&self, text: &str, check: Interrupt<'_>) -> Result<u64> {
+        self.count(text, check)
     }
 
     /// The factor from the encoding's tokens to the counter's, in thousandths.
@@ -46,10 +46,10 @@ pub trait Counter: Send + Sync {
     ///
     /// # Errors
     /// Those of [`Counter::count`].
-    fn count_message(&self, message: &MessageView<'_>, go_on: GoOn<'_>) -> Result<u32> {
+    fn count_message(&self, message: &MessageView<'_>, check: Interrupt<'_>) -> Result<u32> {
         let cost = self.framing(message.transcript.framing);
-        let around = Around::of(message, &cost);
-        tokens_u32(message_tokens(self, &cost, message.texts(), &around, go_on)?)
+        let around = MessageFraming::of(message, &cost);
+        tokens_u32(message_tokens(self, &cost, message.texts(), &around, check)?)
     }
 
     /// The framing cost of messages of this dialect, in this counter's tokens.
@@ -62,21 +62,26 @@ pub trait Counter: Send + Sync {
     ///
     /// # Errors
     /// Those of [`Counter::count`].
-    fn count_tools(&self, tools: &[Tool], beside: Beside, go_on: GoOn<'_>) -> Result<(u64, Trust)> {
+    fn count_tools(
+        &self,
+        tools: &[Tool],
+        beside: ToolPlacement,
+        check: Interrupt<'_>,
+    ) -> Result<(u64, Accuracy)> {
         let framing = self.framing(beside.framing);
-        framing.of_tools(tools, beside, go_on, |text, go_on| self.count_encoded(text, go_on))
+        framing.of_tools(tools, beside, check, |text, check| self.count_encoded(text, check))
     }
 
     /// Accuracy of its counts of texts.
     fn kind(&self) -> CountKind;
 
     /// The same, with the measured error.
-    fn trust(&self) -> Trust {
-        Trust { kind: self.kind(), error_permille: None }
+    fn accuracy(&self) -> Accuracy {
+        Accuracy { kind: self.kind(), error_permille: None }
     }
 
     /// The cache of message counts, if it has one.
-    fn recall(&self) -> Option<&Recall> {
+    fn message_cache(&self) -> Option<&MessageCache> {
         None
     }
 
@@ -100,8 +105,8 @@ pub trait Counter: Send + Sync {
 pub struct CustomCounter<F>(pub F);
 
 impl<F: Fn(&str) -> Result<u64> + Send + Sync> Counter for CustomCounter<F> {
-    fn count(&self, text: &str, go_on: GoOn<'_>) -> Result<u64> {
-        if go_on() { (self.0)(text) } else { Err(Error::interrupted()) }
+    fn count(&self, text: &str, check: Interrupt<'_>) -> Result<u64> {
+        if check() { (self.0)(text) } else { Err(Error::interrupted()) }
     }
 
     fn kind(&self) -> CountKind {
@@ -114,11 +119,11 @@ impl<F: Fn(&str) -> Result<u64> + Send + Sync> Counter for CustomCounter<F> {
 }
 
 impl Counter for Heuristic {
-    fn count(&self, text: &str, _: GoOn<'_>) -> Result<u64> {
+    fn count(&self, text: &str, _: Interrupt<'_>) -> Result<u64> {
         Ok(self.of_text(text))
     }
 
-    fn count_message(&self, message: &MessageView<'_>, _: GoOn<'_>) -> Result<u32> {
+    fn count_message(&self, message: &MessageView<'_>, _: Interrupt<'_>) -> Result<u32> {
         let parts = message.parts().map(|view| self.of_part(message.transcript, view));
         tokens_u32(self.of_message(parts.sum()))
     }
@@ -154,17 +159,17 @@ impl Counts {
 
     /// Accuracy of the total.
     #[must_use]
-    pub fn trust(&self) -> Trust {
-        Trust { kind: self.kind, error_permille: self.error_permille }
+    pub fn accuracy(&self) -> Accuracy {
+        Accuracy { kind: self.kind, error_permille: self.error_permille }
     }
 
     /// Adds tokens sent with the messages, such as tool schemas.
     ///
     /// # Errors
     /// `too_many_tokens` beyond 2^32.
-    pub fn add_overhead(&mut self, tokens: u64, trust: Trust) -> Result<()> {
+    pub fn add_overhead(&mut self, tokens: u64, accuracy: Accuracy) -> Result<()> {
         self.overhead = tokens_u32(u64::from(self.overhead) + tokens)?;
-        let Trust { kind, error_permille } = self.trust().and(trust);
+        let Accuracy { kind, error_permille } = self.accuracy().and(accuracy);
         (self.kind, self.error_permille) = (kind, error_permille);
         Ok(())
     }
@@ -174,18 +179,22 @@ impl Counts {
 ///
 /// # Errors
 /// Those of [`Counter::count`], located at the message.
-pub fn count_transcript(counter: &dyn Counter, transcript: &Transcript, go_on: GoOn<'_>) -> Result<Counts> {
+pub fn count_transcript(
+    counter: &dyn Counter,
+    transcript: &Transcript,
+    check: Interrupt<'_>,
+) -> Result<Counts> {
     let framing = counter.framing(transcript.framing);
     let mut per_message = Vec::with_capacity(transcript.len());
     for index in 0..transcript.len() {
         // Counters call it only inside long texts, and there may be millions of short ones.
-        if index % ASK_EVERY_MESSAGES == 0 && !go_on() {
+        if index % ASK_EVERY_MESSAGES == 0 && !check() {
             return Err(Error::interrupted());
         }
         let view = MessageView::original(transcript, index);
-        per_message.push(counter.count_message(&view, go_on).map_err(|error| error.at(index))?);
+        per_message.push(counter.count_message(&view, check).map_err(|error| error.at(index))?);
     }
-    let Trust { kind, error_permille } = counter.trust().and(framing.trust(transcript));
+    let Accuracy { kind, error_permille } = counter.accuracy().and(framing.accuracy(transcript));
     Ok(Counts { per_message, overhead: framing.request, kind, error_permille })
 }
 
@@ -198,7 +207,7 @@ pub fn transcript_fits(
     transcript: &Transcript,
     more: u64,
     limit: u64,
-    go_on: GoOn<'_>,
+    check: Interrupt<'_>,
 ) -> Result<bool> {
     let overhead = counter.framing(transcript.framing).request;
     let mut total = u64::from(overhead) + more;
@@ -207,7 +216,7 @@ pub fn transcript_fits(
             return Ok(false);
         }
         let view = MessageView::original(transcript, index);
-        total += u64::from(counter.count_message(&view, go_on).map_err(|error| error.at(index))?);
+        total += u64::from(counter.count_message(&view, check).map_err(|error| error.at(index))?);
     }
     Ok(total <= limit)
 }
@@ -220,23 +229,25 @@ pub fn message_tokens<'a>(
     counter: &(impl Counter + ?Sized),
     cost: &FramingCost,
     texts: impl Iterator<Item = (PieceKind, &'a str)> + Clone,
-    around: &Around,
-    go_on: GoOn<'_>,
+    around: &MessageFraming,
+    check: Interrupt<'_>,
 ) -> Result<u64> {
     // The price of encrypted pieces is part of `around`.
     let texts = texts.filter(|(kind, _)| *kind != PieceKind::Encrypted);
-    let recall = counter.recall();
-    let known = recall.and_then(|recall| Some((recall, recall.texts(texts.clone(), cost.call_names)?)));
-    let encoded = match known.and_then(|(recall, key)| recall.find(key)) {
+    let message_cache = counter.message_cache();
+    let known = message_cache.and_then(|message_cache| {
+        Some((message_cache, message_cache.texts(texts.clone(), cost.call_names)?))
+    });
+    let encoded = match known.and_then(|(message_cache, key)| message_cache.find(key)) {
         Some(tokens) => tokens,
         None => {
             let mut tokens = 0;
             for (kind, text) in texts {
                 let times = if kind == PieceKind::CallName { 1 + u64::from(cost.call_names) } else { 1 };
-                tokens += times * counter.count_encoded(text, go_on)?;
+                tokens += times * counter.count_encoded(text, check)?;
             }
-            if let Some((recall, key)) = known {
-                recall.keep(key, tokens);
+            if let Some((message_cache, key)) = known {
+                message_cache.keep(key, tokens);
             }
             tokens
         }

@@ -3,7 +3,7 @@
 use crate::transcript::{Part, PartKind, Piece, PieceKind, Transcript};
 
 /// Called between steps of work; `false` stops it.
-pub type GoOn<'a> = &'a mut dyn FnMut() -> bool;
+pub type Interrupt<'a> = &'a mut dyn FnMut() -> bool;
 
 /// Replaces removed content: a cleared result, or a message of nothing but thinking.
 pub const PLACEHOLDER: &str = "[cleared]";

@@ -20,7 +20,7 @@ mod write;
 use serde::Serialize;
 
 pub use check::facts::{FactItem, FactKind};
-pub use check::mend::{Mended, hold, list, mend};
+pub use check::mend::{Mended, check, list, mend};
 pub use read::collect::extract;
 pub use write::document::parse;
 pub use write::render::render;
@@ -28,7 +28,7 @@ pub use write::render::render;
 /// An action on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Action {
+pub enum FileOp {
     /// A search covered it.
     Searched,
     /// It was read.
@@ -45,11 +45,11 @@ pub enum Action {
     Deleted,
 }
 
-impl Action {
+impl FileOp {
     /// Whether the action changes the file.
     #[must_use]
     pub fn is_change(self) -> bool {
-        self >= Action::Edited
+        self >= FileOp::Edited
     }
 }
 
@@ -72,7 +72,7 @@ pub struct FileTouched {
     /// Its path, as in the calls.
     pub path: String,
     /// The actions on it, each once, in order.
-    pub actions: Vec<Action>,
+    pub actions: Vec<FileOp>,
     /// Number of touches.
     pub times: u32,
     /// The lines read, if calls name them: ranges of first and last line, ascending, disjoint, limited in number.
@@ -104,7 +104,7 @@ pub enum CommandKind {
 /// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum CommandStatus {
     /// No result is known.
     Unknown,
     /// It succeeded, according to its result.
@@ -115,11 +115,11 @@ pub enum Outcome {
     Rejected,
 }
 
-impl Outcome {
+impl CommandStatus {
     /// Whether it failed.
     #[must_use]
     pub fn is_failure(self) -> bool {
-        matches!(self, Outcome::Failed(_))
+        matches!(self, CommandStatus::Failed(_))
     }
 }
 
@@ -133,7 +133,7 @@ pub struct CommandRun {
     /// Its purpose.
     pub kind: CommandKind,
     /// The outcome of its last run.
-    pub outcome: Outcome,
+    pub outcome: CommandStatus,
     /// The most specific line of its last result: the verdict of a test run, or the first error.
     pub detail: Option<String>,
     /// Number of runs.

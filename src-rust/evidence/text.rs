@@ -8,7 +8,7 @@ use std::borrow::Cow;
 const STRUCTURE_TAGS: [&str; 3] = ["foldline-summary", "read-files", "modified-files"];
 
 /// Escapes the `<` of every structure tag in `text`. Idempotent.
-pub(super) fn neutralise(text: &str) -> Cow<'_, str> {
+pub(super) fn escape_section_tags(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut from = 0;
     for (at, _) in text.match_indices('<') {
@@ -245,13 +245,13 @@ mod tests {
 
     #[test]
     fn structure_tags_are_neutralised_and_other_tags_left_alone() {
-        assert_eq!(neutralise("a </foldline-summary> b"), "a ‹/foldline-summary> b");
+        assert_eq!(escape_section_tags("a </foldline-summary> b"), "a ‹/foldline-summary> b");
         assert_eq!(
-            neutralise("<Foldline-Summary v=1>< / read-files>"),
+            escape_section_tags("<Foldline-Summary v=1>< / read-files>"),
             "‹Foldline-Summary v=1>‹ / read-files>"
         );
-        assert!(matches!(neutralise("<b>1 < 2</b>"), Cow::Borrowed(_)));
-        assert_eq!(neutralise("<<modified-files>"), "<‹modified-files>");
+        assert!(matches!(escape_section_tags("<b>1 < 2</b>"), Cow::Borrowed(_)));
+        assert_eq!(escape_section_tags("<<modified-files>"), "<‹modified-files>");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Reasons to refuse a fold: its summary is too long, or it saves too little.
 
 use crate::error::{Error, Result};
-use crate::plan::{Keep, Request};
+use crate::plan::{Keep, PlanOptions};
 
 /// Refuses a summary with more tokens than the messages it replaces.
 ///
@@ -18,7 +18,7 @@ pub(super) fn refuse_longer(summary_tokens: u64, replaced: u64) -> Result<()> {
 ///
 /// # Errors
 /// `summary_over_budget`.
-pub(super) fn refuse_over_budget(tokens_after: u64, request: &Request) -> Result<()> {
+pub(super) fn refuse_over_budget(tokens_after: u64, request: &PlanOptions) -> Result<()> {
     match request.keep {
         Keep::Fit(budget) if tokens_after > budget => {
             let detail =
@@ -32,11 +32,11 @@ pub(super) fn refuse_over_budget(tokens_after: u64, request: &Request) -> Result
 /// Refuses a text whose original form is over its room.
 ///
 /// # Errors
-/// `summary_over_room`.
+/// `summary_over_limit`.
 pub(super) fn refuse_over_room(written_tokens: u64, room: u64) -> Result<()> {
     if written_tokens > room {
         let detail = format!("the summary is larger than its room of {room} tokens");
-        return Err(Error::summary("summary_over_room", detail));
+        return Err(Error::summary("summary_over_limit", detail));
     }
     Ok(())
 }
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn only_a_budget_can_be_exceeded() {
-        let request = |keep| Request::new(keep);
+        let request = |keep| PlanOptions::new(keep);
         assert!(refuse_over_budget(100, &request(Keep::Fit(100))).is_ok());
         assert_eq!(
             refuse_over_budget(101, &request(Keep::Fit(100))).unwrap_err().code,

@@ -3,10 +3,10 @@
 
 use std::borrow::Cow;
 
-use super::steps::Change;
+use super::steps::ResultEdit;
 use crate::error::{Error, Result};
 use crate::formats::messages::gent;
-use crate::formats::sessions::session::{Made, items};
+use crate::formats::sessions::session::{Overlay, items};
 use crate::formats::{Format, is_thinking_block};
 use crate::node::{Key, Kind, Node};
 use crate::plan::PLACEHOLDER;
@@ -39,7 +39,7 @@ pub trait Maker<N: Node> {
     ///
     /// # Errors
     /// Those of creating it.
-    fn value(&self, made: Made<N>) -> std::result::Result<Self::Value, Self::Error>;
+    fn value(&self, made: Overlay<N>) -> std::result::Result<Self::Value, Self::Error>;
 }
 
 /// An item of a new list.
@@ -53,7 +53,7 @@ pub enum Item<N, V> {
 
 /// A step of the path from a message to the object whose field changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum PathStep {
     /// The value under a key.
     Field(Key),
     /// An item of a list.
@@ -61,22 +61,22 @@ enum Place {
 }
 
 /// The path from a message to the object whose field changes.
-fn places_of(change: &Change) -> Vec<Place> {
+fn places_of(change: &ResultEdit) -> Vec<PathStep> {
     let mut places = Vec::new();
     match change.holder {
         Holder::Message => {}
-        Holder::Field(key) => places.push(Place::Field(key)),
-        Holder::Item(key, at) => places.extend([Place::Field(key), Place::Item(at as usize)]),
+        Holder::Field(key) => places.push(PathStep::Field(key)),
+        Holder::Item(key, at) => places.extend([PathStep::Field(key), PathStep::Item(at as usize)]),
     }
     if let Some((list, at)) = change.slot.item {
-        places.extend([Place::Field(list), Place::Item(at as usize)]);
+        places.extend([PathStep::Field(list), PathStep::Item(at as usize)]);
     }
-    places.extend(change.slot.within.map(Place::Field));
+    places.extend(change.slot.within.map(PathStep::Field));
     places
 }
 
 /// A change with its path.
-type Located<'c> = (Vec<Place>, &'c Change);
+type Located<'c> = (Vec<PathStep>, &'c ResultEdit);
 
 /// A message with its `changes`, given in document order; without its thinking if `is_stripped`; with the format's mark
 /// of a modified message, if the format has one. O(the values on and next to the paths of the changes).
@@ -87,13 +87,13 @@ pub fn edited<N: Node, M: Maker<N>>(
     maker: &M,
     message: &N,
     format: &str,
-    changes: &[&Change],
+    changes: &[&ResultEdit],
     is_stripped: bool,
 ) -> std::result::Result<M::Value, M::Error> {
     let changes: Vec<Located<'_>> = changes.iter().map(|change| (places_of(change), *change)).collect();
     let mut members = changed_members(maker, message, &changes, 0)?;
     if is_stripped && let Some(blocks) = message.get(Key::CONTENT).filter(|it| it.kind() == Kind::Array) {
-        let inside = |(places, _): &&Located<'_>| places.first() == Some(&Place::Field(Key::CONTENT));
+        let inside = |(places, _): &&Located<'_>| places.first() == Some(&PathStep::Field(Key::CONTENT));
         let changes: Vec<Located<'_>> = changes.iter().filter(inside).cloned().collect();
         members.retain(|(key, _)| *key != Key::CONTENT);
         members.push((Key::CONTENT, without_thinking(maker, &blocks, &changes)?));
@@ -101,7 +101,7 @@ pub fn edited<N: Node, M: Maker<N>>(
     if format == Format::Gent.name()
         && let Some(key) = modified_key(message)
     {
-        members.push((key, maker.value(Made::text(gent::MODIFIED))?));
+        members.push((key, maker.value(Overlay::text(gent::MODIFIED))?));
     }
     maker.object_with(message, members)
 }
@@ -134,12 +134,12 @@ fn changed_members<N: Node, M: Maker<N>>(
                     members.push((change.slot.field, maker.value(content_of(change))?));
                 }
             }
-            Some(Place::Field(key)) => {
+            Some(PathStep::Field(key)) => {
                 if let Some(inner) = object.get(*key) {
                     members.push((*key, changed(maker, &inner, run, depth + 1)?));
                 }
             }
-            Some(Place::Item(_)) => {}
+            Some(PathStep::Item(_)) => {}
         }
     }
     Ok(members)
@@ -154,7 +154,7 @@ fn changed_items<N: Node, M: Maker<N>>(
 ) -> std::result::Result<Vec<Item<N, M::Value>>, M::Error> {
     let mut made: Vec<Item<N, M::Value>> = items(list).into_iter().map(Item::Given).collect();
     for run in changes.chunk_by(|(a, _), (b, _)| a.get(depth) == b.get(depth)) {
-        if let Some(Place::Item(at)) = run[0].0.get(depth)
+        if let Some(PathStep::Item(at)) = run[0].0.get(depth)
             && let Some(item) = made.get_mut(*at)
             && let Item::Given(inner) = item
         {
@@ -181,21 +181,21 @@ fn without_thinking<N: Node, M: Maker<N>>(
 }
 
 /// The new content of a field: a text, or an object with it.
-fn content_of<N: Node>(change: &Change) -> Made<N> {
-    let content = || Some(Made::text(&change.content));
+fn content_of<N: Node>(change: &ResultEdit) -> Overlay<N> {
+    let content = || Some(Overlay::text(&change.content));
     match change.slot.wrapping {
-        Wrapping::Bare => Made::text(&change.content),
-        Wrapping::Under(key) => Made::object([(key.as_str(), content())]),
+        Wrapping::Bare => Overlay::text(&change.content),
+        Wrapping::Under(key) => Overlay::object([(key.as_str(), content())]),
         Wrapping::Typed { key, is_error } => {
-            let kind = Made::text(if is_error { "error-text" } else { "text" });
-            Made::object([("type", Some(kind)), (key.as_str(), content())])
+            let kind = Overlay::text(if is_error { "error-text" } else { "text" });
+            Overlay::object([("type", Some(kind)), (key.as_str(), content())])
         }
     }
 }
 
 /// The block that replaces the thinking of a message without other content.
-fn placeholder_block<N: Node>() -> Made<N> {
-    Made::object([("type", Some(Made::text("text"))), ("text", Some(Made::text(PLACEHOLDER)))])
+fn placeholder_block<N: Node>() -> Overlay<N> {
+    Overlay::object([("type", Some(Overlay::text("text"))), ("text", Some(Overlay::text(PLACEHOLDER)))])
 }
 
 /// The key that marks a gent iteration as modified; `None` if its origin is already another one.
@@ -215,11 +215,11 @@ fn modified_key<N: Node>(unit: &N) -> Option<Key> {
 pub struct JsonMaker;
 
 impl<N: Node> Maker<N> for JsonMaker {
-    type Value = Made<N>;
+    type Value = Overlay<N>;
     type Error = Error;
 
-    fn object_with(&self, object: &N, members: Vec<(Key, Made<N>)>) -> Result<Made<N>> {
-        let mut all = Made::members_of(object)?;
+    fn object_with(&self, object: &N, members: Vec<(Key, Overlay<N>)>) -> Result<Overlay<N>> {
+        let mut all = Overlay::members_of(object)?;
         for (key, value) in members {
             let key = key.as_str();
             match all.iter_mut().find(|(known, _)| known == key) {
@@ -227,18 +227,18 @@ impl<N: Node> Maker<N> for JsonMaker {
                 None => all.push((Cow::Borrowed(key), value)),
             }
         }
-        Ok(Made::Object(all))
+        Ok(Overlay::Object(all))
     }
 
-    fn list(&self, items: Vec<Item<N, Made<N>>>) -> Result<Made<N>> {
+    fn list(&self, items: Vec<Item<N, Overlay<N>>>) -> Result<Overlay<N>> {
         let made = |item| match item {
-            Item::Given(node) => Made::Given(node),
+            Item::Given(node) => Overlay::Given(node),
             Item::New(made) => made,
         };
-        Ok(Made::List(items.into_iter().map(made).collect()))
+        Ok(Overlay::List(items.into_iter().map(made).collect()))
     }
 
-    fn value(&self, made: Made<N>) -> Result<Made<N>> {
+    fn value(&self, made: Overlay<N>) -> Result<Overlay<N>> {
         Ok(made)
     }
 }

@@ -15,14 +15,14 @@ mod text;
 pub use edits::{Item, JsonMaker, Maker, edited};
 pub use new_message::{text_message, text_transcript};
 pub use room::room_tokens;
-pub use steps::{Change, Step, changes, check, check_fingerprint, steps, text_hash};
+pub use steps::{ResultEdit, Step, changes, check, check_fingerprint, steps, text_hash};
 pub use text::{Finished, Price, Redact, fitted, priced, safe_text, write_extractive};
 
 use self::checks::{refuse_longer, refuse_over_budget, refuse_over_room, refuse_without_gain};
-use crate::count::counter::{Counter, GoOn, MessageView};
+use crate::count::counter::{Counter, Interrupt, MessageView};
 use crate::error::Result;
 use crate::evidence::Evidence;
-use crate::plan::{Infeasible, Outcome, Plan, Request, replacements};
+use crate::plan::{Infeasible, Plan, PlanOptions, Planned, replacements};
 use crate::prepared::Prepared;
 use crate::rules::Pins;
 use crate::rules::roles::Side;
@@ -35,7 +35,7 @@ const MAX_MODEL_CHARS: usize = 16;
 #[derive(Clone, Copy, Debug)]
 pub struct FoldRequest {
     /// The request for the plan; its `summary_tokens` are the room of the summary message, label included.
-    pub plan: Request,
+    pub plan: PlanOptions,
     /// Whether a filler separates adjacent messages of one side.
     pub alternate: bool,
 }
@@ -66,7 +66,7 @@ pub struct Placed {
     /// Its messages, in order.
     pub steps: Vec<Step>,
     /// The results that change.
-    pub changes: Vec<Change>,
+    pub changes: Vec<ResultEdit>,
     /// The text of the summary message; empty without a summary.
     pub summary_message: String,
     /// Tokens of the request with this list.
@@ -114,11 +114,11 @@ pub fn begin(
     pins: &Pins,
     request: FoldRequest,
     counter: &dyn Counter,
-    go_on: GoOn<'_>,
+    check: Interrupt<'_>,
 ) -> Result<Begun> {
-    let plan = match prepared.plan_settled(pins, request.plan, counter, go_on)? {
-        Outcome::Plan(plan) => *plan,
-        Outcome::Infeasible(infeasible) => return Ok(Begun::Infeasible(infeasible)),
+    let plan = match prepared.plan_settled(pins, request.plan, counter, check)? {
+        Planned::Plan(plan) => *plan,
+        Planned::Infeasible(infeasible) => return Ok(Begun::Infeasible(infeasible)),
     };
     let mut fold = Fold { plan, request, replaced: 0, room: 0, label: Label::default() };
     if fold.plan.folds() {
@@ -126,7 +126,7 @@ pub fn begin(
         fold.replaced = fold.plan.folded().map(|i| tokens.get(i).copied().map_or(0, u64::from)).sum();
         fold.label = Label::new(&fold.plan, prepared);
         let probe = fold.label.around("x", &"x".repeat(MAX_MODEL_CHARS));
-        let label_tokens = count_text_message(prepared, Side::User, &probe, counter, go_on)?;
+        let label_tokens = count_text_message(prepared, Side::User, &probe, counter, check)?;
         fold.room = room_tokens(fold.replaced, label_tokens, request.plan.summary_tokens);
     }
     Ok(Begun::Fold(Box::new(fold)))
@@ -165,9 +165,9 @@ impl Fold {
         &self,
         prepared: &Prepared,
         counter: &dyn Counter,
-        go_on: GoOn<'_>,
+        check: Interrupt<'_>,
     ) -> Result<Folded> {
-        let placed = place(&self.plan, prepared, String::new(), self.request.alternate, counter, go_on)?;
+        let placed = place(&self.plan, prepared, String::new(), self.request.alternate, counter, check)?;
         Ok(Folded { summary: None, placed })
     }
 
@@ -175,7 +175,7 @@ impl Fold {
     /// written from the evidence itself needs no `evidence`.
     ///
     /// # Errors
-    /// `summary_too_long`, `summary_over_budget`, `summary_over_room`, `gain_too_small`; those of `redact` and of
+    /// `summary_too_long`, `summary_over_budget`, `summary_over_limit`, `gain_too_small`; those of `redact` and of
     /// [`place`].
     #[allow(clippy::too_many_arguments)]
     pub fn finish(
@@ -186,13 +186,13 @@ impl Fold {
         evidence: Option<&Evidence>,
         redact: Option<Redact<'_>>,
         counter: &dyn Counter,
-        go_on: GoOn<'_>,
+        check: Interrupt<'_>,
     ) -> Result<Folded> {
-        let finished = self.finish_text(written, evidence, redact, counter, go_on)?;
+        let finished = self.finish_text(written, evidence, redact, counter, check)?;
         let message = self.label.around(&finished.text, model);
-        let placed = place(&self.plan, prepared, message, self.request.alternate, counter, go_on)?;
+        let placed = place(&self.plan, prepared, message, self.request.alternate, counter, check)?;
         refuse_over_budget(placed.tokens_after, &self.request.plan)?;
-        refuse_over_room(counter.count(written, go_on)?, self.room)?;
+        refuse_over_room(counter.count(written, check)?, self.room)?;
         let wanted = self.request.plan.min_gain_tokens;
         refuse_without_gain(self.plan.tokens_before, placed.tokens_after, wanted)?;
         Ok(Folded { summary: Some(finished), placed })
@@ -208,11 +208,11 @@ impl Fold {
         evidence: Option<&Evidence>,
         redact: Option<Redact<'_>>,
         counter: &dyn Counter,
-        go_on: GoOn<'_>,
+        check: Interrupt<'_>,
     ) -> Result<Finished> {
         let room = usize::try_from(self.room).unwrap_or(usize::MAX);
-        let finished = text::finish(written, evidence, redact, room, counter, go_on)?;
-        refuse_longer(counter.count(&finished.text, go_on)?, self.replaced)?;
+        let finished = text::finish(written, evidence, redact, room, counter, check)?;
+        refuse_longer(counter.count(&finished.text, check)?, self.replaced)?;
         Ok(finished)
     }
 }
@@ -228,7 +228,7 @@ pub fn place(
     summary_message: String,
     alternate: bool,
     counter: &dyn Counter,
-    go_on: GoOn<'_>,
+    check: Interrupt<'_>,
 ) -> Result<Placed> {
     let source = prepared.source();
     let steps = steps(plan, source, alternate);
@@ -245,10 +245,10 @@ pub fn place(
                 let replaced = replacements(transcript, index, &plan.edits[first..last])?;
                 let is_stripped = plan.stripped.binary_search(&i).is_ok();
                 let view = MessageView { transcript, index, replaced: &replaced, is_stripped };
-                u64::from(counter.count_message(&view, go_on).map_err(|error| error.at(i))?)
+                u64::from(counter.count_message(&view, check).map_err(|error| error.at(i))?)
             }
-            Step::Summary => count_text_message(prepared, Side::User, &summary_message, counter, go_on)?,
-            Step::Filler(side) => count_text_message(prepared, side, side.filler(), counter, go_on)?,
+            Step::Summary => count_text_message(prepared, Side::User, &summary_message, counter, check)?,
+            Step::Filler(side) => count_text_message(prepared, side, side.filler(), counter, check)?,
         };
     }
     Ok(Placed { steps, changes, summary_message, tokens_after })
@@ -260,8 +260,8 @@ fn count_text_message(
     side: Side,
     text: &str,
     counter: &dyn Counter,
-    go_on: GoOn<'_>,
+    check: Interrupt<'_>,
 ) -> Result<u64> {
     let message = text_transcript(prepared.format().framing(), side, text)?;
-    counter.count_message(&MessageView::original(&message, 0), go_on).map(u64::from)
+    counter.count_message(&MessageView::original(&message, 0), check).map(u64::from)
 }

@@ -4,58 +4,58 @@ use crate::error::Result;
 use crate::formats::Format;
 use crate::formats::messages::gent;
 use crate::formats::messages::langchain::Form;
-use crate::formats::sessions::session::Made;
+use crate::formats::sessions::session::Overlay;
 use crate::node::{Key, Node};
 use crate::rules::roles::Side;
 use crate::transcript::{Build, Builder, Framing, PartKind, PieceKind, Role, Transcript};
 
 /// A text as a message of one side, in the shape of its format; if that has several, in the shape of the first message.
-pub fn text_message<N: Node>(format: &str, first: Option<&N>, side: Side, text: &str) -> Made<N> {
-    let of = |users, models| Some(Made::text(if side == Side::User { users } else { models }));
-    let body = || Some(Made::text(text));
+pub fn text_message<N: Node>(format: &str, first: Option<&N>, side: Side, text: &str) -> Overlay<N> {
+    let of = |users, models| Some(Overlay::text(if side == Side::User { users } else { models }));
+    let body = || Some(Overlay::text(text));
     match Format::from_name(format) {
         // With its type, so that the format of a list of only texts can be detected.
         Ok(Format::OpenAiResponses) => {
-            let part = Made::object([("type", of("input_text", "output_text")), ("text", body())]);
-            Made::object([
-                ("type", Some(Made::text("message"))),
+            let part = Overlay::object([("type", of("input_text", "output_text")), ("text", body())]);
+            Overlay::object([
+                ("type", Some(Overlay::text("message"))),
                 ("role", of("user", "assistant")),
-                ("content", Some(Made::List(vec![part]))),
+                ("content", Some(Overlay::List(vec![part]))),
             ])
         }
         Ok(Format::Gemini) => {
-            let part = Made::object([("text", body())]);
-            Made::object([("role", of("user", "model")), ("parts", Some(Made::List(vec![part])))])
+            let part = Overlay::object([("text", body())]);
+            Overlay::object([("role", of("user", "model")), ("parts", Some(Overlay::List(vec![part])))])
         }
         Ok(Format::LangChain) => {
-            let inner = || Made::object([("content", body())]);
+            let inner = || Overlay::object([("content", body())]);
             match first.map_or(Form::Dict, Form::of) {
-                Form::Flat => Made::object([("type", of("human", "ai")), ("content", body())]),
-                Form::Dict => Made::object([("type", of("human", "ai")), ("data", Some(inner()))]),
+                Form::Flat => Overlay::object([("type", of("human", "ai")), ("content", body())]),
+                Form::Dict => Overlay::object([("type", of("human", "ai")), ("data", Some(inner()))]),
                 Form::Constructor => {
                     let class = if side == Side::User { "HumanMessage" } else { "AIMessage" };
-                    let id = ["langchain", "schema", "messages", class].map(Made::text).to_vec();
-                    Made::object([
-                        ("lc", Some(Made::Number(1))),
-                        ("type", Some(Made::text("constructor"))),
-                        ("id", Some(Made::List(id))),
+                    let id = ["langchain", "schema", "messages", class].map(Overlay::text).to_vec();
+                    Overlay::object([
+                        ("lc", Some(Overlay::Number(1))),
+                        ("type", Some(Overlay::text("constructor"))),
+                        ("id", Some(Overlay::List(id))),
                         ("kwargs", Some(inner())),
                     ])
                 }
             }
         }
         Ok(Format::Gent) => {
-            let part = Made::object([("type", Some(Made::text("text"))), ("text", body())]);
+            let part = Overlay::object([("type", Some(Overlay::text("text"))), ("text", body())]);
             let inner =
-                Made::object([("role", of("generic", "ai")), ("parts", Some(Made::List(vec![part])))]);
+                Overlay::object([("role", of("generic", "ai")), ("parts", Some(Overlay::List(vec![part])))]);
             let is_go = first.is_some_and(|first| first.get(Key::MESSAGES_GO).is_some());
             let (messages, origin) = if is_go { ("Messages", "Origin") } else { ("messages", "origin") };
-            Made::object([
-                (messages, Some(Made::List(vec![inner]))),
-                (origin, Some(Made::text(gent::SYNTHETIC))),
+            Overlay::object([
+                (messages, Some(Overlay::List(vec![inner]))),
+                (origin, Some(Overlay::text(gent::SYNTHETIC))),
             ])
         }
-        _ => Made::object([("role", of("user", "assistant")), ("content", body())]),
+        _ => Overlay::object([("role", of("user", "assistant")), ("content", body())]),
     }
 }
 

@@ -5,7 +5,7 @@
 use crate::error::{Error, Result};
 use crate::plan::{Plan, plan_mismatch, replacements};
 use crate::rules::roles::{Side, fillers, has_fillers, side};
-use crate::transcript::{Binding, Holder, MessageSource, Slot, TextHash, Transcript};
+use crate::transcript::{Binding, Holder, MessageSource, ResultPath, TextHash, Transcript};
 
 /// One message of the folded list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,13 +22,13 @@ pub enum Step {
 
 /// A changed result: its path in the message and its new content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct ResultEdit {
     /// The message.
     pub message: usize,
     /// The object in the message that the slot starts from.
     pub holder: Holder,
     /// The path from there.
-    pub slot: Slot,
+    pub slot: ResultPath,
     /// The new content.
     pub content: String,
 }
@@ -103,14 +103,14 @@ pub fn check_fingerprint(plan: &Plan, messages: usize, fingerprint: u64) -> Resu
 ///
 /// # Errors
 /// `plan_mismatch` if an edit names a part that does not exist.
-pub fn changes(plan: &Plan, source: &dyn MessageSource) -> Result<Vec<Change>> {
+pub fn changes(plan: &Plan, source: &dyn MessageSource) -> Result<Vec<ResultEdit>> {
     let mut changes = Vec::with_capacity(plan.edits.len());
     for edits in plan.edits.chunk_by(|a, b| a.message == b.message) {
         let message = edits[0].message;
         let (transcript, index) = source.at(message);
         for (part, content) in replacements(transcript, index, edits)? {
             let slot = transcript.parts[part].slot.ok_or_else(plan_mismatch)?;
-            changes.push(Change { message, holder: transcript.holder_of(index, part), slot, content });
+            changes.push(ResultEdit { message, holder: transcript.holder_of(index, part), slot, content });
         }
     }
     Ok(changes)

@@ -2,10 +2,10 @@
 
 use std::cell::RefCell;
 
-use crate::count::counter::{Counter, GoOn};
+use crate::count::counter::{Counter, Interrupt};
 use crate::error::Result;
 use crate::evidence::{Evidence, Mended, mend, render};
-use crate::sanitize::neutralise;
+use crate::sanitize::sanitize;
 
 /// Tokens of a text.
 pub type Price<'a> = &'a dyn Fn(&str) -> Result<usize>;
@@ -30,8 +30,8 @@ pub struct Finished {
 /// Those of `redact`.
 pub fn safe_text(text: &str, redact: Option<Redact<'_>>) -> Result<String> {
     match redact {
-        Some(redact) => Ok(neutralise(&redact(text)?).into_owned()),
-        None => Ok(neutralise(text).into_owned()),
+        Some(redact) => Ok(sanitize(&redact(text)?).into_owned()),
+        None => Ok(sanitize(text).into_owned()),
     }
 }
 
@@ -45,14 +45,14 @@ pub(super) fn finish(
     redact: Option<Redact<'_>>,
     room: usize,
     counter: &dyn Counter,
-    go_on: GoOn<'_>,
+    check: Interrupt<'_>,
 ) -> Result<Finished> {
     let redacted = redact.map_or_else(|| Ok(written.to_owned()), |redact| redact(written))?;
-    let text = neutralise(&redacted).into_owned();
+    let text = sanitize(&redacted).into_owned();
     let is_sanitized = text != redacted;
     let Some(evidence) = evidence else { return Ok(Finished { text, is_sanitized, facts: None }) };
     let safe = |text: &str| safe_text(text, redact);
-    let (text, facts) = priced(counter, go_on, |price| {
+    let (text, facts) = priced(counter, check, |price| {
         let write = |price: Price<'_>| {
             let mended = mend(evidence, &text, price, room)?;
             Ok((mended.text.clone(), mended))
@@ -70,10 +70,10 @@ pub fn write_extractive(
     evidence: &Evidence,
     room: usize,
     counter: &dyn Counter,
-    go_on: GoOn<'_>,
+    check: Interrupt<'_>,
 ) -> Result<String> {
     let safe = |text: &str| safe_text(text, None);
-    priced(counter, go_on, |price| {
+    priced(counter, check, |price| {
         let write = |price: Price<'_>| Ok((render(evidence, price, room)?, ()));
         fitted(write, price, room, &safe).map(|(text, ())| text)
     })
@@ -105,12 +105,12 @@ pub fn fitted<T>(
 /// Those of `work`.
 pub fn priced<T>(
     counter: &dyn Counter,
-    go_on: GoOn<'_>,
+    check: Interrupt<'_>,
     work: impl FnOnce(Price<'_>) -> Result<T>,
 ) -> Result<T> {
-    let go_on = RefCell::new(go_on);
+    let check = RefCell::new(check);
     work(&|text| {
-        let tokens = counter.count(text, &mut **go_on.borrow_mut())?;
+        let tokens = counter.count(text, &mut **check.borrow_mut())?;
         Ok(usize::try_from(tokens).unwrap_or(usize::MAX))
     })
 }

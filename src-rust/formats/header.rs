@@ -3,7 +3,7 @@
 use super::Format;
 use super::parts::text_part;
 use crate::error::{Error, Result};
-use crate::node::{Found, Key, Kind, Node, Wanted};
+use crate::node::{Fields, Key, KeySet, Kind, Node};
 use crate::transcript::{Build, Role};
 
 /// A role by its name, as known to any dialect.
@@ -63,12 +63,12 @@ impl RoleName {
 
 /// An OpenAI chat message of a role and a text, which is no tool result: the most common kind. Reading it takes half
 /// the time of reading an [`Envelope`].
-pub(super) struct Plain<N> {
+pub(super) struct SimpleMessage<N> {
     pub role: RoleName,
     text: N,
 }
 
-impl<N: Node> Plain<N> {
+impl<N: Node> SimpleMessage<N> {
     /// `None` for any other message or dialect.
     #[inline(always)]
     pub fn of(message: &N, format: Format) -> Option<Self> {
@@ -78,7 +78,7 @@ impl<N: Node> Plain<N> {
         let [role, text] = message.pair([Key::ROLE, Key::CONTENT])?;
         let role = role.with_text(RoleName::read)?;
         let is_plain = text.kind() == Kind::String && role.common() != Role::Tool;
-        is_plain.then_some(Plain { role, text })
+        is_plain.then_some(SimpleMessage { role, text })
     }
 
     /// Adds the message to `builder`.
@@ -98,11 +98,11 @@ impl<N: Node> Plain<N> {
 pub(super) struct Envelope<N> {
     /// `None` without a role, `Some(None)` if it is not text.
     pub role: Option<Option<RoleName>>,
-    heads: Found<N, 11>,
+    heads: Fields<N, 11>,
 }
 
 /// The keys looked up; those from index [`TELLING`] on distinguish dialects.
-static HEADS: Wanted<11> = Wanted::new([
+static HEADS: KeySet<11> = KeySet::new([
     Key::ROLE,
     Key::NAME,
     Key::TOOL_CALL_ID,
@@ -123,7 +123,7 @@ impl<N: Node> Envelope<N> {
     /// An envelope before any lookup.
     #[inline(always)]
     pub fn sealed() -> Self {
-        Envelope { role: None, heads: Found::nothing() }
+        Envelope { role: None, heads: Fields::nothing() }
     }
 
     /// Looks up all keys.

@@ -14,13 +14,13 @@ pub mod sessions;
 pub mod jsonl;
 
 pub use context::RequestContext;
-pub use detect::detector::{Heard, Listener};
+pub use detect::detector::{Detector, Observed};
 pub use detect::{Detected, Reason, detect, detect_at};
 pub use format::Format;
 pub use messages::anthropic::is_thinking_block;
 
-use self::detect::Judge;
-use self::header::{Envelope, Plain};
+use self::detect::Candidates;
+use self::header::{Envelope, SimpleMessage};
 use self::parts::text_part;
 use crate::error::{Error, Result};
 use crate::meter::READINGS;
@@ -48,7 +48,7 @@ pub fn read_as<N: Node, B: Build<N>>(
     key: Option<&str>,
     make: impl Fn(Framing) -> B,
 ) -> Result<(Format, B)> {
-    let mut guess = if format.is_none() { Some(Judge::new(key).format()) } else { None };
+    let mut guess = if format.is_none() { Some(Candidates::new(key).format()) } else { None };
     for _ in 0..MAX_GUESSES {
         let Some(guessed) = guess else { break };
         let mut builder = make(guessed.framing());
@@ -82,14 +82,14 @@ fn read_while<N: Node>(messages: &N, key: Option<&str>, guess: Format, builder: 
     if messages.kind() != Kind::Array {
         return Tried::Failed;
     }
-    let mut judge = Judge::new(key);
+    let mut candidates = Candidates::new(key);
     let tried = messages.each_item(|i, message| {
         if message.kind() != Kind::Object {
             return Err(Error::internal("guessed", ""));
         }
-        if let Some(plain) = Plain::of(message, guess) {
-            judge.hear_role(i, plain.role)?;
-            return if judge.format() == guess {
+        if let Some(plain) = SimpleMessage::of(message, guess) {
+            candidates.observe_role(i, plain.role)?;
+            return if candidates.format() == guess {
                 plain.read(builder)
             } else {
                 Err(Error::internal("guessed", ""))
@@ -97,15 +97,15 @@ fn read_while<N: Node>(messages: &N, key: Option<&str>, guess: Format, builder: 
         }
         let mut envelope = Envelope::sealed();
         envelope.open(message);
-        judge.hear(i, message, &envelope)?;
-        if judge.format() != guess {
+        candidates.observe(i, message, &envelope)?;
+        if candidates.format() != guess {
             return Err(Error::internal("guessed", ""));
         }
         read_enveloped(message, &envelope, guess, builder)
     });
     match tried {
         Ok(()) => Tried::Read,
-        Err(_) if judge.format() != guess => Tried::Speaks(judge.format()),
+        Err(_) if candidates.format() != guess => Tried::Speaks(candidates.format()),
         Err(_) => Tried::Failed,
     }
 }
@@ -120,7 +120,7 @@ pub fn read_text_as<N: Node, B: Build<N>>(
     key: Option<&str>,
     make: impl Fn(Framing) -> B,
 ) -> Result<(Format, B)> {
-    let format = format.unwrap_or_else(|| Judge::new(key).format());
+    let format = format.unwrap_or_else(|| Candidates::new(key).format());
     let mut builder = make(format.framing());
     builder.begin_message(Role::User)?;
     text_part(text, &mut builder)?;
@@ -144,7 +144,7 @@ pub fn read_message<N: Node>(message: &N, format: Format, builder: &mut impl Bui
     if message.kind() != Kind::Object {
         return Err(Error::message("not_an_object", "", "a message must be an object"));
     }
-    if let Some(plain) = Plain::of(message, format) {
+    if let Some(plain) = SimpleMessage::of(message, format) {
         return plain.read(builder);
     }
     let mut envelope = Envelope::sealed();

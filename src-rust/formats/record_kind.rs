@@ -9,7 +9,7 @@ use crate::node::{Key, Kind, Node};
 
 /// The kind of a value in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Record {
+pub enum RecordKind {
     /// One message with a role.
     Message,
     /// A list of messages.
@@ -59,31 +59,31 @@ const CLAUDE_CODE_ONLY: &[&str] =
     &["file-history-snapshot", "queue-operation", "progress", "summary", "pr-link"];
 
 /// Classifies a value.
-pub fn classify<N: Node>(value: &N) -> Record {
+pub fn classify<N: Node>(value: &N) -> RecordKind {
     match value.kind() {
         Kind::Object => classify_object(value),
-        Kind::Array if value.is_empty() => Record::MessageList,
+        Kind::Array if value.is_empty() => RecordKind::MessageList,
         Kind::Array => {
             let told = value.find_item(|item| match classify(item) {
-                Record::Message => Some(Record::MessageList),
-                Record::Conversation(_)
-                | Record::MessageList
-                | Record::GeminiCli
-                | Record::SweAgent(_)
-                | Record::Dialogue(_) => Some(Record::ConversationList),
-                Record::Unsupported(name) => Some(Record::Unsupported(name)),
+                RecordKind::Message => Some(RecordKind::MessageList),
+                RecordKind::Conversation(_)
+                | RecordKind::MessageList
+                | RecordKind::GeminiCli
+                | RecordKind::SweAgent(_)
+                | RecordKind::Dialogue(_) => Some(RecordKind::ConversationList),
+                RecordKind::Unsupported(name) => Some(RecordKind::Unsupported(name)),
                 _ => None,
             });
-            told.unwrap_or(Record::Unknown)
+            told.unwrap_or(RecordKind::Unknown)
         }
-        _ => Record::Unknown,
+        _ => RecordKind::Unknown,
     }
 }
 
-fn classify_object<N: Node>(value: &N) -> Record {
+fn classify_object<N: Node>(value: &N) -> RecordKind {
     // A message is recognised whatever other members it has.
     if value.get(Key::ROLE).is_some() || is_of_library(value) || openai_responses::is_item(value) {
-        return Record::Message;
+        return RecordKind::Message;
     }
     if let Some(session) = session_document(value) {
         return session;
@@ -93,44 +93,44 @@ fn classify_object<N: Node>(value: &N) -> Record {
         match messages.kind() {
             // The `input` of a model request may be one text.
             Kind::String if path.last() == Some(&Key::INPUT) && names_model(value, path) => {
-                return Record::Conversation(path);
+                return RecordKind::Conversation(path);
             }
             Kind::Array => {}
             _ => continue,
         }
         return match messages.item(0) {
             None if path.last() == Some(&Key::ITEMS) => continue,
-            None => Record::Conversation(path),
-            Some(first) if dialogue::is_turn(&first) => Record::Dialogue(path),
-            Some(first) if is_message(&first) => Record::Conversation(path),
+            None => RecordKind::Conversation(path),
+            Some(first) if dialogue::is_turn(&first) => RecordKind::Dialogue(path),
+            Some(first) if is_message(&first) => RecordKind::Conversation(path),
             Some(_) if path.last().is_some_and(|key| COMMON_KEYS.contains(key)) => continue,
-            Some(_) => Record::Unsupported("conversation whose messages have no role"),
+            Some(_) => RecordKind::Unsupported("conversation whose messages have no role"),
         };
     }
     if is_claude_code(value) {
-        Record::ClaudeCode
+        RecordKind::ClaudeCode
     } else if pi_session::is_entry(value) {
-        Record::Pi
+        RecordKind::Pi
     } else if codex::is_entry(value) {
-        Record::Codex
+        RecordKind::Codex
     } else if gemini_cli::is_entry(value) {
-        Record::GeminiCliLog
+        RecordKind::GeminiCliLog
     } else {
-        Record::Unknown
+        RecordKind::Unknown
     }
 }
 
 /// A session stored as one document.
-fn session_document<N: Node>(value: &N) -> Option<Record> {
+fn session_document<N: Node>(value: &N) -> Option<RecordKind> {
     if gemini_cli::is_session(value) {
         // A session without messages may be the first line of a log.
         let is_whole = array_of(value, Key::MESSAGES).is_some_and(|records| !records.is_empty());
-        return Some(if is_whole { Record::GeminiCli } else { Record::GeminiCliLog });
+        return Some(if is_whole { RecordKind::GeminiCli } else { RecordKind::GeminiCliLog });
     }
     if swe_agent::has_history(value) {
-        return Some(Record::SweAgent(&[Key::HISTORY]));
+        return Some(RecordKind::SweAgent(&[Key::HISTORY]));
     }
-    swe_agent::has_steps(value).then_some(Record::SweAgent(&[Key::TRAJECTORY]))
+    swe_agent::has_steps(value).then_some(RecordKind::SweAgent(&[Key::TRAJECTORY]))
 }
 
 fn is_claude_code<N: Node>(value: &N) -> bool {
@@ -174,75 +174,81 @@ mod tests {
     use super::*;
     use crate::json::with_document;
 
-    fn record(json: &str) -> Record {
+    fn record(json: &str) -> RecordKind {
         with_document(json.as_bytes(), |node| classify(&node)).unwrap()
     }
 
     #[test]
     fn content_decides() {
         let cases = [
-            (r#"{"role":"user","content":"a"}"#, Record::Message),
-            (r#"[{"role":"user","content":"a"}]"#, Record::MessageList),
-            ("[]", Record::MessageList),
-            (r#"{"id":1,"messages":[{"role":"user"}]}"#, Record::Conversation(&[Key::MESSAGES])),
-            (r#"[{"traj":[{"role":"user"}]}]"#, Record::ConversationList),
-            (r#"{"body":{"messages":[{"role":"user"}]}}"#, Record::Conversation(&[Key::BODY, Key::MESSAGES])),
-            (r#"{"type":"user","uuid":"u","message":{"role":"user"}}"#, Record::ClaudeCode),
-            (r#"{"type":"file-history-snapshot"}"#, Record::ClaudeCode),
-            (r#"{"type":"message","message":{"role":"user"}}"#, Record::Pi),
-            (r#"{"type":"session","cwd":"/"}"#, Record::Pi),
-            (r#"{"type":"session","messages":[{"role":"user"}]}"#, Record::Conversation(&[Key::MESSAGES])),
-            (r#"{"type":"progress","role":"user"}"#, Record::Message),
-            (r#"[{"x":1},{"messages":[{"role":"user"}]}]"#, Record::ConversationList),
-            (r#"{"type":"session_meta","payload":{}}"#, Record::Codex),
-            (r#"{"type":"response_item"}"#, Record::Codex),
-            (r#"{"type":"new","timestamp":"t","payload":{}}"#, Record::Codex),
-            (r#"{"id":"s","timestamp":"t","instructions":null}"#, Record::Codex),
-            (r#"{"record_type":"state"}"#, Record::Codex),
-            (r#"{"type":"new","payload":{}}"#, Record::Unknown),
+            (r#"{"role":"user","content":"a"}"#, RecordKind::Message),
+            (r#"[{"role":"user","content":"a"}]"#, RecordKind::MessageList),
+            ("[]", RecordKind::MessageList),
+            (r#"{"id":1,"messages":[{"role":"user"}]}"#, RecordKind::Conversation(&[Key::MESSAGES])),
+            (r#"[{"traj":[{"role":"user"}]}]"#, RecordKind::ConversationList),
+            (
+                r#"{"body":{"messages":[{"role":"user"}]}}"#,
+                RecordKind::Conversation(&[Key::BODY, Key::MESSAGES]),
+            ),
+            (r#"{"type":"user","uuid":"u","message":{"role":"user"}}"#, RecordKind::ClaudeCode),
+            (r#"{"type":"file-history-snapshot"}"#, RecordKind::ClaudeCode),
+            (r#"{"type":"message","message":{"role":"user"}}"#, RecordKind::Pi),
+            (r#"{"type":"session","cwd":"/"}"#, RecordKind::Pi),
+            (
+                r#"{"type":"session","messages":[{"role":"user"}]}"#,
+                RecordKind::Conversation(&[Key::MESSAGES]),
+            ),
+            (r#"{"type":"progress","role":"user"}"#, RecordKind::Message),
+            (r#"[{"x":1},{"messages":[{"role":"user"}]}]"#, RecordKind::ConversationList),
+            (r#"{"type":"session_meta","payload":{}}"#, RecordKind::Codex),
+            (r#"{"type":"response_item"}"#, RecordKind::Codex),
+            (r#"{"type":"new","timestamp":"t","payload":{}}"#, RecordKind::Codex),
+            (r#"{"id":"s","timestamp":"t","instructions":null}"#, RecordKind::Codex),
+            (r#"{"record_type":"state"}"#, RecordKind::Codex),
+            (r#"{"type":"new","payload":{}}"#, RecordKind::Unknown),
             (
                 r#"{"items":[{"type":"function_call_output","call_id":"a"}]}"#,
-                Record::Conversation(&[Key::ITEMS]),
+                RecordKind::Conversation(&[Key::ITEMS]),
             ),
-            (r#"{"items":[]}"#, Record::Unknown),
-            (r#"{"items":["a"]}"#, Record::Unknown),
-            (r#"{"sessionId":"s","projectHash":"h","messages":[{"type":"warning"}]}"#, Record::GeminiCli),
-            (r#"{"sessionId":"s","projectHash":"h","messages":[]}"#, Record::GeminiCliLog),
-            (r#"{"id":"1","timestamp":"t","type":"gemini","content":""}"#, Record::GeminiCliLog),
-            (r#"{"id":"1","type":"gemini","content":""}"#, Record::Unknown),
-            (r#"{"$set":{"lastUpdated":"t"}}"#, Record::GeminiCliLog),
-            (r#"{"$rewindTo":"1"}"#, Record::GeminiCliLog),
-            (r#"{"history":[{"role":"user","agent":"main"}]}"#, Record::SweAgent(&[Key::HISTORY])),
-            (r#"{"history":[{"role":"user"}],"trajectory":[]}"#, Record::SweAgent(&[Key::HISTORY])),
-            (r#"{"history":[{"role":"user"}]}"#, Record::Conversation(&[Key::HISTORY])),
-            (r#"{"trajectory":[{"action":"a","observation":""}]}"#, Record::SweAgent(&[Key::TRAJECTORY])),
-            (r#"{"messages":[{"message":"a"}]}"#, Record::Dialogue(&[Key::MESSAGES])),
-            (r#"[{"messages":[{"message":"a"}]}]"#, Record::ConversationList),
+            (r#"{"items":[]}"#, RecordKind::Unknown),
+            (r#"{"items":["a"]}"#, RecordKind::Unknown),
+            (r#"{"sessionId":"s","projectHash":"h","messages":[{"type":"warning"}]}"#, RecordKind::GeminiCli),
+            (r#"{"sessionId":"s","projectHash":"h","messages":[]}"#, RecordKind::GeminiCliLog),
+            (r#"{"id":"1","timestamp":"t","type":"gemini","content":""}"#, RecordKind::GeminiCliLog),
+            (r#"{"id":"1","type":"gemini","content":""}"#, RecordKind::Unknown),
+            (r#"{"$set":{"lastUpdated":"t"}}"#, RecordKind::GeminiCliLog),
+            (r#"{"$rewindTo":"1"}"#, RecordKind::GeminiCliLog),
+            (r#"{"history":[{"role":"user","agent":"main"}]}"#, RecordKind::SweAgent(&[Key::HISTORY])),
+            (r#"{"history":[{"role":"user"}],"trajectory":[]}"#, RecordKind::SweAgent(&[Key::HISTORY])),
+            (r#"{"history":[{"role":"user"}]}"#, RecordKind::Conversation(&[Key::HISTORY])),
+            (r#"{"trajectory":[{"action":"a","observation":""}]}"#, RecordKind::SweAgent(&[Key::TRAJECTORY])),
+            (r#"{"messages":[{"message":"a"}]}"#, RecordKind::Dialogue(&[Key::MESSAGES])),
+            (r#"[{"messages":[{"message":"a"}]}]"#, RecordKind::ConversationList),
             (
                 r#"{"messages":[{"type":"user","message":"a"}]}"#,
-                Record::Unsupported("conversation whose messages have no role"),
+                RecordKind::Unsupported("conversation whose messages have no role"),
             ),
-            (r#"{"type":"new","id":"1","parentId":null}"#, Record::Pi),
-            (r#"{"body":{"contents":[]}}"#, Record::Conversation(&[Key::BODY, Key::CONTENTS])),
-            (r#"{"contents":[{"parts":[]}]}"#, Record::Conversation(&[Key::CONTENTS])),
+            (r#"{"type":"new","id":"1","parentId":null}"#, RecordKind::Pi),
+            (r#"{"body":{"contents":[]}}"#, RecordKind::Conversation(&[Key::BODY, Key::CONTENTS])),
+            (r#"{"contents":[{"parts":[]}]}"#, RecordKind::Conversation(&[Key::CONTENTS])),
             (
                 r#"{"model":"m","input":[{"type":"reasoning","summary":[]}]}"#,
-                Record::Conversation(&[Key::INPUT]),
+                RecordKind::Conversation(&[Key::INPUT]),
             ),
-            (r#"{"body":{"model":"m","input":"a"}}"#, Record::Conversation(&[Key::BODY, Key::INPUT])),
-            (r#"{"input":"a","output":"b"}"#, Record::Unknown),
-            (r#"{"input":["a","b"]}"#, Record::Unknown),
-            (r#"{"type":"function_call_output","call_id":"a","output":"b"}"#, Record::Message),
-            (r#"{"type":"compaction","encrypted_content":"x"}"#, Record::Message),
-            (r#"{"type":"compaction","summary":"x"}"#, Record::Pi),
-            (r#"{"type":"human","data":{"content":"x"}}"#, Record::Message),
-            (r#"{"type":"system","content":"x"}"#, Record::Message),
-            (r#"{"type":"system","content":"x","uuid":"u"}"#, Record::ClaudeCode),
-            (r#"{"Messages":[],"Origin":""}"#, Record::Message),
-            (r#"{"messages":[{"messages":[],"origin":""}]}"#, Record::Conversation(&[Key::MESSAGES])),
-            (r#"[{"messages":[{"role":"user"}],"origin":""}]"#, Record::ConversationList),
-            ("3", Record::Unknown),
-            (r#"{"a":1}"#, Record::Unknown),
+            (r#"{"body":{"model":"m","input":"a"}}"#, RecordKind::Conversation(&[Key::BODY, Key::INPUT])),
+            (r#"{"input":"a","output":"b"}"#, RecordKind::Unknown),
+            (r#"{"input":["a","b"]}"#, RecordKind::Unknown),
+            (r#"{"type":"function_call_output","call_id":"a","output":"b"}"#, RecordKind::Message),
+            (r#"{"type":"compaction","encrypted_content":"x"}"#, RecordKind::Message),
+            (r#"{"type":"compaction","summary":"x"}"#, RecordKind::Pi),
+            (r#"{"type":"human","data":{"content":"x"}}"#, RecordKind::Message),
+            (r#"{"type":"system","content":"x"}"#, RecordKind::Message),
+            (r#"{"type":"system","content":"x","uuid":"u"}"#, RecordKind::ClaudeCode),
+            (r#"{"Messages":[],"Origin":""}"#, RecordKind::Message),
+            (r#"{"messages":[{"messages":[],"origin":""}]}"#, RecordKind::Conversation(&[Key::MESSAGES])),
+            (r#"[{"messages":[{"role":"user"}],"origin":""}]"#, RecordKind::ConversationList),
+            ("3", RecordKind::Unknown),
+            (r#"{"a":1}"#, RecordKind::Unknown),
         ];
         for (json, expected) in cases {
             assert_eq!(record(json), expected, "{json}");

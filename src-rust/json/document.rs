@@ -11,7 +11,7 @@ use jiter::{Jiter, Peek};
 use super::escapes::escaped_unit;
 use crate::error::{Error, Result};
 use crate::node::keys::ordinal_of;
-use crate::node::{Found, Key, Kind, Node, Wanted, write_float};
+use crate::node::{Fields, Key, KeySet, Kind, Node, write_float};
 
 /// Deepest nesting of a document. It guards the stack; values inside messages are limited by
 /// [`crate::node::MAX_DEPTH`], counted from their root, as in Python objects.
@@ -284,7 +284,7 @@ impl<'d> Node for JsonNode<'d> {
         }
     }
 
-    fn find<const N: usize>(&self, wanted: &Wanted<N>, found: &mut Found<Self, N>) {
+    fn find<const N: usize>(&self, wanted: &KeySet<N>, found: &mut Fields<Self, N>) {
         if let Value::Object(members) = self.value() {
             for (name, at) in members {
                 if let Some(place) = wanted.place_of(ordinal_of(name.as_bytes())) {

@@ -12,7 +12,7 @@ mod tape;
 mod tape_list;
 
 pub use document::{JsonDoc, JsonNode, replace_lone_surrogates, with_document};
-pub use overlay::{Made, MadeNode, push_made};
+pub use overlay::{Overlay, OverlayNode, push_overlay};
 pub use rewrite::{Rewrite, push_string};
 pub use tape::{Tape, TapeNode};
-pub use tape_list::EntryNode;
+pub use tape_list::TapeList;

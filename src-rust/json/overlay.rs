@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 
 use super::rewrite::{Rewrite, push_string};
-use super::tape_list::EntryNode;
+use super::tape_list::TapeList;
 use crate::error::Result;
 use crate::node::keys::ordinal_of;
-use crate::node::{Found, Key, Kind, Node, Unit, Wanted};
+use crate::node::{Fields, Key, KeySet, Kind, Node, Unit};
 
 /// A value composed of the caller's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Made<N> {
+pub enum Overlay<N> {
     /// A value of the caller.
     Given(N),
     /// A text.
@@ -20,51 +20,51 @@ pub enum Made<N> {
     /// `null`.
     Null,
     /// A list.
-    List(Vec<Made<N>>),
+    List(Vec<Overlay<N>>),
     /// An object.
-    Object(Vec<(Cow<'static, str>, Made<N>)>),
+    Object(Vec<(Cow<'static, str>, Overlay<N>)>),
 }
 
-impl<N: Node> Made<N> {
+impl<N: Node> Overlay<N> {
     /// A fixed text.
     pub fn text(text: &str) -> Self {
-        Made::Text(text.to_owned())
+        Overlay::Text(text.to_owned())
     }
 
     /// An object with fixed keys; those without a value are left out.
-    pub fn object<const K: usize>(members: [(&'static str, Option<Made<N>>); K]) -> Self {
+    pub fn object<const K: usize>(members: [(&'static str, Option<Overlay<N>>); K]) -> Self {
         let there = members.into_iter().filter_map(|(key, value)| Some((Cow::Borrowed(key), value?)));
-        Made::Object(there.collect())
+        Overlay::Object(there.collect())
     }
 
     /// The members of a caller's object, unchanged.
     ///
     /// # Errors
     /// Those of [`Node::members`].
-    pub fn members_of(object: &N) -> Result<Vec<(Cow<'static, str>, Made<N>)>> {
+    pub fn members_of(object: &N) -> Result<Vec<(Cow<'static, str>, Overlay<N>)>> {
         let members = object.members()?;
-        Ok(members.into_iter().map(|(key, value)| (Cow::Owned(key), Made::Given(value))).collect())
+        Ok(members.into_iter().map(|(key, value)| (Cow::Owned(key), Overlay::Given(value))).collect())
     }
 }
 
 /// Appends the value as JSON; `None` if a given value cannot be rewritten.
-pub fn push_made<N: Rewrite>(made: &Made<N>, out: &mut Vec<u8>) -> Option<()> {
+pub fn push_overlay<N: Rewrite>(made: &Overlay<N>, out: &mut Vec<u8>) -> Option<()> {
     match made {
-        Made::Given(node) => return node.rewrite(out),
-        Made::Text(text) => push_string(text, out),
-        Made::Number(number) => out.extend_from_slice(number.to_string().as_bytes()),
-        Made::Null => out.extend_from_slice(b"null"),
-        Made::List(items) => {
+        Overlay::Given(node) => return node.rewrite(out),
+        Overlay::Text(text) => push_string(text, out),
+        Overlay::Number(number) => out.extend_from_slice(number.to_string().as_bytes()),
+        Overlay::Null => out.extend_from_slice(b"null"),
+        Overlay::List(items) => {
             out.push(b'[');
             for (i, item) in items.iter().enumerate() {
                 if i > 0 {
                     out.push(b',');
                 }
-                push_made(item, out)?;
+                push_overlay(item, out)?;
             }
             out.push(b']');
         }
-        Made::Object(members) => {
+        Overlay::Object(members) => {
             out.push(b'{');
             for (i, (key, value)) in members.iter().enumerate() {
                 if i > 0 {
@@ -72,7 +72,7 @@ pub fn push_made<N: Rewrite>(made: &Made<N>, out: &mut Vec<u8>) -> Option<()> {
                 }
                 push_string(key, out);
                 out.push(b':');
-                push_made(value, out)?;
+                push_overlay(value, out)?;
             }
             out.push(b'}');
         }
@@ -82,91 +82,91 @@ pub fn push_made<N: Rewrite>(made: &Made<N>, out: &mut Vec<u8>) -> Option<()> {
 
 /// The messages of a conversation, or a value in them.
 #[derive(Clone, Copy, Debug)]
-pub enum MadeNode<'t> {
+pub enum OverlayNode<'t> {
     /// All messages.
-    Messages(&'t [&'t Made<EntryNode<'t>>]),
-    /// A composed value; never [`Made::Given`].
-    Made(&'t Made<EntryNode<'t>>),
+    Messages(&'t [&'t Overlay<TapeList<'t>>]),
+    /// A composed value; never [`Overlay::Given`].
+    Overlay(&'t Overlay<TapeList<'t>>),
     /// A parsed value.
-    Given(EntryNode<'t>),
+    Given(TapeList<'t>),
 }
 
-impl<'t> MadeNode<'t> {
-    fn of(made: &'t Made<EntryNode<'t>>) -> Self {
+impl<'t> OverlayNode<'t> {
+    fn of(made: &'t Overlay<TapeList<'t>>) -> Self {
         match made {
-            Made::Given(node) => MadeNode::Given(*node),
-            made => MadeNode::Made(made),
+            Overlay::Given(node) => OverlayNode::Given(*node),
+            made => OverlayNode::Overlay(made),
         }
     }
 
     /// The text of a composed string.
     fn made_text(&self) -> Option<&'t str> {
         match self {
-            MadeNode::Made(Made::Text(text)) => Some(text),
+            OverlayNode::Overlay(Overlay::Text(text)) => Some(text),
             _ => None,
         }
     }
 
     /// The members of a composed object.
-    fn made_members(&self) -> &'t [(Cow<'static, str>, Made<EntryNode<'t>>)] {
+    fn made_members(&self) -> &'t [(Cow<'static, str>, Overlay<TapeList<'t>>)] {
         match self {
-            MadeNode::Made(Made::Object(members)) => members,
+            OverlayNode::Overlay(Overlay::Object(members)) => members,
             _ => &[],
         }
     }
 }
 
-impl Rewrite for MadeNode<'_> {
+impl Rewrite for OverlayNode<'_> {
     fn rewrite(&self, out: &mut Vec<u8>) -> Option<()> {
         match self {
-            MadeNode::Messages(messages) => {
+            OverlayNode::Messages(messages) => {
                 out.push(b'[');
                 for (i, message) in messages.iter().enumerate() {
                     if i > 0 {
                         out.push(b',');
                     }
-                    push_made(message, out)?;
+                    push_overlay(message, out)?;
                 }
                 out.push(b']');
                 Some(())
             }
-            MadeNode::Made(made) => push_made(made, out),
-            MadeNode::Given(node) => node.rewrite(out),
+            OverlayNode::Overlay(made) => push_overlay(made, out),
+            OverlayNode::Given(node) => node.rewrite(out),
         }
     }
 }
 
-impl<'t> Node for MadeNode<'t> {
+impl<'t> Node for OverlayNode<'t> {
     type Text = Cow<'t, str>;
 
     fn kind(&self) -> Kind {
         match self {
-            MadeNode::Messages(_) | MadeNode::Made(Made::List(_)) => Kind::Array,
-            MadeNode::Made(Made::Object(_)) => Kind::Object,
-            MadeNode::Made(Made::Text(_)) => Kind::String,
-            MadeNode::Made(Made::Number(_)) => Kind::Number,
-            MadeNode::Made(Made::Null) => Kind::Null,
-            MadeNode::Made(Made::Given(node)) | MadeNode::Given(node) => node.kind(),
+            OverlayNode::Messages(_) | OverlayNode::Overlay(Overlay::List(_)) => Kind::Array,
+            OverlayNode::Overlay(Overlay::Object(_)) => Kind::Object,
+            OverlayNode::Overlay(Overlay::Text(_)) => Kind::String,
+            OverlayNode::Overlay(Overlay::Number(_)) => Kind::Number,
+            OverlayNode::Overlay(Overlay::Null) => Kind::Null,
+            OverlayNode::Overlay(Overlay::Given(node)) | OverlayNode::Given(node) => node.kind(),
         }
     }
 
     fn text(&self) -> Option<Cow<'t, str>> {
         match self {
-            MadeNode::Given(node) => node.text(),
+            OverlayNode::Given(node) => node.text(),
             made => made.made_text().map(Cow::Borrowed),
         }
     }
 
     fn with_text<R>(&self, read: impl FnOnce(&str, bool) -> R) -> Option<R> {
         match self {
-            MadeNode::Given(node) => node.with_text(read),
+            OverlayNode::Given(node) => node.with_text(read),
             made => made.made_text().map(|text| read(text, false)),
         }
     }
 
     fn append_text(&self, out: &mut String) -> Option<bool> {
         match self {
-            MadeNode::Given(node) => node.append_text(out),
+            OverlayNode::Given(node) => node.append_text(out),
             made => made.made_text().map(|text| {
                 out.push_str(text);
                 false
@@ -176,53 +176,53 @@ impl<'t> Node for MadeNode<'t> {
 
     fn text_length(&self, unit: Unit) -> Option<u64> {
         match self {
-            MadeNode::Given(node) => node.text_length(unit),
+            OverlayNode::Given(node) => node.text_length(unit),
             made => made.made_text().map(|text| unit.of(text)),
         }
     }
 
     fn get(&self, key: Key) -> Option<Self> {
         match self {
-            MadeNode::Given(node) => node.get(key).map(MadeNode::Given),
+            OverlayNode::Given(node) => node.get(key).map(OverlayNode::Given),
             made => {
                 let mut members = made.made_members().iter().rev();
-                members.find(|(name, _)| name == key.as_str()).map(|(_, value)| MadeNode::of(value))
+                members.find(|(name, _)| name == key.as_str()).map(|(_, value)| OverlayNode::of(value))
             }
         }
     }
 
-    fn find<const N: usize>(&self, wanted: &Wanted<N>, found: &mut Found<Self, N>) {
-        if let MadeNode::Given(node) = self {
-            return found.fill(MadeNode::Given, |found| node.find(wanted, found));
+    fn find<const N: usize>(&self, wanted: &KeySet<N>, found: &mut Fields<Self, N>) {
+        if let OverlayNode::Given(node) = self {
+            return found.fill(OverlayNode::Given, |found| node.find(wanted, found));
         }
         for (name, value) in self.made_members() {
             if let Some(place) = wanted.place_of(ordinal_of(name.as_bytes())) {
-                found.note(place, MadeNode::of(value));
+                found.note(place, OverlayNode::of(value));
             }
         }
     }
 
     fn len(&self) -> usize {
         match self {
-            MadeNode::Messages(messages) => messages.len(),
-            MadeNode::Made(Made::List(items)) => items.len(),
-            MadeNode::Made(_) => 0,
-            MadeNode::Given(node) => node.len(),
+            OverlayNode::Messages(messages) => messages.len(),
+            OverlayNode::Overlay(Overlay::List(items)) => items.len(),
+            OverlayNode::Overlay(_) => 0,
+            OverlayNode::Given(node) => node.len(),
         }
     }
 
     fn item(&self, i: usize) -> Option<Self> {
         match self {
-            MadeNode::Messages(messages) => messages.get(i).map(|message| MadeNode::of(message)),
-            MadeNode::Made(Made::List(items)) => items.get(i).map(MadeNode::of),
-            MadeNode::Made(_) => None,
-            MadeNode::Given(node) => node.item(i).map(MadeNode::Given),
+            OverlayNode::Messages(messages) => messages.get(i).map(|message| OverlayNode::of(message)),
+            OverlayNode::Overlay(Overlay::List(items)) => items.get(i).map(OverlayNode::of),
+            OverlayNode::Overlay(_) => None,
+            OverlayNode::Given(node) => node.item(i).map(OverlayNode::Given),
         }
     }
 
     fn each_item(&self, mut read: impl FnMut(usize, &Self) -> Result<()>) -> Result<()> {
         match self {
-            MadeNode::Given(node) => node.each_item(|i, item| read(i, &MadeNode::Given(*item))),
+            OverlayNode::Given(node) => node.each_item(|i, item| read(i, &OverlayNode::Given(*item))),
             made => (0..made.len())
                 .filter_map(|i| Some((i, made.item(i)?)))
                 .try_for_each(|(i, item)| read(i, &item)),
@@ -231,35 +231,37 @@ impl<'t> Node for MadeNode<'t> {
 
     fn members(&self) -> Result<Vec<(String, Self)>> {
         match self {
-            MadeNode::Given(node) => {
+            OverlayNode::Given(node) => {
                 let members = node.members()?.into_iter();
-                Ok(members.map(|(key, value)| (key, MadeNode::Given(value))).collect())
+                Ok(members.map(|(key, value)| (key, OverlayNode::Given(value))).collect())
             }
             made => {
                 let members = made.made_members().iter();
-                Ok(members.map(|(key, value)| (key.clone().into_owned(), MadeNode::of(value))).collect())
+                Ok(members.map(|(key, value)| (key.clone().into_owned(), OverlayNode::of(value))).collect())
             }
         }
     }
 
     fn each_member(&self, mut read: impl FnMut(&str, &Self) -> Result<()>) -> Result<()> {
         match self {
-            MadeNode::Given(node) => node.each_member(|key, value| read(key, &MadeNode::Given(*value))),
-            made => made.made_members().iter().try_for_each(|(key, value)| read(key, &MadeNode::of(value))),
+            OverlayNode::Given(node) => node.each_member(|key, value| read(key, &OverlayNode::Given(*value))),
+            made => {
+                made.made_members().iter().try_for_each(|(key, value)| read(key, &OverlayNode::of(value)))
+            }
         }
     }
 
     fn as_bool(&self) -> Option<bool> {
         match self {
-            MadeNode::Given(node) => node.as_bool(),
+            OverlayNode::Given(node) => node.as_bool(),
             _ => None,
         }
     }
 
     fn write_scalar(&self, out: &mut String) {
         match self {
-            MadeNode::Given(node) => node.write_scalar(out),
-            MadeNode::Made(Made::Number(number)) => out.push_str(&number.to_string()),
+            OverlayNode::Given(node) => node.write_scalar(out),
+            OverlayNode::Overlay(Overlay::Number(number)) => out.push_str(&number.to_string()),
             _ => {}
         }
     }
@@ -276,15 +278,16 @@ mod tests {
         let tape = Tape::parse(br#"{"type":"text","n":[1,2.50,true,null,"\u00e9\n"]}"#, &mut || true)
             .unwrap()
             .unwrap();
-        let given = Made::Given(EntryNode::One(tape.root()));
-        let list = vec![given, Made::text("\"é\n"), Made::Number(7), Made::Null, Made::List(Vec::new())];
-        let made = Made::object([
-            ("role", Some(Made::text("user"))),
-            ("content", Some(Made::List(list))),
-            ("type", Some(Made::Null)),
+        let given = Overlay::Given(TapeList::One(tape.root()));
+        let list =
+            vec![given, Overlay::text("\"é\n"), Overlay::Number(7), Overlay::Null, Overlay::List(Vec::new())];
+        let made = Overlay::object([
+            ("role", Some(Overlay::text("user"))),
+            ("content", Some(Overlay::List(list))),
+            ("type", Some(Overlay::Null)),
         ]);
         let messages = [&made];
-        let node = MadeNode::Messages(&messages);
+        let node = OverlayNode::Messages(&messages);
         let (mut ours, mut theirs, mut json) = (String::new(), String::new(), Vec::new());
         node.rewrite(&mut json).unwrap();
         told(&node, &mut ours);

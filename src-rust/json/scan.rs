@@ -3,7 +3,7 @@
 use super::document::MAX_PARSED_DEPTH;
 use super::entry::{Entry, Escapes};
 use super::escapes::decode;
-use super::simd::{OnBlocks, Signs, WIDE, on_blocks};
+use super::simd::{BLOCK_BYTES, ByteMasks, OnBlocks, on_blocks};
 use super::strings::Strings;
 use crate::node::Kind;
 use crate::node::keys::{UNKNOWN, bit_of, ordinal_in, ordinal_of};
@@ -11,7 +11,7 @@ use crate::node::keys::{UNKNOWN, bit_of, ordinal_in, ordinal_of};
 /// Longest number that the tape accepts.
 pub(super) const MAX_DIGITS: usize = 64;
 
-/// Bytes between two calls of `go_on`.
+/// Bytes between two calls of `check`.
 pub(super) const LOOK_EVERY: usize = 1 << 20;
 
 /// Stands for "no container"; a document has fewer values.
@@ -40,14 +40,14 @@ pub(super) struct Parser<'a, 'g> {
     /// Maximum of `depth`.
     pub deepest: usize,
     next_look: usize,
-    go_on: &'g mut dyn FnMut() -> bool,
-    /// Whether `go_on` stopped it.
+    check: &'g mut dyn FnMut() -> bool,
+    /// Whether `check` stopped it.
     pub is_stopped: bool,
 }
 
 impl<'a, 'g> Parser<'a, 'g> {
     /// Starts at the first of at most 2^32 bytes.
-    pub fn new(bytes: &'a [u8], go_on: &'g mut dyn FnMut() -> bool) -> Self {
+    pub fn new(bytes: &'a [u8], check: &'g mut dyn FnMut() -> bool) -> Self {
         Parser {
             bytes,
             at: 0,
@@ -62,7 +62,7 @@ impl<'a, 'g> Parser<'a, 'g> {
             depth: 0,
             deepest: 0,
             next_look: LOOK_EVERY,
-            go_on,
+            check,
             is_stopped: false,
         }
     }
@@ -85,7 +85,7 @@ impl OnBlocks for Document<'_, '_, '_> {
     type Outcome = Option<()>;
 
     #[inline(always)]
-    fn run(self, signs: impl Fn(&[u8; WIDE]) -> Signs) -> Option<()> {
+    fn run(self, signs: impl Fn(&[u8; BLOCK_BYTES]) -> ByteMasks) -> Option<()> {
         let parser = self.0;
         let mut sign = parser.sign();
         loop {
@@ -254,7 +254,7 @@ impl Parser<'_, '_> {
     /// Continues after a value. Returns whether another follows in the then innermost container.
     #[inline(always)]
     fn end_value(&mut self) -> Option<bool> {
-        self.may_go_on()?;
+        self.check()?;
         loop {
             let sign = self.sign();
             if self.around == NONE {
@@ -272,12 +272,12 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// Calls `go_on` when due.
+    /// Calls `check` when due.
     #[inline(always)]
-    fn may_go_on(&mut self) -> Option<()> {
+    fn check(&mut self) -> Option<()> {
         if self.at >= self.next_look {
             self.next_look = self.at + LOOK_EVERY;
-            if !(self.go_on)() {
+            if !(self.check)() {
                 self.is_stopped = true;
                 return None;
             }

@@ -6,11 +6,11 @@
 pub(super) const BLOCK: usize = 16;
 
 /// Bytes in a block of text with strings.
-pub(super) const WIDE: usize = 64;
+pub(super) const BLOCK_BYTES: usize = 64;
 
-/// A bit for each of [`WIDE`] bytes, the first lowest.
+/// A bit for each of [`BLOCK_BYTES`] bytes, the first lowest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Signs {
+pub(super) struct ByteMasks {
     pub quotes: u64,
     pub backslashes: u64,
     /// Bytes not allowed in a string.
@@ -21,14 +21,14 @@ pub(super) struct Signs {
     pub high: u64,
 }
 
-/// A loop over blocks of [`WIDE`] bytes.
+/// A loop over blocks of [`BLOCK_BYTES`] bytes.
 pub(super) trait OnBlocks: Sized {
     /// The result of the loop.
     type Outcome;
 
     /// Runs the loop. `signs` computes the masks of a block. Inlined, so that it is compiled for the processor's
     /// features.
-    fn run(self, signs: impl Fn(&[u8; WIDE]) -> Signs) -> Self::Outcome;
+    fn run(self, signs: impl Fn(&[u8; BLOCK_BYTES]) -> ByteMasks) -> Self::Outcome;
 }
 
 /// Runs the loop with the widest registers of this processor.
@@ -72,7 +72,7 @@ mod sse2 {
         _mm_set1_epi8,
     };
 
-    use super::{BLOCK, OnBlocks, Signs, WIDE};
+    use super::{BLOCK, BLOCK_BYTES, ByteMasks, OnBlocks};
 
     #[target_feature(enable = "sse2")]
     #[inline]
@@ -89,7 +89,7 @@ mod sse2 {
 
     #[target_feature(enable = "sse2")]
     #[inline]
-    fn each(block: &[u8; WIDE], bits: impl Fn(__m128i) -> __m128i) -> u64 {
+    fn each(block: &[u8; BLOCK_BYTES], bits: impl Fn(__m128i) -> __m128i) -> u64 {
         let mut all = 0;
         for (i, part) in block.as_chunks::<BLOCK>().0.iter().enumerate() {
             all |= u64::from(_mm_movemask_epi8(bits(vector(part))) as u32) << (i * BLOCK);
@@ -98,8 +98,8 @@ mod sse2 {
     }
 
     #[target_feature(enable = "sse2")]
-    pub fn signs_in(block: &[u8; WIDE]) -> Signs {
-        Signs {
+    pub fn signs_in(block: &[u8; BLOCK_BYTES]) -> ByteMasks {
+        ByteMasks {
             quotes: each(block, |part| _mm_cmpeq_epi8(part, _mm_set1_epi8(0x22))),
             backslashes: each(block, |part| _mm_cmpeq_epi8(part, _mm_set1_epi8(0x5c))),
             controls: each(block, |part| _mm_cmpeq_epi8(_mm_min_epu8(part, _mm_set1_epi8(0x1f)), part)),
@@ -128,11 +128,11 @@ mod avx2 {
         _mm256_or_si256, _mm256_set1_epi8,
     };
 
-    use super::{OnBlocks, Signs, WIDE};
+    use super::{BLOCK_BYTES, ByteMasks, OnBlocks};
 
     #[target_feature(enable = "avx2,bmi1")]
     #[inline]
-    fn each(block: &[u8; WIDE], bits: impl Fn(__m256i) -> __m256i) -> u64 {
+    fn each(block: &[u8; BLOCK_BYTES], bits: impl Fn(__m256i) -> __m256i) -> u64 {
         let mut all = 0;
         for (i, part) in block.as_chunks::<32>().0.iter().enumerate() {
             // SAFETY: the part is as long as the register; loadu needs no alignment.
@@ -144,8 +144,8 @@ mod avx2 {
 
     #[target_feature(enable = "avx2,bmi1")]
     #[inline]
-    pub fn signs_in(block: &[u8; WIDE]) -> Signs {
-        Signs {
+    pub fn signs_in(block: &[u8; BLOCK_BYTES]) -> ByteMasks {
+        ByteMasks {
             quotes: each(block, |part| _mm256_cmpeq_epi8(part, _mm256_set1_epi8(0x22))),
             backslashes: each(block, |part| _mm256_cmpeq_epi8(part, _mm256_set1_epi8(0x5c))),
             controls: each(block, |part| {
@@ -175,20 +175,20 @@ mod avx512 {
         _mm512_set1_epi8,
     };
 
-    use super::{OnBlocks, Signs, WIDE};
+    use super::{BLOCK_BYTES, ByteMasks, OnBlocks};
 
     #[target_feature(enable = "avx512f,avx512bw")]
     #[inline]
-    fn vector(block: &[u8; WIDE]) -> __m512i {
+    fn vector(block: &[u8; BLOCK_BYTES]) -> __m512i {
         // SAFETY: the block is as long as the register; loadu needs no alignment.
         unsafe { _mm512_loadu_si512(block.as_ptr().cast()) }
     }
 
     #[target_feature(enable = "avx512f,avx512bw")]
     #[inline]
-    pub fn signs_in(block: &[u8; WIDE]) -> Signs {
+    pub fn signs_in(block: &[u8; BLOCK_BYTES]) -> ByteMasks {
         let block = vector(block);
-        Signs {
+        ByteMasks {
             quotes: _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(0x22)),
             backslashes: _mm512_cmpeq_epi8_mask(block, _mm512_set1_epi8(0x5c)),
             controls: _mm512_cmplt_epu8_mask(block, _mm512_set1_epi8(0x20)),
@@ -208,18 +208,18 @@ mod avx512 {
 
 #[cfg(any(test, not(target_arch = "x86_64")))]
 pub(super) mod portable {
-    use super::{BLOCK, Signs, WIDE};
+    use super::{BLOCK, BLOCK_BYTES, ByteMasks};
 
     fn is_control(byte: u8) -> bool {
         byte < 0x20
     }
 
-    fn wide_bits(block: &[u8; WIDE], is: impl Fn(u8) -> bool) -> u64 {
+    fn wide_bits(block: &[u8; BLOCK_BYTES], is: impl Fn(u8) -> bool) -> u64 {
         block.iter().enumerate().fold(0, |bits, (i, &byte)| bits | u64::from(is(byte)) << i)
     }
 
-    pub fn signs_in(block: &[u8; WIDE]) -> Signs {
-        Signs {
+    pub fn signs_in(block: &[u8; BLOCK_BYTES]) -> ByteMasks {
+        ByteMasks {
             quotes: wide_bits(block, |byte| byte == b'"'),
             backslashes: wide_bits(block, |byte| byte == b'\\'),
             controls: wide_bits(block, is_control),
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn the_bits_of_this_processor_are_those_of_any() {
         for byte in 0..=u8::MAX {
-            for at in 0..WIDE {
+            for at in 0..BLOCK_BYTES {
                 let mut wide = *b"x~ !#[]\x7f\xc3\xa9\xff\x80\x21\x23\x5b\x5dntu/\"\\ \xf0\x1f\x9f\x20rst\\n\"\" a text of 32 bytes behind, \\t";
                 wide[at] = byte;
                 let block = wide.first_chunk().unwrap();

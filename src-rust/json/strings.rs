@@ -1,11 +1,11 @@
-//! Finds the strings of a JSON text and measures their escapes, in blocks of [`WIDE`] bytes.
+//! Finds the strings of a JSON text and measures their escapes, in blocks of [`BLOCK_BYTES`] bytes.
 //!
 //! The scan runs ahead of the parser. It combines the masks of a block with carries for escapes, open strings and
 //! letters, as in simdjson.
 
 use super::entry::Escapes;
 use super::escapes::Escape;
-use super::simd::{Signs, WIDE};
+use super::simd::{BLOCK_BYTES, ByteMasks};
 
 /// A quote that begins or ends a string. Low half: its position. High half: the number of simple escapes before it,
 /// modulo 2^32.
@@ -54,7 +54,7 @@ pub(super) struct Escaped {
 const TAKEN: usize = 4;
 
 /// Least number of bytes scanned at a time.
-const AHEAD: usize = 8 * WIDE;
+const AHEAD: usize = 8 * BLOCK_BYTES;
 
 /// Room for quotes: the remaining ones, one for each byte scanned, and the slack written after the last.
 const ROOM: usize = AHEAD + 2 * TAKEN;
@@ -62,8 +62,8 @@ const ROOM: usize = AHEAD + 2 * TAKEN;
 /// Finds the strings of a text in order. Each block is scanned once.
 pub(super) struct Strings<'a> {
     bytes: &'a [u8],
-    ahead: Ahead,
-    /// The quotes found; those from `next` to [`Ahead::filled`] remain.
+    ahead: Cursor,
+    /// The quotes found; those from `next` to [`Cursor::filled`] remain.
     quotes: [Quote; ROOM],
     next: usize,
     /// Positions of the letters of other escapes; those before `next_other` were consumed.
@@ -73,7 +73,7 @@ pub(super) struct Strings<'a> {
 
 /// The state of the scan.
 #[derive(Clone, Copy)]
-struct Ahead {
+struct Cursor {
     /// The first byte not scanned.
     behind: usize,
     /// Whether that byte is escaped, as 1 or 0.
@@ -93,7 +93,7 @@ impl<'a> Strings<'a> {
     pub fn new(bytes: &'a [u8]) -> Self {
         Strings {
             bytes,
-            ahead: Ahead { behind: 0, carry: 0, inside: 0, letters: 0, filled: 0, high: 0 },
+            ahead: Cursor { behind: 0, carry: 0, inside: 0, letters: 0, filled: 0, high: 0 },
             quotes: [Quote(0); ROOM],
             next: 0,
             others: Vec::new(),
@@ -109,15 +109,15 @@ impl<'a> Strings<'a> {
     /// Scans ahead far enough for a key and a value; call it before each such pair. `None` if a string contains a
     /// control character.
     #[inline(always)]
-    pub fn look_ahead(&mut self, signs: &impl Fn(&[u8; WIDE]) -> Signs) -> Option<()> {
+    pub fn look_ahead(&mut self, signs: &impl Fn(&[u8; BLOCK_BYTES]) -> ByteMasks) -> Option<()> {
         if self.ahead.filled - self.next < TAKEN && self.ahead.behind < self.bytes.len() {
-            self.go_on(signs)?;
+            self.advance(signs)?;
         }
         Some(())
     }
 
     #[inline(always)]
-    fn go_on(&mut self, signs: &impl Fn(&[u8; WIDE]) -> Signs) -> Option<()> {
+    fn advance(&mut self, signs: &impl Fn(&[u8; BLOCK_BYTES]) -> ByteMasks) -> Option<()> {
         for i in 0..TAKEN {
             self.quotes[i] = self.quotes.get(self.next + i).copied().unwrap_or_default();
         }
@@ -130,7 +130,7 @@ impl<'a> Strings<'a> {
             self.next_other = 0;
         }
         let enough = ahead.behind + AHEAD;
-        let (blocks, rest) = self.bytes.get(ahead.behind..)?.as_chunks::<WIDE>();
+        let (blocks, rest) = self.bytes.get(ahead.behind..)?.as_chunks::<BLOCK_BYTES>();
         for block in blocks {
             ahead.pass(&signs(block), self.quotes.get_mut(ahead.filled..)?, &mut self.others)?;
             if ahead.behind >= enough && ahead.filled >= TAKEN {
@@ -139,7 +139,7 @@ impl<'a> Strings<'a> {
             }
         }
         if !rest.is_empty() {
-            let mut padded = [0; WIDE];
+            let mut padded = [0; BLOCK_BYTES];
             padded[..rest.len()].copy_from_slice(rest);
             ahead.pass(&signs(&padded), self.quotes.get_mut(ahead.filled..)?, &mut self.others)?;
         }
@@ -186,10 +186,10 @@ impl<'a> Strings<'a> {
     }
 }
 
-impl Ahead {
+impl Cursor {
     /// Scans the next block. `room` has at least as many entries as the block has bytes.
     #[inline(always)]
-    fn pass(&mut self, here: &Signs, room: &mut [Quote], others: &mut Vec<u32>) -> Option<()> {
+    fn pass(&mut self, here: &ByteMasks, room: &mut [Quote], others: &mut Vec<u32>) -> Option<()> {
         let (mut quotes, mut letters) = (here.quotes, 0);
         if here.backslashes | self.carry != 0 {
             let escaped;
@@ -207,7 +207,7 @@ impl Ahead {
         }
         self.note(quotes, letters, room);
         self.high |= here.high;
-        self.behind += WIDE;
+        self.behind += BLOCK_BYTES;
         Some(())
     }
 
@@ -291,7 +291,7 @@ mod tests {
     impl OnBlocks for Telling<'_> {
         type Outcome = Vec<Told>;
 
-        fn run(self, signs: impl Fn(&[u8; WIDE]) -> Signs) -> Self::Outcome {
+        fn run(self, signs: impl Fn(&[u8; BLOCK_BYTES]) -> ByteMasks) -> Self::Outcome {
             let mut strings = Strings::new(self.0);
             let mut tell = |at: &usize| {
                 strings.look_ahead(&signs)?;

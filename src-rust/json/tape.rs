@@ -12,7 +12,7 @@ use super::escapes::{decode, decode_into};
 use super::scan::Parser;
 use crate::error::{Error, Result};
 use crate::node::keys::bit_of;
-use crate::node::{Found, Key, Kind, Node, Unit, Wanted, write_json_string};
+use crate::node::{Fields, Key, KeySet, Kind, Node, Unit, write_json_string};
 
 /// Members up to which repeated keys are found by pairwise comparison; for more, a table is faster.
 const MOST_COMPARED: usize = 16;
@@ -48,12 +48,12 @@ impl<'a> Tape<'a> {
     /// The tape of a document; `None` if [`super::with_document`] must read it. O(bytes).
     ///
     /// # Errors
-    /// `interrupted` if `go_on` returns `false`.
-    pub fn parse(bytes: &'a [u8], go_on: &mut dyn FnMut() -> bool) -> Result<Option<Self>> {
+    /// `interrupted` if `check` returns `false`.
+    pub fn parse(bytes: &'a [u8], check: &mut dyn FnMut() -> bool) -> Result<Option<Self>> {
         let (Ok(text), Ok(_)) = (simdutf8::basic::from_utf8(bytes), u32::try_from(bytes.len())) else {
             return Ok(None);
         };
-        let mut parser = Parser::new(bytes, go_on);
+        let mut parser = Parser::new(bytes, check);
         let parsed = parser.document();
         if parser.is_stopped {
             return Err(Error::interrupted());
@@ -303,7 +303,7 @@ impl<'t> Node for TapeNode<'t> {
         found.map(|value| self.node(value))
     }
 
-    fn find<const N: usize>(&self, wanted: &Wanted<N>, found: &mut Found<Self, N>) {
+    fn find<const N: usize>(&self, wanted: &KeySet<N>, found: &mut Fields<Self, N>) {
         for (name, value) in self.tape.members(self.at) {
             if let Some(place) = wanted.place_of(name.key) {
                 found.note(place, self.node(value));

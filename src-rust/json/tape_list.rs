@@ -5,34 +5,34 @@ use std::borrow::Cow;
 use super::rewrite::Rewrite;
 use super::tape::TapeNode;
 use crate::error::Result;
-use crate::node::{Found, Key, Kind, Node, Unit, Wanted};
+use crate::node::{Fields, Key, KeySet, Kind, Node, Unit};
 
 /// The list, or a value in it.
 #[derive(Clone, Copy, Debug)]
-pub enum EntryNode<'t> {
+pub enum TapeList<'t> {
     /// All entries.
     All(&'t [TapeNode<'t>]),
     /// An entry, or a value inside one.
     One(TapeNode<'t>),
 }
 
-impl<'t> EntryNode<'t> {
+impl<'t> TapeList<'t> {
     fn one(self) -> Option<TapeNode<'t>> {
         match self {
-            EntryNode::All(_) => None,
-            EntryNode::One(node) => Some(node),
+            TapeList::All(_) => None,
+            TapeList::One(node) => Some(node),
         }
     }
 }
 
-impl Rewrite for EntryNode<'_> {
+impl Rewrite for TapeList<'_> {
     /// `None` also for the list of all entries.
     fn rewrite(&self, out: &mut Vec<u8>) -> Option<()> {
         self.one()?.rewrite(out)
     }
 }
 
-impl<'t> Node for EntryNode<'t> {
+impl<'t> Node for TapeList<'t> {
     type Text = Cow<'t, str>;
 
     fn kind(&self) -> Kind {
@@ -64,47 +64,47 @@ impl<'t> Node for EntryNode<'t> {
     }
 
     fn get(&self, key: Key) -> Option<Self> {
-        self.one()?.get(key).map(EntryNode::One)
+        self.one()?.get(key).map(TapeList::One)
     }
 
-    fn find<const N: usize>(&self, wanted: &Wanted<N>, found: &mut Found<Self, N>) {
+    fn find<const N: usize>(&self, wanted: &KeySet<N>, found: &mut Fields<Self, N>) {
         if let Some(node) = self.one() {
-            found.fill(EntryNode::One, |found| node.find(wanted, found));
+            found.fill(TapeList::One, |found| node.find(wanted, found));
         }
     }
 
     fn len(&self) -> usize {
         match self {
-            EntryNode::All(entries) => entries.len(),
-            EntryNode::One(node) => node.len(),
+            TapeList::All(entries) => entries.len(),
+            TapeList::One(node) => node.len(),
         }
     }
 
     fn item(&self, i: usize) -> Option<Self> {
         match self {
-            EntryNode::All(entries) => entries.get(i).copied(),
-            EntryNode::One(node) => node.item(i),
+            TapeList::All(entries) => entries.get(i).copied(),
+            TapeList::One(node) => node.item(i),
         }
-        .map(EntryNode::One)
+        .map(TapeList::One)
     }
 
     fn each_item(&self, mut read: impl FnMut(usize, &Self) -> Result<()>) -> Result<()> {
         match self {
-            EntryNode::All(entries) => {
-                entries.iter().enumerate().try_for_each(|(i, entry)| read(i, &EntryNode::One(*entry)))
+            TapeList::All(entries) => {
+                entries.iter().enumerate().try_for_each(|(i, entry)| read(i, &TapeList::One(*entry)))
             }
-            EntryNode::One(node) => node.each_item(|i, item| read(i, &EntryNode::One(*item))),
+            TapeList::One(node) => node.each_item(|i, item| read(i, &TapeList::One(*item))),
         }
     }
 
     fn members(&self) -> Result<Vec<(String, Self)>> {
         let members = self.one().map_or_else(|| Ok(Vec::new()), |node| node.members())?;
-        Ok(members.into_iter().map(|(key, value)| (key, EntryNode::One(value))).collect())
+        Ok(members.into_iter().map(|(key, value)| (key, TapeList::One(value))).collect())
     }
 
     fn each_member(&self, mut read: impl FnMut(&str, &Self) -> Result<()>) -> Result<()> {
         match self.one() {
-            Some(node) => node.each_member(|key, value| read(key, &EntryNode::One(*value))),
+            Some(node) => node.each_member(|key, value| read(key, &TapeList::One(*value))),
             None => Ok(()),
         }
     }

@@ -7,12 +7,12 @@ const NOWHERE: u8 = u8::MAX;
 
 /// A set of at most 32 keys, each with its place.
 #[derive(Clone, Debug)]
-pub struct Wanted<const N: usize> {
+pub struct KeySet<const N: usize> {
     /// Places by [`Key::ordinal`], with an entry for unknown names.
     places: [u8; UNKNOWN as usize + 1],
 }
 
-impl<const N: usize> Wanted<N> {
+impl<const N: usize> KeySet<N> {
     /// A set of these keys, with places in this order.
     #[must_use]
     pub const fn new(keys: [Key; N]) -> Self {
@@ -23,7 +23,7 @@ impl<const N: usize> Wanted<N> {
             places[keys[place].ordinal()] = place as u8;
             place += 1;
         }
-        Wanted { places }
+        KeySet { places }
     }
 
     /// The place of the key with this ordinal, if it is in the set; see [`super::keys::ordinal_of`].
@@ -37,18 +37,18 @@ impl<const N: usize> Wanted<N> {
 
 /// The values found under a set of keys.
 #[derive(Clone, Debug)]
-pub struct Found<T, const N: usize> {
+pub struct Fields<T, const N: usize> {
     values: [Option<T>; N],
     /// A bit for each occupied place, the lowest for the first.
     places: u32,
 }
 
-impl<T, const N: usize> Found<T, N> {
+impl<T, const N: usize> Fields<T, N> {
     /// No values.
     #[inline]
     #[must_use]
     pub fn nothing() -> Self {
-        Found { values: [const { None }; N], places: 0 }
+        Fields { values: [const { None }; N], places: 0 }
     }
 
     /// Stores the value of the key at this place; of repeated keys the last is kept.
@@ -63,7 +63,7 @@ impl<T, const N: usize> Found<T, N> {
     /// The value of a key of the set.
     #[inline(always)]
     #[must_use]
-    pub fn under(&self, wanted: &Wanted<N>, key: Key) -> Option<&T> {
+    pub fn under(&self, wanted: &KeySet<N>, key: Key) -> Option<&T> {
         self.values.get(wanted.place_of(key.ordinal() as u8)?)?.as_ref()
     }
 
@@ -77,16 +77,16 @@ impl<T, const N: usize> Found<T, N> {
     /// The same, ignoring one key.
     #[inline]
     #[must_use]
-    pub fn is_empty_from_but_for(&self, place: usize, wanted: &Wanted<N>, key: Key) -> bool {
+    pub fn is_empty_from_but_for(&self, place: usize, wanted: &KeySet<N>, key: Key) -> bool {
         let other = wanted.place_of(key.ordinal() as u8).map_or(0, |other| 1 << other);
         (self.places & !other) >> place == 0
     }
 
     /// Stores all values that `find` finds, converted by `make`.
-    pub fn fill<R>(&mut self, make: impl Fn(R) -> T, find: impl FnOnce(&mut Found<R, N>)) {
-        let mut found = Found::nothing();
+    pub fn fill<R>(&mut self, make: impl Fn(R) -> T, find: impl FnOnce(&mut Fields<R, N>)) {
+        let mut found = Fields::nothing();
         find(&mut found);
-        *self = Found { values: found.values.map(|value| value.map(&make)), places: found.places };
+        *self = Fields { values: found.values.map(|value| value.map(&make)), places: found.places };
     }
 }
 
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn every_name_has_its_own_place() {
-        let wanted = Wanted::new([Key::ROLE, Key::ACTION, Key::VALUE]);
+        let wanted = KeySet::new([Key::ROLE, Key::ACTION, Key::VALUE]);
         for (ordinal, name) in (0..).zip(Key::ALL) {
             let place = ["role", "action", "value"].iter().position(|key| key == name);
             assert_eq!(wanted.place_of(ordinal), place, "{name}");
@@ -106,9 +106,9 @@ mod tests {
 
     #[test]
     fn of_repeated_names_the_last_is_kept() {
-        static WANTED: Wanted<2> = Wanted::new([Key::ROLE, Key::ACTION]);
-        let of = |found: &Found<u8, 2>, key| found.under(&WANTED, key).copied();
-        let mut found = Found::nothing();
+        static WANTED: KeySet<2> = KeySet::new([Key::ROLE, Key::ACTION]);
+        let of = |found: &Fields<u8, 2>, key| found.under(&WANTED, key).copied();
+        let mut found = Fields::nothing();
         assert!((0..3).all(|place| found.is_empty_from(place)));
         found.note(1, 7);
         found.note(1, 8);
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(but_for(Key::VALUE), [false, false, true]);
         found.note(0, 9);
         assert_eq!(of(&found, Key::VALUE), None);
-        let mut others = Found::nothing();
+        let mut others = Fields::nothing();
         others.fill(u16::from, |same| *same = found);
         assert_eq!([Key::ROLE, Key::ACTION].map(|key| others.under(&WANTED, key)), [Some(&9), Some(&8)]);
     }

@@ -169,7 +169,7 @@ const SLOTS: usize = 512;
 
 /// The compared properties of a name, which decide for up to sixteen bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Signs {
+struct NameHash {
     /// The first eight bytes; a shorter name is padded with zeros.
     head: u64,
     /// The last eight bytes; for a shorter name the head.
@@ -177,29 +177,29 @@ struct Signs {
     len: usize,
 }
 
-impl Signs {
+impl NameHash {
     /// The properties of a name.
     #[inline]
     const fn of(name: &[u8]) -> Self {
         let len = name.len();
         match (name.first_chunk(), name.last_chunk()) {
             (Some(head), Some(tail)) => {
-                Signs { head: u64::from_le_bytes(*head), tail: u64::from_le_bytes(*tail), len }
+                NameHash { head: u64::from_le_bytes(*head), tail: u64::from_le_bytes(*tail), len }
             }
             _ => {
                 let head = head_of_short(name);
-                Signs { head, tail: head, len }
+                NameHash { head, tail: head, len }
             }
         }
     }
 }
 
 /// The properties of each key.
-static KNOWN: [Signs; Key::ALL.len()] = {
-    let mut known = [Signs { head: 0, tail: 0, len: 0 }; Key::ALL.len()];
+static KNOWN: [NameHash; Key::ALL.len()] = {
+    let mut known = [NameHash { head: 0, tail: 0, len: 0 }; Key::ALL.len()];
     let mut ordinal = 0;
     while ordinal < known.len() {
-        known[ordinal] = Signs::of(Key::ALL[ordinal].as_bytes());
+        known[ordinal] = NameHash::of(Key::ALL[ordinal].as_bytes());
         ordinal += 1;
     }
     known
@@ -223,7 +223,7 @@ static TABLE: [u8; SLOTS] = {
 
 /// The slot of a name, by its first eight bytes and its length.
 #[inline]
-const fn slot_of(signs: &Signs) -> usize {
+const fn slot_of(signs: &NameHash) -> usize {
     let mixed = (signs.head ^ signs.len as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> (u64::BITS - SLOTS.trailing_zeros())) as usize
 }
@@ -242,9 +242,9 @@ pub fn ordinal_in(bytes: &[u8], start: usize, end: usize) -> u8 {
     let signs = match bytes.get(start..).and_then(<[u8]>::first_chunk) {
         Some(eight) if name.len() < 8 => {
             let head = u64::from_le_bytes(*eight) & !(u64::MAX << (8 * name.len()));
-            Signs { head, tail: head, len: name.len() }
+            NameHash { head, tail: head, len: name.len() }
         }
-        _ => Signs::of(name),
+        _ => NameHash::of(name),
     };
     find(&signs, name)
 }
@@ -252,7 +252,7 @@ pub fn ordinal_in(bytes: &[u8], start: usize, end: usize) -> u8 {
 /// The [`Key::ordinal`] of a name, or [`UNKNOWN`].
 #[inline]
 pub fn ordinal_of(name: &[u8]) -> u8 {
-    find(&Signs::of(name), name)
+    find(&NameHash::of(name), name)
 }
 
 /// The bytes of a name shorter than eight, padded with zeros.
@@ -274,7 +274,7 @@ const fn head_of_short(name: &[u8]) -> u64 {
 }
 
 #[inline(always)]
-fn find(signs: &Signs, name: &[u8]) -> u8 {
+fn find(signs: &NameHash, name: &[u8]) -> u8 {
     let mut slot = slot_of(signs);
     loop {
         let ordinal = TABLE[slot];

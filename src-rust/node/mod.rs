@@ -12,7 +12,7 @@ pub mod test;
 mod unit;
 
 pub use json_text::{is_data, json_string_length, quoting_of, write_float, write_json_string};
-pub use key_set::{Found, Wanted};
+pub use key_set::{Fields, KeySet};
 pub use keys::Key;
 pub use unit::Unit;
 
@@ -92,7 +92,7 @@ pub trait Node: Sized + Clone {
 
     /// Finds the values of a set of keys in an object node, in one walk instead of a lookup for each. `found` must be
     /// empty.
-    fn find<const N: usize>(&self, wanted: &Wanted<N>, found: &mut Found<Self, N>);
+    fn find<const N: usize>(&self, wanted: &KeySet<N>, found: &mut Fields<Self, N>);
 
     /// The values of two keys of an object node without other members. `None` for any other node, and if [`Node::find`]
     /// is at least as fast.
@@ -177,7 +177,7 @@ pub trait Node: Sized + Clone {
     /// # Errors
     /// `LimitExceeded` beyond [`MAX_DEPTH`], `MessageError` for values that JSON cannot represent.
     fn write_json(&self, out: &mut String) -> Result<bool> {
-        let mut written = Written { out, is_outline: false, is_lossy: false };
+        let mut written = JsonWriter { out, is_outline: false, is_lossy: false };
         stringify(self, &mut written, 0, &mut MAX_VALUES.clone())?;
         Ok(written.is_lossy)
     }
@@ -187,7 +187,7 @@ pub trait Node: Sized + Clone {
     /// # Errors
     /// Those of [`Node::write_json`].
     fn write_outline(&self, out: &mut String) -> Result<bool> {
-        let mut written = Written { out, is_outline: true, is_lossy: false };
+        let mut written = JsonWriter { out, is_outline: true, is_lossy: false };
         stringify(self, &mut written, 0, &mut MAX_VALUES.clone())?;
         Ok(written.is_lossy)
     }
@@ -227,7 +227,7 @@ trait Output {
 }
 
 /// Writes JSON text.
-struct Written<'a> {
+struct JsonWriter<'a> {
     pub out: &'a mut String,
     /// Whether data becomes an empty string.
     pub is_outline: bool,
@@ -235,7 +235,7 @@ struct Written<'a> {
     pub is_lossy: bool,
 }
 
-impl Output for Written<'_> {
+impl Output for JsonWriter<'_> {
     fn plain(&mut self, text: &str) {
         self.out.push_str(text);
     }

@@ -1,6 +1,6 @@
 //! For tests: a description of a node; nodes with equal descriptions are equal to every reader.
 
-use super::{Found, Key, Node, Unit, Wanted};
+use super::{Fields, Key, KeySet, Node, Unit};
 
 /// Appends everything that can be read from a node, as text.
 pub fn told<N: Node>(node: &N, out: &mut String) {
@@ -17,8 +17,8 @@ pub fn told<N: Node>(node: &N, out: &mut String) {
     }
     out.push_str(&format!("{:?};", node.text().map(|text| text.to_owned())));
     let keys = [Key::ROLE, Key::CONTENT, Key::TYPE, Key::TEXT];
-    let wanted = Wanted::new(keys);
-    let mut found = Found::nothing();
+    let wanted = KeySet::new(keys);
+    let mut found = Fields::nothing();
     node.find(&wanted, &mut found);
     for key in keys {
         let value = node.get(key);

@@ -1,25 +1,25 @@
 //! Alternative cuts of a plan, each with the tokens it would leave.
 
 use super::model::{Alternative, AlternativeKind};
-use super::prefix_sums::Ledger;
+use super::prefix_sums::PrefixSums;
 use crate::rules::Structure;
 
 /// The plan's own cut, which the alternatives are compared with.
-pub(super) struct Choice<'a> {
+pub(super) struct Baseline<'a> {
     pub structure: &'a Structure,
-    pub ledger: &'a Ledger,
+    pub sums: &'a PrefixSums,
     /// The cut of the plan; 0 if nothing is folded.
     pub cut: usize,
     pub overhead: u64,
     pub summary_tokens: u64,
 }
 
-impl Choice<'_> {
+impl Baseline<'_> {
     /// The next cuts that fold less and more, the nearest start of a turn, and the last legal cut; each once,
     /// ascending. O(log messages + distance to the cuts that fold other messages).
     pub fn alternatives(&self) -> Vec<Alternative> {
         // A cut that would fold only earlier summaries counts as folding nothing.
-        let Some(first) = self.ledger.first_folding() else { return Vec::new() };
+        let Some(first) = self.sums.first_folding() else { return Vec::new() };
         let legal = &self.structure.legal_cuts;
         let (before, from) = legal.split_at(legal.partition_point(|&k| (k as usize) < self.cut));
         let from = &from[from.partition_point(|&k| (k as usize) < first)..];
@@ -45,7 +45,7 @@ impl Choice<'_> {
 
     /// Whether a cut folds other messages than the plan does.
     fn is_other(&self, k: usize) -> bool {
-        self.ledger.messages_before(k) != self.ledger.messages_before(self.cut)
+        self.sums.messages_before(k) != self.sums.messages_before(self.cut)
     }
 
     /// The last of the ascending `cuts`, not before `first`, that folds other messages.
@@ -68,12 +68,12 @@ impl Choice<'_> {
     }
 
     fn at(&self, cut: usize, why: AlternativeKind) -> Alternative {
-        let tokens_kept = self.ledger.total() - self.ledger.tokens_before(cut);
+        let tokens_kept = self.sums.total() - self.sums.tokens_before(cut);
         Alternative {
             cut,
             tokens_kept,
             tokens_after: tokens_kept + self.overhead + self.summary_tokens,
-            folded: self.ledger.messages_before(cut),
+            folded: self.sums.messages_before(cut),
             is_mid_turn: cut < self.structure.len() && self.structure.turn_of(cut).0 < cut,
             why,
         }

@@ -1,23 +1,23 @@
 //! The cut of every keep with a lower bound, found by binary search in O(log messages).
 
 use super::keep::{Keep, Unit};
-use super::prefix_sums::Ledger;
+use super::prefix_sums::PrefixSums;
 use crate::rules::Structure;
 
 /// The cut for a keep; `None` if no legal cut satisfies it, and for [`Keep::Fit`].
-pub(super) fn find_cut(structure: &Structure, ledger: &Ledger, keep: Keep) -> Option<usize> {
+pub(super) fn find_cut(structure: &Structure, sums: &PrefixSums, keep: Keep) -> Option<usize> {
     let latest = match keep {
-        Keep::Tokens(n) => return cut_for_tokens(structure, ledger, n),
+        Keep::Tokens(n) => return cut_for_tokens(structure, sums, n),
         Keep::Fraction(fraction, Unit::Tokens) => {
-            ledger.latest_leaving_tokens(share(fraction, ledger.counting_tokens()))
+            sums.latest_leaving_tokens(share(fraction, sums.counting_tokens()))
         }
         Keep::Fraction(fraction, Unit::Messages) => {
-            ledger.latest_leaving_messages(share(fraction, ledger.counting_messages()))
+            sums.latest_leaving_messages(share(fraction, sums.counting_messages()))
         }
-        Keep::Messages(n) => ledger.latest_leaving_messages(n),
-        Keep::Iterations(n) => ledger.latest_leaving_groups(n),
+        Keep::Messages(n) => sums.latest_leaving_messages(n),
+        Keep::Iterations(n) => sums.latest_leaving_groups(n),
         Keep::Turns(0) => Some(structure.len()),
-        Keep::Turns(n) => ledger.newest_turn(n),
+        Keep::Turns(n) => sums.newest_turn(n),
         Keep::Fit(_) => None,
     };
     structure.legal_at_or_before(latest?)
@@ -29,12 +29,12 @@ fn share(fraction: f64, all: u64) -> u64 {
 }
 
 /// A cut at the start of the turn with the n-th newest token; inside it if it exceeds `n` tokens alone.
-fn cut_for_tokens(structure: &Structure, ledger: &Ledger, n: u64) -> Option<usize> {
-    let at = ledger.latest_leaving_tokens(n)?;
+fn cut_for_tokens(structure: &Structure, sums: &PrefixSums, n: u64) -> Option<usize> {
+    let at = sums.latest_leaving_tokens(n)?;
     let latest = structure.legal_at_or_before(at);
     if at == structure.len() {
         return latest;
     }
     let (start, end) = structure.turn_of(at);
-    if ledger.tokens_in(start, end) > n { latest } else { structure.legal_at_or_before(start) }
+    if sums.tokens_in(start, end) > n { latest } else { structure.legal_at_or_before(start) }
 }

@@ -1,23 +1,23 @@
 //! `FitTokens`: at most a number of tokens in all, by folding, then clearing, then shortening.
 
 use super::model::Edit;
-use super::prefix_sums::Ledger;
-use super::shorten::{Shrinker, Shrunk};
-use crate::count::counter::GoOn;
+use super::prefix_sums::PrefixSums;
+use super::shorten::{Shortener, Shrunk};
+use crate::count::counter::Interrupt;
 use crate::error::Result;
 use crate::rules::Structure;
 
 /// The cost of a request at the various stages.
 pub(super) struct Costs<'a> {
     pub tokens: &'a [u32],
-    pub ledger: &'a Ledger,
+    pub sums: &'a PrefixSums,
     /// The unchanged request, overhead included.
     pub as_is: u64,
     pub summary_tokens: u64,
 }
 
 /// The last legal cut that spares the newest group, and the results that can shrink there.
-pub(super) struct LastResort {
+pub(super) struct TailClearing {
     /// The cut; 0 if it folds nothing.
     pub cut: usize,
     /// Tokens of the request at that cut, overhead and summary included.
@@ -39,7 +39,7 @@ pub(super) struct Fitted {
 impl Costs<'_> {
     /// Tokens of the request after folding at a cut that folds something.
     fn at(&self, cut: usize) -> u64 {
-        self.as_is - self.ledger.tokens_before(cut) + self.summary_tokens
+        self.as_is - self.sums.tokens_before(cut) + self.summary_tokens
     }
 
     fn saving(&self, shrunk: &Shrunk) -> u64 {
@@ -56,31 +56,31 @@ pub(super) fn limit(structure: &Structure) -> usize {
 }
 
 /// The last legal cut that folds something and spares the newest group. O(log messages).
-fn last_cut(structure: &Structure, ledger: &Ledger) -> Option<usize> {
-    structure.legal_at_or_before(limit(structure)).filter(|&cut| ledger.folds(cut))
+fn last_cut(structure: &Structure, sums: &PrefixSums) -> Option<usize> {
+    structure.legal_at_or_before(limit(structure)).filter(|&cut| sums.folds(cut))
 }
 
 /// The first legal cut that folds something, spares the newest group and costs at most `most`. A later cut never costs
 /// more. O(log messages).
 fn first_cut(structure: &Structure, costs: &Costs<'_>, most: u64) -> Option<usize> {
-    let enough = costs.ledger.earliest_freeing((costs.as_is + costs.summary_tokens).saturating_sub(most))?;
-    let cut = structure.legal_at_or_behind(enough.max(costs.ledger.first_folding()?))?;
+    let enough = costs.sums.earliest_freeing((costs.as_is + costs.summary_tokens).saturating_sub(most))?;
+    let cut = structure.legal_at_or_behind(enough.max(costs.sums.first_folding()?))?;
     (cut <= limit(structure)).then_some(cut)
 }
 
 /// Prepares clearing and shortening at the last legal cut. O(results of the tail).
-pub(super) fn last_resort(
+pub(super) fn tail_clearing(
     structure: &Structure,
     costs: &Costs<'_>,
-    shrinker: &Shrinker<'_>,
-    go_on: GoOn<'_>,
-) -> Result<LastResort> {
-    let cut = last_cut(structure, costs.ledger).unwrap_or(0);
+    shortener: &Shortener<'_>,
+    check: Interrupt<'_>,
+) -> Result<TailClearing> {
+    let cut = last_cut(structure, costs.sums).unwrap_or(0);
     let total = if cut == 0 { costs.as_is } else { costs.at(cut) };
     let newest = structure.group_of.last().copied();
     let (mut clearable, mut shortenable) = (Vec::new(), Vec::new());
     for message in (cut..structure.len()).filter(|&i| structure.counts(i)) {
-        if let Some(shrunk) = shrinker.cleared(message, costs.tokens[message], go_on)? {
+        if let Some(shrunk) = shortener.cleared(message, costs.tokens[message], check)? {
             let is_newest = Some(structure.group_of[message]) == newest;
             if is_newest { &mut shortenable } else { &mut clearable }.push(shrunk);
         }
@@ -90,17 +90,17 @@ pub(super) fn last_resort(
     }
     let savings: u64 = clearable.iter().chain(&shortenable).map(|shrunk| costs.saving(shrunk)).sum();
     let floor = costs.as_is.min(total - savings);
-    Ok(LastResort { cut, total, clearable, shortenable, floor })
+    Ok(TailClearing { cut, total, clearable, shortenable, floor })
 }
 
 /// Finds the first stage that fits into `limit` tokens; `None` if none does, that is if `limit < floor`.
 pub(super) fn fit(
     structure: &Structure,
     costs: &Costs<'_>,
-    last: LastResort,
-    shrinker: &Shrinker<'_>,
+    last: TailClearing,
+    shortener: &Shortener<'_>,
     limit: u64,
-    go_on: GoOn<'_>,
+    check: Interrupt<'_>,
 ) -> Result<Option<Fitted>> {
     if costs.as_is <= limit {
         return Ok(Some(Fitted { cut: 0, edits: Vec::new() }));
@@ -126,7 +126,7 @@ pub(super) fn fit(
         let tokens = costs.tokens[cleared.message];
         let rest = total - u64::from(tokens);
         let room = u32::try_from(limit.saturating_sub(rest)).unwrap_or(u32::MAX);
-        let shrunk = shrinker.shortened(&cleared, room, go_on)?;
+        let shrunk = shortener.shortened(&cleared, room, check)?;
         total = rest + u64::from(shrunk.tokens);
         edits.extend(shrunk.edits);
     }

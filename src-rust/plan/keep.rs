@@ -33,12 +33,12 @@ impl Keep {
     ///
     /// # Errors
     /// `bad_fraction`, `keep_over_window`.
-    pub fn check(self, window: Option<u64>) -> Result<()> {
-        match (self, window) {
+    pub fn check(self, context_window: Option<u64>) -> Result<()> {
+        match (self, context_window) {
             (Keep::Fraction(fraction, _), _) if !(0.0..=1.0).contains(&fraction) => {
                 Err(Error::config("bad_fraction", "keep", "a fraction lies in [0, 1]"))
             }
-            (Keep::Tokens(n) | Keep::Fit(n), Some(window)) if n > window => {
+            (Keep::Tokens(n) | Keep::Fit(n), Some(context_window)) if n > context_window => {
                 Err(Error::config("keep_over_window", "keep", "larger than the context window"))
             }
             _ => Ok(()),
@@ -50,8 +50,8 @@ impl Keep {
 mod tests {
     use super::*;
 
-    fn code(keep: Keep, window: Option<u64>) -> Option<&'static str> {
-        keep.check(window).err().map(|error| error.code)
+    fn code(keep: Keep, context_window: Option<u64>) -> Option<&'static str> {
+        keep.check(context_window).err().map(|error| error.code)
     }
 
     #[test]

@@ -21,8 +21,8 @@ pub use keep::{Keep, Unit};
 pub use model::{
     Action, Alternative, AlternativeKind, Edit, Infeasible, PLAN_VERSION, Plan, Reason, Warning,
 };
-pub use planner::{Outcome, Request, Subject, plan, plan_subject};
-pub use prefix_sums::Ledger;
+pub use planner::{PlanInput, PlanOptions, Planned, plan, plan_input};
+pub use prefix_sums::PrefixSums;
 pub(crate) use shorten::plan_mismatch;
 pub use shorten::{PLACEHOLDER, SHORTEN_MARKER, replacements, shortened_text};
 pub use thinking::{THINKING_BOUND, ThinkingRule};

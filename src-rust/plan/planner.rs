@@ -1,45 +1,51 @@
 //! The planner: counts and structure in, a plan out.
 
-use super::alternatives::Choice;
+use super::alternatives::Baseline;
 use super::cuts::find_cut;
-use super::fit::{Costs, fit, last_resort, limit};
+use super::fit::{Costs, fit, limit, tail_clearing};
 use super::keep::Keep;
 use super::model::{Action, Edit, Infeasible, PLAN_VERSION, Plan, Reason, Warning};
-use super::prefix_sums::Ledger;
-use super::shorten::{Shrinker, replacements};
+use super::prefix_sums::PrefixSums;
+use super::shorten::{Shortener, replacements};
 use super::thinking::{Thinking, ThinkingRule, Treated};
-use crate::count::counter::{Counter, Counts, GoOn};
+use crate::count::counter::{Counter, Counts, Interrupt};
 use crate::error::{Error, Result};
 use crate::formats::Format;
-use crate::rules::{Standing, Structure};
+use crate::rules::{Foldability, Structure};
 use crate::transcript::{MessageSource, Transcript};
 
 /// The request for a plan.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Request {
+pub struct PlanOptions {
     /// How much stays.
     pub keep: Keep,
     /// Tokens reserved for the summary.
     pub summary_tokens: u64,
     /// The model's context window, which the keep is checked against.
-    pub window: Option<u64>,
+    pub context_window: Option<u64>,
     /// The least number of tokens a fold must save; 0 for no minimum. A budget that is exceeded takes precedence.
     pub min_gain_tokens: u64,
     /// The treatment of thinking that stays after a change.
     pub thinking: ThinkingRule,
 }
 
-impl Request {
+impl PlanOptions {
     /// A keep, and the default of every other option.
     #[must_use]
     pub fn new(keep: Keep) -> Self {
-        Request { keep, summary_tokens: 0, window: None, min_gain_tokens: 0, thinking: ThinkingRule::Keep }
+        PlanOptions {
+            keep,
+            summary_tokens: 0,
+            context_window: None,
+            min_gain_tokens: 0,
+            thinking: ThinkingRule::Keep,
+        }
     }
 }
 
 /// The result of planning.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Planned {
     /// A plan; it may change nothing.
     Plan(Box<Plan>),
     /// The budget cannot be met.
@@ -47,7 +53,7 @@ pub enum Outcome {
 }
 
 /// The input of a plan: messages with their structure, counts and sums.
-pub struct Subject<'a> {
+pub struct PlanInput<'a> {
     /// The transcripts with the messages' texts.
     pub source: &'a dyn MessageSource,
     /// The format of the messages.
@@ -57,7 +63,7 @@ pub struct Subject<'a> {
     /// Tokens of the messages.
     pub counts: &'a Counts,
     /// Prefix sums over structure and counts.
-    pub ledger: &'a Ledger,
+    pub sums: &'a PrefixSums,
     /// Counts results that are cleared or shortened.
     pub counter: &'a dyn Counter,
     /// The hash of the messages.
@@ -74,17 +80,17 @@ pub fn plan(
     structure: &Structure,
     counts: &Counts,
     counter: &dyn Counter,
-    request: Request,
-    go_on: GoOn<'_>,
-) -> Result<Outcome> {
-    request.keep.check(request.window)?;
+    request: PlanOptions,
+    check: Interrupt<'_>,
+) -> Result<Planned> {
+    request.keep.check(request.context_window)?;
     if counts.per_message.len() != structure.len() {
         return Err(Error::internal("counts_mismatch", "counts are of another transcript"));
     }
-    let ledger = &Ledger::new(structure, &counts.per_message);
+    let sums = &PrefixSums::new(structure, &counts.per_message);
     let fingerprint = transcript.fingerprint();
-    let subject = Subject { source: transcript, format, structure, counts, ledger, counter, fingerprint };
-    plan_subject(&subject, request, go_on)
+    let input = PlanInput { source: transcript, format, structure, counts, sums, counter, fingerprint };
+    plan_input(&input, request, check)
 }
 
 /// Plans messages whose sums are known. The decision is O(log messages + bytes of the results that may be cleared or
@@ -92,42 +98,43 @@ pub fn plan(
 ///
 /// # Errors
 /// Those of [`plan`].
-pub fn plan_subject(subject: &Subject<'_>, request: Request, go_on: GoOn<'_>) -> Result<Outcome> {
-    request.keep.check(request.window)?;
-    let Subject { source, structure, counts, ledger, counter, .. } = *subject;
+pub fn plan_input(input: &PlanInput<'_>, request: PlanOptions, check: Interrupt<'_>) -> Result<Planned> {
+    request.keep.check(request.context_window)?;
+    let PlanInput { source, structure, counts, sums, counter, .. } = *input;
     let costs = Costs {
         tokens: &counts.per_message,
-        ledger,
-        as_is: ledger.total() + u64::from(counts.overhead),
+        sums,
+        as_is: sums.total() + u64::from(counts.overhead),
         summary_tokens: request.summary_tokens,
     };
-    let shrinker = Shrinker { source, structure, counter };
-    let last = last_resort(structure, &costs, &shrinker, go_on)?;
+    let shortener = Shortener { source, structure, counter };
+    let last = tail_clearing(structure, &costs, &shortener, check)?;
     let floor = last.floor;
     let (cut, edits) = match request.keep {
-        Keep::Fit(limit) => match fit(structure, &costs, last, &shrinker, limit, go_on)? {
+        Keep::Fit(limit) => match fit(structure, &costs, last, &shortener, limit, check)? {
             Some(fitted) => (fitted.cut, fitted.edits),
-            None => return Ok(Outcome::Infeasible(infeasible(structure, floor, limit))),
+            None => return Ok(Planned::Infeasible(infeasible(structure, floor, limit))),
         },
         // A cut that would fold only earlier summaries folds nothing.
-        keep => (find_cut(structure, ledger, keep).filter(|&cut| ledger.folds(cut)).unwrap_or(0), Vec::new()),
+        keep => (find_cut(structure, sums, keep).filter(|&cut| sums.folds(cut)).unwrap_or(0), Vec::new()),
     };
-    let mut draft = Draft::new(subject, cut, edits);
+    let mut draft = Draft::new(input, cut, edits);
     draft.fold_thinking(request);
-    draft.treat_thinking(request.thinking, &shrinker, go_on)?;
-    let mut tokens_kept = draft.tokens_kept(&shrinker, go_on)?;
+    draft.treat_thinking(request.thinking, &shortener, check)?;
+    let mut tokens_kept = draft.tokens_kept(&shortener, check)?;
     let after = tokens_kept + u64::from(counts.overhead) + request.summary_tokens;
     let is_budget = matches!(request.keep, Keep::Fit(_));
     let gains_enough = costs.as_is.checked_sub(after).is_some_and(|gain| gain >= request.min_gain_tokens);
     if draft.cut > 0 && !is_budget && request.min_gain_tokens > 0 && !gains_enough {
         draft.undo();
-        tokens_kept = ledger.total();
+        tokens_kept = sums.total();
     }
-    Ok(Outcome::Plan(Box::new(draft.finish(request, floor, tokens_kept))))
+    Ok(Planned::Plan(Box::new(draft.finish(request, floor, tokens_kept))))
 }
 
 fn infeasible(structure: &Structure, floor: u64, limit: u64) -> Infeasible {
-    let fixed = structure.standing.iter().filter(|&&standing| standing != Standing::Counting).count();
+    let fixed =
+        structure.foldability.iter().filter(|&&foldability| foldability != Foldability::Counting).count();
     let newest = structure
         .group_of
         .last()
@@ -142,7 +149,7 @@ fn infeasible(structure: &Structure, floor: u64, limit: u64) -> Infeasible {
 
 /// A cut and its edits, before they become a plan.
 struct Draft<'a> {
-    subject: &'a Subject<'a>,
+    input: &'a PlanInput<'a>,
     cut: usize,
     edits: Vec<Edit>,
     treated: Treated,
@@ -153,21 +160,21 @@ struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    fn new(subject: &'a Subject<'a>, cut: usize, edits: Vec<Edit>) -> Self {
+    fn new(input: &'a PlanInput<'a>, cut: usize, edits: Vec<Edit>) -> Self {
         let treated = Treated::default();
-        Draft { subject, cut, edits, treated, blocked_by: None, is_gain_too_small: false }
+        Draft { input, cut, edits, treated, blocked_by: None, is_gain_too_small: false }
     }
 
     fn thinking(&self) -> Thinking<'a> {
-        Thinking::of(self.subject.source, self.subject.structure, self.subject.format)
+        Thinking::of(self.input.source, self.input.structure, self.input.format)
     }
 
     /// With [`ThinkingRule::Fold`], moves the cut until no thinking stays after it. A budget is met in any case.
-    fn fold_thinking(&mut self, request: Request) {
+    fn fold_thinking(&mut self, request: PlanOptions) {
         if request.thinking != ThinkingRule::Fold || self.cut == 0 || !self.edits.is_empty() {
             return;
         }
-        match self.thinking().cut_behind(self.cut, limit(self.subject.structure)) {
+        match self.thinking().cut_behind(self.cut, limit(self.input.structure)) {
             Ok(cut) => self.cut = cut,
             Err(_) if matches!(request.keep, Keep::Fit(_)) => {}
             Err(index) => (self.cut, self.blocked_by) = (0, Some(index)),
@@ -175,12 +182,17 @@ impl<'a> Draft<'a> {
     }
 
     /// Finds or strips the thinking that stays after the first change, by the rule.
-    fn treat_thinking(&mut self, rule: ThinkingRule, shrinker: &Shrinker<'_>, go_on: GoOn<'_>) -> Result<()> {
-        let Subject { structure, counts, .. } = *self.subject;
+    fn treat_thinking(
+        &mut self,
+        rule: ThinkingRule,
+        shortener: &Shortener<'_>,
+        check: Interrupt<'_>,
+    ) -> Result<()> {
+        let PlanInput { structure, counts, .. } = *self.input;
         let edited = self.edits.first().map(|edit| edit.message);
         let changed = if self.cut > 0 { Some(structure.head) } else { edited };
         // A message of only thinking becomes a placeholder, which must not cost more.
-        let may_strip = |i: usize| Ok(shrinker.price_of(i, &[], true, go_on)? <= counts.per_message[i]);
+        let may_strip = |i: usize| Ok(shortener.price_of(i, &[], true, check)? <= counts.per_message[i]);
         self.treated = self.thinking().treat(rule, changed, self.cut, may_strip)?;
         Ok(())
     }
@@ -192,11 +204,11 @@ impl<'a> Draft<'a> {
         self.treated = Treated::default();
     }
 
-    fn finish(self, request: Request, floor: u64, tokens_kept: u64) -> Plan {
-        let Subject { format, structure, counts, ledger, fingerprint, .. } = *self.subject;
+    fn finish(self, request: PlanOptions, floor: u64, tokens_kept: u64) -> Plan {
+        let PlanInput { format, structure, counts, sums, fingerprint, .. } = *self.input;
         let overhead = u64::from(counts.overhead);
         let summary_tokens = request.summary_tokens;
-        let choice = Choice { structure, ledger, cut: self.cut, overhead, summary_tokens };
+        let baseline = Baseline { structure, sums, cut: self.cut, overhead, summary_tokens };
         let (actions, reasons) = self.actions();
         Plan {
             version: PLAN_VERSION,
@@ -206,7 +218,7 @@ impl<'a> Draft<'a> {
             turn_prefix: self.turn_prefix(),
             actions,
             reasons,
-            tokens_before: ledger.total() + overhead,
+            tokens_before: sums.total() + overhead,
             tokens_kept,
             overhead,
             summary_tokens,
@@ -214,7 +226,7 @@ impl<'a> Draft<'a> {
             count_kind: counts.kind.name().to_owned(),
             message_tokens: counts.per_message.clone(),
             split_points: self.split_points(),
-            alternatives: choice.alternatives(),
+            alternatives: baseline.alternatives(),
             warnings: self.warnings(),
             edits: self.edits,
             stripped: self.treated.stripped,
@@ -224,9 +236,9 @@ impl<'a> Draft<'a> {
 
     /// Legal cuts between the first folded message and the cut.
     fn split_points(&self) -> Vec<u32> {
-        let Subject { structure, ledger, .. } = *self.subject;
+        let PlanInput { structure, sums, .. } = *self.input;
         let legal = &structure.legal_cuts;
-        let first = ledger.first_counting().unwrap_or(self.cut);
+        let first = sums.first_counting().unwrap_or(self.cut);
         let from = legal.partition_point(|&k| k as usize <= first);
         let to = legal.partition_point(|&k| (k as usize) < self.cut);
         legal.get(from..to).map_or_else(Vec::new, <[u32]>::to_vec)
@@ -235,7 +247,7 @@ impl<'a> Draft<'a> {
     /// Actions and reasons. Those of ordinary messages depend only on their side of the cut; exceptions and edits
     /// overwrite them.
     fn actions(&self) -> (Vec<Action>, Vec<Reason>) {
-        let (structure, cut) = (self.subject.structure, self.cut);
+        let (structure, cut) = (self.input.structure, self.cut);
         let count = structure.len();
         let stays = match cut {
             0 if self.is_gain_too_small => Reason::GainTooSmall,
@@ -247,15 +259,15 @@ impl<'a> Draft<'a> {
         let mut reasons = vec![Reason::BeforeCut; cut];
         reasons.resize(count, stays);
         for i in structure.exceptions.iter().map(|&i| i as usize) {
-            (actions[i], reasons[i]) = match structure.standing[i] {
-                Standing::Head => (Action::Keep, Reason::Head),
-                Standing::Pinned => (Action::Pin, Reason::Pinned),
-                Standing::PinnedGroup => (Action::Pin, Reason::PinnedGroup),
-                Standing::Open => (Action::Keep, Reason::OpenCall),
-                Standing::Counting if i < cut && structure.is_summary[i] => {
+            (actions[i], reasons[i]) = match structure.foldability[i] {
+                Foldability::Head => (Action::Keep, Reason::Head),
+                Foldability::Pinned => (Action::Pin, Reason::Pinned),
+                Foldability::PinnedGroup => (Action::Pin, Reason::PinnedGroup),
+                Foldability::Open => (Action::Keep, Reason::OpenCall),
+                Foldability::Counting if i < cut && structure.is_summary[i] => {
                     (Action::Summarize, Reason::EarlierSummary)
                 }
-                Standing::Counting => continue,
+                Foldability::Counting => continue,
             };
         }
         let newest = structure.group_of.last();
@@ -272,7 +284,7 @@ impl<'a> Draft<'a> {
     }
 
     fn turn_prefix(&self) -> Option<(usize, usize)> {
-        let structure = self.subject.structure;
+        let structure = self.input.structure;
         if self.cut == 0 || self.cut >= structure.len() {
             return None;
         }
@@ -280,16 +292,16 @@ impl<'a> Draft<'a> {
         (start < self.cut).then_some((start, self.cut))
     }
 
-    fn tokens_kept(&self, shrinker: &Shrinker<'_>, go_on: GoOn<'_>) -> Result<u64> {
-        let Subject { source, counts, ledger, .. } = *self.subject;
+    fn tokens_kept(&self, shortener: &Shortener<'_>, check: Interrupt<'_>) -> Result<u64> {
+        let PlanInput { source, counts, sums, .. } = *self.input;
         let stripped = &self.treated.stripped;
-        let mut total = ledger.total() - ledger.tokens_before(self.cut);
+        let mut total = sums.total() - sums.tokens_before(self.cut);
         let mut reprice = |message: usize, edits: &[Edit]| -> Result<()> {
             let (transcript, index) = source.at(message);
             let replaced = replacements(transcript, index, edits)?;
             let is_stripped = stripped.binary_search(&message).is_ok();
             total -= u64::from(counts.per_message[message]);
-            total += u64::from(shrinker.price_of(message, &replaced, is_stripped, go_on)?);
+            total += u64::from(shortener.price_of(message, &replaced, is_stripped, check)?);
             Ok(())
         };
         for edits in self.edits.chunk_by(|a, b| a.message == b.message) {
@@ -304,11 +316,11 @@ impl<'a> Draft<'a> {
     }
 
     fn warnings(&self) -> Vec<Warning> {
-        let structure = self.subject.structure;
+        let structure = self.input.structure;
         let warning = |code: &str, index: u32| Warning { code: code.to_owned(), index: Some(index as usize) };
         let open = structure.open.keys().map(|&index| warning("open_call", index));
         let orphans = structure.orphaned.iter().map(|&index| warning("orphan_result", index));
-        let is_grown = |index: &u32| structure.standing[*index as usize] == Standing::PinnedGroup;
+        let is_grown = |index: &u32| structure.foldability[*index as usize] == Foldability::PinnedGroup;
         let grown = structure.exceptions.iter().copied().filter(is_grown);
         let mut rest: Vec<(u32, &str)> = grown.map(|index| (index, "pin_grown")).collect();
         rest.extend(structure.lossy.iter().map(|&index| (index, "lone_surrogates")));

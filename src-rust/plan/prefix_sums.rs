@@ -4,7 +4,7 @@ use crate::rules::Structure;
 
 /// Sums over the messages before each index. A suffix sum is the difference to the total.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ledger {
+pub struct PrefixSums {
     /// For each k in 0..=N, tokens of counting messages before k.
     tokens: Vec<u64>,
     /// The messages that do not count, ascending. They are usually few, so they are stored instead of the others.
@@ -19,9 +19,9 @@ pub struct Ledger {
     total: u64,
 }
 
-impl Default for Ledger {
+impl Default for PrefixSums {
     fn default() -> Self {
-        Ledger {
+        PrefixSums {
             tokens: vec![0],
             others: Vec::new(),
             groups: Vec::new(),
@@ -32,14 +32,14 @@ impl Default for Ledger {
     }
 }
 
-impl Ledger {
+impl PrefixSums {
     /// The sums of a structure whose messages have these tokens. O(messages).
     #[must_use]
     pub fn new(structure: &Structure, tokens: &[u32]) -> Self {
         let total = tokens.iter().map(|&tokens| u64::from(tokens)).sum();
-        let mut ledger = Ledger { total, ..Ledger::default() };
-        ledger.update(structure, tokens, 0);
-        ledger
+        let mut sums = PrefixSums { total, ..PrefixSums::default() };
+        sums.update(structure, tokens, 0);
+        sums
     }
 
     /// Updates the sums after the structure has changed from message `from` on. `tokens` are those of all messages.
@@ -69,7 +69,7 @@ impl Ledger {
         self.update_turns(structure, from);
     }
 
-    /// Adds the tokens of an appended message to the total; the sums follow with [`Ledger::update`].
+    /// Adds the tokens of an appended message to the total; the sums follow with [`PrefixSums::update`].
     pub fn append(&mut self, tokens: u32) {
         self.total += u64::from(tokens);
     }
@@ -207,49 +207,49 @@ fn before(indices: &[u32], k: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::{Group, Standing};
+    use crate::rules::{Foldability, Group};
 
     /// Messages of ten tokens, each a group and a turn by itself, by whether they count.
     fn structure(counting: &[bool]) -> Structure {
         let group = |i: usize| Group { first: i as u32, last: i as u32, is_open: false, is_pinned: false };
-        let standing = |&counts: &bool| if counts { Standing::Counting } else { Standing::Pinned };
+        let foldability = |&counts: &bool| if counts { Foldability::Counting } else { Foldability::Pinned };
         Structure {
             groups: (0..counting.len()).map(group).collect(),
             group_of: (0..counting.len() as u32).collect(),
             is_summary: vec![false; counting.len()],
-            standing: counting.iter().map(standing).collect(),
+            foldability: counting.iter().map(foldability).collect(),
             turn_starts: (0..counting.len()).collect(),
             ..Structure::default()
         }
     }
 
-    fn ledger(counting: &[bool]) -> Ledger {
-        Ledger::new(&structure(counting), &vec![10; counting.len()])
+    fn sums(counting: &[bool]) -> PrefixSums {
+        PrefixSums::new(&structure(counting), &vec![10; counting.len()])
     }
 
     #[test]
     fn what_does_not_count_is_passed_over() {
-        let ledger = ledger(&[false, true, false, true, true]);
-        assert_eq!((ledger.total(), ledger.counting_tokens(), ledger.counting_messages()), (50, 30, 3));
-        assert_eq!([0, 1, 2, 3, 4, 5].map(|k| ledger.messages_before(k)), [0, 0, 1, 1, 2, 3]);
-        assert_eq!(ledger.first_counting(), Some(1));
-        assert_eq!(ledger.latest_leaving_messages(2), Some(3));
-        assert_eq!(ledger.latest_leaving_groups(3), Some(1));
-        assert_eq!([1, 2, 3, 4].map(|n| ledger.newest_turn(n)), [Some(4), Some(3), Some(1), None]);
+        let sums = sums(&[false, true, false, true, true]);
+        assert_eq!((sums.total(), sums.counting_tokens(), sums.counting_messages()), (50, 30, 3));
+        assert_eq!([0, 1, 2, 3, 4, 5].map(|k| sums.messages_before(k)), [0, 0, 1, 1, 2, 3]);
+        assert_eq!(sums.first_counting(), Some(1));
+        assert_eq!(sums.latest_leaving_messages(2), Some(3));
+        assert_eq!(sums.latest_leaving_groups(3), Some(1));
+        assert_eq!([1, 2, 3, 4].map(|n| sums.newest_turn(n)), [Some(4), Some(3), Some(1), None]);
     }
 
     #[test]
     fn where_nothing_counts_there_is_no_first_message() {
-        assert_eq!(ledger(&[false, false]).first_counting(), None);
-        assert_eq!(Ledger::default().first_counting(), None);
-        assert!(!ledger(&[false, false]).folds(2));
+        assert_eq!(sums(&[false, false]).first_counting(), None);
+        assert_eq!(PrefixSums::default().first_counting(), None);
+        assert!(!sums(&[false, false]).folds(2));
     }
 
     #[test]
     fn no_cut_frees_more_than_there_is() {
-        let ledger = ledger(&[true, false, true]);
+        let sums = sums(&[true, false, true]);
         assert_eq!(
-            [0, 1, 10, 11, 20, 21].map(|tokens| ledger.earliest_freeing(tokens)),
+            [0, 1, 10, 11, 20, 21].map(|tokens| sums.earliest_freeing(tokens)),
             [Some(0), Some(1), Some(1), Some(3), Some(3), None]
         );
     }
@@ -262,9 +262,9 @@ mod tests {
             let mut after = before;
             after[changed] = false;
             for (old, new) in [(before, after), (after, before)] {
-                let mut grown = ledger(&old);
+                let mut grown = sums(&old);
                 grown.update(&structure(&new), &tokens, changed);
-                assert_eq!(grown, ledger(&new), "message {changed}");
+                assert_eq!(grown, sums(&new), "message {changed}");
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The cost of a message with cleared or shortened tool results.
 
 use super::model::Edit;
-use crate::count::counter::{Counter, GoOn, MessageView};
+use crate::count::counter::{Counter, Interrupt, MessageView};
 use crate::error::{Error, Result};
 use crate::rules::Structure;
 use crate::transcript::{MessageSource, Part, Transcript};
@@ -55,7 +55,7 @@ pub(crate) fn plan_mismatch() -> Error {
 }
 
 /// Prices messages with changed results.
-pub(super) struct Shrinker<'a> {
+pub(super) struct Shortener<'a> {
     pub source: &'a dyn MessageSource,
     pub structure: &'a Structure,
     pub counter: &'a dyn Counter,
@@ -68,7 +68,7 @@ pub(super) struct Shrunk {
     pub edits: Vec<Edit>,
 }
 
-impl Shrinker<'_> {
+impl Shortener<'_> {
     /// The results of a message that may be changed, by their indices in its transcript. Results no longer than the
     /// placeholder are left out.
     fn parts(&self, message: usize) -> Vec<usize> {
@@ -85,21 +85,21 @@ impl Shrinker<'_> {
     }
 
     /// Tokens of a message with changed results.
-    pub fn price(&self, message: usize, replaced: &[(usize, String)], go_on: GoOn<'_>) -> Result<u32> {
-        self.price_of(message, replaced, false, go_on)
+    pub fn price(&self, message: usize, replaced: &[(usize, String)], check: Interrupt<'_>) -> Result<u32> {
+        self.price_of(message, replaced, false, check)
     }
 
-    /// As [`Shrinker::price`], with or without the message's thinking.
+    /// As [`Shortener::price`], with or without the message's thinking.
     pub fn price_of(
         &self,
         message: usize,
         replaced: &[(usize, String)],
         is_stripped: bool,
-        go_on: GoOn<'_>,
+        check: Interrupt<'_>,
     ) -> Result<u32> {
         let (transcript, index) = self.source.at(message);
         let view = MessageView { transcript, index, replaced, is_stripped };
-        self.counter.count_message(&view, go_on).map_err(|error| error.at(message))
+        self.counter.count_message(&view, check).map_err(|error| error.at(message))
     }
 
     fn edit(&self, message: usize, part: usize, kept_chars: Option<(usize, usize)>) -> Edit {
@@ -108,30 +108,30 @@ impl Shrinker<'_> {
     }
 
     /// The message with all its results replaced by the placeholder; `None` without results or if it would not shrink.
-    pub fn cleared(&self, message: usize, tokens: u32, go_on: GoOn<'_>) -> Result<Option<Shrunk>> {
+    pub fn cleared(&self, message: usize, tokens: u32, check: Interrupt<'_>) -> Result<Option<Shrunk>> {
         let parts = self.parts(message);
         if parts.is_empty() {
             return Ok(None);
         }
-        let cleared = self.price(message, &placeholders(&parts), go_on)?;
+        let cleared = self.price(message, &placeholders(&parts), check)?;
         let edits = parts.iter().map(|&part| self.edit(message, part, None)).collect();
         Ok((cleared < tokens).then_some(Shrunk { message, tokens: cleared, edits }))
     }
 
     /// The message with its results shortened one after the other, longest first, until it costs at most `room`. The
     /// last one keeps as much of its text as fits. Returns `cleared` unchanged if even that does not fit.
-    pub fn shortened(&self, cleared: &Shrunk, room: u32, go_on: GoOn<'_>) -> Result<Shrunk> {
+    pub fn shortened(&self, cleared: &Shrunk, room: u32, check: Interrupt<'_>) -> Result<Shrunk> {
         let message = cleared.message;
         let mut parts = self.parts(message);
         parts.sort_by_key(|&part| (std::cmp::Reverse(self.length(message, part)), part));
-        let enough = self.fewest_placeholders(message, &parts, room, go_on)?;
+        let enough = self.fewest_placeholders(message, &parts, room, check)?;
         let Some((&last, gone)) = parts[..enough].split_last() else {
             return Ok(Shrunk { message, tokens: cleared.tokens, edits: cleared.edits.clone() });
         };
         let mut replaced = placeholders(&parts[..enough]);
-        let mut tokens = self.price(message, &replaced, go_on)?;
+        let mut tokens = self.price(message, &replaced, check)?;
         let mut edits: Vec<Edit> = gone.iter().map(|&part| self.edit(message, part, None)).collect();
-        let longest = self.longest_that_fits(message, last, &mut replaced, room, go_on)?;
+        let longest = self.longest_that_fits(message, last, &mut replaced, room, check)?;
         edits.push(self.edit(message, last, longest.map(|(kept, _)| kept)));
         if let Some((_, price)) = longest {
             tokens = price;
@@ -158,11 +158,11 @@ impl Shrinker<'_> {
         message: usize,
         parts: &[usize],
         room: u32,
-        go_on: GoOn<'_>,
+        check: Interrupt<'_>,
     ) -> Result<usize> {
         const FEW: usize = 32;
         let mut fits = |count: usize| -> Result<bool> {
-            Ok(self.price(message, &placeholders(&parts[..count]), go_on)? <= room)
+            Ok(self.price(message, &placeholders(&parts[..count]), check)? <= room)
         };
         if parts.len() <= FEW {
             for count in 1..=parts.len() {
@@ -193,7 +193,7 @@ impl Shrinker<'_> {
         last: usize,
         replaced: &mut [(usize, String)],
         room: u32,
-        go_on: GoOn<'_>,
+        check: Interrupt<'_>,
     ) -> Result<Option<((usize, usize), u32)>> {
         let Ok(place) = replaced.binary_search_by_key(&last, |(part, _)| *part) else { return Ok(None) };
         let text = self.text(message, last);
@@ -203,7 +203,7 @@ impl Shrinker<'_> {
             let middle = fits + (too_long - fits) / 2;
             let kept = (middle.div_ceil(2), middle / 2);
             replaced[place].1 = shortened_text(&text, kept.0, kept.1);
-            let price = self.price(message, replaced, go_on)?;
+            let price = self.price(message, replaced, check)?;
             if price <= room {
                 (fits, best) = (middle, Some((kept, price)));
             } else {

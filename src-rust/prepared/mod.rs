@@ -21,15 +21,15 @@ use std::sync::Arc;
 
 use self::chunks::Chunks;
 use self::ids::Ids;
-use crate::count::counter::{Counter, Counts, GoOn, MessageView, count_transcript};
-use crate::count::framing::{Beside, Trust};
+use crate::count::counter::{Counter, Counts, Interrupt, MessageView, count_transcript};
+use crate::count::framing::{Accuracy, ToolPlacement};
 use crate::count::tools::Tool;
 use crate::error::{Error, Result};
 use crate::evidence::{Evidence, extract};
-use crate::formats::{Format, Heard, Listener, read_message};
+use crate::formats::{Detector, Format, Observed, read_message};
 use crate::node::{Kind, Node, changed};
-use crate::plan::{Ledger, Outcome, Request, Subject, plan_subject};
-use crate::rules::{Growing, Pins, Structure};
+use crate::plan::{PlanInput, PlanOptions, Planned, PrefixSums, plan_input};
+use crate::rules::{Incremental, Pins, Structure};
 use crate::transcript::{Builder, MessageSource, Part, PartKind, Role, Transcript, chained};
 
 /// Messages between two checks for interruption in a long comparison.
@@ -38,12 +38,12 @@ const ASK_EVERY_MESSAGES: usize = 256;
 /// A list of messages with its structure, counts, hashes and annotations.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    listener: Listener,
+    detector: Detector,
     chunks: Chunks,
     /// Numbers of call ids across chunks; `None` while all messages are in one transcript, whose keys are the numbers.
     ids: Option<Ids>,
-    growing: Growing,
-    ledger: Ledger,
+    incremental: Incremental,
+    sums: PrefixSums,
     counts: Counts,
     /// A hash of each message.
     hashes: Vec<u64>,
@@ -52,7 +52,7 @@ pub struct Prepared {
     annotations: Annotations,
     tools: Arc<[Tool]>,
     /// The tools' tokens and accuracy: if the first message is not an instruction, and if it is one.
-    tools_cost: [Option<(u64, Trust)>; 2],
+    tools_cost: [Option<(u64, Accuracy)>; 2],
     /// Whether any message has calls or results, and any content that can only be estimated.
     has_calls: bool,
     is_estimated: bool,
@@ -68,9 +68,9 @@ impl Prepared {
         format: Option<Format>,
         tools: Arc<[Tool]>,
         counter: &dyn Counter,
-        go_on: GoOn<'_>,
+        check: Interrupt<'_>,
     ) -> Result<Self> {
-        Self::listening(Listener::new(format), tools, counter, go_on)
+        Self::listening(Detector::new(format), tools, counter, check)
     }
 
     /// Prepares a transcript that is already read. Messages appended later are read in the same format. O(bytes).
@@ -83,18 +83,18 @@ impl Prepared {
         pins: &Pins,
         tools: Arc<[Tool]>,
         counter: &dyn Counter,
-        go_on: GoOn<'_>,
+        check: Interrupt<'_>,
     ) -> Result<Self> {
         let count = transcript.len();
         pins.check(count)?;
-        let mut list = Self::empty(Listener::new(Some(format)), tools, counter);
-        list.counts.per_message = count_transcript(counter, &transcript, go_on)?.per_message;
-        list.growing.reserve(count, transcript.parts.len());
+        let mut list = Self::empty(Detector::new(Some(format)), tools, counter);
+        list.counts.per_message = count_transcript(counter, &transcript, check)?.per_message;
+        list.incremental.reserve(count, transcript.parts.len());
         list.hashes.reserve(count);
         for index in 0..count {
-            list.growing.append(&transcript, index, |key| key.index() as u32);
+            list.incremental.append(&transcript, index, |key| key.index() as u32);
             list.hashes.push(transcript.message_hash(index));
-            list.ledger.append(list.counts.per_message[index]);
+            list.sums.append(list.counts.per_message[index]);
         }
         list.fingerprint = list.hashes.iter().fold(0, |chain, &hash| chained(chain, hash));
         let first = transcript.messages.first().map(|message| message.role);
@@ -102,34 +102,34 @@ impl Prepared {
         let is_estimated = transcript.messages.iter().any(|message| message.is_estimated);
         list.chunks = Chunks::from_transcript(transcript, list.wants_result_json);
         list.ids = None;
-        list.update_overhead(first, has_calls, is_estimated, counter, go_on)?;
+        list.update_overhead(first, has_calls, is_estimated, counter, check)?;
         list.set_annotations(Annotations::from_pins(pins))?;
-        list.settle();
+        list.update();
         Ok(list)
     }
 
     fn listening(
-        listener: Listener,
+        detector: Detector,
         tools: Arc<[Tool]>,
         counter: &dyn Counter,
-        go_on: GoOn<'_>,
+        check: Interrupt<'_>,
     ) -> Result<Self> {
-        let mut list = Self::empty(listener, tools, counter);
-        list.update_overhead(None, false, false, counter, go_on)?;
+        let mut list = Self::empty(detector, tools, counter);
+        list.update_overhead(None, false, false, counter, check)?;
         Ok(list)
     }
 
     /// An empty list without the overhead of a request.
-    fn empty(listener: Listener, tools: Arc<[Tool]>, counter: &dyn Counter) -> Self {
-        let framing = listener.format().framing();
+    fn empty(detector: Detector, tools: Arc<[Tool]>, counter: &dyn Counter) -> Self {
+        let framing = detector.format().framing();
         let wants_result_json = counter.wants_result_json();
-        let Trust { kind, error_permille } = counter.trust();
+        let Accuracy { kind, error_permille } = counter.accuracy();
         Prepared {
-            listener,
+            detector,
             chunks: Chunks::new(framing, wants_result_json),
             ids: Some(Ids::new()),
-            growing: Growing::new(framing),
-            ledger: Ledger::default(),
+            incremental: Incremental::new(framing),
+            sums: PrefixSums::default(),
             counts: Counts { per_message: Vec::new(), overhead: 0, kind, error_permille },
             hashes: Vec::new(),
             fingerprint: 0,
@@ -157,7 +157,7 @@ impl Prepared {
     /// The format of the messages.
     #[must_use]
     pub fn format(&self) -> Format {
-        self.listener.format()
+        self.detector.format()
     }
 
     /// Tokens of the messages, and their accuracy.
@@ -169,7 +169,7 @@ impl Prepared {
     /// Tokens of all messages and the overhead. O(1).
     #[must_use]
     pub fn total(&self) -> u64 {
-        self.ledger.total() + u64::from(self.counts.overhead)
+        self.sums.total() + u64::from(self.counts.overhead)
     }
 
     /// The caller's annotations of messages.
@@ -187,7 +187,7 @@ impl Prepared {
     /// Approximate bytes of text that a plan may have to read.
     #[must_use]
     pub fn newest_bytes(&self) -> usize {
-        let structure = self.growing.structure();
+        let structure = self.incremental.structure();
         let newest = structure.len().checked_sub(1).map(|last| structure.first_of_group(last));
         newest.map_or(0, |first| self.chunks.bytes_from(first))
     }
@@ -202,10 +202,15 @@ impl Prepared {
     ///
     /// # Errors
     /// Those of [`Counter::count_tools`]; then nothing changes.
-    pub fn set_tools(&mut self, tools: Arc<[Tool]>, counter: &dyn Counter, go_on: GoOn<'_>) -> Result<()> {
+    pub fn set_tools(
+        &mut self,
+        tools: Arc<[Tool]>,
+        counter: &dyn Counter,
+        check: Interrupt<'_>,
+    ) -> Result<()> {
         let before = (std::mem::replace(&mut self.tools, tools), std::mem::take(&mut self.tools_cost));
         let (first, has_calls, is_estimated) = (self.first_role(), self.has_calls, self.is_estimated);
-        let updated = self.update_overhead(first, has_calls, is_estimated, counter, go_on);
+        let updated = self.update_overhead(first, has_calls, is_estimated, counter, check);
         if updated.is_err() {
             (self.tools, self.tools_cost) = before;
         }
@@ -219,9 +224,9 @@ impl Prepared {
     ///
     /// # Errors
     /// Those of reading, with the index of the message; then it is not read.
-    pub fn read<N: Node>(&mut self, message: &N) -> Result<Heard> {
+    pub fn read<N: Node>(&mut self, message: &N) -> Result<Observed> {
         let within = self.chunks.last().len();
-        let heard = self.listener.read(self.len() + self.pending(), message, self.chunks.last_mut());
+        let heard = self.detector.read(self.len() + self.pending(), message, self.chunks.last_mut());
         if heard.is_err() {
             self.chunks.last_mut().truncate(within);
         }
@@ -235,19 +240,19 @@ impl Prepared {
     pub fn read_again<N: Node>(&mut self, message: &N) -> Result<()> {
         let within = self.chunks.last().len();
         let index = self.len() + self.pending();
-        let read = self.listener.read_again(index, message, self.chunks.last_mut());
+        let read = self.detector.read_again(index, message, self.chunks.last_mut());
         if read.is_err() {
             self.chunks.last_mut().truncate(within);
         }
         read
     }
 
-    /// An empty list for the same messages, to be read again in the format that `listener` detected.
+    /// An empty list for the same messages, to be read again in the format that `detector` detected.
     ///
     /// # Errors
     /// Those of [`Prepared::new`].
-    pub fn again(&self, listener: Listener, counter: &dyn Counter, go_on: GoOn<'_>) -> Result<Self> {
-        Self::listening(listener, Arc::clone(&self.tools), counter, go_on)
+    pub fn again(&self, detector: Detector, counter: &dyn Counter, check: Interrupt<'_>) -> Result<Self> {
+        Self::listening(detector, Arc::clone(&self.tools), counter, check)
     }
 
     /// Number of messages read but not yet appended.
@@ -276,12 +281,12 @@ impl Prepared {
         &mut self,
         known: &[Option<u32>],
         counter: &dyn Counter,
-        go_on: GoOn<'_>,
+        check: Interrupt<'_>,
     ) -> Result<()> {
         for at in 0..self.pending() {
             let within = self.chunks.last().len() - self.pending();
             let tokens = known.get(at).copied().flatten();
-            if let Err(error) = self.commit_one(within, tokens, counter, go_on) {
+            if let Err(error) = self.commit_one(within, tokens, counter, check) {
                 self.chunks.last_mut().truncate(within);
                 return Err(error);
             }
@@ -295,10 +300,10 @@ impl Prepared {
         within: usize,
         tokens: Option<u32>,
         counter: &dyn Counter,
-        go_on: GoOn<'_>,
+        check: Interrupt<'_>,
     ) -> Result<()> {
         let number = self.len();
-        if number.is_multiple_of(ASK_EVERY_MESSAGES) && !go_on() {
+        if number.is_multiple_of(ASK_EVERY_MESSAGES) && !check() {
             return Err(Error::interrupted());
         }
         let transcript = self.chunks.last();
@@ -306,7 +311,7 @@ impl Prepared {
             Some(tokens) => tokens,
             None => {
                 let view = MessageView::original(transcript, within);
-                counter.count_message(&view, go_on).map_err(|error| error.at(number))?
+                counter.count_message(&view, check).map_err(|error| error.at(number))?
             }
         };
         let has_calls = self.has_calls || transcript.parts_of(within).iter().any(is_call);
@@ -314,7 +319,7 @@ impl Prepared {
         let role = transcript.messages[within].role;
         if number == 0 || (has_calls, is_estimated) != (self.has_calls, self.is_estimated) {
             let first = if number == 0 { Some(role) } else { self.first_role() };
-            self.update_overhead(first, has_calls, is_estimated, counter, go_on)?;
+            self.update_overhead(first, has_calls, is_estimated, counter, check)?;
         }
         self.push(within, tokens);
         Ok(())
@@ -327,9 +332,9 @@ impl Prepared {
         self.hashes.push(hash);
         self.fingerprint = chained(self.fingerprint, hash);
         self.counts.per_message.push(tokens);
-        self.ledger.append(tokens);
+        self.sums.append(tokens);
         let ids = self.ids.get_or_insert_with(|| self.chunks.first().map_or_else(Ids::new, Ids::of_keys));
-        self.growing.append(transcript, within, |key| ids.number(transcript.key_text(key)));
+        self.incremental.append(transcript, within, |key| ids.number(transcript.key_text(key)));
     }
 
     fn first_role(&self) -> Option<Role> {
@@ -345,20 +350,21 @@ impl Prepared {
         has_calls: bool,
         is_estimated: bool,
         counter: &dyn Counter,
-        go_on: GoOn<'_>,
+        check: Interrupt<'_>,
     ) -> Result<()> {
         let framing = counter.framing(self.format().framing());
-        let Trust { kind, error_permille } = counter.trust().and(framing.trust_in(has_calls, is_estimated));
+        let Accuracy { kind, error_permille } =
+            counter.accuracy().and(framing.accuracy_in(has_calls, is_estimated));
         let mut counts = Counts { per_message: Vec::new(), overhead: framing.request, kind, error_permille };
         if !self.tools.is_empty() {
-            let beside = Beside::new(self.format().framing(), first);
+            let beside = ToolPlacement::new(self.format().framing(), first);
             let place = usize::from(beside.begins_with_system);
-            let (tokens, trust) = match self.tools_cost[place] {
+            let (tokens, accuracy) = match self.tools_cost[place] {
                 Some(cost) => cost,
-                None => counter.count_tools(&self.tools, beside, go_on)?,
+                None => counter.count_tools(&self.tools, beside, check)?,
             };
-            self.tools_cost[place] = Some((tokens, trust));
-            counts.add_overhead(tokens, trust)?;
+            self.tools_cost[place] = Some((tokens, accuracy));
+            counts.add_overhead(tokens, accuracy)?;
         }
         counts.per_message = std::mem::take(&mut self.counts.per_message);
         self.counts = counts;
@@ -367,17 +373,17 @@ impl Prepared {
     }
 
     /// Updates structure and sums.
-    pub fn settle(&mut self) {
-        let from = self.growing.settle();
+    pub fn update(&mut self) {
+        let from = self.incremental.update();
         if from < self.len() {
-            self.ledger.update(self.growing.structure(), &self.counts.per_message, from);
+            self.sums.update(self.incremental.structure(), &self.counts.per_message, from);
         }
     }
 
     /// The structure of all messages.
     pub fn structure(&mut self) -> &Structure {
-        self.settle();
-        self.growing.structure()
+        self.update();
+        self.incremental.structure()
     }
 
     /// Plans as [`crate::plan::plan`] does for the same messages. `pins` are added to the list's own annotations; with
@@ -388,39 +394,39 @@ impl Prepared {
     pub fn plan(
         &mut self,
         pins: &Pins,
-        request: Request,
+        request: PlanOptions,
         counter: &dyn Counter,
-        go_on: GoOn<'_>,
-    ) -> Result<Outcome> {
-        self.settle();
-        self.plan_settled(pins, request, counter, go_on)
+        check: Interrupt<'_>,
+    ) -> Result<Planned> {
+        self.update();
+        self.plan_settled(pins, request, counter, check)
     }
 
-    /// As [`Prepared::plan`], for a list unchanged since [`Prepared::settle`].
+    /// As [`Prepared::plan`], for a list unchanged since [`Prepared::update`].
     ///
     /// # Errors
     /// Those of [`Prepared::plan`].
     pub fn plan_settled(
         &self,
         pins: &Pins,
-        request: Request,
+        request: PlanOptions,
         counter: &dyn Counter,
-        go_on: GoOn<'_>,
-    ) -> Result<Outcome> {
+        check: Interrupt<'_>,
+    ) -> Result<Planned> {
         self.check_settled()?;
         if *pins == Pins::default() {
-            return self.plan_under(self.growing.structure(), &self.ledger, request, counter, go_on);
+            return self.plan_under(self.incremental.structure(), &self.sums, request, counter, check);
         }
-        let mut growing = self.growing.clone();
-        growing.pin(pins)?;
-        let from = growing.settle();
-        let mut ledger = self.ledger.clone();
-        ledger.update(growing.structure(), &self.counts.per_message, from);
-        self.plan_under(growing.structure(), &ledger, request, counter, go_on)
+        let mut incremental = self.incremental.clone();
+        incremental.pin(pins)?;
+        let from = incremental.update();
+        let mut sums = self.sums.clone();
+        sums.update(incremental.structure(), &self.counts.per_message, from);
+        self.plan_under(incremental.structure(), &sums, request, counter, check)
     }
 
     fn check_settled(&self) -> Result<()> {
-        if self.growing.unsettled() < self.len() {
+        if self.incremental.unsettled() < self.len() {
             return Err(Error::internal("unsettled", "messages were added since the sums were updated"));
         }
         Ok(())
@@ -429,21 +435,21 @@ impl Prepared {
     fn plan_under(
         &self,
         structure: &Structure,
-        ledger: &Ledger,
-        request: Request,
+        sums: &PrefixSums,
+        request: PlanOptions,
         counter: &dyn Counter,
-        go_on: GoOn<'_>,
-    ) -> Result<Outcome> {
-        let subject = Subject {
+        check: Interrupt<'_>,
+    ) -> Result<Planned> {
+        let input = PlanInput {
             source: &self.chunks,
             format: self.format(),
             structure,
             counts: &self.counts,
-            ledger,
+            sums,
             counter,
             fingerprint: self.fingerprint,
         };
-        plan_subject(&subject, request, go_on)
+        plan_input(&input, request, check)
     }
 
     /// Changes the caller's annotations.
@@ -453,8 +459,8 @@ impl Prepared {
     pub fn annotate(&mut self, change: impl FnOnce(&mut Annotations, usize) -> Result<usize>) -> Result<()> {
         let count = self.len();
         let message = change(&mut self.annotations, count)?;
-        self.growing.set_pinned(message, self.annotations.is_pinned(message));
-        self.growing.set_summary(message, self.annotations.origin(message) == Origin::CompactedSynthetic);
+        self.incremental.set_pinned(message, self.annotations.is_pinned(message));
+        self.incremental.set_summary(message, self.annotations.origin(message) == Origin::CompactedSynthetic);
         Ok(())
     }
 
@@ -466,10 +472,10 @@ impl Prepared {
         let pins = annotations.pins();
         pins.check(self.len())?;
         let before = self.annotations.pins();
-        before.pinned().for_each(|message| self.growing.set_pinned(message, false));
-        before.summaries.iter().for_each(|&message| self.growing.set_summary(message, false));
+        before.pinned().for_each(|message| self.incremental.set_pinned(message, false));
+        before.summaries.iter().for_each(|&message| self.incremental.set_summary(message, false));
         self.annotations = annotations;
-        self.growing.pin(&pins)
+        self.incremental.pin(&pins)
     }
 
     /// The first message that differs from the list's, or that only one of both has; `None` if both are equal. A
@@ -477,14 +483,14 @@ impl Prepared {
     ///
     /// # Errors
     /// `not_a_list`, `interrupted`.
-    pub fn difference<N: Node>(&self, messages: &N, go_on: GoOn<'_>) -> Result<Option<usize>> {
+    pub fn difference<N: Node>(&self, messages: &N, check: Interrupt<'_>) -> Result<Option<usize>> {
         if messages.kind() != Kind::Array {
             return Err(Error::message("not_a_list", "", "messages must be a list of objects"));
         }
         let mut builder = Builder::new(self.format().framing(), self.wants_result_json);
         let count = messages.len();
         for (i, &hash) in self.hashes.iter().enumerate().take(count) {
-            if i % ASK_EVERY_MESSAGES == 0 && !go_on() {
+            if i % ASK_EVERY_MESSAGES == 0 && !check() {
                 return Err(Error::interrupted());
             }
             builder.truncate(0);
@@ -499,11 +505,11 @@ impl Prepared {
 
     /// The listener that observed the messages.
     #[must_use]
-    pub fn listener(&self) -> Listener {
-        self.listener
+    pub fn detector(&self) -> Detector {
+        self.detector
     }
 
-    /// Removes all but the first `messages` messages, later annotations, and all pending messages. `listener` must have
+    /// Removes all but the first `messages` messages, later annotations, and all pending messages. `detector` must have
     /// observed exactly the messages that remain. O(messages), not O(bytes); O(1) if no message is removed.
     ///
     /// # Errors
@@ -511,32 +517,32 @@ impl Prepared {
     pub fn truncate(
         &mut self,
         messages: usize,
-        listener: Listener,
+        detector: Detector,
         counter: &dyn Counter,
-        go_on: GoOn<'_>,
+        check: Interrupt<'_>,
     ) -> Result<()> {
         if messages >= self.len() {
             self.chunks.truncate(self.len());
-            self.listener = listener;
+            self.detector = detector;
             return Ok(());
         }
-        let mut live = self.again(listener, counter, go_on)?;
+        let mut live = self.again(detector, counter, check)?;
         live.tools_cost = self.tools_cost;
         live.chunks = self.chunks.clone();
         live.chunks.truncate(messages);
         live.hashes = self.hashes[..messages].to_vec();
         live.fingerprint = live.hashes.iter().fold(0, |chain, &hash| chained(chain, hash));
         live.counts.per_message = self.counts.per_message[..messages].to_vec();
-        live.counts.per_message.iter().for_each(|&tokens| live.ledger.append(tokens));
+        live.counts.per_message.iter().for_each(|&tokens| live.sums.append(tokens));
         let (mut has_calls, mut is_estimated) = (false, false);
         for number in 0..messages {
             let (transcript, index) = live.chunks.at(number);
             has_calls |= transcript.parts_of(index).iter().any(is_call);
             is_estimated |= transcript.messages[index].is_estimated;
             let ids = live.ids.get_or_insert_with(Ids::new);
-            live.growing.append(transcript, index, |key| ids.number(transcript.key_text(key)));
+            live.incremental.append(transcript, index, |key| ids.number(transcript.key_text(key)));
         }
-        live.update_overhead(live.first_role(), has_calls, is_estimated, counter, go_on)?;
+        live.update_overhead(live.first_role(), has_calls, is_estimated, counter, check)?;
         live.set_annotations(self.annotations.truncated(messages))?;
         *self = live;
         Ok(())
@@ -545,10 +551,10 @@ impl Prepared {
     /// Extracts the facts that a summary of the messages at `indices` (ascending) must keep. O(bytes of their text).
     ///
     /// # Errors
-    /// `unsettled` if messages were added since [`Prepared::settle`].
+    /// `unsettled` if messages were added since [`Prepared::update`].
     pub fn evidence(&self, indices: &[usize]) -> Result<Evidence> {
         self.check_settled()?;
-        Ok(extract(&self.chunks, self.growing.structure(), indices))
+        Ok(extract(&self.chunks, self.incremental.structure(), indices))
     }
 
     /// The transcripts with the messages.
@@ -589,7 +595,7 @@ mod tests {
         with_document(LOOP.as_bytes(), |list| {
             let mut live = Prepared::new(None, Arc::from([]), &counter, &mut || true).unwrap();
             for i in 0..list.len() {
-                assert!(matches!(live.read(&list.item(i).unwrap()), Ok(Heard::Read)));
+                assert!(matches!(live.read(&list.item(i).unwrap()), Ok(Observed::Read)));
                 live.commit_pending(&[], &counter, &mut || true).unwrap();
                 // The first i + 1 messages, read at once.
                 let whole = read_messages(&list, Format::OpenAiChat, false).unwrap();
@@ -600,7 +606,7 @@ mod tests {
                 assert_eq!(live.fingerprint(), transcript.fingerprint());
                 for keep in [Keep::Messages(1), Keep::Tokens(9), Keep::Fit(20), Keep::Turns(1)] {
                     let counts = live.counts().clone();
-                    let request = Request::new(keep);
+                    let request = PlanOptions::new(keep);
                     let once = plan(
                         &transcript,
                         Format::OpenAiChat,
@@ -628,7 +634,7 @@ mod tests {
             }
             live.commit_pending(&[], &counter, &mut || true).unwrap();
             let before = (live.fingerprint(), live.total(), live.structure().clone());
-            let listener = live.listener();
+            let detector = live.detector();
             for message in [r#"{"content":"no role"}"#, r#"{"role":"user","content":7}"#] {
                 let read =
                     with_document(message.as_bytes(), |message| live.read(&message).err().map(|e| e.index));
@@ -636,9 +642,9 @@ mod tests {
             }
             live.read(&list.item(4).unwrap()).unwrap();
             assert_eq!(live.pending(), 1);
-            live.truncate(4, listener, &counter, &mut || true).unwrap();
+            live.truncate(4, detector, &counter, &mut || true).unwrap();
             assert_eq!((live.fingerprint(), live.total(), live.structure().clone()), before);
-            live.truncate(2, listener, &counter, &mut || true).unwrap();
+            live.truncate(2, detector, &counter, &mut || true).unwrap();
             assert_eq!((live.len(), live.structure().len()), (2, 2));
         })
         .unwrap();
@@ -657,12 +663,12 @@ mod tests {
                 }
             }
             live.commit_pending(&[], &counter, &mut || true).unwrap();
-            live.settle();
+            live.update();
             let copy = live.clone();
             assert!(std::ptr::eq(live.source().at(5).0, copy.source().at(5).0));
             assert_eq!(live.difference(&list, &mut || true), Ok(None));
-            let listener = live.listener();
-            live.truncate(300, listener, &counter, &mut || true).unwrap();
+            let detector = live.detector();
+            live.truncate(300, detector, &counter, &mut || true).unwrap();
             assert_eq!(live.difference(&list, &mut || true), Ok(Some(300)));
             assert_eq!((copy.difference(&list, &mut || true), copy.total()), (Ok(None), 600));
         })

@@ -3,18 +3,18 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::gate::{breathe, exception};
+use super::gate::{exception, yield_gil};
 use super::node::PyNode;
 use super::node::dicts::item;
 use super::sessions::build as made;
 use crate::error::Error;
-use crate::fold::{Change, Item, Maker, Step, edited, text_message};
-use crate::formats::sessions::session::Made;
+use crate::fold::{Item, Maker, ResultEdit, Step, edited, text_message};
+use crate::formats::sessions::session::Overlay;
 use crate::node::{Key, Kind, Node};
 use crate::plan as core;
 use crate::rules::roles::Side;
 
-/// Steps between calls of [`breathe`], few enough that it can keep its interval.
+/// Steps between calls of [`yield_gil`], few enough that it can keep its interval.
 const BREATHE_EVERY_STEPS: usize = 64;
 
 /// Builds the new list from the caller's own objects.
@@ -23,7 +23,7 @@ pub(super) fn build<'py>(
     plan: &core::Plan,
     messages: &Bound<'py, PyAny>,
     steps: &[Step],
-    changes: &[Change],
+    changes: &[ResultEdit],
     summary: &str,
 ) -> PyResult<Bound<'py, PyList>> {
     let list = PyNode::of(messages.clone());
@@ -36,14 +36,14 @@ pub(super) fn build<'py>(
     let folded = PyList::empty(py);
     for (done, step) in steps.iter().enumerate() {
         if done % BREATHE_EVERY_STEPS == BREATHE_EVERY_STEPS - 1 {
-            breathe(py);
+            yield_gil(py);
         }
         match *step {
             Step::Keep(i) => folded.append(item(messages, i)?)?,
             Step::Edit(i) => {
                 // Changes are ordered by message.
                 let from = changes.partition_point(|change| change.message < i);
-                let changes: Vec<&Change> =
+                let changes: Vec<&ResultEdit> =
                     changes[from..].iter().take_while(|change| change.message == i).collect();
                 let message = PyNode::of(item(messages, i)?);
                 let is_stripped = plan.stripped.binary_search(&i).is_ok();
@@ -115,7 +115,7 @@ impl<'py> Maker<PyNode<'py>> for PyMaker<'py> {
         Ok(PyList::new(self.py, objects)?.into_any())
     }
 
-    fn value(&self, value: Made<PyNode<'py>>) -> Result<Bound<'py, PyAny>, Failure> {
+    fn value(&self, value: Overlay<PyNode<'py>>) -> Result<Bound<'py, PyAny>, Failure> {
         Ok(made(self.py, value)?)
     }
 }

@@ -16,8 +16,8 @@ use crate::count::bpe::encoding::Encoding;
 use crate::count::counter::{self, CountKind, Counter, CustomCounter};
 use crate::count::estimate::auto::AutoCounter;
 use crate::count::estimate::formula::Heuristic;
-use crate::count::framing::Beside;
-use crate::count::memo::cached::Recalling;
+use crate::count::framing::ToolPlacement;
+use crate::count::memo::cached::Cached;
 use crate::count::messages::read;
 use crate::count::models::{self, ModelCounter};
 use crate::count::tools::{Tool, read_tools};
@@ -94,7 +94,7 @@ impl TokenCounter {
                 });
             }
             let counter = ExactCounter::new(&name).map_err(|_| exception(py, unknown_spec()))?;
-            return Ok(TokenCounter { counter: Box::new(Recalling::new(counter)), name, model: None });
+            return Ok(TokenCounter { counter: Box::new(Cached::new(counter)), name, model: None });
         }
         if spec.is_callable() {
             return Ok(TokenCounter {
@@ -153,12 +153,12 @@ impl TokenCounter {
                 let counter = ModelCounter::new(&known).map_err(|error| exception(py, error))?;
                 let is_exact = counter.kind() == CountKind::Exact;
                 let name = if is_exact { known.encoding.as_ref() } else { known.family.name() };
-                let counter = Box::new(Recalling::new(counter));
+                let counter = Box::new(Cached::new(counter));
                 Ok(TokenCounter { name: name.to_owned(), counter, model: Some(model) })
             }
             (_, Some(Text(name))) => {
                 let counter = ExactCounter::new(&name).map_err(|error| exception(py, error))?;
-                Ok(TokenCounter { counter: Box::new(Recalling::new(counter)), name, model: Some(model) })
+                Ok(TokenCounter { counter: Box::new(Cached::new(counter)), name, model: Some(model) })
             }
             (None, None) => Err(unknown_model(py)),
         }
@@ -179,7 +179,7 @@ impl TokenCounter {
     /// The relative error that nine of ten counts of texts stay within; None if exact or not measured.
     #[getter]
     fn error_bound(&self) -> Option<f64> {
-        self.counter.trust().error_bound()
+        self.counter.accuracy().error_bound()
     }
 
     /// The model it was created for, as the caller named it.
@@ -201,7 +201,7 @@ impl TokenCounter {
             .cast::<PyString>()
             .map_err(|_| exception(py, Error::message("not_a_string", "", "a text must be a str")))?;
         let text = PyText::of(text);
-        run(py, text.len(), |go_on| self.counter.count(&text, go_on))
+        run(py, text.len(), |check| self.counter.count(&text, check))
     }
 
     /// Tokens of each text: uint32 of shape (texts,), writable.
@@ -278,12 +278,12 @@ impl TokenCounter {
         let limit = limit_of(limit)?;
         if let Ok(text) = text_or_messages.cast::<PyString>() {
             let text = PyText::of(text);
-            return run(py, text.len(), |go_on| Ok(self.counter.count_upto(&text, limit, go_on)?.is_some()));
+            return run(py, text.len(), |check| Ok(self.counter.count_up_to(&text, limit, check)?.is_some()));
         }
         let (read, tools) = self.read(text_or_messages, tools, format)?;
-        run(py, read.transcript.text.len(), |go_on| {
-            let overhead = self.counter.count_tools(&tools, Beside::of(&read.transcript), go_on)?.0;
-            counter::transcript_fits(&*self.counter, &read.transcript, overhead, limit, go_on)
+        run(py, read.transcript.text.len(), |check| {
+            let overhead = self.counter.count_tools(&tools, ToolPlacement::of(&read.transcript), check)?.0;
+            counter::transcript_fits(&*self.counter, &read.transcript, overhead, limit, check)
         })
     }
 
@@ -301,7 +301,7 @@ impl TokenCounter {
         let tools = read_all_tools(tools)?;
         let counts = if let Ok(json) = messages.cast::<PyBytes>() {
             let json = json.as_bytes();
-            run(py, json.len(), |go_on| read::count_json(counter, json, dialect, &tools, go_on))
+            run(py, json.len(), |check| read::count_json(counter, json, dialect, &tools, check))
         } else {
             let read = guard(py, || {
                 read::read(counter, &PyNode::of(messages.clone()), dialect)
@@ -309,7 +309,7 @@ impl TokenCounter {
             })?;
             match read {
                 read::Read::Estimated(counts, _) if tools.is_empty() => Ok(counts),
-                read => run(py, read.bytes(), |go_on| read.count(counter, &tools, go_on)),
+                read => run(py, read.bytes(), |check| read.count(counter, &tools, check)),
             }
         };
         Ok(Counts { counts: counts?, per_message: PyOnceLock::new() })
@@ -395,7 +395,7 @@ impl Counts {
     /// The relative error that nine of ten totals stay within; None if exact or not measured.
     #[getter]
     fn error_bound(&self) -> Option<f64> {
-        self.counts.trust().error_bound()
+        self.counts.accuracy().error_bound()
     }
 
     fn __len__(&self) -> usize {

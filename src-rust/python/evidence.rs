@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::gate::{exception, guard, raise_later, run};
 use super::state::State;
 use crate::error::{Error, Result};
-use crate::evidence::{self, Evidence, Mended, hold, render};
+use crate::evidence::{self, Evidence, Mended, check, render};
 
 /// Always releases the GIL: writing within a budget takes long, whatever the length of the messages.
 pub(super) const WRITING_BYTES: usize = usize::MAX;
@@ -78,7 +78,7 @@ impl RangeEvidence {
             run(py, WRITING_BYTES, |_| {
                 let evidence = self.evidence()?;
                 let text = render(evidence, &price, max_tokens)?;
-                let held = hold(evidence, &text, &price)?;
+                let held = check(evidence, &text, &price)?;
                 Ok((text, report(evidence, &held)?))
             })
         })

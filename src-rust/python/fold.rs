@@ -46,7 +46,7 @@ pub(super) fn begin_fold<'py>(
     let begun = {
         let counter = &*counter.get().counter;
         let live = &state.live;
-        run(py, live.text_bytes(), |go_on| core::begin(live, &pins, request, counter, go_on))?
+        run(py, live.text_bytes(), |check| core::begin(live, &pins, request, counter, check))?
     };
     Ok(Fold { counter: counter.unbind(), state, begun })
 }
@@ -104,7 +104,7 @@ impl Fold {
             let (counter, live) = (&*self.counter.get().counter, &self.state.live);
             let fold = self.fold().map_err(|error| exception(py, error))?;
             let Some(written) = written else {
-                let folded = run(py, 0, |go_on| fold.finish_without_summary(live, counter, go_on))?;
+                let folded = run(py, 0, |check| fold.finish_without_summary(live, counter, check))?;
                 let tokens = folded.placed.tokens_after;
                 return Ok((
                     list_of(py, &self.state, fold.plan(), &folded.placed)?,
@@ -117,10 +117,10 @@ impl Fold {
             let redact = redactor(redact);
             let evidence = evidence.map(Bound::get);
             let model = model.map_or_else(String::new, |model| model.0);
-            let (folded, report) = run(py, WRITING_BYTES, |go_on| {
+            let (folded, report) = run(py, WRITING_BYTES, |check| {
                 let evidence = evidence.map(RangeEvidence::evidence).transpose()?;
                 let redact = redact.as_ref().map(|redact| redact as core::Redact<'_>);
-                let folded = fold.finish(live, &written.0, &model, evidence, redact, counter, go_on)?;
+                let folded = fold.finish(live, &written.0, &model, evidence, redact, counter, check)?;
                 let facts = folded.summary.as_ref().and_then(|finished| finished.facts.as_ref());
                 let report =
                     facts.zip(evidence).map(|(facts, evidence)| report(evidence, facts)).transpose()?;

@@ -15,9 +15,8 @@ use crate::batch::stream::{Found, Stream};
 use crate::formats::Format;
 use crate::formats::jsonl::MAX_LINE_BYTES;
 use crate::json::push_string;
-use crate::plan::Request;
+use crate::plan;
 use crate::rules::Pins;
-use crate::sanitize;
 
 /// Folds stored transcripts with extractive summaries, and writes their records.
 ///
@@ -25,7 +24,7 @@ use crate::sanitize;
 #[pyclass(module = "foldline._core")]
 pub(super) struct RowFolder {
     counter: Py<TokenCounter>,
-    request: Request,
+    request: plan::PlanOptions,
     pins: Vec<usize>,
     format: Option<Format>,
     threads: usize,
@@ -100,7 +99,7 @@ impl RowFolder {
         max_line_bytes: usize,
     ) -> PyResult<Self> {
         let (request, Pins { indices: pins, .. }) = options.into_parts(py)?;
-        request.keep.check(request.window).map_err(|error| exception(py, error))?;
+        request.keep.check(request.context_window).map_err(|error| exception(py, error))?;
         let format = format_of(py, format)?;
         Ok(RowFolder {
             counter,
@@ -120,7 +119,7 @@ impl RowFolder {
         let Self { counter, request, pins, format, threads, stream } = self;
         let recording = recording(counter, *request, pins, *format);
         let threads = *threads;
-        let found = run(py, window.len(), |go_on| stream.feed(&recording, window, is_last, threads, go_on))?;
+        let found = run(py, window.len(), |check| stream.feed(&recording, window, is_last, threads, check))?;
         let list = PyList::empty(py);
         for found in found {
             match found {
@@ -139,7 +138,7 @@ impl RowFolder {
     /// The rows of the session in the bytes of a file; None if it is not clearly a session.
     fn session<'py>(&self, py: Python<'py>, file: &[u8]) -> PyResult<Option<SessionRows<'py>>> {
         let recording = recording(&self.counter, self.request, &self.pins, self.format);
-        let folded = run(py, file.len(), |go_on| sessions::fold(&recording, file, go_on))?;
+        let folded = run(py, file.len(), |check| sessions::fold(&recording, file, check))?;
         let Some(folded) = folded else { return Ok(None) };
         let rows =
             folded.rows.into_iter().map(|(suffix, row)| Bound::new(py, FoldedRow::new(0, suffix, row)));
@@ -155,7 +154,7 @@ impl RowFolder {
 
 fn recording<'a>(
     counter: &'a Py<TokenCounter>,
-    request: Request,
+    request: plan::PlanOptions,
     pins: &'a [usize],
     format: Option<Format>,
 ) -> Recording<'a> {
@@ -165,6 +164,6 @@ fn recording<'a>(
 
 /// A text without markers of roles, of tools and of foldline's label. See `foldline.summarizers._sanitize`.
 #[pyfunction]
-pub(super) fn neutralise(py: Python<'_>, text: super::node::Text) -> PyResult<String> {
-    guard(py, || Ok(sanitize::neutralise(&text.0).into_owned()))
+pub(super) fn sanitize(py: Python<'_>, text: super::node::Text) -> PyResult<String> {
+    guard(py, || Ok(crate::sanitize::sanitize(&text.0).into_owned()))
 }

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyDict;
 
-use crate::count::counter::GoOn;
+use crate::count::counter::Interrupt;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Work on fewer bytes keeps the GIL: releasing it would cost more than it gains.
@@ -24,20 +24,20 @@ thread_local! {
 }
 
 /// The longest time a walk over Python objects keeps the GIL, short so that event loops stay responsive.
-const BREATHE_EVERY: Duration = Duration::from_millis(2);
+const GIL_HOLD: Duration = Duration::from_millis(2);
 /// The pause without the GIL. Without it, this thread would take the GIL back before a waiting thread has woken up, and
 /// each release restarts the 5 ms after which CPython forces a switch.
 const BREATH: Duration = Duration::from_micros(1);
 
-/// Releases the GIL once held for [`BREATHE_EVERY`], so event loops stay responsive. Call it between objects.
-pub(super) fn breathe(py: Python<'_>) {
+/// Releases the GIL once held for [`GIL_HOLD`], so event loops stay responsive. Call it between objects.
+pub(super) fn yield_gil(py: Python<'_>) {
     thread_local! {
-        static BREATHED: Cell<Option<Instant>> = const { Cell::new(None) };
+        static YIELDED: Cell<Option<Instant>> = const { Cell::new(None) };
     }
-    BREATHED.with(|breathed| {
-        if breathed.get().is_none_or(|last| last.elapsed() >= BREATHE_EVERY) {
+    YIELDED.with(|yielded| {
+        if yielded.get().is_none_or(|last| last.elapsed() >= GIL_HOLD) {
             py.detach(|| std::thread::sleep(BREATH));
-            breathed.set(Some(Instant::now()));
+            yielded.set(Some(Instant::now()));
         }
     });
 }
@@ -52,7 +52,7 @@ pub(super) fn raise_later(exception: PyErr) -> Error {
 pub(super) fn run<T: Send>(
     py: Python<'_>,
     bytes: usize,
-    work: impl FnOnce(GoOn<'_>) -> Result<T> + Send,
+    work: impl FnOnce(Interrupt<'_>) -> Result<T> + Send,
 ) -> PyResult<T> {
     guard(py, || {
         let outcome = if bytes < RELEASE_FROM_BYTES {

@@ -20,7 +20,7 @@ use super::state::{State, list_of};
 use crate::count::counter::Counter;
 use crate::error::{Error, Result};
 use crate::fold::{Step, check_fingerprint, place};
-use crate::formats::{Heard, Listener};
+use crate::formats::{Detector, Observed};
 use crate::prepared::{Annotations, Origin, Prepared};
 use crate::rules::Pins;
 
@@ -91,7 +91,7 @@ impl State {
         counter: &dyn Counter,
         messages: impl Iterator<Item = PyResult<Bound<'py, PyAny>>>,
     ) -> PyResult<()> {
-        let (count, listener) = (self.live.len(), self.live.listener());
+        let (count, detector) = (self.live.len(), self.live.detector());
         let mut before = None;
         let outcome = self.try_extend(py, counter, messages, &mut before);
         if outcome.is_err() {
@@ -99,7 +99,7 @@ impl State {
                 self.live = before;
             }
             // The tools are already counted, so this does not call the caller's code.
-            let undone = self.live.truncate(count, listener, counter, &mut || true);
+            let undone = self.live.truncate(count, detector, counter, &mut || true);
             undone.map_err(|error| exception(py, error))?;
             self.messages.truncate(count);
         }
@@ -117,10 +117,10 @@ impl State {
             let message = message?;
             let node = PyNode::of(message.clone());
             match self.live.read(&node).map_err(|error| exception(py, error))? {
-                Heard::Read => self.messages.push(message.unbind()),
-                Heard::Otherwise(listener) => {
+                Observed::Read => self.messages.push(message.unbind()),
+                Observed::Redetect(detector) => {
                     self.messages.push(message.unbind());
-                    let again = self.read_again(py, counter, listener)?;
+                    let again = self.read_again(py, counter, detector)?;
                     before.get_or_insert(std::mem::replace(&mut self.live, again));
                 }
             }
@@ -133,10 +133,10 @@ impl State {
     }
 
     /// All messages read again, in another format.
-    fn read_again(&self, py: Python<'_>, counter: &dyn Counter, listener: Listener) -> PyResult<Prepared> {
+    fn read_again(&self, py: Python<'_>, counter: &dyn Counter, detector: Detector) -> PyResult<Prepared> {
         let messages = self.messages.iter().map(|message| message.bind(py));
         let messages = messages.map(|message| (message.clone(), None));
-        let mut live = reread(py, &self.live, counter, listener, messages)?;
+        let mut live = reread(py, &self.live, counter, detector, messages)?;
         live.set_annotations(self.live.annotations().clone()).map_err(|error| exception(py, error))?;
         Ok(live)
     }
@@ -153,15 +153,16 @@ impl State {
         let at = found.unwrap_or(objects.len());
         // Equal messages may still be different objects.
         let mut new = State { live: self.live.clone(), messages: Vec::with_capacity(objects.len()) };
-        let mut listener = self.live.listener().afresh();
-        let hear = |(i, object): (usize, &Bound<'_, PyAny>)| listener.hear(i, &PyNode::of(object.clone()));
-        objects[..at].iter().enumerate().try_for_each(hear).map_err(|error| exception(py, error))?;
+        let mut detector = self.live.detector().reset();
+        let observe =
+            |(i, object): (usize, &Bound<'_, PyAny>)| detector.observe(i, &PyNode::of(object.clone()));
+        objects[..at].iter().enumerate().try_for_each(observe).map_err(|error| exception(py, error))?;
         let kept = objects[..at].iter().map(|object| object.clone().unbind());
         new.messages.extend(kept);
-        let truncated = new.live.truncate(at, listener, counter, &mut || true);
+        let truncated = new.live.truncate(at, detector, counter, &mut || true);
         truncated.map_err(|error| exception(py, error))?;
-        if listener.format() != self.live.format() {
-            new.live = new.read_again(py, counter, listener)?;
+        if detector.format() != self.live.format() {
+            new.live = new.read_again(py, counter, detector)?;
         }
         new.extend(py, counter, objects[at..].iter().cloned().map(Ok))?;
         *self = new;
@@ -182,7 +183,7 @@ impl State {
             .map_err(|error| exception(py, error))?;
         let message = summary_text(py, plan, self.live.source(), summary, model)?;
         let placed =
-            run(py, self.live.text_bytes(), |go_on| place(plan, &self.live, message, false, counter, go_on))?;
+            run(py, self.live.text_bytes(), |check| place(plan, &self.live, message, false, counter, check))?;
         let steps = &placed.steps;
         let folded = list_of(py, self, plan, &placed)?;
         if steps.len() != folded.len() {
@@ -194,7 +195,7 @@ impl State {
             Step::Edit(_) | Step::Summary | Step::Filler(_) => None,
         };
         let messages = folded.iter().zip(steps.iter().map(known));
-        let mut live = reread(py, &self.live, counter, self.live.listener(), messages)?;
+        let mut live = reread(py, &self.live, counter, self.live.detector(), messages)?;
         let annotations = folded_annotations(self.live.annotations(), steps, live.len());
         live.set_annotations(annotations.map_err(|error| exception(py, error))?)
             .map_err(|error| exception(py, error))?;
@@ -204,7 +205,7 @@ impl State {
 
     /// A copy that shares the text and copies the numbers. O(messages).
     fn copy(&mut self, py: Python<'_>) -> State {
-        self.live.settle();
+        self.live.update();
         let messages = self.messages.iter().map(|message| message.clone_ref(py)).collect();
         State { live: self.live.clone(), messages }
     }
@@ -236,10 +237,10 @@ fn reread<'py>(
     py: Python<'py>,
     live: &Prepared,
     counter: &dyn Counter,
-    listener: Listener,
+    detector: Detector,
     messages: impl Iterator<Item = (Bound<'py, PyAny>, Option<u32>)>,
 ) -> PyResult<Prepared> {
-    let mut new = live.again(listener, counter, &mut || true).map_err(|error| exception(py, error))?;
+    let mut new = live.again(detector, counter, &mut || true).map_err(|error| exception(py, error))?;
     let mut known = Vec::new();
     for (message, tokens) in messages {
         new.read_again(&PyNode::of(message)).map_err(|error| exception(py, error))?;
@@ -261,7 +262,7 @@ fn commit_pending(
     known: &[Option<u32>],
     counter: &dyn Counter,
 ) -> PyResult<()> {
-    run(py, live.pending_bytes(), |go_on| live.commit_pending(known, counter, go_on))
+    run(py, live.pending_bytes(), |check| live.commit_pending(known, counter, check))
 }
 
 fn difference(py: Python<'_>, live: &Prepared, messages: &Bound<'_, PyAny>) -> PyResult<Option<usize>> {
@@ -353,7 +354,7 @@ impl LiveTranscript {
         let (request, pins) = options.into_parts(py)?;
         let outcome = self.with(py, |state, counter| {
             let bytes = state.live.newest_bytes();
-            run(py, bytes, |go_on| state.live.plan(&pins, request, counter, go_on))
+            run(py, bytes, |check| state.live.plan(&pins, request, counter, check))
         })?;
         answer(py, outcome)
     }
@@ -498,7 +499,8 @@ impl LiveSnapshot {
         let (request, pins) = options.into_parts(py)?;
         let counter = &*self.counter.get().counter;
         let live = &self.state.live;
-        let plan = |go_on: crate::count::counter::GoOn<'_>| live.plan_settled(&pins, request, counter, go_on);
+        let plan =
+            |check: crate::count::counter::Interrupt<'_>| live.plan_settled(&pins, request, counter, check);
         answer(py, run(py, live.newest_bytes(), plan)?)
     }
 
@@ -524,7 +526,7 @@ impl LiveSnapshot {
             check_fingerprint(plan, live.len(), live.fingerprint()).map_err(|error| exception(py, error))?;
             let message = summary_text(py, plan, live.source(), summary, model)?;
             let placed =
-                run(py, live.text_bytes(), |go_on| place(plan, live, message, alternate, counter, go_on))?;
+                run(py, live.text_bytes(), |check| place(plan, live, message, alternate, counter, check))?;
             Ok((list_of(py, &self.state, plan, &placed)?, placed.tokens_after))
         })
     }
@@ -632,7 +634,7 @@ pub(super) fn state_of<'py>(
             messages: state.messages.iter().map(|message| message.clone_ref(py)).collect(),
         };
         let token_counter = &*counter.get().counter;
-        let set = run(py, 0, |go_on| state.live.set_tools(tools, token_counter, go_on));
+        let set = run(py, 0, |check| state.live.set_tools(tools, token_counter, check));
         return set.map(|()| (counter, Arc::new(state), pins));
     }
     let Some(counter) = counter else {
@@ -652,8 +654,8 @@ pub(super) fn state_of<'py>(
         let (read, tools) = token_counter.read(&list, tools, format)?;
         let messages = items(&list)?.into_iter().map(Bound::unbind).collect();
         let Read { transcript, format } = read;
-        let live = run(py, transcript.text.len(), |go_on| {
-            Prepared::from_transcript(transcript, format, &pins, tools.into(), &*token_counter.counter, go_on)
+        let live = run(py, transcript.text.len(), |check| {
+            Prepared::from_transcript(transcript, format, &pins, tools.into(), &*token_counter.counter, check)
         })?;
         Ok((counter.clone(), Arc::new(State { live, messages }), Pins::default()))
     })

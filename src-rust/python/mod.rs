@@ -61,7 +61,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sessions::LineScanner>()?;
     module.add_class::<folding::RowFolder>()?;
     module.add_class::<folding::FoldedRow>()?;
-    module.add_function(wrap_pyfunction!(folding::neutralise, module)?)?;
+    module.add_function(wrap_pyfunction!(folding::sanitize, module)?)?;
     module.add_function(wrap_pyfunction!(meters, module)?)?;
     module.add_function(wrap_pyfunction!(fold::begin_fold, module)?)?;
     module.add_function(wrap_pyfunction!(live::prepare, module)?)?;

@@ -81,7 +81,7 @@ pub(super) fn model_unregister(name: Text) -> bool {
 }
 
 fn fields<'py>(py: Python<'py>, model: &Model) -> PyResult<Bound<'py, PyDict>> {
-    let trust = model.trust();
+    let accuracy = model.accuracy();
     let fields = PyDict::new(py);
     fields.set_item("name", model.name.as_ref())?;
     fields.set_item("provider", model.provider.as_ref())?;
@@ -89,8 +89,8 @@ fn fields<'py>(py: Python<'py>, model: &Model) -> PyResult<Bound<'py, PyDict>> {
     fields.set_item("encoding", model.encoding.as_ref())?;
     fields.set_item("context_window", model.context_window)?;
     fields.set_item("max_output_tokens", model.max_output_tokens)?;
-    fields.set_item("kind", trust.kind.name())?;
-    fields.set_item("error_bound", trust.error_bound())?;
+    fields.set_item("kind", accuracy.kind.name())?;
+    fields.set_item("error_bound", accuracy.error_bound())?;
     fields.set_item("checked", model.checked.as_ref())?;
     Ok(fields)
 }

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 
 use super::gate::exception;
 use crate::error::Error;
-use crate::plan::{Keep, Request, ThinkingRule, Unit};
+use crate::plan::{self, Keep, ThinkingRule, Unit};
 use crate::rules::Pins;
 
 /// The fields of `foldline.planning.PlanOptions`.
@@ -23,12 +23,12 @@ pub(super) struct PlanOptions {
 
 impl PlanOptions {
     /// The request for a plan, and the pins of the messages.
-    pub fn into_parts(self, py: Python<'_>) -> PyResult<(Request, Pins)> {
+    pub fn into_parts(self, py: Python<'_>) -> PyResult<(plan::PlanOptions, Pins)> {
         let thinking = ThinkingRule::from_name(&self.thinking).map_err(|error| exception(py, error))?;
-        let request = Request {
+        let request = plan::PlanOptions {
             keep: self.keep,
             summary_tokens: self.summary_tokens,
-            window: self.context_window,
+            context_window: self.context_window,
             min_gain_tokens: self.min_gain_tokens,
             thinking,
         };

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::fold::{changes, check, steps, text_hash};
 
 use crate::plan as core;
-use crate::plan::{Outcome, THINKING_BOUND};
+use crate::plan::{Planned, THINKING_BOUND};
 use crate::prepared::Prepared;
 use crate::rules::Pins;
 use crate::transcript::{MessageSource, labelled_summary};
@@ -29,10 +29,10 @@ pub(super) struct Plan {
 type GivenEdit = (usize, usize, Option<(usize, usize)>);
 
 /// The result of planning: a `Plan`, or `(floor, why)` if the budget cannot be met.
-pub(super) fn answer(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyAny>> {
+pub(super) fn answer(py: Python<'_>, outcome: Planned) -> PyResult<Bound<'_, PyAny>> {
     match outcome {
-        Outcome::Plan(plan) => Ok(Bound::new(py, Plan { plan: *plan })?.into_any()),
-        Outcome::Infeasible(infeasible) => {
+        Planned::Plan(plan) => Ok(Bound::new(py, Plan { plan: *plan })?.into_any()),
+        Planned::Infeasible(infeasible) => {
             Ok((infeasible.floor, infeasible.why).into_pyobject(py)?.into_any())
         }
     }
@@ -54,9 +54,9 @@ pub(super) fn plan<'py>(
     let (request, pins) = options.into_parts(py)?;
     let (read, tools) = token_counter.read(messages, tools, format)?;
     let Read { transcript, format } = read;
-    let outcome = run(py, transcript.text.len(), |go_on| {
-        let prepared = Prepared::from_transcript(transcript, format, &pins, tools.into(), counter, go_on)?;
-        prepared.plan_settled(&Pins::default(), request, counter, go_on)
+    let outcome = run(py, transcript.text.len(), |check| {
+        let prepared = Prepared::from_transcript(transcript, format, &pins, tools.into(), counter, check)?;
+        prepared.plan_settled(&Pins::default(), request, counter, check)
     })?;
     answer(py, outcome)
 }

@@ -13,12 +13,12 @@ use super::transcripts::{Sink, exceptions, format_of, is_strict, read_only, work
 use crate::batch::plans::Planning;
 use crate::batch::transcripts::Batch;
 use crate::error::{Error, Result};
-use crate::plan::{Action, Outcome};
+use crate::plan::{Action, Planned};
 
 /// Plans of many transcripts.
 #[pyclass(frozen, module = "foldline._core")]
 pub(super) struct BatchPlans {
-    outcomes: Vec<Option<Outcome>>,
+    outcomes: Vec<Option<Planned>>,
     arrays: Arrays<Py<PyArray1<i64>>>,
     feasible: Py<PyArray1<bool>>,
     actions: Py<PyArray1<u8>>,
@@ -41,17 +41,17 @@ struct Arrays<A> {
 /// The plans so far.
 #[derive(Default)]
 struct Plans {
-    outcomes: Vec<Option<Outcome>>,
+    outcomes: Vec<Option<Planned>>,
     lines: Vec<i64>,
     errors: Vec<Error>,
 }
 
-impl Sink<Outcome> for Plans {
+impl Sink<Planned> for Plans {
     fn len(&self) -> usize {
         self.outcomes.len()
     }
 
-    fn add(&mut self, outcome: Result<Outcome>) {
+    fn add(&mut self, outcome: Result<Planned>) {
         let outcome = outcome.map_err(|error| self.errors.push(error.in_transcript(self.outcomes.len())));
         self.outcomes.push(outcome.ok());
     }
@@ -87,7 +87,7 @@ impl Plans {
         let (mut actions, mut offsets) = (Vec::new(), vec![0]);
         for outcome in &self.outcomes {
             let plan = match outcome {
-                Some(Outcome::Plan(plan)) => Some(plan),
+                Some(Planned::Plan(plan)) => Some(plan),
                 _ => None,
             };
             let number = |of: fn(&crate::plan::Plan) -> u64| plan.map_or(-1, |plan| signed(of(plan)));
@@ -97,14 +97,14 @@ impl Plans {
             arrays.tokens_kept.push(number(|plan| plan.tokens_kept));
             arrays.tokens_after.push(number(crate::plan::Plan::tokens_after));
             arrays.floors.push(match outcome {
-                Some(Outcome::Plan(plan)) => signed(plan.floor),
-                Some(Outcome::Infeasible(infeasible)) => signed(infeasible.floor),
+                Some(Planned::Plan(plan)) => signed(plan.floor),
+                Some(Planned::Infeasible(infeasible)) => signed(infeasible.floor),
                 None => -1,
             });
             actions.extend(plan.into_iter().flat_map(|plan| plan.actions.iter().map(|&action| code(action))));
             offsets.push(i64::try_from(actions.len()).unwrap_or(i64::MAX));
         }
-        let feasible = self.outcomes.iter().map(|outcome| matches!(outcome, Some(Outcome::Plan(_))));
+        let feasible = self.outcomes.iter().map(|outcome| matches!(outcome, Some(Planned::Plan(_))));
         Ok(BatchPlans {
             feasible: read_only(py, feasible.collect()),
             arrays: Arrays {
@@ -138,7 +138,7 @@ pub(super) fn plan_batch(
 ) -> PyResult<BatchPlans> {
     let (request, _) = options.into_parts(py)?;
     // Checked once, and even without transcripts.
-    request.keep.check(request.window).map_err(|error| exception(py, error))?;
+    request.keep.check(request.context_window).map_err(|error| exception(py, error))?;
     let task = Planning { counter: &*counter.get().counter, request };
     let (format, is_strict) = (format_of(py, format)?, is_strict(py, errors)?);
     let batch = Batch { task: &task, format, is_strict, threads: threads.0 };

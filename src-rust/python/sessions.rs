@@ -7,8 +7,8 @@ use super::gate::{exception, guard};
 use super::node::PyNode;
 use crate::error::{Error, Result};
 use crate::formats::jsonl::{Found as FoundValues, MAX_LINE_BYTES, Scanner, document_ranges as ranges_of};
-use crate::formats::record_kind::{Record, classify as classify_record};
-use crate::formats::sessions::session::{Made, Message, Session, Thread};
+use crate::formats::record_kind::{RecordKind, classify as classify_record};
+use crate::formats::sessions::session::{Message, Overlay, Session, Thread};
 use crate::formats::sessions::{claude_code, codex, dialogue, gemini_cli, pi_session, swe_agent};
 use crate::formats::{Detected, Format, RequestContext, detect_at};
 use crate::json::with_document;
@@ -80,20 +80,20 @@ pub(super) fn classify(
 ) -> PyResult<(&'static str, Vec<&'static str>)> {
     guard(py, || {
         Ok(match classify_record(&PyNode::of(value)) {
-            Record::Message => ("message", vec![]),
-            Record::MessageList => ("message_list", vec![]),
-            Record::Conversation(path) => ("conversation", names(path)),
-            Record::ConversationList => ("conversation_list", vec![]),
-            Record::ClaudeCode => ("claude_code", vec![]),
-            Record::Pi => ("pi", vec![]),
-            Record::Codex => ("codex", vec![]),
-            Record::GeminiCliLog => ("gemini_cli_log", vec![]),
-            Record::GeminiCli => ("gemini_cli", names(&[Key::MESSAGES])),
-            Record::SweAgent(path @ [Key::TRAJECTORY]) => ("swe_agent_steps", names(path)),
-            Record::SweAgent(path) => ("swe_agent", names(path)),
-            Record::Dialogue(path) => ("dialogue", names(path)),
-            Record::Unsupported(name) => ("unsupported", vec![name]),
-            Record::Unknown => ("unknown", vec![]),
+            RecordKind::Message => ("message", vec![]),
+            RecordKind::MessageList => ("message_list", vec![]),
+            RecordKind::Conversation(path) => ("conversation", names(path)),
+            RecordKind::ConversationList => ("conversation_list", vec![]),
+            RecordKind::ClaudeCode => ("claude_code", vec![]),
+            RecordKind::Pi => ("pi", vec![]),
+            RecordKind::Codex => ("codex", vec![]),
+            RecordKind::GeminiCliLog => ("gemini_cli_log", vec![]),
+            RecordKind::GeminiCli => ("gemini_cli", names(&[Key::MESSAGES])),
+            RecordKind::SweAgent(path @ [Key::TRAJECTORY]) => ("swe_agent_steps", names(path)),
+            RecordKind::SweAgent(path) => ("swe_agent", names(path)),
+            RecordKind::Dialogue(path) => ("dialogue", names(path)),
+            RecordKind::Unsupported(name) => ("unsupported", vec![name]),
+            RecordKind::Unknown => ("unknown", vec![]),
         })
     })
 }
@@ -206,20 +206,20 @@ fn set_messages<'py>(holder: &Bound<'py, PyDict>, messages: Vec<Message<PyNode<'
 }
 
 /// Builds a decided value as Python objects, with the caller's own objects inside.
-pub(super) fn build<'py>(py: Python<'py>, made: Made<PyNode<'py>>) -> PyResult<Bound<'py, PyAny>> {
+pub(super) fn build<'py>(py: Python<'py>, made: Overlay<PyNode<'py>>) -> PyResult<Bound<'py, PyAny>> {
     Ok(match made {
-        Made::Given(node) => node.into_bound(),
-        Made::Text(text) => text.into_pyobject(py)?.into_any(),
-        Made::Number(number) => number.into_pyobject(py)?.into_any(),
-        Made::Null => py.None().into_bound(py),
-        Made::List(items) => {
+        Overlay::Given(node) => node.into_bound(),
+        Overlay::Text(text) => text.into_pyobject(py)?.into_any(),
+        Overlay::Number(number) => number.into_pyobject(py)?.into_any(),
+        Overlay::Null => py.None().into_bound(py),
+        Overlay::List(items) => {
             let list = PyList::empty(py);
             for item in items {
                 list.append(build(py, item)?)?;
             }
             list.into_any()
         }
-        Made::Object(members) => {
+        Overlay::Object(members) => {
             let dict = PyDict::new(py);
             for (key, value) in members {
                 dict.set_item(key.as_ref(), build(py, value)?)?;

@@ -51,8 +51,8 @@ pub(super) fn count_batch<'py>(
     load_numpy(py)?;
     let is_list = texts.is_instance_of::<PyList>() || texts.is_instance_of::<PyTuple>();
     if !is_list && let Some(column) = column_of(texts)? {
-        let counts = run(py, column.total_bytes(), |go_on| {
-            column.spread(|| count_texts(counter, &column, threads, go_on))
+        let counts = run(py, column.total_bytes(), |check| {
+            column.spread(|| count_texts(counter, &column, threads, check))
         })?;
         return Ok(PyArray1::from_vec(py, counts));
     }
@@ -64,8 +64,8 @@ pub(super) fn count_batch<'py>(
     while counts.len() < strings.len() {
         let first = counts.len();
         let (window, bytes) = window(&strings[first..]);
-        counts.append(&mut run(py, bytes, |go_on| {
-            count_texts(counter, &window, threads, go_on).map_err(|mut error| {
+        counts.append(&mut run(py, bytes, |check| {
+            count_texts(counter, &window, threads, check).map_err(|mut error| {
                 error.index = error.index.map(|index| first + index);
                 error
             })

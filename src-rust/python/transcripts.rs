@@ -16,8 +16,8 @@ use crate::batch::conversations::conversations;
 use crate::batch::lines::Splitter;
 use crate::batch::transcripts::{Batch, Count, Row, Task};
 use crate::count::batch::texts::Texts;
-use crate::count::counter::{Counts, GoOn};
-use crate::count::framing::Trust;
+use crate::count::counter::{Counts, Interrupt};
+use crate::count::framing::Accuracy;
 use crate::error::{Error, ErrorKind, Result};
 use crate::formats::Format;
 
@@ -40,7 +40,7 @@ pub(super) struct TranscriptCounts {
     lines: Option<Py<PyArray1<i64>>>,
     errors: Py<PyTuple>,
     total: u64,
-    trust: Trust,
+    accuracy: Accuracy,
 }
 
 /// Receives the outcomes, transcript by transcript.
@@ -67,7 +67,7 @@ struct Tally {
     lines: Vec<i64>,
     errors: Vec<Error>,
     total: u64,
-    trust: Trust,
+    accuracy: Accuracy,
 }
 
 impl Sink<Counts> for Tally {
@@ -79,7 +79,7 @@ impl Sink<Counts> for Tally {
         let (total, overhead) = match counted {
             Ok(counts) => {
                 self.per_message.extend_from_slice(&counts.per_message);
-                self.trust = self.trust.and(counts.trust());
+                self.accuracy = self.accuracy.and(counts.accuracy());
                 (counts.total(), counts.overhead)
             }
             Err(error) => {
@@ -103,7 +103,7 @@ impl Sink<Counts> for Tally {
 }
 
 impl Tally {
-    fn new(trust: Trust) -> Self {
+    fn new(accuracy: Accuracy) -> Self {
         Tally {
             per_message: Vec::new(),
             offsets: vec![0],
@@ -112,7 +112,7 @@ impl Tally {
             lines: Vec::new(),
             errors: Vec::new(),
             total: 0,
-            trust,
+            accuracy,
         }
     }
 
@@ -125,7 +125,7 @@ impl Tally {
             totals: read_only(py, self.totals),
             lines: has_lines.then(|| read_only(py, self.lines)),
             total: self.total,
-            trust: self.trust,
+            accuracy: self.accuracy,
         })
     }
 }
@@ -165,7 +165,7 @@ pub(super) fn count_transcripts(
 ) -> PyResult<TranscriptCounts> {
     let py = transcripts.py();
     load_numpy(py)?;
-    let mut tally = Tally::new(counting.task.0.trust());
+    let mut tally = Tally::new(counting.task.0.accuracy());
     let has_lines = work_on(transcripts, counting, &mut tally)?;
     tally.finish(py, has_lines)
 }
@@ -214,9 +214,9 @@ fn work_on_window<T: Task>(
     is_last: bool,
     sink: &mut impl Sink<T::Outcome>,
 ) -> PyResult<usize> {
-    let (lines, taken) = run(py, window.len(), |go_on| {
+    let (lines, taken) = run(py, window.len(), |check| {
         let (lines, taken) = splitter.split(window, is_last);
-        Ok((batch.lines(&lines, go_on)?, taken))
+        Ok((batch.lines(&lines, check)?, taken))
     })?;
     for (number, rows) in lines {
         for row in rows {
@@ -238,15 +238,15 @@ fn work_on_column<T: Task>(
     column: &Column,
     sink: &mut impl Sink<T::Outcome>,
 ) -> PyResult<()> {
-    let outcomes = run(py, column.total_bytes(), |go_on| {
+    let outcomes = run(py, column.total_bytes(), |check| {
         let size_bytes = |row: usize| column.value(row).map_or(0, |value| column.size_bytes(value));
-        let work = |row: usize, go_on: GoOn<'_>| {
+        let work = |row: usize, check: Interrupt<'_>| {
             let missing = || Error::message("missing_transcript", "", "there is no text in this row");
             let value = column.value(row).ok_or_else(missing)?;
             let text = column.text(value).map_err(|error| Error { index: None, ..error })?;
-            batch.task.json(text.ok_or_else(missing)?.as_bytes(), batch.format, go_on)
+            batch.task.json(text.ok_or_else(missing)?.as_bytes(), batch.format, check)
         };
-        batch.transcripts(column.rows(), size_bytes, work, go_on)
+        batch.transcripts(column.rows(), size_bytes, work, check)
     })?;
     outcomes.into_iter().for_each(|outcome| sink.add(outcome));
     Ok(())
@@ -375,17 +375,17 @@ where
         let (read, order) = (std::mem::take(&mut self.read), std::mem::take(&mut self.order));
         let bytes = std::mem::take(&mut self.bytes);
         let before = sink.len();
-        let outcomes = run(py, bytes, |go_on| {
+        let outcomes = run(py, bytes, |check| {
             let place = |i: usize| {
                 let mut were_read = order.iter().enumerate().filter(|(_, outcome)| outcome.is_ok());
                 were_read.nth(i).map(|(at, _)| before + at)
             };
             let placed = |error: Error| Error { transcript: error.transcript.and_then(place), ..error };
-            let work = |i: usize, go_on: GoOn<'_>| match &read[i] {
-                Readable::Read(read) => batch.task.finish(read, go_on),
-                Readable::Json(json, format) => batch.task.json(json, *format, go_on),
+            let work = |i: usize, check: Interrupt<'_>| match &read[i] {
+                Readable::Read(read) => batch.task.finish(read, check),
+                Readable::Json(json, format) => batch.task.json(json, *format, check),
             };
-            batch.transcripts(read.len(), |i| read[i].bytes(), work, go_on).map_err(placed)
+            batch.transcripts(read.len(), |i| read[i].bytes(), work, check).map_err(placed)
         })?;
         let mut outcomes = outcomes.into_iter();
         for outcome in order {
@@ -477,13 +477,13 @@ impl TranscriptCounts {
     /// The accuracy of the counts: the least certain kind of all transcripts.
     #[getter]
     fn kind(&self) -> &'static str {
-        self.trust.kind.name()
+        self.accuracy.kind.name()
     }
 
     /// The relative error that nine of ten totals stay within; None if exact or not measured.
     #[getter]
     fn error_bound(&self) -> Option<f64> {
-        self.trust.error_bound()
+        self.accuracy.error_bound()
     }
 
     /// With `errors="null"`, the errors in order.

@@ -8,7 +8,7 @@
 use super::pairing::Pairer;
 use super::pins::Pins;
 use super::roles::is_filler;
-use super::structure::{Group, Standing, Structure};
+use super::structure::{Foldability, Group, Structure};
 use crate::error::Result;
 use crate::transcript::{Binding, Framing, KeyId, Message, PartKind, Role, Transcript};
 
@@ -27,9 +27,9 @@ const FILLER: u8 = 0b010_0000;
 /// Pinned by its own metadata.
 const BORN_PINNED: u8 = 0b100_0000;
 
-/// An incremental structure. Its arrays cover all messages once they are [settled](Growing::settle).
+/// An incremental structure. Its arrays cover all messages once they are [settled](Incremental::update).
 #[derive(Clone, Debug)]
-pub struct Growing {
+pub struct Incremental {
     structure: Structure,
     pairer: Pairer,
     /// Flags of each message that later ones depend on.
@@ -48,11 +48,11 @@ pub struct Growing {
     unsettled: usize,
 }
 
-impl Growing {
+impl Incremental {
     /// A structure without messages.
     #[must_use]
     pub fn new(framing: Framing) -> Self {
-        Growing {
+        Incremental {
             structure: Structure { is_legal: vec![true], legal_cuts: vec![0], ..Structure::default() },
             pairer: Pairer::new(framing.has_optional_ids()),
             flags: Vec::new(),
@@ -67,13 +67,14 @@ impl Growing {
 
     /// Reserves space for additional messages and parts.
     pub fn reserve(&mut self, messages: usize, parts: usize) {
-        let Structure { pairing, group_of, is_result, is_summary, standing, is_legal, first_parts, .. } =
-            &mut self.structure;
+        let Structure {
+            pairing, group_of, is_result, is_summary, foldability, is_legal, first_parts, ..
+        } = &mut self.structure;
         pairing.reserve(parts);
         group_of.reserve(messages);
         is_result.reserve(messages);
         is_summary.reserve(messages);
-        standing.reserve(messages);
+        foldability.reserve(messages);
         is_legal.reserve(messages);
         first_parts.reserve(messages);
         self.flags.reserve(messages);
@@ -267,14 +268,14 @@ impl Growing {
     }
 
     /// Updates the structure and returns the first updated message. O(messages from that one on).
-    pub fn settle(&mut self) -> usize {
+    pub fn update(&mut self) -> usize {
         let count = self.len();
         let from = std::mem::replace(&mut self.unsettled, count);
         if from == count {
             return from;
         }
         self.settle_groups(from);
-        self.settle_standing(from);
+        self.update_foldability(from);
         self.settle_cuts(from);
         from
     }
@@ -286,7 +287,7 @@ impl Growing {
         let before = self.structure.groups.partition_point(|group| (group.first as usize) < from);
         self.structure.groups.truncate(before);
         for i in from..count {
-            self.settle_kept(i);
+            self.update_kept(i);
             let first = self.root(i);
             let Structure { groups, group_of, head, open, .. } = &mut self.structure;
             if first == i {
@@ -307,35 +308,36 @@ impl Growing {
 
     /// Marks message `i` as kept if it is pinned, or if the provider would reject the list without it: it separates a
     /// kept turn of the model from the next.
-    fn settle_kept(&mut self, i: usize) {
+    fn update_kept(&mut self, i: usize) {
         let is_behind = i > 0 && self.flags[i - 1] & (KEPT | TURN) == KEPT | TURN;
         let is_kept = is_behind || self.flags[i] & (PINNED | BORN_PINNED) != 0;
         self.flags[i] = if is_kept { self.flags[i] | KEPT } else { self.flags[i] & !KEPT };
     }
 
-    fn settle_standing(&mut self, from: usize) {
-        let Structure { standing, is_summary, exceptions, groups, group_of, head, .. } = &mut self.structure;
-        standing.truncate(from);
+    fn update_foldability(&mut self, from: usize) {
+        let Structure { foldability, is_summary, exceptions, groups, group_of, head, .. } =
+            &mut self.structure;
+        foldability.truncate(from);
         is_summary.truncate(from);
         exceptions.truncate(exceptions.partition_point(|&i| (i as usize) < from));
         self.summary = self.summary.filter(|&first| first < from);
         for (i, &flags) in self.flags.iter().enumerate().skip(from) {
             let group = groups[group_of[i] as usize];
             let found = match () {
-                () if flags & (PINNED | BORN_PINNED) != 0 => Standing::Pinned,
-                () if i < *head => Standing::Head,
-                () if group.is_pinned => Standing::PinnedGroup,
-                () if group.is_open => Standing::Open,
-                () => Standing::Counting,
+                () if flags & (PINNED | BORN_PINNED) != 0 => Foldability::Pinned,
+                () if i < *head => Foldability::Head,
+                () if group.is_pinned => Foldability::PinnedGroup,
+                () if group.is_open => Foldability::Open,
+                () => Foldability::Counting,
             };
-            standing.push(found);
+            foldability.push(found);
             if flags & (LABELLED | MARKED) != 0 {
                 self.summary.get_or_insert(i);
             }
             // A filler is summarized with the summary before it: alone it is not worth another fold.
             is_summary
                 .push(flags & (LABELLED | MARKED) != 0 || (self.summary.is_some() && flags & FILLER != 0));
-            if found != Standing::Counting || is_summary[i] {
+            if found != Foldability::Counting || is_summary[i] {
                 exceptions.push(i as u32);
             }
         }
@@ -377,7 +379,7 @@ impl Growing {
     /// The final structure of all messages.
     #[must_use]
     pub fn into_structure(mut self) -> Structure {
-        self.settle();
+        self.update();
         self.structure
     }
 }
@@ -387,13 +389,13 @@ impl Growing {
 /// # Errors
 /// Those of [`Pins::check`].
 pub fn analyze(transcript: &Transcript, pins: &Pins) -> Result<Structure> {
-    let mut growing = Growing::new(transcript.framing);
-    growing.reserve(transcript.len(), transcript.parts.len());
+    let mut incremental = Incremental::new(transcript.framing);
+    incremental.reserve(transcript.len(), transcript.parts.len());
     for index in 0..transcript.len() {
-        growing.append(transcript, index, |key| key.index() as u32);
+        incremental.append(transcript, index, |key| key.index() as u32);
     }
-    growing.pin(pins)?;
-    Ok(growing.into_structure())
+    incremental.pin(pins)?;
+    Ok(incremental.into_structure())
 }
 
 /// Whether a message is bound to the next one: reasoning to the item it led to, a call to the next of its batch.

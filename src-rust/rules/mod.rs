@@ -9,8 +9,8 @@ pub mod roles;
 mod structure;
 pub mod validate;
 
-pub use incremental::{Growing, analyze};
+pub use incremental::{Incremental, analyze};
 pub use pairing::{Pairing, pair};
 pub use pins::{Pins, check_importance, check_index};
 pub use results::{FoundResult, results};
-pub use structure::{Group, Standing, Structure};
+pub use structure::{Foldability, Group, Structure};

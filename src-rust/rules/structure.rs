@@ -20,7 +20,7 @@ pub struct Group {
 
 /// The reason why a message may or may not be folded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Foldability {
     /// A leading system or developer message, or a leading compaction of the provider.
     Head,
     /// Pinned by the caller.
@@ -49,7 +49,7 @@ pub struct Structure {
     /// For each message, whether it is a summary of an earlier fold.
     pub is_summary: Vec<bool>,
     /// For each message, why it may or may not be folded.
-    pub standing: Vec<Standing>,
+    pub foldability: Vec<Foldability>,
     /// First messages of the turns, ascending.
     pub turn_starts: Vec<usize>,
     /// For each k in 0..=N, whether the transcript may be cut before message k.
@@ -76,19 +76,19 @@ impl Structure {
     /// Number of messages.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.standing.len()
+        self.foldability.len()
     }
 
     /// True without messages.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.standing.is_empty()
+        self.foldability.is_empty()
     }
 
     /// Whether message `i` may be folded.
     #[must_use]
     pub fn counts(&self, i: usize) -> bool {
-        self.standing[i] == Standing::Counting
+        self.foldability[i] == Foldability::Counting
     }
 
     /// The first message of the group of message `i`.

@@ -68,18 +68,18 @@ fn line_end(sign: char) -> char {
 }
 
 /// The appearance of a text.
-pub(super) struct Plain {
+pub(super) struct Skeleton {
     /// The normalized text.
     pub text: String,
     /// The origin of each of its bytes; `None` if the positions are equal.
     places: Option<Vec<u32>>,
 }
 
-impl Plain {
+impl Skeleton {
     /// Normalizes a text.
     pub fn of(text: &str) -> Self {
         if text.is_ascii() {
-            return Plain { text: text.chars().map(line_end).collect(), places: None };
+            return Skeleton { text: text.chars().map(line_end).collect(), places: None };
         }
         let mut plain = String::with_capacity(text.len());
         let mut places = Vec::with_capacity(text.len());
@@ -94,7 +94,7 @@ impl Plain {
                 std::iter::once(sign).nfkc().map(look_of).for_each(push);
             }
         }
-        Plain { text: plain, places: Some(places) }
+        Skeleton { text: plain, places: Some(places) }
     }
 
     /// The position in the original text.

@@ -10,18 +10,18 @@ mod tags;
 
 use std::borrow::Cow;
 
-use self::confusables::{Plain, is_hidden};
-use self::tags::Change;
+use self::confusables::{Skeleton, is_hidden};
+use self::tags::Escape;
 
 /// The text without markers and without invisible characters that no script needs; borrowed if unchanged. O(bytes).
 #[must_use]
-pub fn neutralise(text: &str) -> Cow<'_, str> {
+pub fn sanitize(text: &str) -> Cow<'_, str> {
     let visible: Cow<'_, str> = if text.is_ascii() || !text.chars().any(is_hidden) {
         Cow::Borrowed(text)
     } else {
         Cow::Owned(text.chars().filter(|sign| !is_hidden(*sign)).collect())
     };
-    let plain = Plain::of(&visible);
+    let plain = Skeleton::of(&visible);
     let changes = tags::find(&plain.text);
     if changes.is_empty() {
         return visible;
@@ -32,10 +32,10 @@ pub fn neutralise(text: &str) -> Cow<'_, str> {
         let at = plain.place(place);
         out.push_str(visible.get(copied..at).unwrap_or(""));
         let (written, is_replaced) = match change {
-            Change::Open => ("&lt;", true),
-            Change::Bracket => ("&#91;", true),
-            Change::Picture => ("", true),
-            Change::Turn => ("> ", false),
+            Escape::Open => ("&lt;", true),
+            Escape::Bracket => ("&#91;", true),
+            Escape::Picture => ("", true),
+            Escape::Turn => ("> ", false),
         };
         out.push_str(written);
         let sign = visible.get(at..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
@@ -68,8 +68,8 @@ mod tests {
             ),
         ];
         for (text, expected) in cases {
-            assert_eq!(neutralise(text), expected, "{text:?}");
-            assert_eq!(neutralise(expected), expected, "again: {text:?}");
+            assert_eq!(sanitize(text), expected, "{text:?}");
+            assert_eq!(sanitize(expected), expected, "again: {text:?}");
         }
     }
 }

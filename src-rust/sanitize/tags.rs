@@ -5,7 +5,7 @@ use unicode_normalization::char::is_combining_mark;
 
 /// The change at a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
+pub(super) enum Escape {
     /// Escape the `<` of a tag.
     Open,
     /// Escape the `[` of a tag.
@@ -59,7 +59,7 @@ const FENCE_DIGITS: usize = 8;
 const MOST_SIGNS: [usize; 2] = [6, 3];
 
 /// The changes with their positions, ascending. O(bytes).
-pub(super) fn find(text: &str) -> Vec<(usize, Change)> {
+pub(super) fn find(text: &str) -> Vec<(usize, Escape)> {
     let mut found = Vec::new();
     let bytes = text.as_bytes();
     let mut from = 0;
@@ -67,7 +67,7 @@ pub(super) fn find(text: &str) -> Vec<(usize, Change)> {
         let end = memchr(b'\n', &bytes[from..]).map_or(bytes.len(), |at| from + at);
         // The prefix of a speaker contains no marker, so the turn comes before the markers of its line.
         if let Some(turn) = turn(&text[from..]) {
-            found.extend((!turn.is_quoted).then_some((from, Change::Turn)));
+            found.extend((!turn.is_quoted).then_some((from, Escape::Turn)));
         }
         in_line(text, from, end, &mut found);
         from = end + 1;
@@ -76,12 +76,12 @@ pub(super) fn find(text: &str) -> Vec<(usize, Change)> {
 }
 
 /// Finds markers that begin inside a line; they may end in a later one.
-fn in_line(text: &str, from: usize, end: usize, found: &mut Vec<(usize, Change)>) {
+fn in_line(text: &str, from: usize, end: usize, found: &mut Vec<(usize, Escape)>) {
     for at in memchr3_iter(b'<', b'[', b'!', &text.as_bytes()[from..end]).map(|at| from + at) {
         let change = match text.as_bytes()[at] {
-            b'<' if is_tag(&text[at + 1..]) => Change::Open,
-            b'[' if is_bracketed(&text[at + 1..]) => Change::Bracket,
-            b'!' if text.as_bytes().get(at + 1) == Some(&b'[') => Change::Picture,
+            b'<' if is_tag(&text[at + 1..]) => Escape::Open,
+            b'[' if is_bracketed(&text[at + 1..]) => Escape::Bracket,
+            b'!' if text.as_bytes().get(at + 1) == Some(&b'[') => Escape::Picture,
             _ => continue,
         };
         found.push((at, change));

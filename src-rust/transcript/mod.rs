@@ -135,7 +135,7 @@ impl KeyId {
 
 /// The location of a tool result's content in its message, so that it can be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot {
+pub struct ResultPath {
     /// The list that contains the part and the part's index in it; `None` if the part is the holder itself.
     pub item: Option<(Key, u32)>,
     /// The object inside the part that contains the field; `None` if the part itself does.
@@ -146,17 +146,17 @@ pub struct Slot {
     pub wrapping: Wrapping,
 }
 
-impl Slot {
+impl ResultPath {
     /// Content in a field of the part's holder.
     #[must_use]
     pub fn field(field: Key) -> Self {
-        Slot { item: None, within: None, field, wrapping: Wrapping::Bare }
+        ResultPath { item: None, within: None, field, wrapping: Wrapping::Bare }
     }
 
     /// Content in a field of an item of a list in the holder.
     #[must_use]
     pub fn in_list(list: Key, at: u32, field: Key) -> Self {
-        Slot { item: Some((list, at)), ..Slot::field(field) }
+        ResultPath { item: Some((list, at)), ..ResultPath::field(field) }
     }
 }
 
@@ -212,7 +212,7 @@ pub struct Part {
     /// Its pieces, as a range of [`Transcript::pieces`].
     pub pieces: Range<u32>,
     /// The location of its content, relative to its [holder](Transcript::holder_of) (tool results only).
-    pub slot: Option<Slot>,
+    pub slot: Option<ResultPath>,
     /// The number of pictures.
     pub images: u32,
     /// Whether it is a result that reports a failure.

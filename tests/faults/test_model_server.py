@@ -209,7 +209,7 @@ ROWS: dict[str, tuple[Behaviour, str, int]] = {
     "a tool call, said to be the end": (server.saying(json.dumps(CALL).encode()), "tool_call", 1),
     "cut off": (server.answering(end="length"), "incomplete_summary", 1),
     "filtered": (server.answering(end="filter"), "content_filter", 1),
-    "ended for some reason": (server.answering(end="because"), "unknown_end", 1),
+    "ended for some reason": (server.answering(end="because"), "unknown_finish_reason", 1),
     "no reason why it ended": (server.answering(end=None), "incomplete_stream", 1),
     # It came to its end, so it is asked for once more.
     "longer than what it replaces": (server.answering("and so on " * 600), "summary_too_long", 2),

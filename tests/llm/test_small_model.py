@@ -160,7 +160,7 @@ def folded_in_the_end(messages: list[dict[str, Any]], model: Any, **options: Any
         result = folded(messages, model, **options)
         if result.error is None:
             return result
-        assert result.error.code in ("incomplete_summary", "summary_over_room")
+        assert result.error.code in ("incomplete_summary", "summary_over_limit")
         assert result.messages == messages
     pytest.fail("no answer came to its end")
 

@@ -131,7 +131,7 @@ class Session(RuleBasedStateMachine):
                     "pipeline": Pipeline(ClearToolResults(fl.KeepMessages(2)), Summarize(writer, fl.KeepTurns(2))),
                     "clear": ClearToolResults(fl.KeepMessages(3), shorten_to_chars=60),
                 }[self.kind]
-                made = fl.Compactor(trigger | MessageCount(25), strategy, context_limit=window, **more)
+                made = fl.Compactor(trigger | MessageCount(25), strategy, context_window=window, **more)
         self.trigger = Told(made.trigger | self.manual)
         made.trigger = self.trigger
         self.compactor = made
@@ -242,8 +242,8 @@ class Session(RuleBasedStateMachine):
             self.messages,
             counter="chars/4",
             stats=self.stats,
-            context_limit=self.window,
-            max_output_tokens=self.window // 10,
+            context_window=self.window,
+            reserve_tokens=self.window // 10,
             stop_reason=stop,
         )
         with warnings.catch_warnings():

@@ -10,7 +10,7 @@ use foldline::count::estimate::formula::Heuristic;
 use foldline::formats::{Format, read_messages};
 use foldline::json::{JsonNode, with_document};
 use foldline::node::Node;
-use foldline::plan::{Keep, Outcome, Plan, Request, ThinkingRule, Unit, plan};
+use foldline::plan::{Keep, Plan, PlanOptions, Planned, ThinkingRule, Unit, plan};
 use foldline::rules::validate::{Provider, Strict, validate};
 use foldline::rules::{Pins, analyze};
 
@@ -91,16 +91,16 @@ fn chunks(plan: &Plan, max_tokens: u64) -> String {
 }
 
 /// What a plan says under a name that a case expects.
-fn found(outcome: &Outcome, name: &str, chunk_tokens: u64) -> String {
+fn found(outcome: &Planned, name: &str, chunk_tokens: u64) -> String {
     let plan = match outcome {
-        Outcome::Infeasible(infeasible) => {
+        Planned::Infeasible(infeasible) => {
             return match name {
                 "infeasible" => "true".to_owned(),
                 "floor" => infeasible.floor.to_string(),
                 _ => "infeasible".to_owned(),
             };
         }
-        Outcome::Plan(plan) => plan,
+        Planned::Plan(plan) => plan,
     };
     match name {
         "cut" => plan.cut.to_string(),
@@ -142,11 +142,11 @@ fn check_plan(case: &JsonNode<'_>) {
         field(case, "pins").map_or(vec![], |pins| items(&pins).iter().map(|i| number(i) as usize).collect());
     let structure = analyze(&transcript, &Pins { indices, ..Pins::default() }).unwrap();
     let counts = count_transcript(&*counter, &transcript, &mut || true).unwrap();
-    let request = Request {
+    let request = PlanOptions {
         summary_tokens: field(case, "summary_tokens").map_or(0, |tokens| number(&tokens)),
         min_gain_tokens: field(case, "min_gain_tokens").map_or(0, |tokens| number(&tokens)),
         thinking: field(case, "thinking").map_or(ThinkingRule::Keep, |rule| thinking(&text(&rule))),
-        ..Request::new(keep(&field(case, "keep").unwrap()))
+        ..PlanOptions::new(keep(&field(case, "keep").unwrap()))
     };
     let outcome = plan(&transcript, format, &structure, &counts, &*counter, request, &mut || true).unwrap();
     for (key, expected) in field(case, "expect").unwrap().members().unwrap() {

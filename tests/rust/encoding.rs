@@ -230,11 +230,11 @@ fn limits() {
         let encoding = Encoding::get(name).unwrap();
         for text in TRAPS {
             let count = encoding.count(text);
-            assert_eq!(encoding.count_upto(text, count), Some(count));
-            assert_eq!(encoding.count_upto(text, usize::MAX), Some(count));
+            assert_eq!(encoding.count_up_to(text, count), Some(count));
+            assert_eq!(encoding.count_up_to(text, usize::MAX), Some(count));
             if count > 0 {
-                assert_eq!(encoding.count_upto(text, count - 1), None);
-                assert_eq!(encoding.count_upto(text, 0), None);
+                assert_eq!(encoding.count_up_to(text, count - 1), None);
+                assert_eq!(encoding.count_up_to(text, 0), None);
             }
         }
     }
@@ -290,6 +290,6 @@ proptest! {
     fn limits_hold_everywhere(text in text(), limit in 0..100usize) {
         let encoding = Encoding::get("o200k_base").unwrap();
         let count = encoding.count(&text);
-        prop_assert_eq!(encoding.count_upto(&text, limit), (count <= limit).then_some(count));
+        prop_assert_eq!(encoding.count_up_to(&text, limit), (count <= limit).then_some(count));
     }
 }

@@ -142,6 +142,6 @@ fn the_check_is_asked_often_and_obeyed() {
 fn the_limit_stops_inside_one_long_pre_token() {
     let text = family("letter", 16 << 20);
     for encoding in Encoding::names() {
-        assert_eq!(Encoding::get(encoding).unwrap().count_upto(&text, 1000), None);
+        assert_eq!(Encoding::get(encoding).unwrap().count_up_to(&text, 1000), None);
     }
 }

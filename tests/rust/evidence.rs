@@ -8,7 +8,7 @@ mod mending;
 mod sessions;
 
 use foldline::error::{Error, Result};
-use foldline::evidence::{Action, Evidence, Outcome, TaskStatus, extract, parse, render};
+use foldline::evidence::{CommandStatus, Evidence, FileOp, TaskStatus, extract, parse, render};
 use foldline::formats::{Format, read_messages};
 use foldline::json::with_document;
 use foldline::node::write_json_string;
@@ -71,7 +71,7 @@ fn texts(notes: &[foldline::evidence::Note]) -> Vec<&str> {
     notes.iter().map(|note| note.text.as_str()).collect()
 }
 
-fn files(found: &Evidence) -> Vec<(&str, &[Action])> {
+fn files(found: &Evidence) -> Vec<(&str, &[FileOp])> {
     found.files.iter().map(|file| (file.path.as_str(), file.actions.as_slice())).collect()
 }
 
@@ -117,9 +117,9 @@ fn a_session_gives_its_facts() {
     assert_eq!(
         files(&found),
         [
-            ("/repo/src/cli.rs", &[Action::Read, Action::Edited][..]),
-            ("/repo/tests/dry.rs", &[Action::Created]),
-            ("/repo/old.rs", &[Action::Deleted]),
+            ("/repo/src/cli.rs", &[FileOp::Read, FileOp::Edited][..]),
+            ("/repo/tests/dry.rs", &[FileOp::Created]),
+            ("/repo/old.rs", &[FileOp::Deleted]),
         ]
     );
     assert_eq!(found.files[0].message, 2);
@@ -127,9 +127,9 @@ fn a_session_gives_its_facts() {
     assert_eq!(
         commands,
         [
-            ("cargo test 2>&1 | tail -3", Outcome::Failed(Some(101))),
-            ("cargo test", Outcome::Succeeded),
-            ("rm /repo/old.rs && git push", Outcome::Failed(None)),
+            ("cargo test 2>&1 | tail -3", CommandStatus::Failed(Some(101))),
+            ("cargo test", CommandStatus::Succeeded),
+            ("rm /repo/old.rs && git push", CommandStatus::Failed(None)),
         ]
     );
     let errors: Vec<_> = found.errors.iter().map(|e| (e.subject.as_str(), e.is_resolved)).collect();
@@ -336,7 +336,7 @@ fn calls_without_ids_are_paired_by_name_and_order() {
         {"role":"function","name":"book_flight","content":"Error: no seats"}
     ]"#;
     let found = all(&read(messages, Format::OpenAiChat));
-    assert_eq!(found.commands[0].outcome, Outcome::Succeeded);
+    assert_eq!(found.commands[0].outcome, CommandStatus::Succeeded);
     assert_eq!(found.errors[0].text, "Error: no seats");
     assert!(found.done.is_empty());
 }
@@ -350,7 +350,7 @@ fn a_recurring_id_binds_to_the_nearest_open_call() {
         result("a", "fine", false),
     ]);
     let outcomes: Vec<_> = found.commands.iter().map(|run| run.outcome).collect();
-    assert_eq!(outcomes, [Outcome::Failed(Some(2)), Outcome::Succeeded]);
+    assert_eq!(outcomes, [CommandStatus::Failed(Some(2)), CommandStatus::Succeeded]);
 }
 
 #[test]

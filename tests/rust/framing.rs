@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use foldline::count::counter::{Counter, count_transcript};
-use foldline::count::framing::Beside;
+use foldline::count::framing::ToolPlacement;
 use foldline::count::models::{ModelCounter, lookup};
 use foldline::count::tools::{Value, read_tools};
 use foldline::formats::{Format, read_messages};
@@ -39,8 +39,9 @@ fn check(case: &JsonNode<'_>) {
     let transcript = read_messages(&field(case, "messages"), format, false).unwrap();
     let mut counts = count_transcript(&counter, &transcript, &mut || true).unwrap();
     let tools = read_tools(&field(case, "tools")).unwrap();
-    let (tokens, trust) = counter.count_tools(&tools, Beside::of(&transcript), &mut || true).unwrap();
-    counts.add_overhead(tokens, trust).unwrap();
+    let (tokens, accuracy) =
+        counter.count_tools(&tools, ToolPlacement::of(&transcript), &mut || true).unwrap();
+    counts.add_overhead(tokens, accuracy).unwrap();
     let reported = number(&Value::read(&field(case, "reported")).unwrap());
     let within = number(&Value::read(&field(case, "within")).unwrap());
     #[allow(clippy::cast_precision_loss)]

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use foldline::count::bpe::counter::ExactCounter;
-use foldline::count::counter::{CountKind, Counter, Counts, GoOn, count_transcript};
+use foldline::count::counter::{CountKind, Counter, Counts, Interrupt, count_transcript};
 use foldline::count::framing::FramingCost;
-use foldline::count::memo::cached::Recalling;
+use foldline::count::memo::cached::Cached;
 use foldline::count::messages::read::count_json;
 use foldline::error::Result;
 use foldline::formats::{Format, read_messages};
@@ -26,7 +26,7 @@ impl Asked {
 }
 
 impl Counter for Asked {
-    fn count(&self, text: &str, _: GoOn<'_>) -> Result<u64> {
+    fn count(&self, text: &str, _: Interrupt<'_>) -> Result<u64> {
         self.0.fetch_add(1, Ordering::Relaxed);
         Ok(text.len() as u64)
     }
@@ -58,11 +58,11 @@ fn counts(counter: &dyn Counter, texts: &[String], format: Format) -> Counts {
 #[test]
 fn a_growing_history_is_counted_once() {
     let asked = Asked::default();
-    let recalling = Recalling::new(asked.clone());
+    let cached = Cached::new(asked.clone());
     let texts: Vec<String> = (0..50).map(|i| format!("{i} ").repeat(200 + i)).collect();
     for end in 1..=texts.len() {
         let plain = counts(&Asked::default(), &texts[..end], Format::OpenAiChat);
-        assert_eq!(counts(&recalling, &texts[..end], Format::OpenAiChat), plain);
+        assert_eq!(counts(&cached, &texts[..end], Format::OpenAiChat), plain);
         assert_eq!(asked.times(), end);
     }
 }
@@ -70,27 +70,27 @@ fn a_growing_history_is_counted_once() {
 #[test]
 fn what_goes_around_a_message_is_not_recalled() {
     let asked = Asked::default();
-    let recalling = Recalling::new(asked.clone());
+    let cached = Cached::new(asked.clone());
     let texts = vec!["text ".repeat(200)];
     for format in [Format::OpenAiChat, Format::Pi, Format::Anthropic, Format::OpenAiChat] {
-        assert_eq!(counts(&recalling, &texts, format), counts(&Asked::default(), &texts, format));
+        assert_eq!(counts(&cached, &texts, format), counts(&Asked::default(), &texts, format));
     }
     assert_eq!(asked.times(), 1);
 }
 
 #[test]
 fn what_was_interrupted_is_not_recalled() {
-    let recalling = Recalling::new(ExactCounter::new("o200k_base").unwrap());
+    let cached = Cached::new(ExactCounter::new("o200k_base").unwrap());
     let texts = vec!["many words ".repeat(200_000)];
     let json = messages(&texts);
-    assert!(count_json(&recalling, &json, None, &[], &mut || false).is_err());
+    assert!(count_json(&cached, &json, None, &[], &mut || false).is_err());
     let plain = ExactCounter::new("o200k_base").unwrap();
-    assert_eq!(counts(&recalling, &texts, Format::OpenAiChat), counts(&plain, &texts, Format::OpenAiChat));
+    assert_eq!(counts(&cached, &texts, Format::OpenAiChat), counts(&plain, &texts, Format::OpenAiChat));
 }
 
 #[test]
 fn threads_share_it() {
-    let recalling = Recalling::new(ExactCounter::new("cl100k_base").unwrap());
+    let cached = Cached::new(ExactCounter::new("cl100k_base").unwrap());
     let plain = ExactCounter::new("cl100k_base").unwrap();
     let texts: Vec<String> = (0..40).map(|i| format!("message {i}, ").repeat(30 + i)).collect();
     let expected = counts(&plain, &texts, Format::OpenAiChat);
@@ -98,7 +98,7 @@ fn threads_share_it() {
         for _ in 0..4 {
             scope.spawn(|| {
                 for _ in 0..20 {
-                    assert_eq!(counts(&recalling, &texts, Format::OpenAiChat), expected);
+                    assert_eq!(counts(&cached, &texts, Format::OpenAiChat), expected);
                 }
             });
         }

@@ -5,7 +5,7 @@
 
 use foldline::formats::{Format, read_messages};
 use foldline::json::with_document;
-use foldline::rules::{FoundResult, Growing, Pins, Standing, Structure, analyze, pair, results};
+use foldline::rules::{Foldability, FoundResult, Incremental, Pins, Structure, analyze, pair, results};
 use foldline::transcript::Transcript;
 
 /// Turns of Gemini's model, in a row and before calls; what a fold leaves; a result that comes late.
@@ -41,42 +41,42 @@ fn with_each(look: impl Fn(&Transcript)) {
     }
 }
 
-fn grown(transcript: &Transcript) -> Growing {
-    let mut growing = Growing::new(transcript.framing);
-    assert!(growing.is_empty() && growing.structure().is_empty());
+fn grown(transcript: &Transcript) -> Incremental {
+    let mut incremental = Incremental::new(transcript.framing);
+    assert!(incremental.is_empty() && incremental.structure().is_empty());
     for index in 0..transcript.len() {
-        growing.append(transcript, index, |key| key.index() as u32);
-        growing.settle();
-        assert!(!growing.is_empty() && !growing.structure().is_empty());
+        incremental.append(transcript, index, |key| key.index() as u32);
+        incremental.update();
+        assert!(!incremental.is_empty() && !incremental.structure().is_empty());
     }
-    growing
+    incremental
 }
 
-fn settled(growing: &mut Growing) -> &Structure {
-    growing.settle();
-    growing.structure()
+fn settled(incremental: &mut Incremental) -> &Structure {
+    incremental.update();
+    incremental.structure()
 }
 
 #[test]
 fn what_is_pinned_or_marked_later_stands_as_if_it_had_been_so_from_the_first() {
     with_each(|transcript| {
         let plain = analyze(transcript, &Pins::default()).unwrap();
-        let mut growing = grown(transcript);
-        assert_eq!(*growing.structure(), plain);
+        let mut incremental = grown(transcript);
+        assert_eq!(*incremental.structure(), plain);
         for message in 0..transcript.len() {
             let pinned = Pins { indices: vec![message], ..Pins::default() };
             let pinned = analyze(transcript, &pinned).unwrap();
             // Twice is once, and there is a way back.
             for (is_pinned, expected) in [(true, &pinned), (true, &pinned), (false, &plain), (false, &plain)]
             {
-                growing.set_pinned(message, is_pinned);
-                assert_eq!(settled(&mut growing), expected, "pin {message}");
+                incremental.set_pinned(message, is_pinned);
+                assert_eq!(settled(&mut incremental), expected, "pin {message}");
             }
             let marked = Pins { summaries: vec![message], ..Pins::default() };
             let marked = analyze(transcript, &marked).unwrap();
             for (is_marked, expected) in [(true, &marked), (true, &marked), (false, &plain)] {
-                growing.set_summary(message, is_marked);
-                assert_eq!(settled(&mut growing), expected, "mark {message}");
+                incremental.set_summary(message, is_marked);
+                assert_eq!(settled(&mut incremental), expected, "mark {message}");
             }
         }
     });
@@ -86,12 +86,12 @@ fn what_is_pinned_or_marked_later_stands_as_if_it_had_been_so_from_the_first() {
 fn what_stays_pinned_is_settled_anew_when_what_is_before_it_changes() {
     with_each(|transcript| {
         for (first, second) in (0..transcript.len()).flat_map(|i| (0..i).map(move |k| (i, k))) {
-            let mut growing = grown(transcript);
-            growing.set_pinned(first, true);
-            growing.settle();
-            growing.set_pinned(second, true);
+            let mut incremental = grown(transcript);
+            incremental.set_pinned(first, true);
+            incremental.update();
+            incremental.set_pinned(second, true);
             let both = Pins { indices: vec![first, second], ..Pins::default() };
-            assert_eq!(*settled(&mut growing), analyze(transcript, &both).unwrap(), "{first}, {second}");
+            assert_eq!(*settled(&mut incremental), analyze(transcript, &both).unwrap(), "{first}, {second}");
         }
     });
 }
@@ -108,11 +108,11 @@ fn with_list(at: usize, look: impl FnOnce(&Structure)) {
 #[test]
 fn a_turn_of_the_model_that_is_pinned_keeps_the_turns_that_its_provider_wants_behind_it() {
     with_list(0, |structure| {
-        use Standing::{Counting, Pinned, PinnedGroup};
+        use Foldability::{Counting, Pinned, PinnedGroup};
         // Two turns of the model in a row: the second is kept by the first, and keeps the user's behind it.
         let first = [Counting, Pinned, PinnedGroup, PinnedGroup];
-        assert_eq!(structure.standing[..4], first);
-        assert!(structure.standing[4..].iter().all(|&standing| standing == Counting));
+        assert_eq!(structure.foldability[..4], first);
+        assert!(structure.foldability[4..].iter().all(|&foldability| foldability == Counting));
     });
 }
 

@@ -7,7 +7,7 @@ use foldline::count::bpe::counter::ExactCounter;
 use foldline::count::counter::{Counter, Counts, count_transcript};
 use foldline::count::estimate::auto::AutoCounter;
 use foldline::count::estimate::formula::Heuristic;
-use foldline::count::memo::cached::Recalling;
+use foldline::count::memo::cached::Cached;
 use foldline::count::messages::read::count_json;
 use foldline::count::models::{ModelCounter, lookup};
 use foldline::error::Result;
@@ -21,7 +21,7 @@ fn counters() -> Vec<Box<dyn Counter>> {
     let mut counters: Vec<Box<dyn Counter>> = vec![
         Box::new(AutoCounter),
         Box::new(ExactCounter::new("o200k_base").unwrap()),
-        Box::new(Recalling::new(ExactCounter::new("cl100k_base").unwrap())),
+        Box::new(Cached::new(ExactCounter::new("cl100k_base").unwrap())),
     ];
     for model in ["gpt-4o", "claude-sonnet-4-5", "gemini-2.5-pro"] {
         counters.push(Box::new(ModelCounter::new(&lookup(model).unwrap()).unwrap()));

@@ -106,9 +106,9 @@ def test_version(foldline: Foldline) -> None:
         ["plan", "CHAT", "--keep-fraction", "1.5"],
         ["plan", "CHAT", "--keep-fraction", "nan"],
         ["plan", "CHAT", "--keep-tokens", "3", "--keep-turns", "1"],
-        ["plan", "CHAT", "--keep-tokens", "300", "--window", "200"],
-        ["plan", "CHAT", "--window", "100", "--reserve", "100"],
-        ["plan", "CHAT", "--reserve", "100"],
+        ["plan", "CHAT", "--keep-tokens", "300", "--context-window", "200"],
+        ["plan", "CHAT", "--context-window", "100", "--reserve-tokens", "100"],
+        ["plan", "CHAT", "--reserve-tokens", "100"],
         ["plan", "CHAT", "--pin", "-1"],
         ["plan", "CHAT", "--pin", "5"],
         ["plan", "CHAT", "--summary-tokens", str(2**70)],
@@ -131,8 +131,8 @@ def test_wrong_usage_is_2_before_any_work(foldline: Foldline, chat: Path, tmp_pa
 
 def test_the_option_at_fault_is_named(foldline: Foldline, chat: Path) -> None:
     assert "--keep-fraction" in foldline("plan", chat, "--keep-fraction", "2").err
-    assert "--reserve" in foldline("plan", chat, "--window", "10", "--reserve", "10").err
-    assert "--keep-tokens" in foldline("plan", chat, "--window", "10", "--keep-tokens", "11").err
+    assert "--reserve-tokens" in foldline("plan", chat, "--context-window", "10", "--reserve-tokens", "10").err
+    assert "--keep-tokens" in foldline("plan", chat, "--context-window", "10", "--keep-tokens", "11").err
     assert "--encoding" in foldline("count", chat, "--encoding", "x").err
     assert "--pin" in foldline("plan", chat, "--pin", "99").err
 
@@ -305,8 +305,8 @@ def test_plan_is_what_the_library_plans(foldline: Foldline, chat: Path) -> None:
         (["--keep-turns", "1"], fl.KeepTurns(1)),
         (["--keep-iterations", "1"], fl.KeepIterations(1)),
         (["--fit", "40", "--summary-tokens", "5"], fl.FitTokens(40)),
-        (["--window", "60", "--reserve", "20", "--summary-tokens", "5"], fl.FitTokens(40)),
-        (["--window", "60", "--keep-turns", "1"], fl.KeepTurns(1)),
+        (["--context-window", "60", "--reserve-tokens", "20", "--summary-tokens", "5"], fl.FitTokens(40)),
+        (["--context-window", "60", "--keep-turns", "1"], fl.KeepTurns(1)),
     ],
 )
 def test_every_keep_can_be_asked_for(foldline: Foldline, chat: Path, options: list[str], keep: fl.Keep) -> None:

@@ -397,7 +397,7 @@ def test_the_manifest_and_the_report_say_the_same(foldline: Foldline, sources: P
     ("options", "keep"),
     [
         (["--keep-fraction", "0.25"], {"kind": "KeepFraction", "f": 0.25, "of": "tokens"}),
-        (["--window", "50000", "--reserve", "10000"], {"kind": "FitTokens", "n": 40_000}),
+        (["--context-window", "50000", "--reserve-tokens", "10000"], {"kind": "FitTokens", "n": 40_000}),
         ([], {"kind": "KeepTokens", "n": 20_000}),
     ],
 )

@@ -172,7 +172,7 @@ def test_without_a_keep_the_window_decides() -> None:
     messages = talk(20)
     result = compact(messages, fl.FitTokens(500), summary_tokens=100)
     assert result.tokens_after <= 500
-    windowed = fl.compact(messages, window=600, reserve=100, counter="chars/4", summary_tokens=100)
+    windowed = fl.compact(messages, context_window=600, reserve_tokens=100, counter="chars/4", summary_tokens=100)
     assert windowed.messages == result.messages
 
 

@@ -76,7 +76,7 @@ def test_a_trigger_sees_the_same_of_a_transcript_and_of_its_messages(
 ) -> None:
     messages, options = CONVERSATIONS[conversation], AROUND[around]
     seen = Seen()
-    compactor = fl.Compactor(seen, NoOp(), context_limit=limit, max_output_tokens=100 if limit else 0, **options)
+    compactor = fl.Compactor(seen, NoOp(), context_window=limit, reserve_tokens=100 if limit else 0, **options)
     live = fl.Transcript(messages, tools=options.get("tools"))
     given = STATES[state]()
     answers = [compactor.should_compact(each, given) for each in (messages, live, live.snapshot())]
@@ -99,7 +99,7 @@ TRIGGERS = [
 def test_a_transcript_is_compacted_when_its_messages_would_be(trigger: Any) -> None:
     def compactor() -> fl.Compactor:
         strategy = Summarize(FakeSummarizer("So far."), keep_recent=2, mend=False)
-        return fl.Compactor(trigger, strategy, context_limit=800)
+        return fl.Compactor(trigger, strategy, context_window=800)
 
     reasons = set()
     live = fl.Transcript()

@@ -121,7 +121,7 @@ def test_window_and_reserve_are_those_of_plan() -> None:
         live.plan()
     assert raised.value.code == "missing_keep"
     with pytest.raises(ConfigError) as raised:
-        live.plan(fl.KeepTokens(101), window=100)
+        live.plan(fl.KeepTokens(101), context_window=100)
     assert raised.value.code == "keep_over_window"
 
 

@@ -115,7 +115,7 @@ def test_none_at_all() -> None:
         plans = fl.plan_batch(given, fl.KeepMessages(1))
         assert (len(plans), list(plans), plans.offsets.tolist()) == (0, [], [0])
     with pytest.raises(ConfigError):
-        fl.plan_batch([], fl.KeepTokens(10), window=5)
+        fl.plan_batch([], fl.KeepTokens(10), context_window=5)
 
 
 def test_indices_and_repr() -> None:

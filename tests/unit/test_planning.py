@@ -124,14 +124,14 @@ def test_without_a_keep_or_a_window_there_is_nothing_to_plan_for() -> None:
 
 def test_a_reserve_needs_a_window() -> None:
     with pytest.raises(ConfigError) as caught:
-        plan(talk(3), fl.KeepTokens(1), reserve=5)
+        plan(talk(3), fl.KeepTokens(1), reserve_tokens=5)
     assert (caught.value.code, caught.value.path) == ("missing_window", "reserve")
 
 
 @pytest.mark.parametrize(("window", "reserve"), [(100, 100), (100, 101), (0, 0), (1, 1)])
 def test_the_reserve_is_smaller_than_the_window(window: int, reserve: int) -> None:
     with pytest.raises(ConfigError) as caught:
-        plan(talk(3), fl.KeepTokens(0), window=window, reserve=reserve)
+        plan(talk(3), fl.KeepTokens(0), context_window=window, reserve_tokens=reserve)
     assert (caught.value.code, caught.value.path) == ("reserve_over_window", "reserve")
 
 
@@ -147,16 +147,16 @@ def test_numbers_of_tokens_are_whole_and_from_0(field: str, value: Any) -> None:
 
 def test_without_a_keep_what_fits_into_window_less_reserve_stays() -> None:
     messages = talk(9)
-    assert plan(messages, window=200, reserve=50) == plan(messages, fl.FitTokens(150))
-    assert plan(messages, window=10_000) == plan(messages, fl.FitTokens(10_000))
+    assert plan(messages, context_window=200, reserve_tokens=50) == plan(messages, fl.FitTokens(150))
+    assert plan(messages, context_window=10_000) == plan(messages, fl.FitTokens(10_000))
 
 
 @pytest.mark.parametrize("keep", [fl.KeepTokens(101), fl.FitTokens(101)], ids=repr)
 def test_a_keep_larger_than_the_window_is_a_config_error(keep: Any) -> None:
     with pytest.raises(ConfigError) as caught:
-        plan(talk(3), keep, window=100)
+        plan(talk(3), keep, context_window=100)
     assert (caught.value.code, caught.value.path) == ("keep_over_window", "keep")
-    assert plan(talk(3), type(keep)(100), window=100) is not None
+    assert plan(talk(3), type(keep)(100), context_window=100) is not None
 
 
 def test_options_are_checked_before_a_message_is_read_or_a_function_called() -> None:

@@ -759,7 +759,7 @@ def test_a_summary_in_another_script_is_asked_for_once_more_and_then_let_pass() 
     ("answers", "code"),
     [
         (("I cannot help with that.", "I cannot help with that."), "refused"),
-        (("word " * 2_000, "word " * 2_000), "summary_over_room"),
+        (("word " * 2_000, "word " * 2_000), "summary_over_limit"),
         (("",), "empty_summary"),
         ((Completion("Cut o", finish_reason="length"),), "incomplete_summary"),
         (('{"name": "read", "arguments": {"path": "a.py"}}',), "tool_call"),
@@ -806,7 +806,7 @@ def test_of_several_parts_one_is_asked_for_again() -> None:
 
 
 def test_a_function_that_refuses_or_writes_too_much_is_refused() -> None:
-    for text, code in (("I can't assist with that.", "refused"), ("word " * 1_500, "summary_over_room")):
+    for text, code in (("I can't assist with that.", "refused"), ("word " * 1_500, "summary_over_limit")):
         with pytest.warns(fl.errors.FoldlineWarning):
             result = fl.compact(talk(60), fl.KeepMessages(1), summarizer=lambda _, text=text: text, counter="chars/4")
         assert result.error is not None
@@ -817,7 +817,7 @@ def test_a_strategy_refuses_what_is_over_its_room() -> None:
     strategy = Summarize(lambda _: "word " * 1_500, fl.KeepMessages(1), summary_tokens=1_000)
     with pytest.raises(SummaryError) as caught:
         strategy.run(talk(60), StrategyRequest(counter=fl.TokenCounter("chars/4")))
-    assert caught.value.code == "summary_over_room"
+    assert caught.value.code == "summary_over_limit"
 
 
 def test_what_is_text_of_a_message_is_what_it_says() -> None:

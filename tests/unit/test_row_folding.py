@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import foldline as fl
 from foldline import _core
 from foldline._cli.fold_file import compact_file
-from foldline._cli.progress import FileReport, Telling
+from foldline._cli.progress import FileReport, ProgressSink
 from foldline._cli.sources import Source
 from foldline._core import FoldedRow, RowFolder
 from foldline.batch import BatchCompactor
@@ -38,7 +38,7 @@ class ByObjects(BatchCompactor):
     """The same compactor, but never in the core: only the class itself is folded there."""
 
 
-class Told(Telling):
+class Told(ProgressSink):
     """Remembers what it is told."""
 
     def __init__(self) -> None:

@@ -331,7 +331,7 @@ def test_sqlite_commits_to_the_disk_in_a_file_of_its_owners(tmp_path: Path) -> N
     assert code_of(lambda: SqlStore(f"sqlite:///{tmp_path / 'link.db'}", session="a")) == "linked_file"
     assert code_of(lambda: SqlStore(f"sqlite:///{tmp_path}", session="a")) == "not_a_file"
     (tmp_path / "no.db").write_bytes(b"this is no database at all, whatever its name" * 100)
-    assert code_of(lambda: SqlStore(f"sqlite:///{tmp_path / 'no.db'}", session="a")) == "damaged"
+    assert code_of(lambda: SqlStore(f"sqlite:///{tmp_path / 'no.db'}", session="a")) == "corrupt"
     store.close()
 
 

@@ -96,7 +96,7 @@ def rows(source: DatabaseSource, on_problem: OnProblem) -> Iterator[StoredTransc
                 yield from _rows(connection, source, on_problem)
     # Not chained: what the database says of a row may hold the row.
     except UnicodeDecodeError:
-        raise StoreError("it holds text that is not UTF-8", code="damaged", path=source.path) from None
+        raise StoreError("it holds text that is not UTF-8", code="corrupt", path=source.path) from None
     except sa.exc.SQLAlchemyError as error:
         found = store_error(error)
         raise StoreError(found.detail, code=found.code, path=source.path) from None
@@ -181,7 +181,7 @@ def _sessions(connection: sa.Connection, source: DatabaseSource, on_problem: OnP
 
     def whole() -> Iterator[StoredTranscript]:
         if session is not None:
-            with _told(on_problem, f"session {number}", source.path):
+            with _reporting(on_problem, f"session {number}", source.path):
                 yield _transcript(messages, session, number)
 
     for name, text in _streamed(connection, query):
@@ -193,7 +193,7 @@ def _sessions(connection: sa.Connection, source: DatabaseSource, on_problem: OnP
 
 
 @contextlib.contextmanager
-def _told(on_problem: OnProblem, where: str, path: str) -> Iterator[None]:
+def _reporting(on_problem: OnProblem, where: str, path: str) -> Iterator[None]:
     try:
         yield
     except FoldlineError as error:

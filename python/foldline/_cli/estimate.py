@@ -10,7 +10,7 @@ from typing import Any
 
 from foldline._cli.fold_file import output_names, source_name
 from foldline._cli.parquet import folded_batches, is_parquet
-from foldline._cli.progress import Column, FileReport, Reporter, Stop, Table, Telling
+from foldline._cli.progress import Column, FileReport, ProgressSink, Reporter, Stop, Table
 from foldline._cli.sources import STDIN, Source, find_sources, transcripts
 from foldline.batch import BatchCompactor
 from foldline.errors import StoreError
@@ -75,7 +75,9 @@ class Predictor:
         return Completion("-", model="none")
 
 
-def _predict_file(source: Source, predictor: Predictor, compactor: BatchCompactor, reporter: Telling) -> Prediction:
+def _predict_file(
+    source: Source, predictor: Predictor, compactor: BatchCompactor, reporter: ProgressSink
+) -> Prediction:
     """What folding a file would take. Nothing is written.
 
     Raises:

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from foldline._cli.fold_file import FoldedFile, place_files
-from foldline._cli.progress import FileReport, Telling
+from foldline._cli.progress import FileReport, ProgressSink
 from foldline._util.files import Outputs
 
 __all__ = ["Placing"]
@@ -36,7 +36,7 @@ class Placing:
     def __init__(
         self,
         outputs: Outputs,
-        reporter: Telling,
+        reporter: ProgressSink,
         placed: Callable[[FileReport], None],
         failed: Callable[[], None] = lambda: None,
     ) -> None:
@@ -79,7 +79,7 @@ class Placing:
             while self._waiting:
                 files.append(self._waiting.popleft())
             if self._failure is None:
-                place_files(files, self._outputs, self._reporter, self._may_go_on)
+                place_files(files, self._outputs, self._reporter, self._check)
                 for file in files:
                     self._placed(file.report)
         except BaseException as failure:  # noqa: BLE001 - whoever adds or ends is told
@@ -91,5 +91,5 @@ class Placing:
             for _ in files:
                 self._room.release()
 
-    def _may_go_on(self) -> bool:
+    def _check(self) -> bool:
         return self._failure is None

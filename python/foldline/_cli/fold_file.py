@@ -14,7 +14,7 @@ import click
 
 from foldline._cli.inputs import Input, is_list
 from foldline._cli.parquet import folded_batches, is_parquet, write_batches
-from foldline._cli.progress import FileReport, Telling
+from foldline._cli.progress import FileReport, ProgressSink
 from foldline._cli.sources import STDIN, DatabaseSource, Source, transcripts
 from foldline._core import READER_KEYS, RECORD_KEYS
 from foldline._util.files import COMPRESSIONS, Hashing, Outputs, Staged, compressing, make_folder
@@ -149,7 +149,7 @@ class FoldedFile:
 
 
 def compact_file(
-    source: Source, out: Path, name: Path, compactor: BatchCompactor, reporter: Telling, *, threads: int = 1
+    source: Source, out: Path, name: Path, compactor: BatchCompactor, reporter: ProgressSink, *, threads: int = 1
 ) -> FileReport:
     """Folds the transcripts of a file, one at a time, into ``out / name``: `fold_file` and `place_files`."""
     with Outputs() as outputs:
@@ -163,7 +163,7 @@ def fold_file(
     out: Path,
     name: Path,
     compactor: BatchCompactor,
-    reporter: Telling,
+    reporter: ProgressSink,
     outputs: Outputs,
     *,
     threads: int = 1,
@@ -194,7 +194,7 @@ def fold_file(
             report.input_bytes, report.input_sha256 = given.end()
     except BaseException:
         if given is not None:
-            given.give_up()
+            given.abandon()
         raise
     report.problems = reporter.problems - problems_before
     return FoldedFile(report, output)
@@ -203,18 +203,18 @@ def fold_file(
 def place_files(
     files: Sequence[FoldedFile],
     outputs: Outputs,
-    reporter: Telling,
-    may_go_on: Callable[[], bool] = lambda: True,
+    reporter: ProgressSink,
+    check: Callable[[], bool] = lambda: True,
 ) -> None:
     """Puts the outputs of files in their places, durable when this returns.
 
     One that cannot be put there is a problem, and leaves an older output as it was.
 
     Raises:
-        GivenUp: ``may_go_on`` said no.
+        GivenUp: ``check`` said no.
     """
     waiting = [(file, file.output) for file in files if file.output is not None]
-    faults = outputs.place([output for _, output in waiting], may_go_on)
+    faults = outputs.place([output for _, output in waiting], check)
     for (file, output), fault in zip(waiting, faults, strict=True):
         if fault is not None:
             file.report.output = file.report.output_bytes = file.report.output_sha256 = None
@@ -229,7 +229,7 @@ def _folded_output(
     name: Path,
     compactor: BatchCompactor,
     report: FileReport,
-    reporter: Telling,
+    reporter: ProgressSink,
     outputs: Outputs,
     threads: int,
 ) -> Staged | None:
@@ -260,13 +260,13 @@ def _folded_output(
     return None
 
 
-def _tell_unwritten(error: OSError, place: Path, report: FileReport, reporter: Telling) -> None:
+def _tell_unwritten(error: OSError, place: Path, report: FileReport, reporter: ProgressSink) -> None:
     reporter.problem(Problem(None, "cannot_write", error.strerror or type(error).__name__, str(place)))
     report.retry += 1
 
 
 def _found(
-    source: Source, held: bytes | None, compactor: BatchCompactor, reporter: Telling, threads: int
+    source: Source, held: bytes | None, compactor: BatchCompactor, reporter: ProgressSink, threads: int
 ) -> Iterator[StoredTranscript | NamedRow]:
     """The transcripts of a file, folded already where the core does all of it."""
     folder = compactor.row_folder(threads)
@@ -303,7 +303,7 @@ def _folded_lines(
     source: Source,
     compactor: BatchCompactor,
     report: FileReport,
-    reporter: Telling,
+    reporter: ProgressSink,
 ) -> Iterator[bytes]:
     for transcript in found:
         if isinstance(transcript, NamedRow):

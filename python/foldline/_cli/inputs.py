@@ -53,7 +53,7 @@ class Input:
         with contextlib.suppress(OSError):  # it is told when it is read
             self._found = sha256_of(self._path, self._given_up.is_set)
 
-    def give_up(self) -> None:
+    def abandon(self) -> None:
         """Nobody waits for it."""
         self._given_up.set()
 

@@ -101,8 +101,12 @@ folding_options = _all(
         click.option(
             "--fit", type=_number, metavar="N", help="Fold, clear and shorten until all takes at most N tokens."
         ),
-        click.option("--window", type=_number, metavar="N", help="The model's window; without a keep, fit into it."),
-        click.option("--reserve", type=_number, metavar="N", default=0, help="Tokens of the window to leave free."),
+        click.option(
+            "--context-window", type=_number, metavar="N", help="The model's window; without a keep, fit into it."
+        ),
+        click.option(
+            "--reserve-tokens", type=_number, metavar="N", default=0, help="Tokens of the window to leave free."
+        ),
         click.option(
             "--pin", "pins", type=_number, metavar="I", multiple=True, help="Keep message I, from 0; repeatable."
         ),
@@ -211,8 +215,8 @@ class Folding:
     Attributes:
         keep: How much stays; without it, what fits into the window.
         counter: Who counts.
-        window: The model's window.
-        reserve: What of it stays free.
+        context_window: The model's window.
+        reserve_tokens: What of it stays free.
         pins: Indices of pinned messages.
         summary_tokens: Room for the summary.
         min_gain_tokens: What a fold must save.
@@ -221,8 +225,8 @@ class Folding:
 
     keep: Keep | None
     counter: TokenCounter
-    window: int | None
-    reserve: int
+    context_window: int | None
+    reserve_tokens: int
     pins: tuple[int, ...]
     summary_tokens: int
     min_gain_tokens: int
@@ -233,8 +237,8 @@ class Folding:
         cls,
         *,
         counter: TokenCounter,
-        window: int | None,
-        reserve: int,
+        context_window: int | None,
+        reserve_tokens: int,
         pins: tuple[int, ...],
         summary_tokens: int,
         min_gain_tokens: int,
@@ -249,18 +253,25 @@ class Folding:
         given = [name for name, value in keeps.items() if value is not None]
         if len(given) > 1:
             raise click.UsageError(f"{_option(given[0])} and {_option(given[1])} exclude each other")
-        keep: Keep | None = None if window is not None else KeepTokens(DEFAULT_KEEP_TOKENS)
+        keep: Keep | None = None if context_window is not None else KeepTokens(DEFAULT_KEEP_TOKENS)
         try:
             if given:
                 keep = _KEEPS[given[0]](keeps[given[0]])
             # An empty conversation has nothing to plan: what is wrong now is wrong with the options.
-            plan([], keep, counter=counter, window=window, reserve=reserve, summary_tokens=summary_tokens)
+            plan(
+                [],
+                keep,
+                counter=counter,
+                context_window=context_window,
+                reserve_tokens=reserve_tokens,
+                summary_tokens=summary_tokens,
+            )
         except ConfigError as error:
             is_keep = given and error.path in ("n", "f", "keep")
             name = _option(given[0]) if is_keep else _option(error.path)
             raise click.BadParameter(error.detail, param_hint=name) from None
         unique = tuple(sorted(set(pins)))
-        return cls(keep, counter, window, reserve, unique, summary_tokens, min_gain_tokens, thinking)
+        return cls(keep, counter, context_window, reserve_tokens, unique, summary_tokens, min_gain_tokens, thinking)
 
     def plan(self, transcript: StoredTranscript) -> Plan | Infeasible:
         """The plan of a transcript."""
@@ -280,8 +291,8 @@ class Folding:
         """Keyword arguments of `plan` for a transcript; pins beyond its end pin nothing."""
         return {
             "counter": self.counter,
-            "window": self.window,
-            "reserve": self.reserve,
+            "context_window": self.context_window,
+            "reserve_tokens": self.reserve_tokens,
             "pins": [pin for pin in self.pins if pin < len(transcript.messages)],
             "summary_tokens": self.summary_tokens,
             "min_gain_tokens": self.min_gain_tokens,
@@ -295,8 +306,8 @@ class Folding:
             self.keep,
             summarizer=summarizer,
             counter=self.counter,
-            window=self.window,
-            reserve=self.reserve,
+            context_window=self.context_window,
+            reserve_tokens=self.reserve_tokens,
             pins=self.pins,
             summary_tokens=self.summary_tokens,
             min_gain_tokens=self.min_gain_tokens,
@@ -305,13 +316,13 @@ class Folding:
 
     def record(self) -> dict[str, Any]:
         """What a manifest says of it."""
-        keep = self.keep or FitTokens((self.window or 0) - self.reserve)
+        keep = self.keep or FitTokens((self.context_window or 0) - self.reserve_tokens)
         amount = {"f": keep.f, "of": keep.of} if isinstance(keep, KeepFraction) else {"n": keep.n}
         return {
             "keep": {"kind": type(keep).__name__, **amount},
             "counter": self.counter.name,
-            "window": self.window,
-            "reserve": self.reserve,
+            "context_window": self.context_window,
+            "reserve_tokens": self.reserve_tokens,
             "pins": list(self.pins),
             "summary_tokens": self.summary_tokens,
             "min_gain_tokens": self.min_gain_tokens,

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import IO, Any
 
-from foldline._cli.progress import FileReport, Telling
+from foldline._cli.progress import FileReport, ProgressSink
 from foldline._cli.sources import STDIN, is_file
 from foldline.batch import BatchCompactor
 from foldline.batch._fragments import ROWS_AT_A_TIME, is_worth_another_try
@@ -30,7 +30,7 @@ def is_parquet(path: str, held: bytes | None = None) -> bool:
     return False
 
 
-def folded_batches(path: str, compactor: BatchCompactor, report: FileReport, reporter: Telling) -> Iterator[Any]:
+def folded_batches(path: str, compactor: BatchCompactor, report: FileReport, reporter: ProgressSink) -> Iterator[Any]:
     """The rows of a file, folded, a `pyarrow.RecordBatch` at a time. Where the file goes bad is a problem, and the end.
 
     Raises:
@@ -65,7 +65,7 @@ def write_batches(stream: IO[bytes], batches: Iterator[Any], compactor: BatchCom
             writer.write_batch(batch)
 
 
-def _tell(rows: list[dict[str, Any]], path: str, report: FileReport, reporter: Telling) -> None:
+def _tell(rows: list[dict[str, Any]], path: str, report: FileReport, reporter: ProgressSink) -> None:
     for row in rows:
         report.add(row["status"], row["tokens_before"], row["tokens_after"], len(row["actions"] or ()))
         report.retry += is_worth_another_try(row)

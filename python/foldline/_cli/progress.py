@@ -25,10 +25,10 @@ __all__ = [
     "COUNTS",
     "Column",
     "FileReport",
+    "ProgressSink",
     "Reporter",
     "Stop",
     "Table",
-    "Telling",
     "printable",
     "totals",
     "write_json",
@@ -110,7 +110,7 @@ def totals(files: Sequence[FileReport]) -> dict[str, int]:
     return {key: sum(getattr(report, key) for report in files) for key in COUNTS}
 
 
-class Telling(ABC):
+class ProgressSink(ABC):
     """Who is told of problems and progress."""
 
     problems = 0
@@ -129,14 +129,14 @@ class Telling(ABC):
         self.problem(Problem(error.index, error.code, detail, path), transcript)
 
 
-class Reporter(Telling):
+class Reporter(ProgressSink):
     """Problems and progress, on standard error."""
 
     def __init__(self, *, strict: bool = False) -> None:
         self.problems = 0
         self.files = 0
         self.strict = strict
-        self._begun = self._told = time.monotonic()
+        self._begun = self._reported_at = time.monotonic()
         self._may_draw = sys.stderr is not None and sys.stderr.isatty()
         self._bar: Bar | None = None
         self._task: TaskID | None = None
@@ -182,8 +182,8 @@ class Reporter(Telling):
         self._counts[1] += transcripts
         if not self._may_draw:
             now = time.monotonic()
-            if now - self._told >= _LINE_EVERY_S:
-                self._told = now
+            if now - self._reported_at >= _LINE_EVERY_S:
+                self._reported_at = now
                 done, found = self._counts
                 self.say(f"{done} of {self.files} files, {found} transcripts, {now - self._begun:.0f} s")
             return

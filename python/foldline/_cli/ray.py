@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from foldline._cli.fold_file import compact_file
-from foldline._cli.progress import FileReport, Reporter, Stop, Telling
+from foldline._cli.progress import FileReport, ProgressSink, Reporter, Stop
 from foldline._cli.sources import STDIN, Source
 from foldline.batch import BatchCompactor
 from foldline.batch.ray import running
@@ -141,7 +141,7 @@ class _Worker:
         return teller.told, report
 
 
-class _Teller(Telling):
+class _Teller(ProgressSink):
     """Remembers what is to be told."""
 
     def __init__(self, *, strict: bool) -> None:

@@ -17,7 +17,7 @@ from foldline._cli.inputs import sha256_of
 from foldline._cli.progress import FileReport, Reporter, totals
 from foldline._cli.sources import STDIN, Source
 from foldline._core import __version__
-from foldline._util.files import hold, make_folder, replacing, sweep
+from foldline._util.files import hold, make_folder, remove_stale, replacing
 from foldline.errors import StoreError
 from foldline.typing import Problem
 
@@ -151,7 +151,7 @@ class Run:
 
     def _sweep(self, names: Iterable[Path]) -> None:
         """Removes what killed writers left half written."""
-        sweep([self.folder, *(self.out / name.parent for name in names)])
+        remove_stale([self.folder, *(self.out / name.parent for name in names)])
 
 
 @contextlib.contextmanager

@@ -19,9 +19,9 @@ from typing import Any, Self
 
 from foldline._cli.finalize import Placing
 from foldline._cli.fold_file import compact_file, fold_file, place_files
-from foldline._cli.progress import FileReport, Reporter, Stop, Telling
+from foldline._cli.progress import FileReport, ProgressSink, Reporter, Stop
 from foldline._cli.sources import STDIN, Source
-from foldline._util.files import Outputs, sweep
+from foldline._util.files import Outputs, remove_stale
 from foldline.batch import BatchCompactor
 from foldline.typing import Problem
 
@@ -112,7 +112,7 @@ class _Crew:
         self._workers: list[_Worker] = []
         self._deaths: dict[Source, int] = {}
         #: Files that a worker had folded when it died: their problems were told.
-        self._told: set[Source] = set()
+        self._reported: set[Source] = set()
         #: Nobody knows how long a model takes, and a strict run ends with the first problem.
         self._gives_ahead = compactor.row_folder() is not None and not reporter.strict
 
@@ -132,7 +132,7 @@ class _Crew:
                 worker.process.join()
                 killed = True
         if killed:
-            sweep(self._out / name.parent for name in self._names.values())
+            remove_stale(self._out / name.parent for name in self._names.values())
 
     def work(self, jobs: int) -> Iterator[tuple[Source, FileReport]]:
         """Folds all files in so many processes.
@@ -159,7 +159,7 @@ class _Crew:
 
     def _hear(self, worker: _Worker, kind: str, value: Any) -> None:
         """What a worker says of the file that it folds, or of those that it puts in their places."""
-        was_told = worker.unfolded > 0 and worker.sources[worker.folded] in self._told
+        was_told = worker.unfolded > 0 and worker.sources[worker.folded] in self._reported
         match kind:
             case "folded":
                 worker.folded += 1
@@ -203,7 +203,7 @@ class _Crew:
         worker.pipe.close()
         worker.process.join()
         suspect = worker.suspect()
-        self._told.update(itertools.islice(worker.sources, worker.folded))
+        self._reported.update(itertools.islice(worker.sources, worker.folded))
         self._deaths[suspect] = self._deaths.get(suspect, 0) + 1
         if self._deaths[suspect] >= _TRIES:
             self._reporter.problem(_death(suspect, worker.process.exitcode))
@@ -229,7 +229,7 @@ def _death(source: Source, exitcode: int | None) -> Problem:
 # In the worker.
 
 
-class _Pipe(Telling):
+class _Pipe(ProgressSink):
     """Tells the parent.
 
     Args:
@@ -267,9 +267,9 @@ class _Pipe(Telling):
         """Sends on how much was done, now and then."""
         self._transcripts += transcripts
         if self._transcripts >= 64:
-            self.tell()
+            self.emit()
 
-    def tell(self) -> None:
+    def emit(self) -> None:
         """Sends what was not sent yet."""
         if self._transcripts:
             self.send("advance", {"transcripts": self._transcripts})
@@ -292,7 +292,7 @@ def _work(pipe: Connection, compactor: BatchCompactor, out: Path, strict: bool) 
         while (task := pipe.recv()) is not None:
             source, name = task
             folded = fold_file(source, out, name, compactor, teller, outputs)
-            teller.tell()
+            teller.emit()
             if strict:  # what went well before a problem is there, and told
                 place_files([folded], outputs, teller)
                 teller.send("folded")

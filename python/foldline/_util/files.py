@@ -30,8 +30,8 @@ __all__ = [
     "compressing",
     "hold",
     "make_folder",
+    "remove_stale",
     "replacing",
-    "sweep",
 ]
 
 #: The suffixes of compressed files.
@@ -223,19 +223,19 @@ class Outputs:
             self.discard(staged)
             raise
 
-    def place(self, files: Sequence[Staged], may_go_on: Callable[[], bool] = lambda: True) -> list[OSError | None]:
+    def place(self, files: Sequence[Staged], check: Callable[[], bool] = lambda: True) -> list[OSError | None]:
         """Puts files in their places, with one sync for each folder: durable, names too, when this returns.
 
         What became of each: None, or why it is not durable; then its place is as it was, unless it is the folder that
         could not be opened.
 
         Raises:
-            GivenUp: ``may_go_on``, which is asked before each file, said no.
+            GivenUp: ``check``, which is asked before each file, said no.
         """
         faults: list[OSError | None] = [None] * len(files)
         folders: dict[Path, list[int]] = {}
         for index, staged in enumerate(files):
-            if not may_go_on():
+            if not check():
                 raise GivenUp
             try:
                 staged.place()
@@ -258,7 +258,7 @@ class Outputs:
         self._waiting.discard(staged)
 
 
-def sweep(folders: Iterable[Path]) -> None:
+def remove_stale(folders: Iterable[Path]) -> None:
     """Removes what killed writers left half written."""
     for folder in set(folders):
         for leftover in folder.glob(f"{TEMPORARY}*.tmp"):

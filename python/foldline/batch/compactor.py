@@ -69,11 +69,11 @@ class BatchCompactor:
     used. What goes wrong with a transcript stands in its row, and the others go on.
 
     Args:
-        keep: How much stays; without it, what fits into ``window - reserve``.
+        keep: How much stays; without it, what fits into ``context_window - reserve_tokens``.
         summarizer: As for `compact`; `Extractive` by default.
         counter: As for `plan`. To be pickled it must have a name or be a function that can be.
-        window: As for `plan`.
-        reserve: As for `plan`.
+        context_window: As for `plan`.
+        reserve_tokens: As for `plan`.
         pins: Indices that are pinned in each transcript; those beyond its end pin nothing.
         summary_tokens: Room for the summary message, its label included.
         min_gain_tokens: As for `plan`.
@@ -101,8 +101,8 @@ class BatchCompactor:
         *,
         summarizer: Summarizer | ChatModel | SummaryFunction | None = None,
         counter: TokenCounter | str | Callable[[str], int] | None = None,
-        window: int | None = None,
-        reserve: int = 0,
+        context_window: int | None = None,
+        reserve_tokens: int = 0,
         pins: Iterable[int] = (),
         summary_tokens: int = 1_000,
         min_gain_tokens: int = 0,
@@ -120,8 +120,8 @@ class BatchCompactor:
         self.id_column = id_column
         self.pins = tuple(pins)
         self._options: dict[str, Any] = {
-            "window": window,
-            "reserve": reserve,
+            "context_window": context_window,
+            "reserve_tokens": reserve_tokens,
             "summary_tokens": summary_tokens,
             "min_gain_tokens": min_gain_tokens,
             "thinking": thinking,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from foldline.errors import ConfigError, FoldlineError, StoreError
-from foldline.strategies.base import Outcome
+from foldline.strategies.base import StrategyResult
 from foldline.typing import CompactionEvent, CompactionStore, ContextEntry, SessionStore
 
 __all__ = ["checked_store", "context_of", "saved"]
@@ -18,7 +18,7 @@ def checked_store(store: object) -> CompactionStore | SessionStore | None:
     raise ConfigError("must have save_compaction, or all of SessionStore", code="bad_store", path="store")
 
 
-def context_of(outcome: Outcome, ids: Sequence[int | str]) -> list[ContextEntry]:
+def context_of(outcome: StrategyResult, ids: Sequence[int | str]) -> list[ContextEntry]:
     """The new context, by the ids of the old one."""
     edited = set(outcome.edited)
     entries = []
@@ -31,7 +31,7 @@ def context_of(outcome: Outcome, ids: Sequence[int | str]) -> list[ContextEntry]
 
 
 def saved(
-    store: CompactionStore | SessionStore, event: CompactionEvent, outcome: Outcome, ids: Sequence[int | str]
+    store: CompactionStore | SessionStore, event: CompactionEvent, outcome: StrategyResult, ids: Sequence[int | str]
 ) -> None:
     """Saves a compaction, and the new context if the store keeps messages.
 

@@ -11,7 +11,7 @@ from foldline.context.state import checked_number
 from foldline.errors import ConfigError, SummaryError
 from foldline.strategies.base import Deadline
 
-__all__ = ["LoopGuard", "Ticket", "bounded", "checked_seconds"]
+__all__ = ["CommitToken", "LoopGuard", "bounded", "checked_seconds"]
 
 T = TypeVar("T")
 
@@ -56,8 +56,8 @@ class LoopGuard:
         self._tokens = tokens
 
 
-class Ticket:
-    """One-shot: the first of `commit` and `give_up` wins.
+class CommitToken:
+    """One-shot: the first of `commit` and `abandon` wins.
 
     Args:
         cancel: Set by the caller to cancel the compaction.
@@ -78,7 +78,7 @@ class Ticket:
         """Whether it was abandoned or cancelled."""
         return self._given_up or (self._cancel is not None and self._cancel.is_set())
 
-    def give_up(self) -> None:
+    def abandon(self) -> None:
         """Abandons the compaction. Does nothing after `commit`."""
         with self._lock:
             self._given_up = not self._committed
@@ -94,7 +94,7 @@ class Ticket:
             self._committed = True
 
 
-def bounded(function: Callable[[], T], deadline: Deadline, ticket: Ticket) -> T:
+def bounded(function: Callable[[], T], deadline: Deadline, commit_token: CommitToken) -> T:
     """Calls a function, and waits no longer than the deadline and only until cancelled.
 
     Without time limit and event it is called directly, else in a daemon thread. On timeout the thread is left running.
@@ -102,7 +102,7 @@ def bounded(function: Callable[[], T], deadline: Deadline, ticket: Ticket) -> T:
     Raises:
         SummaryError: It took too long (``timeout``) or was cancelled (``cancelled``).
     """
-    if deadline.at is None and not ticket.can_be_cancelled:
+    if deadline.at is None and not commit_token.can_be_cancelled:
         return function()
     values: list[T] = []
     errors: list[BaseException] = []
@@ -123,10 +123,10 @@ def bounded(function: Callable[[], T], deadline: Deadline, ticket: Ticket) -> T:
             deadline.check()
     except SummaryError:
         if not done.is_set():
-            ticket.give_up()
+            commit_token.abandon()
             raise
     except BaseException:
-        ticket.give_up()
+        commit_token.abandon()
         raise
     if errors:
         raise errors[0]

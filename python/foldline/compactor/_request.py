@@ -34,12 +34,12 @@ class Requests:
         counter: Token counter.
         system: The system prompt, if it is outside the messages.
         tools: Tool schemas sent with the messages.
-        context_limit: The model's window; if given, states have a budget.
-        max_output_tokens: Tokens reserved for the answer in that budget.
+        context_window: The model's window; if given, states have a budget.
+        reserve_tokens: Tokens reserved for the answer in that budget.
         format: The dialect of lists of messages.
     """
 
-    __slots__ = ("_around", "_context_limit", "_counter", "_format", "_max_output_tokens", "_system", "_tools")
+    __slots__ = ("_around", "_context_window", "_counter", "_format", "_reserve_tokens", "_system", "_tools")
 
     def __init__(
         self,
@@ -47,15 +47,15 @@ class Requests:
         *,
         system: str | None,
         tools: Messages | None,
-        context_limit: int | None,
-        max_output_tokens: int,
+        context_window: int | None,
+        reserve_tokens: int,
         format: str,
     ) -> None:
         self._counter = counter
         self._system = system
         self._tools = tools
-        self._context_limit = context_limit
-        self._max_output_tokens = max_output_tokens
+        self._context_window = context_window
+        self._reserve_tokens = reserve_tokens
         self._format = format
         self._around: dict[str, int] = {}
 
@@ -81,7 +81,7 @@ class Requests:
         return isinstance(messages, _LIVE) or (isinstance(given, ContextState) and self._is_whole(given))
 
     def _is_whole(self, state: ContextState) -> bool:
-        return state.tokens is not None and (state.budget is not None or self._context_limit is None)
+        return state.tokens is not None and (state.budget is not None or self._context_window is None)
 
     def _of_messages(self, messages: Messages, state: ContextState) -> ContextState:
         if state.message_count is None:
@@ -93,8 +93,8 @@ class Requests:
             counter=self._counter,
             system=self._system,
             tools=self._tools,
-            context_limit=self._context_limit,
-            max_output_tokens=self._max_output_tokens,
+            context_window=self._context_window,
+            reserve_tokens=self._reserve_tokens,
             format=self._format,
         )
         budget = state.budget or counted.budget
@@ -116,9 +116,9 @@ class Requests:
             total = around + live.total_tokens - live.overhead
             usage = _made_usage(total, 0, total, live.kind)
         budget = None if given is None else given.budget
-        if budget is None and usage is not None and self._context_limit is not None:
+        if budget is None and usage is not None and self._context_window is not None:
             in_messages = max(0, usage.tokens - around)
-            budget = _made_budget(self._context_limit, around, in_messages, self._max_output_tokens)
+            budget = _made_budget(self._context_window, around, in_messages, self._reserve_tokens)
         return _made_state(given, usage, budget, len(live))
 
     def _counted_around(self, format: str) -> int:
@@ -142,12 +142,12 @@ def _made_usage(tokens: int, usage_tokens: int, trailing_tokens: int, kind: str)
     return made
 
 
-def _made_budget(context_limit: int, system_tokens: int, message_tokens: int, max_output_tokens: int) -> TokenBudget:
+def _made_budget(context_window: int, system_tokens: int, message_tokens: int, reserve_tokens: int) -> TokenBudget:
     made = _new(TokenBudget)
-    _put(made, "context_limit", context_limit)
+    _put(made, "context_limit", context_window)
     _put(made, "system_tokens", system_tokens)
     _put(made, "message_tokens", message_tokens)
-    _put(made, "max_output_tokens", max_output_tokens)
+    _put(made, "max_output_tokens", reserve_tokens)
     return made
 
 

@@ -7,32 +7,32 @@ from typing import Any, TypeAlias, TypeVar
 
 from foldline._util.threads import in_thread
 
-__all__ = ["Works", "adone", "done"]
+__all__ = ["Task", "arun_task", "run_task"]
 
 T = TypeVar("T")
 
 #: Yields long stages as functions and receives their results.
-Works: TypeAlias = Generator[Callable[[], Any], Any, T]
+Task: TypeAlias = Generator[Callable[[], Any], Any, T]
 
 
-def done(works: Works[T]) -> T:
+def run_task(task: Task[T]) -> T:
     """Runs all stages in this thread."""
     value: Any = None
     while True:
         try:
-            work = works.send(value)
+            work = task.send(value)
         except StopIteration as end:
             given: T = end.value
             return given
         value = work()
 
 
-async def adone(works: Works[T]) -> T:
+async def arun_task(task: Task[T]) -> T:
     """Runs each stage in a thread."""
     value: Any = None
     while True:
         try:
-            work = works.send(value)
+            work = task.send(value)
         except StopIteration as end:
             given: T = end.value
             return given

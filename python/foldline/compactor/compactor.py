@@ -16,9 +16,9 @@ from foldline._core import LiveSnapshot, TokenCounter
 from foldline._util.checks import token_number
 from foldline._util.threads import in_thread
 from foldline.compactor._commit import checked_store, saved
-from foldline.compactor._guard import LoopGuard, Ticket, bounded, checked_seconds
+from foldline.compactor._guard import CommitToken, LoopGuard, bounded, checked_seconds
 from foldline.compactor._request import Live, Requests, messages_of
-from foldline.compactor._tasks import Works, adone, done
+from foldline.compactor._tasks import Task, arun_task, run_task
 from foldline.compactor.events import (
     CompactBoundary,
     CompactionFailed,
@@ -33,10 +33,10 @@ from foldline.compactor.result import (
     CompactionResult,
     NoProgress,
     event_of,
-    left,
     metadata_after,
     no_progress,
     state_after,
+    unchanged_result,
 )
 from foldline.context.metadata import ROUND, Metadata
 from foldline.context.state import COMPACTIONS, ContextState, checked_number
@@ -49,10 +49,10 @@ from foldline.strategies import (
     BaseStrategy,
     ClearToolResults,
     Deadline,
-    Outcome,
     Shaped,
     Strategy,
     StrategyRequest,
+    StrategyResult,
     TruncateOldest,
     as_strategy,
 )
@@ -76,7 +76,7 @@ class _Run:
     tokens_before: int
     started_s: float
     ids: Sequence[int | str]
-    ticket: Ticket
+    commit_token: CommitToken
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class _Pending:
     """A checked compaction that is not committed yet."""
 
     run: _Run
-    outcome: Outcome
+    outcome: StrategyResult
     event: CompactionEvent
     error: FoldlineError | None
 
@@ -107,8 +107,8 @@ class Compactor:
         hooks: Functions called during a compaction; see `events.Hooks`.
         system: The system prompt, if it is outside the messages.
         tools: Tool schemas sent with the messages.
-        context_limit: The model's window, for a budget if the state has none.
-        max_output_tokens: Tokens reserved for the answer in that budget.
+        context_window: The model's window, for a budget if the state has none.
+        reserve_tokens: Tokens reserved for the answer in that budget.
         timeout_s: Time limit of a whole compaction.
         hysteresis: Lighter steps continue until the request is this share below the trigger's threshold; after
             repeated unsuccessful tries, the next waits until the context has grown by this share.
@@ -145,8 +145,8 @@ class Compactor:
         hooks: Hooks | Mapping[str, Any] | None = None,
         system: str | None = None,
         tools: Messages | None = None,
-        context_limit: int | None = None,
-        max_output_tokens: int = 0,
+        context_window: int | None = None,
+        reserve_tokens: int = 0,
         timeout_s: float | None = None,
         hysteresis: float = 0.10,
         format: str = "auto",
@@ -162,10 +162,10 @@ class Compactor:
         self.on_failure = on_failure
         self.system = system
         self.tools = tools
-        self.context_limit = None if context_limit is None else token_number(context_limit, "context_limit")
-        self.max_output_tokens = token_number(max_output_tokens, "max_output_tokens")
-        if self.context_limit is not None and self.max_output_tokens >= self.context_limit > 0:
-            raise ConfigError("must be smaller than the window", code="reserve_over_window", path="max_output_tokens")
+        self.context_window = None if context_window is None else token_number(context_window, "context_window")
+        self.reserve_tokens = token_number(reserve_tokens, "reserve_tokens")
+        if self.context_window is not None and self.reserve_tokens >= self.context_window > 0:
+            raise ConfigError("must be smaller than the window", code="reserve_over_window", path="reserve_tokens")
         self.timeout_s = checked_seconds(timeout_s)
         if not 0 <= checked_number(hysteresis, "hysteresis") < 1:
             raise ConfigError("must lie in [0, 1)", code="bad_share", path="hysteresis")
@@ -180,18 +180,18 @@ class Compactor:
             self.counter,
             system=system,
             tools=tools,
-            context_limit=self.context_limit,
-            max_output_tokens=self.max_output_tokens,
+            context_window=self.context_window,
+            reserve_tokens=self.reserve_tokens,
             format=format,
         )
-        self._told = Subscribers(Hooks.of(hooks))
+        self._subscribers = Subscribers(Hooks.of(hooks))
 
     def __repr__(self) -> str:
         return f"Compactor({self.trigger!r}, {self.strategy!r}, on_failure={self.on_failure!r})"
 
     def subscribe(self, subscriber: Callable[[Event], Any]) -> Callable[[], None]:
         """Calls a function with every later event; the returned function ends the subscription."""
-        return self._told.subscribe(subscriber)
+        return self._subscribers.subscribe(subscriber)
 
     def should_compact(self, messages: Messages | Live, state: ContextState | None = None) -> str | None:
         """The trigger's reason to compact now; None if it does not fire. Changes nothing.
@@ -254,11 +254,13 @@ class Compactor:
             MessageError: A message cannot be read.
             FoldlineError: With ``on_failure="raise"``, the failure.
         """
-        run = done(self._begun(messages, state, force, instructions, pins, metadata, ids, timeout_s, cancel))
+        run = run_task(self._begun(messages, state, force, instructions, pins, metadata, ids, timeout_s, cancel))
         if isinstance(run, CompactionResult):
             return run
         try:
-            outcome = bounded(lambda: self.strategy.run(run.messages, run.request), run.request.deadline, run.ticket)
+            outcome = bounded(
+                lambda: self.strategy.run(run.messages, run.request), run.request.deadline, run.commit_token
+            )
             pending = self._checked(run, outcome)
             if isinstance(pending, CompactionResult):
                 return pending
@@ -286,7 +288,7 @@ class Compactor:
         are functions, other summarizers, strategies and stores in threads. Cancelling the task leaves everything
         unchanged, unless the compaction is already being stored: then it is committed before the task ends.
         """
-        run = await adone(self._begun(messages, state, force, instructions, pins, metadata, ids, timeout_s, cancel))
+        run = await arun_task(self._begun(messages, state, force, instructions, pins, metadata, ids, timeout_s, cancel))
         if isinstance(run, CompactionResult):
             return run
         try:
@@ -302,13 +304,13 @@ class Compactor:
                 self._concluded(pending)
                 raise
         except asyncio.CancelledError:
-            run.ticket.give_up()
+            run.commit_token.abandon()
             raise
         except Exception as error:  # noqa: BLE001 - a strategy and a store may raise anything
             return self._failed(run, error)
         return self._concluded(pending)
 
-    async def _strategy_outcome(self, run: _Run) -> Outcome:
+    async def _strategy_outcome(self, run: _Run) -> StrategyResult:
         """The strategy's outcome, within the time left."""
         strategy, deadline = self.strategy, run.request.deadline
         if isinstance(strategy, BaseStrategy):
@@ -318,7 +320,7 @@ class Compactor:
         try:
             while True:
                 wait_s = deadline.remaining_s()
-                if run.ticket.can_be_cancelled:
+                if run.commit_token.can_be_cancelled:
                     wait_s = min(0.02, wait_s) if wait_s is not None else 0.02
                 done, _ = await asyncio.wait([work], timeout=wait_s)
                 if done:
@@ -327,7 +329,7 @@ class Compactor:
         finally:
             if not work.done():
                 work.cancel()
-                run.ticket.give_up()
+                run.commit_token.abandon()
 
     # --- Before ---------------------------------------------------------------------------------------
 
@@ -342,12 +344,14 @@ class Compactor:
         ids: Sequence[int | str] | None,
         timeout_s: float | None,
         cancel: threading.Event | None,
-    ) -> Works[_Run | CompactionResult]:
+    ) -> Task[_Run | CompactionResult]:
         """Everything before the strategy: the run, or the result if nothing is to be done."""
         started_s = self._clock()
         timeout_s = self.timeout_s if timeout_s is None else checked_seconds(timeout_s)
-        ticket = Ticket(cancel)
-        deadline = Deadline(None if timeout_s is None else started_s + timeout_s, self._clock, ticket.is_cancelled)
+        commit_token = CommitToken(cancel)
+        deadline = Deadline(
+            None if timeout_s is None else started_s + timeout_s, self._clock, commit_token.is_cancelled
+        )
         if ids is not None and len(ids) != len(messages):
             raise ConfigError("must be one for each message", code="bad_ids", path="ids")
         given, said = messages, state
@@ -361,16 +365,16 @@ class Compactor:
             raise ConfigError("must be Metadata", code="bad_metadata", path="metadata")
         request = StrategyRequest(state, self.counter, metadata=metadata, tools=self.tools, format=self.format)
         tokens = state.tokens or 0
-        if ticket.is_cancelled():
-            return left(messages, request, tokens, "cancelled")
+        if commit_token.is_cancelled():
+            return unchanged_result(messages, request, tokens, "cancelled")
         with self._lock:
             why = reason_of(self.trigger, state)
             if why is None and not force:
                 self._guard.helped()
-                return left(messages, request, tokens, "not_triggered")
+                return unchanged_result(messages, request, tokens, "not_triggered")
             limit = None if force else threshold_of(self.trigger, state)
             if not force and self._guard.blocks(tokens):
-                as_it_was = left(messages, request, tokens, "no_progress")
+                as_it_was = unchanged_result(messages, request, tokens, "no_progress")
                 return no_progress(as_it_was, None, limit, self._guard.tries)
         kind: Kind = "manual" if force or why == "manual" else "auto"
         instructions = instructions or instructions_of(self.trigger)
@@ -386,20 +390,20 @@ class Compactor:
             metadata=metadata,
             instructions=instructions,
             round=self._next_round(metadata),
-            limit_tokens=limit,
+            threshold_tokens=limit,
             # After an overflow the count was too low, and the limit alone would be met without any work.
             target_tokens=None if limit is None else int(min(limit, before) * (1 - self.hysteresis)),
-            around_tokens=around,
+            overhead_tokens=around,
             tools=self.tools,
             format=dialect,
             deadline=deadline,
             redact=self._redact,
             prepared=(listed, prepared),
         )
-        if not self._told.tell(PreCompact(kind, why or "forced", before, len(listed), instructions)):
-            return left(listed, request, before, "vetoed")
+        if not self._subscribers.emit(PreCompact(kind, why or "forced", before, len(listed), instructions)):
+            return unchanged_result(listed, request, before, "vetoed")
         ids = range(len(listed)) if ids is None else ids
-        return _Run(listed, request, kind, why or "forced", before, started_s, ids, ticket)
+        return _Run(listed, request, kind, why or "forced", before, started_s, ids, commit_token)
 
     def _prepared(
         self, given: Messages | Live, pins: Iterable[Pin] | Callable[[Message], bool]
@@ -420,26 +424,28 @@ class Compactor:
 
     # --- After ----------------------------------------------------------------------------------------
 
-    def _checked(self, run: _Run, outcome: Outcome, error: FoldlineError | None = None) -> _Pending | CompactionResult:
+    def _checked(
+        self, run: _Run, outcome: StrategyResult, error: FoldlineError | None = None
+    ) -> _Pending | CompactionResult:
         """The checked compaction, or the result if nothing is to be committed."""
         given: object = outcome
-        if not isinstance(given, Outcome) or len(given.sources) != len(given.messages):
+        if not isinstance(given, StrategyResult) or len(given.sources) != len(given.messages):
             raise CompactionError("the strategy returned no Outcome", code="bad_outcome")
         if not outcome.changed:
-            as_it_was = left(run.messages, run.request, run.tokens_before, "nothing_to_fold", outcome)
+            as_it_was = unchanged_result(run.messages, run.request, run.tokens_before, "nothing_to_fold", outcome)
             if outcome.floor is None:
                 return as_it_was
-            return no_progress(as_it_was, outcome.floor, run.request.limit_tokens, self._guard.tries)
+            return no_progress(as_it_was, outcome.floor, run.request.threshold_tokens, self._guard.tries)
         if not is_valid_as(outcome.messages, run.messages, run.request.format):
             raise CompactionError("a provider would reject the result", code="invalid_result")
         if outcome.tokens is None:
             after = run.request.tokens_of(outcome.messages)
         else:
-            after = outcome.tokens + run.request.around_tokens
+            after = outcome.tokens + run.request.overhead_tokens
         if after >= run.tokens_before:
             with self._lock:
                 self._guard.did_not_help(run.tokens_before)
-            return left(run.messages, run.request, run.tokens_before, "no_gain", outcome)
+            return unchanged_result(run.messages, run.request, run.tokens_before, "no_gain", outcome)
         event = event_of(
             outcome,
             run.request,
@@ -454,7 +460,7 @@ class Compactor:
 
     def _save(self, pending: _Pending) -> None:
         """Commits the compaction: saves it to the store, if any."""
-        pending.run.ticket.commit(pending.run.request.deadline)
+        pending.run.commit_token.commit(pending.run.request.deadline)
         if self.store is not None:
             saved(self.store, pending.event, pending.outcome, pending.run.ids)
 
@@ -466,7 +472,7 @@ class Compactor:
         state = state_after(before, event)
         with self._lock:
             self._round = max(self._round, event.round)
-            limit = run.request.limit_tokens
+            limit = run.request.threshold_tokens
             if limit is not None and event.tokens_after > limit:
                 self._guard.did_not_help(event.tokens_after)
             else:
@@ -476,9 +482,9 @@ class Compactor:
             except Exception as error:  # noqa: BLE001 - the compaction is committed, whatever the trigger does
                 _warn(f"the trigger raised {type(error).__name__} in notify_compacted")
         for each in (event, SessionStart(), CompactBoundary(run.kind, run.tokens_before)):
-            self._told.tell(each)
+            self._subscribers.emit(each)
         if pending.error is not None:
-            self._told.tell(CompactionFailed(pending.error, event.fallback))
+            self._subscribers.emit(CompactionFailed(pending.error, event.fallback))
         evidence = outcome.evidence
         if evidence is None:
             evidence = next((c.evidence for c in reversed(outcome.completions) if c.evidence is not None), None)
@@ -509,23 +515,27 @@ class Compactor:
             error = CompactionError(f"the strategy raised {type(failure).__name__}", code="strategy_failed")
             error.__cause__ = failure
         if error.code == "cancelled" and isinstance(error, SummaryError):
-            self._told.tell(CompactionFailed(error))
+            self._subscribers.emit(CompactionFailed(error))
             if self.on_failure == "raise":
                 raise error
-            return dataclasses.replace(left(run.messages, run.request, run.tokens_before, "cancelled"), error=error)
+            return dataclasses.replace(
+                unchanged_result(run.messages, run.request, run.tokens_before, "cancelled"), error=error
+            )
         with self._lock:
             self._guard.did_not_help(run.tokens_before)
         if self.on_failure == "raise":
-            self._told.tell(CompactionFailed(error))
+            self._subscribers.emit(CompactionFailed(error))
             raise error
         if self.on_failure in ("truncate", "clear"):
             result = self._fallen_back(run, error)
             if result is not None:
                 _warn(f"compacted by {self.on_failure} instead: {error}")
                 return result
-        self._told.tell(CompactionFailed(error))
+        self._subscribers.emit(CompactionFailed(error))
         _warn(f"not compacted, the messages are unchanged: {error}")
-        return dataclasses.replace(left(run.messages, run.request, run.tokens_before, "failed"), error=error)
+        return dataclasses.replace(
+            unchanged_result(run.messages, run.request, run.tokens_before, "failed"), error=error
+        )
 
     def _fallen_back(self, run: _Run, error: FoldlineError) -> CompactionResult | None:
         """Runs the fallback instead of the strategy; None if it does not help either."""
@@ -538,7 +548,9 @@ class Compactor:
         if isinstance(self.strategy, Shaped):
             fallback = self.strategy.reshaped(fallback)
         # The fallback calls no model and is fast, so it gets no deadline: it may run because of a timeout.
-        run = dataclasses.replace(run, request=dataclasses.replace(run.request, deadline=Deadline()), ticket=Ticket())
+        run = dataclasses.replace(
+            run, request=dataclasses.replace(run.request, deadline=Deadline()), commit_token=CommitToken()
+        )
         try:
             pending = self._checked(run, fallback.run(run.messages, run.request), error)
             if isinstance(pending, CompactionResult):

@@ -165,7 +165,7 @@ class Subscribers:
             self._subscribers.append(subscriber)
         return unsubscribe
 
-    def tell(self, event: Event) -> bool:
+    def emit(self, event: Event) -> bool:
         """Delivers an event; False if the hook returned False."""
         hook: Callable[[Any], Any] | None = getattr(self._hooks, _HOOKS[type(event)])
         answer = None if hook is None else _called(hook, event)

@@ -14,10 +14,18 @@ from foldline.context.state import ContextState
 from foldline.context.usage import ContextUsage, TokenBudget
 from foldline.errors import FoldlineError
 from foldline.planning import Infeasible
-from foldline.strategies.base import Outcome, StrategyRequest
+from foldline.strategies.base import StrategyRequest, StrategyResult
 from foldline.typing import CompactionEvent, Completion, Messages
 
-__all__ = ["CompactionResult", "NoProgress", "event_of", "left", "metadata_after", "no_progress", "state_after"]
+__all__ = [
+    "CompactionResult",
+    "NoProgress",
+    "event_of",
+    "metadata_after",
+    "no_progress",
+    "state_after",
+    "unchanged_result",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,20 +84,20 @@ class NoProgress(CompactionResult):
 
     Attributes:
         floor: The fewest tokens of the whole request that it would have reached, if known.
-        limit_tokens: The limit that it would have had to reach.
+        threshold_tokens: The limit that it would have had to reach.
         tries: Number of consecutive unsuccessful tries.
     """
 
     floor: int | None = None
-    limit_tokens: int | None = None
+    threshold_tokens: int | None = None
     tries: int = 0
 
 
-def left(
-    messages: Messages, request: StrategyRequest, tokens: int, reason: str, outcome: Outcome | None = None
+def unchanged_result(
+    messages: Messages, request: StrategyRequest, tokens: int, reason: str, outcome: StrategyResult | None = None
 ) -> CompactionResult:
     """A result without changes."""
-    unchanged = Outcome.unchanged(messages)
+    unchanged = StrategyResult.unchanged(messages)
     return CompactionResult(
         unchanged.messages,
         compacted=False,
@@ -108,11 +116,11 @@ def no_progress(as_it_was: CompactionResult, floor: int | None, limit: int | Non
     """The same result, with the reason that no try was made."""
     fields = {field.name: getattr(as_it_was, field.name) for field in dataclasses.fields(as_it_was)}
     fields["reason"] = "no_progress"
-    return NoProgress(**fields, floor=floor, limit_tokens=limit, tries=tries)
+    return NoProgress(**fields, floor=floor, threshold_tokens=limit, tries=tries)
 
 
 def event_of(
-    outcome: Outcome, request: StrategyRequest, ids: Sequence[int | str], tokens: tuple[int, int], **more: Any
+    outcome: StrategyResult, request: StrategyRequest, ids: Sequence[int | str], tokens: tuple[int, int], **more: Any
 ) -> CompactionEvent:
     """The event of a compaction with these tokens before and after."""
     kept = {source for source in outcome.sources if source is not None}
@@ -136,7 +144,7 @@ def event_of(
     )
 
 
-def _files(outcome: Outcome, *, changed: bool) -> tuple[str, ...]:
+def _files(outcome: StrategyResult, *, changed: bool) -> tuple[str, ...]:
     """Paths in the evidence: the changed ones, or the ones that were only read."""
     found: dict[str, None] = {}
     for completion in outcome.completions:
@@ -165,7 +173,7 @@ def state_after(state: ContextState, event: CompactionEvent) -> ContextState:
     )
 
 
-def metadata_after(metadata: Metadata, outcome: Outcome, round: int) -> Metadata:
+def metadata_after(metadata: Metadata, outcome: StrategyResult, round: int) -> Metadata:
     """Metadata of the new messages."""
     moved = metadata.moved(outcome.sources)
     edited = set(outcome.edited)

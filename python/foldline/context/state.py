@@ -175,7 +175,7 @@ class ContextState:
 
     Examples:
         >>> messages = [{"role": "user", "content": "word " * 40}]
-        >>> state = ContextState.of(messages, counter="chars/4", system="Be brief.", context_limit=1_000)
+        >>> state = ContextState.of(messages, counter="chars/4", system="Be brief.", context_window=1_000)
         >>> state.tokens, state.message_tokens, state.budget.available
         (53, 50, 947)
     """
@@ -226,8 +226,8 @@ class ContextState:
         tools: Messages | None = None,
         usage: int | Mapping[str, Any] | None = None,
         usage_index: int | None = None,
-        context_limit: int | None = None,
-        max_output_tokens: int = 0,
+        context_window: int | None = None,
+        reserve_tokens: int = 0,
         stop_reason: str | None = None,
         error: object = None,
         format: str = "auto",
@@ -244,8 +244,8 @@ class ContextState:
             usage: Usage reported with the last response, which covers system prompt and tools; only the messages after
                 it are counted. See `ContextUsage.from_messages`.
             usage_index: Index of that response.
-            context_limit: The model's window; if given, the state has a budget.
-            max_output_tokens: Tokens reserved for the answer.
+            context_window: The model's window; if given, the state has a budget.
+            reserve_tokens: Tokens reserved for the answer.
             stop_reason: As in the class.
             error: As in the class.
             format: The dialect of the messages.
@@ -269,8 +269,8 @@ class ContextState:
             reported_tokens(usage)  # an invalid usage is an error even if it is not needed
             total = ContextUsage.from_messages(messages, counter, usage, usage_index, format=format)
         budget = None
-        if context_limit is not None:
-            budget = TokenBudget(context_limit, around, max(0, total.tokens - around), max_output_tokens)
+        if context_window is not None:
+            budget = TokenBudget(context_window, around, max(0, total.tokens - around), reserve_tokens)
         return cls(
             stats=Stats() if stats is None else stats,
             iteration=iteration,

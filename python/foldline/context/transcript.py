@@ -23,8 +23,8 @@ def _plan(
     transcript: Base,
     keep: Keep | None,
     messages: Messages | None,
-    window: int | None,
-    reserve: int,
+    context_window: int | None,
+    reserve_tokens: int,
     pins: Iterable[Pin | ByMetadata] | Callable[[Message], bool] | ByMetadata,
     importance: Mapping[int, float] | None,
     origins: Mapping[int, Origin] | None,
@@ -41,8 +41,8 @@ def _plan(
     options = plan_options(
         () if isinstance(pins, tuple) and not pins else transcript.messages,
         keep,
-        window=window,
-        reserve=reserve,
+        context_window=context_window,
+        reserve_tokens=reserve_tokens,
         pins=pins,
         importance=importance,
         origins=origins,
@@ -110,8 +110,8 @@ class Transcript(_core.LiveTranscript):
         keep: Keep | None = None,
         *,
         messages: Messages | None = None,
-        window: int | None = None,
-        reserve: int = 0,
+        context_window: int | None = None,
+        reserve_tokens: int = 0,
         pins: Iterable[Pin | ByMetadata] | Callable[[Message], bool] | ByMetadata = (),
         importance: Mapping[int, float] | None = None,
         origins: Mapping[int, Origin] | None = None,
@@ -123,10 +123,10 @@ class Transcript(_core.LiveTranscript):
         """Decides the action for each message, as `foldline.plan`.
 
         Args:
-            keep: How much stays. Default: the most that fits into ``window - reserve``.
+            keep: How much stays. Default: the most that fits into ``context_window - reserve_tokens``.
             messages: The caller's list. If given, it is checked first, which costs reading its text.
-            window: The model's context window in tokens; a keep larger than it is an error.
-            reserve: Tokens of the window reserved for the answer.
+            context_window: The model's context window in tokens; a keep larger than it is an error.
+            reserve_tokens: Tokens of the window reserved for the answer.
             pins: Pins in addition to those of `pin`. With pins, importance or origins a plan costs O(messages).
             importance: Scores in addition to those of `set_importance`.
             origins: Origins in addition to those of `set_origin`.
@@ -140,7 +140,7 @@ class Transcript(_core.LiveTranscript):
             MessageError: ``stale_transcript``: ``messages`` differs from the appended messages.
         """
         more = (summary_tokens, min_gain_tokens, thinking)
-        return _plan(self, keep, messages, window, reserve, pins, importance, origins, metadata, *more)
+        return _plan(self, keep, messages, context_window, reserve_tokens, pins, importance, origins, metadata, *more)
 
     def snapshot(self) -> TranscriptSnapshot:
         """An immutable copy of the current transcript; threads may plan from it concurrently.
@@ -171,8 +171,8 @@ class TranscriptSnapshot(_core.LiveSnapshot):
         keep: Keep | None = None,
         *,
         messages: Messages | None = None,
-        window: int | None = None,
-        reserve: int = 0,
+        context_window: int | None = None,
+        reserve_tokens: int = 0,
         pins: Iterable[Pin | ByMetadata] | Callable[[Message], bool] | ByMetadata = (),
         importance: Mapping[int, float] | None = None,
         origins: Mapping[int, Origin] | None = None,
@@ -183,7 +183,7 @@ class TranscriptSnapshot(_core.LiveSnapshot):
     ) -> Plan | Infeasible:
         """As `Transcript.plan`, for the messages of the snapshot."""
         more = (summary_tokens, min_gain_tokens, thinking)
-        return _plan(self, keep, messages, window, reserve, pins, importance, origins, metadata, *more)
+        return _plan(self, keep, messages, context_window, reserve_tokens, pins, importance, origins, metadata, *more)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.messages)

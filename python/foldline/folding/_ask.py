@@ -15,9 +15,9 @@ from foldline.summarizers.rendering import text_of
 from foldline.typing import AsyncSummarizer, Completion, Messages, Summarizer, SummarizeRequest
 
 __all__ = [
-    "aask",
-    "ask",
+    "arequest_summary",
     "earlier_summary",
+    "request_summary",
     "splitter",
 ]
 
@@ -89,7 +89,7 @@ def earlier_summary(messages: Messages, indices: Sequence[int]) -> str:
     return "\n\n".join(text for text in texts if text)
 
 
-def ask(writer: Summarizer | AsyncSummarizer, request: SummarizeRequest) -> Completion:
+def request_summary(writer: Summarizer | AsyncSummarizer, request: SummarizeRequest) -> Completion:
     """Requests the summary; every failure is a `SummaryError`.
 
     With ``redact``, an error of the summarizer is not kept as the cause: it may contain the text that was sent.
@@ -109,8 +109,8 @@ def ask(writer: Summarizer | AsyncSummarizer, request: SummarizeRequest) -> Comp
     raise failure
 
 
-async def aask(writer: Summarizer | AsyncSummarizer, request: SummarizeRequest) -> Completion:
-    """`ask` without blocking the event loop: by ``asummarize`` if present, else in a thread."""
+async def arequest_summary(writer: Summarizer | AsyncSummarizer, request: SummarizeRequest) -> Completion:
+    """`request_summary` without blocking the event loop: by ``asummarize`` if present, else in a thread."""
     try:
         completion: object
         if isinstance(writer, AsyncSummarizer):

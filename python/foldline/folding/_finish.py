@@ -96,7 +96,7 @@ def finish(
         redact: Applied to every text.
 
     Raises:
-        SummaryError: The summary is refused (``summary_too_long``, ``summary_over_budget``, ``summary_over_room``,
+        SummaryError: The summary is refused (``summary_too_long``, ``summary_over_budget``, ``summary_over_limit``,
             ``gain_too_small``), or ``redact`` failed.
     """
     # A text extracted from the evidence needs no mending, and its own report is the more precise one.

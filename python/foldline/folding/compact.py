@@ -15,7 +15,7 @@ from foldline._core import Fold, LiveSnapshot, LiveTranscript, Plan, TokenCounte
 from foldline._util.lists import same
 from foldline.counting.counters import as_counter
 from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, MessageError, SummaryError
-from foldline.folding._ask import aask, ask, request_for
+from foldline.folding._ask import arequest_summary, request_for, request_summary
 from foldline.folding._finish import finish, shown_messages
 from foldline.folding.redact import Redact, as_redactor
 from foldline.planning import ByMetadata, Infeasible, Keep
@@ -82,8 +82,8 @@ def compact(
     summary_tokens: int = 1_000,
     min_gain_tokens: int = 0,
     thinking: Literal["keep", "strip", "fold"] = "keep",
-    window: int | None = None,
-    reserve: int = 0,
+    context_window: int | None = None,
+    reserve_tokens: int = 0,
     tools: Messages | None = None,
     alternate: bool = False,
     format: str = "auto",
@@ -101,7 +101,7 @@ def compact(
     Args:
         messages: The messages in their provider's form, or a `Transcript`, which is not changed and not read or
             counted again.
-        keep: How much stays. Default: the most that fits into ``window - reserve``.
+        keep: How much stays. Default: the most that fits into ``context_window - reserve_tokens``.
         summarizer: The summarizer: a model such as `summarizers.OpenAICompatible`, or a function from the folded
             messages to a text. Default: `summarizers.Extractive` (no network, deterministic).
         counter: As for `plan`. Default for a `Transcript`: its own; with another counter it is read as a list.
@@ -112,8 +112,8 @@ def compact(
         summary_tokens: Room for the summary message, its label included.
         min_gain_tokens: As for `plan`.
         thinking: As for `plan`.
-        window: As for `plan`.
-        reserve: As for `plan`.
+        context_window: As for `plan`.
+        reserve_tokens: As for `plan`.
         tools: As for `plan`.
         alternate: As for `Plan.apply`: folding never makes two messages of one side neighbours.
         format: As for `plan`.
@@ -151,8 +151,8 @@ def compact(
     options = plan_options(
         given,
         keep,
-        window=window,
-        reserve=reserve,
+        context_window=context_window,
+        reserve_tokens=reserve_tokens,
         pins=pins,
         importance=importance,
         origins=origins,
@@ -202,7 +202,7 @@ async def acompact(
     try:
         return await asyncio.to_thread(functools.partial(compact, messages, keep, **{**options, "summarizer": awaited}))
     finally:
-        awaited.give_up()
+        awaited.abandon()
 
 
 class _Awaited:
@@ -215,13 +215,13 @@ class _Awaited:
 
     def summarize(self, request: SummarizeRequest) -> Completion:
         """Runs the summarizer on the event loop and waits for it."""
-        self._future = asyncio.run_coroutine_threadsafe(aask(self._writer, request), self._loop)
+        self._future = asyncio.run_coroutine_threadsafe(arequest_summary(self._writer, request), self._loop)
         try:
             return self._future.result()
         except concurrent.futures.CancelledError:
             raise SummaryError("the call was cancelled", code="cancelled") from None
 
-    def give_up(self) -> None:
+    def abandon(self) -> None:
         """Cancels the running call, if any."""
         if self._future is not None:
             self._future.cancel()
@@ -251,7 +251,7 @@ def _finished(
     request = request_for(
         fold, planned, shown, planned.folded, fold.room_tokens, instructions=instructions, mend=mend, redact=redact
     )
-    answer = ask(writer, request)
+    answer = request_summary(writer, request)
     done = finish(fold, planned, answer.text, [answer], shown, mend=mend, redact=redact)
     (completion,) = done.completions
     return FoldResult(

@@ -73,8 +73,8 @@ def plan_batch(
     keep: Keep | None = None,
     *,
     counter: TokenCounter | str | Callable[[str], int] | None = None,
-    window: int | None = None,
-    reserve: int = 0,
+    context_window: int | None = None,
+    reserve_tokens: int = 0,
     summary_tokens: int = 0,
     min_gain_tokens: int = 0,
     thinking: Literal["keep", "strip", "fold"] = "keep",
@@ -91,8 +91,8 @@ def plan_batch(
             Arrow C interface.
         keep: As for `plan`.
         counter: As for `plan`. A Python function is called only in this thread.
-        window: As for `plan`.
-        reserve: As for `plan`.
+        context_window: As for `plan`.
+        reserve_tokens: As for `plan`.
         summary_tokens: As for `plan`.
         min_gain_tokens: As for `plan`.
         thinking: As for `plan`.
@@ -119,8 +119,8 @@ def plan_batch(
     options = plan_options(
         (),
         keep,
-        window=window,
-        reserve=reserve,
+        context_window=context_window,
+        reserve_tokens=reserve_tokens,
         summary_tokens=summary_tokens,
         min_gain_tokens=min_gain_tokens,
         thinking=thinking,

@@ -81,19 +81,19 @@ class KeepFraction:
 Keep: TypeAlias = KeepTokens | KeepFraction | KeepMessages | KeepTurns | KeepIterations | FitTokens
 
 
-def resolved_keep(keep: Keep | None, window: int | None, reserve: int) -> Keep:
+def resolved_keep(keep: Keep | None, context_window: int | None, reserve_tokens: int) -> Keep:
     """The keep. Default: fit into the window less the reserve. Also checks window and reserve."""
-    if window is not None:
-        window = whole_number(window, "window")
-        if whole_number(reserve, "reserve") >= window:
-            raise ConfigError("must be smaller than the window", code="reserve_over_window", path="reserve")
-    elif reserve:
-        raise ConfigError("a reserve needs a window", code="missing_window", path="reserve")
+    if context_window is not None:
+        context_window = whole_number(context_window, "context_window")
+        if whole_number(reserve_tokens, "reserve_tokens") >= context_window:
+            raise ConfigError("must be smaller than the window", code="reserve_over_window", path="reserve_tokens")
+    elif reserve_tokens:
+        raise ConfigError("a reserve needs a window", code="missing_window", path="reserve_tokens")
     if keep is not None:
         return keep
-    if window is None:
+    if context_window is None:
         raise ConfigError("give a keep or a window", code="missing_keep", path="keep")
-    return FitTokens(window - reserve)
+    return FitTokens(context_window - reserve_tokens)
 
 
 def checked_keep(keep: object, path: str = "keep") -> None:

@@ -55,8 +55,8 @@ def plan(
     keep: Keep | None = None,
     *,
     counter: TokenCounter | str | Callable[[str], int] | None = None,
-    window: int | None = None,
-    reserve: int = 0,
+    context_window: int | None = None,
+    reserve_tokens: int = 0,
     pins: Iterable[Pin | ByMetadata] | Callable[[Message], bool] | ByMetadata = (),
     importance: Mapping[int, float] | None = None,
     origins: Mapping[int, Origin] | None = None,
@@ -74,10 +74,10 @@ def plan(
     Args:
         messages: The messages in their provider's form, the bytes of a JSON array of them, or a `Transcript`, of which
             nothing is read or counted again.
-        keep: How much stays. Default: the most that fits into ``window - reserve``.
+        keep: How much stays. Default: the most that fits into ``context_window - reserve_tokens``.
         counter: Token counter, its name, or a function from text to tokens. Default: `o200k_base`.
-        window: The model's context window in tokens; a keep larger than it is an error.
-        reserve: Tokens of the window reserved for the answer.
+        context_window: The model's context window in tokens; a keep larger than it is an error.
+        reserve_tokens: Tokens of the window reserved for the answer.
         pins: Messages that stay verbatim with their whole group: indices, predicates over messages, `ByMetadata`, or
             several of these.
         importance: Scores in [-10, 10] by index; a score of 10 pins the message.
@@ -119,8 +119,8 @@ def plan(
     options = plan_options(
         listed(messages),
         keep,
-        window=window,
-        reserve=reserve,
+        context_window=context_window,
+        reserve_tokens=reserve_tokens,
         pins=pins,
         importance=importance,
         origins=origins,
@@ -153,8 +153,8 @@ def plan_options(
     messages: Iterable[Message] | bytes,
     keep: Keep | None = None,
     *,
-    window: int | None = None,
-    reserve: int = 0,
+    context_window: int | None = None,
+    reserve_tokens: int = 0,
     pins: Iterable[Pin | ByMetadata] | Callable[[Message], bool] | ByMetadata = (),
     importance: Mapping[int, float] | None = None,
     origins: Mapping[int, Origin] | None = None,
@@ -168,7 +168,7 @@ def plan_options(
     Raises:
         ConfigError: An option is out of range; ``path`` names it.
     """
-    keep = resolved_keep(keep, window, reserve)
+    keep = resolved_keep(keep, context_window, reserve_tokens)
     checked_keep(keep)
     if not isinstance(thinking, str):
         raise ConfigError("must be one of keep, strip, fold", code="bad_thinking", path="thinking")
@@ -177,7 +177,7 @@ def plan_options(
     return PlanOptions(
         keep,
         whole_number(summary_tokens, "summary_tokens"),
-        window,
+        context_window,
         whole_number(min_gain_tokens, "min_gain_tokens"),
         thinking,
         pin_indices(messages, pins, known) if has_pins else [],

@@ -26,8 +26,8 @@ _SQLITE_CODES: Final = {
     "SQLITE_PERM": "not_writable",
     "SQLITE_CANTOPEN": "no_file",
     "SQLITE_IOERR": "io_error",
-    "SQLITE_CORRUPT": "damaged",
-    "SQLITE_NOTADB": "damaged",
+    "SQLITE_CORRUPT": "corrupt",
+    "SQLITE_NOTADB": "corrupt",
     "SQLITE_ERROR": "bad_query",
 }
 
@@ -46,8 +46,8 @@ _POSTGRES_CODES: Final = {
     "3D": "unreachable",
     "57P": "unreachable",
     "58": "io_error",
-    "XX001": "damaged",
-    "XX002": "damaged",
+    "XX001": "corrupt",
+    "XX002": "corrupt",
 }
 
 

@@ -93,7 +93,7 @@ class SessionTree:
         self.pending: list[tuple[int, int, str]] = []  # of a last line whose end may still be on its way
         self._problems: dict[tuple[int | None, str], Problem] = {}
         self.main = Context()  # of the newest entry
-        self._told: dict[str, int] = {}  # ids as they stand in the file: the newest entry of each
+        self._declared: dict[str, int] = {}  # ids as they stand in the file: the newest entry of each
         self._children: set[int] = set()
 
     def report(self, code: str, line: int | None, offset: int | None, detail: str = "") -> None:
@@ -163,7 +163,7 @@ class SessionTree:
         named = value["parentId"]
         if named is None:
             return None
-        found = self._told.get(named, self.indices.get(named)) if isinstance(named, str) else None
+        found = self._declared.get(named, self.indices.get(named)) if isinstance(named, str) else None
         if found is None:
             self.report("unknown_parent", line, offset)
             return before
@@ -173,7 +173,7 @@ class SessionTree:
         told = value.get("id")
         if not isinstance(told, str) or not told:
             return f"line:{line}"
-        self._told[told] = len(self.entries)
+        self._declared[told] = len(self.entries)
         if told in self.indices:
             self.report("duplicate_id", line, offset)
             return f"{told}@{line}"

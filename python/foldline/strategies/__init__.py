@@ -10,7 +10,7 @@ Examples:
 
 from __future__ import annotations
 
-from foldline.strategies.base import BaseStrategy, Deadline, Outcome, Strategy, StrategyRequest
+from foldline.strategies.base import BaseStrategy, Deadline, Strategy, StrategyRequest, StrategyResult
 from foldline.strategies.clear import ClearToolResults, prune_tool_results
 from foldline.strategies.function import FromFunction, as_strategy
 from foldline.strategies.model_fold import ModelFold
@@ -29,13 +29,13 @@ __all__ = [
     "FromFunction",
     "ModelFold",
     "NoOp",
-    "Outcome",
     "Pipeline",
     "Shape",
     "Shaped",
     "SlidingWindow",
     "Strategy",
     "StrategyRequest",
+    "StrategyResult",
     "Summarize",
     "TruncateOldest",
     "as_strategy",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from foldline._core import PROVIDER_OF_FORMAT, LiveSnapshot, Plan
 from foldline.planning import validate
-from foldline.strategies.base import Outcome
+from foldline.strategies.base import StrategyResult
 from foldline.typing import Messages
 
 __all__ = ["dropped", "is_valid_as", "replaced"]
@@ -18,7 +18,7 @@ def is_valid_as(messages: Messages, before: Messages, format: str) -> bool:
     return not validate(messages, provider, format=format) or bool(validate(before, provider, format=format))
 
 
-def dropped(messages: Messages, prepared: LiveSnapshot, planned: Plan, note: str, step: str) -> Outcome:
+def dropped(messages: Messages, prepared: LiveSnapshot, planned: Plan, note: str, step: str) -> StrategyResult:
     """Removes the messages that a plan folds.
 
     If the provider would reject the rest (a list that begins with the model's message), the note takes their place,
@@ -29,12 +29,12 @@ def dropped(messages: Messages, prepared: LiveSnapshot, planned: Plan, note: str
     noted, tokens = prepared.place(drop, note, model="dropped")
     bare = noted[: planned.head] + noted[planned.head + 1 :]
     if bare and is_valid_as(bare, messages, planned.format):
-        return Outcome.of_plan(drop, bare, dropped=folded, steps=(step,))
-    return Outcome.of_plan(drop, noted, summary=note, dropped=folded, steps=(step,), tokens=tokens)
+        return StrategyResult.of_plan(drop, bare, dropped=folded, steps=(step,))
+    return StrategyResult.of_plan(drop, noted, summary=note, dropped=folded, steps=(step,), tokens=tokens)
 
 
-def replaced(prepared: LiveSnapshot, planned: Plan, text: str, step: str) -> Outcome:
+def replaced(prepared: LiveSnapshot, planned: Plan, text: str, step: str) -> StrategyResult:
     """Replaces the messages that a plan folds by a text."""
     drop = planned.dropping()
     new, tokens = prepared.place(drop, text, model="truncation")
-    return Outcome.of_plan(drop, new, summary=text, dropped=tuple(planned.folded), steps=(step,), tokens=tokens)
+    return StrategyResult.of_plan(drop, new, summary=text, dropped=tuple(planned.folded), steps=(step,), tokens=tokens)

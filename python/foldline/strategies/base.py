@@ -17,7 +17,7 @@ from foldline._util.threads import in_thread
 from foldline.context.metadata import Metadata
 from foldline.context.state import ContextState
 from foldline.errors import SummaryError
-from foldline.folding._ask import aask, ask
+from foldline.folding._ask import arequest_summary, request_summary
 from foldline.folding.redact import Redact
 from foldline.planning import Infeasible, Keep
 from foldline.planning.keeps import checked_keep
@@ -29,10 +29,10 @@ __all__ = [
     "Call",
     "Deadline",
     "DirectStrategy",
-    "Outcome",
     "Steps",
     "Strategy",
     "StrategyRequest",
+    "StrategyResult",
     "checked_keep",
     "options_for",
     "plan_for",
@@ -80,10 +80,10 @@ class StrategyRequest:
         metadata: Metadata of the messages.
         instructions: The caller's instructions for the summary.
         round: The round of the compaction, from 1.
-        limit_tokens: The most tokens of the whole request at which the trigger does not fire, if known: a compaction
+        threshold_tokens: The most tokens of the whole request at which the trigger does not fire, if known: a compaction
             that cannot reach it is not worth a model call.
         target_tokens: Tokens of the whole request at which lighter steps suffice.
-        around_tokens: Tokens of the whole request that are in neither messages nor tools, such as a system prompt
+        overhead_tokens: Tokens of the whole request that are in neither messages nor tools, such as a system prompt
             outside the messages.
         tools: Tool schemas sent with the messages.
         format: The dialect of the messages.
@@ -99,9 +99,9 @@ class StrategyRequest:
     metadata: Metadata = field(default_factory=Metadata)
     instructions: str | None = None
     round: int = 1
-    limit_tokens: int | None = None
+    threshold_tokens: int | None = None
     target_tokens: int | None = None
-    around_tokens: int = 0
+    overhead_tokens: int = 0
     tools: Messages | None = None
     format: str = "auto"
     deadline: Deadline = field(default_factory=Deadline)
@@ -121,7 +121,7 @@ class StrategyRequest:
     def tokens_of(self, messages: Messages) -> int:
         """Tokens of the whole request with these messages."""
         counts = self.counter.count_messages(messages, self.tools, format=self.format)
-        return counts.total + self.around_tokens
+        return counts.total + self.overhead_tokens
 
     def moved(self, sources: Sequence[int | None]) -> StrategyRequest:
         """The request for a new list, whose messages had the indices ``sources`` in the old one."""
@@ -139,7 +139,7 @@ def _marked(metadata: Metadata, sources: Sequence[int | None]) -> Metadata:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StrategyResult:
     """The result of a strategy.
 
     Attributes:
@@ -180,12 +180,12 @@ class Outcome:
     @classmethod
     def unchanged(
         cls, messages: Messages, planned: Plan | Infeasible | None = None, *, floor: int | None = None
-    ) -> Outcome:
+    ) -> StrategyResult:
         """An outcome without changes."""
         return cls(same(messages), range(len(messages)), planned, floor=floor)
 
     @classmethod
-    def of_plan(cls, planned: Plan, new: list[Any], **more: Any) -> Outcome:
+    def of_plan(cls, planned: Plan, new: list[Any], **more: Any) -> StrategyResult:
         """The outcome of applying a plan; new messages of ``new`` are directly after the head."""
         folded = set(planned.folded)
         sources: list[int | None] = [i for i in range(len(planned)) if i not in folded]
@@ -199,7 +199,7 @@ class Outcome:
 class Strategy(Protocol):
     """Decides how to compact. Any object with this method is a strategy."""
 
-    def run(self, messages: Messages, request: StrategyRequest) -> Outcome:
+    def run(self, messages: Messages, request: StrategyRequest) -> StrategyResult:
         """Compacts, without changing ``messages`` or its contents."""
         ...
 
@@ -213,7 +213,7 @@ class Call:
 
 
 #: A running strategy: yields calls and receives completions, so the same code runs with and without an event loop.
-Steps: TypeAlias = Generator[Call, Completion, Outcome]
+Steps: TypeAlias = Generator[Call, Completion, StrategyResult]
 
 
 class BaseStrategy(ABC):
@@ -231,7 +231,7 @@ class BaseStrategy(ABC):
     def steps(self, messages: Messages, request: StrategyRequest) -> Steps:
         """Runs the strategy; yields the calls of summarizers."""
 
-    def run(self, messages: Messages, request: StrategyRequest) -> Outcome:
+    def run(self, messages: Messages, request: StrategyRequest) -> StrategyResult:
         """Runs the strategy."""
         steps = self.steps(messages, request)
         try:
@@ -239,7 +239,7 @@ class BaseStrategy(ABC):
             while True:
                 request.deadline.check()
                 try:
-                    completion = ask(call.writer, _timed(call, request))
+                    completion = request_summary(call.writer, _timed(call, request))
                 except SummaryError as error:
                     call = steps.throw(error)
                     continue
@@ -247,12 +247,12 @@ class BaseStrategy(ABC):
                 request.deadline.check()
                 call = steps.send(completion)
         except StopIteration as end:
-            outcome: Outcome = end.value
+            outcome: StrategyResult = end.value
             return outcome
         finally:
             steps.close()
 
-    async def arun(self, messages: Messages, request: StrategyRequest) -> Outcome:
+    async def arun(self, messages: Messages, request: StrategyRequest) -> StrategyResult:
         """`run` without blocking the event loop: ``asummarize`` on the loop, the rest in threads."""
         steps = self.steps(messages, request)
         try:
@@ -261,7 +261,7 @@ class BaseStrategy(ABC):
                 request.deadline.check()
                 writer, summary = call.writer, _timed(call, request)
                 try:
-                    completion = await aask(writer, summary)
+                    completion = await arequest_summary(writer, summary)
                 except SummaryError as error:
                     call = await in_thread(_thrown(steps, error))
                     continue
@@ -279,7 +279,7 @@ class DirectStrategy(BaseStrategy):
     """A strategy that calls no summarizer. Subclasses implement `outcome`."""
 
     @abstractmethod
-    def outcome(self, messages: Messages, request: StrategyRequest) -> Outcome:
+    def outcome(self, messages: Messages, request: StrategyRequest) -> StrategyResult:
         """Runs the strategy."""
 
     def steps(self, messages: Messages, request: StrategyRequest) -> Steps:
@@ -287,25 +287,25 @@ class DirectStrategy(BaseStrategy):
         yield from ()
         return self.outcome(messages, request)
 
-    async def arun(self, messages: Messages, request: StrategyRequest) -> Outcome:
+    async def arun(self, messages: Messages, request: StrategyRequest) -> StrategyResult:
         """Runs the strategy in a thread."""
         return await in_thread(lambda: self.run(messages, request))
 
 
-def _next_of(go_on: Callable[[], Call]) -> Call | Outcome:
+def _next_of(resume: Callable[[], Call]) -> Call | StrategyResult:
     """The next call, or the outcome at the end: a `StopIteration` cannot leave a thread."""
     try:
-        return go_on()
+        return resume()
     except StopIteration as end:
-        outcome: Outcome = end.value
+        outcome: StrategyResult = end.value
         return outcome
 
 
-def _sent(steps: Steps, completion: Completion) -> Callable[[], Call | Outcome]:
+def _sent(steps: Steps, completion: Completion) -> Callable[[], Call | StrategyResult]:
     return lambda: _next_of(lambda: steps.send(completion))
 
 
-def _thrown(steps: Steps, error: SummaryError) -> Callable[[], Call | Outcome]:
+def _thrown(steps: Steps, error: SummaryError) -> Callable[[], Call | StrategyResult]:
     return lambda: _next_of(lambda: steps.throw(error))
 
 

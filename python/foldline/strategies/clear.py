@@ -11,7 +11,7 @@ from foldline.counting.counters import as_counter
 from foldline.errors import ConfigError
 from foldline.planning import Keep, KeepMessages, KeepTokens
 from foldline.strategies._tool_results import ToolResult, tool_results
-from foldline.strategies.base import DirectStrategy, Outcome, StrategyRequest, checked_keep, plan_for
+from foldline.strategies.base import DirectStrategy, StrategyRequest, StrategyResult, checked_keep, plan_for
 from foldline.typing import Messages
 
 __all__ = ["ClearToolResults", "prune_tool_results"]
@@ -75,25 +75,25 @@ class ClearToolResults(DirectStrategy):
     def __repr__(self) -> str:
         return f"ClearToolResults({self.keep})"
 
-    def outcome(self, messages: Messages, request: StrategyRequest) -> Outcome:
+    def outcome(self, messages: Messages, request: StrategyRequest) -> StrategyResult:
         """Clears or shortens large old results."""
         prepared = request.prepare(messages)
         old = plan_for(prepared, self.keep, request)
         boundary = old.cut if isinstance(old, Plan) else 0
         as_it_is = plan_for(prepared, KeepMessages(len(messages)), request)
         if not boundary or not isinstance(as_it_is, Plan):
-            return Outcome.unchanged(messages, as_it_is)
+            return StrategyResult.unchanged(messages, as_it_is)
         touchable = {i for i, reason in enumerate(as_it_is.reasons[:boundary]) if reason == "nothing_to_fold"}
         chosen = [r for r in tool_results(messages, as_it_is.format) if r.message in touchable and self._takes(r)]
         if not chosen:
-            return Outcome.unchanged(messages, as_it_is)
+            return StrategyResult.unchanged(messages, as_it_is)
         edited = self._edited(as_it_is, chosen, as_it_is.tokens_kept)
         new, tokens = prepared.place(edited)
         gain = prepared.total_tokens - tokens
         if gain < max(1, self.min_gain_tokens):
-            return Outcome.unchanged(messages, as_it_is)
+            return StrategyResult.unchanged(messages, as_it_is)
         planned = self._edited(as_it_is, chosen, max(0, as_it_is.tokens_kept - gain))
-        return Outcome.of_plan(planned, new, steps=(self.name,), tokens=tokens)
+        return StrategyResult.of_plan(planned, new, steps=(self.name,), tokens=tokens)
 
     def _takes(self, result: ToolResult) -> bool:
         shortest = self.shorten_to_chars or len(PLACEHOLDER)

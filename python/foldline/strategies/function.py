@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from foldline.errors import CompactionError, ConfigError
-from foldline.strategies.base import DirectStrategy, Outcome, Strategy, StrategyRequest
+from foldline.strategies.base import DirectStrategy, Strategy, StrategyRequest, StrategyResult
 from foldline.summarizers.function import copied
 from foldline.typing import Messages
 
@@ -43,7 +43,7 @@ class FromFunction(DirectStrategy):
         """The function's name."""
         return self._name
 
-    def outcome(self, messages: Messages, request: StrategyRequest) -> Outcome:
+    def outcome(self, messages: Messages, request: StrategyRequest) -> StrategyResult:
         """Calls the function."""
         copies = [copied(message) for message in messages]
         places = {id(each): index for index, each in enumerate(copies)}
@@ -63,7 +63,7 @@ class FromFunction(DirectStrategy):
             sources.append(index)
         kept = {index for index in sources if index is not None}
         dropped = tuple(index for index in range(len(messages)) if index not in kept)
-        return Outcome(new, tuple(sources), dropped=dropped, edited=tuple(sorted(edited)), steps=(self.name,))
+        return StrategyResult(new, tuple(sources), dropped=dropped, edited=tuple(sorted(edited)), steps=(self.name,))
 
 
 def _equal(message: object, other: object) -> bool:

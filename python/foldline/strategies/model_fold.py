@@ -9,7 +9,7 @@ from typing import Any, Literal
 from foldline._util.checks import token_number
 from foldline.errors import ConfigError, SummaryError
 from foldline.planning import analyze
-from foldline.strategies.base import DirectStrategy, Outcome, StrategyRequest
+from foldline.strategies.base import DirectStrategy, StrategyRequest, StrategyResult
 from foldline.typing import Completion, Message, Messages
 
 __all__ = ["ModelFold", "native_compactions"]
@@ -137,16 +137,16 @@ class ModelFold(DirectStrategy):
             betas.append(_COMPACT_BETA)
         return {"context_management": {"edits": edits}, "betas": betas}
 
-    def outcome(self, messages: Messages, request: StrategyRequest) -> Outcome:
+    def outcome(self, messages: Messages, request: StrategyRequest) -> StrategyResult:
         """Calls ``compact`` if set; otherwise leaves the messages to the provider."""
         if self.compact is None:
-            return Outcome.unchanged(messages)
+            return StrategyResult.unchanged(messages)
         analysis = analyze(messages, format=request.format)
         if analysis["format"] != "openai_responses":
             raise SummaryError("the messages are not items of Responses", code="wrong_format")
         sent = _compactable(messages, analysis, request)
         if len(sent) < 2:
-            return Outcome.unchanged(messages)
+            return StrategyResult.unchanged(messages)
         items, completion = self._called([messages[index] for index in sent], request)
         request.state.stats.count_tokens(completion.model, completion.input_tokens, completion.output_tokens)
         request.deadline.check()
@@ -213,7 +213,7 @@ def _compactable(messages: Messages, analysis: Mapping[str, Any], request: Strat
     return [index for index in range(end) if index not in kept and not is_head[index]]
 
 
-def _placed(messages: Messages, sent: list[int], items: list[Any], completion: Completion, name: str) -> Outcome:
+def _placed(messages: Messages, sent: list[int], items: list[Any], completion: Completion, name: str) -> StrategyResult:
     """The new list: unsent messages before the last sent one, the returned items, then the rest."""
     gone = set(sent)
     before = [index for index in range(sent[-1] + 1) if index not in gone]
@@ -223,7 +223,7 @@ def _placed(messages: Messages, sent: list[int], items: list[Any], completion: C
     came = [item if index is None else messages[index] for item, index in zip(items, found)]
     new = [*(messages[index] for index in before), *came, *(messages[index] for index in after)]
     summarized = tuple(index for index in sent if index not in set(found))
-    return Outcome(new, tuple(sources), summarized=summarized, completions=(completion,), steps=(name,))
+    return StrategyResult(new, tuple(sources), summarized=summarized, completions=(completion,), steps=(name,))
 
 
 def _found(sent: list[tuple[int, Message]], items: list[Any]) -> list[int | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foldline.strategies.base import DirectStrategy, Outcome, StrategyRequest
+from foldline.strategies.base import DirectStrategy, StrategyRequest, StrategyResult
 from foldline.typing import Messages
 
 __all__ = ["NoOp"]
@@ -21,7 +21,7 @@ class NoOp(DirectStrategy):
     def __repr__(self) -> str:
         return "NoOp()"
 
-    def outcome(self, messages: Messages, request: StrategyRequest) -> Outcome:
+    def outcome(self, messages: Messages, request: StrategyRequest) -> StrategyResult:
         """Does nothing."""
         del request
-        return Outcome.unchanged(messages)
+        return StrategyResult.unchanged(messages)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from foldline._util.checks import token_number
 from foldline.errors import ConfigError
-from foldline.strategies.base import BaseStrategy, Outcome, Steps, Strategy, StrategyRequest
+from foldline.strategies.base import BaseStrategy, Steps, Strategy, StrategyRequest, StrategyResult
 from foldline.strategies.function import as_strategy
 from foldline.typing import Messages
 
@@ -48,7 +48,7 @@ class Pipeline(BaseStrategy):
     def steps(self, messages: Messages, request: StrategyRequest) -> Steps:
         """Runs the strategies in sequence."""
         target = request.target_tokens if self.target_tokens is None else self.target_tokens
-        done = Outcome.unchanged(messages)
+        done = StrategyResult.unchanged(messages)
         for strategy in self.strategies:
             if done.changed and target is not None and request.tokens_of(done.messages) <= target:
                 break
@@ -62,7 +62,7 @@ class Pipeline(BaseStrategy):
         return done
 
 
-def _then(first: Outcome, second: Outcome) -> Outcome:
+def _then(first: StrategyResult, second: StrategyResult) -> StrategyResult:
     """Composes two outcomes, in indices of the list before the first."""
     if not second.changed:
         floor = first.floor if second.floor is None else second.floor
@@ -78,7 +78,7 @@ def _then(first: Outcome, second: Outcome) -> Outcome:
     sources = back(second.sources)
     kept = {i for i in sources if i is not None}
     gone = [i for i in first.dropped if i not in kept]
-    return Outcome(
+    return StrategyResult(
         second.messages,
         sources,
         second.plan,

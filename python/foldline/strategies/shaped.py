@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from foldline._core import Plan
 from foldline.errors import CompactionError
 from foldline.planning import Keep, KeepMessages, plan
-from foldline.strategies.base import BaseStrategy, Outcome, Steps, StrategyRequest
+from foldline.strategies.base import BaseStrategy, Steps, StrategyRequest, StrategyResult
 from foldline.strategies.function import as_strategy
 from foldline.summarizers.rendering import text_of
 from foldline.typing import Message, Messages
@@ -121,7 +121,7 @@ class Shaped(BaseStrategy):
             text = "" if at < len(plain) and self.shape.is_rest(plain[at]) else None
         return plain, dataclasses.replace(request, metadata=metadata)
 
-    def _shaped(self, messages: Messages, outcome: Outcome, request: StrategyRequest) -> Outcome:
+    def _shaped(self, messages: Messages, outcome: StrategyResult, request: StrategyRequest) -> StrategyResult:
         """The outcome with new messages in the shape, and all others the caller's own."""
         new: list[Any] = []
         sources: list[int | None] = []

@@ -14,7 +14,15 @@ from foldline.folding._ask import earlier_summary, request_for
 from foldline.folding._finish import Shown, finish, shown_messages
 from foldline.planning import Keep, KeepIterations, KeepTokens
 from foldline.planning.plan import answered
-from foldline.strategies.base import BaseStrategy, Call, Outcome, Steps, StrategyRequest, checked_keep, options_for
+from foldline.strategies.base import (
+    BaseStrategy,
+    Call,
+    Steps,
+    StrategyRequest,
+    StrategyResult,
+    checked_keep,
+    options_for,
+)
 from foldline.summarizers import Extractive, Prompted, as_summarizer
 from foldline.typing import (
     AsyncSummarizer,
@@ -85,7 +93,7 @@ class Summarize(BaseStrategy):
         mend: bool = True,
     ) -> None:
         if keep is not None and keep_recent is not None:
-            raise ConfigError("cannot be combined with keep", code="two_keeps", path="keep_recent")
+            raise ConfigError("cannot be combined with keep", code="conflicting_keeps", path="keep_recent")
         if keep_recent is not None:
             keep = KeepIterations(token_number(keep_recent, "keep_recent"))
         self.keep = KeepTokens(20_000) if keep is None else keep
@@ -122,15 +130,15 @@ class Summarize(BaseStrategy):
         )
         planned = answered(fold.plan)
         if not isinstance(planned, Plan):
-            return Outcome.unchanged(messages, planned, floor=planned.floor + request.around_tokens)
+            return StrategyResult.unchanged(messages, planned, floor=planned.floor + request.overhead_tokens)
         if not planned:
-            return Outcome.unchanged(messages, planned)
-        floor = planned.tokens_kept + planned.overhead + request.around_tokens
-        if request.limit_tokens is not None and floor > request.limit_tokens:
-            return Outcome.unchanged(messages, planned, floor=floor)
+            return StrategyResult.unchanged(messages, planned)
+        floor = planned.tokens_kept + planned.overhead + request.overhead_tokens
+        if request.threshold_tokens is not None and floor > request.threshold_tokens:
+            return StrategyResult.unchanged(messages, planned, floor=floor)
         if not planned.cut:  # results are cleared, nothing is summarized
             new, tokens, *_ = fold.finish()
-            return Outcome.of_plan(planned, new, steps=(self.name,), tokens=tokens)
+            return StrategyResult.of_plan(planned, new, steps=(self.name,), tokens=tokens)
         shown = shown_messages(messages, fold, planned, request.redact)
         text, answers = yield from self._written(fold, planned, shown, request)
         done = finish(fold, planned, text, answers, shown, mend=self.mend, redact=request.redact)
@@ -141,7 +149,7 @@ class Summarize(BaseStrategy):
                 raise CompactionError("the shape returned no message", code="bad_shape")
             new[planned.head : planned.head + 1] = shaped
             known = {}
-        return Outcome.of_plan(
+        return StrategyResult.of_plan(
             planned,
             new,
             summary=done.text,

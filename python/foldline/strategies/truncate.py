@@ -10,7 +10,7 @@ from foldline.folding._ask import earlier_summary
 from foldline.folding.redact import redacted_messages
 from foldline.planning import Keep, KeepFraction, analyze
 from foldline.strategies._note import replaced
-from foldline.strategies.base import DirectStrategy, Outcome, StrategyRequest, checked_keep, plan_for
+from foldline.strategies.base import DirectStrategy, StrategyRequest, StrategyResult, checked_keep, plan_for
 from foldline.summarizers.rendering import text_of
 from foldline.typing import Messages
 
@@ -47,15 +47,15 @@ class TruncateOldest(DirectStrategy):
     def __repr__(self) -> str:
         return f"TruncateOldest({self.keep})"
 
-    def outcome(self, messages: Messages, request: StrategyRequest) -> Outcome:
+    def outcome(self, messages: Messages, request: StrategyRequest) -> StrategyResult:
         """Drops the oldest messages."""
         prepared = request.prepare(messages)
         planned = plan_for(prepared, self.keep, request)
         if not isinstance(planned, Plan) or not planned:
-            return Outcome.unchanged(messages, planned)
+            return StrategyResult.unchanged(messages, planned)
         if not planned.cut:  # results are cleared, nothing is dropped
             new, tokens = prepared.place(planned)
-            return Outcome.of_plan(planned, new, steps=(self.name,), tokens=tokens)
+            return StrategyResult.of_plan(planned, new, steps=(self.name,), tokens=tokens)
         return replaced(prepared, planned, _line(redacted_messages(messages, request.redact), planned), self.name)
 
 

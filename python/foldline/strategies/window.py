@@ -6,7 +6,7 @@ from foldline._core import Plan
 from foldline.errors import ConfigError
 from foldline.planning import KeepIterations
 from foldline.strategies._note import dropped
-from foldline.strategies.base import DirectStrategy, Outcome, StrategyRequest, plan_for
+from foldline.strategies.base import DirectStrategy, StrategyRequest, StrategyResult, plan_for
 from foldline.typing import Messages
 
 __all__ = ["SlidingWindow"]
@@ -44,11 +44,11 @@ class SlidingWindow(DirectStrategy):
     def __repr__(self) -> str:
         return f"SlidingWindow({self.keep.n})"
 
-    def outcome(self, messages: Messages, request: StrategyRequest) -> Outcome:
+    def outcome(self, messages: Messages, request: StrategyRequest) -> StrategyResult:
         """Drops the messages before the window."""
         prepared = request.prepare(messages)
         planned = plan_for(prepared, self.keep, request)
         if not isinstance(planned, Plan) or not planned:
-            return Outcome.unchanged(messages, planned)
+            return StrategyResult.unchanged(messages, planned)
         count = len(planned.folded)
         return dropped(messages, prepared, planned, f"[{count} earlier messages were dropped.]", self.name)

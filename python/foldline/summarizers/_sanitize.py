@@ -27,7 +27,7 @@ def neutralized(text: str) -> tuple[str, bool]:
         >>> neutralized("Fine: a < b, [x] done, <read-files> kept")
         ('Fine: a < b, [x] done, <read-files> kept', False)
     """
-    safe = _core.neutralise(well_formed(text))
+    safe = _core.sanitize(well_formed(text))
     return safe, safe != text
 
 

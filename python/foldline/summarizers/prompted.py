@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from foldline import _core
 from foldline.errors import ConfigError, SummaryError
 from foldline.summarizers._checks import is_refusal, other_script, talk_of, usable
-from foldline.summarizers._prompt.prompting import Ask, Prompt, Room, Words
+from foldline.summarizers._prompt.prompting import ModelCall, OutputBudget, Prompt, PromptTexts
 from foldline.summarizers._prompt.prompts import FLAWS, FORMS, FormName, Kind
 from foldline.typing import ChatModel, Completion, SummarizeRequest
 
@@ -24,7 +24,7 @@ _SPARE_SHARE = 0.05
 _PART_SHARE = 0.25
 
 #: A summary at work: calls come out, together where they may run together, and their answers go in.
-Work: TypeAlias = "Generator[list[Ask], list[Completion], Completion]"
+Work: TypeAlias = "Generator[list[ModelCall], list[Completion], Completion]"
 
 
 class Prompted:
@@ -84,7 +84,7 @@ class Prompted:
             if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
                 raise ConfigError("must be a whole number from 1", code="bad_number", path=name)
         self.model = model
-        self.words = Words(FORMS[form], prompt, instructions, focus, bool(system_message))
+        self.words = PromptTexts(FORMS[form], prompt, instructions, focus, bool(system_message))
         self.max_input_tokens = max_input_tokens
         self.max_concurrency = max_concurrency
         temperature = self.words.form.temperature if temperature is None else temperature
@@ -114,9 +114,9 @@ class Prompted:
         timed, work = _timed(request), self._work(request)
         complete = self._function("complete")
         try:
-            asks = next(work)
+            calls = next(work)
             while True:
-                asks = work.send([complete(ask, timed()) for ask in asks])
+                calls = work.send([complete(call, timed()) for call in calls])
         except StopIteration as end:
             completion: Completion = end.value
             return completion
@@ -127,24 +127,24 @@ class Prompted:
         complete = self._function("acomplete")
         free = asyncio.Semaphore(self.max_concurrency)
 
-        async def one(ask: Ask) -> Completion:
+        async def one(call: ModelCall) -> Completion:
             async with free:
-                answer: Completion = await complete(ask, timed())
+                answer: Completion = await complete(call, timed())
                 return answer
 
         try:
-            asks = next(work)
+            calls = next(work)
             while True:
-                asks = work.send(await _together([one(ask) for ask in asks]))
+                calls = work.send(await _together([one(call) for call in calls]))
         except StopIteration as end:
             completion: Completion = end.value
             return completion
 
-    def _function(self, name: str) -> Callable[[Ask, float | None], Any]:
+    def _function(self, name: str) -> Callable[[ModelCall, float | None], Any]:
         """The model's function, called with what it takes."""
         function: Callable[..., Any] = getattr(self.model, name)
         options = self._options if _takes(function, "temperature") else {}
-        return lambda ask, left_s: function(ask.messages, max_tokens=ask.room.most, timeout_s=left_s, **options)
+        return lambda call, left_s: function(call.messages, max_tokens=call.room.most, timeout_s=left_s, **options)
 
     def _window(self, request: SummarizeRequest) -> int | None:
         """The most tokens of a prompt; None where nobody says."""
@@ -174,23 +174,23 @@ class Prompted:
             return tally.completion(text)
         prompt.make_room(window)
         most = min(room.most, max(1, int(window * _PART_SHARE)))
-        part = Room(most, most)
-        stretches = prompt.stretches(prompt.part_tokens(part, window))
-        if len(stretches) == 1:
-            asks = prompt.fitting(kind, stretches[0], room, window)
-            if len(asks) == 1:
-                (text,) = yield from tally.answers(asks)
+        part = OutputBudget(most, most)
+        chunks = prompt.chunks(prompt.part_tokens(part, window))
+        if len(chunks) == 1:
+            calls = prompt.fitting(kind, chunks[0], room, window)
+            if len(calls) == 1:
+                (text,) = yield from tally.answers(calls)
                 return tally.completion(text)
-        asks = [ask for stretch in stretches for ask in prompt.fitting("part", stretch, part, window)]
-        texts = yield from tally.answers(asks)
+        calls = [call for chunk in chunks for call in prompt.fitting("part", chunk, part, window)]
+        texts = yield from tally.answers(calls)
         while True:
             merged = prompt.merging(texts, room, window)
-            if isinstance(merged, Ask):
+            if isinstance(merged, ModelCall):
                 (text,) = yield from tally.answers([merged])
                 return tally.completion(text)
             # One that is alone in its group waits for the next round.
-            asks = [prompt.group(group, part) for group in merged if len(group) > 1]
-            answers = iter((yield from tally.answers(asks)))
+            calls = [prompt.group(group, part) for group in merged if len(group) > 1]
+            answers = iter((yield from tally.answers(calls)))
             texts = [next(answers) if len(group) > 1 else group[0] for group in merged]
 
 
@@ -206,22 +206,22 @@ class _Tally:
         self._notes: list[str] = []
         self._talk: str | None = None
 
-    def answers(self, asks: list[Ask]) -> Generator[list[Ask], list[Completion], list[str]]:
+    def answers(self, calls: list[ModelCall]) -> Generator[list[ModelCall], list[Completion], list[str]]:
         """The texts that are answered to some calls.
 
         Raises:
             SummaryError: One of them is unusable.
         """
-        if not asks:
+        if not calls:
             return []
-        completions = [self._counted(each) for each in (yield asks)]
+        completions = [self._counted(each) for each in (yield calls)]
         texts = []
-        for ask, completion in zip(asks, completions, strict=True):
-            why = self._flaw(completion.text, ask)
+        for call, completion in zip(calls, completions, strict=True):
+            why = self._flaw(completion.text, call)
             if why is not None and "asked_again" not in self._notes:
                 self._notes.append("asked_again")
-                completion = self._counted((yield [ask.again(FLAWS[why])])[0])
-                why = self._flaw(completion.text, ask)
+                completion = self._counted((yield [call.again(FLAWS[why])])[0])
+                why = self._flaw(completion.text, call)
             if why == "refused":
                 raise SummaryError("the model refused", code="refused")
             if why == "other_script" and why not in self._notes:
@@ -240,12 +240,12 @@ class _Tally:
         redact = self._request.redact
         return text if redact is None else redact(text)
 
-    def _flaw(self, text: str, ask: Ask) -> str | None:
+    def _flaw(self, text: str, call: ModelCall) -> str | None:
         """What is wrong with an answer that a plainer word may mend."""
         if is_refusal(text):
             return "refused"
         # What is written of a part is cut where that is needed.
-        if ask.room.most >= self._request.max_tokens and self._request.count(text) > ask.room.most:
+        if call.room.most >= self._request.max_tokens and self._request.count(text) > call.room.most:
             return "over_room"
         if self._talk is None:
             earlier = set(self._request.previous)
@@ -270,12 +270,12 @@ def _kind(request: SummarizeRequest) -> Kind:
     return "update" if request.previous_summary else "first"
 
 
-def _room(request: SummarizeRequest) -> Room:
-    return Room(max(1, request.max_tokens), max(1, request.target_tokens or request.max_tokens))
+def _room(request: SummarizeRequest) -> OutputBudget:
+    return OutputBudget(max(1, request.max_tokens), max(1, request.target_tokens or request.max_tokens))
 
 
-def _whole(prompt: Prompt, kind: Kind, room: Room) -> Ask:
-    return prompt.ask(kind, prompt.texts(prompt.blocks), room, [block.index for block in prompt.blocks])
+def _whole(prompt: Prompt, kind: Kind, room: OutputBudget) -> ModelCall:
+    return prompt.model_call(kind, prompt.texts(prompt.blocks), room, [block.index for block in prompt.blocks])
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:

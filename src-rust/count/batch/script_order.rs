@@ -27,7 +27,7 @@ const KINDS: usize = PARTS + 1 + SCRIPTS.len();
 /// The indices of a range of texts, stably grouped by kind; `None` if the given order is as good.
 ///
 /// `size_bytes` returns the length of a text, `bytes` its bytes, if any. O(texts).
-pub(super) fn by_kind<'a>(
+pub(super) fn group_by_script<'a>(
     range: Range<usize>,
     size_bytes: impl Fn(usize) -> usize,
     bytes: impl Fn(usize) -> Option<&'a [u8]>,
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     fn order_of(texts: &[String], range: Range<usize>) -> Option<Vec<usize>> {
-        by_kind(range, |index| texts[index].len(), |index| Some(texts[index].as_bytes()))
+        group_by_script(range, |index| texts[index].len(), |index| Some(texts[index].as_bytes()))
     }
 
     const SAMPLES: [&str; 8] = [

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::script_order::by_kind;
+use super::script_order::group_by_script;
 use super::threads;
-use crate::count::counter::{Counter, GoOn, tokens_u32};
+use crate::count::counter::{Counter, Interrupt, tokens_u32};
 use crate::error::{ErrorKind, Result};
 
 /// Texts that any thread may read by index, independent of their storage.
@@ -45,19 +45,19 @@ pub fn count_texts(
     counter: &dyn Counter,
     texts: &impl Texts,
     threads: usize,
-    go_on: GoOn<'_>,
+    check: Interrupt<'_>,
 ) -> Result<Vec<u32>> {
     let work = Work { counter, texts, threads: if counter.is_callers_own() { 1 } else { threads } };
     // A caller's function receives the texts in order, and a formula over lengths does not use tables.
     if counter.is_callers_own() || counter.heuristic().is_some() {
-        return work.in_order(0..texts.len(), go_on);
+        return work.in_order(0..texts.len(), check);
     }
     let mut counts = Vec::with_capacity(texts.len());
     let (mut start, mut bytes) = (0, 0_usize);
     for index in 0..texts.len() {
         bytes = bytes.saturating_add(texts.size_bytes(index));
         if bytes >= WINDOW_BYTES || index + 1 == texts.len() {
-            counts.append(&mut work.by_kind(start..index + 1, go_on)?);
+            counts.append(&mut work.group_by_script(start..index + 1, check)?);
             (start, bytes) = (index + 1, 0);
         }
     }
@@ -72,32 +72,33 @@ struct Work<'a, T> {
 }
 
 impl<T: Texts> Work<'_, T> {
-    fn count(&self, index: usize, go_on: GoOn<'_>) -> Result<u32> {
+    fn count(&self, index: usize, check: Interrupt<'_>) -> Result<u32> {
         let text = self.texts.text(index);
-        let tokens = text.and_then(|text| text.map_or(Ok(0), |text| self.counter.count(&text, go_on)));
+        let tokens = text.and_then(|text| text.map_or(Ok(0), |text| self.counter.count(&text, check)));
         tokens.and_then(tokens_u32).map_err(|error| error.at(index))
     }
 
-    fn in_order(&self, range: Range<usize>, go_on: GoOn<'_>) -> Result<Vec<u32>> {
+    fn in_order(&self, range: Range<usize>, check: Interrupt<'_>) -> Result<Vec<u32>> {
         let index = |place: usize| range.start + place;
         let size_bytes = |place| self.texts.size_bytes(index(place));
         threads::map(
             self.threads,
             range.len(),
             size_bytes,
-            |place, go_on| self.count(index(place), go_on),
-            go_on,
+            |place, check| self.count(index(place), check),
+            check,
         )
     }
 
     /// Counts grouped by kind if that is faster.
-    fn by_kind(&self, range: Range<usize>, go_on: GoOn<'_>) -> Result<Vec<u32>> {
+    fn group_by_script(&self, range: Range<usize>, check: Interrupt<'_>) -> Result<Vec<u32>> {
         let texts = self.texts;
-        let order = by_kind(range.clone(), |index| texts.size_bytes(index), |index| texts.bytes(index));
-        let Some(order) = order else { return self.in_order(range, go_on) };
+        let order =
+            group_by_script(range.clone(), |index| texts.size_bytes(index), |index| texts.bytes(index));
+        let Some(order) = order else { return self.in_order(range, check) };
         let size_bytes = |place: usize| self.texts.size_bytes(order[place]);
-        let count = |place: usize, go_on: GoOn<'_>| self.count(order[place], go_on);
-        match threads::map(self.threads, order.len(), size_bytes, count, go_on) {
+        let count = |place: usize, check: Interrupt<'_>| self.count(order[place], check);
+        match threads::map(self.threads, order.len(), size_bytes, count, check) {
             Ok(counts) => {
                 let mut by_index = vec![0; counts.len()];
                 order
@@ -108,7 +109,7 @@ impl<T: Texts> Work<'_, T> {
             }
             Err(error) if error.kind == ErrorKind::Interrupted => Err(error),
             // An earlier text may have failed too.
-            Err(_) => self.in_order(range, go_on),
+            Err(_) => self.in_order(range, check),
         }
     }
 }

@@ -8,7 +8,7 @@
 //! - of several errors the first by index is returned. Chunks are taken in order, so all chunks before a failed one
 //!   have been taken; they are finished, and chunks after it are not started.
 //!
-//! Only the calling thread calls `go_on`, which may check for signals. The others read a flag.
+//! Only the calling thread calls `check`, which may check for signals. The others read a flag.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,20 +16,20 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::count::counter::GoOn;
+use crate::count::counter::Interrupt;
 use crate::error::{Error, Result};
 
 /// Most threads that a call may ask for.
 pub const MAX_THREADS: usize = 1024;
 
-/// Bytes in a chunk. Small enough that the last chunk ends soon and that `go_on` is called often; large enough that
+/// Bytes in a chunk. Small enough that the last chunk ends soon and that `check` is called often; large enough that
 /// scheduling is free.
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Fixed cost of an item, so that a million empty ones are distributed too.
 const ITEM_BYTES: usize = 32;
 
-/// Interval of `go_on` while the calling thread waits for the others.
+/// Interval of `check` while the calling thread waits for the others.
 const ASK_EVERY: Duration = Duration::from_millis(10);
 
 /// Runs `work` for each of `items` items on up to `threads` threads, including the calling one.
@@ -37,43 +37,43 @@ const ASK_EVERY: Duration = Duration::from_millis(10);
 /// `size_bytes` estimates the work of an item. The results are in the order of the items.
 ///
 /// # Errors
-/// That of the item with the lowest index; `interrupted` if `go_on` returns `false`.
+/// That of the item with the lowest index; `interrupted` if `check` returns `false`.
 pub fn map<T: Send>(
     threads: usize,
     items: usize,
     size_bytes: impl Fn(usize) -> usize,
-    work: impl Fn(usize, GoOn<'_>) -> Result<T> + Sync,
-    go_on: GoOn<'_>,
+    work: impl Fn(usize, Interrupt<'_>) -> Result<T> + Sync,
+    check: Interrupt<'_>,
 ) -> Result<Vec<T>> {
     let chunks = chunks(items, size_bytes);
-    let crew = Crew::new(&chunks, &work);
+    let queue = WorkQueue::new(&chunks, &work);
     let mut found = Found::new(chunks.len());
     let helpers = threads.min(chunks.len()).saturating_sub(1);
     if helpers == 0 {
-        crew.take_chunks(go_on, |chunk, outcome| found.add(chunk, outcome));
-        return found.finish(&crew);
+        queue.take_chunks(check, |chunk, outcome| found.add(chunk, outcome));
+        return found.finish(&queue);
     }
     let (sender, receiver) = channel();
     thread::scope(|scope| {
-        let _end = StopOnDrop { crew: &crew, only_in_panic: false };
+        let _end = StopOnDrop { queue: &queue, only_in_panic: false };
         for _ in 0..helpers {
-            let (sender, crew) = (sender.clone(), &crew);
+            let (sender, queue) = (sender.clone(), &queue);
             // If the system refuses a thread, the existing ones do the work.
-            if thread::Builder::new().spawn_scoped(scope, move || crew.help(sender)).is_err() {
+            if thread::Builder::new().spawn_scoped(scope, move || queue.help(sender)).is_err() {
                 break;
             }
         }
         drop(sender);
-        crew.take_chunks(go_on, |chunk, outcome| found.add(chunk, outcome));
+        queue.take_chunks(check, |chunk, outcome| found.add(chunk, outcome));
         // The others may be at their last chunks, and a chunk may be one long text.
         loop {
             match receiver.recv_timeout(ASK_EVERY) {
                 Ok((chunk, outcome)) => found.add(chunk, outcome),
-                Err(RecvTimeoutError::Timeout) => crew.ask(go_on),
+                Err(RecvTimeoutError::Timeout) => queue.ask(check),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        found.finish(&crew)
+        found.finish(&queue)
     })
 }
 
@@ -95,7 +95,7 @@ fn chunks(items: usize, size_bytes: impl Fn(usize) -> usize) -> Vec<Range<usize>
 }
 
 /// State shared by the threads of a call.
-struct Crew<'a, W> {
+struct WorkQueue<'a, W> {
     chunks: &'a [Range<usize>],
     work: &'a W,
     /// The next chunk to take.
@@ -108,10 +108,10 @@ struct Crew<'a, W> {
 
 type Outcome<T> = Result<Vec<T>>;
 
-impl<'a, W> Crew<'a, W> {
+impl<'a, W> WorkQueue<'a, W> {
     fn new(chunks: &'a [Range<usize>], work: &'a W) -> Self {
         let (next, failed) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
-        Crew { chunks, work, next, failed, stopped: AtomicBool::new(false) }
+        WorkQueue { chunks, work, next, failed, stopped: AtomicBool::new(false) }
     }
 
     /// Whether the result of a chunk still matters.
@@ -119,29 +119,29 @@ impl<'a, W> Crew<'a, W> {
         !self.stopped.load(Ordering::Relaxed) && chunk <= self.failed.load(Ordering::Relaxed)
     }
 
-    fn ask(&self, go_on: GoOn<'_>) {
-        if !self.stopped.load(Ordering::Relaxed) && !go_on() {
+    fn ask(&self, check: Interrupt<'_>) {
+        if !self.stopped.load(Ordering::Relaxed) && !check() {
             self.stopped.store(true, Ordering::Relaxed);
         }
     }
 
     /// Takes chunks until none are left or the rest does not matter.
-    fn take_chunks<T>(&self, go_on: GoOn<'_>, mut give: impl FnMut(usize, Outcome<T>))
+    fn take_chunks<T>(&self, check: Interrupt<'_>, mut give: impl FnMut(usize, Outcome<T>))
     where
-        W: Fn(usize, GoOn<'_>) -> Result<T>,
+        W: Fn(usize, Interrupt<'_>) -> Result<T>,
     {
         loop {
             let chunk = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(items) = self.chunks.get(chunk) else { return };
-            self.ask(go_on);
+            self.ask(check);
             if !self.wants(chunk) {
                 return;
             }
-            let mut go_on = || {
-                self.ask(go_on);
+            let mut check = || {
+                self.ask(check);
                 self.wants(chunk)
             };
-            let outcome: Outcome<T> = items.clone().map(|item| (self.work)(item, &mut go_on)).collect();
+            let outcome: Outcome<T> = items.clone().map(|item| (self.work)(item, &mut check)).collect();
             if outcome.is_err() {
                 self.failed.fetch_min(chunk, Ordering::Relaxed);
             }
@@ -152,9 +152,9 @@ impl<'a, W> Crew<'a, W> {
     /// The loop of a helper thread.
     fn help<T>(&self, sender: Sender<(usize, Outcome<T>)>)
     where
-        W: Fn(usize, GoOn<'_>) -> Result<T>,
+        W: Fn(usize, Interrupt<'_>) -> Result<T>,
     {
-        let _end = StopOnDrop { crew: self, only_in_panic: true };
+        let _end = StopOnDrop { queue: self, only_in_panic: true };
         self.take_chunks(&mut || true, |chunk, outcome| {
             // Fails only if the calling thread panicked.
             let _ = sender.send((chunk, outcome));
@@ -164,14 +164,14 @@ impl<'a, W> Crew<'a, W> {
 
 /// Stops the other threads when one ends early, so that none outlives a panic.
 struct StopOnDrop<'a, W> {
-    crew: &'a Crew<'a, W>,
+    queue: &'a WorkQueue<'a, W>,
     only_in_panic: bool,
 }
 
 impl<W> Drop for StopOnDrop<'_, W> {
     fn drop(&mut self) {
         if !self.only_in_panic || thread::panicking() {
-            self.crew.stopped.store(true, Ordering::Relaxed);
+            self.queue.stopped.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -197,8 +197,8 @@ impl<T> Found<T> {
         }
     }
 
-    fn finish<W>(self, crew: &Crew<'_, W>) -> Result<Vec<T>> {
-        if crew.stopped.load(Ordering::Relaxed) {
+    fn finish<W>(self, queue: &WorkQueue<'_, W>) -> Result<Vec<T>> {
+        if queue.stopped.load(Ordering::Relaxed) {
             return Err(Error::interrupted());
         }
         match self.error {
@@ -242,7 +242,7 @@ mod tests {
     fn several_threads_take_part() {
         let seen = Mutex::new(HashSet::new());
         let both = std::sync::Barrier::new(2);
-        let work = |_: usize, _: GoOn<'_>| {
+        let work = |_: usize, _: Interrupt<'_>| {
             both.wait();
             seen.lock().map(|mut seen| seen.insert(thread::current().id())).unwrap();
             Ok(())
@@ -255,7 +255,7 @@ mod tests {
     fn the_first_error_by_index_is_given() {
         for threads in THREADS {
             for _ in 0..20 {
-                let fails = |i: usize, _: GoOn<'_>| if i >= 40 { Err(failure(i)) } else { Ok(i) };
+                let fails = |i: usize, _: Interrupt<'_>| if i >= 40 { Err(failure(i)) } else { Ok(i) };
                 assert_eq!(map(threads, 400, |_| CHUNK_BYTES / 3, fails, &mut || true), Err(failure(40)));
             }
         }
@@ -264,11 +264,11 @@ mod tests {
     #[test]
     fn an_error_stops_longer_work_behind_it() {
         // Item 1 ends only if it is stopped.
-        let work = |i: usize, go_on: GoOn<'_>| {
+        let work = |i: usize, check: Interrupt<'_>| {
             if i == 0 {
                 return Err(failure(0));
             }
-            while go_on() {
+            while check() {
                 thread::yield_now();
             }
             Err(Error::interrupted())
@@ -280,18 +280,18 @@ mod tests {
     fn the_caller_stops_everybody() {
         for threads in THREADS {
             let mut asked = 0;
-            let endless = |_: usize, go_on: GoOn<'_>| {
-                while go_on() {
+            let endless = |_: usize, check: Interrupt<'_>| {
+                while check() {
                     thread::yield_now();
                 }
                 Err(Error::interrupted())
             };
-            let mut go_on = || {
+            let mut check = || {
                 asked += 1;
                 asked < 5
             };
             assert_eq!(
-                map::<()>(threads, 100, |_| CHUNK_BYTES, endless, &mut go_on),
+                map::<()>(threads, 100, |_| CHUNK_BYTES, endless, &mut check),
                 Err(Error::interrupted())
             );
         }
@@ -299,10 +299,10 @@ mod tests {
 
     #[test]
     fn the_caller_is_asked_while_it_waits_for_the_others() {
-        // The calling thread finishes at once; only its calls of `go_on` end the other's work.
+        // The calling thread finishes at once; only its calls of `check` end the other's work.
         let caller = thread::current().id();
         let others = AtomicBool::new(false);
-        let work = |_: usize, go_on: GoOn<'_>| {
+        let work = |_: usize, check: Interrupt<'_>| {
             if thread::current().id() == caller {
                 while !others.load(Ordering::Relaxed) {
                     thread::yield_now();
@@ -310,17 +310,17 @@ mod tests {
                 return Ok(());
             }
             others.store(true, Ordering::Relaxed);
-            while go_on() {
+            while check() {
                 thread::yield_now();
             }
             Err(Error::interrupted())
         };
         let mut asked = 0;
-        let mut go_on = || {
+        let mut check = || {
             asked += 1;
             asked < 6
         };
-        assert_eq!(map(2, 2, |_| CHUNK_BYTES, work, &mut go_on), Err(Error::interrupted()));
+        assert_eq!(map(2, 2, |_| CHUNK_BYTES, work, &mut check), Err(Error::interrupted()));
     }
 
     #[test]

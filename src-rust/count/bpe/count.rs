@@ -1,9 +1,9 @@
 //! The counting loop: cuts a batch of pre-tokens, looks them up, merges the misses.
 
 use super::batch::{Batch, LONGEST};
-use super::lookup::{Rare, Unknown, Window};
+use super::lookup::{MissMask, Misses, Window};
 use super::miss::{self, Waiting};
-use crate::count::memo::thread::Loan;
+use crate::count::memo::thread::MemoGuard;
 use crate::count::pretokenize::boundaries::{GPT2, GPT4, GPT4O};
 use crate::count::pretokenize::{Pattern, Progress};
 use crate::count::simd::dispatch::Engine;
@@ -28,24 +28,24 @@ pub(crate) fn count(
     watch: &mut impl Watch,
 ) -> Option<usize> {
     // Kept per thread: allocating one for each text takes a tenth of the time of a short text.
-    let mut desk = DESK.try_with(Cell::take).ok().flatten().unwrap_or_default();
-    desk.note(vocab, text.len());
-    let total = count_at(&mut desk, vocab, pattern, engine, text, watch);
+    let mut scratch = SCRATCH.try_with(Cell::take).ok().flatten().unwrap_or_default();
+    scratch.note(vocab, text.len());
+    let total = count_at(&mut scratch, vocab, pattern, engine, text, watch);
     // Fails only while the thread ends.
-    let _ = DESK.try_with(|kept| kept.set(Some(desk)));
+    let _ = SCRATCH.try_with(|kept| kept.set(Some(scratch)));
     total
 }
 
 thread_local! {
     /// The thread's scratch space. Empty during a count, so that a watch may count another text.
-    static DESK: Cell<Option<Box<Desk>>> = const { Cell::new(None) };
+    static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
 }
 
 /// Scratch space of a count. Its content need not be cleared between texts.
-struct Desk {
+struct Scratch {
     batch: Batch,
-    rare: Rare,
-    unknown: Unknown,
+    rare: MissMask,
+    misses: Misses,
     waiting: Waiting,
     window: Window,
     /// Bytes counted with each vocabulary, up to [`MUCH`].
@@ -59,7 +59,7 @@ const MUCH: usize = 128 << 10;
 /// Whether the tables of a vocabulary were prefetched in this process. The last-level cache is shared by all cores.
 static FETCHED: [AtomicBool; VOCABS] = [const { AtomicBool::new(false) }; VOCABS];
 
-impl Desk {
+impl Scratch {
     /// Adds to the bytes counted; prefetches the tables at [`MUCH`].
     fn note(&mut self, vocab: &Vocab, bytes: usize) {
         let Some(counted) = self.counted.get_mut(vocab.number).filter(|counted| **counted < MUCH) else {
@@ -82,12 +82,12 @@ fn read_all(lines: &[[u8; 64]]) {
     std::hint::black_box(lines.iter().fold(0, |all, line| all ^ line[0]));
 }
 
-impl Default for Desk {
+impl Default for Scratch {
     fn default() -> Self {
-        Desk {
+        Scratch {
             batch: Batch::new(),
-            rare: Rare::new(),
-            unknown: Unknown::new(),
+            rare: MissMask::new(),
+            misses: Misses::new(),
             waiting: Waiting::new(),
             window: [0; _],
             counted: [0; _],
@@ -96,19 +96,19 @@ impl Default for Desk {
 }
 
 fn count_at(
-    desk: &mut Desk,
+    scratch: &mut Scratch,
     vocab: &Vocab,
     pattern: Pattern,
     engine: Engine,
     text: &[u8],
     watch: &mut impl Watch,
 ) -> Option<usize> {
-    desk.batch.restart(0);
-    desk.waiting.clear();
-    let mut loan = Loan::new(vocab.number);
+    scratch.batch.restart(0);
+    scratch.waiting.clear();
+    let mut memo_guard = MemoGuard::new(vocab.number);
     let mut total = 0;
-    while desk.batch.at < text.len() {
-        let batch = &mut desk.batch;
+    while scratch.batch.at < text.len() {
+        let batch = &mut scratch.batch;
         let mut long = None;
         loop {
             match pattern {
@@ -127,29 +127,35 @@ fn count_at(
             batch.push(end);
         }
         let at = batch.at;
-        total += count_batch(vocab, engine, text, desk, &mut loan);
+        total += count_batch(vocab, engine, text, scratch, &mut memo_guard);
         if !watch.allows(at, total) {
             return None;
         }
         let mut next = at;
         if let Some(end) = long {
             let piece = &text[at..end];
-            let mut go_on = |so_far| watch.allows_more(total + so_far);
-            total += miss::segments(vocab, engine, piece, loan.memo(), &mut go_on)?;
+            let mut check = |so_far| watch.allows_more(total + so_far);
+            total += miss::segments(vocab, engine, piece, memo_guard.memo(), &mut check)?;
             next = end;
             if !watch.allows(end, total) {
                 return None;
             }
         }
-        desk.batch.restart(next);
+        scratch.batch.restart(next);
     }
-    let late = miss::finish((vocab, engine), &mut desk.waiting, &mut loan);
+    let late = miss::finish((vocab, engine), &mut scratch.waiting, &mut memo_guard);
     (late == 0 || watch.allows(text.len(), total + late)).then_some(total + late)
 }
 
 /// The number of tokens of the batch.
-fn count_batch(vocab: &Vocab, engine: Engine, text: &[u8], desk: &mut Desk, loan: &mut Loan) -> usize {
-    let Desk { batch, rare, unknown, waiting, window, .. } = desk;
+fn count_batch(
+    vocab: &Vocab,
+    engine: Engine,
+    text: &[u8],
+    scratch: &mut Scratch,
+    memo_guard: &mut MemoGuard,
+) -> usize {
+    let Scratch { batch, rare, misses, waiting, window, .. } = scratch;
     batch.close();
     let behind = &text[batch.base..];
     let text = &behind[..batch.at - batch.base];
@@ -160,7 +166,7 @@ fn count_batch(vocab: &Vocab, engine: Engine, text: &[u8], desk: &mut Desk, loan
             &*window
         }
     };
-    count_window(vocab, engine, text, window, batch, (rare, unknown, waiting), loan)
+    count_window(vocab, engine, text, window, batch, (rare, misses, waiting), memo_guard)
 }
 
 /// The same, with the text of the batch at the start of `window`.
@@ -171,21 +177,21 @@ fn count_window(
     text: &[u8],
     window: &Window,
     batch: &Batch,
-    (rare, unknown, waiting): (&mut Rare, &mut Unknown, &mut Waiting),
-    loan: &mut Loan,
+    (rare, misses, waiting): (&mut MissMask, &mut Misses, &mut Waiting),
+    memo_guard: &mut MemoGuard,
 ) -> usize {
     engine.look_up(vocab, batch, window, rare);
     let asked = rare.count();
     if asked == 0 {
         return batch.len;
     }
-    let memo = loan.memo();
-    let count = batch.len - asked + engine.recall(memo, batch, window, rare, unknown);
-    memo.gave(asked - unknown.numbers().len());
-    if unknown.numbers().is_empty() {
+    let memo = memo_guard.memo();
+    let count = batch.len - asked + engine.recall(memo, batch, window, rare, misses);
+    memo.gave(asked - misses.numbers().len());
+    if misses.numbers().is_empty() {
         return count;
     }
-    count + miss::count((vocab, engine), text, batch, unknown.numbers(), waiting, memo)
+    count + miss::count((vocab, engine), text, batch, misses.numbers(), waiting, memo)
 }
 
 #[cfg(test)]
@@ -369,10 +375,10 @@ mod tests {
 
     #[test]
     fn tables_are_read_once_enough_is_counted() {
-        let mut desk = Desk::default();
+        let mut scratch = Scratch::default();
         let mut noted = |bytes| {
-            desk.note(&P50K, bytes);
-            desk.counted[P50K.number]
+            scratch.note(&P50K, bytes);
+            scratch.counted[P50K.number]
         };
         assert_eq!([noted(10), noted(100), noted(MUCH)], [10, 110, MUCH]);
     }

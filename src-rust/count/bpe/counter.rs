@@ -1,7 +1,7 @@
 //! The exact counter: an encoding for text and a framing table for message overhead.
 
 use super::encoding::Encoding;
-use crate::count::counter::{CountKind, Counter, GoOn};
+use crate::count::counter::{CountKind, Counter, Interrupt};
 use crate::count::framing::FramingCost;
 use crate::error::{Error, Result};
 use crate::transcript::Framing;
@@ -32,15 +32,15 @@ impl ExactCounter {
 }
 
 impl Counter for ExactCounter {
-    fn count(&self, text: &str, go_on: GoOn<'_>) -> Result<u64> {
-        self.encoding.count_with_check(text, go_on).map(|n| n as u64).ok_or_else(Error::interrupted)
+    fn count(&self, text: &str, check: Interrupt<'_>) -> Result<u64> {
+        self.encoding.count_with_check(text, check).map(|n| n as u64).ok_or_else(Error::interrupted)
     }
 
-    fn count_upto(&self, text: &str, limit: u64, go_on: GoOn<'_>) -> Result<Option<u64>> {
+    fn count_up_to(&self, text: &str, limit: u64, check: Interrupt<'_>) -> Result<Option<u64>> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let mut stopped = false;
         let counted = self.encoding.count_upto_with_check(text, limit, &mut || {
-            stopped |= !go_on();
+            stopped |= !check();
             !stopped
         });
         if stopped { Err(Error::interrupted()) } else { Ok(counted.map(|n| n as u64)) }

@@ -18,7 +18,7 @@ use crate::count::tables::vocab::{CL100K, O200K, P50K, R50K, Vocab};
 ///
 /// let encoding = Encoding::get("o200k_base").unwrap();
 /// assert_eq!(encoding.count("Where may a conversation be folded?"), 7);
-/// assert_eq!(encoding.count_upto("Where may a conversation be folded?", 5), None);
+/// assert_eq!(encoding.count_up_to("Where may a conversation be folded?", 5), None);
 /// ```
 pub struct Encoding {
     name: &'static str,
@@ -67,7 +67,7 @@ impl Encoding {
     }
 
     /// The number of tokens of `text` if it is at most `limit`. Stops as soon as the limit is exceeded.
-    pub fn count_upto(&self, text: &str, limit: usize) -> Option<usize> {
+    pub fn count_up_to(&self, text: &str, limit: usize) -> Option<usize> {
         self.run(text, &mut Stop::new(limit, None))
     }
 
@@ -76,7 +76,7 @@ impl Encoding {
         self.run(text, &mut Stop::new(usize::MAX, Some(check)))
     }
 
-    /// [`Encoding::count_upto`] and [`Encoding::count_with_check`] combined: `None` if the limit is exceeded or `check`
+    /// [`Encoding::count_up_to`] and [`Encoding::count_with_check`] combined: `None` if the limit is exceeded or `check`
     /// returns `false`.
     pub fn count_upto_with_check(
         &self,

@@ -320,7 +320,7 @@ mod tests {
     /// The token counts of words with their numbers, in order of completion; zero if in doubt.
     fn merged(vocab: &Vocab, engine: Engine, words: &[Vec<u8>], most: usize) -> Vec<(usize, u32)> {
         let (mut lanes, mut numbers, mut merged) = (Lanes::new(), [0; LANES], Vec::new());
-        let mut settle = |lanes: &mut Lanes, numbers: &[usize; LANES]| {
+        let mut resolve = |lanes: &mut Lanes, numbers: &[usize; LANES]| {
             let done = lanes.merge(vocab, engine);
             assert!(done != 0 && done & !lanes.busy() == 0);
             for lane in (0..LANES).filter(|lane| done >> lane & 1 != 0) {
@@ -332,14 +332,14 @@ mod tests {
         };
         for (number, word) in words.iter().enumerate() {
             while lanes.busy().count_ones() as usize >= most {
-                settle(&mut lanes, &numbers);
+                resolve(&mut lanes, &numbers);
             }
             let lane = lanes.free().unwrap();
             lanes.put(vocab, lane, word);
             numbers[lane] = number;
         }
         while lanes.busy() != 0 {
-            settle(&mut lanes, &numbers);
+            resolve(&mut lanes, &numbers);
         }
         assert_eq!(lanes.merge(vocab, engine), 0);
         merged

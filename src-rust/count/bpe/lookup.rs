@@ -4,10 +4,10 @@
 //! without branches. A second pass probes the memo for the rest. [`super::count`] handles the misses of both.
 
 use super::batch::{BYTES, Batch, MOST};
-use crate::count::memo::cache_lines::Line;
+use crate::count::memo::cache_lines::CacheLine;
 use crate::count::memo::thread::{Memo, SHORTEST};
 use crate::count::tables::hash::{KEY_BYTES, Key, WORD_BYTES, word_of_block};
-use crate::count::tables::vocab::{Common, Vocab};
+use crate::count::tables::vocab::{ShortTokens, Vocab};
 
 /// The text of a batch, padded so that keys are read without bounds checks. The padding may hold anything.
 pub(crate) type Window = [u8; BYTES + KEY_BYTES];
@@ -25,14 +25,14 @@ const WORDS: usize = MOST / 64;
 const _: () = assert!(MOST.is_multiple_of(64));
 
 /// The pre-tokens that are not common tokens: a bit for each pre-token, the first in the lowest bit.
-pub(crate) struct Rare {
+pub(crate) struct MissMask {
     words: [u64; WORDS],
 }
 
-impl Rare {
+impl MissMask {
     /// An empty set.
-    pub(crate) fn new() -> Rare {
-        Rare { words: [0; _] }
+    pub(crate) fn new() -> MissMask {
+        MissMask { words: [0; _] }
     }
 
     /// The number of pre-tokens in the set.
@@ -43,15 +43,15 @@ impl Rare {
 }
 
 /// The pre-tokens that the memo does not contain.
-pub(crate) struct Unknown {
+pub(crate) struct Misses {
     numbers: [u16; MOST],
     len: usize,
 }
 
-impl Unknown {
+impl Misses {
     /// An empty list.
-    pub(crate) fn new() -> Unknown {
-        Unknown { numbers: [0; _], len: 0 }
+    pub(crate) fn new() -> Misses {
+        Misses { numbers: [0; _], len: 0 }
     }
 
     /// Their numbers in the batch, ascending.
@@ -62,7 +62,7 @@ impl Unknown {
 
 /// Looks up all pre-tokens of a closed batch in the table of common tokens.
 #[inline(always)]
-pub(crate) fn look_up(vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut Rare) {
+pub(crate) fn look_up(vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut MissMask) {
     match vocab.common_places() {
         0x2_0000 => with_size::<0x2_0000>(vocab, batch, window, rare),
         0x1_0000 => with_size::<0x1_0000>(vocab, batch, window, rare),
@@ -71,7 +71,7 @@ pub(crate) fn look_up(vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut 
 }
 
 #[inline(always)]
-fn with_size<const PLACES: usize>(vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut Rare) {
+fn with_size<const PLACES: usize>(vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut MissMask) {
     rare.words = [0; _];
     let Some(common) = vocab.common::<PLACES>() else {
         debug_assert!(false, "no counting loop for a vocabulary of this size");
@@ -99,7 +99,7 @@ fn with_size<const PLACES: usize>(vocab: &Vocab, batch: &Batch, window: &Window,
 /// A bit for each of the first `len` pre-tokens of a chunk: set if it is not a common token.
 #[inline(always)]
 fn bits<const PLACES: usize>(
-    common: &Common<PLACES>,
+    common: &ShortTokens<PLACES>,
     window: &Window,
     starts: &[u16; 64],
     lengths: &[u8; 64],
@@ -120,19 +120,19 @@ fn first_bits(n: usize) -> u64 {
     if n >= 64 { u64::MAX } else { (1 << n) - 1 }
 }
 
-/// Sums the memo's counts of rare pre-tokens and collects the misses in `unknown`. `find` returns the count of a key in
+/// Sums the memo's counts of rare pre-tokens and collects the misses in `misses`. `find` returns the count of a key in
 /// a line, or zero.
 #[inline(always)]
 pub(crate) fn recall(
     memo: &Memo,
     batch: &Batch,
     window: &Window,
-    rare: &Rare,
-    unknown: &mut Unknown,
-    find: impl Fn(&Line, Key) -> usize,
+    rare: &MissMask,
+    misses: &mut Misses,
+    find: impl Fn(&CacheLine, Key) -> usize,
 ) -> usize {
     let memo = memo.short();
-    unknown.len = 0;
+    misses.len = 0;
     let mut total = 0;
     let blocks = batch.starts.windows(65).step_by(64).zip((0..).step_by(64));
     for ((starts, first), &word) in blocks.zip(&rare.words) {
@@ -151,9 +151,9 @@ pub(crate) fn recall(
                     continue;
                 }
             }
-            if let Some(next) = unknown.numbers.get_mut(unknown.len) {
+            if let Some(next) = misses.numbers.get_mut(misses.len) {
                 *next = first + place as u16;
-                unknown.len += 1;
+                misses.len += 1;
             }
         }
     }

@@ -36,13 +36,13 @@ const REPEATED: usize = 64 * 1024;
 /// Joints tried before a pre-token is merged in one piece.
 const ATTEMPTS: usize = 4;
 
-/// The number of tokens of `piece`. `go_on` receives the count so far after every window; if it returns `false`, the
+/// The number of tokens of `piece`. `check` receives the count so far after every window; if it returns `false`, the
 /// result is `None`.
 pub(crate) fn count(
     vocab: &Vocab,
     engine: Engine,
     piece: &[u8],
-    go_on: &mut impl FnMut(usize) -> bool,
+    check: &mut impl FnMut(usize) -> bool,
 ) -> Option<usize> {
     if repeats::repeats(piece)
         && let Some(count) = repeats::count(vocab, piece)
@@ -52,10 +52,10 @@ pub(crate) fn count(
     if piece.len() <= SMALL {
         return Some(merge_with(engine, vocab, piece).count_ones() as usize);
     }
-    match count_in_small_windows(vocab, engine, piece, go_on) {
+    match count_in_small_windows(vocab, engine, piece, check) {
         Small::Counted(count) => Some(count),
         Small::Stopped => None,
-        Small::Unsure => count_in_windows(vocab, piece, WINDOW, go_on),
+        Small::Unsure => count_in_windows(vocab, piece, WINDOW, check),
     }
 }
 
@@ -72,7 +72,7 @@ fn count_in_small_windows(
     vocab: &Vocab,
     engine: Engine,
     piece: &[u8],
-    go_on: &mut impl FnMut(usize) -> bool,
+    check: &mut impl FnMut(usize) -> bool,
 ) -> Small {
     let window = |at: usize| &piece[at..piece.len().min(at + SMALL)];
     let mut done = 0;
@@ -82,7 +82,7 @@ fn count_in_small_windows(
     while at + SMALL < piece.len() {
         if at >= asked + WINDOW {
             asked = at;
-            if !go_on(done) {
+            if !check(done) {
                 return Small::Stopped;
             }
         }
@@ -115,7 +115,7 @@ fn count_in_small_windows(
             done += steps * tokens;
             at += steps * step;
             asked = at;
-            if !go_on(done) {
+            if !check(done) {
                 return Small::Stopped;
             }
         }
@@ -130,7 +130,7 @@ fn count_in_small_windows(
 fn repeats(piece: &[u8], at: usize, step: usize, reach: usize) -> usize {
     let (Some(here), Some(there)) = (piece.get(at..), piece.get(at + step..)) else { return 0 };
     let blocks = here.as_chunks::<64>().0.iter().zip(there.as_chunks::<64>().0);
-    // Bounded, so that `go_on` is called in between.
+    // Bounded, so that `check` is called in between.
     let same = 64 * blocks.take(REPEATED / 64).take_while(|(here, there)| here == there).count();
     (step + same).saturating_sub(reach) / step.max(1)
 }
@@ -242,14 +242,14 @@ fn count_in_windows(
     vocab: &Vocab,
     piece: &[u8],
     window: usize,
-    go_on: &mut impl FnMut(usize) -> bool,
+    check: &mut impl FnMut(usize) -> bool,
 ) -> Option<usize> {
     let mut merger = Merger::default();
     let mut done = 0;
     // Boundaries of the current window's result.
     let mut ends = merger.boundaries(vocab, piece, 0, window);
     loop {
-        if !go_on(done) {
+        if !check(done) {
             return None;
         }
         let reached = ends.last().copied().unwrap_or(0);
@@ -269,7 +269,7 @@ fn count_in_windows(
                 done += cut;
                 for _ in 0..again {
                     done += cut;
-                    if !go_on(done) {
+                    if !check(done) {
                         return None;
                     }
                 }
@@ -353,7 +353,7 @@ impl Merger {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::count::tables::vocab::{CL100K, LOOK_UPS, O200K, P50K, R50K};
+    use crate::count::tables::vocab::{CL100K, O200K, P50K, PROBES, R50K};
     use proptest::prelude::*;
 
     /// The count by the heap, in one piece.
@@ -442,9 +442,9 @@ pub(super) mod tests {
     #[test]
     fn work_grows_with_the_length() {
         let look_ups = |piece: &[u8]| {
-            LOOK_UPS.set(0);
+            PROBES.set(0);
             count(&O200K, Engine::fastest(), piece, &mut |_| true);
-            LOOK_UPS.get()
+            PROBES.get()
         };
         for unit in ["a", " ", "^", "\n", "\u{301}", "aA", "中", "中文", "👩\u{200d}"] {
             let piece = unit.repeat((1 << 17) / unit.len());

@@ -7,7 +7,7 @@ use super::batch::Batch;
 use super::lanes::{LANES, LONGEST, Lanes};
 use super::merge;
 use super::repeats;
-use crate::count::memo::thread::{Loan, Memo, Place, SHORTEST};
+use crate::count::memo::thread::{Memo, MemoGuard, MemoSlot, SHORTEST};
 use crate::count::simd::dispatch::Engine;
 use crate::count::tables::hash::Key;
 use crate::count::tables::vocab::{Rank, Slot, Vocab};
@@ -19,27 +19,27 @@ const AHEAD: usize = 32;
 
 /// A probe for one pre-token.
 #[derive(Clone, Copy)]
-struct Asked {
+struct Probe {
     start: u16,
     end: u16,
-    place: Place,
+    place: MemoSlot,
     /// The slot of its rank, and the only rank it can have; unset if it has no key.
     slot: Slot,
     candidate: Rank,
 }
 
-impl Asked {
-    const NOTHING: Asked =
-        Asked { start: 0, end: 0, place: Place::Nowhere, slot: Slot::NONE, candidate: Rank::MAX };
+impl Probe {
+    const NOTHING: Probe =
+        Probe { start: 0, end: 0, place: MemoSlot::Nowhere, slot: Slot::NONE, candidate: Rank::MAX };
 }
 
 /// Pending work; kept from one batch to the next, because a new one would cost as much as a piece.
 pub(crate) struct Waiting {
     /// Probes under way.
-    asked: [Asked; AHEAD],
+    asked: [Probe; AHEAD],
     /// Words being merged and, for each lane, the memo place and the number of occurrences of its word.
     lanes: Lanes,
-    places: [Place; LANES],
+    places: [MemoSlot; LANES],
     times: [usize; LANES],
 }
 
@@ -47,9 +47,9 @@ impl Waiting {
     /// No pending work.
     pub(crate) fn new() -> Waiting {
         Waiting {
-            asked: [Asked::NOTHING; AHEAD],
+            asked: [Probe::NOTHING; AHEAD],
             lanes: Lanes::new(),
-            places: [Place::Nowhere; LANES],
+            places: [MemoSlot::Nowhere; LANES],
             times: [0; LANES],
         }
     }
@@ -63,7 +63,7 @@ impl Waiting {
 
     /// The lane that merges this piece, if any.
     #[inline]
-    fn lane_of(&self, place: &Place, piece: &[u8]) -> Option<usize> {
+    fn lane_of(&self, place: &MemoSlot, piece: &[u8]) -> Option<usize> {
         ones(self.lanes.busy())
             .find(|&lane| self.places.get(lane) == Some(place) && self.lanes.told(lane).0 == piece)
     }
@@ -75,11 +75,16 @@ fn ones(bits: u32) -> impl Iterator<Item = usize> {
 }
 
 /// The number of tokens of pending words, which the counts of their batches do not include.
-pub(crate) fn finish((vocab, engine): (&Vocab, Engine), waiting: &mut Waiting, loan: &mut Loan) -> usize {
+pub(crate) fn finish(
+    (vocab, engine): (&Vocab, Engine),
+    waiting: &mut Waiting,
+    memo_guard: &mut MemoGuard,
+) -> usize {
     if waiting.lanes.busy() == 0 {
         return 0;
     }
-    let mut unknown = Unknown { vocab, engine, text: &[], memo: loan.memo(), waiting, asked: 0, total: 0 };
+    let mut unknown =
+        MissBatch { vocab, engine, text: &[], memo: memo_guard.memo(), waiting, asked: 0, total: 0 };
     while unknown.waiting.lanes.busy() != 0 {
         unknown.merge();
     }
@@ -96,17 +101,17 @@ pub(crate) fn count(
     waiting: &mut Waiting,
     memo: &mut Memo,
 ) -> usize {
-    let mut unknown = Unknown { vocab, engine, text, memo, waiting, asked: 0, total: 0 };
+    let mut unknown = MissBatch { vocab, engine, text, memo, waiting, asked: 0, total: 0 };
     for &number in numbers {
         let [start, end] = batch.starts[usize::from(number)..].first_chunk().copied().unwrap_or_default();
         unknown.count(start, end);
     }
-    unknown.settle();
+    unknown.resolve();
     unknown.total
 }
 
 /// The misses of a batch, processed step by step in groups.
-struct Unknown<'a> {
+struct MissBatch<'a> {
     vocab: &'a Vocab,
     engine: Engine,
     text: &'a [u8],
@@ -118,7 +123,7 @@ struct Unknown<'a> {
     total: usize,
 }
 
-impl Unknown<'_> {
+impl MissBatch<'_> {
     /// Counts a piece, or queues it.
     #[inline]
     fn count(&mut self, start: u16, end: u16) {
@@ -130,30 +135,30 @@ impl Unknown<'_> {
             return;
         }
         let mut slot = Slot::NONE;
-        if let Place::Short(_, key) = place {
+        if let MemoSlot::Short(_, key) = place {
             slot = self.vocab.slot(self.vocab.hash(key));
             self.engine.fetch(slot.rank);
         } else {
             self.memo.line_of(&place).inspect(|line| self.engine.fetch(*line));
         }
-        self.waiting.asked[self.asked] = Asked { start, end, place, slot, candidate: Rank::MAX };
+        self.waiting.asked[self.asked] = Probe { start, end, place, slot, candidate: Rank::MAX };
         self.asked += 1;
         if self.asked == AHEAD {
-            self.settle();
+            self.resolve();
         }
     }
 
     /// Counts the queued pieces, except for words that are still being merged.
-    fn settle(&mut self) {
+    fn resolve(&mut self) {
         let asked = std::mem::take(&mut self.asked);
         for asked in &mut self.waiting.asked[..asked] {
-            if let Place::Short(..) = asked.place {
+            if let MemoSlot::Short(..) = asked.place {
                 asked.candidate = asked.slot.candidate();
                 self.vocab.key(asked.candidate).inspect(|key| self.engine.fetch(*key));
             }
         }
         for at in 0..asked {
-            let Asked { start, end, place, candidate, .. } = self.waiting.asked[at];
+            let Probe { start, end, place, candidate, .. } = self.waiting.asked[at];
             let piece = &self.text[usize::from(start)..usize::from(end)];
             // A piece may be queued twice.
             if let Some(known) = self.memo.find(&place, piece) {
@@ -169,9 +174,9 @@ impl Unknown<'_> {
 
     /// Whether a piece is a token.
     #[inline]
-    fn is_token(&self, piece: &[u8], place: &Place, candidate: Rank) -> bool {
+    fn is_token(&self, piece: &[u8], place: &MemoSlot, candidate: Rank) -> bool {
         match *place {
-            Place::Short(_, key) => {
+            MemoSlot::Short(_, key) => {
                 self.vocab.key(candidate).is_some_and(|known| Key::from_bytes(known) == key)
             }
             _ => self.vocab.rank_at(piece, 0, piece.len()).is_some(),
@@ -179,14 +184,14 @@ impl Unknown<'_> {
     }
 
     /// Stores a count and adds it to the total.
-    fn keep(&mut self, place: &Place, piece: &[u8], count: usize) {
+    fn keep(&mut self, place: &MemoSlot, piece: &[u8], count: usize) {
         self.memo.keep(place, piece, count);
         self.total += count;
     }
 
     /// Counts a piece that must be merged, or queues it in a lane.
     #[cold]
-    fn is_no_token(&mut self, piece: &[u8], place: Place) {
+    fn is_no_token(&mut self, piece: &[u8], place: MemoSlot) {
         let is_whole = || {
             piece.is_ascii()
                 || merge::segments(self.vocab, piece).next().is_some_and(|first| first.len() == piece.len())
@@ -239,7 +244,7 @@ pub(crate) fn segments(
     engine: Engine,
     piece: &[u8],
     memo: &mut Memo,
-    go_on: &mut impl FnMut(usize) -> bool,
+    check: &mut impl FnMut(usize) -> bool,
 ) -> Option<usize> {
     let mut total = 0;
     let (mut merged, mut at) = (0, 0);
@@ -247,13 +252,13 @@ pub(crate) fn segments(
         total += if segment.len() <= SHORTEST {
             segment_of(vocab, engine, (piece, at, segment), memo)
         } else {
-            merge::count(vocab, engine, segment, &mut |so_far| go_on(total + so_far))?
+            merge::count(vocab, engine, segment, &mut |so_far| check(total + so_far))?
         };
         at += segment.len();
         merged += segment.len();
         if merged >= merge::WINDOW {
             merged = 0;
-            if !go_on(total) {
+            if !check(total) {
                 return None;
             }
         }

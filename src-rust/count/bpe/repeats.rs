@@ -16,7 +16,7 @@ const SAME: usize = 15;
 /// Longest repeated unit that a sample detects: a character of three bytes.
 const LONGEST_UNIT: usize = 3;
 /// Parts visited for each byte before the attempt is abandoned.
-const PATIENCE: usize = 8;
+const MAX_COMPARES_PER_BYTE: usize = 8;
 
 /// Whether the middle of a piece is mostly repetitive.
 #[inline]
@@ -38,7 +38,7 @@ pub(crate) fn repeats(piece: &[u8]) -> bool {
 #[inline(never)]
 pub(crate) fn count(vocab: &Vocab, piece: &[u8]) -> Option<usize> {
     let mut parts = Parts::new(vocab, piece)?;
-    let mut patience = PATIENCE * piece.len();
+    let mut patience = MAX_COMPARES_PER_BYTE * piece.len();
     loop {
         let lowest = parts.joined.iter().take(parts.len).fold(Rank::MAX, |a, &b| a.min(b));
         if lowest == Rank::MAX {

@@ -12,8 +12,8 @@ use self::weights::{
     ACCENTED, ACCENTED_CLASS, ASCII, ASCII_CLASSES, ASCII_WEIGHTS, RANGE_CLASSES, RANGE_ENDS, WIDE,
     WIDE_WEIGHTS, WIDES,
 };
-use crate::count::counter::{CountKind, Counter, GoOn};
-use crate::count::framing::{FramingCost, Trust};
+use crate::count::counter::{CountKind, Counter, Interrupt};
+use crate::count::framing::{Accuracy, FramingCost};
 use crate::error::{Error, Result};
 use crate::transcript::Framing;
 
@@ -43,7 +43,7 @@ pub struct AutoCounter;
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 const ERROR_PERMILLE: u16 = (ERROR_BOUND * 1000.0 + 0.5) as u16;
 
-/// Bytes between two calls of `go_on`.
+/// Bytes between two calls of `check`.
 const LOOK_EVERY: usize = 1 << 20;
 
 /// Weights are in tokens / 256.
@@ -136,7 +136,7 @@ impl Range {
 }
 
 /// The estimate of a text that arrives in pieces.
-struct Estimate {
+struct AutoState {
     /// In tokens / 256.
     total: u64,
     /// The last characters.
@@ -149,9 +149,9 @@ struct Estimate {
     before_wide: usize,
 }
 
-impl Estimate {
+impl AutoState {
     fn new() -> Self {
-        Estimate { total: 0, last: [BEGINNING; WINDOW], foreign: 0, wide: 0, before_wide: 0 }
+        AutoState { total: 0, last: [BEGINNING; WINDOW], foreign: 0, wide: 0, before_wide: 0 }
     }
 
     /// Appends a text. O(bytes).
@@ -281,15 +281,15 @@ fn split(text: &str, most: usize) -> (&str, &str) {
 }
 
 impl Counter for AutoCounter {
-    fn count(&self, text: &str, go_on: GoOn<'_>) -> Result<u64> {
-        Ok(self.count_upto(text, u64::MAX, go_on)?.unwrap_or(u64::MAX))
+    fn count(&self, text: &str, check: Interrupt<'_>) -> Result<u64> {
+        Ok(self.count_up_to(text, u64::MAX, check)?.unwrap_or(u64::MAX))
     }
 
-    fn count_upto(&self, text: &str, limit: u64, go_on: GoOn<'_>) -> Result<Option<u64>> {
+    fn count_up_to(&self, text: &str, limit: u64, check: Interrupt<'_>) -> Result<Option<u64>> {
         if text.is_empty() {
             return Ok(Some(0));
         }
-        let mut estimate = Estimate::new();
+        let mut estimate = AutoState::new();
         let mut rest = text;
         while !rest.is_empty() {
             let (piece, after) = split(rest, LOOK_EVERY);
@@ -298,7 +298,7 @@ impl Counter for AutoCounter {
             if estimate.tokens() > limit {
                 return Ok(None);
             }
-            if !rest.is_empty() && !go_on() {
+            if !rest.is_empty() && !check() {
                 return Err(Error::interrupted());
             }
         }
@@ -313,8 +313,8 @@ impl Counter for AutoCounter {
         CountKind::Estimated
     }
 
-    fn trust(&self) -> Trust {
-        Trust { kind: CountKind::Estimated, error_permille: Some(ERROR_PERMILLE) }
+    fn accuracy(&self) -> Accuracy {
+        Accuracy { kind: CountKind::Estimated, error_permille: Some(ERROR_PERMILLE) }
     }
 }
 
@@ -329,7 +329,7 @@ mod tests {
     }
 
     fn units(pieces: &[&str]) -> u64 {
-        let mut estimate = Estimate::new();
+        let mut estimate = AutoState::new();
         pieces.iter().for_each(|piece| estimate.push(piece));
         estimate.total
     }
@@ -356,16 +356,16 @@ mod tests {
     fn long_texts_look_whether_to_go_on_and_stop_at_a_limit() {
         let text = "wörd ".repeat(LOOK_EVERY);
         let mut looks = 0;
-        let mut go_on = || {
+        let mut check = || {
             looks += 1;
             looks < 3
         };
-        assert!(AutoCounter.count(&text, &mut go_on).is_err());
+        assert!(AutoCounter.count(&text, &mut check).is_err());
         assert_eq!(looks, 3);
-        assert_eq!(AutoCounter.count_upto(&text, 9, &mut || false).unwrap(), None);
+        assert_eq!(AutoCounter.count_up_to(&text, 9, &mut || false).unwrap(), None);
         let all = count(&text);
-        assert_eq!(AutoCounter.count_upto(&text, all, &mut || true).unwrap(), Some(all));
-        assert_eq!(AutoCounter.count_upto(&text, all - 1, &mut || true).unwrap(), None);
+        assert_eq!(AutoCounter.count_up_to(&text, all, &mut || true).unwrap(), Some(all));
+        assert_eq!(AutoCounter.count_up_to(&text, all - 1, &mut || true).unwrap(), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::transcript::{Build, MAX_MESSAGES, Part, PartKind, PieceKind, Role};
 
 /// Counts by a formula over lengths, message by message, as a format reader calls it.
 #[derive(Debug)]
-pub struct Estimate {
+pub struct LengthSum {
     heuristic: Heuristic,
     per_message: Vec<u32>,
     first_role: Option<Role>,
@@ -22,11 +22,11 @@ pub struct Estimate {
 /// Initial capacity; most conversations have fewer messages.
 const MESSAGES: usize = 64;
 
-impl Estimate {
+impl LengthSum {
     /// An empty estimate.
     #[must_use]
     pub fn new(heuristic: Heuristic) -> Self {
-        Estimate {
+        LengthSum {
             heuristic,
             per_message: Vec::with_capacity(MESSAGES),
             first_role: None,
@@ -53,7 +53,7 @@ impl Estimate {
     }
 }
 
-impl Estimate {
+impl LengthSum {
     /// Adds a piece of this length.
     #[inline(always)]
     fn add(&mut self, kind: PieceKind, length: u64) {
@@ -69,7 +69,7 @@ fn too_many_messages() -> Error {
 }
 
 // The methods called for every message are inlined: each is cheaper than a call.
-impl<N: Node> Build<N> for Estimate {
+impl<N: Node> Build<N> for LengthSum {
     #[inline(always)]
     fn begin_message(&mut self, role: Role) -> Result<()> {
         if self.per_message.len() >= MAX_MESSAGES {

@@ -2,7 +2,7 @@
 //!
 //! A provider wraps every message in extra tokens, repeats the name of a called tool, and serializes tool schemas after
 //! a preamble. No provider documents all of this, and the details change. [`FramingCost`] has a dated row for each
-//! family of models, with its sources and its accuracy ([`Trust`]) for text, for calls and results, and for tool
+//! family of models, with its sources and its accuracy ([`Accuracy`]) for text, for calls and results, and for tool
 //! schemas.
 //!
 //! # Measured
@@ -39,11 +39,11 @@ mod trust;
 
 pub use encrypted::encrypted_tokens;
 pub use table::Family;
-pub use trust::Trust;
+pub use trust::Accuracy;
 
 use self::media::PictureRule;
 use super::tools::{Tool, namespace};
-use super::view::{GoOn, MessageView, PartView};
+use super::view::{Interrupt, MessageView, PartView};
 use crate::error::Result;
 use crate::media::Picture;
 use crate::transcript::{Framing, Part, PartKind, PieceKind, Role, Transcript};
@@ -77,7 +77,7 @@ pub struct ToolsCost {
     /// Once, if a tool takes no arguments.
     pub parameterless: i32,
     /// Accuracy of the count.
-    pub trust: Trust,
+    pub accuracy: Accuracy,
 }
 
 /// Tokens added to the texts.
@@ -108,14 +108,14 @@ pub struct FramingCost {
     /// Tool schemas.
     pub tools: ToolsCost,
     /// Accuracy of messages of text.
-    pub text: Trust,
+    pub text: Accuracy,
     /// Accuracy of messages with calls and results.
-    pub calls: Trust,
+    pub calls: Accuracy,
 }
 
 /// The properties of a message that determine its framing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Around {
+pub struct MessageFraming {
     /// The role.
     pub role: Role,
     /// Tool calls.
@@ -134,11 +134,11 @@ pub struct Around {
     pub further: u32,
 }
 
-impl Around {
+impl MessageFraming {
     /// A message without parts.
     #[must_use]
     pub fn new(role: Role) -> Self {
-        Around {
+        MessageFraming {
             role,
             calls: 0,
             results: 0,
@@ -165,7 +165,7 @@ impl Around {
     pub fn of(message: &MessageView<'_>, cost: &FramingCost) -> Self {
         let transcript = message.transcript;
         let found = &transcript.messages[message.index];
-        let mut around = Around { further: found.further, ..Around::new(found.role) };
+        let mut around = MessageFraming { further: found.further, ..MessageFraming::new(found.role) };
         for (at, view) in message.indexed_parts() {
             let (PartView::Original(part) | PartView::Replaced(part, _)) = view else {
                 around.add_part(PartKind::Text);
@@ -189,24 +189,24 @@ impl Around {
 
 /// The properties of messages that affect the cost of tool schemas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Beside {
+pub struct ToolPlacement {
     /// The dialect.
     pub framing: Framing,
     /// Whether the first message is a system or developer message.
     pub begins_with_system: bool,
 }
 
-impl Beside {
+impl ToolPlacement {
     /// Messages whose first, if any, has this role.
     #[must_use]
     pub fn new(framing: Framing, first: Option<Role>) -> Self {
-        Beside { framing, begins_with_system: matches!(first, Some(Role::System | Role::Developer)) }
+        ToolPlacement { framing, begins_with_system: matches!(first, Some(Role::System | Role::Developer)) }
     }
 
     /// The messages of a transcript.
     #[must_use]
     pub fn of(transcript: &Transcript) -> Self {
-        Beside::new(transcript.framing, transcript.messages.first().map(|message| message.role))
+        ToolPlacement::new(transcript.framing, transcript.messages.first().map(|message| message.role))
     }
 }
 
@@ -231,7 +231,7 @@ impl FramingCost {
 
     /// Framing of one message, without repeated names, which the counter prices.
     #[must_use]
-    pub fn of_message(&self, around: &Around) -> u32 {
+    pub fn of_message(&self, around: &MessageFraming) -> u32 {
         let mut total = self.of_role(around).saturating_add(self.message.saturating_mul(around.further));
         total = total.saturating_add(self.result * around.results + self.name * around.names);
         total = total.saturating_add(around.pictures).saturating_add(around.encrypted);
@@ -245,7 +245,7 @@ impl FramingCost {
     }
 
     /// Framing of a message by its role.
-    fn of_role(&self, around: &Around) -> u32 {
+    fn of_role(&self, around: &MessageFraming) -> u32 {
         match around.role {
             Role::System | Role::Developer => self.system,
             Role::Assistant | Role::Tool if !around.has_text => self.item,
@@ -256,9 +256,9 @@ impl FramingCost {
 
     /// Accuracy of counts of these messages.
     #[must_use]
-    pub fn trust(&self, transcript: &Transcript) -> Trust {
+    pub fn accuracy(&self, transcript: &Transcript) -> Accuracy {
         let is_call = |part: &Part| matches!(part.kind, PartKind::ToolCall | PartKind::ToolResult);
-        self.trust_in(
+        self.accuracy_in(
             transcript.parts.iter().any(is_call),
             transcript.messages.iter().any(|message| message.is_estimated),
         )
@@ -266,15 +266,15 @@ impl FramingCost {
 
     /// The same, by whether there are calls or results, and content that can only be estimated.
     #[must_use]
-    pub fn trust_in(&self, has_calls: bool, is_estimated: bool) -> Trust {
-        let mut trust = self.text;
+    pub fn accuracy_in(&self, has_calls: bool, is_estimated: bool) -> Accuracy {
+        let mut accuracy = self.text;
         if has_calls {
-            trust = trust.and(self.calls);
+            accuracy = accuracy.and(self.calls);
         }
         if is_estimated {
-            trust = trust.and(Trust::ESTIMATED);
+            accuracy = accuracy.and(Accuracy::ESTIMATED);
         }
-        trust
+        accuracy
     }
 
     /// Tokens of tool schemas sent with these messages, and their accuracy. `count` prices a text in the encoding.
@@ -284,35 +284,35 @@ impl FramingCost {
     pub fn of_tools(
         &self,
         tools: &[Tool],
-        beside: Beside,
-        go_on: GoOn<'_>,
-        mut count: impl FnMut(&str, GoOn<'_>) -> Result<u64>,
-    ) -> Result<(u64, Trust)> {
+        beside: ToolPlacement,
+        check: Interrupt<'_>,
+        mut count: impl FnMut(&str, Interrupt<'_>) -> Result<u64>,
+    ) -> Result<(u64, Accuracy)> {
         let cost = self.tools;
         let shown: Vec<&Tool> = tools.iter().filter(|tool| !tool.is_deferred).collect();
         if shown.is_empty() {
-            return Ok((0, Trust::EXACT));
+            return Ok((0, Accuracy::EXACT));
         }
-        let mut trust = cost.trust;
+        let mut accuracy = cost.accuracy;
         let mut encoded = 0;
         let functions = || shown.iter().filter_map(|tool| tool.function.as_ref());
         match cost.text {
             ToolText::Given => {}
             ToolText::Json => {
                 for function in functions() {
-                    encoded += count(&function.canonical_json(), go_on)?;
+                    encoded += count(&function.canonical_json(), check)?;
                 }
             }
             ToolText::Texts => {
                 for text in functions().flat_map(|function| function.gemini_texts()) {
-                    encoded += count(&text, go_on)?;
+                    encoded += count(&text, check)?;
                 }
             }
-            ToolText::Namespace => encoded += count(&namespace::render(functions()), go_on)?,
+            ToolText::Namespace => encoded += count(&namespace::render(functions()), check)?,
         }
         for tool in shown.iter().filter(|tool| cost.text == ToolText::Given || tool.function.is_none()) {
-            encoded += count(&tool.json, go_on)?;
-            trust = trust.and(Trust::ESTIMATED);
+            encoded += count(&tool.json, check)?;
+            accuracy = accuracy.and(Accuracy::ESTIMATED);
         }
         let fixed = if beside.begins_with_system { cost.request_with_system } else { cost.request };
         let mut fixed = i64::from(fixed);
@@ -320,7 +320,7 @@ impl FramingCost {
         if functions().any(super::tools::Function::is_parameterless) {
             fixed += i64::from(cost.parameterless);
         }
-        Ok((scaled(encoded, cost.permille).saturating_add_signed(fixed), trust))
+        Ok((scaled(encoded, cost.permille).saturating_add_signed(fixed), accuracy))
     }
 }
 

@@ -3,13 +3,13 @@
 //! Requests, 2026-11. The instructions are a message like any other. A call with its output costs the name twice; an
 //! item without text does not cost the price of a message.
 
-use super::{FramingCost, ToolText, ToolsCost, Trust};
+use super::{Accuracy, FramingCost, ToolText, ToolsCost};
 
 /// 90th percentile of the error for requests of text, of which 13 of 15 are exact.
-const TEXT: Trust = Trust::within(10);
+const TEXT: Accuracy = Accuracy::within(10);
 
 /// The same with calls or tools.
-const CALLS: Trust = Trust::within(30);
+const CALLS: Accuracy = Accuracy::within(30);
 
 const TOOLS: ToolsCost = ToolsCost {
     text: ToolText::Namespace,
@@ -18,7 +18,7 @@ const TOOLS: ToolsCost = ToolsCost {
     request_with_system: 3,
     tool: -1,
     parameterless: 1,
-    trust: CALLS,
+    accuracy: CALLS,
 };
 
 impl FramingCost {
@@ -27,8 +27,8 @@ impl FramingCost {
         item: 0,
         call: 11,
         text: TEXT,
-        tools: ToolsCost { trust: Trust::FITTED, ..TOOLS },
-        calls: Trust::FITTED,
+        tools: ToolsCost { accuracy: Accuracy::FITTED, ..TOOLS },
+        calls: Accuracy::FITTED,
         ..Self::OPENAI_CHAT
     };
 
@@ -50,17 +50,17 @@ impl FramingCost {
 
     /// gpt-6: as gpt-5. Not measured.
     pub const RESPONSES_GPT_6: FramingCost = FramingCost {
-        text: Trust::ESTIMATED,
-        calls: Trust::ESTIMATED,
-        tools: ToolsCost { trust: Trust::ESTIMATED, ..Self::RESPONSES_GPT_5.tools },
+        text: Accuracy::ESTIMATED,
+        calls: Accuracy::ESTIMATED,
+        tools: ToolsCost { accuracy: Accuracy::ESTIMATED, ..Self::RESPONSES_GPT_5.tools },
         ..Self::RESPONSES_GPT_5
     };
 
     /// The same for models without recorded requests to this API.
     pub const RESPONSES_FITTED: FramingCost = FramingCost {
-        text: Trust::FITTED,
-        calls: Trust::FITTED,
-        tools: ToolsCost { trust: Trust::FITTED, ..TOOLS },
+        text: Accuracy::FITTED,
+        calls: Accuracy::FITTED,
+        tools: ToolsCost { accuracy: Accuracy::FITTED, ..TOOLS },
         ..Self::RESPONSES_GPT_4O
     };
 }

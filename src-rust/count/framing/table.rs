@@ -4,7 +4,7 @@
 //! Code sessions of the repository entireio/cli (MIT) with theirs. `benches/fit/framing.py` fits the constants and
 //! measures their error.
 
-use super::{FramingCost, ToolText, ToolsCost, Trust};
+use super::{Accuracy, FramingCost, ToolText, ToolsCost};
 use crate::count::framing::media::PictureRule;
 use crate::transcript::Framing;
 
@@ -87,20 +87,20 @@ impl Family {
     /// reconstruction, which explains the recorded requests to these models; Anthropic states about 30 % more than
     /// before. Gemini: fitted to requests. Chinese is 1.5 for both Claudes.
     #[must_use]
-    pub fn text(self) -> (u32, Trust) {
+    pub fn text(self) -> (u32, Accuracy) {
         match self {
             Family::Claude => (1130, CLAUDE),
             Family::Claude47 => (1540, CLAUDE_47),
             Family::Gemini => (1050, GEMINI),
-            Family::Gpt6 => (1000, Trust::ESTIMATED),
-            _ => (1000, Trust::EXACT),
+            Family::Gpt6 => (1000, Accuracy::ESTIMATED),
+            _ => (1000, Accuracy::EXACT),
         }
     }
 }
 
-const CLAUDE: Trust = Trust::within(200);
-const CLAUDE_47: Trust = Trust::within(250);
-const GEMINI: Trust = Trust::within(200);
+const CLAUDE: Accuracy = Accuracy::within(200);
+const CLAUDE_47: Accuracy = Accuracy::within(250);
+const GEMINI: Accuracy = Accuracy::within(200);
 
 const GIVEN_TOOLS: ToolsCost = ToolsCost {
     text: ToolText::Given,
@@ -109,7 +109,7 @@ const GIVEN_TOOLS: ToolsCost = ToolsCost {
     request_with_system: 0,
     tool: 0,
     parameterless: 0,
-    trust: Trust::ESTIMATED,
+    accuracy: Accuracy::ESTIMATED,
 };
 
 /// Requests to gpt-4o and gpt-4o-mini, 2025-01 to 2026-06.
@@ -120,7 +120,7 @@ const NAMESPACE_TOOLS: ToolsCost = ToolsCost {
     request_with_system: 5,
     tool: -1,
     parameterless: 1,
-    trust: Trust::within(10),
+    accuracy: Accuracy::within(10),
 };
 
 const GPT_4O_TILES: PictureRule = PictureRule::Tiles { base: 85, tile: 170 };
@@ -140,8 +140,8 @@ impl FramingCost {
         result: 0,
         pictures: None,
         tools: GIVEN_TOOLS,
-        text: Trust::EXACT,
-        calls: Trust::EXACT,
+        text: Accuracy::EXACT,
+        calls: Accuracy::EXACT,
     };
 
     /// Chat messages under an encoding, without a known model. Requests, 2026-11: exact for messages of text.
@@ -154,7 +154,7 @@ impl FramingCost {
         name: 1,
         pictures: Some(GPT_4O_TILES),
         tools: NAMESPACE_TOOLS,
-        calls: Trust::FITTED,
+        calls: Accuracy::FITTED,
         ..Self::NONE
     };
 
@@ -168,16 +168,21 @@ impl FramingCost {
         call: 38,
         result: 18,
         pictures: Some(PictureRule::ClaudeArea),
-        tools: ToolsCost { trust: Trust::FITTED, ..Self::CLAUDE.tools },
-        text: Trust::FITTED,
-        calls: Trust::FITTED,
+        tools: ToolsCost { accuracy: Accuracy::FITTED, ..Self::CLAUDE.tools },
+        text: Accuracy::FITTED,
+        calls: Accuracy::FITTED,
         ..Self::NONE
     };
 
     /// gpt-4o and gpt-4.1, chat. Requests, 2026-11. A call and its result cost the name twice plus 5; two calls in one
     /// message cost 17 more, since they are wrapped into one (one request).
-    pub const OPENAI_GPT_4O: FramingCost =
-        FramingCost { call: 5, call_names: 1, parallel: 17, calls: Trust::within(10), ..Self::OPENAI_CHAT };
+    pub const OPENAI_GPT_4O: FramingCost = FramingCost {
+        call: 5,
+        call_names: 1,
+        parallel: 17,
+        calls: Accuracy::within(10),
+        ..Self::OPENAI_CHAT
+    };
 
     /// gpt-5 and the o-series, chat. Requests, 2026-11: text exact, tools to the token. Every recorded request of this
     /// family with a call also has a file, so the price of a call is that of Responses, adjusted for the difference of
@@ -187,15 +192,15 @@ impl FramingCost {
         call: 11,
         call_names: 1,
         tools: ToolsCost { request: 91, request_with_system: 91, parameterless: 0, ..NAMESPACE_TOOLS },
-        calls: Trust::FITTED,
+        calls: Accuracy::FITTED,
         ..Self::OPENAI_CHAT
     };
 
     /// gpt-4, gpt-4-turbo and gpt-3.5-turbo. Measured in OpenAI's notebook on counting tokens (checked 2026-11); calls
     /// and tools as for gpt-4o.
     pub const OPENAI_GPT_4: FramingCost = FramingCost {
-        calls: Trust::FITTED,
-        tools: ToolsCost { trust: Trust::FITTED, ..NAMESPACE_TOOLS },
+        calls: Accuracy::FITTED,
+        tools: ToolsCost { accuracy: Accuracy::FITTED, ..NAMESPACE_TOOLS },
         ..Self::OPENAI_GPT_4O
     };
 
@@ -203,17 +208,17 @@ impl FramingCost {
     /// services, 2026-11.
     pub const GPT_OSS: FramingCost = FramingCost {
         request: 67,
-        calls: Trust::ESTIMATED,
-        text: Trust::FITTED,
-        tools: ToolsCost { trust: Trust::ESTIMATED, ..NAMESPACE_TOOLS },
+        calls: Accuracy::ESTIMATED,
+        text: Accuracy::FITTED,
+        tools: ToolsCost { accuracy: Accuracy::ESTIMATED, ..NAMESPACE_TOOLS },
         ..Self::OPENAI_GPT_5
     };
 
     /// gpt-6: as gpt-5. Not measured.
     pub const OPENAI_GPT_6: FramingCost = FramingCost {
-        text: Trust::ESTIMATED,
-        calls: Trust::ESTIMATED,
-        tools: ToolsCost { trust: Trust::ESTIMATED, ..Self::OPENAI_GPT_5.tools },
+        text: Accuracy::ESTIMATED,
+        calls: Accuracy::ESTIMATED,
+        tools: ToolsCost { accuracy: Accuracy::ESTIMATED, ..Self::OPENAI_GPT_5.tools },
         ..Self::OPENAI_GPT_5
     };
 
@@ -237,7 +242,7 @@ impl FramingCost {
             request_with_system: 497,
             tool: 0,
             parameterless: 0,
-            trust: CLAUDE,
+            accuracy: CLAUDE,
         },
         text: CLAUDE,
         calls: CLAUDE,
@@ -254,7 +259,7 @@ impl FramingCost {
             permille: 1930,
             request: 350,
             request_with_system: 350,
-            trust: CLAUDE_47,
+            accuracy: CLAUDE_47,
             ..Self::CLAUDE.tools
         },
         text: CLAUDE_47,
@@ -279,7 +284,7 @@ impl FramingCost {
             request_with_system: 0,
             tool: 0,
             parameterless: 0,
-            trust: GEMINI,
+            accuracy: GEMINI,
         },
         text: GEMINI,
         calls: GEMINI,
@@ -290,9 +295,9 @@ impl FramingCost {
     pub const GEMINI_CONTENTS: FramingCost = FramingCost {
         call_names: 0,
         pictures: Some(PictureRule::GeminiTiles),
-        tools: ToolsCost { trust: Trust::FITTED, ..Self::GEMINI.tools },
-        text: Trust::FITTED,
-        calls: Trust::FITTED,
+        tools: ToolsCost { accuracy: Accuracy::FITTED, ..Self::GEMINI.tools },
+        text: Accuracy::FITTED,
+        calls: Accuracy::FITTED,
         ..Self::GEMINI
     };
 }

@@ -4,39 +4,39 @@ use crate::count::kind::CountKind;
 
 /// A kind and its measured error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Trust {
+pub struct Accuracy {
     /// The kind.
     pub kind: CountKind,
     /// The 90th percentile of the relative error, in thousandths, if measured.
     pub error_permille: Option<u16>,
 }
 
-impl Trust {
+impl Accuracy {
     /// Equal to what the provider reports.
-    pub const EXACT: Trust = Trust { kind: CountKind::Exact, error_permille: None };
+    pub const EXACT: Accuracy = Accuracy { kind: CountKind::Exact, error_permille: None };
 
     /// A guess.
-    pub const ESTIMATED: Trust = Trust { kind: CountKind::Estimated, error_permille: None };
+    pub const ESTIMATED: Accuracy = Accuracy { kind: CountKind::Estimated, error_permille: None };
 
     /// Fitted to counts that providers reported; the error was not measured.
-    pub const FITTED: Trust = Trust { kind: CountKind::Calibrated, error_permille: None };
+    pub const FITTED: Accuracy = Accuracy { kind: CountKind::Calibrated, error_permille: None };
 
     /// Fitted, with nine of ten counts within this error.
     #[must_use]
-    pub const fn within(error_permille: u16) -> Trust {
-        Trust { kind: CountKind::Calibrated, error_permille: Some(error_permille) }
+    pub const fn within(error_permille: u16) -> Accuracy {
+        Accuracy { kind: CountKind::Calibrated, error_permille: Some(error_permille) }
     }
 
     /// The accuracy of a sum: that of its least certain part.
     #[must_use]
-    pub fn and(self, other: Trust) -> Trust {
+    pub fn and(self, other: Accuracy) -> Accuracy {
         let error_permille = match (self.kind, other.kind) {
             (CountKind::Exact, _) => other.error_permille,
             (_, CountKind::Exact) => self.error_permille,
             // Known only if both are.
             _ => self.error_permille.zip(other.error_permille).map(|(a, b)| a.max(b)),
         };
-        Trust { kind: self.kind.max(other.kind), error_permille }
+        Accuracy { kind: self.kind.max(other.kind), error_permille }
     }
 
     /// The relative error as a fraction.
@@ -52,20 +52,20 @@ mod tests {
 
     #[test]
     fn a_sum_is_as_good_as_its_worst_part() {
-        let (one, five) = (Trust::within(10), Trust::within(50));
-        let guess = Trust { kind: CountKind::Estimated, error_permille: Some(143) };
+        let (one, five) = (Accuracy::within(10), Accuracy::within(50));
+        let guess = Accuracy { kind: CountKind::Estimated, error_permille: Some(143) };
         let cases = [
-            (Trust::EXACT, Trust::EXACT, Trust::EXACT),
-            (Trust::EXACT, one, one),
+            (Accuracy::EXACT, Accuracy::EXACT, Accuracy::EXACT),
+            (Accuracy::EXACT, one, one),
             (one, five, five),
-            (one, Trust::FITTED, Trust::FITTED),
-            (one, Trust::ESTIMATED, Trust::ESTIMATED),
-            (guess, Trust::EXACT, guess),
+            (one, Accuracy::FITTED, Accuracy::FITTED),
+            (one, Accuracy::ESTIMATED, Accuracy::ESTIMATED),
+            (guess, Accuracy::EXACT, guess),
             (guess, one, guess),
-            (guess, Trust::within(200), Trust { error_permille: Some(200), ..guess }),
-            (guess, Trust::FITTED, Trust::ESTIMATED),
-            (guess, Trust::ESTIMATED, Trust::ESTIMATED),
-            (Trust::EXACT, Trust::ESTIMATED, Trust::ESTIMATED),
+            (guess, Accuracy::within(200), Accuracy { error_permille: Some(200), ..guess }),
+            (guess, Accuracy::FITTED, Accuracy::ESTIMATED),
+            (guess, Accuracy::ESTIMATED, Accuracy::ESTIMATED),
+            (Accuracy::EXACT, Accuracy::ESTIMATED, Accuracy::ESTIMATED),
         ];
         for (a, b, expected) in cases {
             assert_eq!(a.and(b), expected);

@@ -19,7 +19,7 @@ const PART: usize = 4;
 const COUNT_SHIFT: u32 = 56;
 const SEED: u64 = 0x2545_f491_4f6c_dd1d;
 
-pub(crate) type Line = [u8; 64];
+pub(crate) type CacheLine = [u8; 64];
 
 /// The hash of a key in these tables.
 #[inline(always)]
@@ -34,7 +34,7 @@ pub(crate) fn hash_of_piece(piece: &[u8]) -> u64 {
 }
 
 /// A power of two of cache lines.
-struct Lines {
+struct LineTable {
     bytes: Vec<u8>,
     /// Bytes before the first aligned line.
     skip: usize,
@@ -49,32 +49,40 @@ struct Lines {
     has_grown: bool,
 }
 
-impl Lines {
+impl LineTable {
     #[allow(clippy::slow_vector_initialization, reason = "slow is meant")]
-    fn new(count: usize, entries_a_line: usize, given: usize) -> Lines {
+    fn new(count: usize, entries_a_line: usize, given: usize) -> LineTable {
         // Explicitly written: a zero page that is read before it is written faults twice, and nearly all are written
         // soon.
-        let mut bytes = Vec::with_capacity((count + 1) * size_of::<Line>());
-        bytes.resize((count + 1) * size_of::<Line>(), 0);
-        let skip = bytes.as_ptr().align_offset(size_of::<Line>()) % size_of::<Line>();
+        let mut bytes = Vec::with_capacity((count + 1) * size_of::<CacheLine>());
+        bytes.resize((count + 1) * size_of::<CacheLine>(), 0);
+        let skip = bytes.as_ptr().align_offset(size_of::<CacheLine>()) % size_of::<CacheLine>();
         let part = count * entries_a_line / PART;
-        Lines { bytes, skip, shift: 64 - count.trailing_zeros(), room: part, part, given, has_grown: false }
+        LineTable {
+            bytes,
+            skip,
+            shift: 64 - count.trailing_zeros(),
+            room: part,
+            part,
+            given,
+            has_grown: false,
+        }
     }
 
     /// Empty lines to replace these with, more of them. The room is the same as if the table had doubled each time.
-    fn grown(&self, most: usize, entries_a_line: usize, given: usize) -> Lines {
+    fn grown(&self, most: usize, entries_a_line: usize, given: usize) -> LineTable {
         let growth = if self.has_grown { GROWTH } else { FIRST_GROWTH };
         let count = (growth * self.count()).min(most);
         let room = 2 * (count - self.count()) * entries_a_line / PART;
-        Lines { room, has_grown: true, ..Lines::new(count, entries_a_line, given) }
+        LineTable { room, has_grown: true, ..LineTable::new(count, entries_a_line, given) }
     }
 
     #[inline(always)]
-    fn all(&self) -> &[Line] {
+    fn all(&self) -> &[CacheLine] {
         self.bytes.get(self.skip..).unwrap_or_default().as_chunks().0
     }
 
-    fn all_mut(&mut self) -> &mut [Line] {
+    fn all_mut(&mut self) -> &mut [CacheLine] {
         self.bytes.get_mut(self.skip..).unwrap_or_default().as_chunks_mut().0
     }
 
@@ -104,7 +112,7 @@ impl Lines {
 
 /// Counts keyed by up to fifteen bytes, [`KEYS`] in a line.
 pub(crate) struct Keyed {
-    lines: Lines,
+    lines: LineTable,
     most: usize,
 }
 
@@ -114,13 +122,13 @@ const KEYS: usize = 4;
 impl Keyed {
     /// A table with `least` lines at first and at most `most`; powers of two.
     pub(crate) fn new(least: usize, most: usize) -> Keyed {
-        Keyed { lines: Lines::new(least, KEYS, 0), most }
+        Keyed { lines: LineTable::new(least, KEYS, 0), most }
     }
 
     /// The home lines, where most keys are found.
     #[inline(always)]
-    pub(crate) fn homes(&self) -> Homes<'_> {
-        Homes { lines: self.lines.all(), shift: self.lines.shift }
+    pub(crate) fn homes(&self) -> HomeLines<'_> {
+        HomeLines { lines: self.lines.all(), shift: self.lines.shift }
     }
 
     /// The count of a key; zero on a miss.
@@ -185,7 +193,7 @@ impl Keyed {
 
 /// The count of a key in a line; zero on a miss.
 #[inline(always)]
-pub(crate) fn find_in_line(line: &Line, key: Key) -> usize {
+pub(crate) fn find_in_line(line: &CacheLine, key: Key) -> usize {
     let mut found = 0;
     for known in line.as_chunks().0 {
         let Key { low, high } = Key::from_bytes(known);
@@ -198,15 +206,15 @@ pub(crate) fn find_in_line(line: &Line, key: Key) -> usize {
 
 /// The home lines of [`Keyed`], for loops that probe one line for each key.
 #[derive(Clone, Copy)]
-pub(crate) struct Homes<'a> {
-    lines: &'a [Line],
+pub(crate) struct HomeLines<'a> {
+    lines: &'a [CacheLine],
     shift: u32,
 }
 
-impl<'a> Homes<'a> {
+impl<'a> HomeLines<'a> {
     /// The home line of a key.
     #[inline(always)]
-    pub(crate) fn line(&self, key: Key) -> Option<&'a Line> {
+    pub(crate) fn line(&self, key: Key) -> Option<&'a CacheLine> {
         self.lines.get((hash_of_key(key) >> self.shift) as usize)
     }
 }
@@ -218,14 +226,14 @@ const SET: usize = 4;
 ///
 /// A line stores length, count and bytes; [`SET`] lines form a set.
 pub(crate) struct Pieces {
-    lines: Lines,
+    lines: LineTable,
     most: usize,
 }
 
 impl Pieces {
     /// A table with `least` lines at first and at most `most`; powers of two, at least a set.
     pub(crate) fn new(least: usize, most: usize) -> Pieces {
-        Pieces { lines: Lines::new(least, 1, 0), most }
+        Pieces { lines: LineTable::new(least, 1, 0), most }
     }
 
     /// The lines probed for a hash, in the order in which they are filled.
@@ -241,7 +249,7 @@ impl Pieces {
 
     /// The line probed first.
     #[inline]
-    pub(crate) fn line(&self, hash: u64) -> Option<&Line> {
+    pub(crate) fn line(&self, hash: u64) -> Option<&CacheLine> {
         self.lines.all().get(self.lines.place(hash) & !(SET - 1))
     }
 
@@ -297,7 +305,7 @@ impl Pieces {
 
 /// Lines of increasing fill, each with present and missing keys, for tests of the vectorized versions.
 #[cfg(test)]
-pub(crate) fn samples() -> Vec<(Line, Key)> {
+pub(crate) fn samples() -> Vec<(CacheLine, Key)> {
     let words = ["a", "ab", " word", "fifteen letters", "", "b"];
     let keys = words.map(|word| Key::new(word.as_bytes()).unwrap_or_else(|| panic!("{word} is short")));
     let lines = (0..6).map(|shift| {

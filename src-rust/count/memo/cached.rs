@@ -1,8 +1,8 @@
 //! A counter that caches the counts of messages.
 
-use super::messages::Recall;
-use crate::count::counter::{CountKind, Counter, GoOn};
-use crate::count::framing::{FramingCost, Trust};
+use super::messages::MessageCache;
+use crate::count::counter::{CountKind, Counter, Interrupt};
+use crate::count::framing::{Accuracy, FramingCost};
 use crate::error::Result;
 use crate::transcript::Framing;
 
@@ -11,37 +11,37 @@ use crate::transcript::Framing;
 /// Meant for encodings: their counts never change and cost more than a hash. Formulas are as fast as the lookup, and a
 /// caller's function may return different counts for the same text.
 #[derive(Debug, Default)]
-pub struct Recalling<C> {
+pub struct Cached<C> {
     counter: C,
-    recall: Recall,
+    message_cache: MessageCache,
 }
 
-impl<C: Counter> Recalling<C> {
+impl<C: Counter> Cached<C> {
     /// A counter with an empty cache.
     pub fn new(counter: C) -> Self {
-        Recalling { counter, recall: Recall::default() }
+        Cached { counter, message_cache: MessageCache::default() }
     }
 }
 
-impl<C: Counter> Counter for Recalling<C> {
-    fn count(&self, text: &str, go_on: GoOn<'_>) -> Result<u64> {
-        self.counter.count(text, go_on)
+impl<C: Counter> Counter for Cached<C> {
+    fn count(&self, text: &str, check: Interrupt<'_>) -> Result<u64> {
+        self.counter.count(text, check)
     }
 
-    fn count_upto(&self, text: &str, limit: u64, go_on: GoOn<'_>) -> Result<Option<u64>> {
-        self.counter.count_upto(text, limit, go_on)
+    fn count_up_to(&self, text: &str, limit: u64, check: Interrupt<'_>) -> Result<Option<u64>> {
+        self.counter.count_up_to(text, limit, check)
     }
 
-    fn count_encoded(&self, text: &str, go_on: GoOn<'_>) -> Result<u64> {
-        self.counter.count_encoded(text, go_on)
+    fn count_encoded(&self, text: &str, check: Interrupt<'_>) -> Result<u64> {
+        self.counter.count_encoded(text, check)
     }
 
     fn permille(&self) -> u32 {
         self.counter.permille()
     }
 
-    fn recall(&self) -> Option<&Recall> {
-        Some(&self.recall)
+    fn message_cache(&self) -> Option<&MessageCache> {
+        Some(&self.message_cache)
     }
 
     fn framing(&self, framing: Framing) -> FramingCost {
@@ -52,7 +52,7 @@ impl<C: Counter> Counter for Recalling<C> {
         self.counter.kind()
     }
 
-    fn trust(&self) -> Trust {
-        self.counter.trust()
+    fn accuracy(&self) -> Accuracy {
+        self.counter.accuracy()
     }
 }

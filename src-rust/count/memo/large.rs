@@ -11,12 +11,12 @@ const WAYS: usize = 2;
 
 /// Counts keyed by whole pieces of any length. Allocates on the first insertion.
 #[derive(Default)]
-pub(crate) struct Huge {
+pub(crate) struct LargeTable {
     entries: Vec<(Vec<u8>, usize)>,
     kept: usize,
 }
 
-impl Huge {
+impl LargeTable {
     /// The count of a piece; zero on a miss.
     pub(crate) fn find(&self, hash: u64, piece: &[u8]) -> usize {
         let set = self.entries.get(self.set(hash)..).unwrap_or_default().iter().take(WAYS);
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn it_grows_to_its_bound_and_never_gives_a_wrong_answer() {
         let piece = |n: usize| format!("{n:0100}").into_bytes();
-        let mut huge = Huge::default();
+        let mut huge = LargeTable::default();
         assert_eq!(huge.find(hash_of_piece(&piece(0)), &piece(0)), 0);
         for n in 1..3 * ENTRIES.1 {
             let piece = piece(n);

@@ -31,7 +31,7 @@ type Entry = [u64; 3];
 
 /// The message counts of one counter.
 #[derive(Debug)]
-pub struct Recall {
+pub struct MessageCache {
     seed: u64,
     entries: Mutex<Vec<Entry>>,
 }
@@ -40,13 +40,13 @@ pub struct Recall {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Texts(u128);
 
-impl Default for Recall {
+impl Default for MessageCache {
     fn default() -> Self {
-        Recall { seed: RandomState::new().build_hasher().finish(), entries: Mutex::new(Vec::new()) }
+        MessageCache { seed: RandomState::new().build_hasher().finish(), entries: Mutex::new(Vec::new()) }
     }
 }
 
-impl Recall {
+impl MessageCache {
     /// The key of a message; `None` if its texts are shorter than [`SHORTEST`]. `repeats` is how often the counter
     /// repeats the name of a call. O(bytes).
     pub fn texts<'a>(
@@ -111,59 +111,63 @@ fn set_of(texts: Texts) -> usize {
 mod tests {
     use super::*;
 
-    fn texts(recall: &Recall, texts: &[(PieceKind, &str)], repeats: u32) -> Option<Texts> {
-        recall.texts(texts.iter().copied(), repeats)
+    fn texts(message_cache: &MessageCache, texts: &[(PieceKind, &str)], repeats: u32) -> Option<Texts> {
+        message_cache.texts(texts.iter().copied(), repeats)
     }
 
     #[test]
     fn kinds_order_borders_and_repeats_make_a_difference() {
         let (a, b) = ("a".repeat(SHORTEST), "b".repeat(SHORTEST));
         let both = a.clone() + &b;
-        let recall = Recall::default();
+        let message_cache = MessageCache::default();
         let all = [
-            texts(&recall, &[(PieceKind::Text, &a), (PieceKind::Text, &b)], 0),
-            texts(&recall, &[(PieceKind::Text, &b), (PieceKind::Text, &a)], 0),
-            texts(&recall, &[(PieceKind::Text, &both)], 0),
-            texts(&recall, &[(PieceKind::Text, &both)], 1),
-            texts(&recall, &[(PieceKind::CallName, &a), (PieceKind::Text, &b)], 0),
-            texts(&recall, &[(PieceKind::Text, &a), (PieceKind::CallName, &b)], 0),
-            texts(&recall, &[(PieceKind::Text, ""), (PieceKind::Text, &both)], 0),
-            texts(&recall, &[(PieceKind::Text, &both), (PieceKind::Text, "")], 0),
+            texts(&message_cache, &[(PieceKind::Text, &a), (PieceKind::Text, &b)], 0),
+            texts(&message_cache, &[(PieceKind::Text, &b), (PieceKind::Text, &a)], 0),
+            texts(&message_cache, &[(PieceKind::Text, &both)], 0),
+            texts(&message_cache, &[(PieceKind::Text, &both)], 1),
+            texts(&message_cache, &[(PieceKind::CallName, &a), (PieceKind::Text, &b)], 0),
+            texts(&message_cache, &[(PieceKind::Text, &a), (PieceKind::CallName, &b)], 0),
+            texts(&message_cache, &[(PieceKind::Text, ""), (PieceKind::Text, &both)], 0),
+            texts(&message_cache, &[(PieceKind::Text, &both), (PieceKind::Text, "")], 0),
         ];
         for (i, one) in all.iter().enumerate() {
             assert!(one.is_some());
             assert!(all[..i].iter().all(|other| other != one), "{i}");
         }
-        assert_eq!(all[0], texts(&recall, &[(PieceKind::Text, &a), (PieceKind::Text, &b)], 0));
-        assert_ne!(all[0], texts(&Recall::default(), &[(PieceKind::Text, &a), (PieceKind::Text, &b)], 0));
-        assert_eq!(texts(&recall, &[(PieceKind::Text, &a[1..])], 0), None);
+        assert_eq!(all[0], texts(&message_cache, &[(PieceKind::Text, &a), (PieceKind::Text, &b)], 0));
+        assert_ne!(
+            all[0],
+            texts(&MessageCache::default(), &[(PieceKind::Text, &a), (PieceKind::Text, &b)], 0)
+        );
+        assert_eq!(texts(&message_cache, &[(PieceKind::Text, &a[1..])], 0), None);
     }
 
     #[test]
     fn it_never_holds_more_than_its_bound_and_never_a_wrong_answer() {
-        let recall = Recall::default();
+        let message_cache = MessageCache::default();
         let key = |i: u64| Texts(u128::from(i).wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645));
-        assert_eq!(recall.find(key(1)), None);
+        assert_eq!(message_cache.find(key(1)), None);
         for i in 1..4 * MESSAGES as u64 {
-            recall.keep(key(i), i);
-            assert_eq!(recall.find(key(i)), Some(i));
+            message_cache.keep(key(i), i);
+            assert_eq!(message_cache.find(key(i)), Some(i));
         }
-        let found = (1..4 * MESSAGES as u64).filter_map(|i| recall.find(key(i)).map(|tokens| (i, tokens)));
+        let found =
+            (1..4 * MESSAGES as u64).filter_map(|i| message_cache.find(key(i)).map(|tokens| (i, tokens)));
         let found: Vec<(u64, u64)> = found.collect();
         assert!(found.iter().all(|(i, tokens)| i == tokens));
         assert!((MESSAGES / 2..=MESSAGES).contains(&found.len()), "{}", found.len());
-        assert_eq!(recall.entries.lock().map(|entries| entries.len()).ok(), Some(MESSAGES));
+        assert_eq!(message_cache.entries.lock().map(|entries| entries.len()).ok(), Some(MESSAGES));
         assert_eq!(BYTES, 384 << 10);
     }
 
     #[test]
     fn a_table_in_use_is_not_waited_for() {
-        let recall = Recall::default();
-        recall.keep(Texts(7), 7);
-        let held = recall.entries.lock();
-        assert_eq!(recall.find(Texts(7)), None);
-        recall.keep(Texts(8), 8);
+        let message_cache = MessageCache::default();
+        message_cache.keep(Texts(7), 7);
+        let held = message_cache.entries.lock();
+        assert_eq!(message_cache.find(Texts(7)), None);
+        message_cache.keep(Texts(8), 8);
         drop(held);
-        assert_eq!((recall.find(Texts(7)), recall.find(Texts(8))), (Some(7), None));
+        assert_eq!((message_cache.find(Texts(7)), message_cache.find(Texts(8))), (Some(7), None));
     }
 }

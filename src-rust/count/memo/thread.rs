@@ -5,8 +5,8 @@
 //! with the first miss, and tables start small and grow only if they fill and hit, so that short-lived threads touch
 //! few pages.
 
-use super::cache_lines::{Homes, Keyed, LONGEST, Line, Pieces, hash_of_key, hash_of_piece};
-use super::large::Huge;
+use super::cache_lines::{CacheLine, HomeLines, Keyed, LONGEST, Pieces, hash_of_key, hash_of_piece};
+use super::large::LargeTable;
 use crate::count::tables::hash::Key;
 use crate::count::tables::vocab::VOCABS;
 use std::cell::Cell;
@@ -29,14 +29,14 @@ pub(crate) struct Memo {
     /// become one. Most are requested once: afterwards the pre-token itself is found.
     segments: Keyed,
     long: Pieces,
-    huge: Huge,
+    huge: LargeTable,
     /// Hits so far.
     given: usize,
 }
 
 /// The place of a piece in the memo's tables.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum MemoSlot {
     /// Hash and key.
     Short(u64, Key),
     /// Hash and key.
@@ -44,7 +44,7 @@ pub(crate) enum Place {
     /// Hash.
     Long(u64),
     /// Hash.
-    Huge(u64),
+    Large(u64),
     Nowhere,
 }
 
@@ -54,64 +54,64 @@ impl Memo {
             short: Keyed::new(SHORT.0, SHORT.1),
             segments: Keyed::new(SEGMENTS.0, SEGMENTS.1),
             long: Pieces::new(LONG.0, LONG.1),
-            huge: Huge::default(),
+            huge: LargeTable::default(),
             given: 0,
         }
     }
 
     /// The place of the pre-token `text[start..end]`.
     #[inline]
-    pub(crate) fn place(text: &[u8], start: usize, end: usize) -> Place {
+    pub(crate) fn place(text: &[u8], start: usize, end: usize) -> MemoSlot {
         let len = end - start;
         let of_piece = || text.get(start..end).map_or(0, hash_of_piece);
         match Key::at(text, start, end) {
-            Some(key) if len <= SHORTEST => Place::Short(hash_of_key(key), key),
-            _ if len <= LONGEST => Place::Long(of_piece()),
-            _ if len <= HUGEST => Place::Huge(of_piece()),
-            _ => Place::Nowhere,
+            Some(key) if len <= SHORTEST => MemoSlot::Short(hash_of_key(key), key),
+            _ if len <= LONGEST => MemoSlot::Long(of_piece()),
+            _ if len <= HUGEST => MemoSlot::Large(of_piece()),
+            _ => MemoSlot::Nowhere,
         }
     }
 
     /// The place of the segment `text[start..end]`.
     #[inline]
-    pub(crate) fn place_of_segment(text: &[u8], start: usize, end: usize) -> Place {
+    pub(crate) fn place_of_segment(text: &[u8], start: usize, end: usize) -> MemoSlot {
         match Key::at(text, start, end) {
-            Some(key) if end - start <= SHORTEST => Place::Segment(hash_of_key(key), key),
-            _ => Place::Nowhere,
+            Some(key) if end - start <= SHORTEST => MemoSlot::Segment(hash_of_key(key), key),
+            _ => MemoSlot::Nowhere,
         }
     }
 
     /// The home lines of short pre-tokens.
     #[inline(always)]
-    pub(crate) fn short(&self) -> Homes<'_> {
+    pub(crate) fn short(&self) -> HomeLines<'_> {
         self.short.homes()
     }
 
     /// The count of `piece` at this place, if present.
     #[inline]
-    pub(crate) fn find(&self, place: &Place, piece: &[u8]) -> Option<usize> {
+    pub(crate) fn find(&self, place: &MemoSlot, piece: &[u8]) -> Option<usize> {
         let found = match *place {
-            Place::Short(hash, key) => self.short.find(hash, key),
-            Place::Segment(hash, key) => self.segments.find(hash, key),
-            Place::Long(hash) => self.long.find(hash, piece),
-            Place::Huge(hash) => self.huge.find(hash, piece),
-            Place::Nowhere => 0,
+            MemoSlot::Short(hash, key) => self.short.find(hash, key),
+            MemoSlot::Segment(hash, key) => self.segments.find(hash, key),
+            MemoSlot::Long(hash) => self.long.find(hash, piece),
+            MemoSlot::Large(hash) => self.huge.find(hash, piece),
+            MemoSlot::Nowhere => 0,
         };
         (found != 0).then_some(found)
     }
 
     /// The count of a short piece that is not in its home line.
     #[inline]
-    pub(crate) fn find_beside(&self, place: &Place) -> Option<usize> {
-        let Place::Short(hash, key) = *place else { return None };
+    pub(crate) fn find_beside(&self, place: &MemoSlot) -> Option<usize> {
+        let MemoSlot::Short(hash, key) = *place else { return None };
         Some(self.short.find_beside(hash, key)).filter(|&found| found != 0)
     }
 
     /// The line probed first for a long piece.
     #[inline]
-    pub(crate) fn line_of(&self, place: &Place) -> Option<&Line> {
+    pub(crate) fn line_of(&self, place: &MemoSlot) -> Option<&CacheLine> {
         match *place {
-            Place::Long(hash) => self.long.line(hash),
+            MemoSlot::Long(hash) => self.long.line(hash),
             _ => None,
         }
     }
@@ -123,13 +123,13 @@ impl Memo {
     }
 
     /// Inserts the count of `piece`, which missed at this place.
-    pub(crate) fn keep(&mut self, place: &Place, piece: &[u8], count: usize) {
+    pub(crate) fn keep(&mut self, place: &MemoSlot, piece: &[u8], count: usize) {
         match *place {
-            Place::Short(hash, key) => self.short.keep(hash, key, count, self.given),
-            Place::Segment(hash, key) => self.segments.keep(hash, key, count, self.given),
-            Place::Long(hash) => self.long.keep(hash, piece, count, self.given),
-            Place::Huge(hash) => self.huge.keep(hash, piece, count),
-            Place::Nowhere => {}
+            MemoSlot::Short(hash, key) => self.short.keep(hash, key, count, self.given),
+            MemoSlot::Segment(hash, key) => self.segments.keep(hash, key, count, self.given),
+            MemoSlot::Long(hash) => self.long.keep(hash, piece, count, self.given),
+            MemoSlot::Large(hash) => self.huge.keep(hash, piece, count),
+            MemoSlot::Nowhere => {}
         }
     }
 }
@@ -142,15 +142,15 @@ thread_local! {
 }
 
 /// Memos of ended threads with their vocabularies. Pooled, so that per-call threads start warm.
-static LAID_BY: Mutex<LaidBy> = Mutex::new(Vec::new());
+static LAID_BY: Mutex<MemoPool> = Mutex::new(Vec::new());
 
-type LaidBy = Vec<(usize, Box<Memo>)>;
+type MemoPool = Vec<(usize, Box<Memo>)>;
 
 /// Most memos in the pool.
 const MOST_LAID_BY: usize = 8;
 
 /// The pool, if unlocked. Does not wait: in a forked child the thread with the lock may not exist.
-fn laid_by() -> Option<MutexGuard<'static, LaidBy>> {
+fn laid_by() -> Option<MutexGuard<'static, MemoPool>> {
     LAID_BY.try_lock().ok()
 }
 
@@ -189,14 +189,14 @@ impl Drop for Own {
 /// This thread's memo of a vocabulary, borrowed for a count and created on first use.
 ///
 /// A count inside another count's check finds the memo borrowed and creates its own.
-pub(crate) struct Loan {
+pub(crate) struct MemoGuard {
     vocab: usize,
     memo: Option<Box<Memo>>,
 }
 
-impl Loan {
-    pub(crate) fn new(vocab: usize) -> Loan {
-        Loan { vocab, memo: None }
+impl MemoGuard {
+    pub(crate) fn new(vocab: usize) -> MemoGuard {
+        MemoGuard { vocab, memo: None }
     }
 
     #[inline]
@@ -208,7 +208,7 @@ impl Loan {
     }
 }
 
-impl Drop for Loan {
+impl Drop for MemoGuard {
     fn drop(&mut self) {
         if let Some(memo) = self.memo.take() {
             // Fails only while the thread ends, when the memo is no longer needed.
@@ -221,7 +221,7 @@ impl Drop for Loan {
 mod tests {
     use super::*;
 
-    fn place(piece: &[u8]) -> Place {
+    fn place(piece: &[u8]) -> MemoSlot {
         Memo::place(piece, 0, piece.len())
     }
 
@@ -254,8 +254,8 @@ mod tests {
         const PIECE: &[u8] = b"a long piece of text";
         // The last vocabulary: no other test of this file uses its memo.
         let vocab = VOCABS - 1;
-        let know = move || Loan::new(vocab).memo().keep(&place(PIECE), PIECE, 7);
-        let find = move || Loan::new(vocab).memo().find(&place(PIECE), PIECE);
+        let know = move || MemoGuard::new(vocab).memo().keep(&place(PIECE), PIECE, 7);
+        let find = move || MemoGuard::new(vocab).memo().find(&place(PIECE), PIECE);
         // Threads of other tests end at any time and may lock the pool briefly.
         assert!((0..1000).any(|_| {
             std::thread::spawn(know).join().unwrap();
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn memos_that_are_laid_by_are_few() {
         for _ in 0..3 * MOST_LAID_BY {
-            std::thread::spawn(|| Loan::new(0).memo().keep(&Place::Nowhere, b"", 0)).join().unwrap();
+            std::thread::spawn(|| MemoGuard::new(0).memo().keep(&MemoSlot::Nowhere, b"", 0)).join().unwrap();
         }
         assert!(LAID_BY.lock().unwrap().len() <= MOST_LAID_BY);
     }
@@ -287,10 +287,10 @@ mod tests {
 
     #[test]
     fn loans_may_nest() {
-        let mut outer = Loan::new(0);
+        let mut outer = MemoGuard::new(0);
         outer.memo();
-        Loan::new(0).memo();
+        MemoGuard::new(0).memo();
         drop(outer);
-        Loan::new(0).memo();
+        MemoGuard::new(0).memo();
     }
 }

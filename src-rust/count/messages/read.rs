@@ -2,10 +2,10 @@
 //!
 //! An estimate by length sums lengths; any other counter receives references to the texts.
 
-use crate::count::counter::{Counter, Counts, GoOn};
-use crate::count::estimate::lengths::Estimate;
-use crate::count::framing::Beside;
-use crate::count::messages::refs::Gathered;
+use crate::count::counter::{Counter, Counts, Interrupt};
+use crate::count::estimate::lengths::LengthSum;
+use crate::count::framing::ToolPlacement;
+use crate::count::messages::refs::TextRefs;
 use crate::count::tools::Tool;
 use crate::error::Result;
 use crate::formats::{Format, read_as, read_text_as};
@@ -16,9 +16,9 @@ use crate::node::{Kind, Node};
 #[derive(Debug)]
 pub enum Read<T> {
     /// Counts that were estimated while reading.
-    Estimated(Counts, Beside),
+    Estimated(Counts, ToolPlacement),
     /// References to texts that remain to be counted.
-    Texts(Box<Gathered<T>>),
+    Texts(Box<TextRefs<T>>),
 }
 
 /// Reads an array node of messages for a counter. Without a format, detects the dialect by content.
@@ -44,16 +44,16 @@ pub fn read_at<N: Node>(
     let is_text = key.is_some() && messages.kind() == Kind::String;
     match counter.heuristic() {
         Some(heuristic) => {
-            let make = |_| Estimate::new(heuristic);
+            let make = |_| LengthSum::new(heuristic);
             let (format, estimate) = match is_text {
                 true => read_text_as(messages, format, key, make)?,
                 false => read_as(messages, format, key, make)?,
             };
-            let beside = Beside::new(format.framing(), estimate.first_role());
+            let beside = ToolPlacement::new(format.framing(), estimate.first_role());
             Ok(Read::Estimated(estimate.finish(), beside))
         }
         None => {
-            let make = |framing| Gathered::new(framing, counter.framing(framing));
+            let make = |framing| TextRefs::new(framing, counter.framing(framing));
             let (_, texts) = match is_text {
                 true => read_text_as(messages, format, key, make)?,
                 false => read_as(messages, format, key, make)?,
@@ -77,14 +77,14 @@ impl<T: std::ops::Deref<Target = str>> Read<T> {
     ///
     /// # Errors
     /// Those of [`Counter::count`], located at the message.
-    pub fn count(&self, counter: &dyn Counter, tools: &[Tool], go_on: GoOn<'_>) -> Result<Counts> {
+    pub fn count(&self, counter: &dyn Counter, tools: &[Tool], check: Interrupt<'_>) -> Result<Counts> {
         let (mut counts, beside) = match self {
             Read::Estimated(counts, beside) => (counts.clone(), *beside),
-            Read::Texts(texts) => (texts.count(counter, go_on)?, texts.beside()),
+            Read::Texts(texts) => (texts.count(counter, check)?, texts.beside()),
         };
         if !tools.is_empty() {
-            let (tokens, trust) = counter.count_tools(tools, beside, go_on)?;
-            counts.add_overhead(tokens, trust)?;
+            let (tokens, accuracy) = counter.count_tools(tools, beside, check)?;
+            counts.add_overhead(tokens, accuracy)?;
         }
         Ok(counts)
     }
@@ -99,10 +99,10 @@ pub fn count_json(
     json: &[u8],
     format: Option<Format>,
     tools: &[Tool],
-    go_on: GoOn<'_>,
+    check: Interrupt<'_>,
 ) -> Result<Counts> {
-    match Tape::parse(json, go_on)? {
-        Some(tape) => read(counter, &tape.root(), format)?.count(counter, tools, go_on),
-        None => with_document(json, |node| read(counter, &node, format)?.count(counter, tools, go_on))?,
+    match Tape::parse(json, check)? {
+        Some(tape) => read(counter, &tape.root(), format)?.count(counter, tools, check),
+        None => with_document(json, |node| read(counter, &node, format)?.count(counter, tools, check))?,
     }
 }

@@ -4,8 +4,8 @@
 
 use std::ops::Deref;
 
-use crate::count::counter::{ASK_EVERY_MESSAGES, Counter, Counts, GoOn, message_tokens, tokens_u32};
-use crate::count::framing::{Around, Beside, FramingCost, Trust, encrypted_tokens};
+use crate::count::counter::{ASK_EVERY_MESSAGES, Counter, Counts, Interrupt, message_tokens, tokens_u32};
+use crate::count::framing::{Accuracy, FramingCost, MessageFraming, ToolPlacement, encrypted_tokens};
 use crate::error::{Error, Result};
 use crate::media::Picture;
 use crate::node::{Key, Node};
@@ -17,26 +17,26 @@ enum Text<T> {
     /// Part of the message.
     Borrowed(T),
     /// Generated: the JSON text of a value, a dialect's name for a tool.
-    Written(String),
+    JsonWriter(String),
 }
 
 impl<T: Deref<Target = str>> Text<T> {
     fn as_str(&self) -> &str {
         match self {
             Text::Borrowed(text) => text,
-            Text::Written(text) => text,
+            Text::JsonWriter(text) => text,
         }
     }
 }
 
 /// Messages to be counted; filled by a format reader.
 #[derive(Debug)]
-pub struct Gathered<T> {
+pub struct TextRefs<T> {
     framing: Framing,
     cost: FramingCost,
     texts: Vec<(PieceKind, Text<T>)>,
     /// The properties of each message, and the end of its texts.
-    messages: Vec<(Around, usize)>,
+    messages: Vec<(MessageFraming, usize)>,
     bytes: usize,
     has_calls: bool,
     is_estimated: bool,
@@ -45,11 +45,11 @@ pub struct Gathered<T> {
     part: Part,
 }
 
-impl<T: Deref<Target = str>> Gathered<T> {
+impl<T: Deref<Target = str>> TextRefs<T> {
     /// No messages. `cost` is the counter's framing of messages of this dialect.
     #[must_use]
     pub fn new(framing: Framing, cost: FramingCost) -> Self {
-        Gathered {
+        TextRefs {
             framing,
             cost,
             texts: Vec::new(),
@@ -70,34 +70,34 @@ impl<T: Deref<Target = str>> Gathered<T> {
 
     /// The properties of the messages that affect the cost of tool schemas.
     #[must_use]
-    pub fn beside(&self) -> Beside {
-        Beside::new(self.framing, self.messages.first().map(|(around, _)| around.role))
+    pub fn beside(&self) -> ToolPlacement {
+        ToolPlacement::new(self.framing, self.messages.first().map(|(around, _)| around.role))
     }
 
     /// Counts every message. O(bytes).
     ///
     /// # Errors
     /// Those of [`Counter::count`], located at the message.
-    pub fn count(&self, counter: &dyn Counter, go_on: GoOn<'_>) -> Result<Counts> {
+    pub fn count(&self, counter: &dyn Counter, check: Interrupt<'_>) -> Result<Counts> {
         let mut per_message = Vec::with_capacity(self.messages.len());
         let mut from = 0;
         for (index, (around, to)) in self.messages.iter().enumerate() {
             // As in `count_transcript`: counters call it only inside long texts.
-            if index % ASK_EVERY_MESSAGES == 0 && !go_on() {
+            if index % ASK_EVERY_MESSAGES == 0 && !check() {
                 return Err(Error::interrupted());
             }
             let texts = self.texts.get(from..*to).unwrap_or_default();
             let texts = texts.iter().map(|(kind, text)| (*kind, text.as_str()));
-            let tokens = message_tokens(counter, &self.cost, texts, around, go_on);
+            let tokens = message_tokens(counter, &self.cost, texts, around, check);
             per_message.push(tokens.and_then(tokens_u32).map_err(|error| error.at(index))?);
             from = *to;
         }
-        let Trust { kind, error_permille } =
-            counter.trust().and(self.cost.trust_in(self.has_calls, self.is_estimated));
+        let Accuracy { kind, error_permille } =
+            counter.accuracy().and(self.cost.accuracy_in(self.has_calls, self.is_estimated));
         Ok(Counts { per_message, overhead: self.cost.request, kind, error_permille })
     }
 
-    fn around(&mut self) -> Option<&mut Around> {
+    fn around(&mut self) -> Option<&mut MessageFraming> {
         self.messages.last_mut().map(|(around, _)| around)
     }
 
@@ -125,12 +125,12 @@ impl<T: Deref<Target = str>> Gathered<T> {
     }
 }
 
-impl<N: Node> Build<N> for Gathered<N::Text> {
+impl<N: Node> Build<N> for TextRefs<N::Text> {
     fn begin_message(&mut self, role: Role) -> Result<()> {
         if self.messages.len() >= MAX_MESSAGES {
             return Err(Error::limit("too_many_messages", "", format!("more than {MAX_MESSAGES} messages")));
         }
-        self.messages.push((Around::new(role), self.texts.len()));
+        self.messages.push((MessageFraming::new(role), self.texts.len()));
         Ok(())
     }
 
@@ -158,7 +158,7 @@ impl<N: Node> Build<N> for Gathered<N::Text> {
     }
 
     fn push_known_text(&mut self, kind: PieceKind, text: &str) -> Result<()> {
-        self.push(kind, Text::Written(text.to_owned()));
+        self.push(kind, Text::JsonWriter(text.to_owned()));
         Ok(())
     }
 
@@ -168,7 +168,7 @@ impl<N: Node> Build<N> for Gathered<N::Text> {
             PieceKind::Unknown => node.write_outline(&mut json)?,
             _ => node.write_json(&mut json)?,
         };
-        self.push(kind, Text::Written(json));
+        self.push(kind, Text::JsonWriter(json));
         Ok(())
     }
 
@@ -197,7 +197,7 @@ impl<N: Node> Build<N> for Gathered<N::Text> {
 
     fn set_known_name(&mut self, name: &str, kind: Option<PieceKind>) -> Result<()> {
         if let Some(kind) = kind {
-            self.push(kind, Text::Written(name.to_owned()));
+            self.push(kind, Text::JsonWriter(name.to_owned()));
         }
         Ok(())
     }

@@ -2,9 +2,9 @@
 
 use super::Model;
 use crate::count::bpe::counter::ExactCounter;
-use crate::count::counter::{CountKind, Counter, GoOn};
+use crate::count::counter::{CountKind, Counter, Interrupt};
 use crate::count::framing::media::PictureRule;
-use crate::count::framing::{Family, FramingCost, Trust, scaled};
+use crate::count::framing::{Accuracy, Family, FramingCost, scaled};
 use crate::error::Result;
 use crate::transcript::Framing;
 
@@ -15,7 +15,7 @@ pub struct ModelCounter {
     family: Family,
     pictures: Option<PictureRule>,
     permille: u32,
-    trust: Trust,
+    accuracy: Accuracy,
 }
 
 impl ModelCounter {
@@ -25,26 +25,26 @@ impl ModelCounter {
     /// `unknown_encoding`.
     pub fn new(model: &Model) -> Result<Self> {
         let encoding = ExactCounter::new(&model.encoding)?;
-        let (permille, trust) = model.family.text();
-        Ok(ModelCounter { encoding, family: model.family, pictures: model.pictures, permille, trust })
+        let (permille, accuracy) = model.family.text();
+        Ok(ModelCounter { encoding, family: model.family, pictures: model.pictures, permille, accuracy })
     }
 }
 
 impl Counter for ModelCounter {
-    fn count(&self, text: &str, go_on: GoOn<'_>) -> Result<u64> {
-        Ok(scaled(self.encoding.count(text, go_on)?, self.permille))
+    fn count(&self, text: &str, check: Interrupt<'_>) -> Result<u64> {
+        Ok(scaled(self.encoding.count(text, check)?, self.permille))
     }
 
-    fn count_upto(&self, text: &str, limit: u64, go_on: GoOn<'_>) -> Result<Option<u64>> {
+    fn count_up_to(&self, text: &str, limit: u64, check: Interrupt<'_>) -> Result<Option<u64>> {
         // The largest count of the encoding that does not scale beyond the limit, plus one for rounding.
         let most = u128::from(limit) * 1000 / u128::from(self.permille) + 1;
         let most = u64::try_from(most).unwrap_or(u64::MAX);
-        let counted = self.encoding.count_upto(text, most, go_on)?.map(|n| scaled(n, self.permille));
+        let counted = self.encoding.count_up_to(text, most, check)?.map(|n| scaled(n, self.permille));
         Ok(counted.filter(|&tokens| tokens <= limit))
     }
 
-    fn count_encoded(&self, text: &str, go_on: GoOn<'_>) -> Result<u64> {
-        self.encoding.count(text, go_on)
+    fn count_encoded(&self, text: &str, check: Interrupt<'_>) -> Result<u64> {
+        self.encoding.count(text, check)
     }
 
     fn permille(&self) -> u32 {
@@ -57,10 +57,10 @@ impl Counter for ModelCounter {
     }
 
     fn kind(&self) -> CountKind {
-        self.trust.kind
+        self.accuracy.kind
     }
 
-    fn trust(&self) -> Trust {
-        self.trust
+    fn accuracy(&self) -> Accuracy {
+        self.accuracy
     }
 }

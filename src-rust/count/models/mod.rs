@@ -15,7 +15,7 @@ use std::sync::{PoisonError, RwLock};
 
 use super::bpe::encoding::Encoding;
 use super::framing::media::PictureRule;
-use super::framing::{Family, Trust};
+use super::framing::{Accuracy, Family};
 use crate::error::{Error, Result};
 
 /// The properties of a model and of the names that begin with its name.
@@ -44,7 +44,7 @@ pub struct Model {
 impl Model {
     /// Accuracy of counts of its texts.
     #[must_use]
-    pub fn trust(&self) -> Trust {
+    pub fn accuracy(&self) -> Accuracy {
         self.family.text().1
     }
 }

@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use crate::count::memo::cache_lines::Line;
+use crate::count::memo::cache_lines::CacheLine;
 use crate::count::pretokenize::classify::{Block, Leads, Masks};
 use crate::count::tables::hash::Key;
 use std::arch::x86_64::*;
@@ -145,7 +145,7 @@ pub(crate) fn leads(block: &Block) -> Leads {
 /// The count of a key in a line of the memo; zero on a miss.
 #[inline]
 #[target_feature(enable = "avx2,bmi1")]
-pub(crate) fn find_in_line(line: &Line, key: Key) -> usize {
+pub(crate) fn find_in_line(line: &CacheLine, key: Key) -> usize {
     let (halves, _) = line.as_chunks::<32>();
     // SAFETY: both loads read 32 bytes of the 64 that `line` refers to; loadu needs no alignment.
     let (a, b) = unsafe {

@@ -5,7 +5,7 @@
 
 #![allow(unsafe_code)]
 
-use crate::count::memo::cache_lines::Line;
+use crate::count::memo::cache_lines::CacheLine;
 use crate::count::pretokenize::classify::{Block, Leads, Masks};
 use crate::count::tables::hash::Key;
 use std::arch::x86_64::*;
@@ -97,7 +97,7 @@ pub(crate) fn leads(block: &Block) -> Leads {
 /// The count of a key in a line of the memo; zero on a miss.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,bmi1")]
-pub(crate) fn find_in_line(line: &Line, key: Key) -> usize {
+pub(crate) fn find_in_line(line: &CacheLine, key: Key) -> usize {
     let key = _mm512_broadcast_i32x4(_mm_set_epi64x(key.high as i64, key.low as i64));
     // The byte of the count is 0xff in a key.
     let keys =

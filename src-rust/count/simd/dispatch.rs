@@ -4,7 +4,7 @@
 //! instructions available to the compiler. The library itself is built for the baseline of its architecture.
 
 use crate::count::bpe::batch::{self, Batch};
-use crate::count::bpe::lookup::{Rare, Unknown, Window, look_up, recall};
+use crate::count::bpe::lookup::{MissMask, Misses, Window, look_up, recall};
 use crate::count::memo::cache_lines::find_in_line;
 use crate::count::memo::thread::Memo;
 use crate::count::pretokenize::classify;
@@ -53,7 +53,7 @@ impl Engine {
     }
 
     /// [`look_up`].
-    pub(crate) fn look_up(self, vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut Rare) {
+    pub(crate) fn look_up(self, vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut MissMask) {
         match self {
             Engine::Portable => look_up(vocab, batch, window, rare),
             #[cfg(target_arch = "x86_64")]
@@ -69,15 +69,15 @@ impl Engine {
         memo: &Memo,
         batch: &Batch,
         window: &Window,
-        rare: &Rare,
-        unknown: &mut Unknown,
+        rare: &MissMask,
+        misses: &mut Misses,
     ) -> usize {
         match self {
-            Engine::Portable => recall(memo, batch, window, rare, unknown, find_in_line),
+            Engine::Portable => recall(memo, batch, window, rare, misses, find_in_line),
             #[cfg(target_arch = "x86_64")]
-            Engine::Avx2(detected) => detected.recall_avx2(memo, batch, window, rare, unknown),
+            Engine::Avx2(detected) => detected.recall_avx2(memo, batch, window, rare, misses),
             #[cfg(target_arch = "x86_64")]
-            Engine::Avx512(detected) => detected.recall_avx512(memo, batch, window, rare, unknown),
+            Engine::Avx512(detected) => detected.recall_avx512(memo, batch, window, rare, misses),
         }
     }
 }
@@ -117,7 +117,7 @@ impl Engine {
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod x86 {
-    use super::{Batch, Kernel, Memo, Rare, Unknown, Vocab, Window, look_up, recall};
+    use super::{Batch, Kernel, Memo, MissMask, Misses, Vocab, Window, look_up, recall};
     use crate::count::simd::{avx2, avx512};
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
@@ -165,7 +165,7 @@ mod x86 {
         }
 
         #[inline]
-        pub(super) fn look_up(self, vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut Rare) {
+        pub(super) fn look_up(self, vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut MissMask) {
             // SAFETY: every constructor of `Detected` checks for AVX2 and its companions.
             unsafe { look_up_avx2(vocab, batch, window, rare) }
         }
@@ -182,11 +182,11 @@ mod x86 {
             memo: &Memo,
             batch: &Batch,
             window: &Window,
-            rare: &Rare,
-            unknown: &mut Unknown,
+            rare: &MissMask,
+            misses: &mut Misses,
         ) -> usize {
             // SAFETY: every constructor of `Detected` checks for AVX2 and its companions.
-            unsafe { recall_avx2(memo, batch, window, rare, unknown) }
+            unsafe { recall_avx2(memo, batch, window, rare, misses) }
         }
 
         #[inline]
@@ -195,14 +195,14 @@ mod x86 {
             memo: &Memo,
             batch: &Batch,
             window: &Window,
-            rare: &Rare,
-            unknown: &mut Unknown,
+            rare: &MissMask,
+            misses: &mut Misses,
         ) -> usize {
             if self.avx512 {
                 // SAFETY: `avx512` is set only if all its features were detected.
-                unsafe { recall_avx512(memo, batch, window, rare, unknown) }
+                unsafe { recall_avx512(memo, batch, window, rare, misses) }
             } else {
-                self.recall_avx2(memo, batch, window, rare, unknown)
+                self.recall_avx2(memo, batch, window, rare, misses)
             }
         }
     }
@@ -236,7 +236,7 @@ mod x86 {
     }
 
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn look_up_avx2(vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut Rare) {
+    fn look_up_avx2(vocab: &Vocab, batch: &Batch, window: &Window, rare: &mut MissMask) {
         look_up(vocab, batch, window, rare);
     }
 
@@ -251,15 +251,21 @@ mod x86 {
         memo: &Memo,
         batch: &Batch,
         window: &Window,
-        rare: &Rare,
-        unknown: &mut Unknown,
+        rare: &MissMask,
+        misses: &mut Misses,
     ) -> usize {
-        recall(memo, batch, window, rare, unknown, |line, key| avx512::find_in_line(line, key))
+        recall(memo, batch, window, rare, misses, |line, key| avx512::find_in_line(line, key))
     }
 
     #[allow(clippy::redundant_closure)]
     #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-    fn recall_avx2(memo: &Memo, batch: &Batch, window: &Window, rare: &Rare, unknown: &mut Unknown) -> usize {
-        recall(memo, batch, window, rare, unknown, |line, key| avx2::find_in_line(line, key))
+    fn recall_avx2(
+        memo: &Memo,
+        batch: &Batch,
+        window: &Window,
+        rare: &MissMask,
+        misses: &mut Misses,
+    ) -> usize {
+        recall(memo, batch, window, rare, misses, |line, key| avx2::find_in_line(line, key))
     }
 }

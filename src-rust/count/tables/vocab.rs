@@ -64,13 +64,13 @@ pub(crate) struct Vocab {
 #[cfg(test)]
 thread_local! {
     /// Lookups on this thread, for tests that measure work instead of time.
-    pub(crate) static LOOK_UPS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+    pub(crate) static PROBES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 #[inline(always)]
 fn count_look_up() {
     #[cfg(test)]
-    LOOK_UPS.set(LOOK_UPS.get() + 1);
+    PROBES.set(PROBES.get() + 1);
 }
 
 const fn part(file: &'static [u8], (start, end): (usize, usize)) -> &'static [u8] {
@@ -188,8 +188,8 @@ impl Vocab {
 
     /// The common tokens, with the table's size as a constant; `None` if the size differs.
     #[inline]
-    pub(crate) fn common<const PLACES: usize>(&self) -> Option<Common<PLACES>> {
-        Some(Common { words: self.common.try_into().ok()?, seed: self.common_seed })
+    pub(crate) fn common<const PLACES: usize>(&self) -> Option<ShortTokens<PLACES>> {
+        Some(ShortTokens { words: self.common.try_into().ok()?, seed: self.common_seed })
     }
 
     /// The rank of a short token by its key, or [`Rank::MAX`].
@@ -255,12 +255,12 @@ impl Slot {
 
 /// Frequent tokens of up to eight bytes, for the counting loop. The constant size removes bounds checks.
 #[derive(Clone, Copy)]
-pub(crate) struct Common<const PLACES: usize> {
+pub(crate) struct ShortTokens<const PLACES: usize> {
     words: &'static [[u8; WORD_BYTES]; PLACES],
     seed: u64,
 }
 
-impl<const PLACES: usize> Common<PLACES> {
+impl<const PLACES: usize> ShortTokens<PLACES> {
     /// Whether the table does not contain this word.
     #[inline(always)]
     pub(crate) fn lacks(&self, word: u64) -> bool {

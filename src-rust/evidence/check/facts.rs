@@ -13,7 +13,7 @@ use crate::evidence::write::document::{
 };
 use crate::evidence::write::ranking::{is_exploration, is_nod};
 use crate::evidence::{
-    Action, CommandKind, CommandRun, ErrorSeen, Evidence, FileTouched, NameKind, Named, Note, Outcome,
+    CommandKind, CommandRun, CommandStatus, ErrorSeen, Evidence, FileOp, FileTouched, NameKind, Named, Note,
     TaskStatus,
 };
 
@@ -175,7 +175,7 @@ pub(super) fn facts(evidence: &Evidence) -> Vec<Fact> {
     }
     for run in &evidence.commands {
         let worth = match run.kind {
-            _ if run.outcome == Outcome::Rejected => 100,
+            _ if run.outcome == CommandStatus::Rejected => 100,
             CommandKind::Test => 460,
             CommandKind::Check => 240,
             CommandKind::Change => 260,
@@ -272,7 +272,7 @@ fn file_worth(file: &FileTouched) -> u32 {
     match file.is_modified() {
         _ if is_scratch(&file.path) => 160,
         true => 640,
-        false if file.actions.contains(&Action::Read) => 360,
+        false if file.actions.contains(&FileOp::Read) => 360,
         false => 220,
     }
 }

@@ -9,7 +9,7 @@ use super::facts::{Fact, FactItem, FactKind, facts};
 use super::presence::{Index, Key, Names};
 use crate::error::Result;
 use crate::evidence::Evidence;
-use crate::evidence::text::neutralise;
+use crate::evidence::text::escape_section_tags;
 use crate::evidence::write::document::{ASKS, CORRECTION, IDENTIFIER, LAST_STATE, NUMBER, ROOT, Section};
 use crate::evidence::write::ranking::PathStyle;
 
@@ -107,7 +107,7 @@ pub fn mend(
 ///
 /// # Errors
 /// Those of `price`.
-pub fn hold(evidence: &Evidence, text: &str, price: &dyn Fn(&str) -> Result<usize>) -> Result<Mended> {
+pub fn check(evidence: &Evidence, text: &str, price: &dyn Fn(&str) -> Result<usize>) -> Result<Mended> {
     let (kept, missing) = held(evidence, text, price)?;
     let items = |list: Vec<Priced>| list.into_iter().map(Priced::item).collect();
     Ok(Mended { text: text.to_owned(), kept: items(kept), mended: Vec::new(), dropped: items(missing) })
@@ -303,5 +303,5 @@ fn ranges(lines: &[(u32, u32)]) -> String {
 }
 
 fn one_paragraph(text: &str) -> String {
-    neutralise(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
+    escape_section_tags(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
 }

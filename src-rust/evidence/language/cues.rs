@@ -182,33 +182,33 @@ fn cues_in(lower: &str) -> u32 {
 }
 
 /// A sentence with its cues, computed once for all checks.
-pub(in crate::evidence) struct Said<'t> {
+pub(in crate::evidence) struct CuedSentence<'t> {
     pub sentence: &'t str,
     /// In lower case; empty if the sentence is too long.
     lower: String,
     cues: u32,
 }
 
-impl<'t> Said<'t> {
+impl<'t> CuedSentence<'t> {
     pub(in crate::evidence) fn new(sentence: &'t str) -> Self {
         let lower = if is_short(sentence) { folded(sentence) } else { String::new() };
         let cues = cues_in(&lower);
-        Said { sentence, lower, cues }
+        CuedSentence { sentence, lower, cues }
     }
 }
 
 /// The sentences of a text, with their cues.
-pub(in crate::evidence) fn said(text: &str) -> Vec<Said<'_>> {
-    sentences(text).map(Said::new).collect()
+pub(in crate::evidence) fn said(text: &str) -> Vec<CuedSentence<'_>> {
+    sentences(text).map(CuedSentence::new).collect()
 }
 
 /// Whether a user's sentence demands, forbids or prefers something.
 pub(in crate::evidence) fn is_constraint(sentence: &str) -> bool {
-    constrains(&Said::new(sentence))
+    constrains(&CuedSentence::new(sentence))
 }
 
-fn constrains(said: &Said<'_>) -> bool {
-    let &Said { sentence, ref lower, mut cues } = said;
+fn constrains(said: &CuedSentence<'_>) -> bool {
+    let &CuedSentence { sentence, ref lower, mut cues } = said;
     if cues == 0 || sentence.ends_with(':') {
         return false;
     }
@@ -270,7 +270,7 @@ fn is_constraint_zh(sentence: &str) -> bool {
 }
 
 /// The constraints in a user's text.
-pub(in crate::evidence) fn constraints<'t>(said: &[Said<'t>], most: usize) -> Vec<&'t str> {
+pub(in crate::evidence) fn constraints<'t>(said: &[CuedSentence<'t>], most: usize) -> Vec<&'t str> {
     said.iter().filter(|said| constrains(said)).map(|said| said.sentence).take(most).collect()
 }
 
@@ -319,8 +319,8 @@ const BARE: [&str; 9] = ["no", "nope", "wrong", "no no", "nein", "non", "不", "
 const MAX_BARE_BYTES: usize = 24;
 
 /// Whether a user's sentence corrects an earlier statement or action.
-fn corrects(said: &Said<'_>) -> bool {
-    let Said { sentence, lower, cues } = said;
+fn corrects(said: &CuedSentence<'_>) -> bool {
+    let CuedSentence { sentence, lower, cues } = said;
     if sentence.ends_with(['?', '？', '吗', ':']) {
         return false;
     }
@@ -342,7 +342,11 @@ fn corrects(said: &Said<'_>) -> bool {
 }
 
 /// The corrections in a user's text; a bare "No." comes with the next sentence.
-pub(in crate::evidence) fn corrections<'t>(text: &'t str, said: &[Said<'t>], most: usize) -> Vec<&'t str> {
+pub(in crate::evidence) fn corrections<'t>(
+    text: &'t str,
+    said: &[CuedSentence<'t>],
+    most: usize,
+) -> Vec<&'t str> {
     let mut found: Vec<&str> = Vec::new();
     let mut bare: Option<usize> = None;
     for each in said {

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use rustc_hash::FxHashSet;
 
-use crate::evidence::text::{head_bytes, neutralise, one_line, tail_bytes};
+use crate::evidence::text::{escape_section_tags, head_bytes, one_line, tail_bytes};
 use crate::evidence::{NameKind, Named};
 
 /// Most names of one text, and most names kept, the newest first.
@@ -85,7 +85,7 @@ impl Names {
                     message,
                     last_message: message,
                     kind,
-                    text: neutralise(&line[at..end]).into_owned(),
+                    text: escape_section_tags(&line[at..end]).into_owned(),
                     phrase: phrase(line, at, end),
                     times: 1,
                     by_user,
@@ -132,7 +132,7 @@ pub(in crate::evidence) fn commit_of(message: usize, output: &str) -> Option<Nam
     let (inside, title) =
         output.lines().take(40).find_map(|line| line.trim().strip_prefix('[')?.split_once("] "))?;
     let id = inside.rsplit(' ').next().filter(|id| is_hex(id))?;
-    let phrase = neutralise(&one_line(&format!("commit {id}: {title}"), 120)).into_owned();
+    let phrase = escape_section_tags(&one_line(&format!("commit {id}: {title}"), 120)).into_owned();
     let (text, kind) = (id.to_owned(), NameKind::Hash);
     Some(Named { message, last_message: message, kind, text, phrase, times: 2, by_user: false })
 }
@@ -398,7 +398,7 @@ fn phrase(line: &str, at: usize, end: usize) -> String {
     });
     let close = line[end..].chars().next().filter(|c| matches!(c, '`' | '"' | '”' | '」' | '』' | '》'));
     let whole = format!("{lead}{}{}", &line[at..end], close.map_or(String::new(), String::from));
-    neutralise(&one_line(&whole, MAX_BYTES + 60)).into_owned()
+    escape_section_tags(&one_line(&whole, MAX_BYTES + 60)).into_owned()
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@
 use super::patch;
 use super::shell::{self, ShellCommand};
 use super::tasks::status_of;
-use crate::evidence::text::{neutralise, one_line};
-use crate::evidence::{Action, TaskStatus};
+use crate::evidence::text::{escape_section_tags, one_line};
+use crate::evidence::{FileOp, TaskStatus};
 use crate::json::{Tape, with_document};
 use crate::node::{Kind, Node};
 
@@ -20,9 +20,9 @@ const MAX_FILES_PER_CALL: usize = 200;
 
 /// The intent of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Work {
+pub(super) enum CallIntent {
     /// Actions on files.
-    Files(Vec<(Action, String)>),
+    Files(Vec<(FileOp, String)>),
     /// A command.
     Shell { command: String, about: ShellCommand },
     /// The complete list of tasks.
@@ -38,44 +38,44 @@ pub(super) enum Work {
 }
 
 /// Classifies a call. Arguments that are not JSON are read as a patch or a command.
-pub(super) fn read(name: &str, arguments: &str) -> Work {
+pub(super) fn read(name: &str, arguments: &str) -> CallIntent {
     let tool = tool_of(name);
-    let work = match Tape::parse(arguments.as_bytes(), &mut || true) {
+    let intent = match Tape::parse(arguments.as_bytes(), &mut || true) {
         Ok(Some(tape)) => Ok(from_json(tool, name, &tape.root())),
         _ => with_document(arguments.as_bytes(), |node| from_json(tool, name, &node)),
     };
-    match work {
-        Ok(Some(work)) => work,
+    match intent {
+        Ok(Some(intent)) => intent,
         Ok(None) => other(name, arguments),
-        Err(_) if patch::is_patch(arguments) => Work::Files(patch::files_of(arguments)),
-        Err(_) if tool == Tool::Shell && !arguments.is_empty() => shell_work(arguments),
+        Err(_) if patch::is_patch(arguments) => CallIntent::Files(patch::files_of(arguments)),
+        Err(_) if tool == Tool::Shell && !arguments.is_empty() => shell_intent(arguments),
         Err(_) => other(name, arguments),
     }
 }
 
 /// The intent of a shell command.
-pub(super) fn shell_work(command: &str) -> Work {
+pub(super) fn shell_intent(command: &str) -> CallIntent {
     let about = shell::analyse(command);
-    Work::Shell { command: one_line(&neutralise(command), MAX_COMMAND_CHARS), about }
+    CallIntent::Shell { command: one_line(&escape_section_tags(command), MAX_COMMAND_CHARS), about }
 }
 
 /// The action of a file tool with this name; `None` for other tools.
-pub(in crate::evidence) fn file_action(name: &str) -> Option<Action> {
+pub(in crate::evidence) fn file_action(name: &str) -> Option<FileOp> {
     match tool_of(name) {
         Tool::Files(action) => Some(action),
-        Tool::Editor | Tool::Patch => Some(Action::Edited),
+        Tool::Editor | Tool::Patch => Some(FileOp::Edited),
         _ => None,
     }
 }
 
-fn other(name: &str, arguments: &str) -> Work {
+fn other(name: &str, arguments: &str) -> CallIntent {
     let line = format!("{name}({})", arguments.trim_start_matches('{').trim_end_matches('}'));
-    Work::Other(one_line(&neutralise(&line), MAX_CALL_CHARS))
+    CallIntent::Other(one_line(&escape_section_tags(&line), MAX_CALL_CHARS))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tool {
-    Files(Action),
+    Files(FileOp),
     /// One tool with several commands: `view`, `create`, `str_replace`, `insert`.
     Editor,
     Shell,
@@ -113,15 +113,15 @@ fn by_words(name: &str) -> Tool {
     let mut found = Tool::Other;
     for word in words_of(name) {
         let tool = match word.as_str() {
-            "read" | "view" | "open" | "cat" => Tool::Files(Action::Read),
-            "write" | "save" => Tool::Files(Action::Written),
-            "create" => Tool::Files(Action::Created),
+            "read" | "view" | "open" | "cat" => Tool::Files(FileOp::Read),
+            "write" | "save" => Tool::Files(FileOp::Written),
+            "create" => Tool::Files(FileOp::Created),
             "edit" | "multiedit" | "replace" | "insert" | "patch" | "modify" | "update" | "append" => {
-                Tool::Files(Action::Edited)
+                Tool::Files(FileOp::Edited)
             }
-            "delete" | "remove" => Tool::Files(Action::Deleted),
-            "move" | "rename" => Tool::Files(Action::Moved),
-            "grep" | "glob" | "search" | "find" | "list" | "ls" => Tool::Files(Action::Searched),
+            "delete" | "remove" => Tool::Files(FileOp::Deleted),
+            "move" | "rename" => Tool::Files(FileOp::Moved),
+            "grep" | "glob" | "search" | "find" | "list" | "ls" => Tool::Files(FileOp::Searched),
             "get" | "fetch" | "lookup" | "query" | "calculate" if found == Tool::Other => Tool::Lookup,
             _ => continue,
         };
@@ -171,7 +171,7 @@ const PATH_KEYS: [&str; 15] = [
 const TARGET_KEYS: [&str; 4] = ["destination", "new_path", "target", "to"];
 const COMMAND_KEYS: [&str; 4] = ["command", "cmd", "script", "commands"];
 
-fn from_json<N: Node>(tool: Tool, name: &str, node: &N) -> Option<Work> {
+fn from_json<N: Node>(tool: Tool, name: &str, node: &N) -> Option<CallIntent> {
     if node.kind() == Kind::String {
         return node.with_text(|text, _| read_text(tool, text)).flatten();
     }
@@ -179,62 +179,62 @@ fn from_json<N: Node>(tool: Tool, name: &str, node: &N) -> Option<Work> {
     let find = |keys: &[&str]| keys.iter().find_map(|key| members.iter().find(|(known, _)| known == key));
     let text_of =
         |keys: &[&str]| find(keys).and_then(|(_, value)| value.with_text(|text, _| text.to_owned()));
-    let paths = |action: Action| {
-        let mut files: Vec<(Action, String)> = find(&PATH_KEYS)
+    let paths = |action: FileOp| {
+        let mut files: Vec<(FileOp, String)> = find(&PATH_KEYS)
             .map_or_else(Vec::new, |(_, value)| texts_of(value).into_iter().map(|p| (action, p)).collect());
-        if action == Action::Moved {
-            files.extend(text_of(&TARGET_KEYS).map(|path| (Action::Created, path)));
+        if action == FileOp::Moved {
+            files.extend(text_of(&TARGET_KEYS).map(|path| (FileOp::Created, path)));
         }
         files
     };
     match tool {
         Tool::Shell => {
             let command = find(&COMMAND_KEYS).map(|(_, value)| command_text(value))?;
-            Some(shell_work(&command))
+            Some(shell_intent(&command))
         }
         Tool::Patch => {
             let patch = text_of(&["input", "patch", "diff", "patch_text", "patchText"]);
             let files = patch.map_or_else(Vec::new, |patch| patch::files_of(&patch));
-            Some(Work::Files(if files.is_empty() { paths(Action::Edited) } else { files }))
+            Some(CallIntent::Files(if files.is_empty() { paths(FileOp::Edited) } else { files }))
         }
         Tool::Editor => {
             let action = match text_of(&["command"])?.as_str() {
-                "view" => Action::Read,
-                "create" => Action::Written,
-                _ => Action::Edited,
+                "view" => FileOp::Read,
+                "create" => FileOp::Written,
+                _ => FileOp::Edited,
             };
-            Some(Work::Files(paths(action)))
+            Some(CallIntent::Files(paths(action)))
         }
         Tool::TaskList => {
             find(&["todos", "plan", "items", "tasks", "todoList"]).map(|(_, list)| task_list(list))
         }
-        Tool::TaskCreate => text_of(&["subject", "title", "description"]).map(Work::TaskCreate),
+        Tool::TaskCreate => text_of(&["subject", "title", "description"]).map(CallIntent::TaskCreate),
         Tool::TaskUpdate => {
             let number = text_of(&["taskId", "task_id", "id"])?;
-            Some(Work::TaskUpdate { number, status: text_of(&["status"]).unwrap_or_default() })
+            Some(CallIntent::TaskUpdate { number, status: text_of(&["status"]).unwrap_or_default() })
         }
         Tool::Files(action) => {
             let files = paths(action);
             match (files.is_empty(), action) {
-                (false, _) => Some(Work::Files(files)),
-                (true, Action::Searched | Action::Read) => Some(Work::Lookup),
+                (false, _) => Some(CallIntent::Files(files)),
+                (true, FileOp::Searched | FileOp::Read) => Some(CallIntent::Lookup),
                 // `update_reservation` has a word of a file tool, but does not name a file.
                 (true, _) => None,
             }
         }
-        Tool::Lookup => Some(Work::Lookup),
+        Tool::Lookup => Some(CallIntent::Lookup),
         Tool::Other => {
             let command = find(&COMMAND_KEYS[..2]).filter(|_| name.to_ascii_lowercase().contains("command"));
-            command.map(|(_, value)| shell_work(&command_text(value)))
+            command.map(|(_, value)| shell_intent(&command_text(value)))
         }
     }
 }
 
 /// Arguments that are one JSON string.
-fn read_text(tool: Tool, text: &str) -> Option<Work> {
+fn read_text(tool: Tool, text: &str) -> Option<CallIntent> {
     match tool {
-        _ if patch::is_patch(text) => Some(Work::Files(patch::files_of(text))),
-        Tool::Shell => Some(shell_work(text)),
+        _ if patch::is_patch(text) => Some(CallIntent::Files(patch::files_of(text))),
+        Tool::Shell => Some(shell_intent(text)),
         _ => None,
     }
 }
@@ -270,24 +270,24 @@ fn command_text<N: Node>(value: &N) -> String {
     }
 }
 
-fn task_list<N: Node>(list: &N) -> Work {
+fn task_list<N: Node>(list: &N) -> CallIntent {
     let mut tasks = Vec::new();
     for item in (0..list.len()).filter_map(|i| list.item(i)) {
         let text = member_text(&item, &["content", "step", "text", "title", "description", "task"]);
         let status = member_text(&item, &["status", "state"]).unwrap_or_default();
         tasks.extend(text.map(|text| (text, status_of(&status))));
     }
-    Work::TaskList(tasks)
+    CallIntent::TaskList(tasks)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Action::{Created, Deleted, Edited, Moved, Read, Searched, Written};
+    use FileOp::{Created, Deleted, Edited, Moved, Read, Searched, Written};
 
     #[test]
     fn tools_of_common_agents_name_their_files() {
-        type Case = (&'static str, &'static str, &'static [(Action, &'static str)]);
+        type Case = (&'static str, &'static str, &'static [(FileOp, &'static str)]);
         let cases: [Case; 16] = [
             ("Read", r#"{"file_path":"/a"}"#, &[(Read, "/a")]),
             ("read", r#"{"path":"a"}"#, &[(Read, "a")]),
@@ -308,7 +308,7 @@ mod tests {
         ];
         for (name, arguments, expected) in cases {
             let expected = expected.iter().map(|(a, p)| (*a, (*p).to_owned())).collect();
-            assert_eq!(read(name, arguments), Work::Files(expected), "{name}");
+            assert_eq!(read(name, arguments), CallIntent::Files(expected), "{name}");
         }
     }
 
@@ -321,14 +321,14 @@ mod tests {
             ("run_shell_command", r#"{"command":"cat a.txt"}"#),
             ("bash", "cat a.txt"),
         ] {
-            let Work::Shell { command, about } = read(name, arguments) else { panic!("{name}") };
+            let CallIntent::Shell { command, about } = read(name, arguments) else { panic!("{name}") };
             assert_eq!((command.as_str(), about.effects.len()), ("cat a.txt", 1), "{name}");
         }
     }
 
     #[test]
     fn task_lists_of_two_agents_read_the_same() {
-        let expected = Work::TaskList(vec![("x".into(), TaskStatus::InProgress)]);
+        let expected = CallIntent::TaskList(vec![("x".into(), TaskStatus::InProgress)]);
         let todo = r#"{"todos":[{"content":"x","status":"in_progress","activeForm":"X"}]}"#;
         assert_eq!(read("TodoWrite", todo), expected);
         assert_eq!(read("update_plan", r#"{"plan":[{"step":"x","status":"in_progress"}]}"#), expected);
@@ -336,11 +336,11 @@ mod tests {
 
     #[test]
     fn other_calls_become_one_line_and_lookups_nothing() {
-        let work = read("book_flight", r#"{"id":"A1","cabin":"economy"}"#);
-        assert_eq!(work, Work::Other(r#"book_flight("id":"A1","cabin":"economy")"#.into()));
-        assert_eq!(read("get_user_details", r#"{"user_id":"x"}"#), Work::Lookup);
-        assert!(matches!(read("update_reservation", r#"{"id":"x"}"#), Work::Other(_)));
-        assert!(matches!(read("broken", "{\"a\":"), Work::Other(_)));
-        assert!(matches!(read("", ""), Work::Other(_)));
+        let intent = read("book_flight", r#"{"id":"A1","cabin":"economy"}"#);
+        assert_eq!(intent, CallIntent::Other(r#"book_flight("id":"A1","cabin":"economy")"#.into()));
+        assert_eq!(read("get_user_details", r#"{"user_id":"x"}"#), CallIntent::Lookup);
+        assert!(matches!(read("update_reservation", r#"{"id":"x"}"#), CallIntent::Other(_)));
+        assert!(matches!(read("broken", "{\"a\":"), CallIntent::Other(_)));
+        assert!(matches!(read("", ""), CallIntent::Other(_)));
     }
 }

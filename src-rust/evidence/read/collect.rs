@@ -3,20 +3,20 @@
 
 use std::collections::HashMap;
 
-use super::calls::{self, Work};
+use super::calls::{self, CallIntent};
 use super::files::Files;
 use super::lookups::Lookups;
-use super::outcome::{self, Verdict};
+use super::outcome::{self, ResultStatus};
 use super::runs::{Call, Commands, Errors};
 use super::tasks::TaskList;
-use super::wrappers::{self, Said};
+use super::wrappers::{self, Unwrapped};
 use crate::evidence::language::cues;
 use crate::evidence::language::named::{self, Names};
 use crate::evidence::language::statements::{self, Statement};
 use crate::evidence::lines;
-use crate::evidence::text::{cut_middle, neutralise, one_line, sentences};
+use crate::evidence::text::{cut_middle, escape_section_tags, one_line, sentences};
 use crate::evidence::write::document::{self, ASKED};
-use crate::evidence::{Action, CommandRun, Evidence, Note, Outcome};
+use crate::evidence::{CommandRun, CommandStatus, Evidence, FileOp, Note};
 use crate::meter::EXTRACTIONS;
 use crate::rules::Structure;
 use crate::transcript::{
@@ -157,11 +157,11 @@ impl<'t> Collector<'t> {
 
     fn user_words(&mut self, i: usize, text: &str) {
         match wrappers::unwrap(text) {
-            Said::Nothing => {}
-            Said::ForeignSummary(summary) => self.foreign_summary(i, &summary),
-            Said::Words(words) => {
+            Unwrapped::Nothing => {}
+            Unwrapped::ForeignSummary(summary) => self.foreign_summary(i, &summary),
+            Unwrapped::Words(words) => {
                 let most = if self.found.requests.is_empty() { MAX_TASK_CHARS } else { MAX_REQUEST_CHARS };
-                let request = neutralise(&cut_middle(&words, most)).into_owned();
+                let request = escape_section_tags(&cut_middle(&words, most)).into_owned();
                 push(&mut self.found.requests, Note { message: i, text: request });
                 self.demands(i, &words);
                 self.names.read(i, &words, true);
@@ -199,7 +199,7 @@ impl<'t> Collector<'t> {
 
     /// Adds a summary that foldline did not write.
     fn foreign_summary(&mut self, i: usize, summary: &str) {
-        let text = neutralise(&cut_middle(summary, MAX_STATE_CHARS)).into_owned();
+        let text = escape_section_tags(&cut_middle(summary, MAX_STATE_CHARS)).into_owned();
         push(&mut self.found.context, Note { message: i, text });
     }
 
@@ -215,7 +215,8 @@ impl<'t> Collector<'t> {
             };
             push(list, note(i, sentence));
         }
-        let state = Note { message: i, text: neutralise(&cut_middle(text, MAX_STATE_CHARS)).into_owned() };
+        let state =
+            Note { message: i, text: escape_section_tags(&cut_middle(text, MAX_STATE_CHARS)).into_owned() };
         if text.len() >= MIN_REPORT_BYTES {
             self.found.last_report = Some(state.clone());
         }
@@ -231,10 +232,10 @@ impl<'t> Collector<'t> {
     fn bash_execution(&mut self, i: usize, transcript: &'t Transcript, index: usize) {
         let mut texts = texts(transcript, transcript.parts_of(index));
         let (command, output) = (texts.next().unwrap_or(""), texts.next().unwrap_or(""));
-        let work = calls::shell_work(command);
-        let Work::Shell { about, .. } = &work else { return };
-        let verdict = outcome::of_command(about.kind, output, false);
-        self.calls.push(Call { message: i, tool: "bash", work, verdict, answered_in: i, lines: None });
+        let intent = calls::shell_intent(command);
+        let CallIntent::Shell { about, .. } = &intent else { return };
+        let status = outcome::of_command(about.kind, output, false);
+        self.calls.push(Call { message: i, tool: "bash", intent, status, answered_in: i, lines: None });
     }
 
     fn call(&mut self, i: usize, transcript: &'t Transcript, part: &'t Part, number: u32) {
@@ -242,21 +243,21 @@ impl<'t> Collector<'t> {
         let mut pieces = transcript.pieces_of(part).iter();
         let arguments = pieces.rfind(|piece| piece.kind == PieceKind::CallArguments);
         let text = arguments.map_or("", |piece| transcript.str(&piece.span));
-        let work = calls::read(tool, text);
-        let lines = if matches!(work, Work::Files(_)) { lines::of_call(text) } else { None };
+        let intent = calls::read(tool, text);
+        let lines = if matches!(intent, CallIntent::Files(_)) { lines::of_call(text) } else { None };
         self.call_at.insert(number, self.calls.len());
-        let verdict = Verdict { outcome: Outcome::Unknown, detail: None };
-        match &work {
-            Work::TaskList(list) => self.tasks.replace(i, list.clone()),
-            Work::TaskUpdate { number, status } => self.tasks.update(i, number, status),
-            Work::Other(line) => self.names.read(i, line, false),
-            Work::Lookup => {
+        let status = ResultStatus { outcome: CommandStatus::Unknown, detail: None };
+        match &intent {
+            CallIntent::TaskList(list) => self.tasks.replace(i, list.clone()),
+            CallIntent::TaskUpdate { number, status } => self.tasks.update(i, number, status),
+            CallIntent::Other(line) => self.names.read(i, line, false),
+            CallIntent::Lookup => {
                 let arguments = arguments.map_or("", |piece| transcript.str(&piece.span));
                 self.lookups.call(i, tool, arguments);
             }
             _ => {}
         }
-        self.calls.push(Call { message: i, tool, work, verdict, answered_in: i, lines });
+        self.calls.push(Call { message: i, tool, intent, status, answered_in: i, lines });
     }
 
     fn result(&mut self, i: usize, transcript: &Transcript, part: &Part, number: u32) {
@@ -268,26 +269,26 @@ impl<'t> Collector<'t> {
         }
         let Some(call) = call.and_then(|at| self.calls.get_mut(at)) else { return };
         call.answered_in = i;
-        call.verdict = match &call.work {
-            Work::Shell { about, .. } => outcome::of_command(about.kind, &text, part.is_error),
+        call.status = match &call.intent {
+            CallIntent::Shell { about, .. } => outcome::of_command(about.kind, &text, part.is_error),
             _ => outcome::of_tool(&text, part.is_error),
         };
-        if let Some(detail) = &mut call.verdict.detail {
-            *detail = neutralise(detail).into_owned();
+        if let Some(detail) = &mut call.status.detail {
+            *detail = escape_section_tags(detail).into_owned();
         }
-        if let Work::Shell { command, .. } = &call.work
+        if let CallIntent::Shell { command, .. } = &call.intent
             && command.contains("git commit")
             && let Some(commit) = named::commit_of(i, &text)
         {
             self.names.add(commit);
         }
-        match &mut call.work {
-            Work::Lookup => self.lookups.answer(call.tool, &text),
-            Work::Files(files) if says_created(&text) => {
-                let written = files.iter_mut().filter(|(action, _)| *action == Action::Written);
-                written.for_each(|(action, _)| *action = Action::Created);
+        match &mut call.intent {
+            CallIntent::Lookup => self.lookups.answer(call.tool, &text),
+            CallIntent::Files(files) if says_created(&text) => {
+                let written = files.iter_mut().filter(|(action, _)| *action == FileOp::Written);
+                written.for_each(|(action, _)| *action = FileOp::Created);
             }
-            Work::TaskCreate(text_of_task) => {
+            CallIntent::TaskCreate(text_of_task) => {
                 let number = text.split_once("Task #").map(|(_, rest)| rest);
                 let number =
                     number.map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or(""));
@@ -309,19 +310,19 @@ impl<'t> Collector<'t> {
         let mut errors = Errors::default();
         std::mem::take(&mut self.earlier.errors).into_iter().for_each(|error| errors.add(error));
         for call in &self.calls {
-            let outcome = call.verdict.outcome;
-            match &call.work {
-                Work::Files(touched) => {
-                    if matches!(outcome, Outcome::Succeeded | Outcome::Unknown) {
+            let outcome = call.status.outcome;
+            match &call.intent {
+                CallIntent::Files(touched) => {
+                    if matches!(outcome, CommandStatus::Succeeded | CommandStatus::Unknown) {
                         touched.iter().for_each(|(action, path)| files.touch(call.message, *action, path));
-                        if let ([(Action::Read, path)], Some(lines)) = (touched.as_slice(), call.lines) {
+                        if let ([(FileOp::Read, path)], Some(lines)) = (touched.as_slice(), call.lines) {
                             files.read_lines(path, lines);
                         }
                     }
                 }
-                Work::Shell { command, about } => {
+                CallIntent::Shell { command, about } => {
                     // A failed command may have changed files, but its output does not show their content.
-                    let has_run = outcome != Outcome::Rejected;
+                    let has_run = outcome != CommandStatus::Rejected;
                     let touched = about
                         .effects
                         .iter()
@@ -335,11 +336,11 @@ impl<'t> Collector<'t> {
                         command: command.clone(),
                         kind: about.kind,
                         outcome,
-                        detail: call.verdict.detail.clone(),
+                        detail: call.status.detail.clone(),
                         runs: 1,
                     });
                 }
-                Work::Other(line) if !outcome.is_failure() && outcome != Outcome::Rejected => {
+                CallIntent::Other(line) if !outcome.is_failure() && outcome != CommandStatus::Rejected => {
                     push(&mut self.found.done, Note { message: call.message, text: line.clone() });
                 }
                 _ => {}
@@ -395,7 +396,7 @@ fn push(notes: &mut Vec<Note>, note: Note) {
 }
 
 fn note(message: usize, text: &str) -> Note {
-    Note { message, text: one_line(&neutralise(text), MAX_NOTE_CHARS) }
+    Note { message, text: one_line(&escape_section_tags(text), MAX_NOTE_CHARS) }
 }
 
 fn is_question(sentence: &str) -> bool {

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::evidence::text::neutralise;
-use crate::evidence::{Action, FileTouched, lines};
+use crate::evidence::text::escape_section_tags;
+use crate::evidence::{FileOp, FileTouched, lines};
 
 /// Most files kept: agents touch hundreds; more come from generated lists.
 const MAX_FILES: usize = 5_000;
@@ -19,10 +19,10 @@ pub(in crate::evidence) struct Files {
 
 impl Files {
     /// Notes an action of a message on a file.
-    pub(super) fn touch(&mut self, message: usize, action: Action, path: &str) {
+    pub(super) fn touch(&mut self, message: usize, action: FileOp, path: &str) {
         let Some(path) = normal_path(path) else { return };
         // A search in a folder does not touch a file; a name with an extension is a file.
-        if action == Action::Searched && !file_name(&path).trim_start_matches('.').contains('.') {
+        if action == FileOp::Searched && !file_name(&path).trim_start_matches('.').contains('.') {
             return;
         }
         let at = match self.by_path.get(&path) {
@@ -103,7 +103,7 @@ pub(super) fn normal_path(path: &str) -> Option<String> {
     if path.is_empty() || path.len() > MAX_PATH_BYTES || path.contains(char::is_control) {
         return None;
     }
-    let path = neutralise(path);
+    let path = escape_section_tags(path);
     let mut steps: Vec<&str> = Vec::new();
     for step in path.split('/') {
         match step {
@@ -143,22 +143,22 @@ pub(in crate::evidence) fn common_root<'p>(paths: impl Iterator<Item = &'p str>)
 mod tests {
     use super::*;
 
-    fn paths(files: &[FileTouched]) -> Vec<(&str, &[Action])> {
+    fn paths(files: &[FileTouched]) -> Vec<(&str, &[FileOp])> {
         files.iter().map(|file| (file.path.as_str(), file.actions.as_slice())).collect()
     }
 
     #[test]
     fn a_file_is_listed_once_with_all_that_was_done_to_it() {
         let mut files = Files::default();
-        files.touch(1, Action::Read, "/r/src/a.rs");
-        files.touch(2, Action::Edited, "/r/src/../src/./a.rs");
-        files.touch(3, Action::Read, "src/a.rs");
-        files.touch(3, Action::Searched, "src");
-        files.touch(4, Action::Searched, "b.rs");
+        files.touch(1, FileOp::Read, "/r/src/a.rs");
+        files.touch(2, FileOp::Edited, "/r/src/../src/./a.rs");
+        files.touch(3, FileOp::Read, "src/a.rs");
+        files.touch(3, FileOp::Searched, "src");
+        files.touch(4, FileOp::Searched, "b.rs");
         let files = files.finish();
         assert_eq!(
             paths(&files),
-            [("/r/src/a.rs", &[Action::Read, Action::Edited][..]), ("b.rs", &[Action::Searched][..])]
+            [("/r/src/a.rs", &[FileOp::Read, FileOp::Edited][..]), ("b.rs", &[FileOp::Searched][..])]
         );
         assert_eq!((files[0].times, files[0].last_message), (3, 3));
     }
@@ -167,7 +167,7 @@ mod tests {
     fn an_ambiguous_relative_path_stays_itself() {
         let mut files = Files::default();
         for path in ["/a/src/m.rs", "/b/src/m.rs", "src/m.rs", "m.rs"] {
-            files.touch(0, Action::Read, path);
+            files.touch(0, FileOp::Read, path);
         }
         assert_eq!(files.finish().len(), 4);
     }

@@ -4,7 +4,7 @@
 //! of the last answer show where the work stopped.
 
 use crate::evidence::Note;
-use crate::evidence::text::{neutralise, one_line};
+use crate::evidence::text::{escape_section_tags, one_line};
 
 /// Longest text of a question or an answer.
 const MAX_CHARS: usize = 160;
@@ -39,19 +39,21 @@ impl<'t> Lookups<'t> {
 
     pub(super) fn answer(&mut self, tool: &str, text: &str) {
         if let Some(lookup) = self.by_tool.iter_mut().find(|lookup| lookup.tool == tool) {
-            lookup.answer =
-                one_line(&neutralise(crate::evidence::text::head_bytes(text, 4 * MAX_CHARS)), MAX_CHARS);
+            lookup.answer = one_line(
+                &escape_section_tags(crate::evidence::text::head_bytes(text, 4 * MAX_CHARS)),
+                MAX_CHARS,
+            );
         }
     }
 
     /// One note for each tool.
     pub(super) fn notes(self) -> impl Iterator<Item = Note> {
         self.by_tool.into_iter().map(|lookup| {
-            let question = one_line(&neutralise(lookup.question), MAX_CHARS);
+            let question = one_line(&escape_section_tags(lookup.question), MAX_CHARS);
             let times = if lookup.calls == 1 { String::new() } else { format!(" ({} calls)", lookup.calls) };
             let answer =
                 if lookup.answer.is_empty() { String::new() } else { format!(" → {}", lookup.answer) };
-            let tool = one_line(&neutralise(lookup.tool), MAX_CHARS);
+            let tool = one_line(&escape_section_tags(lookup.tool), MAX_CHARS);
             Note { message: lookup.message, text: format!("{tool}{times}: {question}{answer}") }
         })
     }

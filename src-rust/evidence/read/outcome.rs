@@ -4,7 +4,7 @@
 //! only for commands that change something, because a file shown may well mention errors.
 
 use crate::evidence::text::{head_bytes, one_line, starts_with_ignoring_case, tail_bytes};
-use crate::evidence::{CommandKind, Outcome};
+use crate::evidence::{CommandKind, CommandStatus};
 
 /// Longest detail line.
 pub(super) const MAX_DETAIL_CHARS: usize = 200;
@@ -14,16 +14,16 @@ const TAIL_BYTES: usize = 24 << 10;
 
 /// The outcome that a result reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Verdict {
-    pub outcome: Outcome,
+pub(super) struct ResultStatus {
+    pub outcome: CommandStatus,
     /// The most specific line: the verdict of a test run, or the first error.
     pub detail: Option<String>,
 }
 
 /// Reads the result of a command.
-pub(super) fn of_command(kind: CommandKind, text: &str, is_error: bool) -> Verdict {
+pub(super) fn of_command(kind: CommandKind, text: &str, is_error: bool) -> ResultStatus {
     if is_rejection(text) {
-        return Verdict { outcome: Outcome::Rejected, detail: None };
+        return ResultStatus { outcome: CommandStatus::Rejected, detail: None };
     }
     let code = exit_code(text);
     let lines = ends_of(text);
@@ -41,23 +41,23 @@ pub(super) fn of_command(kind: CommandKind, text: &str, is_error: bool) -> Verdi
         summary
     };
     let outcome = match failed {
-        true => Outcome::Failed(code.filter(|code| *code != 0)),
-        false => Outcome::Succeeded,
+        true => CommandStatus::Failed(code.filter(|code| *code != 0)),
+        false => CommandStatus::Succeeded,
     };
-    Verdict { outcome, detail: detail.map(|line| one_line(line, MAX_DETAIL_CHARS)) }
+    ResultStatus { outcome, detail: detail.map(|line| one_line(line, MAX_DETAIL_CHARS)) }
 }
 
 /// Reads the result of any other tool.
-pub(super) fn of_tool(text: &str, is_error: bool) -> Verdict {
+pub(super) fn of_tool(text: &str, is_error: bool) -> ResultStatus {
     if is_rejection(text) {
-        return Verdict { outcome: Outcome::Rejected, detail: None };
+        return ResultStatus { outcome: CommandStatus::Rejected, detail: None };
     }
     let text = text.trim_start();
     let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| starts_with_ignoring_case(text, prefix));
     let failed =
         is_error || begins(&["error:", "error -", "<tool_use_error>", "traceback (most", "failed to "]);
     if !failed {
-        return Verdict { outcome: Outcome::Succeeded, detail: None };
+        return ResultStatus { outcome: CommandStatus::Succeeded, detail: None };
     }
     let text = text.strip_prefix("<tool_use_error>").unwrap_or(text);
     let lines = ends_of(text);
@@ -67,7 +67,10 @@ pub(super) fn of_tool(text: &str, is_error: bool) -> Verdict {
         lines.first().copied()
     };
     let line = told.unwrap_or("").trim_end_matches("</tool_use_error>");
-    Verdict { outcome: Outcome::Failed(exit_code(text)), detail: Some(one_line(line, MAX_DETAIL_CHARS)) }
+    ResultStatus {
+        outcome: CommandStatus::Failed(exit_code(text)),
+        detail: Some(one_line(line, MAX_DETAIL_CHARS)),
+    }
 }
 
 /// Whether the result says that the user rejected the call.
@@ -222,9 +225,9 @@ fn last_line<'t>(lines: &[&'t str]) -> Option<&'t str> {
 mod tests {
     use super::*;
 
-    fn command(kind: CommandKind, text: &str, is_error: bool) -> (Outcome, Option<String>) {
-        let verdict = of_command(kind, text, is_error);
-        (verdict.outcome, verdict.detail)
+    fn command(kind: CommandKind, text: &str, is_error: bool) -> (CommandStatus, Option<String>) {
+        let status = of_command(kind, text, is_error);
+        (status.outcome, status.detail)
     }
 
     #[test]
@@ -246,48 +249,51 @@ mod tests {
     fn test_runs_give_their_verdict() {
         let ok = "running 3 tests\ntest result: ok. 3 passed; 0 failed; 0 ignored";
         let (outcome, detail) = command(CommandKind::Test, ok, false);
-        assert_eq!(outcome, Outcome::Succeeded);
+        assert_eq!(outcome, CommandStatus::Succeeded);
         assert_eq!(detail.as_deref(), Some("test result: ok. 3 passed; 0 failed; 0 ignored"));
         let failed = "E   assert 1 == 2\nFAILED t.py::test_a\n=== 1 failed, 4 passed in 0.1s ===";
         let (outcome, detail) = command(CommandKind::Test, failed, false);
-        assert_eq!((outcome, detail.as_deref()), (Outcome::Failed(None), Some("FAILED t.py::test_a")));
+        assert_eq!((outcome, detail.as_deref()), (CommandStatus::Failed(None), Some("FAILED t.py::test_a")));
         let go = "Exit code 1\n--- FAIL: TestX (0.02s)\n  x_test.go:8: bad\nFAIL\tpkg\nFAIL";
         let (outcome, detail) = command(CommandKind::Test, go, true);
-        assert_eq!((outcome, detail.as_deref()), (Outcome::Failed(Some(1)), Some("--- FAIL: TestX (0.02s)")));
+        assert_eq!(
+            (outcome, detail.as_deref()),
+            (CommandStatus::Failed(Some(1)), Some("--- FAIL: TestX (0.02s)"))
+        );
     }
 
     #[test]
     fn a_search_without_hits_is_no_failure_and_shown_text_no_error() {
-        assert_eq!(command(CommandKind::Look, "Exit code 1", true).0, Outcome::Succeeded);
-        assert_eq!(command(CommandKind::Look, "error: in a log", false).0, Outcome::Succeeded);
+        assert_eq!(command(CommandKind::Look, "Exit code 1", true).0, CommandStatus::Succeeded);
+        assert_eq!(command(CommandKind::Look, "error: in a log", false).0, CommandStatus::Succeeded);
         let missing = "Exit code 1\nls: /x: No such file or directory";
-        assert_eq!(command(CommandKind::Look, missing, true).0, Outcome::Failed(Some(1)));
+        assert_eq!(command(CommandKind::Look, missing, true).0, CommandStatus::Failed(Some(1)));
     }
 
     #[test]
     fn errors_without_an_exit_code_are_recognised() {
         let traceback = "Traceback (most recent call last):\n  File \"a\"\nValueError: bad";
-        let expected = (Outcome::Failed(None), Some("ValueError: bad".to_owned()));
+        let expected = (CommandStatus::Failed(None), Some("ValueError: bad".to_owned()));
         assert_eq!(command(CommandKind::Change, traceback, false), expected);
         assert_eq!(
             command(CommandKind::Check, "src/a.ts(1,2): error TS2739: x", false).0,
-            Outcome::Failed(None)
+            CommandStatus::Failed(None)
         );
-        assert_eq!(command(CommandKind::Change, "deployed, 0 errors", false).0, Outcome::Succeeded);
+        assert_eq!(command(CommandKind::Change, "deployed, 0 errors", false).0, CommandStatus::Succeeded);
     }
 
     #[test]
     fn tools_report_errors_by_flag_or_by_their_first_word() {
-        let verdict = of_tool("<tool_use_error>File does not exist.</tool_use_error>", true);
-        assert_eq!(verdict.detail.as_deref(), Some("File does not exist."));
+        let status = of_tool("<tool_use_error>File does not exist.</tool_use_error>", true);
+        assert_eq!(status.detail.as_deref(), Some("File does not exist."));
         assert!(of_tool("Error: user not found", false).outcome.is_failure());
-        assert_eq!(of_tool("fn error() {}", false).outcome, Outcome::Succeeded);
+        assert_eq!(of_tool("fn error() {}", false).outcome, CommandStatus::Succeeded);
     }
 
     #[test]
     fn a_rejection_is_no_error_and_carries_the_users_words() {
         let text = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nuse tabs";
-        assert_eq!(of_tool(text, true).outcome, Outcome::Rejected);
+        assert_eq!(of_tool(text, true).outcome, CommandStatus::Rejected);
         assert_eq!(words_of_rejection(text), Some("use tabs"));
         assert_eq!(words_of_rejection("the user said: x"), None);
     }

@@ -2,20 +2,20 @@
 
 use std::collections::HashMap;
 
-use super::calls::{self, Work};
+use super::calls::{self, CallIntent};
 use super::files::normal_path;
-use super::outcome::Verdict;
+use super::outcome::ResultStatus;
 use super::shell;
-use crate::evidence::text::{neutralise, one_line};
-use crate::evidence::{Action, CommandKind, CommandRun, ErrorSeen, Outcome};
+use crate::evidence::text::{escape_section_tags, one_line};
+use crate::evidence::{CommandKind, CommandRun, CommandStatus, ErrorSeen, FileOp};
 
 /// A call with its outcome.
 #[derive(Debug)]
 pub(super) struct Call<'t> {
     pub message: usize,
     pub tool: &'t str,
-    pub work: Work,
-    pub verdict: Verdict,
+    pub intent: CallIntent,
+    pub status: ResultStatus,
     /// Index of the message with its result.
     pub answered_in: usize,
     /// The line range of a file read, if the call names one.
@@ -78,18 +78,17 @@ impl Errors {
     /// A success resolves errors of the same attempt; a failure is noted.
     pub(super) fn follow(&mut self, call: &Call<'_>) {
         let subject = subject_of(call);
-        match call.verdict.outcome {
-            Outcome::Succeeded => {
+        match call.status.outcome {
+            CommandStatus::Succeeded => {
                 for attempt in attempts_of(call, &subject) {
                     for at in self.open.remove(&attempt).unwrap_or_default() {
                         self.seen[at].is_resolved = true;
                     }
                 }
             }
-            Outcome::Failed(code) => {
-                let is_search =
-                    matches!(&call.work, Work::Shell { about, .. } if about.kind == CommandKind::Look);
-                let text = match (&call.verdict.detail, code) {
+            CommandStatus::Failed(code) => {
+                let is_search = matches!(&call.intent, CallIntent::Shell { about, .. } if about.kind == CommandKind::Look);
+                let text = match (&call.status.detail, code) {
                     (Some(detail), _) if !detail.is_empty() => detail.clone(),
                     (_, Some(code)) => format!("exit code {code}"),
                     _ => "failed".to_owned(),
@@ -107,10 +106,10 @@ impl Errors {
 
 /// The subject of a call, for the reader.
 fn subject_of(call: &Call<'_>) -> String {
-    let tool = one_line(&neutralise(call.tool), 80);
-    match &call.work {
-        Work::Shell { command, .. } => format!("$ {command}"),
-        Work::Files(files) => match files.first().and_then(|(_, path)| normal_path(path)) {
+    let tool = one_line(&escape_section_tags(call.tool), 80);
+    match &call.intent {
+        CallIntent::Shell { command, .. } => format!("$ {command}"),
+        CallIntent::Files(files) => match files.first().and_then(|(_, path)| normal_path(path)) {
             Some(path) => format!("{tool} {path}"),
             None => tool,
         },
@@ -126,7 +125,7 @@ fn attempt_of(subject: &str) -> String {
     }
     match subject.split_once(' ') {
         Some((tool, path)) => {
-            let changes = calls::file_action(tool).is_some_and(Action::is_change);
+            let changes = calls::file_action(tool).is_some_and(FileOp::is_change);
             format!("{} {path}", if changes { "change" } else { "read" })
         }
         None => format!("call {subject}"),
@@ -135,9 +134,9 @@ fn attempt_of(subject: &str) -> String {
 
 /// The attempts that a successful call resolves. Changing a file proves that it can be read.
 fn attempts_of(call: &Call<'_>, subject: &str) -> Vec<String> {
-    match &call.work {
-        Work::Shell { about, .. } => vec![format!("run {}", about.stem)],
-        Work::Files(files) => files
+    match &call.intent {
+        CallIntent::Shell { about, .. } => vec![format!("run {}", about.stem)],
+        CallIntent::Files(files) => files
             .iter()
             .filter_map(|(action, path)| normal_path(path).map(|path| (*action, path)))
             .flat_map(|(action, path)| {

@@ -3,7 +3,7 @@
 use super::patch;
 use super::shell_lexer::{Redirect, Word, simple_commands};
 use crate::evidence::text::head_bytes;
-use crate::evidence::{Action, CommandKind, lines};
+use crate::evidence::{CommandKind, FileOp, lines};
 
 /// Longest analyzed part of a command; in practice the rest is a here-document.
 const MAX_COMMAND_BYTES: usize = 256 << 10;
@@ -14,7 +14,7 @@ pub(in crate::evidence) struct ShellCommand {
     pub kind: CommandKind,
     /// Program and subcommand of the main part: two runs with the same stem are the same attempt.
     pub stem: String,
-    pub effects: Vec<(Action, String)>,
+    pub effects: Vec<(FileOp, String)>,
     /// Line ranges of files that it shows.
     pub lines: Vec<(String, (u32, u32))>,
 }
@@ -28,16 +28,16 @@ pub(in crate::evidence) fn analyse(line: &str) -> ShellCommand {
     for command in simple_commands(head_bytes(line, MAX_COMMAND_BYTES)) {
         let words = program_words(&command.words);
         let before = effects.len();
-        let mut touch = |action: Action, word: &Word| {
+        let mut touch = |action: FileOp, word: &Word| {
             if let Some(path) = path_of(word, &directory) {
                 effects.push((action, path));
             }
         };
         for (redirect, word) in &command.redirects {
             let action = match redirect {
-                Redirect::Read => Action::Read,
-                Redirect::Write => Action::Written,
-                Redirect::Append => Action::Edited,
+                Redirect::Read => FileOp::Read,
+                Redirect::Write => FileOp::Written,
+                Redirect::Append => FileOp::Edited,
             };
             touch(action, word);
         }
@@ -48,7 +48,7 @@ pub(in crate::evidence) fn analyse(line: &str) -> ShellCommand {
         {
             effects[before..].iter_mut().for_each(|(_, path)| *path = joined(&folder.text, path));
         }
-        if let [.., (Action::Read, path)] = effects[before..].as_ref()
+        if let [.., (FileOp::Read, path)] = effects[before..].as_ref()
             && let Some(shown) = lines::of_command(program(words), words)
         {
             lines_shown.push((path.clone(), shown));
@@ -95,7 +95,7 @@ fn program(words: &[Word]) -> &str {
 }
 
 /// The files that a command's arguments name.
-fn argument_effects(words: &[Word], touch: &mut impl FnMut(Action, &Word)) {
+fn argument_effects(words: &[Word], touch: &mut impl FnMut(FileOp, &Word)) {
     let [_, arguments @ ..] = words else { return };
     let operands: Vec<&Word> = words
         .windows(2)
@@ -107,11 +107,11 @@ fn argument_effects(words: &[Word], touch: &mut impl FnMut(Action, &Word)) {
         .map(|pair| &pair[1])
         .collect();
     let has = |flag: &str| arguments.iter().any(|word| word.text.starts_with(flag));
-    let mut all = |action: Action, operands: &[&Word]| operands.iter().for_each(|word| touch(action, word));
+    let mut all = |action: FileOp, operands: &[&Word]| operands.iter().for_each(|word| touch(action, word));
     let skip = |n: usize| operands.get(n..).unwrap_or(&[]);
     match program(words) {
         "cat" | "head" | "tail" | "less" | "more" | "nl" | "wc" | "bat" | "diff" | "cmp" | "md5sum"
-        | "sha256sum" | "od" | "xxd" | "strings" => all(Action::Read, &operands),
+        | "sha256sum" | "od" | "xxd" | "strings" => all(FileOp::Read, &operands),
         "sed" => {
             let has_script_flag = arguments.iter().any(|word| matches!(word.text.as_str(), "-e" | "-f"));
             // macOS takes the backup suffix as a separate word, often empty.
@@ -121,26 +121,26 @@ fn argument_effects(words: &[Word], touch: &mut impl FnMut(Action, &Word)) {
             let in_place = has("-i") || has("--in-place");
             let files: Vec<&Word> =
                 skip(first_file).iter().copied().filter(|word| !has_script_flag || is_plain(word)).collect();
-            all(if in_place { Action::Edited } else { Action::Read }, &files);
+            all(if in_place { FileOp::Edited } else { FileOp::Read }, &files);
         }
-        "perl" if has("-i") || has("-pi") => all(Action::Edited, skip(1)),
-        "awk" | "jq" | "yq" => all(Action::Read, skip(1)),
+        "perl" if has("-i") || has("-pi") => all(FileOp::Edited, skip(1)),
+        "awk" | "jq" | "yq" => all(FileOp::Read, skip(1)),
         "grep" | "egrep" | "fgrep" | "rg" | "ag" => {
             let files: Vec<&Word> = skip(1).iter().copied().filter(|word| is_plain(word)).collect();
-            all(Action::Searched, &files);
+            all(FileOp::Searched, &files);
         }
-        "rm" | "rmdir" | "unlink" | "trash" => all(Action::Deleted, &operands),
-        "mv" => move_or_copy(&operands, Action::Moved, &mut all),
-        "cp" => move_or_copy(&operands, Action::Read, &mut all),
-        "tee" => all(if has("-a") { Action::Edited } else { Action::Written }, &operands),
-        "touch" | "truncate" => all(Action::Written, &operands),
-        "chmod" | "chown" => all(Action::Edited, skip(1)),
+        "rm" | "rmdir" | "unlink" | "trash" => all(FileOp::Deleted, &operands),
+        "mv" => move_or_copy(&operands, FileOp::Moved, &mut all),
+        "cp" => move_or_copy(&operands, FileOp::Read, &mut all),
+        "tee" => all(if has("-a") { FileOp::Edited } else { FileOp::Written }, &operands),
+        "touch" | "truncate" => all(FileOp::Written, &operands),
+        "chmod" | "chown" => all(FileOp::Edited, skip(1)),
         "git" => git_effects(&operands, arguments, &mut all),
         _ => {}
     }
 }
 
-fn git_effects(operands: &[&Word], arguments: &[Word], all: &mut impl FnMut(Action, &[&Word])) {
+fn git_effects(operands: &[&Word], arguments: &[Word], all: &mut impl FnMut(FileOp, &[&Word])) {
     // `git -C folder rm a`
     let operands = if arguments.first().is_some_and(|word| word.text == "-C") {
         operands.get(1..).unwrap_or(&[])
@@ -150,21 +150,21 @@ fn git_effects(operands: &[&Word], arguments: &[Word], all: &mut impl FnMut(Acti
     let [verb, rest @ ..] = operands else { return };
     let after_dashes: Vec<&Word> = arguments.iter().skip_while(|word| word.text != "--").skip(1).collect();
     match verb.text.as_str() {
-        "add" | "restore" => all(Action::Edited, rest),
-        "mv" => move_or_copy(rest, Action::Moved, all),
-        "rm" => all(Action::Deleted, rest),
-        "checkout" => all(Action::Edited, &after_dashes),
-        "diff" | "log" | "blame" | "show" => all(Action::Read, &after_dashes),
+        "add" | "restore" => all(FileOp::Edited, rest),
+        "mv" => move_or_copy(rest, FileOp::Moved, all),
+        "rm" => all(FileOp::Deleted, rest),
+        "checkout" => all(FileOp::Edited, &after_dashes),
+        "diff" | "log" | "blame" | "show" => all(FileOp::Read, &after_dashes),
         _ => {}
     }
 }
 
 /// `mv a b` and `cp a b`. Only two operands name both files: into a directory, the new names are implicit.
-fn move_or_copy(operands: &[&Word], source: Action, all: &mut impl FnMut(Action, &[&Word])) {
+fn move_or_copy(operands: &[&Word], source: FileOp, all: &mut impl FnMut(FileOp, &[&Word])) {
     match operands {
         [from, to] if !to.text.ends_with(['/', '.']) => {
             all(source, &[from]);
-            all(Action::Created, &[to]);
+            all(FileOp::Created, &[to]);
         }
         [from @ .., _] => all(source, from),
         [] => {}
@@ -298,15 +298,15 @@ fn kind_and_stem(words: &[Word], writes: bool) -> Option<(CommandKind, String)> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Action::{Created, Deleted, Edited, Moved, Read, Searched, Written};
+    use FileOp::{Created, Deleted, Edited, Moved, Read, Searched, Written};
 
-    fn effects(line: &str) -> Vec<(Action, String)> {
+    fn effects(line: &str) -> Vec<(FileOp, String)> {
         analyse(line).effects
     }
 
     #[test]
     fn commands_name_the_files_they_touch() {
-        let cases: [(&str, &[(Action, &str)]); 17] = [
+        let cases: [(&str, &[(FileOp, &str)]); 17] = [
             ("cat a.txt | grep x", &[(Read, "a.txt")]),
             ("head -n 50 src/a.rs", &[(Read, "src/a.rs")]),
             ("sed -n '1,5p' a.rs", &[(Read, "a.rs")]),
@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn git_changes_files_of_the_working_tree() {
-        let cases: [(&str, &[(Action, &str)]); 5] = [
+        let cases: [(&str, &[(FileOp, &str)]); 5] = [
             ("git checkout -- a.py b.py", &[(Edited, "a.py"), (Edited, "b.py")]),
             ("git checkout main", &[]),
             ("git restore --staged a.py", &[(Edited, "a.py")]),

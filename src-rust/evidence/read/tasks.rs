@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::evidence::text::{neutralise, one_line};
+use crate::evidence::text::{escape_section_tags, one_line};
 use crate::evidence::{Note, Task, TaskStatus};
 
 /// Longest text of a task.
@@ -63,7 +63,7 @@ impl TaskList {
 
     /// Adds a task with its status.
     pub(in crate::evidence) fn push(&mut self, message: usize, text: &str, status: TaskStatus) {
-        let text = one_line(&neutralise(text), MAX_TASK_CHARS);
+        let text = one_line(&escape_section_tags(text), MAX_TASK_CHARS);
         self.tasks.push(Task { message, text, status });
     }
 

@@ -58,7 +58,7 @@ const FOREIGN_SUMMARY_PREFIXES: [&str; 3] = [
 
 /// The content of a user message.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum Unwrapped {
     /// Nothing but noise.
     Nothing,
     /// The user's words.
@@ -68,7 +68,7 @@ pub(super) enum Said {
 }
 
 /// Strips the wrappers from the text of a user message. O(bytes): the end of an unclosed tag is searched once.
-pub(super) fn unwrap(text: &str) -> Said {
+pub(super) fn unwrap(text: &str) -> Unwrapped {
     let stripped = strip_tags(text);
     let words = without_skill_call(stripped.trim());
     let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| starts_with_ignoring_case(words, prefix));
@@ -76,12 +76,12 @@ pub(super) fn unwrap(text: &str) -> Said {
         || begins(&NOISE_PREFIXES)
         || is_bare_command(words)
     {
-        return Said::Nothing;
+        return Unwrapped::Nothing;
     }
     if begins(&FOREIGN_SUMMARY_PREFIXES) {
-        return Said::ForeignSummary(words.to_owned());
+        return Unwrapped::ForeignSummary(words.to_owned());
     }
-    Said::Words(words.to_owned())
+    Unwrapped::Words(words.to_owned())
 }
 
 /// Whether the text is a bare command to the program, such as `/model`. `/review the parser` has content, and a path
@@ -160,7 +160,7 @@ mod tests {
 
     fn words(text: &str) -> String {
         match unwrap(text) {
-            Said::Words(words) => words,
+            Unwrapped::Words(words) => words,
             other => format!("{other:?}"),
         }
     }
@@ -170,10 +170,10 @@ mod tests {
         assert_eq!(words("<system-reminder>x\n<b></system-reminder>\nfix it"), "fix it");
         assert_eq!(
             unwrap("<command-name>/exit</command-name>\n <command-args></command-args>"),
-            Said::Nothing
+            Unwrapped::Nothing
         );
         assert_eq!(words("<ide_opened_file>The user opened a</ide_opened_file> create b"), "create b");
-        assert_eq!(unwrap("<local-command-stdout>Bye!</local-command-stdout>"), Said::Nothing);
+        assert_eq!(unwrap("<local-command-stdout>Bye!</local-command-stdout>"), Unwrapped::Nothing);
     }
 
     #[test]
@@ -185,16 +185,16 @@ mod tests {
     #[test]
     fn hook_output_and_interruptions_are_nobodys_request() {
         for text in ["[Request interrupted by user for tool use]", "Operation stopped by hook: x", "  \n "] {
-            assert_eq!(unwrap(text), Said::Nothing, "{text}");
+            assert_eq!(unwrap(text), Unwrapped::Nothing, "{text}");
         }
-        assert_eq!(unwrap("/model"), Said::Nothing);
+        assert_eq!(unwrap("/model"), Unwrapped::Nothing);
         assert_eq!(words("/review the parser"), "/review the parser");
         assert_eq!(words("/src/a.rs"), "/src/a.rs");
         let skill = "Invoke the x:plan skill and follow it exactly as presented to you";
-        assert_eq!(unwrap(skill), Said::Nothing);
+        assert_eq!(unwrap(skill), Unwrapped::Nothing);
         assert_eq!(words(&format!("{skill}\n\n\nARGUMENTS: small steps")), "small steps");
         let summary = "This session is being continued from a previous conversation that ran out";
-        assert!(matches!(unwrap(summary), Said::ForeignSummary(_)));
+        assert!(matches!(unwrap(summary), Unwrapped::ForeignSummary(_)));
     }
 
     #[test]

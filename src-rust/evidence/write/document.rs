@@ -10,9 +10,10 @@ use std::collections::HashMap;
 use crate::evidence::language::named;
 use crate::evidence::read::shell;
 use crate::evidence::read::tasks::status_of;
-use crate::evidence::text::neutralise;
+use crate::evidence::text::escape_section_tags;
 use crate::evidence::{
-    Action, CommandRun, ErrorSeen, Evidence, FileTouched, NameKind, Note, Outcome, Task, TaskStatus, lines,
+    CommandRun, CommandStatus, ErrorSeen, Evidence, FileOp, FileTouched, NameKind, Note, Task, TaskStatus,
+    lines,
 };
 
 /// A section of the document, in document order.
@@ -149,11 +150,11 @@ pub(in crate::evidence) const NUMBER: &str = "Value: ";
 pub(in crate::evidence) fn command_text(run: &CommandRun) -> String {
     let mut text = format!("$ {} → ", run.command);
     match run.outcome {
-        Outcome::Unknown => text.push_str("unknown"),
-        Outcome::Succeeded => text.push_str("ok"),
-        Outcome::Failed(None) => text.push_str("failed"),
-        Outcome::Failed(Some(code)) => text.push_str(&format!("failed (exit code {code})")),
-        Outcome::Rejected => text.push_str("rejected by the user"),
+        CommandStatus::Unknown => text.push_str("unknown"),
+        CommandStatus::Succeeded => text.push_str("ok"),
+        CommandStatus::Failed(None) => text.push_str("failed"),
+        CommandStatus::Failed(Some(code)) => text.push_str(&format!("failed (exit code {code})")),
+        CommandStatus::Rejected => text.push_str("rejected by the user"),
     }
     if let Some(detail) = &run.detail {
         text.push_str(" | ");
@@ -166,9 +167,9 @@ pub(in crate::evidence) fn command_text(run: &CommandRun) -> String {
 /// none.
 pub(super) fn file_notes(file: &FileTouched, listed: &str) -> Vec<String> {
     let what = match file.actions.last() {
-        Some(Action::Deleted) => Some(DELETED),
-        Some(Action::Moved) => Some(MOVED),
-        _ => file.actions.contains(&Action::Created).then_some(CREATED),
+        Some(FileOp::Deleted) => Some(DELETED),
+        Some(FileOp::Moved) => Some(MOVED),
+        _ => file.actions.contains(&FileOp::Created).then_some(CREATED),
     };
     let mut notes: Vec<String> = what.map(|what| format!("{what}{listed}")).into_iter().collect();
     if !file.lines.is_empty() {
@@ -179,11 +180,11 @@ pub(super) fn file_notes(file: &FileTouched, listed: &str) -> Vec<String> {
 }
 
 /// A path as listed, the action on the file, and the lines read.
-type FileNote<'i> = (&'i str, Action, Vec<(u32, u32)>);
+type FileNote<'i> = (&'i str, FileOp, Vec<(u32, u32)>);
 
 /// The file note of an item; `None` for prose.
 fn file_note_of(item: &str) -> Option<FileNote<'_>> {
-    let marks = [(DELETED, Action::Deleted), (MOVED, Action::Moved), (CREATED, Action::Created)];
+    let marks = [(DELETED, FileOp::Deleted), (MOVED, FileOp::Moved), (CREATED, FileOp::Created)];
     if let Some((listed, action)) =
         marks.iter().find_map(|(mark, action)| Some((item.strip_prefix(mark)?, *action)))
     {
@@ -194,7 +195,7 @@ fn file_note_of(item: &str) -> Option<FileNote<'_>> {
         let (first, last) = range.split_once('-')?;
         Some((first.parse().ok()?, last.parse().ok()?))
     };
-    Some((listed, Action::Read, ranges.split(", ").map(range).collect::<Option<_>>()?))
+    Some((listed, FileOp::Read, ranges.split(", ").map(range).collect::<Option<_>>()?))
 }
 
 fn command_of(message: usize, item: &str) -> Option<CommandRun> {
@@ -205,10 +206,10 @@ fn command_of(message: usize, item: &str) -> Option<CommandRun> {
     };
     let code = || outcome.strip_prefix("failed (exit code ")?.strip_suffix(')')?.parse().ok();
     let outcome = match outcome {
-        "ok" => Outcome::Succeeded,
-        "rejected by the user" => Outcome::Rejected,
-        _ if outcome.starts_with("failed") => Outcome::Failed(code()),
-        _ => Outcome::Unknown,
+        "ok" => CommandStatus::Succeeded,
+        "rejected by the user" => CommandStatus::Rejected,
+        _ if outcome.starts_with("failed") => CommandStatus::Failed(code()),
+        _ => CommandStatus::Unknown,
     };
     let kind = shell::analyse(command).kind;
     Some(CommandRun { message, command: command.to_owned(), kind, outcome, detail, runs: 1 })
@@ -289,7 +290,7 @@ fn from_items(items: Vec<(Section, String)>, message: usize) -> Evidence {
     // Applied last: the root comes below the section of files, and a deletion must be the last action on a file.
     let mut about_files: Vec<String> = Vec::new();
     for (section, text) in items {
-        let text = neutralise(&text).into_owned();
+        let text = escape_section_tags(&text).into_owned();
         if text.is_empty() {
             continue;
         }
@@ -307,8 +308,8 @@ fn from_items(items: Vec<(Section, String)>, message: usize) -> Evidence {
                 None => found.done.push(Note { message, text }),
             },
             Section::Files if file_note_of(&text).is_some() => about_files.push(text),
-            Section::ReadFiles => found.files.push(file(message, &root, &text, Action::Read)),
-            Section::ModifiedFiles => found.files.push(file(message, &root, &text, Action::Edited)),
+            Section::ReadFiles => found.files.push(file(message, &root, &text, FileOp::Read)),
+            Section::ModifiedFiles => found.files.push(file(message, &root, &text, FileOp::Edited)),
             Section::Context if text.starts_with(ROOT) => root = text[ROOT.len()..].to_owned(),
             Section::Constraints if text.starts_with(CORRECTION) => {
                 found.corrections.push(Note { message, text: text[CORRECTION.len()..].to_owned() });
@@ -362,7 +363,7 @@ fn from_items(items: Vec<(Section, String)>, message: usize) -> Evidence {
 }
 
 /// A listed path is relative to the root unless it is absolute or begins with `./`.
-fn file(message: usize, root: &str, listed: &str, action: Action) -> FileTouched {
+fn file(message: usize, root: &str, listed: &str, action: FileOp) -> FileTouched {
     let path = match listed.strip_prefix("./") {
         Some(plain) => plain.to_owned(),
         None if listed.starts_with(['/', '~']) => listed.to_owned(),
@@ -395,9 +396,9 @@ mod tests {
             found.files.iter().map(|f| (f.path.as_str(), f.actions.as_slice(), f.lines.as_slice())).collect();
         let none: &[(u32, u32)] = &[];
         let expected = [
-            ("/r/src/old.rs", &[Action::Edited, Action::Read, Action::Deleted][..], &[(1, 40), (60, 72)][..]),
-            ("/r/src/new.rs", &[Action::Edited, Action::Created][..], none),
-            ("/x/y", &[Action::Moved][..], none),
+            ("/r/src/old.rs", &[FileOp::Edited, FileOp::Read, FileOp::Deleted][..], &[(1, 40), (60, 72)][..]),
+            ("/r/src/new.rs", &[FileOp::Edited, FileOp::Created][..], none),
+            ("/x/y", &[FileOp::Moved][..], none),
         ];
         assert_eq!(said, expected);
         assert_eq!(found.context[0].text, "prose about files");
@@ -425,7 +426,7 @@ mod tests {
         assert_eq!(tasks, expected);
         assert_eq!(found.errors.iter().map(|e| e.is_resolved).collect::<Vec<_>>(), [false, true]);
         assert_eq!(found.errors[1].subject, "Edit /a");
-        assert_eq!(found.commands[0].outcome, Outcome::Failed(Some(1)));
+        assert_eq!(found.commands[0].outcome, CommandStatus::Failed(Some(1)));
         assert_eq!(command_text(&found.commands[0]), "$ go test ./... → failed (exit code 1) | FAIL");
         assert_eq!(texts(&found.next_steps), ["The user was asked: Ok?"]);
         assert_eq!(found.last_state.map(|note| note.text).as_deref(), Some("Half way"));

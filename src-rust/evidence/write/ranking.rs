@@ -14,7 +14,7 @@ use crate::evidence::read::calls::file_action;
 use crate::evidence::read::files::{common_root, is_scratch};
 use crate::evidence::text::one_line;
 use crate::evidence::{
-    Action, CommandKind, CommandRun, ErrorSeen, Evidence, FileTouched, Named, Note, Outcome, TaskStatus,
+    CommandKind, CommandRun, CommandStatus, ErrorSeen, Evidence, FileOp, FileTouched, Named, Note, TaskStatus,
 };
 
 /// The style of file paths.
@@ -110,8 +110,8 @@ fn lanes(evidence: &Evidence, style: &PathStyle, max_tokens: usize) -> Vec<Lane>
         lane(12, errors(evidence, |error| !error.is_resolved && !is_exploration(error))),
         lane(10, in_order(Section::Decisions, &evidence.decisions).rev().collect()),
         lane(10, in_order(Section::Done, &evidence.done).rev().collect()),
-        lane(10, about_files(evidence, style, |file| file.actions.last() > Some(&Action::Created))),
-        lane(3, about_files(evidence, style, |file| file.actions.last() <= Some(&Action::Created))),
+        lane(10, about_files(evidence, style, |file| file.actions.last() > Some(&FileOp::Created))),
+        lane(3, about_files(evidence, style, |file| file.actions.last() <= Some(&FileOp::Created))),
         lane(10, commands(evidence, |run| run.kind == CommandKind::Test)),
         lane(
             5,
@@ -202,7 +202,7 @@ fn files(evidence: &Evidence, style: &PathStyle, is_modified: bool) -> Vec<Candi
     let all = evidence.files.iter().enumerate().filter(|(_, file)| file.is_modified() == is_modified);
     let mut files: Vec<(usize, &FileTouched)> = all.collect();
     files.sort_by_key(|(_, file)| {
-        let was_read = file.actions.contains(&Action::Read);
+        let was_read = file.actions.contains(&FileOp::Read);
         let times = if is_modified { 0 } else { file.times };
         std::cmp::Reverse((!is_scratch(&file.path), was_read || is_modified, times, file.last_message))
     });
@@ -238,7 +238,7 @@ pub(in crate::evidence) fn is_exploration(error: &ErrorSeen) -> bool {
 
 fn commands(evidence: &Evidence, is_wanted: impl Fn(&CommandRun) -> bool) -> Vec<Candidate> {
     let all = evidence.commands.iter().enumerate().rev();
-    let wanted = all.filter(|(_, run)| is_wanted(run) && run.outcome != Outcome::Rejected);
+    let wanted = all.filter(|(_, run)| is_wanted(run) && run.outcome != CommandStatus::Rejected);
     wanted.map(|(place, run)| candidate(Section::Commands, place, command_text(run), 8)).collect()
 }
 

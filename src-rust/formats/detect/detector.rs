@@ -1,6 +1,6 @@
 //! Reads messages one by one in the dialect detected so far.
 
-use super::Judge;
+use super::Candidates;
 use crate::error::{Error, Result};
 use crate::formats::header::Envelope;
 use crate::formats::{Format, read_enveloped, read_message};
@@ -10,31 +10,31 @@ use crate::transcript::Build;
 /// Incremental format detector: its format always equals the one that [`crate::formats::read_as`] would detect for the
 /// list of all messages so far.
 #[derive(Clone, Copy, Debug)]
-pub struct Listener {
+pub struct Detector {
     /// `None` if the caller named the format.
-    judge: Option<Judge>,
+    candidates: Option<Candidates>,
     format: Format,
 }
 
 /// The outcome of reading a message.
 #[derive(Clone, Copy, Debug)]
-pub enum Heard {
+pub enum Observed {
     /// The message was read.
     Read,
     /// The message changes the detected format: all messages, this one included, must be read again with this listener.
     /// Nothing was read.
-    Otherwise(Listener),
+    Redetect(Detector),
 }
 
-impl Listener {
+impl Detector {
     /// A listener without messages. With `None`, it detects the format from the messages.
     #[must_use]
     pub fn new(format: Option<Format>) -> Self {
         match format {
-            Some(format) => Listener { judge: None, format },
+            Some(format) => Detector { candidates: None, format },
             None => {
-                let judge = Judge::new(None);
-                Listener { judge: Some(judge), format: judge.format() }
+                let candidates = Candidates::new(None);
+                Detector { candidates: Some(candidates), format: candidates.format() }
             }
         }
     }
@@ -49,45 +49,45 @@ impl Listener {
     ///
     /// # Errors
     /// Those of [`detect`](fn@crate::formats::detect), with the index.
-    pub fn hear<N: Node>(&mut self, i: usize, message: &N) -> Result<()> {
-        if let Some(judge) = &mut self.judge
+    pub fn observe<N: Node>(&mut self, i: usize, message: &N) -> Result<()> {
+        if let Some(candidates) = &mut self.candidates
             && message.kind() == Kind::Object
         {
             let mut envelope = Envelope::sealed();
             envelope.open(message);
-            judge.hear(i, message, &envelope)?;
-            self.format = judge.format();
+            candidates.observe(i, message, &envelope)?;
+            self.format = candidates.format();
         }
         Ok(())
     }
 
     /// A listener without messages, with the same named format or with detection.
     #[must_use]
-    pub fn afresh(&self) -> Self {
-        Listener::new(if self.judge.is_some() { None } else { Some(self.format) })
+    pub fn reset(&self) -> Self {
+        Detector::new(if self.candidates.is_some() { None } else { Some(self.format) })
     }
 
     /// Observes message `i` of the list and reads it.
     ///
     /// # Errors
     /// Those of reading, with the index. The listener is then unchanged, but the builder may hold a partial message.
-    pub fn read<N: Node>(&mut self, i: usize, message: &N, builder: &mut impl Build<N>) -> Result<Heard> {
-        let Some(judge) = &mut self.judge else {
-            return self.read_again(i, message, builder).map(|()| Heard::Read);
+    pub fn read<N: Node>(&mut self, i: usize, message: &N, builder: &mut impl Build<N>) -> Result<Observed> {
+        let Some(candidates) = &mut self.candidates else {
+            return self.read_again(i, message, builder).map(|()| Observed::Read);
         };
         if message.kind() != Kind::Object {
             return Err(not_an_object().at(i));
         }
         let mut envelope = Envelope::sealed();
         envelope.open(message);
-        let mut heard = *judge;
-        heard.hear(i, message, &envelope)?;
+        let mut heard = *candidates;
+        heard.observe(i, message, &envelope)?;
         if heard.format() != self.format {
-            return Ok(Heard::Otherwise(Listener { judge: Some(heard), format: heard.format() }));
+            return Ok(Observed::Redetect(Detector { candidates: Some(heard), format: heard.format() }));
         }
         read_enveloped(message, &envelope, self.format, builder).map_err(|error| error.at(i))?;
-        *judge = heard;
-        Ok(Heard::Read)
+        *candidates = heard;
+        Ok(Observed::Read)
     }
 
     /// Reads a message that was observed before.

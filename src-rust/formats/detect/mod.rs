@@ -15,15 +15,15 @@ use crate::node::{Key, Kind, Node};
 
 /// A set of dialects: one bit each, in the order of [`Format::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Candidates(u16);
+struct FormatSet(u16);
 
-impl Candidates {
+impl FormatSet {
     const fn of(format: Format) -> Self {
-        Candidates(1 << format as u16)
+        FormatSet(1 << format as u16)
     }
 
     const fn or(self, format: Format) -> Self {
-        Candidates(self.0 | 1 << format as u16)
+        FormatSet(self.0 | 1 << format as u16)
     }
 
     fn has(self, format: Format) -> bool {
@@ -31,7 +31,7 @@ impl Candidates {
     }
 
     fn and(self, other: Self) -> Self {
-        Candidates(self.0 & other.0)
+        FormatSet(self.0 & other.0)
     }
 
     /// The dialects of the set, in the order of [`Format::ALL`].
@@ -45,19 +45,19 @@ impl Candidates {
     }
 }
 
-const ANY: Candidates = Candidates(u16::MAX);
-const NONE: Candidates = Candidates(0);
-const CHAT: Candidates = Candidates::of(Format::OpenAiChat);
-const RESPONSES: Candidates = Candidates::of(Format::OpenAiResponses);
-const OPENAI: Candidates = CHAT.or(Format::OpenAiResponses);
-const ANTHROPIC: Candidates = Candidates::of(Format::Anthropic);
-const GEMINI: Candidates = Candidates::of(Format::Gemini);
-const PI: Candidates = Candidates::of(Format::Pi);
-const AI_SDK: Candidates = Candidates::of(Format::AiSdk);
-const LANGCHAIN: Candidates = Candidates::of(Format::LangChain);
-const GENT: Candidates = Candidates::of(Format::Gent);
+const ANY: FormatSet = FormatSet(u16::MAX);
+const NONE: FormatSet = FormatSet(0);
+const CHAT: FormatSet = FormatSet::of(Format::OpenAiChat);
+const RESPONSES: FormatSet = FormatSet::of(Format::OpenAiResponses);
+const OPENAI: FormatSet = CHAT.or(Format::OpenAiResponses);
+const ANTHROPIC: FormatSet = FormatSet::of(Format::Anthropic);
+const GEMINI: FormatSet = FormatSet::of(Format::Gemini);
+const PI: FormatSet = FormatSet::of(Format::Pi);
+const AI_SDK: FormatSet = FormatSet::of(Format::AiSdk);
+const LANGCHAIN: FormatSet = FormatSet::of(Format::LangChain);
+const GENT: FormatSet = FormatSet::of(Format::Gent);
 /// The dialects of a message that has no feature but its role.
-const PLAIN: Candidates = Candidates(OPENAI.0 | ANTHROPIC.0 | GEMINI.0 | PI.0 | AI_SDK.0);
+const PLAIN: FormatSet = FormatSet(OPENAI.0 | ANTHROPIC.0 | GEMINI.0 | PI.0 | AI_SDK.0);
 
 /// The feature that decided the dialect of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,18 +118,18 @@ pub struct Detected {
 
 /// The dialects possible for one message, with the reason.
 #[derive(Clone, Copy, Debug)]
-struct Said {
-    left: Candidates,
+struct Hints {
+    left: FormatSet,
     reason: Reason,
 }
 
-impl Said {
-    const fn only(left: Candidates, reason: Reason) -> Self {
-        Said { left, reason }
+impl Hints {
+    const fn only(left: FormatSet, reason: Reason) -> Self {
+        Hints { left, reason }
     }
 
     #[cold]
-    fn ambiguous(&self, others: Candidates) -> Error {
+    fn ambiguous(&self, others: FormatSet) -> Error {
         let (before, others) = (self.left.names(), others.names());
         let detail = format!("the message looks like {before} and like {others}: name its format");
         Error::message("ambiguous_format", "", detail)
@@ -140,13 +140,13 @@ impl Said {
     /// # Errors
     /// `ambiguous_format` if none is left.
     #[inline]
-    fn narrow(&mut self, others: Candidates, reason: Reason) -> Result<()> {
+    fn narrow(&mut self, others: FormatSet, reason: Reason) -> Result<()> {
         let left = self.left.and(others);
         if left == NONE {
             return Err(self.ambiguous(others));
         }
         if left != self.left {
-            *self = Said { left, reason };
+            *self = Hints { left, reason };
         }
         Ok(())
     }
@@ -154,17 +154,17 @@ impl Said {
 
 /// Intersects the possible dialects of messages seen one by one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Judge {
+pub(super) struct Candidates {
     /// The dialect that the key of the list suggests.
     place: Option<Format>,
-    left: Candidates,
+    left: FormatSet,
     /// The preferred dialect among the possible ones.
     format: Format,
     /// The last message that excluded a dialect, with the reason.
     telling: Option<(usize, Reason)>,
 }
 
-impl Judge {
+impl Candidates {
     /// A judge without messages; `key` is the key of the list in a request.
     pub fn new(key: Option<&str>) -> Self {
         let place = match key {
@@ -172,7 +172,7 @@ impl Judge {
             Some("contents") => Some(Format::Gemini),
             _ => None,
         };
-        Judge { place, left: ANY, format: place.unwrap_or(Format::OpenAiChat), telling: None }
+        Candidates { place, left: ANY, format: place.unwrap_or(Format::OpenAiChat), telling: None }
     }
 
     /// Observes message `i`.
@@ -180,39 +180,39 @@ impl Judge {
     /// # Errors
     /// Those of [`detect`], with the index; the judge is then unchanged.
     #[inline(always)]
-    pub fn hear<N: Node>(&mut self, i: usize, message: &N, envelope: &Envelope<N>) -> Result<()> {
-        let said = said_by(message, envelope).map_err(|error| error.at(i))?;
-        self.note(i, said)
+    pub fn observe<N: Node>(&mut self, i: usize, message: &N, envelope: &Envelope<N>) -> Result<()> {
+        let hints = hints_of(message, envelope).map_err(|error| error.at(i))?;
+        self.note(i, hints)
     }
 
     /// Observes a message whose only feature is its role.
     ///
     /// # Errors
-    /// Those of [`Judge::hear`].
+    /// Those of [`Candidates::observe`].
     #[inline]
-    pub fn hear_role(&mut self, i: usize, role: RoleName) -> Result<()> {
+    pub fn observe_role(&mut self, i: usize, role: RoleName) -> Result<()> {
         self.note(i, by_role(Some(role), false))
     }
 
     #[inline]
-    fn note(&mut self, i: usize, said: Said) -> Result<()> {
-        if self.left.and(said.left) == self.left { Ok(()) } else { self.narrow(i, said) }
+    fn note(&mut self, i: usize, hints: Hints) -> Result<()> {
+        if self.left.and(hints.left) == self.left { Ok(()) } else { self.narrow(i, hints) }
     }
 
     /// Excludes dialects.
     #[cold]
-    fn narrow(&mut self, i: usize, said: Said) -> Result<()> {
-        let left = self.left.and(said.left);
+    fn narrow(&mut self, i: usize, hints: Hints) -> Result<()> {
+        let left = self.left.and(hints.left);
         if left == NONE {
             let first = self.telling.map_or(0, |(first, _)| first);
-            let (before, said) = (self.left.names(), said.left.names());
-            let detail = format!("message {first} looks like {before}, message {i} like {said}");
+            let (before, hints) = (self.left.names(), hints.left.names());
+            let detail = format!("message {first} looks like {before}, message {i} like {hints}");
             return Err(Error::message("ambiguous_format", "", detail).at(i));
         }
         self.left = left;
         self.format = self.preferred();
-        if said.reason != Reason::Plain {
-            self.telling = Some((i, said.reason));
+        if hints.reason != Reason::Plain {
+            self.telling = Some((i, hints.reason));
         }
         Ok(())
     }
@@ -257,86 +257,86 @@ pub fn detect<N: Node>(messages: &N) -> Result<Detected> {
 /// Those of [`detect`].
 pub fn detect_at<N: Node>(messages: &N, key: Option<&str>) -> Result<Detected> {
     READINGS.add();
-    let mut judge = Judge::new(key);
+    let mut candidates = Candidates::new(key);
     messages.each_item(|i, message| match message.kind() {
         Kind::Object => {
             let mut envelope = Envelope::sealed();
             envelope.open(message);
-            judge.hear(i, message, &envelope)
+            candidates.observe(i, message, &envelope)
         }
         _ => Ok(()),
     })?;
-    Ok(judge.detected())
+    Ok(candidates.detected())
 }
 
 /// The dialects possible for an object.
 #[inline(always)]
-fn said_by<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Said> {
+fn hints_of<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Hints> {
     if envelope.is_quiet() {
         return Ok(by_role(envelope.role.flatten(), false));
     }
     if envelope.is_quiet_but_for(Key::TOOL_CALLS) {
         return with_calls(by_role(envelope.role.flatten(), false), envelope);
     }
-    said_by_more(message, envelope)
+    further_hints_of(message, envelope)
 }
 
-/// [`said_by`] for messages with more features than role and calls.
+/// [`hints_of`] for messages with more features than role and calls.
 #[inline(never)]
-fn said_by_more<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Said> {
+fn further_hints_of<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Hints> {
     if let (Some(parts), None) = (envelope.get(Key::PARTS), envelope.get(Key::CONTENT)) {
         return by_parts(envelope, parts);
     }
     let is_type = |kind: &N| kind.with_text(|kind, _| langchain::is_type(kind)) == Some(true);
     if envelope.get(Key::TYPE).is_some_and(is_type) && langchain::is_message(message) {
-        return Ok(Said::only(LANGCHAIN, Reason::MessageType));
+        return Ok(Hints::only(LANGCHAIN, Reason::MessageType));
     }
     if envelope.role.is_none() && envelope.get(Key::TYPE).is_none() && is_unit(message) {
         return by_unit(message);
     }
-    let mut said = by_role(envelope.role.flatten(), has_parts_of_results(envelope));
+    let mut hints = by_role(envelope.role.flatten(), has_parts_of_results(envelope));
     if envelope.get(Key::TYPE).is_some() && openai_responses::is_item(message) {
-        said.narrow(RESPONSES, Reason::ItemType)?;
+        hints.narrow(RESPONSES, Reason::ItemType)?;
     }
-    said = with_calls(said, envelope)?;
+    hints = with_calls(hints, envelope)?;
     if envelope.get(Key::TOOL_CALLS_CAMEL).is_some_and(|calls| calls.len() > 0) {
-        said.narrow(AI_SDK, Reason::ToolCalls)?;
+        hints.narrow(AI_SDK, Reason::ToolCalls)?;
     }
     if let Some(content) = envelope.get(Key::CONTENT) {
         let is_message = |kind: &N| kind.with_text(|kind, _| kind == "message") == Some(true);
         if content.kind() == Kind::String && envelope.get(Key::TYPE).is_some_and(is_message) {
-            said.narrow(RESPONSES, Reason::ItemType)?;
+            hints.narrow(RESPONSES, Reason::ItemType)?;
         }
         if content.kind() == Kind::Array {
             content
-                .each_item(|_, part| said.narrow(by_part(message, envelope, part), Reason::ContentPart))?;
+                .each_item(|_, part| hints.narrow(by_part(message, envelope, part), Reason::ContentPart))?;
         }
     }
-    Ok(said)
+    Ok(hints)
 }
 
 /// Narrows the dialects by the calls outside the content.
 #[inline(always)]
-fn with_calls<N: Node>(mut said: Said, envelope: &Envelope<N>) -> Result<Said> {
+fn with_calls<N: Node>(mut hints: Hints, envelope: &Envelope<N>) -> Result<Hints> {
     if envelope.get(Key::TOOL_CALLS).is_some_and(|calls| calls.len() > 0)
         || some(envelope.get(Key::FUNCTION_CALL)).is_some()
     {
-        said.narrow(CHAT, Reason::ToolCalls)?;
+        hints.narrow(CHAT, Reason::ToolCalls)?;
     }
-    Ok(said)
+    Ok(hints)
 }
 
 /// The dialects possible for a role; `has_parts_of_results` admits the AI SDK for `tool`.
 #[inline]
-fn by_role(role: Option<RoleName>, has_parts_of_results: bool) -> Said {
+fn by_role(role: Option<RoleName>, has_parts_of_results: bool) -> Hints {
     let left = match role {
         Some(RoleName::Tool) if has_parts_of_results => CHAT.or(Format::AiSdk),
         Some(RoleName::Tool | RoleName::Function) => CHAT,
         Some(RoleName::Developer) => OPENAI,
         Some(RoleName::ToolResult | RoleName::BashExecution) => PI,
-        _ => return Said::only(PLAIN, Reason::Plain),
+        _ => return Hints::only(PLAIN, Reason::Plain),
     };
-    Said::only(left, Reason::Role)
+    Hints::only(left, Reason::Role)
 }
 
 /// Whether a `tool` message may be from the AI SDK: its content is a list, which holds the ids.
@@ -374,26 +374,26 @@ fn is_told<N: Node>(unit: &N) -> bool {
 
 /// The dialect of an object that holds messages: gent if a feature shows it, since stored conversations have the same
 /// shape.
-fn by_unit<N: Node>(unit: &N) -> Result<Said> {
+fn by_unit<N: Node>(unit: &N) -> Result<Hints> {
     if is_told(unit) {
-        return Ok(Said::only(GENT, Reason::Iteration));
+        return Ok(Hints::only(GENT, Reason::Iteration));
     }
     let detail = "looks like a conversation by itself and like gent: give its messages, or name its format";
     Err(Error::message("ambiguous_format", "messages", detail))
 }
 
 /// A message with `parts` is Gemini's, unless its parts have a `type`, as in some libraries.
-fn by_parts<N: Node>(envelope: &Envelope<N>, parts: &N) -> Result<Said> {
+fn by_parts<N: Node>(envelope: &Envelope<N>, parts: &N) -> Result<Hints> {
     let is_assistant = envelope.role == Some(Some(RoleName::Assistant));
     if is_assistant || parts.find_item(|part| part.get(Key::TYPE)).is_some() {
         let detail = "has parts, but is not a Gemini content";
         return Err(Error::message("unsupported_format", "parts", detail));
     }
-    Ok(Said::only(GEMINI, Reason::Parts))
+    Ok(Hints::only(GEMINI, Reason::Parts))
 }
 
 /// The dialects possible for a message with this content part.
-fn by_part<N: Node>(message: &N, envelope: &Envelope<N>, part: &N) -> Candidates {
+fn by_part<N: Node>(message: &N, envelope: &Envelope<N>, part: &N) -> FormatSet {
     let by_type = part.get(Key::TYPE).and_then(|kind| {
         kind.with_text(|kind, _| match kind {
             "text" => ANY,
@@ -415,7 +415,7 @@ fn by_part<N: Node>(message: &N, envelope: &Envelope<N>, part: &N) -> Candidates
 }
 
 /// Both write the same thinking parts; pi's assistant messages have a `stopReason`, Anthropic's do not.
-fn anthropic_or_pi<N: Node>(message: &N) -> Candidates {
+fn anthropic_or_pi<N: Node>(message: &N) -> FormatSet {
     if message.get(Key::STOP_REASON_CAMEL).is_some() { PI } else { ANTHROPIC }
 }
 
@@ -466,9 +466,9 @@ mod tests {
     #[test]
     fn two_dialects_are_named() {
         let mixed = r#"[{"role":"developer","content":"s"},{"role":"user","parts":[]}]"#;
-        let said =
+        let hints =
             "ambiguous_format: message 0 looks like openai_chat or openai_responses, message 1 like gemini";
-        assert_eq!(found(mixed, None), Err(said.to_owned()));
+        assert_eq!(found(mixed, None), Err(hints.to_owned()));
         let foreign = r#"[{"role":"assistant","parts":[{"type":"text","text":"a"}]}]"#;
         assert!(found(foreign, None).unwrap_err().starts_with("unsupported_format"));
         let foreign = r#"[{"role":"user","parts":[{"type":"text","text":"a"}]}]"#;

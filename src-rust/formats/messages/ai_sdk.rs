@@ -10,7 +10,7 @@ use crate::formats::content::{KnownCalls, each_item, push_value, read_content, s
 use crate::formats::header::Envelope;
 use crate::formats::parts::{keyed_text_part, picture_of, picture_part, unknown_part};
 use crate::node::{Key, Kind, Node};
-use crate::transcript::{Build, PartKind, PieceKind, Role, Slot, Wrapping};
+use crate::transcript::{Build, PartKind, PieceKind, ResultPath, Role, Wrapping};
 
 pub(in crate::formats) fn read<N: Node>(envelope: &Envelope<N>, builder: &mut impl Build<N>) -> Result<()> {
     let role = envelope.role()?.common();
@@ -56,7 +56,7 @@ pub(in crate::formats) fn is_own_part<N: Node>(part: &N, kind: &str) -> bool {
 
 /// Content parts of this dialect.
 #[derive(Clone, Copy)]
-enum Known {
+enum PartType {
     Text,
     Reasoning,
     Redacted,
@@ -72,41 +72,41 @@ enum Known {
 fn read_part<N: Node>(part: &N, at: u32, builder: &mut impl Build<N>) -> Result<()> {
     let known = part.get(Key::TYPE).and_then(|kind| {
         kind.with_text(|kind, _| match kind {
-            "text" => Known::Text,
-            "reasoning" => Known::Reasoning,
-            "redacted-reasoning" => Known::Redacted,
-            "image" => Known::Picture,
-            "file" => Known::File,
-            "tool-call" => Known::Call,
-            "tool-result" => Known::Result,
-            "tool-approval-request" => Known::ApprovalRequest,
-            "tool-approval-response" => Known::ApprovalResponse,
-            _ => Known::Nothing,
+            "text" => PartType::Text,
+            "reasoning" => PartType::Reasoning,
+            "redacted-reasoning" => PartType::Redacted,
+            "image" => PartType::Picture,
+            "file" => PartType::File,
+            "tool-call" => PartType::Call,
+            "tool-result" => PartType::Result,
+            "tool-approval-request" => PartType::ApprovalRequest,
+            "tool-approval-response" => PartType::ApprovalResponse,
+            _ => PartType::Nothing,
         })
     });
-    match known.unwrap_or(Known::Nothing) {
-        Known::Text => keyed_text_part(part, Key::TEXT, (PartKind::Text, PieceKind::Text), builder),
-        Known::Reasoning => {
+    match known.unwrap_or(PartType::Nothing) {
+        PartType::Text => keyed_text_part(part, Key::TEXT, (PartKind::Text, PieceKind::Text), builder),
+        PartType::Reasoning => {
             keyed_text_part(part, Key::TEXT, (PartKind::Reasoning, PieceKind::Reasoning), builder)
         }
-        Known::Redacted => {
+        PartType::Redacted => {
             // Encrypted: it has a price, but its text is not available.
             builder.begin_part(PartKind::Reasoning)?;
             builder.push_json(PieceKind::Reasoning, part)?;
             builder.mark_estimated();
             Ok(())
         }
-        Known::Picture => picture_part(part, builder),
-        Known::File if is_picture(part) => picture_part(part, builder),
-        Known::File | Known::Nothing => unknown_part(part, builder),
-        Known::Call => read_call(part, builder),
-        Known::Result => read_result(part, at, builder),
-        Known::ApprovalRequest => {
+        PartType::Picture => picture_part(part, builder),
+        PartType::File if is_picture(part) => picture_part(part, builder),
+        PartType::File | PartType::Nothing => unknown_part(part, builder),
+        PartType::Call => read_call(part, builder),
+        PartType::Result => read_result(part, at, builder),
+        PartType::ApprovalRequest => {
             builder.begin_part(PartKind::ToolCall)?.is_unchecked = true;
             builder.set_key(part, Key::APPROVAL_ID)?;
             builder.push_json(PieceKind::Unknown, part)
         }
-        Known::ApprovalResponse => {
+        PartType::ApprovalResponse => {
             builder.begin_part(PartKind::ToolResult)?.is_unchecked = true;
             builder.set_key(part, Key::APPROVAL_ID)?;
             builder.push_json(PieceKind::Unknown, part)
@@ -161,7 +161,7 @@ fn read_result<N: Node>(part: &N, at: u32, builder: &mut impl Build<N>) -> Resul
     found.slot = match output {
         Some(Output::Denied) => None,
         _ => (old.is_some() || new.is_some())
-            .then_some(Slot { wrapping, ..Slot::in_list(Key::CONTENT, at, field) }),
+            .then_some(ResultPath { wrapping, ..ResultPath::in_list(Key::CONTENT, at, field) }),
     };
     builder.set_key(part, Key::TOOL_CALL_ID_CAMEL)?;
     builder.set_name(part, Key::TOOL_NAME_CAMEL, None)?;

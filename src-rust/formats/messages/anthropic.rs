@@ -5,7 +5,7 @@ use crate::formats::content::{call_arguments, read_content, result_content};
 use crate::formats::header::Envelope;
 use crate::formats::parts::{keyed_text_part, picture_part, text_part, unknown_part};
 use crate::node::{Key, Kind, Node};
-use crate::transcript::{Binding, Build, PartKind, PieceKind, Role, Slot};
+use crate::transcript::{Binding, Build, PartKind, PieceKind, ResultPath, Role};
 
 pub(in crate::formats) fn read<N: Node>(envelope: &Envelope<N>, builder: &mut impl Build<N>) -> Result<()> {
     // Anthropic does not have a role `tool`: such a message is an ordinary one.
@@ -19,7 +19,7 @@ pub(in crate::formats) fn read<N: Node>(envelope: &Envelope<N>, builder: &mut im
 
 /// Content blocks of this dialect.
 #[derive(Clone, Copy)]
-enum Known {
+enum PartType {
     Text,
     Thinking,
     RedactedThinking,
@@ -31,37 +31,37 @@ enum Known {
     Nothing,
 }
 
-fn known(block_type: &str) -> Known {
+fn known(block_type: &str) -> PartType {
     match block_type {
-        "text" => Known::Text,
-        "thinking" => Known::Thinking,
-        "redacted_thinking" => Known::RedactedThinking,
-        "compaction" => Known::Compaction,
-        "image" => Known::Picture,
-        "tool_use" => Known::Call { on_server: false },
-        "tool_result" => Known::Result { on_server: false },
+        "text" => PartType::Text,
+        "thinking" => PartType::Thinking,
+        "redacted_thinking" => PartType::RedactedThinking,
+        "compaction" => PartType::Compaction,
+        "image" => PartType::Picture,
+        "tool_use" => PartType::Call { on_server: false },
+        "tool_result" => PartType::Result { on_server: false },
         // Results of server tools are in the assistant's message, after their calls.
-        "server_tool_use" | "mcp_tool_use" => Known::Call { on_server: true },
-        _ if block_type.ends_with("_tool_result") => Known::Result { on_server: true },
-        "" => Known::Untyped,
-        _ => Known::Nothing,
+        "server_tool_use" | "mcp_tool_use" => PartType::Call { on_server: true },
+        _ if block_type.ends_with("_tool_result") => PartType::Result { on_server: true },
+        "" => PartType::Untyped,
+        _ => PartType::Nothing,
     }
 }
 
 /// Whether a block holds thinking, plain or encrypted.
 pub fn is_thinking_block<N: Node>(block: &N) -> bool {
     let block_type = block.get(Key::TYPE).and_then(|kind| kind.with_text(|kind, _| known(kind)));
-    matches!(block_type, Some(Known::Thinking | Known::RedactedThinking))
+    matches!(block_type, Some(PartType::Thinking | PartType::RedactedThinking))
 }
 
 fn read_block<N: Node>(block: &N, at: u32, builder: &mut impl Build<N>) -> Result<()> {
     let block_type = block.get(Key::TYPE).and_then(|kind| kind.with_text(|kind, _| known(kind)));
-    match block_type.unwrap_or(Known::Untyped) {
-        Known::Text => keyed_text_part(block, Key::TEXT, (PartKind::Text, PieceKind::Text), builder),
-        Known::Thinking => {
+    match block_type.unwrap_or(PartType::Untyped) {
+        PartType::Text => keyed_text_part(block, Key::TEXT, (PartKind::Text, PieceKind::Text), builder),
+        PartType::Thinking => {
             keyed_text_part(block, Key::THINKING, (PartKind::Reasoning, PieceKind::Reasoning), builder)
         }
-        Known::RedactedThinking => {
+        PartType::RedactedThinking => {
             // Encrypted: it has a price, but its text is not available.
             builder.begin_part(PartKind::Reasoning)?;
             builder.push_json(PieceKind::Reasoning, block)?;
@@ -69,19 +69,19 @@ fn read_block<N: Node>(block: &N, at: u32, builder: &mut impl Build<N>) -> Resul
             Ok(())
         }
         // A failed compaction has no content and replaces nothing.
-        Known::Compaction if block.get_some(Key::CONTENT).is_none() => unknown_part(block, builder),
-        Known::Compaction => {
+        PartType::Compaction if block.get_some(Key::CONTENT).is_none() => unknown_part(block, builder),
+        PartType::Compaction => {
             builder.bind(Binding::Compaction);
             keyed_text_part(block, Key::CONTENT, (PartKind::Text, PieceKind::Text), builder)
         }
-        Known::Picture => picture_part(block, builder),
-        Known::Call { on_server } => read_call(block, on_server, builder),
-        Known::Result { on_server } => read_result(block, at, on_server, builder),
-        Known::Untyped => match block.get(Key::TEXT).filter(|text| text.kind() == Kind::String) {
+        PartType::Picture => picture_part(block, builder),
+        PartType::Call { on_server } => read_call(block, on_server, builder),
+        PartType::Result { on_server } => read_result(block, at, on_server, builder),
+        PartType::Untyped => match block.get(Key::TEXT).filter(|text| text.kind() == Kind::String) {
             Some(text) => text_part(&text, builder),
             None => unknown_part(block, builder),
         },
-        Known::Nothing => unknown_part(block, builder),
+        PartType::Nothing => unknown_part(block, builder),
     }
 }
 
@@ -95,7 +95,7 @@ fn read_call<N: Node>(block: &N, on_server: bool, builder: &mut impl Build<N>) -
 fn read_result<N: Node>(block: &N, at: u32, on_server: bool, builder: &mut impl Build<N>) -> Result<()> {
     let part = builder.begin_part(PartKind::ToolResult)?;
     // A result from the server goes back unchanged or not at all.
-    part.slot = (!on_server).then_some(Slot::in_list(Key::CONTENT, at, Key::CONTENT));
+    part.slot = (!on_server).then_some(ResultPath::in_list(Key::CONTENT, at, Key::CONTENT));
     part.is_unchecked = on_server;
     part.is_error = block.is_true(Key::IS_ERROR);
     builder.set_key(block, Key::TOOL_USE_ID)?;

@@ -8,7 +8,7 @@ use crate::formats::content::{bad_content, call_arguments, each_item, some};
 use crate::formats::header::{Envelope, RoleName};
 use crate::formats::parts::{picture_of, text_part, unknown_part};
 use crate::node::{Key, Kind, MAX_DEPTH, MAX_VALUES, Node};
-use crate::transcript::{Binding, Build, PartKind, PieceKind, Role, Slot, Wrapping};
+use crate::transcript::{Binding, Build, PartKind, PieceKind, ResultPath, Role, Wrapping};
 
 pub(in crate::formats) fn read<N: Node>(
     turn: &N,
@@ -166,10 +166,10 @@ fn read_response<N: Node>(response: &N, at: u32, within: Key, builder: &mut impl
     let members = content.as_ref().map_or(Ok(Vec::new()), Node::members)?;
     let is_error = members.len() == 1 && members[0].0 == "error";
     let part = builder.begin_part(PartKind::ToolResult)?;
-    part.slot = Some(Slot {
+    part.slot = Some(ResultPath {
         within: Some(within),
         wrapping: Wrapping::Under(if is_error { Key::ERROR } else { Key::OUTPUT }),
-        ..Slot::in_list(Key::PARTS, at, Key::RESPONSE)
+        ..ResultPath::in_list(Key::PARTS, at, Key::RESPONSE)
     });
     part.is_error = is_error;
     builder.set_key(response, Key::ID)?;

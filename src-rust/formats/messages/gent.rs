@@ -13,12 +13,14 @@ use super::{ai_sdk, anthropic, openai_chat};
 use crate::error::{Error, Result};
 use crate::formats::Format;
 use crate::formats::content::{call_arguments, each_item, result_content};
-use crate::formats::detect::{Judge, messages_of};
+use crate::formats::detect::{Candidates, messages_of};
 use crate::formats::header::{Envelope, RoleName};
 use crate::formats::parts::{keyed_text_part, picture_part, text_part, unknown_part};
 use crate::media::Picture;
 use crate::node::{Key, Kind, Node};
-use crate::transcript::{Binding, Build, Holder, PIN_IMPORTANCE, Part, PartKind, PieceKind, Role, Slot};
+use crate::transcript::{
+    Binding, Build, Holder, PIN_IMPORTANCE, Part, PartKind, PieceKind, ResultPath, Role,
+};
 
 /// The origin of a summary.
 pub const SYNTHETIC: &str = "compacted_synthetic";
@@ -111,11 +113,11 @@ fn read_message<N: Node, B: Build<N>>(message: &N, inside: &mut Inside<'_, B>) -
 fn read_foreign<N: Node, B: Build<N>>(message: &N, inside: &mut Inside<'_, B>) -> Result<()> {
     let mut envelope = Envelope::sealed();
     envelope.open(message);
-    let mut judge = Judge::new(None);
+    let mut candidates = Candidates::new(None);
     // The caller adds the index to the error.
-    let heard = judge.hear(0, message, &envelope);
+    let heard = candidates.observe(0, message, &envelope);
     heard.map_err(|error| Error::message(error.code, "", error.detail))?;
-    match judge.format() {
+    match candidates.format() {
         Format::OpenAiChat => openai_chat::read(message, &envelope, inside),
         Format::Anthropic => anthropic::read(&envelope, inside),
         Format::AiSdk => ai_sdk::read(&envelope, inside),
@@ -143,8 +145,8 @@ fn read_part<N: Node, B: Build<N>>(part: &N, place: (Key, u32), inside: &mut Ins
         ("tool_response", _, Some(response)) => {
             let found = inside.begin_part(PartKind::ToolResult)?;
             let (list, at) = place;
-            let slot = Slot::in_list(list, at, Key::CONTENT);
-            found.slot = Some(Slot { within: Some(Key::TOOL_RESPONSE), ..slot });
+            let slot = ResultPath::in_list(list, at, Key::CONTENT);
+            found.slot = Some(ResultPath { within: Some(Key::TOOL_RESPONSE), ..slot });
             inside.set_key(&response, Key::TOOL_CALL_ID)?;
             inside.set_name(&response, Key::NAME, None)?;
             result_content(response.get(Key::CONTENT).as_ref(), inside)

@@ -10,7 +10,7 @@ use crate::formats::content::{KnownCalls, call_arguments, each_item, read_conten
 use crate::formats::header::Envelope;
 use crate::formats::parts::{keyed_text_part, picture_part, unknown_part};
 use crate::node::{Key, Kind, Node};
-use crate::transcript::{Build, Holder, PartKind, PieceKind, Role, Slot};
+use crate::transcript::{Build, Holder, PartKind, PieceKind, ResultPath, Role};
 
 /// The kind of a message, by its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,7 +200,7 @@ struct Blocks {
 
 /// Content blocks of this dialect: LangChain's own, and those of providers that it passes on.
 #[derive(Clone, Copy)]
-enum Known {
+enum PartType {
     Text,
     Refusal,
     Thinking,
@@ -217,68 +217,68 @@ enum Known {
     Nothing,
 }
 
-fn known(kind: &str) -> Known {
+fn known(kind: &str) -> PartType {
     match kind {
-        "text" | "input_text" | "output_text" | "text-plain" | "" => Known::Text,
-        "refusal" => Known::Refusal,
-        "thinking" => Known::Thinking,
-        "reasoning" | "reasoning_content" => Known::Reasoning,
-        "redacted_thinking" => Known::Redacted,
-        "image_url" | "image" | "input_image" => Known::Picture,
-        "tool_use" => Known::Call(Key::ID, Key::INPUT),
-        "tool_call" | "tool_call_chunk" | "invalid_tool_call" => Known::Call(Key::ID, Key::ARGS),
-        "function_call" => Known::Call(Key::CALL_ID, Key::ARGUMENTS),
-        "server_tool_use" | "mcp_tool_use" => Known::ServedCall(Key::INPUT),
-        "server_tool_call" => Known::ServedCall(Key::ARGS),
-        "tool_result" => Known::Result,
-        _ if kind == "server_tool_result" || kind.ends_with("_tool_result") => Known::ServedResult,
-        _ => Known::Nothing,
+        "text" | "input_text" | "output_text" | "text-plain" | "" => PartType::Text,
+        "refusal" => PartType::Refusal,
+        "thinking" => PartType::Thinking,
+        "reasoning" | "reasoning_content" => PartType::Reasoning,
+        "redacted_thinking" => PartType::Redacted,
+        "image_url" | "image" | "input_image" => PartType::Picture,
+        "tool_use" => PartType::Call(Key::ID, Key::INPUT),
+        "tool_call" | "tool_call_chunk" | "invalid_tool_call" => PartType::Call(Key::ID, Key::ARGS),
+        "function_call" => PartType::Call(Key::CALL_ID, Key::ARGUMENTS),
+        "server_tool_use" | "mcp_tool_use" => PartType::ServedCall(Key::INPUT),
+        "server_tool_call" => PartType::ServedCall(Key::ARGS),
+        "tool_result" => PartType::Result,
+        _ if kind == "server_tool_result" || kind.ends_with("_tool_result") => PartType::ServedResult,
+        _ => PartType::Nothing,
     }
 }
 
 impl Blocks {
     fn read<N: Node>(&mut self, block: &N, at: u32, builder: &mut impl Build<N>) -> Result<()> {
         let kind = block.get(Key::TYPE).and_then(|kind| kind.with_text(|kind, _| known(kind)));
-        match kind.unwrap_or(Known::Text) {
-            Known::Text => keyed_text_part(block, Key::TEXT, (PartKind::Text, PieceKind::Text), builder),
-            Known::Refusal => {
+        match kind.unwrap_or(PartType::Text) {
+            PartType::Text => keyed_text_part(block, Key::TEXT, (PartKind::Text, PieceKind::Text), builder),
+            PartType::Refusal => {
                 keyed_text_part(block, Key::REFUSAL, (PartKind::Text, PieceKind::Text), builder)
             }
-            Known::Thinking => {
+            PartType::Thinking => {
                 self.has_reasoning = true;
                 let kinds = (PartKind::Reasoning, PieceKind::Reasoning);
                 keyed_text_part(block, Key::THINKING, kinds, builder)
             }
-            Known::Reasoning => {
+            PartType::Reasoning => {
                 self.has_reasoning = true;
                 read_reasoning(block, builder)
             }
-            Known::Redacted => {
+            PartType::Redacted => {
                 self.has_reasoning = true;
                 builder.begin_part(PartKind::Reasoning)?;
                 builder.push_json(PieceKind::Reasoning, block)?;
                 builder.mark_estimated();
                 Ok(())
             }
-            Known::Picture => picture_part(block, builder),
-            Known::Call(id, _) if self.listed.has(block, id) => Ok(()),
-            Known::Call(id, arguments) => {
+            PartType::Picture => picture_part(block, builder),
+            PartType::Call(id, _) if self.listed.has(block, id) => Ok(()),
+            PartType::Call(id, arguments) => {
                 self.own.note(block, id);
                 read_call(block, id, arguments, builder)
             }
-            Known::ServedCall(arguments) => {
+            PartType::ServedCall(arguments) => {
                 builder.begin_part(PartKind::ToolCall)?.is_unchecked = true;
                 builder.set_key(block, Key::ID)?;
                 read_function(block, arguments, builder)
             }
-            Known::Result => {
+            PartType::Result => {
                 let part = builder.begin_part(PartKind::ToolResult)?;
-                part.slot = Some(Slot::in_list(Key::CONTENT, at, Key::CONTENT));
+                part.slot = Some(ResultPath::in_list(Key::CONTENT, at, Key::CONTENT));
                 part.is_error = block.is_true(Key::IS_ERROR);
                 builder.set_key(block, Key::TOOL_USE_ID)?;
                 result_content(block.get(Key::CONTENT).as_ref(), builder)
             }
-            Known::ServedResult => {
+            PartType::ServedResult => {
                 let part = builder.begin_part(PartKind::ToolResult)?;
                 part.is_unchecked = true;
                 part.is_error = block.text_is(Key::STATUS, "error");
@@ -287,7 +287,7 @@ impl Blocks {
                 let content = block.get_some(Key::CONTENT).or_else(|| block.get_some(Key::OUTPUT));
                 result_content(content.as_ref(), builder)
             }
-            Known::Nothing => unknown_part(block, builder),
+            PartType::Nothing => unknown_part(block, builder),
         }
     }
 
@@ -379,7 +379,7 @@ fn read_result<N: Node>(
     builder: &mut impl Build<N>,
 ) -> Result<()> {
     let part = builder.begin_part(PartKind::ToolResult)?;
-    part.slot = Some(Slot::field(Key::CONTENT));
+    part.slot = Some(ResultPath::field(Key::CONTENT));
     part.is_unchecked = speaker == Speaker::Function;
     part.is_error = body.text_is(Key::STATUS, "error");
     builder.set_key(body, Key::TOOL_CALL_ID)?;

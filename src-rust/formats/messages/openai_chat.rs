@@ -4,8 +4,8 @@ use crate::error::{Error, Result};
 use crate::formats::content::{call_arguments, each_item, read_content, result_content, some, string};
 use crate::formats::header::{Envelope, RoleName};
 use crate::formats::parts::{keyed_text_part, picture_part, unknown_part};
-use crate::node::{Found, Key, Kind, Node, Wanted};
-use crate::transcript::{Build, PartKind, PieceKind, Role, Slot};
+use crate::node::{Fields, Key, KeySet, Kind, Node};
+use crate::transcript::{Build, PartKind, PieceKind, ResultPath, Role};
 
 pub(in crate::formats) fn read<N: Node>(
     message: &N,
@@ -45,7 +45,7 @@ pub(in crate::formats) fn read<N: Node>(
 
 /// Content parts of this dialect.
 #[derive(Clone, Copy)]
-enum Known {
+enum PartType {
     Text,
     Refusal,
     Picture,
@@ -55,17 +55,17 @@ enum Known {
 fn read_part<N: Node>(part: &N, _: u32, builder: &mut impl Build<N>) -> Result<()> {
     let known = part.get(Key::TYPE).and_then(|kind| {
         kind.with_text(|kind, _| match kind {
-            "text" | "input_text" | "output_text" => Known::Text,
-            "refusal" => Known::Refusal,
-            "image_url" => Known::Picture,
-            _ => Known::Nothing,
+            "text" | "input_text" | "output_text" => PartType::Text,
+            "refusal" => PartType::Refusal,
+            "image_url" => PartType::Picture,
+            _ => PartType::Nothing,
         })
     });
-    match known.unwrap_or(Known::Nothing) {
-        Known::Text => keyed_text_part(part, Key::TEXT, (PartKind::Text, PieceKind::Text), builder),
-        Known::Refusal => keyed_text_part(part, Key::REFUSAL, (PartKind::Text, PieceKind::Text), builder),
-        Known::Picture => picture_part(part, builder),
-        Known::Nothing => unknown_part(part, builder),
+    match known.unwrap_or(PartType::Nothing) {
+        PartType::Text => keyed_text_part(part, Key::TEXT, (PartKind::Text, PieceKind::Text), builder),
+        PartType::Refusal => keyed_text_part(part, Key::REFUSAL, (PartKind::Text, PieceKind::Text), builder),
+        PartType::Picture => picture_part(part, builder),
+        PartType::Nothing => unknown_part(part, builder),
     }
 }
 
@@ -89,12 +89,12 @@ fn read_call<N: Node>(call: &N, builder: &mut impl Build<N>) -> Result<()> {
 
 #[inline(always)]
 fn read_function<N: Node>(function: &N, builder: &mut impl Build<N>) -> Result<()> {
-    static HEADS: Wanted<2> = Wanted::new([Key::NAME, Key::ARGUMENTS]);
+    static HEADS: KeySet<2> = KeySet::new([Key::NAME, Key::ARGUMENTS]);
     // Most functions have no other members.
     if let Some([name, arguments]) = function.pair([Key::NAME, Key::ARGUMENTS]) {
         return read_named(Some(&name), Some(&arguments), builder);
     }
-    let mut found = Found::nothing();
+    let mut found = Fields::nothing();
     function.find(&HEADS, &mut found);
     read_named(found.under(&HEADS, Key::NAME), found.under(&HEADS, Key::ARGUMENTS), builder)
 }
@@ -116,7 +116,7 @@ fn read_result<N: Node>(
     builder: &mut impl Build<N>,
 ) -> Result<()> {
     let part = builder.begin_part(PartKind::ToolResult)?;
-    part.slot = Some(Slot::field(Key::CONTENT));
+    part.slot = Some(ResultPath::field(Key::CONTENT));
     part.is_unchecked = is_legacy;
     let list;
     let id = match some(envelope.get(Key::TOOL_CALL_ID)) {

@@ -9,7 +9,7 @@ use crate::formats::content::{bad_content, call_arguments, each_item, read_conte
 use crate::formats::header::{Envelope, RoleName};
 use crate::formats::parts::{keyed_text_part, picture_of, picture_part, unknown_part};
 use crate::node::{Key, Kind, Node};
-use crate::transcript::{Binding, Build, PartKind, PieceKind, Role, Slot};
+use crate::transcript::{Binding, Build, PartKind, PieceKind, ResultPath, Role};
 
 /// The kind of an item, by its type.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -132,7 +132,7 @@ pub(in crate::formats) fn read<N: Node>(
 
 /// Content parts of this dialect.
 #[derive(Clone, Copy)]
-enum Known {
+enum PartType {
     Text,
     Refusal,
     Picture,
@@ -142,18 +142,18 @@ enum Known {
 fn read_part<N: Node>(part: &N, _: u32, builder: &mut impl Build<N>) -> Result<()> {
     let known = part.get(Key::TYPE).and_then(|kind| {
         kind.with_text(|kind, _| match kind {
-            "input_text" | "output_text" | "text" | "summary_text" | "reasoning_text" => Known::Text,
-            "refusal" => Known::Refusal,
+            "input_text" | "output_text" | "text" | "summary_text" | "reasoning_text" => PartType::Text,
+            "refusal" => PartType::Refusal,
             // The bytes of a file are not text: it is priced as a picture of one page.
-            "input_image" | "computer_screenshot" | "input_file" => Known::Picture,
-            _ => Known::Nothing,
+            "input_image" | "computer_screenshot" | "input_file" => PartType::Picture,
+            _ => PartType::Nothing,
         })
     });
-    match known.unwrap_or(Known::Nothing) {
-        Known::Text => keyed_text_part(part, Key::TEXT, (PartKind::Text, PieceKind::Text), builder),
-        Known::Refusal => keyed_text_part(part, Key::REFUSAL, (PartKind::Text, PieceKind::Text), builder),
-        Known::Picture => picture_part(part, builder),
-        Known::Nothing => unknown_part(part, builder),
+    match known.unwrap_or(PartType::Nothing) {
+        PartType::Text => keyed_text_part(part, Key::TEXT, (PartKind::Text, PieceKind::Text), builder),
+        PartType::Refusal => keyed_text_part(part, Key::REFUSAL, (PartKind::Text, PieceKind::Text), builder),
+        PartType::Picture => picture_part(part, builder),
+        PartType::Nothing => unknown_part(part, builder),
     }
 }
 
@@ -229,7 +229,7 @@ fn set_name<N: Node>(
 fn read_output<N: Node>(item: &N, output: Output, builder: &mut impl Build<N>) -> Result<()> {
     builder.begin_message(Role::Tool)?;
     let part = builder.begin_part(PartKind::ToolResult)?;
-    part.slot = (output == Output::Text).then_some(Slot::field(Key::OUTPUT));
+    part.slot = (output == Output::Text).then_some(ResultPath::field(Key::OUTPUT));
     part.is_unchecked = item.text_is(Key::EXECUTION, "server");
     part.is_error = item.text_is(Key::STATUS, "failed");
     builder.set_key(item, id_key(item))?;

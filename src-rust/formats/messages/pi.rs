@@ -6,7 +6,7 @@ use crate::formats::content::{call_arguments, read_content, result_content};
 use crate::formats::header::{Envelope, RoleName};
 use crate::formats::parts::{keyed_text_part, picture_part, unknown_part};
 use crate::node::{Key, Kind, Node};
-use crate::transcript::{Build, PartKind, PieceKind, Role, Slot};
+use crate::transcript::{Build, PartKind, PieceKind, ResultPath, Role};
 
 pub(in crate::formats) fn read<N: Node>(
     message: &N,
@@ -68,7 +68,7 @@ fn read_part<N: Node>(part: &N, _: u32, builder: &mut impl Build<N>) -> Result<(
 fn read_result<N: Node>(message: &N, envelope: &Envelope<N>, builder: &mut impl Build<N>) -> Result<()> {
     builder.begin_message(Role::Tool)?;
     let part = builder.begin_part(PartKind::ToolResult)?;
-    part.slot = Some(Slot::field(Key::CONTENT));
+    part.slot = Some(ResultPath::field(Key::CONTENT));
     part.is_error = message.is_true(Key::IS_ERROR_CAMEL);
     builder.set_key(message, Key::TOOL_CALL_ID_CAMEL)?;
     builder.set_name(message, Key::TOOL_NAME_CAMEL, None)?;

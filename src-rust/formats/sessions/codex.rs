@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use super::session::{Made, Message, Session, Thread, array_of, each_entry, items, object_of};
+use super::session::{Message, Overlay, Session, Thread, array_of, each_entry, items, object_of};
 use crate::error::Result;
 use crate::formats::messages::openai_responses;
 use crate::node::{Key, Kind, Node};
@@ -90,7 +90,7 @@ fn read_item<N: Node>(i: usize, item: N, thread: &mut Thread<N>, session: &mut S
     if item.text_of(Key::TYPE).is_some_and(|kind| OWN_ITEMS.contains(&kind.as_str())) {
         session.skipped += 1;
     } else if openai_responses::is_item(&item) || item.get(Key::ROLE).is_some() {
-        thread.messages.push(Message::of(i, Made::Given(item)));
+        thread.messages.push(Message::of(i, Overlay::Given(item)));
     } else {
         session
             .problems
@@ -106,22 +106,24 @@ fn compact<N: Node>(i: usize, payload: &N, thread: &mut Thread<N>) -> Result<boo
     if let Some(replacement) = array_of(payload, Key::REPLACEMENT_HISTORY) {
         let mut before = HashSet::new();
         for message in &thread.messages {
-            if let Made::Given(item) = &message.made {
+            if let Overlay::Given(item) = &message.made {
                 before.insert(json_of(item)?);
             }
         }
         for item in items(&replacement) {
             if item.kind() == Kind::Object && !before.contains(&json_of(&item)?) {
-                put.push(Made::Given(item));
+                put.push(Overlay::Given(item));
             }
         }
     } else if let Some(text) = payload.get(Key::MESSAGE).filter(|text| text.kind() == Kind::String) {
-        let part =
-            Made::object([("type", Some(Made::text("input_text"))), ("text", Some(Made::Given(text)))]);
-        put.push(Made::object([
-            ("type", Some(Made::text("message"))),
-            ("role", Some(Made::text("user"))),
-            ("content", Some(Made::List(vec![part]))),
+        let part = Overlay::object([
+            ("type", Some(Overlay::text("input_text"))),
+            ("text", Some(Overlay::Given(text))),
+        ]);
+        put.push(Overlay::object([
+            ("type", Some(Overlay::text("message"))),
+            ("role", Some(Overlay::text("user"))),
+            ("content", Some(Overlay::List(vec![part]))),
         ]));
     }
     let has_put = !put.is_empty();
@@ -150,7 +152,7 @@ fn turns_of<N: Node>(event: &N) -> usize {
 fn roll_back<N: Node>(turns: usize, thread: &mut Thread<N>) {
     let mut prompts = Vec::new();
     for (at, message) in thread.messages.iter().enumerate() {
-        if matches!(&message.made, Made::Given(item) if is_prompt(item)) {
+        if matches!(&message.made, Overlay::Given(item) if is_prompt(item)) {
             prompts.push(at);
         }
     }

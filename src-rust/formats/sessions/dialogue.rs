@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::session::{Made, Message, Session, Thread, each_entry};
+use super::session::{Message, Overlay, Session, Thread, each_entry};
 use crate::error::Result;
 use crate::node::{Key, Kind, Node};
 
@@ -21,9 +21,10 @@ pub fn assemble<N: Node>(turns: &N) -> Result<Session<N>> {
         };
         let speaker = if i % 2 == 0 { "user" } else { "assistant" };
         let mut members =
-            vec![("role".into(), Made::text(speaker)), (Cow::Borrowed("content"), Made::Given(said))];
-        members.extend(Made::members_of(turn)?.into_iter().filter(|(key, _)| key != Key::MESSAGE.as_str()));
-        thread.messages.push(Message::of(i, Made::Object(members)));
+            vec![("role".into(), Overlay::text(speaker)), (Cow::Borrowed("content"), Overlay::Given(said))];
+        members
+            .extend(Overlay::members_of(turn)?.into_iter().filter(|(key, _)| key != Key::MESSAGE.as_str()));
+        thread.messages.push(Message::of(i, Overlay::Object(members)));
         Ok(())
     })?;
     session.threads.push(thread);

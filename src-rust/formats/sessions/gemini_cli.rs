@@ -5,7 +5,7 @@
 //!
 //! An older session is one document; a newer one is a log that repeats a record whenever it changes.
 
-use super::session::{Branch, Made, Message, Session, Thread, array_of, each_entry, items, object_of};
+use super::session::{Branch, Message, Overlay, Session, Thread, array_of, each_entry, items, object_of};
 use crate::error::Result;
 use crate::node::{Key, Kind, Node};
 
@@ -29,13 +29,13 @@ pub(in crate::formats) fn is_entry<N: Node>(value: &N) -> bool {
 }
 
 /// The newest state of a record.
-struct Record<N> {
+struct LogRecord<N> {
     id: Option<String>,
     sources: Vec<usize>,
     node: N,
 }
 
-impl<N> Record<N> {
+impl<N> LogRecord<N> {
     /// Reports a defect of the newest state; earlier states count as skipped.
     fn report(&self, code: &'static str, session: &mut Session<N>) {
         if let Some((&newest, before)) = self.sources.split_last() {
@@ -53,7 +53,7 @@ pub fn assemble<N: Node>(records: &N) -> Result<Session<N>> {
     let mut session = Session::default();
     let mut live = Vec::new();
     each_entry(records, &mut session, |i, record, _| {
-        live.push(Record { id: None, sources: vec![i], node: record.clone() });
+        live.push(LogRecord { id: None, sources: vec![i], node: record.clone() });
         Ok(())
     })?;
     let messages = weave(&live, &mut session);
@@ -67,8 +67,8 @@ pub fn assemble<N: Node>(records: &N) -> Result<Session<N>> {
 /// Those of [`each_entry`].
 pub fn assemble_log<N: Node>(entries: &N) -> Result<Session<N>> {
     let mut session = Session::default();
-    let mut live: Vec<Record<N>> = Vec::new();
-    let mut left: Vec<(Option<usize>, Vec<Record<N>>)> = Vec::new();
+    let mut live: Vec<LogRecord<N>> = Vec::new();
+    let mut left: Vec<(Option<usize>, Vec<LogRecord<N>>)> = Vec::new();
     each_entry(entries, &mut session, |i, entry, session| {
         if let Some(target) = entry.get(Key::REWIND_TO) {
             session.skipped += 1;
@@ -116,7 +116,7 @@ pub fn assemble_log<N: Node>(entries: &N) -> Result<Session<N>> {
 }
 
 /// Adds a record or updates an earlier state of it.
-fn say<N: Node>(live: &mut Vec<Record<N>>, i: usize, node: &N) {
+fn say<N: Node>(live: &mut Vec<LogRecord<N>>, i: usize, node: &N) {
     let id = node.text_of(Key::ID);
     // A repeated record is usually the newest.
     match live.iter_mut().rev().find(|known| id.is_some() && known.id == id) {
@@ -126,11 +126,15 @@ fn say<N: Node>(live: &mut Vec<Record<N>>, i: usize, node: &N) {
                 known.sources.push(i);
             }
         }
-        None => live.push(Record { id, sources: vec![i], node: node.clone() }),
+        None => live.push(LogRecord { id, sources: vec![i], node: node.clone() }),
     }
 }
 
-fn leave<N>(gone: Vec<Record<N>>, before: &[Record<N>], left: &mut Vec<(Option<usize>, Vec<Record<N>>)>) {
+fn leave<N>(
+    gone: Vec<LogRecord<N>>,
+    before: &[LogRecord<N>],
+    left: &mut Vec<(Option<usize>, Vec<LogRecord<N>>)>,
+) {
     if !gone.is_empty() {
         let from = before.last().and_then(|record| record.sources.last().copied());
         left.push((from, gone));
@@ -138,7 +142,7 @@ fn leave<N>(gone: Vec<Record<N>>, before: &[Record<N>], left: &mut Vec<(Option<u
 }
 
 /// Builds contents from records. Consecutive records of the model without a call between them are one turn.
-fn weave<N: Node>(records: &[Record<N>], session: &mut Session<N>) -> Vec<Message<N>> {
+fn weave<N: Node>(records: &[LogRecord<N>], session: &mut Session<N>) -> Vec<Message<N>> {
     let mut turns: Vec<Turn<N>> = Vec::new();
     for record in records {
         let (node, newest) = (&record.node, record.sources.last().copied().unwrap_or(0));
@@ -190,24 +194,24 @@ fn weave<N: Node>(records: &[Record<N>], session: &mut Session<N>) -> Vec<Messag
 
 struct Turn<N> {
     role: &'static str,
-    parts: Vec<Made<N>>,
+    parts: Vec<Overlay<N>>,
     sources: Vec<usize>,
     has_calls: bool,
 }
 
 impl<N: Node> Turn<N> {
-    fn new(role: &'static str, parts: Option<Vec<Made<N>>>, record: &Record<N>) -> Self {
+    fn new(role: &'static str, parts: Option<Vec<Overlay<N>>>, record: &LogRecord<N>) -> Self {
         Turn { role, parts: parts.unwrap_or_default(), sources: record.sources.clone(), has_calls: false }
     }
 
     fn finish(self) -> Message<N> {
-        let members = [("role", Some(Made::text(self.role))), ("parts", Some(Made::List(self.parts)))];
-        Message { made: Made::object(members), sources: self.sources }
+        let members = [("role", Some(Overlay::text(self.role))), ("parts", Some(Overlay::List(self.parts)))];
+        Message { made: Overlay::object(members), sources: self.sources }
     }
 }
 
 /// The parts of a content: a text, a part, or a list of both.
-fn parts_of<N: Node>(content: Option<N>) -> Option<Vec<Made<N>>> {
+fn parts_of<N: Node>(content: Option<N>) -> Option<Vec<Overlay<N>>> {
     let content = content?;
     match content.kind() {
         Kind::String | Kind::Object => Some(part_of(content).into_iter().collect()),
@@ -216,20 +220,20 @@ fn parts_of<N: Node>(content: Option<N>) -> Option<Vec<Made<N>>> {
     }
 }
 
-fn part_of<N: Node>(value: N) -> Option<Made<N>> {
+fn part_of<N: Node>(value: N) -> Option<Overlay<N>> {
     match value.kind() {
-        Kind::String => Some(Made::object([("text", Some(Made::Given(value)))])),
-        Kind::Object => Some(Made::Given(value)),
+        Kind::String => Some(Overlay::object([("text", Some(Overlay::Given(value)))])),
+        Kind::Object => Some(Overlay::Given(value)),
         _ => None,
     }
 }
 
 /// A record of calls alone has an empty text, which the model did not write.
 #[allow(clippy::ptr_arg)] // As `Option::filter` wants it.
-fn says_something<N: Node>(parts: &Vec<Made<N>>) -> bool {
+fn says_something<N: Node>(parts: &Vec<Overlay<N>>) -> bool {
     !parts.iter().all(|part| match part {
-        Made::Object(members) => members.iter().all(|(_, text)| match text {
-            Made::Given(text) => text.with_text(|text, _| text.is_empty()) == Some(true),
+        Overlay::Object(members) => members.iter().all(|(_, text)| match text {
+            Overlay::Given(text) => text.with_text(|text, _| text.is_empty()) == Some(true),
             _ => false,
         }),
         _ => false,
@@ -237,30 +241,34 @@ fn says_something<N: Node>(parts: &Vec<Made<N>>) -> bool {
 }
 
 /// The calls of a record, and the responses that exist.
-fn calls_of<N: Node>(record: &N, entry: usize, session: &mut Session<N>) -> (Vec<Made<N>>, Vec<Made<N>>) {
+fn calls_of<N: Node>(
+    record: &N,
+    entry: usize,
+    session: &mut Session<N>,
+) -> (Vec<Overlay<N>>, Vec<Overlay<N>>) {
     let (mut calls, mut responses) = (Vec::new(), Vec::new());
     for call in array_of(record, Key::TOOL_CALLS_CAMEL).map(|calls| items(&calls)).unwrap_or_default() {
         if call.kind() != Kind::Object {
             session.problems.push((entry, "bad_tool_call"));
             continue;
         }
-        let given = |key: Key| call.get_some(key).map(Made::Given);
-        let made = Made::object([
+        let given = |key: Key| call.get_some(key).map(Overlay::Given);
+        let made = Overlay::object([
             ("id", given(Key::ID)),
             ("name", given(Key::NAME)),
-            ("args", Some(given(Key::ARGS).unwrap_or(Made::Object(Vec::new())))),
+            ("args", Some(given(Key::ARGS).unwrap_or(Overlay::Object(Vec::new())))),
         ]);
-        calls.push(Made::object([("functionCall", Some(made))]));
+        calls.push(Overlay::object([("functionCall", Some(made))]));
         match call.get_some(Key::RESULT) {
             // An interrupted call does not have a result.
             None => {}
             Some(text) if text.kind() == Kind::String => {
-                let response = Made::object([
+                let response = Overlay::object([
                     ("id", given(Key::ID)),
                     ("name", given(Key::NAME)),
-                    ("response", Some(Made::object([("output", Some(Made::Given(text)))]))),
+                    ("response", Some(Overlay::object([("output", Some(Overlay::Given(text)))]))),
                 ]);
-                responses.push(Made::object([("functionResponse", Some(response))]));
+                responses.push(Overlay::object([("functionResponse", Some(response))]));
             }
             Some(result) => responses.extend(parts_of(Some(result)).unwrap_or_default()),
         }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::session::{Branch, Made, Message, Session, Thread, each_entry, object_of};
+use super::session::{Branch, Message, Overlay, Session, Thread, each_entry, object_of};
 use crate::error::Result;
 use crate::node::{Key, Kind, Node};
 
@@ -22,7 +22,7 @@ pub(in crate::formats) fn is_entry<N: Node>(value: &N) -> bool {
 }
 
 /// An entry in the tree.
-struct Knot<N> {
+struct TreeEntry<N> {
     /// Its index among the entries.
     entry: usize,
     node: N,
@@ -37,7 +37,7 @@ struct Knot<N> {
 /// Those of [`each_entry`].
 pub fn assemble<N: Node>(entries: &N) -> Result<Session<N>> {
     let mut session = Session::default();
-    let mut knots: Vec<Knot<N>> = Vec::new();
+    let mut tree_entries: Vec<TreeEntry<N>> = Vec::new();
     let mut by_id: HashMap<String, usize> = HashMap::new();
     each_entry(entries, &mut session, |i, entry, session| {
         if entry.text_is(Key::TYPE, "session") {
@@ -45,47 +45,49 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session<N>> {
             session.skipped += 1;
             return Ok(());
         }
-        let before = knots.len().checked_sub(1);
+        let before = tree_entries.len().checked_sub(1);
         let parent = match entry.get(Key::PARENT_ID_CAMEL) {
             None => before,
             Some(none) if none.kind() == Kind::Null => None,
             Some(id) => id.with_text(|id, _| by_id.get(id).copied()).flatten().or(before),
         };
         if let Some(parent) = parent {
-            knots[parent].has_child = true;
+            tree_entries[parent].has_child = true;
         }
-        by_id.extend(entry.text_of(Key::ID).map(|id| (id, knots.len())));
-        knots.push(Knot { entry: i, node: entry.clone(), parent, has_child: false });
+        by_id.extend(entry.text_of(Key::ID).map(|id| (id, tree_entries.len())));
+        tree_entries.push(TreeEntry { entry: i, node: entry.clone(), parent, has_child: false });
         Ok(())
     })?;
     let mut thread = Thread::default();
-    let mut taken = vec![false; knots.len()];
-    for at in path_from(knots.len().checked_sub(1), &knots, &mut taken) {
-        let knot = &knots[at];
-        match read(knot, &mut session)? {
-            Held::Message(made) => thread.messages.push(Message::of(knot.entry, made)),
-            Held::Summary(made) => {
+    let mut taken = vec![false; tree_entries.len()];
+    for at in path_from(tree_entries.len().checked_sub(1), &tree_entries, &mut taken) {
+        let tree_entry = &tree_entries[at];
+        match read(tree_entry, &mut session)? {
+            EntryBody::Message(made) => thread.messages.push(Message::of(tree_entry.entry, made)),
+            EntryBody::Summary(made) => {
                 thread.summaries.push(thread.messages.len());
-                thread.messages.push(Message::of(knot.entry, made));
+                thread.messages.push(Message::of(tree_entry.entry, made));
             }
-            Held::Boundary => thread.compact_boundaries.push(thread.messages.len()),
-            Held::Nothing => {}
+            EntryBody::Boundary => thread.compact_boundaries.push(thread.messages.len()),
+            EntryBody::Nothing => {}
         }
     }
-    for leaf in 0..knots.len() {
-        if knots[leaf].has_child || taken[leaf] {
+    for leaf in 0..tree_entries.len() {
+        if tree_entries[leaf].has_child || taken[leaf] {
             continue;
         }
         let mut messages = Vec::new();
-        let path = path_from(Some(leaf), &knots, &mut taken);
+        let path = path_from(Some(leaf), &tree_entries, &mut taken);
         for &at in &path {
-            if let Held::Message(made) | Held::Summary(made) = read(&knots[at], &mut session)? {
-                messages.push(Message::of(knots[at].entry, made));
+            if let EntryBody::Message(made) | EntryBody::Summary(made) =
+                read(&tree_entries[at], &mut session)?
+            {
+                messages.push(Message::of(tree_entries[at].entry, made));
             }
         }
         if !messages.is_empty() {
-            let from = path.first().and_then(|&first| knots[first].parent);
-            thread.branches.push(Branch { from_entry: from.map(|from| knots[from].entry), messages });
+            let from = path.first().and_then(|&first| tree_entries[first].parent);
+            thread.branches.push(Branch { from_entry: from.map(|from| tree_entries[from].entry), messages });
         }
     }
     thread
@@ -97,38 +99,38 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session<N>> {
 }
 
 /// The path from the nearest visited entry to a leaf; marks it as visited.
-fn path_from<N>(leaf: Option<usize>, knots: &[Knot<N>], taken: &mut [bool]) -> Vec<usize> {
+fn path_from<N>(leaf: Option<usize>, tree_entries: &[TreeEntry<N>], taken: &mut [bool]) -> Vec<usize> {
     let mut path = Vec::new();
     let mut next = leaf;
     while let Some(at) = next.filter(|&at| !taken[at]) {
         taken[at] = true;
         path.push(at);
-        next = knots[at].parent;
+        next = tree_entries[at].parent;
     }
     path.reverse();
     path
 }
 
 /// The content of an entry.
-enum Held<N> {
-    Message(Made<N>),
-    Summary(Made<N>),
+enum EntryBody<N> {
+    Message(Overlay<N>),
+    Summary(Overlay<N>),
     Boundary,
     Nothing,
 }
 
-fn read<N: Node>(knot: &Knot<N>, session: &mut Session<N>) -> Result<Held<N>> {
-    let entry = &knot.node;
-    let given = |key: Key| entry.get(key).map(Made::Given);
+fn read<N: Node>(tree_entry: &TreeEntry<N>, session: &mut Session<N>) -> Result<EntryBody<N>> {
+    let entry = &tree_entry.node;
+    let given = |key: Key| entry.get(key).map(Overlay::Given);
     match entry.text_of(Key::TYPE).as_deref() {
         Some("message") => match object_of(entry, Key::MESSAGE) {
-            Some(message) => return Ok(Held::Message(Made::Given(message))),
-            None => session.problems.push((knot.entry, "entry_without_message")),
+            Some(message) => return Ok(EntryBody::Message(Overlay::Given(message))),
+            None => session.problems.push((tree_entry.entry, "entry_without_message")),
         },
         // A message of a pi extension to the model.
         Some("custom_message") => {
-            return Ok(Held::Message(Made::object([
-                ("role", Some(Made::text("custom"))),
+            return Ok(EntryBody::Message(Overlay::object([
+                ("role", Some(Overlay::text("custom"))),
                 ("customType", given(Key::CUSTOM_TYPE_CAMEL)),
                 ("content", given(Key::CONTENT)),
                 ("display", given(Key::DISPLAY)),
@@ -137,8 +139,8 @@ fn read<N: Node>(knot: &Knot<N>, session: &mut Session<N>) -> Result<Held<N>> {
         }
         // The summary of an abandoned branch, sent to the model.
         Some("branch_summary") => {
-            return Ok(Held::Summary(Made::object([
-                ("role", Some(Made::text("branchSummary"))),
+            return Ok(EntryBody::Summary(Overlay::object([
+                ("role", Some(Overlay::text("branchSummary"))),
                 ("summary", given(Key::SUMMARY)),
                 ("fromId", given(Key::FROM_ID_CAMEL)),
             ])));
@@ -146,14 +148,14 @@ fn read<N: Node>(knot: &Knot<N>, session: &mut Session<N>) -> Result<Held<N>> {
         kind => {
             session.skipped += 1;
             if kind == Some("compaction") {
-                return Ok(Held::Boundary);
+                return Ok(EntryBody::Boundary);
             }
             if !kind.is_some_and(|kind| TYPES.contains(&kind) || ["custom", "label"].contains(&kind)) {
-                session.problems.push((knot.entry, "unknown_entry"));
+                session.problems.push((tree_entry.entry, "unknown_entry"));
             }
         }
     }
-    Ok(Held::Nothing)
+    Ok(EntryBody::Nothing)
 }
 
 #[cfg(test)]

@@ -2,21 +2,21 @@
 //! the caller's own nodes.
 
 use crate::error::{Error, Result};
-pub use crate::json::Made;
+pub use crate::json::Overlay;
 use crate::node::{Key, Kind, Node};
 
 /// A message of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message<N> {
     /// The message in its provider's form.
-    pub made: Made<N>,
+    pub made: Overlay<N>,
     /// Indices of the entries it was built from.
     pub sources: Vec<usize>,
 }
 
 impl<N> Message<N> {
     /// A message built from one entry.
-    pub fn of(entry: usize, made: Made<N>) -> Self {
+    pub fn of(entry: usize, made: Overlay<N>) -> Self {
         Message { made, sources: vec![entry] }
     }
 }
@@ -140,15 +140,17 @@ pub(super) mod tests {
     use super::*;
 
     /// A built value as JSON text, for comparing.
-    pub fn written<N: Node>(made: &Made<N>) -> String {
+    pub fn written<N: Node>(made: &Overlay<N>) -> String {
         let mut out = String::new();
         match made {
-            Made::Given(node) => drop(node.write_json(&mut out).unwrap()),
-            Made::Text(text) => out = format!("{text:?}"),
-            Made::Number(number) => out = number.to_string(),
-            Made::Null => out = "null".to_owned(),
-            Made::List(list) => out = format!("[{}]", list.iter().map(written).collect::<Vec<_>>().join(",")),
-            Made::Object(members) => {
+            Overlay::Given(node) => drop(node.write_json(&mut out).unwrap()),
+            Overlay::Text(text) => out = format!("{text:?}"),
+            Overlay::Number(number) => out = number.to_string(),
+            Overlay::Null => out = "null".to_owned(),
+            Overlay::List(list) => {
+                out = format!("[{}]", list.iter().map(written).collect::<Vec<_>>().join(","))
+            }
+            Overlay::Object(members) => {
                 let each = members.iter().map(|(key, value)| format!("\"{key}\":{}", written(value)));
                 out = format!("{{{}}}", each.collect::<Vec<_>>().join(","));
             }

@@ -1,6 +1,6 @@
 //! SWE-agent trajectories: a history of chat messages, each with its agent, and the steps as the environment saw them.
 
-use super::session::{Made, Message, Session, Thread, array_of, each_entry, items};
+use super::session::{Message, Overlay, Session, Thread, array_of, each_entry, items};
 use crate::error::Result;
 use crate::node::{Key, Kind, Node};
 
@@ -37,16 +37,16 @@ pub fn assemble<N: Node>(history: &N) -> Result<Session<N>> {
 }
 
 /// An entry as it was sent: a result with a list of one call id gets this id.
-fn message<N: Node>(entry: &N) -> Result<Made<N>> {
+fn message<N: Node>(entry: &N) -> Result<Overlay<N>> {
     let answered =
         array_of(entry, Key::TOOL_CALL_IDS).filter(|ids| ids.len() == 1).and_then(|ids| ids.item(0));
     match answered.filter(|id| id.kind() == Kind::String && entry.get_some(Key::TOOL_CALL_ID).is_none()) {
-        None => Ok(Made::Given(entry.clone())),
+        None => Ok(Overlay::Given(entry.clone())),
         Some(id) => {
-            let mut members = Made::members_of(entry)?;
+            let mut members = Overlay::members_of(entry)?;
             members.retain(|(key, _)| key != Key::TOOL_CALL_ID.as_str());
-            members.push((Key::TOOL_CALL_ID.as_str().into(), Made::Given(id)));
-            Ok(Made::Object(members))
+            members.push((Key::TOOL_CALL_ID.as_str().into(), Overlay::Given(id)));
+            Ok(Overlay::Object(members))
         }
     }
 }
@@ -63,7 +63,7 @@ pub fn assemble_steps<N: Node>(steps: &N) -> Result<Session<N>> {
         if thread.messages.is_empty() {
             let asked = array_of(step, Key::QUERY).map(|query| items(&query)).unwrap_or_default();
             for message in asked.into_iter().filter(|message| message.get(Key::ROLE).is_some()) {
-                thread.messages.push(Message::of(i, Made::Given(message)));
+                thread.messages.push(Message::of(i, Overlay::Given(message)));
             }
         }
         let said = string_of(step, Key::RESPONSE);
@@ -74,8 +74,10 @@ pub fn assemble_steps<N: Node>(steps: &N) -> Result<Session<N>> {
         }
         for (role, text) in [("assistant", said), ("user", seen)] {
             let Some(text) = text else { continue };
-            let message =
-                Made::object([("role", Some(Made::text(role))), ("content", Some(Made::Given(text)))]);
+            let message = Overlay::object([
+                ("role", Some(Overlay::text(role))),
+                ("content", Some(Overlay::Given(text))),
+            ]);
             thread.messages.push(Message::of(i, message));
         }
         Ok(())

@@ -13,15 +13,15 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 
 use self::c_api::each_member;
 use self::text::{PyText, length_of, text_of};
-use super::gate::breathe;
+use super::gate::yield_gil;
 use crate::error::{Error, Result};
-use crate::node::{Found, Key, Kind, Node, Unit, Wanted, changed, write_float};
+use crate::node::{Fields, Key, KeySet, Kind, Node, Unit, changed, write_float};
 
 /// A Python object, read as a JSON value.
 #[derive(Clone)]
 pub(super) struct PyNode<'py>(pub Bound<'py, PyAny>);
 
-/// Items of a list between calls of [`breathe`], few enough that it can keep its interval.
+/// Items of a list between calls of [`yield_gil`], few enough that it can keep its interval.
 const BREATHE_EVERY_ITEMS: usize = 32;
 
 impl<'py> PyNode<'py> {
@@ -115,7 +115,7 @@ impl Node for PyNode<'_> {
         self.string().map(|string| length_of(string, unit))
     }
 
-    fn find<const N: usize>(&self, wanted: &Wanted<N>, found: &mut Found<Self, N>) {
+    fn find<const N: usize>(&self, wanted: &KeySet<N>, found: &mut Fields<Self, N>) {
         let Some(dict) = self.dict() else { return };
         each_member(dict, |ordinal, value| {
             if let Some(at) = wanted.place_of(ordinal) {
@@ -187,7 +187,7 @@ impl Node for PyNode<'_> {
             let item = match list {
                 Some(list) => {
                     if i % BREATHE_EVERY_ITEMS == BREATHE_EVERY_ITEMS - 1 {
-                        breathe(list.py());
+                        yield_gil(list.py());
                     }
                     list.get_item(i).ok().map(PyNode)
                 }

@@ -3,7 +3,7 @@
 
 /// One repair that was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Action {
+pub struct RepairAction {
     /// The message that was repaired.
     pub index: usize,
     /// A stable code.
@@ -20,8 +20,8 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    pub fn at(self, index: usize) -> Action {
-        Action { index, code: self.code, detail: self.detail }
+    pub fn at(self, index: usize) -> RepairAction {
+        RepairAction { index, code: self.code, detail: self.detail }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::actions::Action;
+use super::actions::RepairAction;
 use crate::rules::validate::Provider;
 use crate::transcript::{KeyId, Part, PartKind, Role, Transcript};
 
@@ -77,7 +77,7 @@ pub struct Sketch {
     /// The new list.
     pub drafts: Vec<Draft>,
     /// The repairs made; empty if the list is unchanged.
-    pub actions: Vec<Action>,
+    pub actions: Vec<RepairAction>,
 }
 
 /// For each part of message `i`, the index of its unit.

@@ -14,7 +14,7 @@ mod order;
 mod turn_pairs;
 mod turns;
 
-pub use actions::{ACTIONS, Action};
+pub use actions::{ACTIONS, RepairAction};
 pub use draft::{Block, Draft, Shape, Sketch, units};
 
 use crate::rules::validate::{Provider, Strict};

@@ -1,6 +1,6 @@
 //! Each kind of fact, seen from outside: what is found, in which message, and that a document reads back.
 
-use foldline::evidence::{Action, NameKind, parse, render};
+use foldline::evidence::{FileOp, NameKind, parse, render};
 
 use super::{anthropic, assistant, bash, call, files, quarter, result, summary, texts, user};
 
@@ -83,7 +83,7 @@ fn lines_that_were_read_are_known() {
         bash("4", "sed -n '1,5p' /r/a.rs"),
         result("4", "Exit code 1\nsed: can't read /r/a.rs: No such file or directory", true),
     ]);
-    assert_eq!(files(&found), [("/r/a.rs", &[Action::Read][..]), ("/r/b.rs", &[Action::Read])]);
+    assert_eq!(files(&found), [("/r/a.rs", &[FileOp::Read][..]), ("/r/b.rs", &[FileOp::Read])]);
     assert_eq!(
         (found.files[0].lines.as_slice(), found.files[1].lines.as_slice()),
         (&[(10, 40)][..], &[][..])
@@ -107,14 +107,14 @@ fn shells_and_patches_name_what_they_change() {
     assert_eq!(
         files(&found),
         [
-            ("s.rs", &[Action::Edited][..]),
-            ("r.txt", &[Action::Written]),
-            ("old.md", &[Action::Moved]),
-            ("new.md", &[Action::Created]),
-            ("p.py", &[Action::Moved]),
-            ("q.py", &[Action::Created]),
-            ("h.go", &[Action::Written]),
-            ("g.rs", &[Action::Edited]),
+            ("s.rs", &[FileOp::Edited][..]),
+            ("r.txt", &[FileOp::Written]),
+            ("old.md", &[FileOp::Moved]),
+            ("new.md", &[FileOp::Created]),
+            ("p.py", &[FileOp::Moved]),
+            ("q.py", &[FileOp::Created]),
+            ("h.go", &[FileOp::Written]),
+            ("g.rs", &[FileOp::Edited]),
         ]
     );
 }

@@ -1,6 +1,6 @@
 //! A summary that somebody else wrote, held against the evidence.
 
-use foldline::evidence::{Evidence, FactKind, Mended, hold, list, mend, parse};
+use foldline::evidence::{Evidence, FactKind, Mended, check, list, mend, parse};
 
 use super::{anthropic, assistant, bash, call, quarter, result, session, user};
 
@@ -11,7 +11,7 @@ fn mended(found: &Evidence, text: &str, max_tokens: usize) -> Mended {
 /// What is missing of the constraints of one request, when `summary` is all there is.
 fn missing_constraints(request: &str, summary: &str) -> Vec<String> {
     let found = anthropic(&[user(request)]);
-    let held = hold(&found, summary, &quarter).unwrap();
+    let held = check(&found, summary, &quarter).unwrap();
     held.dropped.into_iter().filter(|item| item.kind == FactKind::Constraint).map(|item| item.text).collect()
 }
 
@@ -22,7 +22,7 @@ fn missing_files(paths: &[&str], summary: &str) -> Vec<String> {
             [call("1", "Edit", &format!(r#"{{"file_path":"{path}"}}"#)), result("1", "ok", false)]
         })
         .collect();
-    let held = hold(&anthropic(&messages), summary, &quarter).unwrap();
+    let held = check(&anthropic(&messages), summary, &quarter).unwrap();
     held.dropped
         .into_iter()
         .filter(|item| item.kind == FactKind::ModifiedFile)
@@ -190,11 +190,11 @@ fn a_command_is_named_by_the_part_that_matters() {
         bash("1", "cd /r && cargo test -p core 2>&1 | tail -5"),
         result("1", "test result: ok. 3 passed", false),
     ]);
-    let kept = |summary: &str| hold(&found, summary, &quarter).unwrap().kept.len();
+    let kept = |summary: &str| check(&found, summary, &quarter).unwrap().kept.len();
     assert_eq!(kept("I ran `cargo test -p core`; it passed."), 1);
     assert_eq!(kept("I ran cargo tests for the core."), 0);
     let make = anthropic(&[bash("1", "pytest"), result("1", "3 passed", false)]);
-    let kept = |summary: &str| hold(&make, summary, &quarter).unwrap().kept.len();
+    let kept = |summary: &str| check(&make, summary, &quarter).unwrap().kept.len();
     assert_eq!((kept("`pytest` passes"), kept("$ pytest → ok"), kept("it uses pytest fixtures")), (1, 1, 0));
 }
 
@@ -203,7 +203,7 @@ fn an_error_needs_its_telling_words_and_its_numbers() {
     let output = "Exit code 1\nerror[E0382]: borrow of moved value: `config`";
     let found = anthropic(&[bash("1", "cargo build"), result("1", output, true)]);
     let kept = |summary: &str| {
-        hold(&found, summary, &quarter)
+        check(&found, summary, &quarter)
             .unwrap()
             .kept
             .iter()
@@ -271,7 +271,7 @@ fn hostile_texts_are_looked_through_in_linear_time() {
     let found = anthropic(&session());
     for unit in ["src/", "must not ", "a.rs ", "`", "cli.rs/", "不要", "* ", "/", "E0382 "] {
         let text = unit.repeat(60_000);
-        hold(&found, &text, &quarter).unwrap();
+        check(&found, &text, &quarter).unwrap();
         let own = anthropic(&[user(&text), assistant(&text), bash("1", &text), result("1", &text, true)]);
         mend(&own, &text, &quarter, 100).unwrap();
     }

@@ -1,7 +1,7 @@
 //! Random transcripts, longer than those that can be tried exhaustively.
 
 use foldline::fold::{Step, steps};
-use foldline::plan::{Outcome, Plan};
+use foldline::plan::{Plan, Planned};
 use proptest::prelude::*;
 
 use super::super::depth::{cases, config};
@@ -9,10 +9,10 @@ use super::drawn::{Asked, Case, Cases};
 use super::model::{Bound, Message};
 use super::subject::{Subject, compare, folded, place, said};
 
-fn plan_of(outcome: Outcome) -> Option<Box<Plan>> {
+fn plan_of(outcome: Planned) -> Option<Box<Plan>> {
     match outcome {
-        Outcome::Plan(plan) => Some(plan),
-        Outcome::Infeasible(_) => None,
+        Planned::Plan(plan) => Some(plan),
+        Planned::Infeasible(_) => None,
     }
 }
 
@@ -75,7 +75,7 @@ proptest! {
         let after = folded(&first, &subject, &messages, 3);
         let again = Subject::new(&after, takes_names, summary_tokens).plan(keep);
         let again = plan_of(again).ok_or_else(|| TestCaseError::fail("infeasible once folded"))?;
-        prop_assert!(!again.changes(), "{:?} then {:?}", said(&Outcome::Plan(first)), said(&Outcome::Plan(again)));
+        prop_assert!(!again.changes(), "{:?} then {:?}", said(&Planned::Plan(first)), said(&Planned::Plan(again)));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use foldline::fold::{Step, steps};
 use foldline::formats::{Format, read_message};
 use foldline::json::{JsonNode, with_document};
 use foldline::node::Node;
-use foldline::plan::{Action, Keep, Outcome, Plan, Request, ThinkingRule, plan};
+use foldline::plan::{Action, Keep, Plan, PlanOptions, Planned, ThinkingRule, plan};
 use foldline::rules::roles::Side;
 use foldline::rules::{Pins, Structure, analyze};
 use foldline::transcript::{Builder, Framing, Transcript};
@@ -63,11 +63,11 @@ impl Subject {
         self.counts.per_message.iter().map(|&tokens| u64::from(tokens)).collect()
     }
 
-    pub fn plan(&self, keep: Keep) -> Outcome {
-        let request = Request {
+    pub fn plan(&self, keep: Keep) -> Planned {
+        let request = PlanOptions {
             keep,
             summary_tokens: self.summary_tokens,
-            window: None,
+            context_window: None,
             min_gain_tokens: 0,
             thinking: ThinkingRule::Keep,
         };
@@ -77,10 +77,10 @@ impl Subject {
 }
 
 /// A plan in the oracle's words.
-pub fn said(outcome: &Outcome) -> Answer {
+pub fn said(outcome: &Planned) -> Answer {
     let plan = match outcome {
-        Outcome::Plan(plan) => plan,
-        Outcome::Infeasible(infeasible) => return Err(infeasible.floor),
+        Planned::Plan(plan) => plan,
+        Planned::Infeasible(infeasible) => return Err(infeasible.floor),
     };
     let act = |action: &Action| match action {
         Action::Keep => Act::Keep,
@@ -116,7 +116,7 @@ pub fn compare(
         if found != expected {
             return Err(format!("{keep:?}\nfound    {found:?}\nexpected {expected:?}\n{messages:#?}"));
         }
-        if let Outcome::Plan(plan) = outcome {
+        if let Planned::Plan(plan) = outcome {
             let floor = oracle.floor();
             if plan.floor != floor {
                 return Err(format!("{keep:?}: floor {} for {floor}\n{messages:#?}", plan.floor));

@@ -15,9 +15,9 @@ from foldline.strategies import (
     ClearToolResults,
     FromFunction,
     NoOp,
-    Outcome,
     Pipeline,
     StrategyRequest,
+    StrategyResult,
     Summarize,
     TruncateOldest,
     prune_tool_results,
@@ -38,7 +38,7 @@ def step(i: int, size: int = 200) -> list[Any]:
     return [openai_call(f"c{i}"), openai_result(f"c{i}", "r" * size * 4)]
 
 
-def sources(outcome: Outcome) -> list[int | None]:
+def sources(outcome: StrategyResult) -> list[int | None]:
     return list(outcome.sources)
 
 

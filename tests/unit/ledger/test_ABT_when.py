@@ -38,7 +38,7 @@ def test_the_state_is_of_the_whole_request() -> None:
     tools = [{"type": "function", "function": {"name": "go", "parameters": {}}}]
     bare = fl.ContextState.of(messages, counter="o200k_base")
     state = fl.ContextState.of(
-        messages, counter="o200k_base", system="b" * 400, tools=tools, context_limit=9_000, max_output_tokens=500
+        messages, counter="o200k_base", system="b" * 400, tools=tools, context_window=9_000, reserve_tokens=500
     )
     count = fl.TokenCounter("o200k_base").count_messages
     lead = [{"role": "system", "content": "b" * 400}]

@@ -391,7 +391,7 @@ def test_B2_what_is_discarded_of_a_cut_off_answer(answer: Any, left: Any) -> Non
 def test_a_request_that_was_too_long_is_sent_once_more(run: Run) -> None:
     error = RuntimeError("prompt is too long: 213462 tokens > 200000 maximum")
     model = Scripted(error, fl.Response(assistant("Done.")))
-    each = compactor(Overflow(), SlidingWindow(2), context_limit=200_000)
+    each = compactor(Overflow(), SlidingWindow(2), context_window=200_000)
     result = run(fl.AgentLoop(model, compactor=each), talk(9))
     assert (result.reason, result.iterations, len(model.sent)) == ("completed", 1, 2)
     assert len(model.sent[1]) < len(model.sent[0])

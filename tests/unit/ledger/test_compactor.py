@@ -407,7 +407,7 @@ def test_after_two_tries_that_did_not_help_there_is_no_third() -> None:
     assert (first.compacted, second.compacted) == (True, True)
     third = each.compact(second.messages)
     assert isinstance(third, fl.NoProgress)
-    assert (third.compacted, third.reason, third.tries, third.limit_tokens) == (False, "no_progress", 2, 900)
+    assert (third.compacted, third.reason, third.tries, third.threshold_tokens) == (False, "no_progress", 2, 900)
     assert third.messages == second.messages
     assert len(strategy.calls) == 2
 
@@ -444,7 +444,7 @@ def test_a_floor_above_the_threshold_is_told_before_any_model_is_asked() -> None
     for _ in range(5):
         result = each.compact(messages)
         assert isinstance(result, fl.NoProgress)
-        assert (result.floor, result.limit_tokens, result.tries) == (4_000, 2_900, 0)
+        assert (result.floor, result.threshold_tokens, result.tries) == (4_000, 2_900, 0)
     assert summarizer.requests == []
 
 
@@ -489,14 +489,14 @@ def test_lighter_steps_go_on_until_there_is_room_below_the_threshold() -> None:
     strategy = FakeStrategy(lambda messages, _: messages[1:])
     compactor(ReserveTokens(1_000, 100), strategy, hysteresis=0.10).compact(talk(30))
     asked = strategy.calls[0][1]
-    assert (asked.limit_tokens, asked.target_tokens) == (900, 810)
+    assert (asked.threshold_tokens, asked.target_tokens) == (900, 810)
 
 
 def test_after_an_overflow_lighter_steps_go_below_what_was_counted() -> None:
     """The provider says that it was too long, so the count was too low."""
     messages, strategy = talk(4), FakeStrategy(lambda messages, _: messages[1:])
     state = fl.ContextState(error="prompt is too long: 213462 tokens > 200000 maximum")
-    compactor(fl.triggers.Overflow(), strategy, context_limit=200_000).compact(messages, state)
+    compactor(fl.triggers.Overflow(), strategy, context_window=200_000).compact(messages, state)
     assert strategy.calls[0][1].target_tokens == int(total(messages) * 0.9)
 
 
@@ -506,7 +506,7 @@ def test_after_an_overflow_lighter_steps_go_below_what_was_counted() -> None:
 def test_trigger_and_strategy_look_at_the_same_state() -> None:
     trigger, strategy = FakeTrigger(True), FakeStrategy()
     tools = [{"type": "function", "function": {"name": "go", "parameters": {}}}]
-    each = compactor(trigger, strategy, system="s" * 400, tools=tools, context_limit=9_000, max_output_tokens=1_000)
+    each = compactor(trigger, strategy, system="s" * 400, tools=tools, context_window=9_000, reserve_tokens=1_000)
     messages = talk(4)
     each.compact(messages)
     state = trigger.asked[0]
@@ -520,7 +520,7 @@ def test_trigger_and_strategy_look_at_the_same_state() -> None:
 def test_what_the_caller_knows_is_not_counted_again() -> None:
     trigger = FakeTrigger(False)
     state = fl.ContextState(usage=fl.ContextUsage(5_000, 5_000, 0), iteration=4, stop_reason="length")
-    compactor(trigger, context_limit=10_000).compact(talk(2), state)
+    compactor(trigger, context_window=10_000).compact(talk(2), state)
     asked = trigger.asked[0]
     assert (asked.usage, asked.iteration, asked.stop_reason, asked.message_count) == (state.usage, 4, "length", 2)
     assert asked.budget == fl.TokenBudget(10_000, 0, 5_000, 0)
@@ -550,7 +550,7 @@ def test_the_state_afterwards_is_of_the_new_request() -> None:
 def test_one_compaction_is_enough(trigger: Any, keep: Any) -> None:
     if trigger is None:
         trigger, keep = Utilization(), fl.KeepFraction(0.40)
-    each = compactor(trigger, Summarize(keep=keep, summary_tokens=200), context_limit=1_000)
+    each = compactor(trigger, Summarize(keep=keep, summary_tokens=200), context_window=1_000)
     result = each.compact(talk(30))
     assert result.compacted
     assert each.compact(result.messages).reason == "not_triggered"

@@ -48,7 +48,7 @@ MUTANTS = [
     ("A6", "foldline.stores.memory", "MemoryStore.save_context", "self._entries.append(compaction)", "pass"),
     ("A7", "foldline.config", "_window", "found = found or (told, ", "found = (told, "),
     ("A7", "foldline.config", "CompactionConfig.build", "not self.enabled or", "False or"),
-    ("A8", "foldline.compactor.events", "Subscribers.tell", "_called(subscriber, event)", "pass"),
+    ("A8", "foldline.compactor.events", "Subscribers.emit", "_called(subscriber, event)", "pass"),
     ("A9", "foldline.context.usage", "ContextUsage.from_messages", "reported + counted, reported", "counted, reported"),
     ("B1", "foldline.context.usage", "TokenBudget.available", "self.room - self.message_tokens", "self.room"),
     ("B2", "foldline.triggers.sizes", "Utilization.reason", ">= self.critical", "> self.critical"),

@@ -26,7 +26,7 @@ from foldline.summarizers._prompt.prompts import (
 from foldline.summarizers.rendering import text_of
 from foldline.typing import SummarizeRequest
 
-__all__ = ["Ask", "Prompt", "Room", "Words"]
+__all__ = ["ModelCall", "OutputBudget", "Prompt", "PromptTexts"]
 
 #: How much of the original task is quoted, in characters.
 _TASK_CHARS = 4_000
@@ -40,7 +40,7 @@ _FIRST = "None (first compaction)."
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class PromptTexts:
     """What a summarizer says in all its prompts.
 
     Attributes:
@@ -64,7 +64,7 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class OutputBudget:
     """How much a model may answer, in tokens.
 
     Attributes:
@@ -77,7 +77,7 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ModelCall:
     """One call of a model.
 
     Attributes:
@@ -86,12 +86,12 @@ class Ask:
     """
 
     messages: list[dict[str, str]]
-    room: Room
+    room: OutputBudget
 
-    def again(self, why: str) -> Ask:
+    def again(self, why: str) -> ModelCall:
         """The same once more, with what was wrong. The answer itself is not sent back."""
         *others, last = self.messages
-        return Ask([*others, {**last, "content": f"{last['content']}{AGAIN}{why}"}], self.room)
+        return ModelCall([*others, {**last, "content": f"{last['content']}{AGAIN}{why}"}], self.room)
 
 
 class Prompt:
@@ -101,7 +101,7 @@ class Prompt:
         SummaryError: ``redact`` of the request could not do its work; then nothing was sent.
     """
 
-    def __init__(self, words: Words, request: SummarizeRequest) -> None:
+    def __init__(self, words: PromptTexts, request: SummarizeRequest) -> None:
         self.words = words
         self.request = request
         self._evidence: RangeEvidence | None = None
@@ -159,12 +159,12 @@ class Prompt:
             sizes[block.index] = self.request.count(block.text(self.words.form.limits) + SEPARATOR)
         return sizes
 
-    def stretches(self, max_tokens: int) -> list[list[Block]]:
+    def chunks(self, max_tokens: int) -> list[list[Block]]:
         """The blocks in stretches that have at most so many tokens each, divided at legal cuts."""
         by_index = {block.index: block for block in self.blocks}
         divide = self.request.split or self._split
-        stretches = [[by_index[i] for i in part if i in by_index] for part in divide(max_tokens, self.sizes())]
-        return [stretch for stretch in stretches if stretch]
+        chunks = [[by_index[i] for i in part if i in by_index] for part in divide(max_tokens, self.sizes())]
+        return [chunk for chunk in chunks if chunk]
 
     def _split(self, max_tokens: int, sizes: Sequence[int]) -> list[list[int]]:
         """`SummarizeRequest.split` for a request that comes without a plan."""
@@ -175,29 +175,29 @@ class Prompt:
             if not pieces or index in legal:
                 pieces.append([])
             pieces[-1].append(index)
-        stretches: list[list[int]] = []
+        chunks: list[list[int]] = []
         used = 0
         for piece in pieces:
             size = sum(sizes[i] for i in piece)
-            if stretches and used + size <= max_tokens:
-                stretches[-1] += piece
+            if chunks and used + size <= max_tokens:
+                chunks[-1] += piece
                 used += size
             else:
-                stretches.append(list(piece))
+                chunks.append(list(piece))
                 used = size
-        return stretches
+        return chunks
 
     # --- Prompts ------------------------------------------------------------------------------------------
 
-    def ask(
+    def model_call(
         self,
         kind: Kind,
         texts: Sequence[str],
-        room: Room,
+        room: OutputBudget,
         indices: Sequence[int] = (),
         *,
         has_previous: bool | None = None,
-    ) -> Ask:
+    ) -> ModelCall:
         """One call, about texts that are blocks or summaries of parts.
 
         Args:
@@ -236,7 +236,7 @@ class Prompt:
             messages = [{"role": "user", "content": filled(words.template, slots)}]
         else:
             messages = messages_for(words.form, kind, slots, has_system=words.has_system)
-        return Ask(messages, room)
+        return ModelCall(messages, room)
 
     def _shows_task(self, kind: Kind) -> bool:
         """Whether the original task stands by itself: where its message may be cut, or is in another call."""
@@ -245,7 +245,7 @@ class Prompt:
             return "{original_task}" in template
         return self.words.form.shows_task or kind in ("part", "merge")
 
-    def _facts(self, indices: Sequence[int], room: Room) -> str:
+    def _facts(self, indices: Sequence[int], room: OutputBudget) -> str:
         """The weightiest facts of some messages, one a line."""
         if not indices:
             return ""
@@ -265,7 +265,7 @@ class Prompt:
         self._previous = shortened(self._previous or "", window // 3, self.price)
         self._task = shortened(self._task, window // 8, self.price)
 
-    def fitting(self, kind: Kind, blocks: Sequence[Block], room: Room, window: int) -> list[Ask]:
+    def fitting(self, kind: Kind, blocks: Sequence[Block], room: OutputBudget, window: int) -> list[ModelCall]:
         """Calls about some blocks of which each takes at most ``window`` tokens: one, where shortening them is enough.
 
         What is said is shortened; where too little of every message would be left, the blocks go into several calls.
@@ -275,17 +275,17 @@ class Prompt:
         """
         indices, texts = [block.index for block in blocks], self.texts(blocks)
         for facts in (indices, []):  # rather the messages than what is listed of them
-            whole = self.ask(kind, texts, room, facts)
+            whole = self.model_call(kind, texts, room, facts)
             if self.tokens(whole.messages) <= window:
                 return [whole]
-        left = window - self.tokens(self.ask(kind, [""], room).messages)
+        left = window - self.tokens(self.model_call(kind, [""], room).messages)
         while left >= 1:
             short = fitted(blocks, self.words.form.limits, left, self.request.count)
             if short is None:
                 middle = len(blocks) // 2
                 halves = (blocks[:middle], blocks[middle:])
-                return [ask for half in halves for ask in self.fitting(kind, half, room, window)]
-            made = self.ask(kind, short, room)
+                return [call for half in halves for call in self.fitting(kind, half, room, window)]
+            made = self.model_call(kind, short, room)
             over = self.tokens(made.messages) - window
             if over <= 0:
                 return [made]
@@ -296,28 +296,28 @@ class Prompt:
         """The texts of blocks, as long as the form has them."""
         return [block.text(self.words.form.limits) for block in blocks]
 
-    def part_tokens(self, room: Room, window: int) -> int:
+    def part_tokens(self, room: OutputBudget, window: int) -> int:
         """Tokens of messages that go into one call about a part.
 
         Raises:
             SummaryError: The window is too small for anything (``window_too_small``).
         """
-        left = window - self.tokens(self.ask("part", [""], room).messages) - int(room.most * _FACTS_SHARE)
+        left = window - self.tokens(self.model_call("part", [""], room).messages) - int(room.most * _FACTS_SHARE)
         if left < 1:
-            left = window - self.tokens(self.ask("part", [""], room).messages)
+            left = window - self.tokens(self.model_call("part", [""], room).messages)
         if left < 1:
             raise SummaryError("the model's window is too small for the prompt", code="window_too_small")
         return left
 
-    def merging(self, texts: Sequence[str], room: Room, window: int) -> Ask | list[list[str]]:
+    def merging(self, texts: Sequence[str], room: OutputBudget, window: int) -> ModelCall | list[list[str]]:
         """The call that makes one summary of those of parts, in their order; or the groups to merge before that."""
         indices = [block.index for block in self.blocks]
         labelled = _labelled(texts)
         for facts in (indices, []):
-            last = self.ask("merge", labelled, room, facts)
+            last = self.model_call("merge", labelled, room, facts)
             if self.tokens(last.messages) <= window:
                 return last
-        left = window - self.tokens(self.ask("merge", [""], room).messages)
+        left = window - self.tokens(self.model_call("merge", [""], room).messages)
         if left < 2 * _LEAST_PART_TOKENS:
             raise SummaryError("the model's window is too small for the prompt", code="window_too_small")
         # Two always fit together, so that there are fewer of them each time.
@@ -335,9 +335,9 @@ class Prompt:
                 used = cost
         return groups
 
-    def group(self, texts: Sequence[str], room: Room) -> Ask:
+    def group(self, texts: Sequence[str], room: OutputBudget) -> ModelCall:
         """The call that makes one summary of those of some parts among others."""
-        return self.ask("merge", _labelled(texts), room, has_previous=False)
+        return self.model_call("merge", _labelled(texts), room, has_previous=False)
 
 
 def shortened(text: str, max_tokens: int, price: Callable[[str], int]) -> str:

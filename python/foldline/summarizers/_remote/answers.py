@@ -72,7 +72,7 @@ class Answer:
         Raises:
             SummaryError: A tool call (``tool_call``), a refusal (``refused``), withheld by a filter
                 (``content_filter``), without a reason why it ended (``incomplete_stream``), cut off by its length
-                (``incomplete_summary``), ended for a reason that is not known (``unknown_end``), or without text
+                (``incomplete_summary``), ended for a reason that is not known (``unknown_finish_reason``), or without text
                 (``empty_summary``).
         """
         end = _ENDS.get(self.end.lower().removeprefix("finishreason."), "unknown") if self.end else None
@@ -87,7 +87,7 @@ class Answer:
         if end == "length":
             raise SummaryError("the answer was cut off at its length", code="incomplete_summary")
         if end == "unknown":
-            raise SummaryError("the answer ended for a reason that is not known", code="unknown_end")
+            raise SummaryError("the answer ended for a reason that is not known", code="unknown_finish_reason")
         text = _LONE_SURROGATES.sub("\ufffd", "".join(self.texts))
         if not text.strip():
             raise SummaryError("the answer is empty", code="empty_summary")

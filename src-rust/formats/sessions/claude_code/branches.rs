@@ -9,7 +9,7 @@ use crate::node::{Key, Kind, Node};
 
 /// Entries of abandoned branches.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Left {
+pub(super) struct AbandonedBranch {
     /// The branch of an entry.
     pub branch_of: HashMap<usize, usize>,
     /// For each branch, the entry after which it begins.
@@ -17,7 +17,7 @@ pub(super) struct Left {
 }
 
 /// Finds the abandoned branches. O(entries).
-pub(super) fn left_behind<N: Node>(entries: &N) -> Left {
+pub(super) fn left_behind<N: Node>(entries: &N) -> AbandonedBranch {
     let mut by_uuid: HashMap<String, usize> = HashMap::new();
     // For each entry, its parent, and the nearest message on its path, itself included.
     let (mut parents, mut turns): (Vec<Option<usize>>, Vec<Option<usize>>) = (Vec::new(), Vec::new());
@@ -62,7 +62,7 @@ pub(super) fn left_behind<N: Node>(entries: &N) -> Left {
         roots.extend(prompts.iter().filter(|prompt| Some(*prompt) != stays).map(|&prompt| (prompt, turn)));
     }
     roots.sort_unstable();
-    let mut left = Left::default();
+    let mut left = AbandonedBranch::default();
     if roots.is_empty() {
         return left;
     }

@@ -9,7 +9,7 @@ mod branches;
 use std::collections::{HashMap, HashSet};
 
 use self::branches::left_behind;
-use super::session::{self, Branch, Made, Message};
+use super::session::{self, Branch, Message, Overlay};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
 
@@ -67,8 +67,8 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
     }
     let mut session = Session::default();
     let left = left_behind(entries);
-    let (mut main, mut sidechain) = (Weaver::default(), Weaver::default());
-    let mut branches: Vec<Weaver> = left.froms.iter().map(|_| Weaver::default()).collect();
+    let (mut main, mut sidechain) = (TurnBuilder::default(), TurnBuilder::default());
+    let mut branches: Vec<TurnBuilder> = left.froms.iter().map(|_| TurnBuilder::default()).collect();
     let mut seen = HashSet::new();
     for i in 0..entries.len() {
         let Some(entry) = entries.item(i) else { break };
@@ -82,7 +82,7 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
             session.problems.push((i, "repeated_entry"));
             continue;
         }
-        let weaver = match left.branch_of.get(&i) {
+        let builder = match left.branch_of.get(&i) {
             Some(&branch) => &mut branches[branch],
             None if entry.is_true(Key::IS_SIDECHAIN) => &mut sidechain,
             None => &mut main,
@@ -91,7 +91,7 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
             Some("user") => "user",
             Some("assistant") => "assistant",
             Some("system") if entry.text_is(Key::SUBTYPE, "compact_boundary") => {
-                weaver.boundary();
+                builder.boundary();
                 session.skipped += 1;
                 continue;
             }
@@ -105,14 +105,14 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
                 let content = message.get(Key::CONTENT);
                 let is_empty = content.is_some_and(|it| it.kind() == Kind::Array && it.is_empty());
                 session.skipped += usize::from(is_empty);
-                weaver.weave(i, role, &entry, &message);
+                builder.weave(i, role, &entry, &message);
             }
             None => session.problems.push((i, "entry_without_message")),
         }
     }
     session.main = main.finish();
     session.sidechain = sidechain.finish();
-    session.branches = left.froms.into_iter().zip(branches.into_iter().map(Weaver::finish)).collect();
+    session.branches = left.froms.into_iter().zip(branches.into_iter().map(TurnBuilder::finish)).collect();
     Ok(session)
 }
 
@@ -149,30 +149,30 @@ fn thread<N: Node>(name: &str, thread: Thread, entries: &[N]) -> session::Thread
 fn made<N: Node>(message: &Assembled, entries: &[N]) -> Message<N> {
     let whole = |at: &BlockRef| entries.get(at.entry)?.get(Key::MESSAGE)?.get(Key::CONTENT);
     let content = match message.blocks.as_slice() {
-        [only] if only.block.is_none() => whole(only).map_or(Made::Null, Made::Given),
+        [only] if only.block.is_none() => whole(only).map_or(Overlay::Null, Overlay::Given),
         blocks => {
             let each = blocks.iter().filter_map(|at| {
                 let content = whole(at).filter(|content| content.kind() != Kind::Null)?;
                 match at.block {
-                    Some(block) => content.item(block).map(Made::Given),
-                    None => Some(Made::object([
-                        ("type", Some(Made::text("text"))),
-                        ("text", Some(Made::Given(content))),
+                    Some(block) => content.item(block).map(Overlay::Given),
+                    None => Some(Overlay::object([
+                        ("type", Some(Overlay::text("text"))),
+                        ("text", Some(Overlay::Given(content))),
                     ])),
                 }
             });
-            Made::List(each.collect())
+            Overlay::List(each.collect())
         }
     };
     let mut sources: Vec<usize> = message.blocks.iter().map(|at| at.entry).collect();
     sources.dedup();
-    let members = [("role", Some(Made::text(message.role))), ("content", Some(content))];
-    Message { made: Made::object(members), sources }
+    let members = [("role", Some(Overlay::text(message.role))), ("content", Some(content))];
+    Message { made: Overlay::object(members), sources }
 }
 
 /// A message under construction, with the user message that answers it.
 #[derive(Debug, Default)]
-struct Strand {
+struct PartialTurn {
     role: &'static str,
     blocks: Vec<BlockRef>,
     is_summary: bool,
@@ -182,8 +182,8 @@ struct Strand {
 }
 
 #[derive(Debug, Default)]
-struct Weaver {
-    strands: Vec<Strand>,
+struct TurnBuilder {
+    partial_turns: Vec<PartialTurn>,
     /// Index of the strand of each assistant message id.
     by_message_id: HashMap<String, usize>,
     /// Index of the strand of the newest call with an id.
@@ -191,9 +191,9 @@ struct Weaver {
     boundaries: Vec<usize>,
 }
 
-impl Weaver {
+impl TurnBuilder {
     fn boundary(&mut self) {
-        self.boundaries.push(self.strands.len());
+        self.boundaries.push(self.partial_turns.len());
     }
 
     fn weave<N: Node>(&mut self, entry_index: usize, role: &'static str, entry: &N, message: &N) {
@@ -214,14 +214,14 @@ impl Weaver {
     fn weave_assistant<N: Node>(&mut self, message_id: Option<String>, blocks: &[(BlockRef, Option<N>)]) {
         let known = message_id.as_ref().and_then(|id| self.by_message_id.get(id).copied());
         let at = known.unwrap_or_else(|| {
-            self.strands.push(Strand { role: "assistant", ..Strand::default() });
-            self.strands.len() - 1
+            self.partial_turns.push(PartialTurn { role: "assistant", ..PartialTurn::default() });
+            self.partial_turns.len() - 1
         });
         if let Some(id) = message_id {
             self.by_message_id.insert(id, at);
         }
         for (block_ref, block) in blocks {
-            self.strands[at].blocks.push(*block_ref);
+            self.partial_turns[at].blocks.push(*block_ref);
             if let Some(id) =
                 block.as_ref().filter(|b| b.text_is(Key::TYPE, "tool_use")).and_then(|b| b.text_of(Key::ID))
             {
@@ -240,18 +240,23 @@ impl Weaver {
                 .and_then(|block| block.text_of(Key::TOOL_USE_ID))
                 .and_then(|id| self.by_call_id.remove(&id));
             match call {
-                Some(strand) => {
-                    self.strands[strand].results.push(*block_ref);
-                    answered = Some(strand);
+                Some(partial_turn) => {
+                    self.partial_turns[partial_turn].results.push(*block_ref);
+                    answered = Some(partial_turn);
                 }
                 None => rest.push(*block_ref),
             }
         }
         match answered {
             // Blocks next to a result stay in its message, after all results.
-            Some(strand) => self.strands[strand].beside_results.extend(rest),
+            Some(partial_turn) => self.partial_turns[partial_turn].beside_results.extend(rest),
             None => {
-                self.strands.push(Strand { role: "user", blocks: rest, is_summary, ..Strand::default() });
+                self.partial_turns.push(PartialTurn {
+                    role: "user",
+                    blocks: rest,
+                    is_summary,
+                    ..PartialTurn::default()
+                });
             }
         }
     }
@@ -259,19 +264,19 @@ impl Weaver {
     fn finish(self) -> Thread {
         let mut thread = Thread::default();
         let mut boundaries = self.boundaries.into_iter().peekable();
-        let count = self.strands.len();
-        for (i, strand) in self.strands.into_iter().enumerate() {
+        let count = self.partial_turns.len();
+        for (i, partial_turn) in self.partial_turns.into_iter().enumerate() {
             while boundaries.next_if(|&at| at <= i).is_some() {
                 thread.compact_boundaries.push(thread.messages.len());
             }
-            if strand.is_summary {
+            if partial_turn.is_summary {
                 thread.summaries.push(thread.messages.len());
             }
-            if !strand.blocks.is_empty() {
-                thread.messages.push(Assembled { role: strand.role, blocks: strand.blocks });
+            if !partial_turn.blocks.is_empty() {
+                thread.messages.push(Assembled { role: partial_turn.role, blocks: partial_turn.blocks });
             }
-            if !strand.results.is_empty() {
-                let blocks = [strand.results, strand.beside_results].concat();
+            if !partial_turn.results.is_empty() {
+                let blocks = [partial_turn.results, partial_turn.beside_results].concat();
                 thread.messages.push(Assembled { role: "user", blocks });
             }
         }
