@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, TypedDict, Unpack
+from typing import Any, Final, Literal, TypeAlias, TypedDict, Unpack
 
 from foldline._core import TokenCounter
 from foldline._util.checks import token_number
@@ -297,12 +297,21 @@ def _room(summary_tokens: int | None, window: int) -> int:
     return min(_MOST_SUMMARY_TOKENS, window // 10) if window else _MOST_SUMMARY_TOKENS
 
 
+#: Options that the presets and the settings file name as the seeds do: the argument of `Compactor` for each.
+_ARGUMENTS: Final = {"context_limit": "context_window", "max_output_tokens": "reserve_tokens"}
+_OPTIONS: Final = {argument: option for option, argument in _ARGUMENTS.items()}
+
+
 def _compactor(trigger: Trigger, strategy: Strategy, options: CompactorOptions, **defaults: Any) -> Compactor:
     """A compactor with a preset's defaults, overridden by the caller's options."""
     unknown = set(options) - CompactorOptions.__optional_keys__
     if unknown:
         raise ConfigError("unknown option", code="unknown_option", path=min(unknown))
-    return Compactor(trigger, as_strategy(strategy), **{**defaults, **options})
+    arguments = {_ARGUMENTS.get(name, name): value for name, value in {**defaults, **options}.items()}
+    try:
+        return Compactor(trigger, as_strategy(strategy), **arguments)
+    except ConfigError as error:
+        raise ConfigError(error.detail, code=error.code, path=_OPTIONS.get(error.path, error.path)) from None
 
 
 # --- Shapes ---------------------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ def test_options_are_judged_before_any_work() -> None:
         ({"format": "morse"}, "format"),
         ({"summary_tokens": -1}, "summary_tokens"),
         ({"counter": "abacus"}, "counter"),
-        ({"window": 10, "reserve": 20}, "reserve"),
+        ({"context_window": 10, "reserve_tokens": 20}, "reserve_tokens"),
         ({"thinking": "hard"}, "thinking"),
         ({"summarizer": 3}, "summarizer"),
     ):

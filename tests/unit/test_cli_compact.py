@@ -376,8 +376,8 @@ def test_the_manifest_and_the_report_say_the_same(foldline: Foldline, sources: P
     assert manifest["options"] == {
         "keep": {"kind": "KeepMessages", "n": 3},
         "counter": "o200k_base",
-        "window": None,
-        "reserve": 0,
+        "context_window": None,
+        "reserve_tokens": 0,
         "pins": [0],
         "summary_tokens": 1000,
         "min_gain_tokens": 0,

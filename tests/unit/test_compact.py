@@ -417,9 +417,9 @@ def test_what_is_no_summarizer_is_a_config_error(summarizer: Any) -> None:
     [
         ({"pins": [99]}, ConfigError, "pins"),
         ({"summary_tokens": -1}, ConfigError, "summary_tokens"),
-        ({"window": 5, "reserve": 9}, ConfigError, "reserve"),
-        ({"window": "x"}, ConfigError, "window"),
-        ({"window": 5, "reserve": "x"}, ConfigError, "reserve"),
+        ({"context_window": 5, "reserve_tokens": 9}, ConfigError, "reserve_tokens"),
+        ({"context_window": "x"}, ConfigError, "context_window"),
+        ({"context_window": 5, "reserve_tokens": "x"}, ConfigError, "reserve_tokens"),
         ({"counter": "nothing"}, ConfigError, "counter"),
         ({"format": "nothing"}, ConfigError, "format"),
         ({"importance": {0: 11}}, ConfigError, "importance"),

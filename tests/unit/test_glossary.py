@@ -64,3 +64,114 @@ def test_what_the_glossary_names_exists() -> None:
     rust, python = declared_in_rust(without_comments(RUST)), declared_in_python(PYTHON)
     assert [name for _, names, _ in entries() for name in names if not set(name.split("::")) <= rust] == []
     assert [name for _, _, names in entries() for name in names if name not in python] == []
+
+
+#: Names that were replaced, and may not come back: the old one, and the name to use.
+REPLACED_IN_RUST = {
+    "GoOn": "Interrupt",
+    "go_on": "check",
+    "may_go_on": "check",
+    "count_upto": "count_up_to",
+    "Recall": "MessageCache",
+    "Recalling": "Cached",
+    "LOOK_UPS": "PROBES",
+    "Asked": "Probe",
+    "Rare": "MissMask",
+    "Common": "ShortTokens",
+    "Homes": "HomeLines",
+    "PATIENCE": "MAX_COMPARES_PER_BYTE",
+    "LaidBy": "MemoPool",
+    "Loan": "MemoGuard",
+    "Desk": "Scratch",
+    "Huge": "LargeTable",
+    "by_kind": "group_by_script",
+    "Crew": "WorkQueue",
+    "Gathered": "TextRefs",
+    "Estimate": "LengthSum or AutoState",
+    "Trust": "Accuracy",
+    "Beside": "ToolPlacement",
+    "Around": "MessageFraming or FoldContext",
+    "Wanted": "KeySet",
+    "Signs": "ByteMasks or NameHash",
+    "Ahead": "Cursor",
+    "Made": "Overlay",
+    "EntryNode": "TapeList",
+    "Listener": "Detector",
+    "hear": "observe",
+    "Heard": "Observed",
+    "Otherwise": "Redetect",
+    "Judge": "Candidates",
+    "Said": "Hints",
+    "Known": "PartType",
+    "Knot": "TreeEntry",
+    "Strand": "PartialTurn",
+    "Weaver": "TurnBuilder",
+    "Left": "AbandonedBranch",
+    "Growing": "Incremental",
+    "settle": "update",
+    "Ledger": "PrefixSums or CommandRuns",
+    "Standing": "Foldability or Constraints",
+    "Subject": "PlanInput",
+    "Shrinker": "Shortener",
+    "Choice": "Baseline",
+    "LastResort": "TailClearing",
+    "Verdict": "ResultStatus",
+    "neutralise": "sanitize or escape_section_tags",
+    "take_up": "commit_pending",
+    "enrol": "push",
+    "weigh": "update_overhead",
+    "afresh": "reset",
+    "Marks": "Annotations",
+    "breathe": "yield_gil",
+    "Met": "KeyCache",
+}
+REPLACED_IN_PYTHON = {
+    "may_go_on": "check",
+    "neutralise": "sanitize",
+    "ask": "request_summary",
+    "Works": "Task",
+    "Ticket": "CommitToken",
+    "give_up": "abandon",
+    "_told": "_subscribers",
+    "Telling": "ProgressSink",
+    "Room": "OutputBudget",
+    "Ask": "ModelCall",
+    "Words": "PromptTexts",
+    "stretches": "chunks",
+    "private_loop": "background_loop",
+    "sweep": "remove_stale",
+    "around_tokens": "overhead_tokens",
+    "limit_tokens": "threshold_tokens",
+    "Outcome": "StrategyResult",
+}
+REPLACED_CODES = {
+    "two_keeps": "conflicting_keeps",
+    "two_answers": "multiple_choices",
+    "summary_over_room": "summary_over_limit",
+    "unknown_end": "unknown_finish_reason",
+    "damaged": "corrupt",
+}
+
+
+def words_of_rust(code: str) -> set[str]:
+    """Every identifier outside comments and strings."""
+    token = r"""//[^\n]*|b?r(#*)".*?"\1|b?"(?:\\.|[^"\\])*"|'(?:\\[^']+|[^\\'])'"""
+    return set(re.findall(r"\w+", re.sub(token, " ", code, flags=re.DOTALL)))
+
+
+def test_replaced_names_are_gone() -> None:
+    rust, python = words_of_rust(RUST), declared_in_python(PYTHON)
+    assert {old: new for old, new in REPLACED_IN_RUST.items() if old in rust} == {}
+    assert {old: new for old, new in REPLACED_IN_PYTHON.items() if old in python} == {}
+
+
+def test_replaced_codes_are_gone() -> None:
+    text = without_comments(RUST) + PYTHON
+    assert {old: new for old, new in REPLACED_CODES.items() if f'"{old}"' in text} == {}
+
+
+def test_the_names_in_use_exist() -> None:
+    rust, python = words_of_rust(RUST), declared_in_python(PYTHON)
+    in_use = {name for new in REPLACED_IN_RUST.values() for name in new.split(" or ")}
+    assert in_use - rust - {"Constraints", "CommandRuns"} == set()
+    assert set(REPLACED_IN_PYTHON.values()) <= python

@@ -115,7 +115,7 @@ def test_tools_are_overhead() -> None:
 def test_window_and_reserve_are_those_of_plan() -> None:
     messages = loop(9)
     live = fl.Transcript(messages, counter=COUNTER)
-    options: Dict = {"window": 100, "reserve": 20, "summary_tokens": 10}
+    options: Dict = {"context_window": 100, "reserve_tokens": 20, "summary_tokens": 10}
     assert live.plan(**options) == fl.plan(messages, counter=COUNTER, **options)
     with pytest.raises(ConfigError) as raised:
         live.plan()

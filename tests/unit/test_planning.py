@@ -34,7 +34,7 @@ HEAD = [{"role": "system", "content": "Be brief."}]
 
 def plan(messages: Any, keep: Any = None, **options: Any) -> Any:
     """A plan with a counter that is easy to reckon with."""
-    if keep is None and "window" not in options:
+    if keep is None and "context_window" not in options:
         keep = fl.KeepMessages(1)
     return fl.plan(messages, keep, **({"counter": "chars/4"} | options))
 
@@ -125,23 +125,23 @@ def test_without_a_keep_or_a_window_there_is_nothing_to_plan_for() -> None:
 def test_a_reserve_needs_a_window() -> None:
     with pytest.raises(ConfigError) as caught:
         plan(talk(3), fl.KeepTokens(1), reserve_tokens=5)
-    assert (caught.value.code, caught.value.path) == ("missing_window", "reserve")
+    assert (caught.value.code, caught.value.path) == ("missing_window", "reserve_tokens")
 
 
 @pytest.mark.parametrize(("window", "reserve"), [(100, 100), (100, 101), (0, 0), (1, 1)])
 def test_the_reserve_is_smaller_than_the_window(window: int, reserve: int) -> None:
     with pytest.raises(ConfigError) as caught:
         plan(talk(3), fl.KeepTokens(0), context_window=window, reserve_tokens=reserve)
-    assert (caught.value.code, caught.value.path) == ("reserve_over_window", "reserve")
+    assert (caught.value.code, caught.value.path) == ("reserve_over_window", "reserve_tokens")
 
 
 @pytest.mark.parametrize(
     "value", [-1, True, 1.5, float("nan"), "100", [], 2**53, 2**64, 10**400], ids=lambda v: repr(v)[:9]
 )
-@pytest.mark.parametrize("field", ["window", "reserve", "summary_tokens"])
+@pytest.mark.parametrize("field", ["context_window", "reserve_tokens", "summary_tokens"])
 def test_numbers_of_tokens_are_whole_and_from_0(field: str, value: Any) -> None:
     with pytest.raises(ConfigError) as caught:
-        plan(talk(3), fl.KeepTokens(1), **({"window": 100} | {field: value}))
+        plan(talk(3), fl.KeepTokens(1), **({"context_window": 100} | {field: value}))
     assert caught.value.path == field
 
 
@@ -163,7 +163,7 @@ def test_options_are_checked_before_a_message_is_read_or_a_function_called() -> 
     def never(*_: Any) -> Any:
         raise AssertionError
 
-    for options in ({"window": -1}, {"window": 5, "reserve": 5}, {"reserve": 5}):
+    for options in ({"context_window": -1}, {"context_window": 5, "reserve_tokens": 5}, {"reserve_tokens": 5}):
         with pytest.raises(ConfigError):
             fl.plan([object()], fl.KeepTokens(1), counter=never, pins=never, **options)  # type: ignore[list-item]
 

@@ -80,8 +80,8 @@ class StrategyRequest:
         metadata: Metadata of the messages.
         instructions: The caller's instructions for the summary.
         round: The round of the compaction, from 1.
-        threshold_tokens: The most tokens of the whole request at which the trigger does not fire, if known: a compaction
-            that cannot reach it is not worth a model call.
+        threshold_tokens: The most tokens of the whole request at which the trigger does not fire, if known: a
+            compaction that cannot reach it is not worth a model call.
         target_tokens: Tokens of the whole request at which lighter steps suffice.
         overhead_tokens: Tokens of the whole request that are in neither messages nor tools, such as a system prompt
             outside the messages.

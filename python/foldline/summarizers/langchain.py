@@ -75,8 +75,8 @@ class LangChainModel(SdkModel):
         fields = dict(self._request_options)
         if self.max_tokens_field is not None:
             fields.setdefault(self.max_tokens_field, max_tokens)
-        ask = client.chat_model.astream if client.is_async else client.chat_model.stream
-        return ask([{"role": each["role"], "content": each["content"]} for each in messages], **fields)
+        stream = client.chat_model.astream if client.is_async else client.chat_model.stream
+        return stream([{"role": each["role"], "content": each["content"]} for each in messages], **fields)
 
     def _take(self, answer: _LangChainAnswer, piece: Any) -> None:
         answer.add(piece)

@@ -466,9 +466,9 @@ mod tests {
     #[test]
     fn two_dialects_are_named() {
         let mixed = r#"[{"role":"developer","content":"s"},{"role":"user","parts":[]}]"#;
-        let hints =
+        let detail =
             "ambiguous_format: message 0 looks like openai_chat or openai_responses, message 1 like gemini";
-        assert_eq!(found(mixed, None), Err(hints.to_owned()));
+        assert_eq!(found(mixed, None), Err(detail.to_owned()));
         let foreign = r#"[{"role":"assistant","parts":[{"type":"text","text":"a"}]}]"#;
         assert!(found(foreign, None).unwrap_err().starts_with("unsupported_format"));
         let foreign = r#"[{"role":"user","parts":[{"type":"text","text":"a"}]}]"#;

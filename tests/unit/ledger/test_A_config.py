@@ -86,7 +86,7 @@ def test_A7_not_enabled_turns_all_of_it_off(preset: str) -> None:
 
 @pytest.mark.parametrize(
     ("preset", "key", "field"),
-    [("budgeted", "context_limit", "context_limit"), ("layer", "model_context_limit", "context_limit")],
+    [("budgeted", "context_limit", "context_window"), ("layer", "model_context_limit", "context_window")],
 )
 def test_A7_a_preset_may_call_the_window_by_its_own_name(preset: str, key: str, field: str) -> None:
     for name in (key, "context_window"):
@@ -132,7 +132,7 @@ def test_A7_every_option_reaches_its_preset() -> None:
     assert each.strategy.keep == fl.KeepMessages(4)  # type: ignore[attr-defined]
     assert each.strategy.strategy.summary_tokens == 700  # type: ignore[attr-defined]
     assert (each.on_failure, each.timeout_s, each.hysteresis, each.system) == ("clear", 9.5, 0.2, "Be brief.")
-    assert (each.format, each.max_output_tokens, each.tools) == ("openai_chat", 2_000, [])
+    assert (each.format, each.reserve_tokens, each.tools) == ("openai_chat", 2_000, [])
     assert each.counter.count("x" * 40) == 10
 
 
@@ -335,8 +335,8 @@ def test_B3_a_registered_model_is_known() -> None:
 
 def test_B3_the_flag_reaches_the_configuration() -> None:
     data = {"model": "claude-sonnet-4-5", "compaction": {"preset": "budgeted"}}
-    assert fl.config.load(data).build().context_limit == 200_000
-    assert fl.config.load({**data, "betas": [BETA]}).build().context_limit == 1_000_000
+    assert fl.config.load(data).build().context_window == 200_000
+    assert fl.config.load({**data, "betas": [BETA]}).build().context_window == 1_000_000
 
 
 @pytest.mark.parametrize(("options", "path"), [({"default": 0}, "default"), ({"betas": BETA}, "betas")])

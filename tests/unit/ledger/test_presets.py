@@ -206,7 +206,7 @@ def small_budgeted(summarizer: Any = None, **more: Any) -> fl.Compactor:
 def test_B2_budgeted_fires_above_eighty_percent_of_183616(tokens: int, fires: bool) -> None:
     each = fl.presets.budgeted()
     assert each.trigger.should_compact(at(tokens)) is fires
-    assert (each.context_limit, each.max_output_tokens) == (200_000, 16_384)
+    assert (each.context_window, each.reserve_tokens) == (200_000, 16_384)
     assert repr(each.trigger) == repr(Utilization(0.80, 0.95))
 
 

@@ -72,8 +72,8 @@ class Answer:
         Raises:
             SummaryError: A tool call (``tool_call``), a refusal (``refused``), withheld by a filter
                 (``content_filter``), without a reason why it ended (``incomplete_stream``), cut off by its length
-                (``incomplete_summary``), ended for a reason that is not known (``unknown_finish_reason``), or without text
-                (``empty_summary``).
+                (``incomplete_summary``), ended for a reason that is not known (``unknown_finish_reason``), or without
+                text (``empty_summary``).
         """
         end = _ENDS.get(self.end.lower().removeprefix("finishreason."), "unknown") if self.end else None
         if self.called_tool or end == "tool_call":
