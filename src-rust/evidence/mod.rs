@@ -2,7 +2,7 @@
 //!
 //! [`extract`] reads a [`Transcript`](crate::transcript::Transcript) and lists facts, each with the index of its
 //! message: the user's requests and constraints, files and the actions on them, commands with their outcome, errors and
-//! whether they were resolved, open tasks, decisions, the last state. [`write::render`] writes them as a Markdown
+//! whether they were resolved, open tasks, decisions, the last state. [`render`] writes them as a Markdown
 //! document within a budget. Extraction does not call a model, is deterministic, and takes time linear in the text.
 //!
 //! A document is valid input: if it lies in a range that is folded again, its sections are read back and merged, so

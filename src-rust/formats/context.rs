@@ -67,8 +67,7 @@ mod tests {
     fn read(json: &str, format: Format) -> (usize, Option<String>, Vec<usize>) {
         with_document(json.as_bytes(), |around| {
             let members = around.members().unwrap();
-            let member =
-                |name: &str| members.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+            let member = |name: &str| members.iter().find(|(key, _)| key == name).map(|(_, value)| *value);
             let context = RequestContext::read(member, format, 4);
             let mut system = String::new();
             let written = context.system.map(|node| node.write_json(&mut system)).is_some();

@@ -26,7 +26,7 @@ impl<const N: usize> KeySet<N> {
         KeySet { places }
     }
 
-    /// The place of the key with this ordinal, if it is in the set; see [`super::keys::ordinal_of`].
+    /// The place of the key with this ordinal, if it is in the set; see `keys::ordinal_of`.
     #[inline]
     #[must_use]
     pub fn place_of(&self, ordinal: u8) -> Option<usize> {

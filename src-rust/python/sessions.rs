@@ -132,13 +132,16 @@ pub(super) fn detect_format(
     })
 }
 
+/// Tool schemas, the system text and the indices of summaries.
+type Context<'py> = (Vec<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>, Vec<usize>);
+
 /// Tools, system text and summaries of a request, from the members around its `count` messages.
 #[pyfunction]
 pub(super) fn request_context<'py>(
     around: &Bound<'py, PyDict>,
     format: &str,
     count: usize,
-) -> PyResult<(Vec<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>, Vec<usize>)> {
+) -> PyResult<Context<'py>> {
     let py = around.py();
     let format = Format::from_name(format).map_err(|error| exception(py, error))?;
     let member = |name: &str| around.get_item(name).ok().flatten().map(PyNode::of);

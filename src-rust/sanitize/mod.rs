@@ -2,7 +2,7 @@
 //!
 //! The first character of a marker is escaped: `<` as `&lt;`, the bracket of `[INST]` as `&#91;`. A line that begins
 //! like a turn (`Human:`) is quoted. A picture becomes a link, so that displaying the text fetches nothing. Characters
-//! count as what they look like ([`confusables`]); letters of other alphabets that resemble Latin ones are not
+//! count as what they look like (`confusables`); letters of other alphabets that resemble Latin ones are not
 //! recognised. The function is idempotent.
 
 mod confusables;

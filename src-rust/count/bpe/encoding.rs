@@ -1,7 +1,7 @@
 //! Exact token counts: equal to tiktoken's `len(encode_ordinary(text))`, without building the tokens.
 //!
-//! A text is cut into pre-tokens ([`crate::count::pretokenize`]). A pre-token in the vocabulary
-//! ([`crate::count::tables::vocab`]) is one token; any other is merged from its bytes ([`super::merge`]). Time is
+//! A text is cut into pre-tokens (`count::pretokenize`). A pre-token in the vocabulary
+//! (`count::tables::vocab`) is one token; any other is merged from its bytes (`merge`). Time is
 //! linear in the text and memory constant, on every input. The names of special tokens are plain text.
 
 use super::count::{self, Watch};

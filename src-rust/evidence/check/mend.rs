@@ -56,7 +56,7 @@ impl Priced {
 
 /// Checks `text` against `evidence` and appends missing facts, so that the result stays within `max_tokens` by `price`.
 ///
-/// Linear in the text and the evidence. `price` is called once for each of at most [`MAX_FACTS`] facts, and some ten
+/// Linear in the text and the evidence. `price` is called once for each of at most `MAX_FACTS` facts, and some ten
 /// times more.
 ///
 /// # Errors
