@@ -1,4 +1,4 @@
-"""The command line. What it does lies in `foldline._cli`, which needs the extra ``cli``."""
+"""Entry point of the command line; `foldline._cli` implements it. Needs the extra ``cli``."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command and gives its exit code.
+    """Runs a command and returns its exit code.
 
-    0: fine. 1: there are problems in the data; they are listed on standard error, and everything that could be done
-    was done. 2: wrong usage. 130: stopped with Ctrl-C. 141: who read standard output has gone.
+    0: success. 1: problems in the data, listed on standard error; everything else was processed. 2: wrong usage.
+    130: interrupted by Ctrl-C. 141: the reader of standard output closed it.
 
     Args:
-        arguments: What stands behind the name of the program; without it, what the program was called with.
+        arguments: Arguments after the program name. Default: those of the process.
     """
     try:
         missing = [package for package in ("click", "rich") if find_spec(package) is None]

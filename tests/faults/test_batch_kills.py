@@ -242,7 +242,7 @@ def test_a_second_run_into_the_same_folder_is_refused(model: CountingModel, fold
     process.communicate(timeout=60)
     assert process.returncode == 0
     assert second.returncode == 2
-    assert "another run writes there" in second.stderr
+    assert "another run uses the folder" in second.stderr
 
 
 def test_a_dry_run_foretells_requests_and_tokens_and_asks_nobody(

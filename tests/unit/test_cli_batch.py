@@ -146,7 +146,7 @@ def test_a_manifest_that_is_none_is_wrong_usage(folder: Path, tmp_path: Path) ->
     (tmp_path / "out" / ".foldline").mkdir(parents=True)
     (tmp_path / "out" / ".foldline" / "run.json").write_text("{")
     ran = run("compact", folder, "--out", tmp_path / "out", "--resume")
-    assert (ran.returncode, "is no manifest" in ran.stderr) == (2, True)
+    assert (ran.returncode, "is not a manifest" in ran.stderr) == (2, True)
 
 
 # Parquet

@@ -207,8 +207,8 @@ def test_the_password_is_nowhere(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--database", "hunter2"], "is no address"),
-        (["--database", "nothing://hunter2@host"], "kind that SQLAlchemy does not know"),
+        (["--database", "hunter2"], "is not the URL"),
+        (["--database", "nothing://hunter2@host"], "kind that SQLAlchemy does not support"),
         (["--database", "sqlite:///hunter2.db"], "no such file"),
         (["--database", "sqlite://"], "no such file"),
         (["--table", "t", "in.jsonl"], "--table goes with --database"),

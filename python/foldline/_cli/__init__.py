@@ -1,1 +1,1 @@
-"""The commands behind `foldline.cli`. Private."""
+"""Implementation of the commands of `foldline.cli`. Private."""

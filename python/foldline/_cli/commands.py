@@ -54,9 +54,9 @@ _FORMATS = ("auto", *FORMATS)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command and gives its exit code; what went wrong is one line on standard error."""
+    """Runs a command and returns its exit code; an error is one line on standard error."""
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(AttributeError):  # Names of files may hold what the terminal has no letter for.
+        with contextlib.suppress(AttributeError):  # file names may contain characters that the terminal cannot encode
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         code = _cli.main(arguments, prog_name="foldline", standalone_mode=False)
@@ -72,7 +72,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _PIPE_CLOSED
     except OSError as error:
         _forget_stdout()
-        click.echo(f"foldline: cannot go on: {error.strerror or type(error).__name__}", err=True)
+        click.echo(f"foldline: stopped: {error.strerror or type(error).__name__}", err=True)
         return 1
     except MemoryError:
         click.echo("foldline: out of memory", err=True)
@@ -81,7 +81,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _forget_stdout() -> None:
-    """Nobody reads it any more; Python would try to write what is left at the end, and complain."""
+    """Redirects standard output to the null device, so that Python's flush at exit does not fail."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         devnull = os.open(os.devnull, os.O_WRONLY)
         os.dup2(devnull, sys.stdout.fileno())
@@ -89,10 +89,10 @@ def _forget_stdout() -> None:
 
 
 class _Commands(click.Group):
-    """Tells a closed pipe apart: click ends with 1 then, the code for problems in the data."""
+    """A group with its own exit code for a closed pipe: click's is 1, which means problems in the data."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Runs the command that was named."""
+        """Runs the subcommand."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -103,13 +103,13 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="foldline")
 def _cli() -> None:
-    """Counts the tokens of LLM conversations, finds where they may be folded, and folds them.
+    """Counts the tokens of LLM conversations, plans where to fold them, and folds them.
 
-    PATH is a file, a folder (all files below it but hidden ones) or - for standard input; what a file holds is judged
-    by its content. Results go to standard output, everything else to standard error.
+    PATH is a file, a folder (read recursively, without hidden files) or - for standard input; formats are detected by
+    content. Results go to standard output, everything else to standard error.
 
-    Exit codes: 0 fine; 1 there are problems in the data: they are listed, and everything that could be done was done;
-    2 wrong usage.
+    Exit codes: 0 success; 1 problems in the data, which are listed, while everything else was processed; 2 wrong
+    usage.
     """
 
 
@@ -117,7 +117,7 @@ _cli.add_command(restore)
 
 
 def _paths(context: click.Context, parameter: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Paths that can be read together."""
+    """Checks that the paths can be read together."""
     del context
     if STDIN in paths and sys.stdin is None:
         raise click.BadParameter("standard input is closed", param=parameter)
@@ -132,7 +132,7 @@ _paths_argument = click.argument("paths", type=PATHS, nargs=-1, required=True, m
 def _each(
     paths: Sequence[str], reporter: Reporter, on_problem: OnProblem | None = None
 ) -> Iterator[tuple[Source, StoredTranscript]]:
-    """The transcripts behind paths, with their files."""
+    """The transcripts of paths, with their sources."""
     on_problem = on_problem or reporter.problem
     sources = find_sources(paths, on_problem)
     reporter.files = len(sources)
@@ -154,7 +154,7 @@ def _each(
     type=click.Choice(_FORMATS),
     default="auto",
     show_default=True,
-    help="Count the messages as ones of this dialect.",
+    help="Count the messages in this dialect.",
 )
 @json_option
 def count(
@@ -162,8 +162,8 @@ def count(
 ) -> int:
     """Counts the tokens of transcripts.
 
-    Tokens are those of the messages and of what the provider adds around them. What stands beside the messages in
-    the file (tool schemas, a system text) is counted apart.
+    Tokens are those of the messages and of the provider's framing. Tool schemas and system text stored next to the
+    messages in the file are counted separately (tokens_beside).
     """
     counter = make_counter(encoding, model, heuristic)
     columns = [Column("path"), Column("id"), Column("format"), Column("messages", "right")]
@@ -215,7 +215,7 @@ def _counted(transcript: StoredTranscript, counter: TokenCounter, format: str) -
 @click.argument("path", type=PATHS)
 @folding_options
 @counter_options
-@click.option("--explain", "in_words", is_flag=True, help="Tell each plan in words: what stays, what goes and why.")
+@click.option("--explain", "in_words", is_flag=True, help="Describe each plan in words: what stays, what goes and why.")
 @json_option
 def plan_command(
     path: str,
@@ -226,7 +226,7 @@ def plan_command(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Shows what would happen to each message, and changes nothing.
+    """Shows what folding would do to each message. Changes nothing.
 
     A budget that cannot be met is a problem.
     """
@@ -312,18 +312,18 @@ def _show_plan(record: dict[str, Any]) -> None:
 @_cli.command("compact")
 @click.argument("paths", type=PATHS, nargs=-1, metavar="PATH…", callback=_paths)
 @database_options
-@click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Folder for the results.")
+@click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Output folder.")
 @folding_options
 @click.option(
     "--summarizer",
     metavar="NAME",
     default="extractive",
     show_default=True,
-    help="Who writes the summaries: extractive, or openai:MODEL for a model at OPENAI_BASE_URL, else OpenAI's.",
+    help="Summarizer: extractive, or openai:MODEL for a model at OPENAI_BASE_URL (default: OpenAI).",
 )
 @running_options
 @counter_options
-@click.option("--strict", is_flag=True, help="Stop at the first problem; the file it is in gives nothing.")
+@click.option("--strict", is_flag=True, help="Stop at the first problem; its file gives no output.")
 @json_option
 def compact_command(
     paths: tuple[str, ...],
@@ -346,21 +346,21 @@ def compact_command(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Folds transcripts into a folder of their own; sources are never touched.
+    """Folds transcripts into new files in a folder; sources are never modified.
 
-    A file becomes DIR/NAME, a folder is mirrored, standard input becomes DIR/stdin.jsonl; what is named .gz or .zst is
-    written so. A file is written completely or not at all, and what cannot be folded is written as it was.
+    A file becomes DIR/NAME, a folder is mirrored, standard input becomes DIR/stdin.jsonl; names that end in .gz or .zst
+    are compressed. A file is written completely or not at all; a transcript that cannot be folded is written unchanged.
 
     A transcript becomes a JSON object on a line, with id, format, messages, summary, tokens_before, tokens_after,
-    actions, status (folded, unchanged, infeasible or failed), error, plan_hash, and meta: what stood around its
-    messages. A file that is one JSON array of several becomes one. foldline can read all of them.
+    actions, status (folded, unchanged, infeasible or failed), error, plan_hash, and meta: the fields around its
+    messages. A file that is a JSON array of several transcripts stays one. foldline can read all outputs.
 
-    A Parquet file (a column messages of JSON text, maybe a column id) becomes one. PATH may be a quoted pattern such as
-    'logs/**/*.jsonl'. Transcripts may also come out of a database: --database.
+    A Parquet file (a column messages of JSON text, optionally a column id) becomes one. PATH may be a quoted pattern
+    such as 'logs/**/*.jsonl'. Transcripts may also come from a database: --database.
 
-    DIR/.foldline/run.json tells how the run was called and what became of each file. After a kill, Ctrl-C or failed
-    summaries, the same command with --resume goes on: what is finished stays, and summaries of models that were paid
-    for are not asked for again.
+    DIR/.foldline/run.json records the options of the run and the outcome of each file. After a kill, Ctrl-C or failed
+    summaries, the same command with --resume continues: finished files are kept, and paid summaries are not requested
+    again.
     """
     if not out:
         raise click.BadParameter("an empty name", param_hint="--out")
@@ -392,18 +392,18 @@ def compact_command(
 
 @_cli.command()
 @_paths_argument
-@click.option("--provider", type=click.Choice(sorted(PROVIDERS)), help="Judge by the rules of this API.")
-@click.option("--alternate", is_flag=True, help="User and assistant must take turns, as some chat templates want it.")
-@click.option("--single-system", is_flag=True, help="There must be one system message at most, the first.")
+@click.option("--provider", type=click.Choice(sorted(PROVIDERS)), help="Apply the rules of this API.")
+@click.option("--alternate", is_flag=True, help="User and assistant must alternate, as some chat templates require.")
+@click.option("--single-system", is_flag=True, help="Allow only one system message, as the first message.")
 @click.option("--strict", is_flag=True, help="Stop at the first problem.")
 @json_option
 def check(
     paths: tuple[str, ...], provider: str | None, alternate: bool, single_system: bool, strict: bool, as_json: bool
 ) -> int:
-    """Says what is wrong with files, and what a provider would reject in their messages.
+    """Lists problems of files, and what a provider would reject in their messages.
 
-    Without --provider a transcript is judged by the rules of its own dialect; pi sessions by how calls and results go
-    together.
+    Without --provider the rules are those of the transcript's own dialect; in pi sessions, calls and results must
+    match.
     """
     columns = [Column("path"), Column("id"), Column("format"), Column("messages", "right"), Column("problems", "right")]
     table = Table(columns, as_json=as_json)
@@ -428,7 +428,7 @@ def check(
 def _verdict(
     path: str | None, transcript: StoredTranscript | None, judge: str | None, problems: list[Problem]
 ) -> dict[str, Any]:
-    """What is told of a transcript; of a file itself, without one."""
+    """The result for a transcript, or for a file itself."""
     keys = ("index", "line", "offset", "code", "detail")
     return {
         "path": path,

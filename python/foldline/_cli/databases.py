@@ -1,4 +1,4 @@
-"""Transcripts out of a database: rows of a table or a query, or the sessions that `SqlStore` keeps."""
+"""Reads transcripts from a database: rows of a table or query, or sessions of `SqlStore`."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 __all__ = ["database_sources"]
 
-#: Rows that are fetched, and held, at a time.
+#: Rows fetched at a time; bounds memory.
 _ROWS = 64
 
 _MESSAGES, _ID = "messages", "id"
 
 
 def database_sources(url: str | None, table: str | None, query: str | None) -> list[DatabaseSource]:
-    """What is to be read of a database; nothing where none was named.
+    """The database source of the options; empty if no database was named.
 
     Raises:
-        click.UsageError: The address is none, its driver or SQLAlchemy is missing, or the options contradict each
-            other. No message holds the password.
+        click.UsageError: The URL is invalid, its driver or SQLAlchemy is missing, or the options contradict each other.
+            No message contains the password.
     """
     if url is None:
         if table is not None or query is not None:
@@ -48,20 +48,20 @@ def database_sources(url: str | None, table: str | None, query: str | None) -> l
         parsed = _parsed(url)
         sa.create_engine(parsed)
     except sa.exc.NoSuchModuleError:
-        raise click.BadParameter("is of a kind that SQLAlchemy does not know", param_hint="--database") from None
+        raise click.BadParameter("is of a kind that SQLAlchemy does not support", param_hint="--database") from None
     except (sa.exc.ArgumentError, ValueError):
-        raise click.BadParameter("is no address of a database", param_hint="--database") from None
+        raise click.BadParameter("is not the URL of a database", param_hint="--database") from None
     except ImportError as error:
         raise click.BadParameter(f"needs the package {error.name}", param_hint="--database") from None
-    if parsed.get_backend_name() == "sqlite" and not os.path.isfile(parsed.database or ""):  # noqa: PTH113 - as given
+    if parsed.get_backend_name() == "sqlite" and not os.path.isfile(parsed.database or ""):  # noqa: PTH113 - the path as given
         raise click.BadParameter("there is no such file", param_hint="--database")
     name = "query" if query is not None else _file_name(table) if table is not None else "sessions"
-    shown = parsed.set(query={}).render_as_string(hide_password=True)  # a password may stand in its query, too
+    shown = parsed.set(query={}).render_as_string(hide_password=True)  # the query may contain a password, too
     return [DatabaseSource(shown, Path(f"{name}.jsonl"), url, table, query, rows)]
 
 
 def _file_name(table: str) -> str:
-    """A table's name as that of a file."""
+    """A table's name as a file name."""
     return "".join(ch if ch.isalnum() or ch in "-_." else "_" for ch in table).lstrip(".") or "table"
 
 
@@ -69,18 +69,18 @@ def _parsed(url: str) -> sa.URL:
     import sqlalchemy as sa
 
     parsed = sa.make_url(url)
-    # psycopg 3 is what the extra installs.
+    # The extra installs psycopg 3.
     return parsed.set(drivername="postgresql+psycopg") if parsed.drivername in ("postgres", "postgresql") else parsed
 
 
 def rows(source: DatabaseSource, on_problem: OnProblem) -> Iterator[StoredTranscript]:
-    """The transcripts, as the database gives them: it holds the rows, not we. Nothing is written to it.
+    """The transcripts of a database, streamed from the server. Read-only.
 
-    A row that holds no transcript is a problem, and the next one is read.
+    A row without a transcript is a problem; reading continues with the next one.
 
     Raises:
-        StoreError: The database cannot be read, or not to its end; what came before is no whole answer. ``path`` is
-            its address without the password.
+        StoreError: The database cannot be read to its end, so the transcripts so far are incomplete. ``path`` is its
+            URL without the password.
     """
     import sqlalchemy as sa
 
@@ -94,9 +94,9 @@ def rows(source: DatabaseSource, on_problem: OnProblem) -> Iterator[StoredTransc
                 yield from _sessions(connection, source, on_problem)
             else:
                 yield from _rows(connection, source, on_problem)
-    # Not chained: what the database says of a row may hold the row.
+    # Not chained: a database error about a row may contain the row.
     except UnicodeDecodeError:
-        raise StoreError("it holds text that is not UTF-8", code="corrupt", path=source.path) from None
+        raise StoreError("it contains text that is not UTF-8", code="corrupt", path=source.path) from None
     except sa.exc.SQLAlchemyError as error:
         found = store_error(error)
         raise StoreError(found.detail, code=found.code, path=source.path) from None
@@ -107,7 +107,7 @@ def rows(source: DatabaseSource, on_problem: OnProblem) -> Iterator[StoredTransc
 
 
 def _make_read_only(connection: sa.Connection) -> None:
-    """A query of a user may write by mistake; sources are never touched. One state is read throughout."""
+    """Makes the transaction read-only, since a user's query may write, with one consistent snapshot."""
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("PRAGMA query_only = ON")
     elif connection.dialect.name == "postgresql":
@@ -115,7 +115,7 @@ def _make_read_only(connection: sa.Connection) -> None:
 
 
 def _streamed(connection: sa.Connection, statement: Any) -> Any:
-    """The answer of a statement, through a cursor of the server where it has such."""
+    """The result of a statement, through a server-side cursor if supported."""
     return connection.execution_options(stream_results=True, yield_per=_ROWS).execute(statement)
 
 
@@ -123,7 +123,7 @@ def _statement(connection: sa.Connection, source: DatabaseSource) -> Any:
     import sqlalchemy as sa
 
     if source.query is not None:
-        return sa.text(source.query.replace(":", "\\:"))  # it has no parameters of ours
+        return sa.text(source.query.replace(":", "\\:"))  # `text` must not treat colons as parameters
     schema, _, name = (source.table or "").rpartition(".")
     try:
         found = {column["name"] for column in sa.inspect(connection).get_columns(name, schema or None)}
@@ -150,21 +150,21 @@ def _rows(connection: sa.Connection, source: DatabaseSource, on_problem: OnProbl
 
 
 def _transcript(value: Any, name: str | None, number: int) -> StoredTranscript:
-    """A row's transcript: its name is the row's, or what its messages say, or the row's number."""
+    """A row's transcript, named by the row's id, the id in its messages value, or the row's number."""
     if isinstance(value, memoryview):
         value = value.tobytes()
     if isinstance(value, (str, bytes)):
         try:
             value = json.loads(value)
         except (ValueError, RecursionError):
-            raise FoldlineError("it is no JSON", code="bad_json") from None
+            raise FoldlineError("it is not JSON", code="bad_json") from None
     found = transcript_of(value, name or str(number))
-    meta = {key: value for key, value in found.meta.items() if key not in ("path", "line")}  # of files
+    meta = {key: value for key, value in found.meta.items() if key not in ("path", "line")}  # keys of files
     return StoredTranscript(found.id if name is None else name, found.format, found.messages, meta)
 
 
 def _sessions(connection: sa.Connection, source: DatabaseSource, on_problem: OnProblem) -> Iterator[StoredTranscript]:
-    """The sessions of `SqlStore`, each with all messages that were ever appended, by id."""
+    """The sessions of `SqlStore` by id, each with every appended message."""
     import sqlalchemy as sa
 
     from foldline.stores._schema import MESSAGES, SCHEMA, VERSION
@@ -173,7 +173,7 @@ def _sessions(connection: sa.Connection, source: DatabaseSource, on_problem: OnP
         raise StoreError("the database has no sessions of foldline; name a --table or a --query", code="missing_table")
     version = connection.execute(sa.select(SCHEMA.c.version)).scalar_one()
     if version > VERSION:
-        raise StoreError(f"the tables have version {version}, and {VERSION} is known", code="newer_schema")
+        raise StoreError(f"the tables have version {version}, newer than {VERSION}", code="newer_schema")
     query = sa.select(MESSAGES.c.session_id, MESSAGES.c.message).order_by(MESSAGES.c.session_id, MESSAGES.c.seq)
     session: str | None = None
     messages: list[Any] = []

@@ -1,4 +1,4 @@
-"""What a run would ask of a model, without asking it."""
+"""Estimates the model requests of a run, without calling the model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PREDICTED = ("transcripts", "to_fold", "requests", "input_tokens", "output_toke
 
 @dataclass(slots=True)
 class Prediction:
-    """What folding a file would take."""
+    """The estimated requests of a file."""
 
     source: str
     transcripts: int = 0
@@ -35,25 +35,25 @@ class Prediction:
     cost_at_most: float | None = None
 
     def add(self, other: Prediction) -> None:
-        """Sums up."""
+        """Adds another estimate."""
         for key in _PREDICTED[:-1]:
             setattr(self, key, getattr(self, key) + getattr(other, key))
         if other.cost_at_most is not None:
             self.cost_at_most = (self.cost_at_most or 0.0) + other.cost_at_most
 
     def record(self) -> dict[str, Any]:
-        """What is told of it."""
+        """All fields as a dict."""
         return asdict(self)
 
 
 class Predictor:
-    """Stands in for the summarizer: measures the prompts that would be sent, and sends none.
+    """A summarizer that measures prompts instead of sending them.
 
-    A call for each summary; those in which the model would be asked again are not foreseen.
+    Estimates one call per summary; retries with the reason are not included.
 
     Args:
-        writer: Whose prompts; None where no model is asked.
-        price: What so many input and output tokens cost, if known.
+        writer: Builds the prompts; None if no model is used.
+        price: Cost of a number of input and output tokens, if known.
     """
 
     def __init__(self, writer: Prompted | None, price: Callable[[int, int], float] | None) -> None:
@@ -62,7 +62,7 @@ class Predictor:
         self.prediction = Prediction("")
 
     def summarize(self, request: SummarizeRequest) -> Completion:
-        """Measures."""
+        """Measures the prompt."""
         told = self.prediction
         if self._writer is None:
             return Extractive().summarize(request)
@@ -78,7 +78,7 @@ class Predictor:
 def _predict_file(
     source: Source, predictor: Predictor, compactor: BatchCompactor, reporter: ProgressSink
 ) -> Prediction:
-    """What folding a file would take. Nothing is written.
+    """Estimates folding a file. Writes nothing.
 
     Raises:
         Stop: In a strict run.
@@ -111,7 +111,7 @@ def predict(
     strict: bool,
     as_json: bool,
 ) -> int:
-    """Tells what a run would ask for; its exit code.
+    """Prints the estimate of a run; returns the exit code.
 
     Raises:
         click.UsageError: Outputs would collide.

@@ -1,4 +1,4 @@
-"""Outputs are put in their places by a thread of its own, several with one sync, while the next files are folded."""
+"""Places outputs from a separate thread, several per sync, while the next files are folded."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from foldline._util.files import Outputs
 
 __all__ = ["Placing"]
 
-#: Outputs that may wait: so much work is done anew if the process is killed.
+#: Outputs that may wait: bounds the work lost if the process is killed.
 _MOST_WAITING = 32
 
 
 class Placing:
-    """Puts folded files in their places, in the order in which they come.
+    """Places folded files in the order in which they are added.
 
-    Leaving its block waits for those that still wait. What ends it by force, a signal for one, leaves them to their
-    `Outputs`.
+    Leaving the block waits for pending files. If it is left by a `BaseException` such as Ctrl-C, pending files are
+    left to their `Outputs`.
 
     Args:
-        outputs: Where the temporary files belong.
-        reporter: Who is told of problems, by that thread.
-        placed: Gets the report of each file whose output lies in its place, in that thread.
-        failed: Called in that thread when it can go on no more: nobody might hand over another file.
+        outputs: Owner of the temporary files.
+        reporter: Receives problems, in the placing thread.
+        placed: Called with the report of each placed file, in the placing thread.
+        failed: Called in the placing thread after a failure, since no further file may be added to report it.
     """
 
     def __init__(
@@ -62,10 +62,10 @@ class Placing:
             raise self._failure
 
     def add(self, file: FoldedFile) -> None:
-        """Hands a file over; waits where many wait already.
+        """Adds a file; blocks while `_MOST_WAITING` files are pending.
 
         Raises:
-            BaseException: What an earlier one met; then nothing is put in its place any more.
+            BaseException: The failure of an earlier file; no further files are placed.
         """
         self._room.acquire()
         self._waiting.append(file)
@@ -82,10 +82,10 @@ class Placing:
                 place_files(files, self._outputs, self._reporter, self._check)
                 for file in files:
                     self._placed(file.report)
-        except BaseException as failure:  # noqa: BLE001 - whoever adds or ends is told
+        except BaseException as failure:  # noqa: BLE001 - `add` or `__exit__` raises it
             if self._failure is None:
                 self._failure = failure
-                with contextlib.suppress(OSError):  # nobody listens any more
+                with contextlib.suppress(OSError):  # the reader has gone
                     self._failed()
         finally:
             for _ in files:

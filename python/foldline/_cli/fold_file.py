@@ -1,4 +1,4 @@
-"""What `foldline compact` does: transcripts in, folded transcripts out, file by file."""
+"""Folds one file for `foldline compact`: reads its transcripts, writes the folded ones."""
 
 from __future__ import annotations
 
@@ -33,30 +33,30 @@ __all__ = [
     "source_name",
 ]
 
-#: Where bookkeeping lies in the output folder.
+#: Folder of bookkeeping files in the output folder.
 BOOKKEEPING = Path(".foldline")
 
 
-# What goes where.
+# Output names.
 
 
 def output_names(sources: list[Source], folders: list[str], out: Path, compress: str = "auto") -> dict[Source, Path]:
-    """The path of each output below ``out``; its suffix says how it is compressed.
+    """The path of each output below ``out``; its suffix determines the compression.
 
     Raises:
-        click.UsageError: Two would be the same, or one would overwrite a source.
+        click.UsageError: Two outputs would have the same path, or one would overwrite a source.
     """
     place = _real(out)
     for folder in folders:
         if place.is_relative_to(_real(Path(folder))):
-            raise click.BadParameter("lies in a folder that is read; choose one outside it", param_hint="--out")
+            raise click.BadParameter("is inside an input folder; choose one outside it", param_hint="--out")
     occupied = _occupied(source.path for source in sources if source.path != STDIN)
     names: dict[Source, Path] = {}
     taken: dict[Path, Source] = {}
     for source in sources:
         name = _output_name(source, compress)
         if name.parts[0] == str(BOOKKEEPING):
-            raise click.UsageError(f"{source.path}: {BOOKKEEPING} in the output folder is kept for bookkeeping")
+            raise click.UsageError(f"{source.path}: {BOOKKEEPING} in the output folder is reserved for bookkeeping")
         if name in taken:
             raise click.UsageError(f"{taken[name].path} and {source.path} would both become {name.as_posix()}")
         if os.path.normcase(place / name) in occupied:
@@ -71,7 +71,7 @@ def output_names(sources: list[Source], folders: list[str], out: Path, compress:
 
 
 def _occupied(paths: Iterable[str]) -> set[str]:
-    """Where sources lie, and where they lead if they are links."""
+    """Paths of the sources, and targets of those that are links."""
     folders: dict[str, str] = {}
     occupied = set()
     for path in paths:
@@ -85,11 +85,11 @@ def _occupied(paths: Iterable[str]) -> set[str]:
 
 
 def _real(path: Path) -> Path:
-    return Path(os.path.realpath(path))  # Path.resolve raises where links go in a circle.
+    return Path(os.path.realpath(path))  # `Path.resolve` raises on circular links
 
 
 def _output_name(source: Source, compress: str) -> Path:
-    """The name of a source, with the suffix of another compression if one is asked for. Parquet compresses itself."""
+    """The output name of a source, with the suffix of the requested compression. Parquet compresses itself."""
     is_compressed = source.name.suffix in COMPRESSIONS
     if compress == "auto" and not is_compressed:
         return source.name
@@ -105,7 +105,7 @@ def _output_name(source: Source, compress: str) -> Path:
 
 
 def _record(transcript: StoredTranscript, source: Source, row: CompactedRow) -> dict[str, Any]:
-    """A transcript as it is written."""
+    """The output record of a transcript."""
     return {
         "id": row.id,
         "format": row.format,
@@ -122,12 +122,12 @@ def _record(transcript: StoredTranscript, source: Source, row: CompactedRow) -> 
 
 
 def _meta(transcript: StoredTranscript, source: Source) -> dict[str, Any]:
-    """What stood around the messages. Of what this command wrote itself, what stood around at first."""
+    """The fields around the messages. For outputs of this command, the original fields."""
     around = transcript.meta
     if around.keys() | {"messages"} >= set(RECORD_KEYS) and isinstance(around["meta"], dict):
         return around["meta"]
     said = {"id": transcript.id, "format": transcript.format, "path": source.path}
-    # What is said of single messages is not true of the folded list.
+    # Fields about single messages do not apply to the folded list.
     said |= {key: around[key] for key in READER_KEYS if key in around}
     return {key: value for key, value in around.items() if key not in said or said[key] != value}
 
@@ -137,11 +137,11 @@ def _meta(transcript: StoredTranscript, source: Source) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class FoldedFile:
-    """A file that is folded, and its output, which waits to be put in its place.
+    """A folded file and its output, ready to be placed.
 
     Attributes:
-        report: What became of it.
-        output: The output; None where there is none.
+        report: The outcome of the file.
+        output: The staged output, or None.
     """
 
     report: FileReport
@@ -151,7 +151,7 @@ class FoldedFile:
 def compact_file(
     source: Source, out: Path, name: Path, compactor: BatchCompactor, reporter: ProgressSink, *, threads: int = 1
 ) -> FileReport:
-    """Folds the transcripts of a file, one at a time, into ``out / name``: `fold_file` and `place_files`."""
+    """Folds the transcripts of a file one at a time into ``out / name``: `fold_file` and `place_files`."""
     with Outputs() as outputs:
         folded = fold_file(source, out, name, compactor, reporter, outputs, threads=threads)
         place_files([folded], outputs, reporter)
@@ -168,21 +168,21 @@ def fold_file(
     *,
     threads: int = 1,
 ) -> FoldedFile:
-    """Folds the transcripts of a file, one at a time, into a temporary file beside ``out / name``.
+    """Folds the transcripts of a file one at a time into a temporary file next to ``out / name``.
 
-    A file without any transcript gives no output. What cannot be written is a problem.
+    A file without transcripts gives no output. A failed write is a problem.
 
     Args:
         source: The file.
         out: The output folder.
-        name: The path of the output below it.
-        compactor: What folds.
-        reporter: Who is told of problems and progress.
-        outputs: Where the temporary file belongs.
-        threads: How many may fold at once where no model is asked.
+        name: Path of the output below ``out``.
+        compactor: Folds the transcripts.
+        reporter: Receives problems and progress.
+        outputs: Owner of the temporary file.
+        threads: Number of folding threads, if no model is used.
 
     Raises:
-        Stop: In a strict run; then nothing is written.
+        Stop: In a strict run; nothing is written.
     """
     report = FileReport(source_name(source))
     problems_before = reporter.problems
@@ -206,12 +206,12 @@ def place_files(
     reporter: ProgressSink,
     check: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Puts the outputs of files in their places, durable when this returns.
+    """Places the outputs of files, durable on return.
 
-    One that cannot be put there is a problem, and leaves an older output as it was.
+    A failure is a problem; an older output stays unchanged.
 
     Raises:
-        GivenUp: ``check`` said no.
+        GivenUp: ``check`` returned false.
     """
     waiting = [(file, file.output) for file in files if file.output is not None]
     faults = outputs.place([output for _, output in waiting], check)
@@ -233,7 +233,7 @@ def _folded_output(
     outputs: Outputs,
     threads: int,
 ) -> Staged | None:
-    """The complete output of a file; None without transcripts, or where it cannot be written."""
+    """The complete output of a file; None if it has no transcripts or a write failed."""
     try:
         if is_parquet(source.path, held):
             batches = folded_batches(source.path, compactor, report, reporter)
@@ -268,7 +268,7 @@ def _tell_unwritten(error: OSError, place: Path, report: FileReport, reporter: P
 def _found(
     source: Source, held: bytes | None, compactor: BatchCompactor, reporter: ProgressSink, threads: int
 ) -> Iterator[StoredTranscript | NamedRow]:
-    """The transcripts of a file, folded already where the core does all of it."""
+    """The transcripts of a file, or rows folded by the core if it supports all options."""
     folder = compactor.row_folder(threads)
     if folder is None or isinstance(source, DatabaseSource):
         yield from transcripts(source, reporter.problem)
@@ -283,7 +283,7 @@ def _found(
 def _output(
     report: FileReport, out: Path, name: Path, source: Source, outputs: Outputs
 ) -> Iterator[tuple[Staged, IO[bytes]]]:
-    """An output beside its place, and the stream of what is written to it; in the report once it is complete."""
+    """A staged output and the stream to write; recorded in the report when complete."""
     folder = make_folder(out, name.parent)
     with outputs.staging(folder / name.name, mode=_mode(source)) as (output, stream):
         hashing = Hashing(stream)
@@ -294,7 +294,7 @@ def _output(
 
 
 def source_name(source: Source) -> str:
-    """What reports call a source."""
+    """The name of a source in reports."""
     return source.path if source.path == STDIN else source.name.as_posix()
 
 
@@ -325,7 +325,7 @@ def _folded_lines(
 
 
 def _write(stream: IO[bytes], lines: Iterator[bytes], *, as_document: bool) -> None:
-    """Lines of JSON, or one array of several; a single object is the same in both."""
+    """Writes JSON lines, or one array of several objects; a single object is the same in both."""
     opening, between, closing = (b"[\n", b",\n", b"\n]\n") if as_document else (b"", b"\n", b"\n")
     held = next(lines)
     several = False
@@ -339,9 +339,9 @@ def _write(stream: IO[bytes], lines: Iterator[bytes], *, as_document: bool) -> N
 
 
 def _mode(source: Source) -> int:
-    """What the owner alone may read stays so."""
+    """The source's permissions, so that private files stay private."""
     if source.path == STDIN:
         return 0o666
     with contextlib.suppress(OSError):
-        return (os.stat(source.path).st_mode & 0o666) | 0o600  # noqa: PTH116 - as it was given
+        return (os.stat(source.path).st_mode & 0o666) | 0o600  # noqa: PTH116 - the path as given
     return 0o600

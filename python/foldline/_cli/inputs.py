@@ -1,4 +1,4 @@
-"""What is asked of a file beside its transcripts: its bytes, their hash, whether it is one list."""
+"""Properties of an input file: its bytes, their hash, and whether it is one JSON array."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from foldline.reading import MAX_DOCUMENT_BYTES
 
 __all__ = ["Input", "is_list", "sha256_of"]
 
-#: From here on a file is not held in memory, and a thread of its own hashes it.
+#: Larger files are not read into memory, and a separate thread hashes them.
 _LARGE_BYTES = 8 << 20
 
 _SNIFFED_BYTES = 1 << 16
@@ -29,8 +29,8 @@ class Input:
     """A file, its bytes and their hash.
 
     Attributes:
-        held: The bytes of a small file, which is read once; None for any other. A large one is hashed by a thread while
-            it is folded.
+        held: The bytes of a small file, read once; None for any other. A large file is hashed by a thread while it is
+            folded.
     """
 
     def __init__(self, path: Path) -> None:
@@ -39,7 +39,7 @@ class Input:
         self._found: tuple[int | None, str | None] = (None, None)
         self._given_up = threading.Event()
         self._thread: threading.Thread | None = None
-        with contextlib.suppress(OSError):  # it is told when it is read
+        with contextlib.suppress(OSError):  # reported when the file is read
             known = path.stat()
             if not stat.S_ISREG(known.st_mode):
                 return
@@ -50,15 +50,15 @@ class Input:
             self._thread.start()
 
     def _hash(self) -> None:
-        with contextlib.suppress(OSError):  # it is told when it is read
+        with contextlib.suppress(OSError):  # reported when the file is read
             self._found = sha256_of(self._path, self._given_up.is_set)
 
     def abandon(self) -> None:
-        """Nobody waits for it."""
+        """Cancels hashing."""
         self._given_up.set()
 
     def end(self) -> tuple[int | None, str | None]:
-        """Size and hash; None of what is no file, or cannot be read."""
+        """Size and hash; None if it is not a regular file or cannot be read."""
         if self._thread is not None:
             self._thread.join()
         if self.held is not None:
@@ -67,14 +67,14 @@ class Input:
 
 
 def sha256_of(path: Path, is_given_up: Callable[[], bool] = lambda: False) -> tuple[int, str]:
-    """Bytes and hash of a file; of what is no file, a pipe for one, nothing is read.
+    """Size and hash of a file. Does not read from pipes and devices.
 
     Args:
         path: The file.
-        is_given_up: Asked now and then; once it is, the rest of the file is not read.
+        is_given_up: Called per chunk; once true, the rest of the file is not read.
 
     Raises:
-        OSError: It cannot be read, or is no file.
+        OSError: The file cannot be read, or is not a regular file.
     """
     if not path.is_file():
         raise FileNotFoundError(path)
@@ -87,8 +87,8 @@ def sha256_of(path: Path, is_given_up: Callable[[], bool] = lambda: False) -> tu
 
 
 def is_list(path: str, held: bytes | None) -> bool:
-    """Whether a file is one JSON array, and not lines with an array each. Reads its first value, or all of it."""
-    if held is None and not os.path.isfile(path):  # noqa: PTH113 - as it was given
+    """Whether a file is one JSON array rather than lines of arrays. Reads its first value, or all of it."""
+    if held is None and not os.path.isfile(path):  # noqa: PTH113 - the path as given
         return False
     errors: tuple[type[Exception], ...] = (OSError, EOFError, zlib.error)
     with contextlib.suppress(ImportError):
@@ -116,7 +116,7 @@ def _holds_list(stream: IO[bytes]) -> bool:
     while chunk:
         found, problems = scanner.feed(chunk)
         if not values and problems and (not found or problems[0][0] <= found[0][0]):
-            # The first line is none: a document over many lines, or nothing at all.
+            # The first line is not JSON: a multi-line document, or no JSON at all.
             ranges, bad = document_ranges(bytes(begun) + stream.read(MAX_DOCUMENT_BYTES))
             return len(ranges) == 1 and not bad
         values += len(found)

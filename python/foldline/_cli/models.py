@@ -1,4 +1,4 @@
-"""The models that `foldline compact` may ask, and what they may cost."""
+"""Models for `foldline compact`, and their prices."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OPENAI = "openai:"
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What tokens of a model cost in US dollars, as the package genai-prices knows it."""
+    """Token prices of a model in US dollars, from the package genai-prices."""
 
     model: str
 
@@ -48,23 +48,23 @@ class Price:
 def make_summarizer(
     name: str, cache: Path, counter: str, *, max_requests: int | None = None, max_cost: float | None = None
 ) -> tuple[Summarizer, SummaryCache | None]:
-    """Who writes the summaries, and where those that were paid for are kept.
+    """The summarizer, and the cache of its paid summaries.
 
     Args:
         name: ``extractive`` or ``openai:MODEL``.
-        cache: The file for summaries.
-        counter: The name of the counter, by which prompts are cut to size.
+        cache: The cache file.
+        counter: Name of the counter, part of the cache's identity.
         max_requests: As for `Metered`.
         max_cost: As for `Metered`, in US dollars.
 
     Raises:
-        click.UsageError: There is none of that name, or an option is missing.
+        click.UsageError: Unknown name, or a missing option.
     """
     _check(name)
     if name == "extractive":
         for option, value in (("--max-requests", max_requests), ("--max-cost", max_cost)):
             if value is not None:
-                raise click.BadParameter("goes with a model; extractive asks none", param_hint=option)
+                raise click.BadParameter("requires a model; extractive uses none", param_hint=option)
         return Extractive(), None
     from foldline.summarizers import OpenAICompatible
 
@@ -83,10 +83,10 @@ def make_summarizer(
 
 
 def make_predictor(name: str) -> Predictor:
-    """Who measures what a summarizer would be asked; with prices, where they are known.
+    """A `Predictor` for a summarizer, with prices if known.
 
     Raises:
-        click.UsageError: There is none of that name.
+        click.UsageError: Unknown name.
     """
     _check(name)
     if name == "extractive":
@@ -100,7 +100,7 @@ def make_predictor(name: str) -> Predictor:
 
 
 class _Unasked:
-    """A model that is not there."""
+    """A placeholder model."""
 
     def complete(self, messages: Messages, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
         """Is never called."""

@@ -1,4 +1,4 @@
-"""Options that commands share, and what they mean."""
+"""Options shared by commands, and their values."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ DEFAULT_SUMMARY_TOKENS = 1_000
 
 
 def _number(value: Any) -> int:
-    """A whole number that counts something. Beyond 2^53 a float would not be exact."""
+    """A token or message count. Below 2^53, so that it is exact as a float."""
     return int(click.IntRange(0, 2**53 - 1).convert(value, None, None))
 
 
 class _PathOrPattern(click.Path):
-    """A path that must exist, or a pattern, for shells that leave patterns as they are."""
+    """An existing path, or a pattern for shells that do not expand patterns."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         return value if isinstance(value, str) and is_pattern(value) else super().convert(value, param, ctx)
 
 
-#: A file, a folder, a pattern or standard input. That it cannot be read is told with the other problems.
+#: A file, folder, pattern or standard input. Unreadable files are reported with the other problems.
 PATHS: click.Path = _PathOrPattern(exists=True, readable=False, allow_dash=True)
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -77,7 +77,7 @@ def _all(options: Iterable[Callable[[F], F]]) -> Callable[[F], F]:
     return decorate
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON lines: one object a result.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON lines, one object per result.")
 
 counter_options = _all(
     [
@@ -102,7 +102,7 @@ folding_options = _all(
             "--fit", type=_number, metavar="N", help="Fold, clear and shorten until all takes at most N tokens."
         ),
         click.option(
-            "--context-window", type=_number, metavar="N", help="The model's window; without a keep, fit into it."
+            "--context-window", type=_number, metavar="N", help="Context window; without a keep option, fit into it."
         ),
         click.option(
             "--reserve-tokens", type=_number, metavar="N", default=0, help="Tokens of the window to leave free."
@@ -116,21 +116,21 @@ folding_options = _all(
             metavar="N",
             default=DEFAULT_SUMMARY_TOKENS,
             show_default=True,
-            help="Room for the summary.",
+            help="Token limit of the summary.",
         ),
         click.option(
             "--min-gain-tokens",
             type=_number,
             metavar="N",
             default=0,
-            help="Fold nothing where it would save fewer tokens; a budget is met all the same.",
+            help="Do not fold if it saves fewer tokens; a budget is met in any case.",
         ),
         click.option(
             "--thinking",
             type=click.Choice(["keep", "strip", "fold"]),
             default="keep",
             show_default=True,
-            help="What becomes of thinking behind a summary, which Anthropic's newer models reject.",
+            help="Treatment of thinking after a summary, which Anthropic's newer models reject.",
         ),
     ]
 )
@@ -140,10 +140,10 @@ database_options = _all(
         click.option(
             "--database",
             metavar="URL",
-            help="Read a database too: its sessions of foldline, or what --table or --query says.",
+            help="Also read a database: sessions of foldline, or the rows of --table or --query.",
         ),
-        click.option("--table", metavar="NAME", help="A table or view with a column messages, and maybe id."),
-        click.option("--query", metavar="SQL", help="A query that gives a column messages, and maybe id."),
+        click.option("--table", metavar="NAME", help="A table or view with a column messages, optionally id."),
+        click.option("--query", metavar="SQL", help="A query with a column messages, optionally id."),
     ]
 )
 
@@ -153,47 +153,45 @@ running_options = _all(
             "--jobs",
             type=click.IntRange(1, 1024),
             metavar="N",
-            help="Files to fold at once.  [default: 1; on Ray all it has]",
+            help="Files to fold at once.  [default: 1; on Ray all processors]",
         ),
         click.option(
             "--engine",
             type=click.Choice(["local", "ray"]),
             default="local",
             show_default=True,
-            help="Where: processes here, or actors of the Ray cluster at RAY_ADDRESS, else of one started here.",
+            help="Worker processes here, or actors of the Ray cluster at RAY_ADDRESS (else a local one).",
         ),
         click.option(
             "--compress",
             type=click.Choice(["auto", "gz", "zst", "none"]),
             default="auto",
             show_default=True,
-            help="How results are compressed; auto: like their sources. Parquet files stay as they are.",
+            help="Compression of results; auto: like their sources. Parquet files stay Parquet.",
         ),
-        click.option("--resume", is_flag=True, help="Go on where an earlier run into DIR ended, however it did."),
+        click.option("--resume", is_flag=True, help="Continue an earlier run into DIR, however it ended."),
         click.option(
             "--max-requests",
             type=click.IntRange(0),
             metavar="N",
-            help="The most calls of the model, resumed runs included.",
+            help="Maximum calls of the model, resumed runs included.",
         ),
         click.option(
             "--max-cost",
             type=click.FloatRange(0),
             metavar="USD",
-            help="The most that they may cost, resumed runs included.",
+            help="Maximum cost of these calls, resumed runs included.",
         ),
-        click.option(
-            "--dry-run", is_flag=True, help="Tell what a model would be asked for, and what it costs; write nothing."
-        ),
+        click.option("--dry-run", is_flag=True, help="Show the model requests and their cost; write nothing."),
     ]
 )
 
 
 def make_counter(encoding: str | None, model: str | None, heuristic: str | None) -> TokenCounter:
-    """The counter that was asked for.
+    """The requested counter.
 
     Raises:
-        click.UsageError: Several were, or one that does not exist.
+        click.UsageError: Several counters, or an unknown one.
     """
     given = [name for name, value in (("encoding", encoding), ("model", model), ("heuristic", heuristic)) if value]
     if len(given) > 1:
@@ -210,17 +208,17 @@ def make_counter(encoding: str | None, model: str | None, heuristic: str | None)
 
 @dataclass(frozen=True, slots=True)
 class Folding:
-    """How to fold: what `plan` and `compact` are called with.
+    """Folding options: the arguments of `plan` and `compact`.
 
     Attributes:
-        keep: How much stays; without it, what fits into the window.
-        counter: Who counts.
-        context_window: The model's window.
-        reserve_tokens: What of it stays free.
+        keep: How much to keep. None: as much as fits into the window.
+        counter: The token counter.
+        context_window: The model's context window.
+        reserve_tokens: Tokens of the window to leave free.
         pins: Indices of pinned messages.
-        summary_tokens: Room for the summary.
-        min_gain_tokens: What a fold must save.
-        thinking: What becomes of thinking behind a summary.
+        summary_tokens: Token limit of the summary.
+        min_gain_tokens: Minimum saving of a fold.
+        thinking: Treatment of thinking after a summary.
     """
 
     keep: Keep | None
@@ -245,10 +243,10 @@ class Folding:
         thinking: Literal["keep", "strip", "fold"],
         **keeps: float | None,
     ) -> Folding:
-        """From the options of a command.
+        """The folding options of a command.
 
         Raises:
-            click.UsageError: They contradict each other, or one is out of range.
+            click.UsageError: Options contradict each other, or one is out of range.
         """
         given = [name for name, value in keeps.items() if value is not None]
         if len(given) > 1:
@@ -257,7 +255,7 @@ class Folding:
         try:
             if given:
                 keep = _KEEPS[given[0]](keeps[given[0]])
-            # An empty conversation has nothing to plan: what is wrong now is wrong with the options.
+            # An empty conversation has nothing to plan, so that an error here is an error of the options.
             plan(
                 [],
                 keep,
@@ -279,16 +277,16 @@ class Folding:
         return plan(transcript.messages, self.keep, format=transcript.format, **arguments)
 
     def check_pins(self, longest: int) -> None:
-        """Whether every pin met a message, where the longest transcript had so many.
+        """Checks that every pin is an index of the longest transcript.
 
         Raises:
-            click.UsageError: One did not.
+            click.UsageError: A pin is not.
         """
         if longest and self.pins and self.pins[-1] >= longest:
             raise click.BadParameter(f"no transcript has a message {self.pins[-1]}", param_hint="--pin")
 
     def arguments(self, transcript: StoredTranscript) -> dict[str, Any]:
-        """Keyword arguments of `plan` for a transcript; pins beyond its end pin nothing."""
+        """Keyword arguments of `plan` for a transcript; pins beyond its end are ignored."""
         return {
             "counter": self.counter,
             "context_window": self.context_window,
@@ -301,7 +299,7 @@ class Folding:
         }
 
     def compactor(self, summarizer: Summarizer) -> BatchCompactor:
-        """What folds transcripts this way."""
+        """A compactor with these options."""
         return BatchCompactor(
             self.keep,
             summarizer=summarizer,
@@ -315,7 +313,7 @@ class Folding:
         )
 
     def record(self) -> dict[str, Any]:
-        """What a manifest says of it."""
+        """The options as recorded in a manifest."""
         keep = self.keep or FitTokens((self.context_window or 0) - self.reserve_tokens)
         amount = {"f": keep.f, "of": keep.of} if isinstance(keep, KeepFraction) else {"n": keep.n}
         return {

@@ -1,4 +1,4 @@
-"""Parquet files: a row in, a row out, a batch at a time."""
+"""Parquet files, folded a batch of rows at a time."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _MAGIC = b"PAR1"
 
 
 def is_parquet(path: str, held: bytes | None = None) -> bool:
-    """Whether a file says that it is one; by its bytes, where they were read already."""
+    """Whether a file begins with Parquet's magic; by its bytes if already read."""
     if held is not None:
         return held.startswith(_MAGIC)
     if path == STDIN or not is_file(path):
         return False
-    with contextlib.suppress(OSError), open(path, "rb") as stream:  # noqa: PTH123 - as it was given
+    with contextlib.suppress(OSError), open(path, "rb") as stream:  # noqa: PTH123 - the path as given
         return stream.read(len(_MAGIC)) == _MAGIC
     return False
 
 
 def folded_batches(path: str, compactor: BatchCompactor, report: FileReport, reporter: ProgressSink) -> Iterator[Any]:
-    """The rows of a file, folded, a `pyarrow.RecordBatch` at a time. Where the file goes bad is a problem, and the end.
+    """The folded rows of a file as `pyarrow.RecordBatch` objects. A corrupt batch is a problem and ends the file.
 
     Raises:
         Stop: In a strict run.
@@ -57,7 +57,7 @@ def folded_batches(path: str, compactor: BatchCompactor, report: FileReport, rep
 
 
 def write_batches(stream: IO[bytes], batches: Iterator[Any], compactor: BatchCompactor) -> None:
-    """Writes a file of such batches, a row group each."""
+    """Writes a file of folded batches, a row group each."""
     import pyarrow.parquet as pq
 
     with pq.ParquetWriter(stream, compactor.schema(), compression="zstd") as writer:

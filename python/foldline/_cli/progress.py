@@ -1,4 +1,4 @@
-"""What a command reports: results on standard output, problems, progress and counts of files on standard error."""
+"""Output of commands: results on standard output, problems and progress on standard error."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
     "write_json",
 ]
 
-#: What is counted of a file, in the order in which it is shown.
+#: Counts of a file, in display order.
 COUNTS = (
     "transcripts",
     "folded",
@@ -46,19 +46,19 @@ COUNTS = (
     "tokens_after",
 )
 
-#: Work shorter than this shows no progress bar.
+#: Delay of the progress bar; shorter work does not show one.
 _BAR_AFTER_S = 1.0
 
-#: Where there is no terminal, a line tells of progress so often.
+#: Interval of progress lines without a terminal.
 _LINE_EVERY_S = 30.0
 
 
 class Stop(Exception):
-    """A strict run has met its first problem."""
+    """The first problem of a strict run."""
 
 
 def printable(text: str) -> str:
-    """A text of somebody else's, fit for a terminal: control characters and lone surrogates are escaped."""
+    """A text safe for a terminal: control characters and lone surrogates are escaped."""
     if text.isprintable():
         return text
     return "".join(
@@ -67,13 +67,13 @@ def printable(text: str) -> str:
 
 
 def write_json(record: object) -> None:
-    """One JSON document on a line of standard output; ASCII, so that every terminal and pipe can carry it."""
+    """Writes one JSON document as a line of standard output; ASCII, which every terminal and pipe can encode."""
     click.echo(json.dumps(record))
 
 
 @dataclass(slots=True)
 class FileReport:
-    """What became of a file."""
+    """The outcome of a file."""
 
     source: str
     output: str | None = None
@@ -93,7 +93,7 @@ class FileReport:
     output_sha256: str | None = None
 
     def add(self, status: str, tokens_before: int | None, tokens_after: int | None, messages: int) -> None:
-        """Counts a written transcript."""
+        """Adds the counts of a written transcript."""
         self.transcripts += 1
         setattr(self, status, getattr(self, status) + 1)
         self.tokens_before += tokens_before or 0
@@ -101,7 +101,7 @@ class FileReport:
         self.longest = max(self.longest, messages)
 
     def record(self) -> dict[str, Any]:
-        """What is told of it: the counts, the longest transcript, summaries worth another try, sizes and hashes."""
+        """All fields as a dict: counts, longest transcript, summaries to retry, sizes and hashes."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
@@ -111,26 +111,26 @@ def totals(files: Sequence[FileReport]) -> dict[str, int]:
 
 
 class ProgressSink(ABC):
-    """Who is told of problems and progress."""
+    """Receives problems and progress."""
 
     problems = 0
 
     @abstractmethod
     def problem(self, problem: Problem, transcript: str | None = None) -> None:
-        """Tells a problem."""
+        """Reports a problem."""
 
     @abstractmethod
     def advance(self, *, files: int = 0, transcripts: int = 0) -> None:
-        """Tells of progress."""
+        """Reports progress."""
 
     def error(self, error: FoldlineError, path: str, transcript: str | None = None) -> None:
-        """Tells an error as a problem."""
+        """Reports an error as a problem."""
         detail = f"{error.detail}, at {error.path}" if error.path else error.detail
         self.problem(Problem(error.index, error.code, detail, path), transcript)
 
 
 class Reporter(ProgressSink):
-    """Problems and progress, on standard error."""
+    """Writes problems and progress to standard error."""
 
     def __init__(self, *, strict: bool = False) -> None:
         self.problems = 0
@@ -153,11 +153,11 @@ class Reporter(ProgressSink):
 
     @property
     def exit_code(self) -> int:
-        """1 where there were problems, else 0."""
+        """1 if there were problems, else 0."""
         return 1 if self.problems else 0
 
     def problem(self, problem: Problem, transcript: str | None = None) -> None:
-        """Tells a problem.
+        """Reports a problem.
 
         Raises:
             Stop: In a strict run.
@@ -170,14 +170,14 @@ class Reporter(ProgressSink):
             raise Stop
 
     def say(self, text: str) -> None:
-        """A line on standard error, past the progress bar."""
+        """Writes a line to standard error, above the progress bar."""
         if self._bar is not None:
             self._bar.console.print(printable(text), markup=False, highlight=False, soft_wrap=True)
         else:
             click.echo(printable(text), err=True)
 
     def advance(self, *, files: int = 0, transcripts: int = 0) -> None:
-        """Moves the bar on; shows it once the work turns out long. Without a terminal, a line now and then."""
+        """Advances the bar, shown after `_BAR_AFTER_S`. Without a terminal, writes a line per `_LINE_EVERY_S`."""
         self._counts[0] += files
         self._counts[1] += transcripts
         if not self._may_draw:
@@ -191,7 +191,7 @@ class Reporter(ProgressSink):
             if time.monotonic() - self._begun < _BAR_AFTER_S:
                 return
             self._bar, self._task = _new_bar(self.files)
-        assert self._task is not None  # noqa: S101 - for the type checker: made together with the bar
+        assert self._task is not None  # noqa: S101 - for the type checker: created with the bar
         self._bar.update(self._task, completed=self._counts[0], transcripts=self._counts[1])
 
 
@@ -216,7 +216,7 @@ def _new_bar(files: int) -> tuple[Bar, TaskID]:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: the key of its values and how they stand."""
+    """A column of a table: the key of its values and their alignment."""
 
     key: str
     align: Literal["left", "right"] = "left"
@@ -225,7 +225,7 @@ class Column:
 class Table:
     """Records with equal keys: a table on a terminal, tab-separated lines elsewhere, or JSON lines.
 
-    Lines are written as they come; a table when it is closed.
+    Lines are written at once; a table is printed by `close`.
     """
 
     def __init__(self, columns: Sequence[Column], *, as_json: bool = False) -> None:
@@ -235,7 +235,7 @@ class Table:
         self._has_header = False
 
     def add(self, record: Mapping[str, Any]) -> None:
-        """One record. A table shows the values of its columns, JSON all."""
+        """Adds a record. A table shows the values of its columns, JSON all."""
         if self._as_json:
             write_json(record)
             return
@@ -249,7 +249,7 @@ class Table:
         click.echo("\t".join(cells))
 
     def close(self) -> None:
-        """Prints the table, if it is one."""
+        """Prints the table on a terminal."""
         if not self._rows:
             return
         from rich.console import Console

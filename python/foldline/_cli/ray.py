@@ -1,4 +1,4 @@
-"""Actors on Ray in the place of worker processes: each folds one file at a time, and one that dies costs its file."""
+"""Ray actors instead of worker processes: each folds one file at a time, and a dead one loses only its file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from foldline.typing import Problem
 
 __all__ = ["compact_all_on_ray"]
 
-#: Actors that may die over the same file before it is given up.
+#: Actors that may die on a file before it is abandoned.
 _TRIES = 2
 
 _Told = list[tuple[Problem, str | None]]
@@ -38,9 +38,9 @@ def compact_all_on_ray(
     *,
     strict: bool,
 ) -> Iterator[tuple[Source, FileReport]]:
-    """Folds files on a Ray cluster as `compact_all` does in processes; without ``jobs``, on all of its processors.
+    """Folds files on a Ray cluster, as `compact_all` does in processes. Default ``jobs``: all processors.
 
-    All nodes must reach sources and output under the same paths.
+    All nodes must reach sources and output folder under the same paths.
 
     Raises:
         Stop: In a strict run.
@@ -57,7 +57,7 @@ def compact_all_on_ray(
             ray = stack.enter_context(running(jobs))
         except FoldlineError as error:
             raise click.UsageError(f"--engine ray: {error.detail}") from None
-        stack.enter_context(contextlib.redirect_stdout(sys.stderr))  # for results; Ray tells of deaths there
+        stack.enter_context(contextlib.redirect_stdout(sys.stderr))  # stdout is for results; Ray prints there
         yield from _on_actors(ray, waiting, names, out, compactor, reporter, jobs, strict=strict)
 
 
@@ -118,7 +118,7 @@ def _on_actors(
 
 
 def _death(source: Source, error: Exception) -> Problem:
-    detail = f"its worker ended by {type(error).__name__}, {_TRIES} times; nothing was written"
+    detail = f"its worker ended by {type(error).__name__} {_TRIES} times; nothing was written"
     return Problem(None, "worker_died", detail, source.path)
 
 
@@ -127,13 +127,13 @@ def _death(source: Source, error: Exception) -> Problem:
 
 class _Worker:
     def __init__(self, compactor: BatchCompactor, out: Path, folder: str, *, strict: bool) -> None:
-        os.chdir(folder)  # paths are as they were given
+        os.chdir(folder)  # relative paths are relative to the caller's folder
         self._compactor = compactor
         self._out = out
         self._strict = strict
 
     def compact(self, source: Source, name: Path) -> tuple[_Told, FileReport | None]:
-        """What is to be told of a file, and its report; without one where a strict run stopped."""
+        """The problems of a file and its report; None as report after a stop in a strict run."""
         teller = _Teller(strict=self._strict)
         report = None
         with contextlib.suppress(Stop):
@@ -142,7 +142,7 @@ class _Worker:
 
 
 class _Teller(ProgressSink):
-    """Remembers what is to be told."""
+    """Collects problems, to send them with the report."""
 
     def __init__(self, *, strict: bool) -> None:
         self.problems = 0
@@ -150,11 +150,11 @@ class _Teller(ProgressSink):
         self._strict = strict
 
     def problem(self, problem: Problem, transcript: str | None = None) -> None:
-        """Remembers a problem."""
+        """Collects a problem."""
         self.problems += 1
         self.told.append((problem, transcript))
         if self._strict:
             raise Stop
 
     def advance(self, *, files: int = 0, transcripts: int = 0) -> None:
-        """Nothing: the report says it."""
+        """Does nothing: the report contains the counts."""

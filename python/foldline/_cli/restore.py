@@ -1,4 +1,4 @@
-"""`foldline restore`: the original messages of a session that was compacted."""
+"""`foldline restore`: the original messages of a compacted session."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ __all__ = ["restore"]
 
 @click.command()
 @click.argument("session", type=click.Path(exists=True, dir_okay=False, readable=False), metavar="SESSION.jsonl")
-@click.option("--out", type=click.Path(dir_okay=False), metavar="FILE", help="Write to this file, not standard output.")
-@click.option("--leaf", metavar="ID", help="The branch that ends with this entry; else the newest.")
+@click.option("--out", type=click.Path(dir_okay=False), metavar="FILE", help="Output file. Default: standard output.")
+@click.option("--leaf", metavar="ID", help="Last entry of the branch. Default: the newest entry.")
 @click.option("--strict", is_flag=True, help="Stop at the first problem, and write nothing.")
 def restore(session: str, out: str | None, leaf: str | None, strict: bool) -> int:
-    """Gives the original messages of a session file, as if it had never been compacted.
+    """Writes the original messages of a session file, as if it had never been compacted.
 
-    The session is one of pi, or of foldline's own (stores.JsonlSession); it is never touched. What comes out is one
-    line: an object with id, format and messages, which every command reads. Damaged lines are listed and passed over,
-    and so is what a compaction covered and is no longer what it was (covered_changed).
+    The session is one of pi or of foldline (stores.JsonlSession); it is never modified. The output is one line: an
+    object with id, format and messages, which every command reads. Corrupt lines are listed and skipped; a compaction
+    whose covered messages have changed is listed as covered_changed.
     """
-    if out is not None and os.path.exists(out) and os.path.samefile(out, session):  # noqa: PTH110, PTH121 - as given
+    if out is not None and os.path.exists(out) and os.path.samefile(out, session):  # noqa: PTH110, PTH121 - the path as given
         raise click.BadParameter("is the session itself", param_hint="--out")
     with Reporter(strict=strict) as reporter, contextlib.suppress(Stop):
         try:
-            # A link that the caller names is one he means.
+            # A link named by the user is followed.
             store = JsonlSession(os.path.realpath(session), readonly=True)
             if leaf is not None and leaf not in {entry.id for entry in store.entries}:
                 raise click.BadParameter("no such entry", param_hint="--leaf")

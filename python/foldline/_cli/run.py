@@ -1,4 +1,4 @@
-"""A run of `foldline compact`: sources, bookkeeping, where the work is done, and what is told at the end."""
+"""A run of `foldline compact`: finds sources, keeps records, starts the workers, prints results."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ __all__ = ["Compacting"]
 
 @dataclass(frozen=True, slots=True)
 class Compacting:
-    """How to run.
+    """Options of a run.
 
     Attributes:
-        out: The folder of the results.
-        compress: How results are compressed: ``auto``, ``gz``, ``zst`` or ``none``.
-        resume: Go on where an earlier run ended.
+        out: The output folder.
+        compress: Compression of results: ``auto``, ``gz``, ``zst`` or ``none``.
+        resume: Continue an earlier run.
         strict: Stop at the first problem.
         engine: ``local`` or ``ray``.
-        jobs: How many sources at a time; None for what the engine takes by itself.
-        as_json: Tell the results as JSON lines.
+        jobs: Files to fold at once. None: the engine's default.
+        as_json: Print results as JSON lines.
     """
 
     out: Path
@@ -54,11 +54,11 @@ class Compacting:
         recorded: Mapping[str, Any],
         cache: SummaryCache | None,
     ) -> int:
-        """Folds what lies behind paths and in databases, and tells what became of it; the exit code.
+        """Folds the sources of paths and databases, and prints the outcome; returns the exit code.
 
         Raises:
-            click.UsageError: Outputs would collide, the folder cannot be used, the engine is missing, or a pin meets no
-                message.
+            click.UsageError: Outputs would collide, the folder cannot be used, the engine is missing, or a pin matches
+                no message.
         """
         if self.engine == "ray" and importlib.util.find_spec("ray") is None:
             raise click.UsageError("--engine ray needs the package ray: pip install 'foldline[ray]'")

@@ -1,4 +1,4 @@
-"""What a run of `foldline compact` leaves in ``OUT/.foldline``, and how another goes on from there."""
+"""Bookkeeping of `foldline compact` in ``OUT/.foldline``, and how another run resumes from it."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from foldline.typing import Problem
 __all__ = ["Run", "begun", "tell_resumed"]
 
 _MANIFEST = "run.json"
-#: Files that are finished, a line each, while a run goes on. At its end the manifest says it.
+#: Journal of finished files, a line each, during a run. At its end the manifest replaces it.
 _JOURNAL = "finished.jsonl"
-#: Seconds for which it may wait to be made durable. Outputs never wait.
+#: Interval between syncs of the journal, in seconds. Outputs are synced before they are recorded.
 _SYNC_EVERY_S = 1.0
 
 
 class Run:
-    """The bookkeeping of one run. It holds the output folder for itself: a second run there is refused.
+    """The bookkeeping of one run. Locks the output folder: a second run there is refused.
 
     Args:
         out: The output folder.
-        options: How the run was called.
+        options: The options of the run.
 
     Raises:
-        click.UsageError: Another run writes there.
-        StoreError: A link stands in the place of the folder.
+        click.UsageError: Another run uses the folder.
+        StoreError: A link is in place of the folder.
         OSError: The folder cannot be used.
     """
 
@@ -55,36 +55,36 @@ class Run:
             raise click.UsageError(f"{out}: {error.detail}") from None
 
     def close(self) -> None:
-        """Lets go of the folder."""
+        """Releases the folder."""
         for descriptor in (self._held, self._journal):
             if descriptor is not None:
                 os.close(descriptor)
         self._held = self._journal = None
 
     def begin(self, names: Mapping[Source, Path]) -> None:
-        """A new run: nothing is done yet, and what killed runs left half written goes."""
+        """Starts a new run: removes temporary files of killed runs and earlier records."""
         self._sweep(names.values())
-        # First of all, or what another run finished would be taken for this one's.
+        # Before everything else, so that files of an earlier run do not count as finished.
         (self.folder / _JOURNAL).unlink(missing_ok=True)
         self.write([], complete=False)
 
     def resumed(self, sources: Sequence[Source], names: Mapping[Source, Path]) -> dict[Source, FileReport]:
-        """What an earlier run finished: inputs and outputs that are still the bytes that they were.
+        """Files finished by an earlier run whose inputs and outputs still have the same bytes.
 
         Raises:
-            click.UsageError: That run was called otherwise, or by another version.
+            click.UsageError: The earlier run had other options or another version.
         """
         manifest = self._manifest()
         if manifest is None:
             self.begin(names)
             return {}
         if manifest.get("foldline") != __version__:
-            raise click.UsageError(f"--resume: the run was begun by version {manifest.get('foldline')}")
+            raise click.UsageError(f"--resume: the run was started by version {manifest.get('foldline')}")
         before = manifest.get("options")
         if before != self.options:
             before = before if isinstance(before, dict) else {}
             keys = [key for key in {**before, **self.options} if before.get(key) != self.options.get(key)]
-            raise click.UsageError(f"--resume: the run was begun with other options: {', '.join(sorted(keys))}")
+            raise click.UsageError(f"--resume: the run was started with other options: {', '.join(sorted(keys))}")
         known = {record.get("source"): record for record in [*manifest["files"], *self._journal_records()]}
         done = {}
         for source in sources:
@@ -93,12 +93,12 @@ class Run:
             if report is not None:
                 done[source] = report
         self._sweep(names.values())
-        # Before the journal begins anew: what it says must not get lost.
+        # Before the journal restarts, so that its records are not lost.
         self.write(list(done.values()), complete=False)
         return done
 
     def finished(self, report: FileReport) -> None:
-        """Remembers a file whose output lies in its place. What a power cut takes of it is folded once more."""
+        """Records a file whose output is in place. A record lost in a power cut means folding the file again."""
         if self._journal is None:
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
             self._journal = os.open(self.folder / _JOURNAL, flags, 0o600)
@@ -110,7 +110,7 @@ class Run:
             self._synced_s = time.monotonic()
 
     def write(self, files: Sequence[FileReport], *, complete: bool) -> None:
-        """Writes ``run.json``: how the run was called and what became of each file. Equal runs, equal bytes."""
+        """Writes ``run.json``: the options of the run and the outcome of each file. Deterministic."""
         manifest = {
             "foldline": __version__,
             "command": "compact",
@@ -119,7 +119,7 @@ class Run:
             "totals": totals(files),
         }
         with replacing(self.folder / _MANIFEST) as stream:
-            # A line for each file: there may be a million.
+            # One line per file, since there may be a million.
             stream.write(json.dumps(manifest, indent=2).removesuffix("\n}").encode() + b',\n  "files": [')
             for index, report in enumerate(files):
                 stream.write((b",\n    " if index else b"\n    ") + json.dumps(report.record()).encode())
@@ -137,11 +137,11 @@ class Run:
         except ValueError:
             manifest = None
         if not isinstance(manifest, dict) or not isinstance(manifest.get("files"), list):
-            raise click.UsageError(f"--resume: {self.folder / _MANIFEST} is no manifest of a run")
+            raise click.UsageError(f"--resume: {self.folder / _MANIFEST} is not a manifest of a run")
         return manifest
 
     def _journal_records(self) -> Iterator[dict[str, Any]]:
-        """The lines that were written whole."""
+        """The complete lines of the journal."""
         with contextlib.suppress(FileNotFoundError):
             for line in (self.folder / _JOURNAL).read_bytes().splitlines():
                 with contextlib.suppress(ValueError):
@@ -150,13 +150,13 @@ class Run:
                         yield record
 
     def _sweep(self, names: Iterable[Path]) -> None:
-        """Removes what killed writers left half written."""
+        """Removes temporary files of killed writers."""
         remove_stale([self.folder, *(self.out / name.parent for name in names)])
 
 
 @contextlib.contextmanager
 def begun(out: Path, options: Mapping[str, Any]) -> Iterator[Run]:
-    """The bookkeeping of a run, in an output folder that can be written to."""
+    """Bookkeeping of a run in a writable output folder."""
     try:
         with replacing(make_folder(out, BOOKKEEPING) / "probe"):
             pass
@@ -173,16 +173,16 @@ def begun(out: Path, options: Mapping[str, Any]) -> Iterator[Run]:
 
 
 def tell_resumed(finished: Mapping[Source, FileReport], reporter: Reporter) -> None:
-    """Problems of files that an earlier run finished are problems still."""
+    """Reports that files finished by an earlier run had problems."""
     for source, report in finished.items():
         reporter.advance(files=1, transcripts=report.transcripts)
         if report.problems:
-            detail = f"{report.problems} problems were told by the run that is resumed"
+            detail = f"{report.problems} problems were reported by the resumed run"
             reporter.problem(Problem(None, "told_before", detail, source.path))
 
 
 def _still_true(record: Mapping[str, Any], source: Source, out: Path, name: Path) -> FileReport | None:
-    """The report of a file that need not be folded again; None where it must."""
+    """The report of a file if it need not be folded again, else None."""
     if source.path == STDIN or record.get("retry"):
         return None
     try:

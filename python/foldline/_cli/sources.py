@@ -1,4 +1,4 @@
-"""Which files a command reads, and their transcripts."""
+"""Finds the files that a command reads, and reads their transcripts."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Source:
     """A file to read.
 
     Attributes:
-        path: Where it lies; ``-`` for standard input.
-        name: Its path below the folder that was asked for, or its name.
+        path: The path; ``-`` for standard input.
+        name: Path below the given folder, or the file's name.
     """
 
     path: str
@@ -37,10 +37,10 @@ class DatabaseSource(Source):
     """Rows of a database to read.
 
     Attributes:
-        path: The address without its password.
-        name: The name of the output, without compression.
-        url: The address.
-        table: The table; without one and without a query, the sessions of foldline.
+        path: The URL without its password.
+        name: Name of the output, without compression.
+        url: The URL.
+        table: The table. Without table and query: sessions of foldline.
         query: The query.
         rows: Reads the transcripts of the source.
     """
@@ -52,9 +52,9 @@ class DatabaseSource(Source):
 
 
 def find_sources(paths: Sequence[str], on_problem: OnProblem) -> list[Source]:
-    """The files behind paths, in order; of a folder all below it, by name.
+    """The files of paths, in order; of a folder, all files below it by name.
 
-    In a folder hidden files and folders are passed over (what is named outright is read), and links to folders are not
+    Hidden files and folders inside a folder are skipped (named explicitly, they are read). Links to folders are not
     followed; links to files are.
     """
     found = []
@@ -63,7 +63,7 @@ def find_sources(paths: Sequence[str], on_problem: OnProblem) -> list[Source]:
             found.append(Source(STDIN, Path("stdin.jsonl")))
         elif is_pattern(path):
             found += _matching(path, on_problem)
-        elif not os.path.isdir(path):  # noqa: PTH112 - as it was given, without normalising
+        elif not os.path.isdir(path):  # noqa: PTH112 - the path as given, not normalized
             found.append(Source(path, Path(Path(path).name)))
         else:
             files = sorted(_below(Path(path), on_problem))
@@ -72,17 +72,17 @@ def find_sources(paths: Sequence[str], on_problem: OnProblem) -> list[Source]:
 
 
 def is_file(path: str) -> bool:
-    """Whether a file lies there, and not a folder, a pipe or a device."""
-    return os.path.isfile(path)  # noqa: PTH113 - as it was given
+    """Whether the path is a regular file, not a folder, pipe or device."""
+    return os.path.isfile(path)  # noqa: PTH113 - the path as given
 
 
 def is_pattern(path: str) -> bool:
-    """Whether a path stands for others: it has ``*``, ``?`` or ``[``, and there is no file of that name."""
+    """Whether a path is a pattern: it contains ``*``, ``?`` or ``[``, and no file has that name."""
     return path != STDIN and glob.has_magic(path) and not os.path.lexists(path)
 
 
 def _matching(pattern: str, on_problem: OnProblem) -> Iterator[Source]:
-    """The files that a pattern matches, by name; named by what stands behind the part without any sign."""
+    """The files that match a pattern, sorted; names are relative to its fixed leading folders."""
     parts = Path(pattern).parts
     fixed = Path(*itertools.takewhile(lambda part: not glob.has_magic(part), parts))
     files = sorted(path for path in glob.glob(pattern, recursive=True) if is_file(path))  # noqa: PTH207 - hidden ones
@@ -111,14 +111,14 @@ def _below(folder: Path, on_problem: OnProblem) -> Iterator[Path]:
             if file.is_file():
                 yield file
             elif file.is_symlink():
-                report("unreadable_file", file, "a link that leads to no file")
+                report("unreadable_file", file, "a link without a target file")
 
 
 def transcripts(source: Source, on_problem: OnProblem) -> Iterator[StoredTranscript]:
-    """The transcripts of a file or a database; that a file cannot be read is a problem like any other.
+    """The transcripts of a file or database; an unreadable file is a problem.
 
     Raises:
-        StoreError: A database cannot be read, or not to its end.
+        StoreError: A database cannot be read to its end.
     """
     if isinstance(source, DatabaseSource):
         yield from source.rows(source, on_problem)

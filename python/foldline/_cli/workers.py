@@ -1,4 +1,4 @@
-"""Worker processes: each folds one file after the other, and one that dies costs no more than its time."""
+"""Worker processes: each folds one file at a time, and a dead one loses only its unfinished files."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from foldline.typing import Problem
 
 __all__ = ["compact_all"]
 
-#: Workers that may die over the same file before it is given up.
+#: Workers that may die on a file before it is abandoned.
 _TRIES = 2
 
-#: Seconds that a worker has to remove its temporary file when it is stopped.
+#: Seconds for a stopped worker to remove its temporary file.
 _GRACE_S = 5.0
 
-#: Behind a file of at most so many bytes a worker gets its next one ahead, so that it need not wait for it.
+#: Largest file after which a worker gets its next file ahead, so that it does not wait for it.
 _AHEAD_BYTES = 4 << 20
 
 
@@ -45,9 +45,9 @@ def compact_all(
     reporter: Reporter,
     jobs: int,
 ) -> Iterator[tuple[Source, FileReport]]:
-    """Folds files, in processes of their own where there are several jobs; reports come as files are finished.
+    """Folds files, in worker processes for several jobs; yields reports as files finish.
 
-    One file alone is folded here, by as many threads as there are jobs where no model is asked.
+    A single file is folded in this process, by ``jobs`` threads if no model is used.
 
     Raises:
         Stop: In a strict run.
@@ -66,14 +66,14 @@ def compact_all(
 
 @dataclass(slots=True)
 class _Worker:
-    """A worker process and its files, in the order in which it got them.
+    """A worker process and its files, in the order assigned.
 
     Attributes:
         process: The process.
-        pipe: What it says comes here.
-        sources: Files of which there is no report yet.
-        folded: How many of them, the first ones, are folded and wait to be put in their places.
-        is_stuck: Whether it cannot put them there.
+        pipe: Receives its messages.
+        sources: Files without a report.
+        folded: How many of these, from the first, are folded but not placed.
+        is_stuck: Whether placing failed.
     """
 
     process: Any
@@ -84,16 +84,16 @@ class _Worker:
 
     @property
     def unfolded(self) -> int:
-        """How many files it has still to fold."""
+        """Number of files still to fold."""
         return len(self.sources) - self.folded
 
     def suspect(self) -> Source:
-        """The file over which it died: the one that it folded, where there is one."""
+        """The file on which it died: the one in progress, if any."""
         return self.sources[0 if self.is_stuck else min(self.folded, len(self.sources) - 1)]
 
 
 class _Crew:
-    """Worker processes and the files that they share. Leaving its block ends them."""
+    """Worker processes and their queue of files. Leaving the block ends them."""
 
     def __init__(
         self,
@@ -111,9 +111,9 @@ class _Crew:
         self._waiting = deque(sources)
         self._workers: list[_Worker] = []
         self._deaths: dict[Source, int] = {}
-        #: Files that a worker had folded when it died: their problems were told.
+        #: Files already folded by a worker that died: their problems were reported.
         self._reported: set[Source] = set()
-        #: Nobody knows how long a model takes, and a strict run ends with the first problem.
+        #: Not ahead with a model, whose time is unknown, nor in a strict run, which ends at the first problem.
         self._gives_ahead = compactor.row_folder() is not None and not reporter.strict
 
     def __enter__(self) -> Self:
@@ -135,7 +135,7 @@ class _Crew:
             remove_stale(self._out / name.parent for name in self._names.values())
 
     def work(self, jobs: int) -> Iterator[tuple[Source, FileReport]]:
-        """Folds all files in so many processes.
+        """Folds all files in ``jobs`` processes.
 
         Raises:
             Stop: In a strict run.
@@ -158,7 +158,7 @@ class _Crew:
                     self._hear(worker, kind, value)
 
     def _hear(self, worker: _Worker, kind: str, value: Any) -> None:
-        """What a worker says of the file that it folds, or of those that it puts in their places."""
+        """Handles a worker's message about the file it folds or the files it places."""
         was_told = worker.unfolded > 0 and worker.sources[worker.folded] in self._reported
         match kind:
             case "folded":
@@ -187,7 +187,7 @@ class _Crew:
         self._workers.append(_Worker(process, ours))
 
     def _share(self) -> None:
-        """Gives files to workers that have none to fold, and ahead while there are enough for all."""
+        """Assigns files to idle workers, and ahead while there are enough for all."""
         while self._waiting:
             worker = min(self._workers, key=lambda worker: worker.unfolded)
             is_ahead = worker.unfolded == 1 and self._gives_ahead and len(self._waiting) >= len(self._workers)
@@ -195,7 +195,7 @@ class _Crew:
                 return
             source = self._waiting.popleft()
             worker.sources.append(source)
-            with contextlib.suppress(OSError):  # it died: that shows when it is listened to
+            with contextlib.suppress(OSError):  # a dead worker is noticed when its pipe is read
                 worker.pipe.send((source, self._names[source]))
 
     def _bury(self, worker: _Worker) -> None:
@@ -216,27 +216,27 @@ class _Crew:
 
 def _is_small(source: Source) -> bool:
     with contextlib.suppress(OSError):
-        known = os.stat(source.path)  # noqa: PTH116 - as it was given
+        known = os.stat(source.path)  # noqa: PTH116 - the path as given
         return stat.S_ISREG(known.st_mode) and known.st_size <= _AHEAD_BYTES
     return False
 
 
 def _death(source: Source, exitcode: int | None) -> Problem:
     how = f"signal {-exitcode}" if exitcode is not None and exitcode < 0 else f"exit code {exitcode}"
-    return Problem(None, "worker_died", f"its worker ended by {how}, {_TRIES} times; it is given up", source.path)
+    return Problem(None, "worker_died", f"its worker ended by {how} {_TRIES} times; it is skipped", source.path)
 
 
 # In the worker.
 
 
 class _Pipe(ProgressSink):
-    """Tells the parent.
+    """Sends problems and progress to the parent.
 
     Args:
-        pipe: Where it listens.
-        lock: For those who share the pipe.
-        strict: End with the first problem.
-        kind: What problems are sent as.
+        pipe: Connection to the parent.
+        lock: Lock shared by all users of the pipe.
+        strict: Stop at the first problem.
+        kind: Kind of message for problems.
     """
 
     def __init__(self, pipe: Connection, lock: threading.Lock, *, strict: bool, kind: str = "problem") -> None:
@@ -248,15 +248,15 @@ class _Pipe(ProgressSink):
         self._transcripts = 0
 
     def send(self, kind: str, value: object = None) -> None:
-        """Sends something on."""
+        """Sends a message."""
         with self._lock:
             self._pipe.send((kind, value))
 
     def problem(self, problem: Problem, transcript: str | None = None) -> None:
-        """Sends a problem on.
+        """Sends a problem.
 
         Raises:
-            Stop: In a strict run: the file must not be put in its place before the parent has read of it.
+            Stop: In a strict run: the file must not be placed.
         """
         self.problems += 1
         self.send(self._kind, (problem, transcript))
@@ -264,25 +264,26 @@ class _Pipe(ProgressSink):
             raise Stop
 
     def advance(self, *, files: int = 0, transcripts: int = 0) -> None:  # noqa: ARG002 - files are counted by the parent
-        """Sends on how much was done, now and then."""
+        """Sends progress, batched."""
         self._transcripts += transcripts
         if self._transcripts >= 64:
             self.emit()
 
     def emit(self) -> None:
-        """Sends what was not sent yet."""
+        """Sends pending progress."""
         if self._transcripts:
             self.send("advance", {"transcripts": self._transcripts})
             self._transcripts = 0
 
 
 def _work(pipe: Connection, compactor: BatchCompactor, out: Path, strict: bool) -> None:
-    # Ctrl-C goes to all processes of a terminal: the parent decides. When it stops a worker, temporary files go too.
+    # Ctrl-C reaches all processes of a terminal, but the parent decides. SIGTERM exits so that temporary files are
+    # removed.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     threading.Thread(target=_follow_parent, daemon=True).start()
     lock = threading.Lock()
-    # Two tellers: each thread counts problems of its own.
+    # One reporter per thread, since each counts its problems.
     teller, placer = _Pipe(pipe, lock, strict=strict), _Pipe(pipe, lock, strict=strict, kind="unwritten")
     with (
         contextlib.suppress(EOFError, OSError, Stop),
@@ -293,7 +294,7 @@ def _work(pipe: Connection, compactor: BatchCompactor, out: Path, strict: bool) 
             source, name = task
             folded = fold_file(source, out, name, compactor, teller, outputs)
             teller.emit()
-            if strict:  # what went well before a problem is there, and told
+            if strict:  # files before the first problem are placed and reported
                 place_files([folded], outputs, teller)
                 teller.send("folded")
                 teller.send("done", folded.report)
@@ -303,7 +304,7 @@ def _work(pipe: Connection, compactor: BatchCompactor, out: Path, strict: bool) 
 
 
 def _follow_parent() -> None:
-    """Where the parent is killed nobody waits for the work, and a run that goes on must not meet it."""
+    """Exits when the parent dies, so that a resumed run does not meet this worker."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

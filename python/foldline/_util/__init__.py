@@ -1,1 +1,1 @@
-"""Helpers without a room of their own: files, threads, checks. Private."""
+"""Shared helpers: files, threads, checks. Private."""

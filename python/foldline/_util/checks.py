@@ -1,4 +1,4 @@
-"""Checks of numbers that callers give."""
+"""Checks of numbers passed by callers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["token_number", "whole_number"]
 
 
 def whole_number(value: object, field: str) -> int:
-    """A whole number from 0, or a `ConfigError` that names the field."""
+    """Returns a non-negative integer, or raises a `ConfigError` that names the field."""
     try:
         if isinstance(value, bool):
             raise TypeError
@@ -25,7 +25,7 @@ def whole_number(value: object, field: str) -> int:
 
 
 def token_number(value: object, field: str) -> int:
-    """A whole number from 0, or a `ConfigError` that names the field."""
+    """Returns a non-negative integer, or raises a `ConfigError` that names the field."""
     try:
         if isinstance(value, bool):
             raise TypeError

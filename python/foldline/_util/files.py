@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Atomic and durable file writes."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ __all__ = [
     "replacing",
 ]
 
-#: The suffixes of compressed files.
+#: Suffixes of compressed files.
 COMPRESSIONS = (".gz", ".zst")
 
-#: What is compressed the more, the slower: gzip's own default, and zstd's.
+#: Compression levels: the defaults of gzip and zstd. Higher levels compress better and slower.
 _GZIP_LEVEL, _ZSTD_LEVEL = 6, 3
 
-#: Temporary files begin with this; a dot, so that whoever reads the folder passes them over.
+#: Prefix of temporary files. The dot hides them from readers of the folder.
 TEMPORARY = ".foldline-"
 
 
 class Writable(Protocol):
-    """What bytes can be written to."""
+    """A writable binary stream."""
 
     def write(self, data: bytes, /) -> int:
-        """Writes all of it."""
+        """Writes all bytes."""
         ...
 
     def flush(self) -> None:
-        """What is buffered goes on."""
+        """Passes buffered bytes on."""
         ...
 
 
 class Hashing:
-    """A stream that hashes what is written."""
+    """A stream that hashes the bytes written."""
 
     closed = False
 
@@ -67,26 +67,26 @@ class Hashing:
         self.size = 0
 
     def write(self, data: bytes) -> int:
-        """Writes all of it."""
+        """Writes all bytes."""
         self._stream.write(data)
         self._digest.update(data)
         self.size += memoryview(data).nbytes
         return memoryview(data).nbytes
 
     def flush(self) -> None:
-        """What is buffered goes to the file."""
+        """Passes buffered bytes to the file."""
         self._stream.flush()
 
     def hexdigest(self) -> str:
-        """Of all that was written."""
+        """The SHA-256 of all bytes written, in hexadecimal."""
         return self._digest.hexdigest()
 
 
 @contextlib.contextmanager
 def compressing(stream: Writable, suffix: str) -> Iterator[IO[bytes]]:
-    """A stream whose bytes go compressed into another, as a suffix says; with any other suffix as they are.
+    """A stream that compresses into another, by suffix; any other suffix passes bytes through.
 
-    Equal bytes give equal bytes: no name and no time goes with them.
+    The output is deterministic: it contains no name and no time.
 
     Raises:
         ImportError: The package zstandard is missing.
@@ -105,11 +105,11 @@ def compressing(stream: Writable, suffix: str) -> Iterator[IO[bytes]]:
 
 
 def hold(folder: Path) -> int | None:
-    """Takes a folder for this process: a descriptor that holds it until it is closed; None where systems cannot.
+    """Locks a folder for this process until the returned descriptor is closed; None without ``fcntl``.
 
     Raises:
-        StoreError: Another process holds it (``folder_in_use``).
-        OSError: It cannot be opened.
+        StoreError: Another process has the lock (``folder_in_use``).
+        OSError: The folder cannot be opened.
     """
     if fcntl is None:
         return None
@@ -118,35 +118,35 @@ def hold(folder: Path) -> int | None:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(held)
-        raise StoreError("another run writes there", code="folder_in_use") from None
-    except OSError:  # Not every file system can.
+        raise StoreError("another run uses the folder", code="folder_in_use") from None
+    except OSError:  # not supported by every file system
         pass
     return held
 
 
 def make_folder(root: Path, relative: Path) -> Path:
-    """Makes ``root / relative`` with all folders on the way. Below ``root`` no link is followed.
+    """Creates ``root / relative`` with all parents. Does not follow links below ``root``.
 
     Raises:
-        StoreError: A link lies on the way.
-        OSError: A folder cannot be made, or a file stands in its place.
+        StoreError: A path component is a link.
+        OSError: A folder cannot be created, or a path component is a file.
     """
     root.mkdir(parents=True, exist_ok=True)
     folder = root
     for part in relative.parts:
         folder /= part
         if folder.is_symlink():
-            raise StoreError("a link stands where a folder should be", code="linked_folder")
+            raise StoreError("a link is in place of a folder", code="linked_folder")
         folder.mkdir(exist_ok=True)
     return folder
 
 
 class Staged:
-    """A file beside its place: a temporary file of the same folder, with the bytes that are to stand there.
+    """A temporary file in the folder of its destination, to be renamed there.
 
     Attributes:
-        path: Its place.
-        stream: Where its bytes go.
+        path: The destination.
+        stream: The open temporary file.
     """
 
     __slots__ = ("_temporary", "path", "stream")
@@ -157,16 +157,16 @@ class Staged:
         self._temporary = path.parent / f"{TEMPORARY}{secrets.token_hex(8)}.tmp"
 
     def open(self, mode: int) -> IO[bytes]:
-        """Makes the temporary file."""
+        """Creates the temporary file."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
         self.stream = open(os.open(self._temporary, flags, mode), "wb")  # noqa: PTH123, SIM115
         return self.stream
 
     def place(self) -> None:
-        """Puts the file in its place: its bytes are durable when this returns, its name is not yet.
+        """Renames the file to its destination. Its bytes are durable on return; its name is not.
 
         Raises:
-            OSError: It cannot; then the place is as it was.
+            OSError: The rename failed; the destination is unchanged.
         """
         assert self.stream is not None  # noqa: S101 - for the type checker: it was opened
         with self.stream as stream:
@@ -184,14 +184,14 @@ class Staged:
 
 
 class GivenUp(Exception):
-    """Files were not all put in their places, since that was no longer wanted."""
+    """Placing files was cancelled before all were placed."""
 
 
 class Outputs:
-    """Files beside their places, and how they come there.
+    """Temporary files and their placement at their destinations.
 
-    Leaving its block removes those that were not put in their places, whatever ends it, Ctrl-C included. A thread may
-    put files in their places while another makes the next.
+    Leaving the block removes every file not yet placed, after any exception including Ctrl-C. One thread may place
+    files while another writes the next.
     """
 
     def __init__(self) -> None:
@@ -206,14 +206,14 @@ class Outputs:
 
     @contextlib.contextmanager
     def staging(self, path: Path, *, mode: int = 0o666) -> Iterator[tuple[Staged, IO[bytes]]]:
-        """A temporary file for ``path``, which waits to be put in its place when the block ends well.
+        """A temporary file for ``path``, ready to be placed if the block succeeds.
 
         Args:
             path: The file; its folder must exist.
             mode: Its permissions, before the umask.
         """
         staged = Staged(path)
-        # Before there is a file: a signal may end the process anywhere.
+        # Registered before the file exists: a signal may end the process at any point.
         self._waiting.add(staged)
         try:
             stream = staged.open(mode)
@@ -224,13 +224,13 @@ class Outputs:
             raise
 
     def place(self, files: Sequence[Staged], check: Callable[[], bool] = lambda: True) -> list[OSError | None]:
-        """Puts files in their places, with one sync for each folder: durable, names too, when this returns.
+        """Places files with one sync per folder. Contents and names are durable on return.
 
-        What became of each: None, or why it is not durable; then its place is as it was, unless it is the folder that
-        could not be opened.
+        Returns one entry per file: None, or the error that kept it from being durable. After an error the destination
+        is unchanged, unless only the sync of its folder failed.
 
         Raises:
-            GivenUp: ``check``, which is asked before each file, said no.
+            GivenUp: ``check``, called before each file, returned false.
         """
         faults: list[OSError | None] = [None] * len(files)
         folders: dict[Path, list[int]] = {}
@@ -259,7 +259,7 @@ class Outputs:
 
 
 def remove_stale(folders: Iterable[Path]) -> None:
-    """Removes what killed writers left half written."""
+    """Removes temporary files left by killed writers."""
     for folder in set(folders):
         for leftover in folder.glob(f"{TEMPORARY}*.tmp"):
             with contextlib.suppress(OSError):
@@ -268,11 +268,11 @@ def remove_stale(folders: Iterable[Path]) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
-    """A stream whose bytes become the file ``path`` when the block ends well.
+    """A stream whose bytes replace the file ``path`` if the block succeeds.
 
-    Until then they lie in a temporary file of the same folder, which is removed whatever goes wrong, Ctrl-C included:
-    ``path`` is its old self or the complete new one, after a power cut too. If it is a link, the link is replaced and
-    what it leads to is left alone.
+    Bytes go to a temporary file in the same folder, removed after any failure including Ctrl-C. ``path`` has its old
+    or its complete new content, even after a power cut. If it is a link, the link is replaced and its target is
+    unchanged.
 
     Args:
         path: The file; its folder must exist.
@@ -287,12 +287,12 @@ def replacing(path: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Makes the names in a folder durable, where the system can."""
+    """Makes the names in a folder durable, where supported."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        with contextlib.suppress(OSError):  # Not every file system can.
+        with contextlib.suppress(OSError):  # not supported by every file system
             os.fsync(descriptor)
     finally:
         os.close(descriptor)

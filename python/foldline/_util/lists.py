@@ -1,4 +1,4 @@
-"""Copies of lists that callers give."""
+"""Copies of lists passed by callers."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ __all__ = ["same"]
 
 
 def same(messages: Messages) -> list[Any]:
-    """A new list of the same objects, copied without calling a method of a user's class."""
+    """A shallow copy, made without calling methods of a user's subclass."""
     return list.copy(messages) if isinstance(messages, list) else list(tuple.__iter__(messages))  # type: ignore[arg-type]

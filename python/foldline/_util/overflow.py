@@ -1,4 +1,4 @@
-"""How providers say that a request was too long for the model."""
+"""Recognizes provider errors for requests that exceed the context window."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 
 __all__ = ["overflow_kind"]
 
-#: How providers say that a request has more tokens than the model takes. Who says so stands behind each.
+#: Messages for too many tokens in a request, each with the providers that send it.
 _CONTEXT_SAYINGS = (
     r"context[_ -]?(length|window|size|limit)[_ -]?exce",  # codes of OpenAI, Azure, Groq, Cerebras; MiniMax
     r"exceed_context_size_error",  # llama.cpp
@@ -42,20 +42,20 @@ _CONTEXT_SAYINGS = (
 )
 _CONTEXT = re.compile("|".join(_CONTEXT_SAYINGS), re.IGNORECASE)
 
-#: A request of too many bytes, whatever its tokens.
+#: Messages for too many bytes in a request.
 _REQUEST = re.compile(
     r"request_too_large|request entity too large|payload too large|request (size )?exceeds the (maximum|limit)",
     re.IGNORECASE,
 )
 
-#: Limits on tokens a minute speak of tokens as well, and compacting is no answer to them.
+#: Rate limits mention tokens too, but compacting does not help against them.
 _RATE = re.compile(
     r"rate[_ -]?limit|throttl|per[_ -]min|per[_ -]day|\bTPM\b|\bRPM\b|quota|please wait|try again in \d|"
     r"resource[_ ]exhausted",
     re.IGNORECASE,
 )
 
-#: Cerebras answers an overflow with a status alone.
+#: Cerebras answers an overflow with a bare status.
 _BARE = re.compile(r"^\s*4(00|13)\s*(status code)?\s*\(no body\)", re.IGNORECASE)
 
 _DEPTH = 6
@@ -63,14 +63,14 @@ _MOST_TEXTS = 200
 
 
 def overflow_kind(error: object) -> Literal["context", "request_size"] | None:
-    """Whether an error says that a request was too long: more tokens than the model takes, or more bytes.
+    """Whether an error reports a request too long: too many tokens (context) or bytes (request size).
 
-    Knows the errors of OpenAI, Azure, Anthropic, Gemini and Vertex, Bedrock, Mistral, Groq, xAI, OpenRouter, Ollama,
-    llama.cpp, vLLM, LM Studio, Together, Fireworks, Cohere, DeepSeek, Cerebras, GitHub Copilot, MiniMax, Kimi, Z.ai and
-    DashScope, by code, class or text. Limits on tokens a minute are none, nor are answers that were asked too long.
+    Recognizes the errors of OpenAI, Azure, Anthropic, Gemini and Vertex, Bedrock, Mistral, Groq, xAI, OpenRouter,
+    Ollama, llama.cpp, vLLM, LM Studio, Together, Fireworks, Cohere, DeepSeek, Cerebras, GitHub Copilot, MiniMax, Kimi,
+    Z.ai and DashScope, by code, class or text. Rate limits and too high output limits do not count.
 
     Args:
-        error: An exception (with its causes, code and body), a text, or the body of a response.
+        error: An exception (with its causes, code and body), a text, or a response body.
 
     Examples:
         >>> overflow_kind({"error": {"code": "context_length_exceeded"}})
@@ -82,7 +82,7 @@ def overflow_kind(error: object) -> Literal["context", "request_size"] | None:
     """
     for each in _chain(error):
         texts = list(islice(_texts(each, _DEPTH), _MOST_TEXTS))
-        # An exception is judged before what it was raised from: that may be an older trouble.
+        # An exception is judged before its cause, which may be an older, unrelated error.
         if any(_RATE.search(text) for text in texts):
             return None
         if any(_CONTEXT.search(text) or _BARE.search(text) for text in texts):
@@ -93,14 +93,14 @@ def overflow_kind(error: object) -> Literal["context", "request_size"] | None:
 
 
 def _chain(error: object) -> Iterator[object]:
-    """An error and what it was raised from."""
+    """An error and its causes."""
     for _ in range(_DEPTH):
         yield error
         error = (error.__cause__ or error.__context__) if isinstance(error, BaseException) else None
 
 
 def _texts(error: object, depth: int) -> Iterator[str]:
-    """Everything that an error says."""
+    """All texts in an error."""
     if isinstance(error, str):
         yield error
     elif depth and isinstance(error, Mapping):
@@ -112,6 +112,6 @@ def _texts(error: object, depth: int) -> Iterator[str]:
     elif depth and isinstance(error, BaseException):
         yield type(error).__name__
         yield from _texts(error.args, depth - 1)
-        # SDKs keep code and body beside the text; botocore has a dict under `response`, httpx an object.
+        # SDKs keep code and body next to the text; botocore has a dict under `response`, httpx an object.
         for name in ("code", "type", "message", "body", "details", "response"):
             yield from _texts(getattr(error, name, None), depth - 1)

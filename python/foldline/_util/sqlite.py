@@ -1,4 +1,4 @@
-"""SQLite as stores and caches set it: written ahead, on the disk when a commit returns."""
+"""SQLite settings shared by stores and caches: write-ahead log, durable commits."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _STEP_S: Final = 0.005
 
 
 def set_durable(connection: sqlite3.Connection, lock_timeout_s: float) -> None:
-    """Sets a connection so that readers and a writer work at once and what is committed stays.
+    """Configures a connection for concurrent readers and durable commits.
 
-    Only the first connection to a new file changes how the file is written. SQLite does not wait for others at that
-    step, whatever the connection's timeout (two that waited for each other would never end): it says busy at once. So
-    we try again until the time is up.
+    Only the first connection to a new file changes the journal mode. At that step SQLite ignores the busy timeout and
+    returns ``SQLITE_BUSY`` at once, since two waiting connections would deadlock. So the step is retried until the
+    timeout.
 
     Args:
-        connection: Outside a transaction.
-        lock_timeout_s: How long a step waits for others.
+        connection: A connection outside a transaction.
+        lock_timeout_s: Timeout of a step that waits for a lock.
 
     Raises:
-        sqlite3.OperationalError: Busy for too long, or what else SQLite said.
+        sqlite3.OperationalError: Busy until the timeout, or another error of SQLite.
     """
     connection.execute(f"PRAGMA busy_timeout = {int(lock_timeout_s * 1000)}").close()
     ends_s = time.monotonic() + lock_timeout_s
@@ -32,10 +32,10 @@ def set_durable(connection: sqlite3.Connection, lock_timeout_s: float) -> None:
             connection.execute("PRAGMA journal_mode = WAL").close()
             break
         except sqlite3.OperationalError as error:
-            # The low byte is the code, what is above it says more (SQLite, "Result and Error Codes").
+            # The low byte is the primary code, higher bytes extend it (SQLite, "Result and Error Codes").
             is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
             if not is_busy or time.monotonic() >= ends_s:
                 raise
         time.sleep(_STEP_S)
-    # NORMAL, which is enough for a file to stay whole, may lose the newest commits in a power cut.
+    # NORMAL keeps the file consistent but may lose the newest commits in a power cut.
     connection.execute("PRAGMA synchronous = FULL").close()

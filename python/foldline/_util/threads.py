@@ -1,4 +1,4 @@
-"""Blocking calls in a thread, awaited on an event loop."""
+"""Runs blocking calls in a thread, awaited on an event loop."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ T = TypeVar("T")
 async def in_thread(
     function: Callable[[], T], *, name: str = "foldline", cancelled: threading.Event | None = None
 ) -> T:
-    """Calls a blocking function in a new thread and awaits its result, without blocking the event loop.
+    """Calls a blocking function in a new thread and awaits its result.
 
-    A cancelled await returns at once; the thread runs on, and its result is dropped.
+    If the await is cancelled, it returns at once; the thread runs on and its result is dropped.
 
     Args:
-        function: The function. It runs in a copy of the caller's context.
-        name: The thread's name.
-        cancelled: An event that is set when the await ends, so that the function can stop early.
+        function: The function, run in a copy of the caller's context.
+        name: Name of the thread.
+        cancelled: Event set when the await ends, so that the function can stop early.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()
@@ -35,7 +35,7 @@ async def in_thread(
             return
         if error is None:
             future.set_result(value)
-        elif isinstance(error, StopIteration):  # a future refuses it, and the await would never end
+        elif isinstance(error, StopIteration):  # a future rejects it, so the await would hang
             future.set_exception(RuntimeError("StopIteration was raised in a thread"))
         else:
             future.set_exception(error)
@@ -46,7 +46,7 @@ async def in_thread(
             value = context.run(function)
         except BaseException as error:  # noqa: BLE001 - the await raises it
             failure = error
-        with suppress(RuntimeError):  # the loop is closed, so that no await is left
+        with suppress(RuntimeError):  # the loop is closed: no await is left
             loop.call_soon_threadsafe(settle, value, failure)
 
     threading.Thread(target=work, name=name, daemon=True).start()

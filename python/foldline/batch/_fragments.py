@@ -1,7 +1,7 @@
-"""Folded blocks as files: one a block, named by what it was made of, there whole or not at all.
+"""Folded blocks as files: one per block, named by the hash of its input, written atomically.
 
-Engines cut tables into blocks and run them again where a worker died. A file whose name is the hash of its block and of
-how it is folded needs no bookkeeping of its own: if it is there, the block is done.
+Engines split tables into blocks and rerun a block after its worker died. The file name is the hash of the block and
+of the options, so no bookkeeping is needed: if the file exists, the block is done.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ __all__ = [
     "options_of",
 ]
 
-#: Where bookkeeping lies in an output folder.
+#: Folder of bookkeeping files in an output folder.
 BOOKKEEPING = Path(".foldline")
 
-#: Where processes leave a trace of the blocks that they are at.
+#: Folder in which processes leave a trace file per block in progress.
 TRIES = BOOKKEEPING / "tries"
 
-#: Processes that may die over the same block before it is given up.
+#: Processes that may die on a block before it is abandoned.
 _TRIES = 2
 
 _DIED = "worker_died"
 
-#: Rows that are in memory at a time, and in a row group of the output.
+#: Rows in memory at a time, and per row group of the output.
 ROWS_AT_A_TIME = 64
 
 
@@ -63,17 +63,17 @@ class Fragment:
     """A folded block.
 
     Attributes:
-        name: The file below the output folder.
-        rows: Transcripts in it.
-        folded: How many of them were folded.
-        unchanged: How many had nothing to fold.
-        infeasible: How many cannot meet their budget.
-        failed: How many could not be read or summarised; they are in it as they were.
-        retry: How many of those lack only a summary, so that another run may do better.
-        tokens_before: Tokens of all before.
-        tokens_after: Tokens of all after.
-        size_bytes: Bytes of the file.
-        sha256: Their hash, in hexadecimal digits.
+        name: File name below the output folder.
+        rows: Number of transcripts.
+        folded: Transcripts that were folded.
+        unchanged: Transcripts with nothing to fold.
+        infeasible: Transcripts whose budget cannot be met.
+        failed: Transcripts that could not be read or summarized; stored unchanged.
+        retry: Failed transcripts that another run may fold, since only a summary is missing.
+        tokens_before: Total tokens before.
+        tokens_after: Total tokens after.
+        size_bytes: Size of the file.
+        sha256: SHA-256 of the file, in hexadecimal.
     """
 
     name: str
@@ -89,18 +89,18 @@ class Fragment:
     sha256: str
 
     def record(self) -> dict[str, Any]:
-        """All of it as data."""
+        """All fields as a dict."""
         return asdict(self)
 
 
-#: What is summed up over fragments.
+#: Fields summed over fragments.
 SUMMED = ("rows", "folded", "unchanged", "infeasible", "failed", "tokens_before", "tokens_after")
 
 _COUNTED = (*SUMMED, "retry")
 
 
 def options_of(compactor: BatchCompactor) -> dict[str, Any]:
-    """How a compactor folds, as data: equal for equal options, in every process."""
+    """The options of a compactor as data; equal options give equal data in every process."""
     return {
         "compactor": repr(compactor),
         "options": compactor.options,
@@ -111,26 +111,26 @@ def options_of(compactor: BatchCompactor) -> dict[str, Any]:
 
 
 def is_worth_another_try(record: dict[str, Any]) -> bool:
-    """Whether another run may do better by a row of the output: no summary came for its plan, or its worker died."""
+    """Whether another run may improve an output row: its summary failed, or its worker died."""
     if record["status"] != "failed":
         return False
     return record["plan_hash"] is not None or json.loads(record["error"])["code"] == _DIED
 
 
 class FragmentWriter:
-    """Folds blocks and writes a Parquet file for each, named by a hash of the block and of the options.
+    """Folds blocks and writes a Parquet file for each, named by a hash of the block and the options.
 
-    It can be pickled where its compactor can. Several processes may share a folder: those that fold equal blocks write
-    equal files, and the last one stays.
+    Picklable if its compactor is. Several processes may share a folder: equal blocks give equal files, and the last
+    one written stays.
 
     Args:
-        compactor: What folds.
-        out: The folder; where it is missing it is made.
-        resume: Take files that are there already, if they are whole and no row of them lacks a summary.
+        compactor: Folds the rows.
+        out: Output folder, created if missing.
+        resume: Reuse existing files that are complete and have no row without a summary.
 
-    A block over which two processes died is not folded a third time: its rows are written as they came, with the code
-    ``worker_died``. For that there is a file in ``OUT/.foldline/tries`` while a block is folded, which its process
-    locks. A system without such locks tries for ever.
+    If two processes died on a block, it is not folded again: its rows are written unchanged, with the code
+    ``worker_died``. For that, a file in ``OUT/.foldline/tries`` is locked by the process that folds a block. Without
+    such locks, a block is retried without limit.
     """
 
     def __init__(self, compactor: BatchCompactor, out: str | Path, *, resume: bool = False) -> None:
@@ -140,13 +140,13 @@ class FragmentWriter:
         self._options = json.dumps([__version__, options_of(compactor)], sort_keys=True).encode()
 
     def write(self, block: Any) -> Fragment:
-        """Folds a `pyarrow.Table` or `pyarrow.RecordBatch` into its file; it is durable when this returns.
+        """Folds a `pyarrow.Table` or `pyarrow.RecordBatch` into its file, durable on return.
 
-        Memory is that of the block and of `ROWS_AT_A_TIME` folded rows.
+        Memory is bounded by the block and `ROWS_AT_A_TIME` folded rows.
 
         Raises:
-            ConfigError: The block has no column of messages, or pyarrow is missing.
-            OSError: The file cannot be written; then there is none, or the older one.
+            ConfigError: The block does not have the messages column, or pyarrow is missing.
+            OSError: The file cannot be written; an older one is unchanged.
         """
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -185,19 +185,19 @@ class FragmentWriter:
 
     @contextlib.contextmanager
     def _trying(self, name: str) -> Iterator[int]:
-        """Leaves a trace if this process dies; how many did over the same block."""
+        """Leaves a trace file in case this process dies; yields the number of processes that died on the block."""
         if fcntl is None:
             yield 0
             return
         folder = make_folder(self.out, TRIES)
         deaths = 0
         for trace in folder.glob(f"{name}.*"):
-            with contextlib.suppress(OSError), trace.open("rb") as stream:  # locked: one that works on an equal block
+            with contextlib.suppress(OSError), trace.open("rb") as stream:  # locked: its process is alive
                 fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 deaths += 1
         mine = folder / f"{name}.{secrets.token_hex(8)}"
         with mine.open("xb") as stream:
-            with contextlib.suppress(OSError):  # Not every file system can.
+            with contextlib.suppress(OSError):  # not supported by every file system
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             try:
                 yield deaths
@@ -205,10 +205,10 @@ class FragmentWriter:
                 mine.unlink(missing_ok=True)
 
     def _given_up(self, batch: Any) -> Any:
-        """The rows as they came."""
+        """Rows for an abandoned block: the input unchanged, with an error."""
         import pyarrow as pa
 
-        error = FoldlineError(f"the process that folded its block died, {_TRIES} times", code=_DIED)
+        error = FoldlineError(f"the process that folded its block died {_TRIES} times", code=_DIED)
         column, names = self.compactor.messages_column, self.compactor.id_column
         records = []
         for index, row in enumerate(batch.to_pylist()):
@@ -219,7 +219,7 @@ class FragmentWriter:
         return pa.RecordBatch.from_pylist(records, schema=self.compactor.schema())
 
     def _finished(self, path: Path, rows: int) -> Fragment | None:
-        """What an earlier run made of a block, if it is whole and as good as it can be."""
+        """The fragment of an earlier run, if it is complete and does not need a retry."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -239,7 +239,7 @@ class FragmentWriter:
 
 
 def _count(counts: dict[str, int], batch: Any) -> None:
-    """Adds the rows of a batch."""
+    """Adds the rows of a batch to the counts."""
     columns = ("status", "plan_hash", "error", "tokens_before", "tokens_after")
     for record in batch.select(list(columns)).to_pylist():
         counts["rows"] += 1
@@ -250,7 +250,7 @@ def _count(counts: dict[str, int], batch: Any) -> None:
 
 
 class _Nowhere:
-    """What is written to it is gone."""
+    """A stream that discards all bytes."""
 
     def write(self, data: bytes) -> int:
         return memoryview(data).nbytes

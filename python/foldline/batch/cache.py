@@ -1,4 +1,4 @@
-"""Summaries by what they summarise, so that nobody pays for one twice."""
+"""Persistent cache of summaries, keyed by their input, and spending limits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ except ImportError:  # Windows
 
 __all__ = ["CachedSummarizer", "Metered", "SummaryCache"]
 
-#: Goes into every key: with another one, what is stored is not found.
+#: Part of every key; changing it invalidates the cache.
 _VERSION = 1
 
 _TABLES = """
@@ -34,17 +34,17 @@ CREATE TABLE IF NOT EXISTS summaries (key BLOB PRIMARY KEY, completion TEXT NOT 
 CREATE TABLE IF NOT EXISTS spent (name TEXT PRIMARY KEY, amount REAL NOT NULL) WITHOUT ROWID;
 """
 
-#: Of a completion, what is stored.
+#: Stored fields of a completion.
 _STORED = tuple(field.name for field in dataclasses.fields(Completion))
 
 
 class SummaryCache:
-    """A file of SQLite that any number of processes share. What was put is there after a power cut.
+    """An SQLite file of summaries, shared by any number of processes. Writes survive a power cut.
 
-    It can be pickled; each process opens the file for itself, when it first needs it.
+    Picklable; each process opens the file on first use.
 
     Args:
-        path: The file; beside it lie those of SQLite, and one for locks.
+        path: The file. SQLite's auxiliary files and a lock file are created next to it.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -62,7 +62,7 @@ class SummaryCache:
         self.__init__(state["path"])  # type: ignore[misc]
 
     def get(self, key: bytes) -> Completion | None:
-        """The summary under a key.
+        """The summary stored under a key, or None.
 
         Raises:
             StoreError: The file cannot be read.
@@ -75,7 +75,7 @@ class SummaryCache:
         return Completion(**(stored | {"notes": tuple(stored["notes"])}))
 
     def put(self, key: bytes, completion: Completion) -> None:
-        """Stores a summary; where one is there already it stays.
+        """Stores a summary; an existing one is kept.
 
         Raises:
             StoreError: The file cannot be written.
@@ -85,7 +85,7 @@ class SummaryCache:
             self._connection().execute("INSERT OR IGNORE INTO summaries VALUES (?, ?)", (key, value))
 
     def spend(self, limits: dict[str, float | None], **amounts: float) -> str | None:
-        """Adds to what was spent, if all of it stays within the limits; else the name of one that would be passed.
+        """Adds amounts if all stay within their limits; else adds nothing and returns the exceeded limit's name.
 
         Raises:
             StoreError: The file cannot be written.
@@ -108,18 +108,18 @@ class SummaryCache:
         return None
 
     def spent(self) -> dict[str, float]:
-        """What was spent, by name."""
+        """Amounts spent, by name."""
         with self._errors():
             return dict(self._connection().execute("SELECT name, amount FROM spent").fetchall())
 
     def forget_spent(self) -> None:
-        """A new account; summaries stay."""
+        """Resets the amounts spent; summaries are kept."""
         with self._errors():
             self._connection().execute("DELETE FROM spent")
 
     @contextlib.contextmanager
     def claimed(self, key: bytes) -> Iterator[None]:
-        """While one process holds a key, others that want it wait. It is free again when its process ends."""
+        """Locks a key: other processes that want it wait. Released when the process ends."""
         self._connection()
         if fcntl is None or self._open is None:
             yield
@@ -159,16 +159,15 @@ class SummaryCache:
 
 
 class CachedSummarizer:
-    """Asks a summarizer for what the cache does not hold.
+    """Answers from the cache, and calls a summarizer on a miss.
 
-    The key is a hash of all that is summarised and what stands before it, the request's options, the version of the
-    prompt, and ``identity``. Answers that were asked for and cannot be used are kept too: they were paid for. Failures
-    are not.
+    The key is a hash of all messages up to the last one folded, the request's options, the prompt version, and
+    ``identity``. Unusable answers are stored too, since they were paid for; errors are not.
 
     Args:
-        summarizer: Who is asked.
-        cache: Where answers are kept.
-        identity: What tells this summarizer from others: the model and how it is asked.
+        summarizer: Called on a cache miss.
+        cache: The cache.
+        identity: Distinguishes this summarizer from others: the model and its options.
     """
 
     def __init__(self, summarizer: Summarizer, cache: SummaryCache, identity: str) -> None:
@@ -180,7 +179,7 @@ class CachedSummarizer:
         return f"CachedSummarizer({self.summarizer!r})"
 
     def summarize(self, request: SummarizeRequest) -> Completion:
-        """The summary, from the cache where it is there."""
+        """The cached summary, or a new one."""
         key = self.key(request)
         with self.cache.claimed(key):
             known = self.cache.get(key)
@@ -190,7 +189,7 @@ class CachedSummarizer:
         return known
 
     def key(self, request: SummarizeRequest) -> bytes:
-        """Where the summary of a request lies."""
+        """The cache key of a request."""
         last = max(request.folded, default=-1)
         what = [
             _VERSION,
@@ -210,17 +209,17 @@ class CachedSummarizer:
 
 
 class Metered:
-    """A model that is asked only within limits on requests and money, which all processes of a run share.
+    """A model with limits on requests and cost, shared by all processes of a run.
 
-    The cost of an answer is not known before: what is set aside is its prompt and all of its room, and what it did not
-    use is given back. Of a process that was killed it stays set aside.
+    The cost of an answer is unknown in advance: the maximum, prompt plus all output tokens, is reserved, and the unused
+    rest is returned. The reservation of a killed process is not returned.
 
     Args:
-        model: Who is asked.
-        cache: Where it is counted.
-        max_requests: The most calls. Tries again within one call are not counted.
-        max_cost: The most money.
-        price: What so many input and output tokens cost; needed with ``max_cost``.
+        model: The model.
+        cache: Stores the amounts spent.
+        max_requests: Limit on calls; retries within a call do not count.
+        max_cost: Limit on cost.
+        price: Cost of a number of input and output tokens; required with ``max_cost``.
     """
 
     def __init__(
@@ -245,10 +244,14 @@ class Metered:
     def complete(
         self, messages: Messages, *, max_tokens: int, timeout_s: float | None = None, **options: Any
     ) -> Completion:
-        """Answers, if that is within the limits."""
+        """Calls the model if within the limits.
+
+        Raises:
+            SummaryError: A limit is reached (``spending_limit``).
+        """
         aside = 0.0
         if self._price is not None:
-            # A token has at least one byte: it never costs more.
+            # A token has at least one byte, so bytes bound the tokens.
             most = sum(len(str(message.get("content", "")).encode("utf-8", "replace")) + 16 for message in messages)
             aside = self._price(most, max_tokens + int(getattr(self.model, "thinking_tokens", 0) or 0))
         passed = self.cache.spend(self._limits, requests=1, cost=aside)
@@ -259,6 +262,6 @@ class Metered:
         back = 0.0
         if self._price is not None and read is not None and written is not None:
             back = self._price(read, written) - aside
-        with contextlib.suppress(StoreError):  # An answer that was paid for is not lost over that.
+        with contextlib.suppress(StoreError):  # accounting must not lose a paid answer
             self.cache.spend({}, cost=back, input_tokens=read or 0, output_tokens=written or 0)
         return answer

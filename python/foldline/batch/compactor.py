@@ -1,4 +1,4 @@
-"""Folding many stored transcripts: one row in, one row out, whatever is in it."""
+"""Folds many stored transcripts: each row in gives one row out, even for invalid input."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ Status = Literal["folded", "unchanged", "infeasible", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class CompactedRow:
-    """What became of one transcript.
+    """The outcome of one transcript.
 
     Attributes:
         id: Its name.
-        format: The dialect of its messages; empty where it could not be read.
-        messages: The folded list; the messages as they were where nothing was done or something failed.
-        summary: The text of the summary; None where there is none.
-        tokens_before: Tokens of the request before, overhead included; None where they could not be counted.
+        format: Dialect of its messages; empty if unreadable.
+        messages: The folded list; the input messages if unchanged or failed.
+        summary: Text of the summary, or None.
+        tokens_before: Tokens of the request before, overhead included; None if not counted.
         tokens_after: Tokens of the request after.
-        actions: What happens to each message of the list before; None without a plan.
+        actions: Action for each input message; None without a plan.
         status: ``folded``, ``unchanged``, ``infeasible`` (the budget cannot be met) or ``failed``.
         error: Why it is infeasible or failed; else None.
-        plan_hash: The fingerprint of the plan; None without one.
+        plan_hash: Fingerprint of the plan; None without one.
     """
 
     id: str
@@ -58,30 +58,30 @@ class CompactedRow:
 
     @property
     def retry(self) -> bool:
-        """Whether another try may do better: no summary came."""
+        """Whether a retry may succeed: the summary failed."""
         return isinstance(self.error, SummaryError)
 
 
 class BatchCompactor:
-    """Folds transcripts, each as `compact` does; a function of record batches for engines that work on many.
+    """Folds transcripts, each as `compact` does; callable on record batches for data engines.
 
-    It holds configuration alone and can be pickled where its summarizer can: counter and clients are made where it is
-    used. What goes wrong with a transcript stands in its row, and the others go on.
+    Contains only configuration, and is picklable if its summarizer is: counter and clients are created on first use.
+    An error in a transcript is stored in its row; the other rows are folded.
 
     Args:
-        keep: How much stays; without it, what fits into ``context_window - reserve_tokens``.
-        summarizer: As for `compact`; `Extractive` by default.
-        counter: As for `plan`. To be pickled it must have a name or be a function that can be.
+        keep: How much to keep. Default: as much as fits into ``context_window - reserve_tokens``.
+        summarizer: As for `compact`. Default: `Extractive`.
+        counter: As for `plan`. To pickle, use a name or a picklable function.
         context_window: As for `plan`.
         reserve_tokens: As for `plan`.
-        pins: Indices that are pinned in each transcript; those beyond its end pin nothing.
-        summary_tokens: Room for the summary message, its label included.
+        pins: Indices pinned in each transcript; indices beyond its end are ignored.
+        summary_tokens: Token limit of the summary message, its label included.
         min_gain_tokens: As for `plan`.
         thinking: As for `plan`.
-        format: The dialect of all transcripts, or ``"auto"`` for what each of them is.
-        messages_column: The column that holds the messages.
-        id_column: The column that holds the names; where there is none, a row is named by what its messages say or by
-            its index in the batch.
+        format: Dialect of all transcripts, or ``"auto"`` to detect each.
+        messages_column: Name of the messages column.
+        id_column: Name of the id column. Without it, the name is the id found in the messages value, or the row's index
+            in the batch.
 
     Raises:
         ConfigError: An option is out of range; ``path`` names it.
@@ -128,7 +128,7 @@ class BatchCompactor:
         }
         self._given_counter: TokenCounter | str | Callable[[str], int] | _Named | None = counter
         self._counter: TokenCounter | None = as_counter(counter)
-        # An empty conversation has nothing to plan: what is wrong now is wrong with the options.
+        # An empty conversation has nothing to plan, so that an error here is an error of the options.
         plan([], keep, counter=self._counter, pins=[], **self._options)
 
     def __repr__(self) -> str:
@@ -149,7 +149,7 @@ class BatchCompactor:
 
     @property
     def counter(self) -> TokenCounter:
-        """Who counts."""
+        """The token counter, created on first use."""
         if self._counter is None:
             given = self._given_counter
             self._counter = given.counter() if isinstance(given, _Named) else as_counter(given)
@@ -157,16 +157,16 @@ class BatchCompactor:
 
     @property
     def options(self) -> dict[str, Any]:
-        """How it plans: the options of `plan` that hold for every transcript."""
+        """The options of `plan` shared by all transcripts."""
         return dict(self._options)
 
     def row_folder(self, threads: int | None = 1) -> RowFolder | None:
-        """What folds lines of JSON into the same records without a Python object for each message.
+        """A folder of JSON lines in the core: the same records without a Python object per message.
 
-        None where Python has a part in it: a summarizer other than `Extractive`, a counter that is a function.
+        None if Python code takes part: another summarizer than `Extractive`, or a counter that is a function.
 
         Args:
-            threads: How many may fold at once, 1 to 1024; ``None`` for one a processor.
+            threads: Number of threads, 1 to 1024. ``None``: one per processor.
         """
         is_ours = type(self) is BatchCompactor and type(self.summarizer) is Extractive
         name = self.counter.name
@@ -178,11 +178,11 @@ class BatchCompactor:
             plan_options((), self.keep, pins=self.pins, **self._options),
             format=self.format,
             threads=threads,
-            max_line_bytes=_core.LineScanner().max_line_bytes,  # either way the same lines are too long
+            max_line_bytes=_core.LineScanner().max_line_bytes,  # the same limit as the Python path
         )
 
     def compact_rows(self, transcripts: Iterable[StoredTranscript]) -> Iterator[CompactedRow]:
-        """Folds transcripts one at a time, as they are asked for. Of what is in them, nothing is raised."""
+        """Folds transcripts lazily, one at a time. Errors in their content are stored in rows, not raised."""
         for transcript in transcripts:
             yield self.compact_row(transcript)
 
@@ -192,7 +192,7 @@ class BatchCompactor:
         format_ = transcript.format if self.format == "auto" else self.format
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FoldlineWarning)  # The row says it too.
+                warnings.simplefilter("ignore", FoldlineWarning)  # the row records it
                 result = compact(
                     messages,
                     self.keep,
@@ -206,7 +206,7 @@ class BatchCompactor:
         except FoldlineError as error:
             return CompactedRow(name, format_, messages, error=error)
         except MemoryError:
-            raise  # of the machine, not of the row
+            raise  # an error of the machine, not of the row
         except Exception as error:  # noqa: BLE001 - a row never ends the others
             return CompactedRow(name, format_, messages, error=InternalError(f"{type(error).__name__} was raised"))
         before, after = result.tokens_before, result.tokens_after
@@ -223,14 +223,14 @@ class BatchCompactor:
         return CompactedRow(name, format_, result.messages, summary, before, after, actions, status, None, plan_hash)
 
     def __call__(self, batch: Any) -> Any:
-        """Folds a `pyarrow.RecordBatch` or `pyarrow.Table`, one transcript a row; the same kind comes back.
+        """Folds a `pyarrow.RecordBatch` or `pyarrow.Table`, one transcript a row; returns the same type.
 
-        The messages are JSON text (a list of messages, or an object that holds one), or a list of structs, of which
-        members that are null count as missing. The answer has the columns of `schema`, and no others; a null or what
-        holds no transcript gives a row with the status ``failed`` and the text as it was.
+        The messages are JSON text (a list of messages, or an object that contains one), or a list of structs, whose
+        null members are ignored. The result has exactly the columns of `schema`. A null or a value without a transcript
+        gives a row with status ``failed`` and the input text.
 
         Raises:
-            ConfigError: There is no column of messages, or the extra ``arrow`` is missing.
+            ConfigError: The messages column or the extra ``arrow`` is missing.
         """
         arrow = _pyarrow()
         columns = batch.schema.names
@@ -248,7 +248,7 @@ class BatchCompactor:
 
     @staticmethod
     def schema() -> pa.Schema:
-        """The columns of every batch that comes back.
+        """The schema of the returned batches.
 
         ``id``, ``messages`` (JSON text), ``summary``, ``tokens_before``, ``tokens_after``, ``actions``, ``status``,
         ``error`` (JSON text with code, detail, index and path) and ``plan_hash``.
@@ -281,7 +281,7 @@ class BatchCompactor:
         except FoldlineError as error:
             failed = CompactedRow(fallback, "", [], error=error)
         except (ValueError, RecursionError):
-            failed = CompactedRow(fallback, "", [], error=MessageError("it is no JSON", code="bad_json"))
+            failed = CompactedRow(fallback, "", [], error=MessageError("it is not JSON", code="bad_json"))
         else:
             if name is not None:
                 transcript = StoredTranscript(fallback, transcript.format, transcript.messages, transcript.meta)
@@ -292,7 +292,7 @@ class BatchCompactor:
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """A counter by its name."""
+    """A counter by its name, for pickling."""
 
     name: str
     model: str | None
@@ -302,7 +302,7 @@ class _Named:
 
 
 def arrow_record(row: CompactedRow, messages: str | None) -> dict[str, Any]:
-    """A row as the columns of `BatchCompactor.schema` hold it."""
+    """A row with the columns of `BatchCompactor.schema`."""
     return {
         "id": _storable(row.id),
         "messages": messages,
@@ -317,12 +317,12 @@ def arrow_record(row: CompactedRow, messages: str | None) -> dict[str, Any]:
 
 
 def error_record(error: FoldlineError) -> dict[str, Any]:
-    """An error as data."""
+    """An error as a dict."""
     return {"code": error.code, "detail": error.detail, "index": error.index, "path": error.path}
 
 
 def json_text(value: object) -> str:
-    """JSON on one line, legible where it can be: text with lone surrogates has no UTF-8, and is escaped."""
+    """JSON on one line, unescaped if possible; text with lone surrogates cannot be UTF-8 and is escaped."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     try:
         text.encode()
@@ -332,12 +332,12 @@ def json_text(value: object) -> str:
 
 
 def _storable(text: str) -> str:
-    """A text that has UTF-8: lone surrogates become U+FFFD."""
+    """A text that can be UTF-8: lone surrogates become U+FFFD."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _without_nulls(value: Any) -> Any:
-    """A struct of Arrow has every member of its type: what is null was not there."""
+    """A value without null members: Arrow structs contain every member of their type."""
     if isinstance(value, list):
         return [_without_nulls(item) for item in value]
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""Folding on Ray: blocks of a dataset on a pool of actors, a file for each. Needs the extra ``ray``.
+"""Folds on Ray: a pool of actors writes one file per block of a dataset. Needs the extra ``ray``.
 
-What is done is known by its files (`foldline.batch._fragments`), not by checkpoints of the engine: a worker that is
-killed costs its block, and so does a driver.
+Progress is recorded in the files themselves (`foldline.batch._fragments`), not in checkpoints of the engine: a killed
+worker or driver loses only the blocks in progress.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _OURS = re.compile(r"part-[0-9a-f]{64}(-[0-9]+)?\.parquet")
 
 @dataclass(frozen=True, slots=True)
 class DatasetReport:
-    """What became of a dataset.
+    """The outcome of a dataset.
 
     Attributes:
         out: The output folder.
         fragments: Its files, in the order of the blocks.
-        problems: Source files, or parts of them, that could not be read; the others were folded.
+        problems: Source files, or parts of them, that could not be read; all others were folded.
     """
 
     out: Path
@@ -49,7 +49,7 @@ class DatasetReport:
 
     @property
     def paths(self) -> list[str]:
-        """The files, to be read as one dataset."""
+        """Paths of the files, to read them as one dataset."""
         return [str(self.out / fragment.name) for fragment in self.fragments]
 
     @property
@@ -69,36 +69,36 @@ def compact_dataset(
     cpus_per_worker: float = 1.0,
     on_fragment: Callable[[Fragment], None] | None = None,
 ) -> DatasetReport:
-    """Folds Parquet files or a `ray.data.Dataset` into a folder of Parquet files, one a block, on a pool of actors.
+    """Folds Parquet files or a `ray.data.Dataset` into Parquet files, one per block, on a pool of actors.
 
-    A file appears when its block is folded, written and synced; until then there is none. If a worker dies, its block
-    is folded again; if a second one does, its rows are written as they came (``worker_died``). If this process dies,
-    the same call with ``resume=True`` folds what has no whole file, and removes files of the earlier run that are no
-    part of this one.
+    A file appears once its block is folded, written and synced. If a worker dies, its block is folded again; after a
+    second death its rows are written unchanged (``worker_died``). If this process dies, the same call with
+    ``resume=True`` folds the blocks without a complete file, and removes files of the earlier run that are not part of
+    this one.
 
-    Blocks are known by their content. Of files that are named here, they are always the same: whole row groups, in
-    order. Those of a dataset are Ray's, whose readers may group rows in another way each time; then what was done is
-    not found, and is done again. Files that cannot be read are among the ``problems``; the others are folded.
+    Blocks are identified by their content. Blocks of Parquet files are deterministic: whole row groups, in order.
+    Blocks of a dataset are made by Ray, whose readers may group rows differently each time; then finished blocks are
+    not recognized and are folded again. Unreadable files are listed in ``problems``; the others are folded.
 
-    Give summaries that cost money a `foldline.batch.cache.CachedSummarizer` on a file that all workers share, so that
-    those of a lost block are not paid for twice.
+    For summaries that cost money, use a `foldline.batch.cache.CachedSummarizer` on a file shared by all workers, so
+    that summaries of a lost block are not paid for twice.
 
     Args:
-        source: Parquet files: a path, a pattern, a folder, or several of them. Or a dataset. Rows have the columns that
-            the compactor names, one transcript each. Give each a name: without a column of names rows are named by what
-            their messages say, or by an index that begins anew every 64 rows.
-        compactor: What folds; it must be picklable.
-        out: A folder that all workers reach under this path.
-        resume: Go on where an earlier call ended; else files of an earlier one are removed first.
-        block_rows: Row groups of a file are put together until they have so many rows.
-        workers: The most actors; by default as many as the cluster has processors.
-        cpus_per_worker: Processors of each.
-        on_fragment: Called for each file, as blocks are finished.
+        source: Parquet files (a path, a pattern, a folder, or several of them), or a dataset. Rows have the columns
+            that the compactor names, one transcript each. Without an id column, rows are named by the id in their
+            messages value, or by an index that restarts every `ROWS_AT_A_TIME` rows.
+        compactor: Folds the rows; must be picklable.
+        out: Output folder that all workers reach under this path.
+        resume: Continue an earlier call. Default: remove its files first.
+        block_rows: Row groups of a file are combined up to at least this number of rows.
+        workers: Maximum number of actors. Default: processors of the cluster, divided by ``cpus_per_worker``.
+        cpus_per_worker: Processors per actor.
+        on_fragment: Called for each file as its block finishes.
 
     Raises:
-        ConfigError: Ray is missing, an option is out of range, or there is no column of messages.
-        StoreError: Another run writes there, or a link stands in the place of a folder.
-        FoldlineError: The engine gave up (``engine_failed``). What is finished stays.
+        ConfigError: Ray is missing, an option is out of range, or the messages column is missing.
+        StoreError: Another run uses the folder, or a link is in place of a folder.
+        FoldlineError: The engine failed (``engine_failed``). Finished files stay.
         OSError: The folder cannot be used, or a worker could not write.
     """
     ray = _ray()
@@ -138,12 +138,12 @@ def compact_dataset(
                     problems.append(fragment)
                     continue
                 number = times[fragment.name] = times.get(fragment.name, 0) + 1
-                if number > 1:  # Equal blocks have one file: each of them gets its own.
+                if number > 1:  # equal blocks have one file: each further one gets a copy
                     fragment = _twin(folder, fragment, number)
                 fragments.append(fragment)
                 if on_fragment is not None:
                     on_fragment(fragment)
-        # What an earlier run made of a file that cannot be read today is not to be lost.
+        # Files of an earlier run made from sources unreadable today must be kept.
         _sweep(folder, () if problems else {fragment.name for fragment in fragments})
         _write(bookkeeping, manifest | {"problems": list(map(str, problems))}, fragments, complete=True)
         return DatasetReport(folder, tuple(fragments), tuple(problems))
@@ -158,9 +158,9 @@ _SLICE = ("foldline_path", "foldline_begin", "foldline_end")
 def slices_of(
     paths: str | Path | Iterable[str | Path], block_rows: int, on_problem: Callable[[Problem], None]
 ) -> list[dict[str, Any]]:
-    """The blocks of files, in order: whole row groups, each block of at least so many rows where there are as many.
+    """The blocks of files, in order: whole row groups, at least ``block_rows`` rows each if the file has them.
 
-    A file that is missing or no Parquet is a problem.
+    A file that is missing or not Parquet is a problem.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -193,9 +193,9 @@ def _files(paths: Iterable[str | Path]) -> Iterator[Path]:
 
 
 class _Worker:
-    """An actor's work: a block in, the record of its file out.
+    """An actor: takes a block, returns the record of its file.
 
-    Ray calls it in a thread of its own; nothing here may wait for another call of it.
+    Ray calls it in a separate thread; a call must not wait for another one.
     """
 
     def __init__(self, writer: FragmentWriter) -> None:
@@ -209,7 +209,7 @@ class _Worker:
             try:
                 if table.num_rows:
                     told.append(json.dumps({"fragment": self._writer.write(table).record()}))
-            except FoldlineError as error:  # In Ray's hands it would lose its type.
+            except FoldlineError as error:  # Ray would lose its type
                 told.append(json.dumps({"error": [type(error).__name__, error.detail, error.code, error.path]}))
             except OSError as error:
                 told.append(json.dumps({"os_error": [error.errno, error.strerror or type(error).__name__]}))
@@ -233,11 +233,11 @@ class _Worker:
 
 
 def _finished(folded: Any) -> Iterator[Fragment | Problem]:
-    """The files, as they are finished, and what could not be read.
+    """The files as their blocks finish, and problems of unreadable sources.
 
     Raises:
-        FoldlineError: What a worker could not do, or that the engine gave up. What the engine says may hold what rows
-            hold, and is not repeated.
+        FoldlineError: An error of a worker, or the engine failed. The engine's message may contain row content and is
+            not repeated.
         OSError: A worker could not write.
     """
     import ray
@@ -247,7 +247,7 @@ def _finished(folded: Any) -> Iterator[Fragment | Problem]:
         try:
             row = next(rows, None)
         except ray.exceptions.RayError as error:
-            raise FoldlineError(f"Ray gave up: {type(error).__name__}", code="engine_failed") from error
+            raise FoldlineError(f"Ray failed: {type(error).__name__}", code="engine_failed") from error
         if row is None:
             return
         told = json.loads(row["told"])
@@ -267,7 +267,7 @@ def _twin(folder: Path, fragment: Fragment, number: int) -> Fragment:
 
 
 def _sweep(folder: Path, wanted: set[str] | tuple[()] | None) -> None:
-    """Removes what killed workers left half written, and files of ours that are not wanted; of an empty tuple, none."""
+    """Removes temporary files of killed workers, and our files that are not wanted: all with None, none with ``()``."""
     shutil.rmtree(folder / TRIES, ignore_errors=True)
     for path in folder.iterdir():
         is_left_over = path.name.startswith(TEMPORARY) and path.suffix == ".tmp"
@@ -289,24 +289,24 @@ def _write(folder: Path, manifest: Mapping[str, Any], fragments: list[Fragment],
 
 @contextlib.contextmanager
 def running(processors: int | None = None) -> Iterator[Any]:
-    """The module ``ray``, connected: to what is connected already, to ``RAY_ADDRESS``, or to one started for the block.
+    """The module ``ray``, connected: to an existing connection, to ``RAY_ADDRESS``, or to a new local instance.
 
-    One that is started here has no dashboard. If Ray was not imported before, it sends no usage statistics and listens
-    on the loopback address alone.
+    A local instance runs without a dashboard. If Ray was not imported before, it sends no usage statistics and listens
+    only on the loopback address.
 
     Args:
-        processors: How many it may use, where it is started here.
+        processors: Processors of a local instance. Default: all.
 
     Raises:
         ConfigError: Ray is missing.
-        FoldlineError: It does not start, or no cluster answers (``engine_failed``).
+        FoldlineError: Ray does not start, or no cluster answers (``engine_failed``).
     """
-    # Nothing is told to Ray's makers. The second one, which is read when Ray is imported, keeps a Ray that is started
-    # here on the loopback address of this machine; to a cluster elsewhere it must not apply.
+    # Disables usage statistics. The second variable, read when Ray is imported, binds a local instance to the loopback
+    # address; it must not apply to a remote cluster.
     if "ray" not in sys.modules and not os.environ.get("RAY_ADDRESS"):
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
-        os.environ.setdefault("RAY_raylet_start_wait_time_s", "300")  # 30 are too few on a busy machine
+        os.environ.setdefault("RAY_raylet_start_wait_time_s", "300")  # the default of 30 is too short on a busy machine
     ray = _ray()
     if ray.is_initialized():
         yield ray

@@ -1,4 +1,4 @@
-"""Reading: stored transcripts from files."""
+"""Reads stored transcripts from files."""
 
 from foldline.reading.files import FORMATS, MAX_DOCUMENT_BYTES, read, transcript_of
 

@@ -1,7 +1,7 @@
-"""Files folded row by row in the core, without a Python object for each message.
+"""Folds files row by row in the core, without a Python object per message.
 
-What the core declines (other shapes, bad lines, budgets that a summary breaks) is read and folded as everywhere else,
-in its place among the rows.
+Rows that the core declines (other shapes, bad lines, summaries over budget) are read and folded by the Python path,
+in their place among the rows.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from foldline.typing import Problem, StoredTranscript
 
 __all__ = ["NamedRow", "read_rows"]
 
-#: Lines are handed to the core so many bytes at a time: enough for all threads, little beside what they need.
+#: Bytes passed to the core at a time: enough work for all threads, small compared to the memory they need.
 _WINDOW_BYTES = 16 << 20
 
-#: A longer line is passed over; it is not waited for its end.
+#: A longer line is skipped instead of buffered to its end.
 _MOST_WAITED_BYTES = 256 << 20
 
 #: A row of the core; a value for another reader, or a problem, each with line and offset.
@@ -34,11 +34,11 @@ _Found: TypeAlias = FoldedRow | tuple[int, int, bytes] | tuple[int, int, str]
 
 @dataclass(frozen=True, slots=True)
 class NamedRow:
-    """A transcript that the core folded.
+    """A transcript folded by the core.
 
     Attributes:
         id: Its name.
-        row: What became of it.
+        row: The folded row.
     """
 
     id: str
@@ -46,25 +46,25 @@ class NamedRow:
 
     @property
     def error(self) -> FoldlineError | None:
-        """Why it is infeasible; None where it is not."""
+        """Why the row is infeasible; else None."""
         return None if self.row.why is None else FoldlineError(self.row.why, code="infeasible")
 
     @property
     def record(self) -> bytes:
-        """The record as JSON, on one line without its end."""
+        """The record as one line of JSON, without the newline."""
         return self.row.record(self.id)
 
 
 def read_rows(
     path: str, folder: RowFolder, on_problem: Callable[[Problem], None], held: bytes | None = None
 ) -> Iterator[NamedRow | StoredTranscript]:
-    """The transcripts of a file or of standard input (``"-"``): rows where the core folds, else as `read` gives them.
+    """The transcripts of a file or standard input (``"-"``): folded rows, or transcripts that the core declines.
 
     Args:
         path: The file.
-        folder: What folds; it is used up.
+        folder: Folds the rows; cannot be used again.
         on_problem: Called with each problem.
-        held: The bytes of the file, where they were read already.
+        held: The bytes of the file, if already read.
 
     Raises:
         OSError: The path cannot be opened or read.
@@ -80,7 +80,7 @@ def _opened(path: str, held: bytes | None) -> AbstractContextManager[object]:
 
 
 class _Rows(_File):
-    """The reading of one file, with rows where the core folds."""
+    """Reads one file, yielding folded rows where the core folds."""
 
     def rows(self, raw: IO[bytes], folder: RowFolder) -> Iterator[NamedRow | StoredTranscript]:
         windows = _windows(self.chunks(raw))
@@ -108,7 +108,7 @@ class _Rows(_File):
     def _in_order(self, found: list[_Found]) -> Iterator[NamedRow | StoredTranscript]:
         found.reverse()
         while found:
-            each = found.pop()  # so that a row that was written is held no longer
+            each = found.pop()  # releases each row once it is written
             if isinstance(each, FoldedRow):
                 self.tell_held()
                 number = self.found
@@ -169,7 +169,7 @@ def _is_value(found: _Found) -> bool:
 
 
 def _first_line(window: bytes) -> bytes:
-    """The first line that is not blank."""
+    """The first non-blank line."""
     start = 3 if window.startswith(b"\xef\xbb\xbf") else 0
     while start < len(window):
         end = window.find(b"\n", start)
@@ -181,7 +181,7 @@ def _first_line(window: bytes) -> bytes:
 
 
 def _windows(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """The bytes in pieces that end with a line, where lines are not longer than any may be."""
+    """The bytes in windows that end with a line, unless a line is overlong."""
     held: list[bytes] = []
     size = 0
     for chunk in chunks:

@@ -1,4 +1,4 @@
-"""Sessions of agents, out of the entries of a file: what is a message is decided in the core."""
+"""Agent sessions from the entries of a file; the core decides which entries are messages."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from foldline.typing import StoredTranscript
 
 __all__ = ["DIALECTS", "Entry", "dialect_of", "session_transcripts"]
 
-#: An entry with its line and its offset in the file.
+#: An entry with its line and offset in the file.
 Entry = tuple[int, int, Any]
 
-#: The dialect of the messages of each kind of session, in the order in which the sessions of a file are given.
+#: Dialect of the messages of each kind of session, in the order in which a file's sessions are yielded.
 DIALECTS = {
     "claude_code": "anthropic",
     "pi": "pi",
@@ -27,16 +27,16 @@ DIALECTS = {
     "dialogue": "openai_chat",
 }
 
-#: What a kind is called in ``meta``, where two kinds are one to the reader.
+#: Names of kinds in ``meta``, where two kinds are the same to callers.
 _NAMES = {"gemini_cli_log": "gemini_cli", "swe_agent_steps": "swe_agent"}
 
-#: Sessions in one document: their entries have no lines of their own.
+#: Sessions in one document: their entries share the document's line.
 _DOCUMENTS = {"gemini_cli", "swe_agent", "swe_agent_steps", "dialogue"}
 
-#: Sessions that are transcripts without a message too: what opens them is theirs alone, and says which they are.
+#: Sessions yielded even without messages: their opening entry identifies them unambiguously.
 _SESSIONS_WITHOUT_WORDS = _DOCUMENTS | {"gemini_cli_log"}
 
-#: What an entry may have as its own id.
+#: Key of an entry's id.
 _IDS = {"claude_code": "uuid", "pi": "id", "gemini_cli": "id", "gemini_cli_log": "id"}
 
 
@@ -47,16 +47,16 @@ def session_transcripts(
     meta: dict[str, Any],
     report: Callable[[str, int, int, int | None], None],
 ) -> Iterator[StoredTranscript]:
-    """The conversations of a session: the main one, and those beside it.
+    """The conversations of a session: the main thread and its side threads.
 
     Args:
         kind: One of `DIALECTS`.
-        entries: Its entries, each with its place. Entries of one document have the document's.
-        name: What it is called where its entries have no id.
-        meta: What is known of it already.
-        report: Called with code, line, offset, and the index where entries of one document share a place.
+        entries: The entries with their places. Entries of one document have the document's place.
+        name: Name of the session if its entries do not have an id.
+        meta: Metadata of the file.
+        report: Called with code, line, offset, and the index if entries share a document's place.
 
-    Cost: O(entries). The messages are made of the entries' own objects.
+    Cost: O(entries). The messages share the entries' objects.
     """
     values = [value for _, _, value in entries]
     session = _core.assemble_session(kind, values)
@@ -94,7 +94,7 @@ def session_transcripts(
 
 
 def dialect_of(entries: list[Any], messages: list[Any]) -> str:
-    """The dialect of a session in pi's format: pi's own, or where foldline wrote it that of who used foldline."""
+    """The dialect of a session in pi's format: pi's, or the recorded or detected one if foldline wrote the file."""
     header = next((each for each in entries if isinstance(each, dict) and each.get("type") == "session"), {})
     ours = header.get("foldline")
     if not isinstance(ours, dict):
@@ -113,7 +113,7 @@ def _entry_ids(entries: list[Any], sources: list[int], key: str | None) -> list[
 
 
 def _instructions(entries: list[Any]) -> dict[str, Any]:
-    """The instructions that a newer Codex sent beside its items."""
+    """The instructions that newer Codex versions send next to their items."""
     for entry in entries:
         payload = entry.get("payload") if isinstance(entry, dict) else None
         given = payload.get("base_instructions") if isinstance(payload, dict) else None

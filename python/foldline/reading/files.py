@@ -1,6 +1,6 @@
-"""Files into transcripts: what is in them is judged by content, and what is wrong with them is reported.
+"""Reads transcripts from files: formats are detected by content, and problems are reported.
 
-A file may hold a JSON array of messages, conversations (JSON documents, or one a line), one message a line, or a
+A file may contain a JSON array of messages, conversations (JSON documents, or one a line), one message a line, or a
 session of Claude Code, Codex, Gemini CLI, pi or SWE-agent; plain or compressed. A bad line never stops the rest.
 """
 
@@ -28,8 +28,8 @@ __all__ = ["FORMATS", "MAX_DOCUMENT_BYTES", "read", "transcript_of"]
 _CHUNK_BYTES = 1 << 20
 
 _LOG = logging.getLogger(__name__)
-# As libraries do: silent unless the application wants to hear. Here, where the only logger is, so that nobody else pays
-# for importing `logging`.
+# As is usual for libraries: silent unless the application configures logging. Set up here, next to the only logger,
+# so that other modules need not import `logging`.
 logging.getLogger("foldline").addHandler(logging.NullHandler())
 
 _MAX_HELD_PROBLEMS = 10_000
@@ -46,20 +46,20 @@ BAD_LINES = ("bad_json", "torn_line")
 def read(path: str | Path, on_problem: OnProblem | None = None, *, strict: bool = False) -> Iterator[StoredTranscript]:
     r"""Reads the transcripts of a file, a folder or standard input (``"-"``).
 
-    Conversations and lists of messages are given with what stood around them; a session of an agent in its provider's
-    messages, with its branches and all of its entries in ``meta`` (see `StoredTranscript`).
+    Conversations and lists of messages come with the fields around them; agent sessions in their provider's message
+    format, with their branches and all entries in ``meta`` (see `StoredTranscript`).
 
-    Of a folder all files below it are read, by name, but hidden ones.
+    A folder is read recursively, by name, without hidden files.
 
-    Conversations are given one at a time, as they are read; a session is given when its file has ended.
+    Conversations are yielded as they are read; a session is yielded at the end of its file.
 
     Args:
         path: The file or folder.
-        on_problem: Called with each `Problem` (path, line from 1, offset in bytes, code); without it they are logged.
-        strict: Stop with an error at the first problem.
+        on_problem: Called with each `Problem` (path, line from 1, offset in bytes, code). Default: log it.
+        strict: Raise an error at the first problem.
 
     Raises:
-        OSError: The path cannot be opened. Inside a folder that is a problem, not an error.
+        OSError: The path cannot be opened. Inside a folder that is a problem instead.
         MessageError: With ``strict``, the first problem.
 
     Examples:
@@ -96,14 +96,14 @@ def read(path: str | Path, on_problem: OnProblem | None = None, *, strict: bool 
 
 
 def transcript_of(value: Any, name: str) -> StoredTranscript:
-    """The one transcript in a JSON value: a list of messages, or an object that holds one.
+    """The one transcript in a JSON value: a list of messages, or an object that contains one.
 
     Args:
-        value: What was read from JSON.
-        name: What it is called where it has no name of its own.
+        value: The parsed JSON.
+        name: Name of the transcript if it does not contain one.
 
     Raises:
-        MessageError: There is none (the code of what was found instead), or there are several.
+        MessageError: No transcript (with the code of the problem found), or several.
     """
     problems: list[Problem] = []
     file = _File(name, problems.append, strict=False)
@@ -116,9 +116,9 @@ def transcript_of(value: Any, name: str) -> StoredTranscript:
             return transcript
         return StoredTranscript(name, transcript.format, transcript.messages, transcript.meta)
     if found:
-        raise MessageError(f"{len(found)} transcripts stand where one should", code="several_transcripts")
-    first = problems[0] if problems else Problem(None, "no_transcript", "nothing in it is a conversation")
-    raise MessageError(first.detail or "nothing in it is a conversation", code=first.code, index=first.index)
+        raise MessageError(f"{len(found)} transcripts instead of one", code="several_transcripts")
+    first = problems[0] if problems else Problem(None, "no_transcript", "it contains no conversation")
+    raise MessageError(first.detail or "it contains no conversation", code=first.code, index=first.index)
 
 
 def _is_hidden(file: Path, folder: Path) -> bool:
@@ -126,13 +126,13 @@ def _is_hidden(file: Path, folder: Path) -> bool:
 
 
 class _File:
-    """The reading of one file: values are sorted into conversations, loose messages and session entries."""
+    """Reads one file: sorts values into conversations, loose messages and session entries."""
 
     def __init__(self, path: str, report: OnProblem, *, strict: bool) -> None:
         self.path = path
         self._strict = strict
         self._report_now = report
-        # Problems before the first record: of a file without any, one is told instead of one a line.
+        # Problems before the first record; a file without any record gets one summary problem instead.
         self._held: list[Problem] | None = []
         self.stem = "stdin" if path == "-" else Path(path).name.split(".")[0]
         self.found = 0
@@ -156,7 +156,7 @@ class _File:
                 self.tell_held()
 
     def tell_held(self) -> None:
-        """From the first record on every problem is told at once."""
+        """Reports the buffered problems; from now on each problem is reported at once."""
         held, self._held = self._held or [], None
         for problem in held:
             self._report_now(problem)
@@ -165,13 +165,13 @@ class _File:
         yield from self.in_chunks(self.chunks(raw))
 
     def in_chunks(self, chunks: Iterator[bytes]) -> Iterator[StoredTranscript]:
-        """The transcripts in the bytes of the file, decompressed."""
+        """The transcripts in the decompressed bytes of the file."""
         for value in self._values(chunks):
             yield from self.in_value(*value)
         yield from self.at_end()
 
     def in_value(self, line: int, offset: int, text: bytes) -> Iterator[StoredTranscript]:
-        """The transcripts in one JSON value, but for what is whole at the end of the file alone."""
+        """The transcripts in one JSON value, except those complete only at the end of the file."""
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
@@ -180,7 +180,7 @@ class _File:
         yield from self._sort(value, line, offset)
 
     def at_end(self) -> Iterator[StoredTranscript]:
-        """The transcripts that are whole at the end of the file; and where there was none, that is told."""
+        """The transcripts complete only at the end of the file; reports a file without any."""
         if self._held is not None:
             held, self._held = self._held, None
             lines = len(held)
@@ -188,16 +188,16 @@ class _File:
             if lines == 1 or telling is not held:
                 self._report_now(telling[0])
                 return
-            self.problem("no_transcript", detail=f"nothing in this file is a conversation ({lines} problems)")
+            self.problem("no_transcript", detail=f"this file contains no conversation ({lines} problems)")
             return
         yield from self._leftovers()
         if not self.found:
-            self.problem("no_transcript", detail="no record of this file is a message")
+            self.problem("no_transcript", detail="this file contains no message")
 
     # From bytes to values.
 
     def _values(self, chunks: Iterator[bytes]) -> Iterator[tuple[int, int, bytes]]:
-        """JSON values with line and offset: one a line, or, where the first line is none, each over many lines."""
+        """JSON values with line and offset: one a line, or multi-line documents if the first line is not JSON."""
         scanner = _core.LineScanner()
         opening: Opening[_Found] | None = Opening()
         for chunk in chunks:
@@ -230,13 +230,13 @@ class _File:
         yield from values
 
     def in_document(self, begun: list[bytes], chunks: Iterator[bytes]) -> Iterator[StoredTranscript]:
-        """The transcripts of a file whose first line is no JSON value."""
+        """The transcripts of a file whose first line is not JSON."""
         for value in self._document(begun, chunks):
             yield from self.in_value(*value)
         yield from self.at_end()
 
     def _document(self, begun: list[bytes], chunks: Iterator[bytes]) -> Iterator[tuple[int, int, bytes]]:
-        """The whole file as one document, or one behind the other; line by line after all where it begins with none."""
+        """The file as concatenated documents; line by line if it does not begin with one, or is too large."""
         size = sum(map(len, begun))
         for chunk in chunks:
             begun.append(chunk)
@@ -248,7 +248,7 @@ class _File:
             ranges, bad = _core.document_ranges(document)
             if ranges:
                 places = _Places(document)
-                # As the lines of a file are, so that what is wrong is told in its place.
+                # Reports problems in the order of their offsets, as for lines.
                 told = iter(bad)
                 wrong = next(told, None)
                 for begin, end in ranges:
@@ -268,7 +268,7 @@ class _File:
         yield from self._report(*scanner.finish())
 
     def chunks(self, raw: IO[bytes]) -> Iterator[bytes]:
-        """The bytes of the file, decompressed; of a corrupt archive the readable beginning."""
+        """The decompressed bytes of the file; of a corrupt archive the readable beginning."""
         head = raw.read(4)
         stream = cast(IO[bytes], _Rewound(head, raw))
         if head[:2] == b"\x1f\x8b":
@@ -285,7 +285,7 @@ class _File:
             import zstandard
 
             errors += (zstandard.ZstdError,)
-        # A decompressor's `read` gathers a whole chunk, and loses it where the archive breaks off; `read1` does not.
+        # `read` of a decompressor fills a whole chunk and loses it if the archive is truncated; `read1` does not.
         read = getattr(stream, "read1", stream.read)
         offset = 0
         while True:
@@ -307,7 +307,7 @@ class _File:
             self.tell_held()
         match kind:
             case "message" if "codex" in self.entries:
-                # In the older form of a rollout the items have no envelopes.
+                # In the older form of a rollout, items do not have envelopes.
                 self.entries["codex"].append((line, offset, value))
             case "message":
                 self.messages.append(value)
@@ -386,7 +386,7 @@ class _File:
 
 
 class _Places:
-    """Lines of offsets that are asked for in their order."""
+    """Line numbers of ascending offsets."""
 
     def __init__(self, document: bytes) -> None:
         self._document = document
@@ -411,7 +411,7 @@ def _add(opening: Opening[_Found], chunk: bytes, found: _Found) -> str:
 
 
 class _Rewound:
-    """A stream whose first bytes were read already."""
+    """A stream whose first bytes were already read."""
 
     def __init__(self, head: bytes, rest: IO[bytes]) -> None:
         self._head = head

@@ -1,4 +1,4 @@
-"""Where sessions are kept: in memory, in a file of JSON lines, in a database (extra ``sql``)."""
+"""Session stores: in memory, in a JSON Lines file, in a database (extra ``sql``)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncSqlStore", "JsonlSession", "MemoryStore", "SessionEntry", "SqlStore", "StoreEntry"]
 
-#: What needs an optional package, and where it lies.
+#: Names that need an optional package, with their modules.
 _LATER = {"AsyncSqlStore": "foldline.stores.sql_async", "SqlStore": "foldline.stores.sql"}
 
 

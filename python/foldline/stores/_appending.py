@@ -1,4 +1,4 @@
-"""A file that only grows: whole records or none, whoever else writes to it and whatever fails."""
+"""An append-only file: whole records or none, with concurrent writers and after any failure."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ _CODES: Final = (
 
 
 def store_error(error: OSError, doing: str) -> StoreError:
-    """What the system said, as a typed error."""
+    """An operating system error as a `StoreError` with a stable code."""
     number = error.errno or 0
     name = errno.errorcode.get(number, type(error).__name__)
     return StoreError(f"{doing}: {name}", code=_CODES.get(number, "io_error"))
 
 
 class AppendFile:
-    """A file that is opened for every step, so that nothing of it is held over a fork, and that is never rewritten.
+    """An append-only file, opened per step so that no descriptor survives a fork. Never rewritten.
 
     Args:
-        path: Where it lies. A link is not followed.
-        durable: Whether an append is on the disk when it returns.
-        lock_timeout_s: How long a step waits for others.
+        path: The file. A link is not followed.
+        durable: Whether an append is on disk when it returns.
+        lock_timeout_s: Timeout for taking the lock.
 
     Attributes:
-        failed: The code of a failure after which nothing may be appended; None while all is well.
+        failed: The code of a failure after which appends are refused; else None.
     """
 
     def __init__(self, path: str, *, durable: bool, lock_timeout_s: float) -> None:
@@ -51,17 +51,17 @@ class AppendFile:
 
     @contextlib.contextmanager
     def opened(self, mode: Literal["read", "append", "create"]) -> Iterator[Handle]:
-        """The file under its lock: a shared one for reading.
+        """The open file under its lock, a shared one for reading.
 
         Raises:
-            StoreError: It cannot be opened (``no_file``, ``not_writable``, ``linked_file``, ``not_a_file``,
-                ``io_error``), or others held the lock for too long (``busy``).
+            StoreError: The file cannot be opened (``no_file``, ``not_writable``, ``linked_file``, ``not_a_file``,
+                ``io_error``), or the lock was not free in time (``busy``).
         """
         if mode != "read" and self.failed is not None:
-            raise StoreError("an earlier write failed; open the session anew", code="needs_reopen")
+            raise StoreError("an earlier write failed; reopen the session", code="needs_reopen")
         while True:
             with self._locked(mode) as handle:
-                # Who replaced the file while we waited for the lock has left us with one that nobody will read.
+                # If the file was replaced while waiting for the lock, this descriptor is of a deleted file: open again.
                 if mode == "read" or handle.is_at(self.path):
                     yield handle
                     return
@@ -72,9 +72,9 @@ class AppendFile:
         try:
             try:
                 if not stat.S_ISREG(_locks.uninterrupted(lambda: os.fstat(descriptor)).st_mode):
-                    raise StoreError("no regular file", code="not_a_file")
+                    raise StoreError("not a regular file", code="not_a_file")
                 if not _locks.lock(descriptor, shared=mode == "read", timeout_s=self.lock_timeout_s):
-                    raise StoreError("others hold the lock", code="busy")
+                    raise StoreError("another writer has the lock", code="busy")
                 handle = Handle(self, descriptor, made=made)
             except OSError as error:
                 raise store_error(error, "opening") from error
@@ -84,13 +84,13 @@ class AppendFile:
                 with contextlib.suppress(OSError):
                     _locks.unlock(descriptor)
         finally:
-            with contextlib.suppress(OSError):  # what was acknowledged is on the disk already
+            with contextlib.suppress(OSError):  # acknowledged data is on disk already
                 os.close(descriptor)
 
     def _open(self, mode: Literal["read", "append", "create"]) -> tuple[int, bool]:
-        """A descriptor of the file, and whether it is a new one."""
+        """A descriptor of the file, and whether the file is new."""
         flags = os.O_RDONLY if mode == "read" else os.O_RDWR | os.O_APPEND
-        # A pipe in the file's place must not keep us waiting for a writer.
+        # Opening a pipe in place of the file must not block.
         for name in ("O_NOFOLLOW", "O_BINARY", "O_NONBLOCK", "O_NOCTTY"):
             flags |= getattr(os, name, 0)
         try:
@@ -110,12 +110,12 @@ class AppendFile:
 
 
 class Handle:
-    """A file while it is open and locked.
+    """An open, locked file.
 
     Attributes:
-        size: Its bytes.
-        identity: Which file it is: device and number.
-        made: Whether this step has made it.
+        size: Size in bytes.
+        identity: Device and inode.
+        made: Whether this step created the file.
     """
 
     def __init__(self, file: AppendFile, descriptor: int, *, made: bool) -> None:
@@ -127,22 +127,22 @@ class Handle:
         self.identity = (status.st_dev, status.st_ino)
 
     def is_at(self, path: str) -> bool:
-        """Whether the file is still the one that lies there.
+        """Whether ``path`` still names this file.
 
         Raises:
-            StoreError: None does.
+            StoreError: ``path`` does not exist.
         """
         try:
-            status = os.stat(path, follow_symlinks=False)  # noqa: PTH116 - as it was given
+            status = os.stat(path, follow_symlinks=False)  # noqa: PTH116 - the path as given
         except OSError as error:
             raise store_error(error, "looking") from error
         return (status.st_dev, status.st_ino) == self.identity
 
     def read(self, offset: int, chunk_bytes: int = 1 << 20) -> Iterator[bytes]:
-        """What stands from an offset to the end.
+        """The bytes from an offset to the end, in chunks.
 
         Raises:
-            StoreError: It cannot be read (``io_error``).
+            StoreError: A read failed (``io_error``).
         """
         while offset < self.size:
             try:
@@ -161,10 +161,9 @@ class Handle:
     def append(self, data: bytes) -> None:
         """Appends all of the data, or nothing.
 
-        One write; the rest of a short one follows under the same lock. Then it is synced. Where that fails, the file
-        is cut back to what it was. After a sync that failed nobody knows what is on the disk, and a second one would
-        say that all is well: nothing more is taken until the session is opened anew. The same where the file could not
-        be cut back.
+        Writes under the lock until all is written, then syncs. After a failure the file is truncated to its old size.
+        After a failed sync the content on disk is unknown, and a second sync would falsely succeed: further appends are
+        refused until the session is reopened. The same applies if truncating failed.
 
         Raises:
             StoreError: ``store_full``, ``io_error``, ``sync_failed``.
@@ -186,31 +185,31 @@ class Handle:
                 self._file.failed = "sync_failed"
             self._cut_back(len(data))
             if syncing:
-                raise StoreError("what was written may not be on the disk", code="sync_failed") from error
+                raise StoreError("the written data may not be on the disk", code="sync_failed") from error
             raise store_error(error, "writing") from error
-        except BaseException:  # Ctrl-C, say: it was not acknowledged
+        except BaseException:  # such as Ctrl-C: the append was not acknowledged
             self._cut_back(len(data))
             raise
         self.size += len(data)
 
     def sync_all(self) -> None:
-        """Brings the file and its name to the disk: after it was made.
+        """Syncs the file and its name after its creation.
 
         Raises:
-            StoreError: It could not (``sync_failed``).
+            StoreError: The sync failed (``sync_failed``).
         """
         if not self._file.durable:
             return
         try:
             _locks.sync(self._descriptor)
-            _locks.folder_synced(os.path.dirname(os.path.abspath(self._file.path)))  # noqa: PTH100, PTH120 - as given
+            _locks.folder_synced(os.path.dirname(os.path.abspath(self._file.path)))  # noqa: PTH100, PTH120 - the path as given
         except OSError as error:
             raise StoreError("the new file may not be on the disk", code="sync_failed") from error
 
     def _cut_back(self, appended: int) -> None:
-        """Makes the file what it was before an append that failed."""
+        """Truncates the file after a failed append."""
         try:
-            # More than that is of somebody who takes no lock: it is not ours to remove.
+            # A larger file has data of a writer that takes no lock; it must not be removed.
             if _locks.uninterrupted(lambda: os.fstat(self._descriptor)).st_size > self.size + appended:
                 self._file.failed = self._file.failed or "not_cut_back"
                 return

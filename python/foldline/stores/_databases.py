@@ -1,4 +1,4 @@
-"""Connections to SQLite and PostgreSQL that keep what they acknowledge, and their errors as ours."""
+"""Durable SQLite and PostgreSQL connections, with errors translated to `StoreError`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SQLITE_CODES: Final = {
     "SQLITE_ERROR": "bad_query",
 }
 
-#: The beginnings of PostgreSQL's codes, the longest first.
+#: Prefixes of PostgreSQL's SQLSTATE codes, the longest first.
 _POSTGRES_CODES: Final = {
     "55P03": "busy",
     "57014": "busy",
@@ -52,27 +52,27 @@ _POSTGRES_CODES: Final = {
 
 
 class Database:
-    """An engine, and transactions on it. Safe to use from many threads, and after a fork.
+    """An engine and its transactions. Thread-safe and fork-safe.
 
     Args:
         url: ``sqlite:///path`` or ``postgresql://…``.
-        lock_timeout_s: How long a step waits for others.
+        lock_timeout_s: Timeout for taking a lock.
 
     Raises:
-        ConfigError: The address is none that is known.
-        StoreError: The file is a link, or cannot be made.
+        ConfigError: The URL is invalid or not supported.
+        StoreError: The file is a link, or cannot be created.
     """
 
     def __init__(self, url: str, lock_timeout_s: float) -> None:
         try:
             parsed = sa.make_url(url)
         except exc.ArgumentError:
-            raise ConfigError("is no address of a database", code="bad_url", path="url") from None
+            raise ConfigError("is not the URL of a database", code="bad_url", path="url") from None
         kind = parsed.get_backend_name()
         options: dict[str, Any] = {}
         if kind in ("postgres", "postgresql"):
             kind = "postgresql"
-            # psycopg 3 is what the extra installs.
+            # The extra installs psycopg 3.
             parsed = parsed.set(drivername="postgresql+psycopg")
             options = {"pool_pre_ping": True, "connect_args": {"connect_timeout": max(2, int(lock_timeout_s))}}
         elif kind != "sqlite":
@@ -85,7 +85,7 @@ class Database:
         self.kind = kind
         self._lock_timeout_ms = int(lock_timeout_s * 1000)
         self._process = os.getpid()
-        # `hide_parameters`: what an error or a log shows holds no content.
+        # `hide_parameters`: errors and logs must not contain message content.
         self._engine = sa.create_engine(parsed, hide_parameters=True, **options)
         event.listen(self._engine, "connect", self._connected)
         event.listen(self._engine, "begin", self._begun)
@@ -94,14 +94,14 @@ class Database:
         return f"Database({self.kind})"
 
     def _connected(self, connection: Any, _: object) -> None:
-        """What every connection is set to."""
+        """Configures a new connection."""
         if self.kind == "sqlite":
-            connection.isolation_level = None  # transactions begin where we say so
+            connection.isolation_level = None  # `_begun` starts transactions explicitly
             set_durable(connection, self._lock_timeout_ms / 1000)
             return
         settings = (
             ("lock_timeout", f"{self._lock_timeout_ms}ms"),
-            ("synchronous_commit", "on"),  # only where the server acknowledges what is not on the disk
+            ("synchronous_commit", "on"),  # only if the server acknowledges commits before they are on disk
         )
         connection.autocommit = True
         with connection.cursor() as cursor:
@@ -120,10 +120,10 @@ class Database:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """A transaction that sees one state throughout.
+        """A transaction with one consistent snapshot.
 
         Raises:
-            StoreError: What the database said.
+            StoreError: A database error.
         """
         options = {"isolation_level": "REPEATABLE READ"} if self.kind == "postgresql" else {}
         with self._translated(), self._connection(**options) as connection, connection.begin():
@@ -131,11 +131,11 @@ class Database:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """A transaction: what is written in it is there, and on the disk, when the block ends well; else nothing is.
+        """A write transaction, durably committed if the block succeeds, else rolled back.
 
         Raises:
-            StoreError: What the database said. ``commit_unknown``: the connection broke while the end of the
-                transaction was on its way, so that it may be there.
+            StoreError: A database error. ``commit_unknown``: the connection broke during the commit, so the transaction
+                may have been committed.
         """
         with self._translated(), self._connection(**{_WRITES: True}) as connection:
             transaction = connection.begin()
@@ -158,7 +158,7 @@ class Database:
     @contextlib.contextmanager
     def _connection(self, **options: Any) -> Iterator[sa.Connection]:
         if self._process != os.getpid():
-            # A forked child must not talk on its parent's connections, nor close them.
+            # A forked child must neither use nor close its parent's connections.
             self._engine.dispose(close=False)
             self._process = os.getpid()
         with self._engine.connect() as connection:
@@ -169,16 +169,16 @@ class Database:
         try:
             yield
         except exc.SQLAlchemyError as error:
-            # Not chained: what the database says of a row may hold the row.
+            # Not chained: a database error about a row may contain the row.
             raise store_error(error) from None
 
     def close(self) -> None:
-        """Closes the connections. What is used again opens new ones."""
+        """Closes the connections. Later use opens new ones."""
         self._engine.dispose()
 
 
 def store_error(error: exc.SQLAlchemyError) -> StoreError:
-    """What a database said, without what it said it of."""
+    """A database error as a `StoreError`, without message content."""
     original = getattr(error, "orig", None)
     name = getattr(original, "sqlite_errorname", None)
     if isinstance(name, str):
@@ -198,10 +198,10 @@ def store_error(error: exc.SQLAlchemyError) -> StoreError:
 
 
 def _make_private(path: str) -> None:
-    """Makes the file of a SQLite database, for its owner alone; SQLite's own files beside it get its mode.
+    """Creates the file of a SQLite database with owner-only access; SQLite's auxiliary files inherit its mode.
 
     Raises:
-        StoreError: It is a link or no file, or cannot be made.
+        StoreError: The path is a link or not a regular file, or the file cannot be created.
     """
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     try:
@@ -209,9 +209,9 @@ def _make_private(path: str) -> None:
     except FileExistsError:
         mode = os.lstat(path).st_mode
         if stat.S_ISLNK(mode):
-            raise StoreError("a link stands where the database should be", code="linked_file") from None
+            raise StoreError("a link is in place of the database", code="linked_file") from None
         if not stat.S_ISREG(mode):
-            raise StoreError("no regular file", code="not_a_file") from None
+            raise StoreError("not a regular file", code="not_a_file") from None
     except OSError as error:
         code = "no_file" if isinstance(error, (FileNotFoundError, NotADirectoryError)) else "not_writable"
-        raise StoreError(f"the database cannot be made: {type(error).__name__}", code=code) from error
+        raise StoreError(f"the database cannot be created: {type(error).__name__}", code=code) from error

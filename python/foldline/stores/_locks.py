@@ -1,4 +1,4 @@
-"""Locks on files between processes, and syncing, on every system."""
+"""Portable file locks between processes, and syncing."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ __all__ = ["folder_synced", "lock", "sync", "uninterrupted", "unlock"]
 
 T = TypeVar("T")
 
-#: Errors that say that somebody else holds the lock.
+#: Errors that mean that the lock is taken.
 _HELD: Final = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
 
-#: Errors that say that a file system cannot sync folders; that is no failure.
+#: Errors of file systems that cannot sync folders; they are ignored.
 _CANNOT: Final = (errno.EINVAL, errno.EBADF, getattr(errno, "ENOTSUP", errno.EINVAL), errno.EACCES)
 
 if sys.platform == "win32":
     import msvcrt
 
-    #: A byte that no file reaches: Windows locks bytes, and nobody may write those that are locked.
+    #: A byte offset beyond any file: Windows locks byte ranges, and locked bytes cannot be written.
     _FAR: Final = 1 << 62
 
     def _try_lock(descriptor: int, *, shared: bool) -> None:
-        del shared  # there is only one kind
+        del shared  # Windows has no shared locks
         place = os.lseek(descriptor, 0, os.SEEK_CUR)
         os.lseek(descriptor, _FAR, os.SEEK_SET)
         try:
@@ -37,7 +37,7 @@ if sys.platform == "win32":
             os.lseek(descriptor, place, os.SEEK_SET)
 
     def unlock(descriptor: int) -> None:
-        """Gives the lock back."""
+        """Releases the lock."""
         place = os.lseek(descriptor, 0, os.SEEK_CUR)
         os.lseek(descriptor, _FAR, os.SEEK_SET)
         try:
@@ -52,15 +52,15 @@ else:
         fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
 
     def unlock(descriptor: int) -> None:
-        """Gives the lock back."""
+        """Releases the lock."""
         fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 def lock(descriptor: int, *, shared: bool, timeout_s: float) -> bool:
-    """Takes the lock of an open file; whether that worked in time. The system gives it back when a process ends.
+    """Takes the lock of an open file; returns whether it succeeded in time. It is released when the process ends.
 
     Raises:
-        OSError: The file system has no locks.
+        OSError: The file system does not support locks.
     """
     deadline_s = time.monotonic() + timeout_s
     pause_s = 0.0001
@@ -74,19 +74,19 @@ def lock(descriptor: int, *, shared: bool, timeout_s: float) -> bool:
             return True
         if time.monotonic() >= deadline_s:
             return False
-        # Not in step with the others that wait.
+        # Random pauses, so that waiting processes do not retry in step.
         time.sleep(pause_s * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
         pause_s = min(pause_s * 2, 0.002)
 
 
 def sync(descriptor: int) -> None:
-    """Brings what was written to the disk.
+    """Writes the file's data through to the disk.
 
     Raises:
-        OSError: It could not be written; what of it is on the disk, nobody knows.
+        OSError: The write failed; the content on disk is unknown.
     """
     if sys.platform == "darwin":
-        # fsync leaves it in the drive's own cache.
+        # fsync leaves data in the drive's cache.
         uninterrupted(lambda: fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC))
     elif hasattr(os, "fdatasync"):
         uninterrupted(lambda: os.fdatasync(descriptor))
@@ -95,10 +95,10 @@ def sync(descriptor: int) -> None:
 
 
 def folder_synced(path: str) -> None:
-    """Brings the names in a folder to the disk, where the system can.
+    """Makes the names in a folder durable, where supported.
 
     Raises:
-        OSError: The disk failed.
+        OSError: The sync failed.
     """
     if not hasattr(os, "O_DIRECTORY"):
         return
@@ -114,7 +114,7 @@ def folder_synced(path: str) -> None:
 
 
 def uninterrupted(call: Callable[[], T]) -> T:
-    """A call of the system, made again where a signal came in its way."""
+    """Calls a system call, again after each interruption by a signal."""
     while True:
         with contextlib.suppress(InterruptedError):
             return call()

@@ -1,4 +1,4 @@
-"""What stores write: messages and compactions as JSON, and the hash of what a compaction covers."""
+"""Stored records: messages and compactions as JSON, and the hash of the range a compaction covers."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ __all__ = [
     "timestamp",
 ]
 
-#: How deep a message may be nested, as when it is read.
+#: Greatest nesting depth of a message; readers have the same limit.
 MAX_DEPTH: Final = 128
 
-#: How long the id of an entry may be.
+#: Longest id of an entry.
 MAX_ID_CHARS: Final = 255
 
-#: Fields of an event with the keys that they are stored under.
+#: Fields of an event and their stored keys.
 _EVENT_KEYS: Final = {
     "round": "round",
     "tokens_before": "tokensBefore",
@@ -55,11 +55,11 @@ _FILES: Final = {"read_files": "readFiles", "modified_files": "modifiedFiles"}
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """A copy of a value that JSON holds without loss: mappings become dicts, tuples lists.
+    """A copy of a value that JSON represents without loss: mappings become dicts, tuples lists.
 
     Raises:
-        StoreError: It holds what JSON does not know: keys that are no strings, NaN, objects (``not_json``).
-        LimitExceeded: It is nested beyond 128 levels, or in itself.
+        StoreError: JSON cannot represent it: keys that are not strings, NaN, objects (``not_json``).
+        LimitExceeded: It is nested deeper than `MAX_DEPTH`, or contains itself.
     """
     if value is None or isinstance(value, (bool, str)):
         return value
@@ -67,55 +67,55 @@ def plain(value: Any, depth: int = 0) -> Any:
         return int(value)
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise StoreError("a number that JSON does not know", code="not_json", path="message")
+            raise StoreError("a number that JSON cannot represent", code="not_json", path="message")
         return float(value)
     if depth >= MAX_DEPTH:
         raise LimitExceeded(f"nested beyond {MAX_DEPTH} levels", path="message")
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
-            raise StoreError("a key that is no string", code="not_json", path="message")
+            raise StoreError("a key that is not a string", code="not_json", path="message")
         return {str(key): plain(each, depth + 1) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(each, depth + 1) for each in value]
-    raise StoreError("a value that JSON does not know", code="not_json", path="message")
+    raise StoreError("a value that JSON cannot represent", code="not_json", path="message")
 
 
 def text_of(value: Any) -> str:
-    """JSON of plain values in ASCII: any database and any log takes it, lone surrogates and NUL included.
+    """Plain values as ASCII JSON, safe for any database and log, lone surrogates and NUL included.
 
     Raises:
-        StoreError: A number has too many digits to be written (``not_json``).
+        StoreError: A number has too many digits (``not_json``).
     """
     try:
         return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
     except ValueError:
-        raise StoreError("a number of too many digits", code="not_json", path="message") from None
+        raise StoreError("a number with too many digits", code="not_json", path="message") from None
 
 
 def line_of(value: Mapping[str, Any]) -> bytes:
-    """A line of JSON with its newline. UTF-8; where there are lone surrogates, escapes.
+    """A line of JSON with its newline, in UTF-8; escaped if it contains lone surrogates.
 
     Raises:
-        StoreError: A number has too many digits to be written (``not_json``).
+        StoreError: A number has too many digits (``not_json``).
     """
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
     except UnicodeEncodeError:
         return text_of(value).encode() + b"\n"
     except ValueError:
-        raise StoreError("a number of too many digits", code="not_json", path="message") from None
+        raise StoreError("a number with too many digits", code="not_json", path="message") from None
 
 
 def timestamp(seconds: float) -> str:
-    """A time of the clock as ISO 8601, in UTC, to the millisecond."""
+    """A Unix time as ISO 8601 in UTC, to the millisecond."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def checked_id(given: object, path: str = "id") -> str:
-    """An id that every store can hold.
+    """Returns an id that every store accepts.
 
     Raises:
-        StoreError: It is none (``bad_id``).
+        StoreError: The id is invalid (``bad_id``).
     """
     if isinstance(given, str) and 0 < len(given) <= MAX_ID_CHARS and given.isprintable():
         return given
@@ -123,18 +123,18 @@ def checked_id(given: object, path: str = "id") -> str:
 
 
 def event_fields(event: CompactionEvent) -> dict[str, Any]:
-    """An event as it is stored."""
+    """An event as stored."""
     fields = {key: plain(getattr(event, name, "")) for name, key in _EVENT_KEYS.items()}
     fields["details"] = {key: plain(getattr(event, name, ())) for name, key in _FILES.items()}
     return fields
 
 
 def event_from(fields: Mapping[str, Any], round: int) -> CompactionEvent:
-    """An event as it was stored; what is not known of one of another program is 0, or empty.
+    """A stored event; fields that another program did not write are 0 or empty.
 
     Args:
-        fields: What was stored.
-        round: Which compaction it is, where it does not say so.
+        fields: The stored fields.
+        round: The round if the fields do not contain one.
     """
     known = {field.name for field in dataclasses.fields(CompactionEvent)}
     numbers = ("tokens_before", "tokens_after", "length_before", "length_after", "duration_s")
@@ -155,12 +155,12 @@ def event_from(fields: Mapping[str, Any], round: int) -> CompactionEvent:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NewContext:
-    """What a compaction makes of a context.
+    """The context after a compaction.
 
     Attributes:
-        entries: The new context: id, and the message where it is new or edited.
-        messages: The same, with every message.
-        covered: The range that the compaction covers (gone, or edited), with its number of messages and their hash.
+        entries: Ids of the new context, each with its message if new or edited, else None.
+        messages: The new context with every message.
+        covered: The range that the compaction removes or edits: first and last id, count, hash.
     """
 
     entries: list[tuple[str, Message | None]]
@@ -176,23 +176,23 @@ def new_context(
     *,
     originals: bool = False,
 ) -> NewContext:
-    """The context behind a compaction: what it names, and behind that what was appended meanwhile.
+    """The context after a compaction: the entries it names, then messages appended meanwhile.
 
     Args:
-        own_id: The compaction's own id; new messages get theirs from it.
+        own_id: The compaction's id; ids of new messages derive from it.
         event: The compaction.
-        context: What the compactor made.
-        was: The context before; with ``originals`` the original messages.
-        originals: Whether it is made of the original messages.
+        context: The compactor's new context.
+        was: The context before, or the original messages with ``originals``.
+        originals: Whether the compaction covers the original messages.
 
     Raises:
-        StoreError: It names what is not in the context (``unknown_entry``), or what no store can hold (``not_json``).
+        StoreError: It names an id not in the context (``unknown_entry``), or JSON cannot represent it (``not_json``).
     """
     held = {each.id: each.message for each in was}
     named = [entry.id for entry in context if entry.id is not None]
     known = {*event.compacted_ids, *named}
     if len(set(named)) != len(named) or any(each not in held for each in known):
-        raise StoreError("an id that is not in the context, or twice", code="unknown_entry", path="ids")
+        raise StoreError("an id is not in the context, or occurs twice", code="unknown_entry", path="ids")
     entries: list[tuple[str, Message | None]] = []
     for number, entry in enumerate(context):
         if entry.id is None and entry.message is None:
@@ -203,7 +203,7 @@ def new_context(
     messages = [StoredMessage(each, held[each] if message is None else message) for each, message in entries]
     stays = {each for each, message in entries if message is None}
     touched = [each for each in was if each.id not in stays]
-    # A compaction of the originals may be made anew, with another model; then it is one of its own.
+    # The originals may be compacted again, with another model: the salt makes that a separate compaction.
     salt = f"originals {event.round}" if originals else "" if touched else f"round {event.round}"
     covered = {
         "from": str(touched[0].id) if touched else None,
@@ -215,7 +215,7 @@ def new_context(
 
 
 def hash_of(messages: Iterable[Message], salt: str = "") -> str:
-    """SHA-256, in hex, over the messages as JSON with sorted keys, each with a newline; the salt is a line before."""
+    """SHA-256, in hex, of the salt's line, if any, and each message as JSON with sorted keys and a newline."""
     digest = hashlib.sha256(f"{salt}\n".encode() if salt else b"")
     for message in messages:
         digest.update(json.dumps(message, ensure_ascii=True, separators=(",", ":"), sort_keys=True).encode() + b"\n")

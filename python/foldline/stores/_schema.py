@@ -1,4 +1,4 @@
-"""The tables of a database that holds sessions, their versions, and the way from one to the next."""
+"""Tables of a session database, their versions and migrations."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from foldline.errors import StoreError
 
 __all__ = ["COMPACTIONS", "CONTEXTS", "MARKS", "MESSAGES", "SESSIONS", "VERSION", "prepare"]
 
-#: The version of the tables that this version of foldline reads and writes.
+#: Schema version that this release reads and writes.
 VERSION: Final = 2
 
-#: Any number: who prepares the tables of a PostgreSQL database holds this lock.
+#: Key of PostgreSQL's advisory lock around creation and migration. An arbitrary number.
 _PREPARING: Final = 0x666F6C64
 
 _METADATA: Final = sa.MetaData()
@@ -27,7 +27,7 @@ def _table(name: str, *columns: sa.schema.SchemaItem) -> sa.Table:
 
 SCHEMA: Final = _table("schema", sa.Column("version", sa.Integer, primary_key=True, autoincrement=False))
 
-#: One row a session. Whoever writes to a session locks its row first.
+#: One row per session. Writers lock the row first.
 SESSIONS: Final = _table(
     "sessions",
     sa.Column("id", _ID, primary_key=True),
@@ -36,7 +36,7 @@ SESSIONS: Final = _table(
     sa.Column("round", sa.Integer, nullable=False),
 )
 
-#: Every message that was ever appended. Rows are added, never changed.
+#: Every message appended. Rows are added, never changed.
 MESSAGES: Final = _table(
     "messages",
     sa.Column("session_id", _ID, primary_key=True),
@@ -47,7 +47,7 @@ MESSAGES: Final = _table(
     sa.UniqueConstraint("session_id", "id", name="foldline_messages_id"),
 )
 
-#: Every compaction. Rows are added, never changed; one input is compacted once.
+#: Every compaction. Rows are added, never changed; an input is compacted once.
 COMPACTIONS: Final = _table(
     "compactions",
     sa.Column("session_id", _ID, primary_key=True),
@@ -68,7 +68,7 @@ COMPACTIONS: Final = _table(
     ),
 )  # fmt: skip
 
-#: What each compaction made of the context: the messages that are not as they were appended stand here whole.
+#: The context after each compaction. A message is stored only if it differs from the appended one.
 CONTEXTS: Final = _table(
     "contexts",
     sa.Column("session_id", _ID, primary_key=True),
@@ -78,7 +78,7 @@ CONTEXTS: Final = _table(
     sa.Column("message", sa.Text),
 )
 
-#: Who is compacted now, and by which compaction: all that was once in the context and is no longer.
+#: Messages compacted now and by which compaction: once in the context, but no longer.
 MARKS: Final = _table(
     "marks",
     sa.Column("session_id", _ID, primary_key=True),
@@ -88,10 +88,10 @@ MARKS: Final = _table(
 
 
 def prepare(connection: sa.Connection) -> None:
-    """Makes the tables, or brings older ones up to date, within the transaction of the connection.
+    """Creates the tables, or migrates older ones, within the connection's transaction.
 
     Raises:
-        StoreError: A newer foldline has made them (``newer_schema``).
+        StoreError: A newer release created them (``newer_schema``).
     """
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_PREPARING)))
@@ -101,7 +101,7 @@ def prepare(connection: sa.Connection) -> None:
         return
     version = connection.execute(sa.select(SCHEMA.c.version)).scalar_one()
     if version > VERSION:
-        raise StoreError(f"the tables have version {version}, and {VERSION} is known", code="newer_schema")
+        raise StoreError(f"the tables have version {version}, newer than {VERSION}", code="newer_schema")
     for step in _STEPS[version - 1 :]:
         step(connection)
     if version < VERSION:
@@ -109,7 +109,7 @@ def prepare(connection: sa.Connection) -> None:
 
 
 def _to_2(connection: sa.Connection) -> None:
-    """Marks get a table, and compactions say what they are made of."""
+    """Adds the table of marks, and the base of each compaction."""
     connection.execute(
         sa.text("ALTER TABLE foldline_compactions ADD COLUMN base VARCHAR(16) DEFAULT 'context' NOT NULL")
     )
@@ -133,5 +133,5 @@ def _to_2(connection: sa.Connection) -> None:
         connection.execute(MARKS.insert().values(session_id=session, message_id=message, compaction_seq=seq))
 
 
-#: From version 1 to 2, from 2 to 3, …
+#: Migrations: from version 1 to 2, from 2 to 3, …
 _STEPS: Final = (_to_2,)

@@ -1,4 +1,4 @@
-"""A session file and what is known of it: whoever writes reads first what others wrote, under one lock."""
+"""A session file and its parsed state; a writer first reads other writers' entries, under one lock."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from foldline.stores._tree import SessionTree
 
 __all__ = ["SessionFile", "new_id"]
 
-#: How a session begins: what a file may hold where its making was cut off.
+#: First bytes of a session file. A file whose creation was cut off may contain less.
 _BEGINS: Final = b'{"type":"session"'
 
 
 class SessionFile:
-    """The entries of a file, up to where it was read, and the way to more of them.
+    """The parsed entries of a file, refreshed by reading its new bytes.
 
     Attributes:
-        tree: What was read so far.
+        tree: The entries read so far.
     """
 
     def __init__(
@@ -51,17 +51,17 @@ class SessionFile:
     def _forget(self) -> None:
         self.tree = SessionTree(self._file.path)
         self._identity: tuple[int, int] | None = None
-        self._at = 0  # bytes that were read
-        self._line = 1  # the line of the next one
+        self._at = 0  # bytes read
+        self._line = 1  # number of the next line
         self._is_open_line = False  # whether these bytes end without a newline
-        self._is_stale = False  # whether taking them over was broken off
+        self._is_stale = False  # whether a refresh was interrupted
 
     def open(self, header: Mapping[str, Any]) -> None:
-        """Reads the file; one that is not there, or was not made to its end, gets a header.
+        """Reads the file. A missing file, or one without a complete header, gets a header.
 
         Raises:
-            StoreError: It cannot be opened or made, or it is no session (``not_a_session``).
-            LimitExceeded: It is too large.
+            StoreError: It cannot be opened or created, or it is not a session (``not_a_session``).
+            LimitExceeded: The file is too large.
         """
         if self._readonly:
             self.refresh()
@@ -71,40 +71,40 @@ class SessionFile:
             if self.tree.header is None and not self.tree.entries:
                 self._write(handle, [header])
             if not self.tree.entries:
-                handle.sync_all()  # whoever made it may not have come to that
+                handle.sync_all()  # its creator may have died before this
 
     def reopen(self) -> None:
-        """Reads the file anew, and takes writes again."""
+        """Reads the file again and accepts writes again."""
         with self.owned():
             self._file.failed = None
             self._forget()
             self.refresh()
 
     def owned(self) -> AbstractContextManager[bool]:
-        """The lock among the threads of this process; a new one in a forked child, where nobody may hold it."""
+        """The lock between threads of this process; a new one in a forked child, where no thread owns it."""
         if self._process != os.getpid():
             self._process, self._mutex = os.getpid(), threading.RLock()
             self._is_stale = True
         return self._mutex
 
     def now(self) -> SessionTree:
-        """The tree as the file has it now."""
+        """The current tree, after a refresh."""
         with self.owned():
             self.refresh()
             return self.tree
 
     def refresh(self) -> None:
-        """Reads what others wrote. One system call where they wrote nothing.
+        """Reads other writers' entries. One system call if the file is unchanged.
 
         Raises:
             StoreError: The file cannot be read.
         """
         try:
-            status = os.stat(self._file.path, follow_symlinks=False)  # noqa: PTH116 - as it was given
+            status = os.stat(self._file.path, follow_symlinks=False)  # noqa: PTH116 - the path as given
             if (status.st_dev, status.st_ino) == self._identity and status.st_size == self._at and not self._is_stale:
                 return
         except OSError:
-            pass  # it is told when the file is opened
+            pass  # reported when the file is opened
         with self._file.opened("read") as handle:
             self._catch_up(handle, is_reader=True)
 
@@ -113,11 +113,11 @@ class SessionFile:
         make: Callable[[SessionTree], list[dict[str, Any]] | str],
         expected_leaf: str | EllipsisType | None = ...,
     ) -> list[str]:
-        """Writes what is made of the newest state, under the lock; the ids come back.
+        """Writes entries derived from the newest state, under the lock; returns their ids.
 
         Args:
-            make: Gives the entries; or the id of one that makes them unnecessary.
-            expected_leaf: What the newest entry must be.
+            make: Returns the entries, or the id of an existing entry that makes them unnecessary.
+            expected_leaf: The expected newest entry.
         """
         if self._readonly:
             raise StoreError("it was opened for reading", code="not_writable")
@@ -127,7 +127,7 @@ class SessionFile:
             if isinstance(made, str):
                 return [made]
             if not isinstance(expected_leaf, EllipsisType) and expected_leaf != self.tree.leaf:
-                raise StoreError("somebody else has written meanwhile", code="conflict", path="expected_leaf")
+                raise StoreError("another writer has appended since", code="conflict", path="expected_leaf")
             self._write(handle, made)
             return [entry["id"] for entry in made]
 
@@ -140,18 +140,18 @@ class SessionFile:
         id: str | None = None,
         parent: str | EllipsisType | None = ...,
     ) -> dict[str, Any]:
-        """An entry behind the newest one, or behind another."""
+        """A new entry after the newest one, or after ``parent``."""
         entry: dict[str, Any] = {"type": type, "id": id or new_id(tree)}
         entry["parentId"] = tree.leaf if isinstance(parent, EllipsisType) else parent
         return {**entry, "timestamp": timestamp(self._clock()), **fields}
 
-    # --- Within ---------------------------------------------------------------------------------------
+    # --- Internals ------------------------------------------------------------------------------------
 
     def _catch_up(self, handle: Handle, *, is_reader: bool = False) -> None:
-        """Takes over what stands in the file and is not known yet.
+        """Reads the bytes of the file not read yet.
 
-        Under the lock of a writer nobody else is at work: a line without its end was torn. A reader leaves it, since a
-        program that takes no lock may be about to write the rest.
+        Under a writer's lock no other writer is active: a line without its end was torn. A reader skips it, since a
+        program that takes no lock may still be writing it.
         """
         if self._is_stale or handle.identity != self._identity or handle.size < self._at:
             self._forget()
@@ -186,7 +186,7 @@ class SessionFile:
     def _absorb(
         self, values: list[tuple[int, int, bytes]], problems: list[tuple[int, int, str]], first: int, base: int
     ) -> None:
-        """Takes what a scanner found, in its order."""
+        """Adds a scanner's values and problems in the order of the file."""
         found: list[tuple[int, int, bytes | str]] = [*values, *problems]
         for line, offset, what in sorted(found, key=lambda each: each[:2]):
             if isinstance(what, str):
@@ -200,20 +200,20 @@ class SessionFile:
                 self.tree.add(value, first + line, base + offset)
 
     def _check_kind(self, handle: Handle) -> None:
-        """A file that is no session is not ours to write to."""
+        """Refuses a file that is not a session, so that it is never written to."""
         tree = self.tree
         if tree.header is not None or any(_core.classify(entry.value)[0] == "pi" for entry in tree.entries):
             return
         begin = next(handle.read(0, len(_BEGINS)), b"")
-        # A header that a crash tore is one: its beginning, or the zeros that a power cut leaves.
+        # A torn header counts as one: its beginning, or the zeros left by a power cut.
         if tree.entries or not (_BEGINS.startswith(begin) or not begin.strip(b"\0")):
-            raise StoreError("the file is no session", code="not_a_session")
+            raise StoreError("the file is not a session", code="not_a_session")
 
     def _write(self, handle: Handle, made: list[Any]) -> None:
         lines = [line_of(entry) for entry in made]
         if max(map(len, lines)) > self._max_line_bytes:
             raise LimitExceeded("the entry is too long", code="line_too_long", path="max_line_bytes")
-        glue = b"\n" if self._is_open_line else b""  # behind a record that was torn
+        glue = b"\n" if self._is_open_line else b""  # after a torn record
         data = glue + b"".join(lines)
         if handle.size + len(data) > self._max_bytes:
             raise LimitExceeded("the file would be too large", code="session_too_large", path="max_bytes")
@@ -227,7 +227,7 @@ class SessionFile:
 
 
 def new_id(tree: SessionTree) -> str:
-    """An id that no entry has."""
+    """An unused id."""
     while (made := secrets.token_hex(6)) in tree.indices:
         pass
     return made

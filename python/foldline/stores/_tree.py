@@ -1,4 +1,4 @@
-"""The entries of a session file as a tree, and the context at any of its leaves."""
+"""The entries of a session file as a tree, and the context at any leaf."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from foldline.typing import CompactionEvent, Message, Problem, StoredMessage
 
 __all__ = ["CUSTOM", "Context", "SessionEntry", "SessionTree"]
 
-#: What pi calls an entry of somebody else; it passes over it.
+#: pi's type for an entry of another program; pi ignores it.
 CUSTOM: Final = "custom"
 
-#: Types of entries that are no messages.
+#: Types of entries that are not messages.
 _SILENT: Final = ("model_change", "thinking_level_change", "session_info", "label", "usage", CUSTOM)
 
 
@@ -23,12 +23,12 @@ class SessionEntry:
     """An entry of a session file. Never changed, never deleted.
 
     Attributes:
-        id: Its id. One without an id of its own, or with that of an earlier one, is called by its line.
-        parent_id: The entry that it follows; None for a first one.
-        type: What it is: ``message``, ``compaction``, ``model_change``, ``custom``, …
-        value: The entry as it stands in the file. Not to be changed.
-        line: Its line in the file, from 1.
-        offset: Where it begins, in bytes.
+        id: Its id. If missing or a duplicate, it derives from the line.
+        parent_id: The entry it follows; None for a root.
+        type: ``message``, ``compaction``, ``model_change``, ``custom``, …
+        value: The entry as stored. Do not modify.
+        line: Line in the file, from 1.
+        offset: Offset in bytes.
     """
 
     id: str
@@ -40,17 +40,17 @@ class SessionEntry:
 
     @property
     def message(self) -> Message | None:
-        """What it says to the model, where it does: a message, or what stands for one. A compaction does not."""
+        """The message of the entry, or the one it represents; None for compactions and hidden entries."""
         return _message_of(self.type, self.value)
 
     @property
     def event(self) -> CompactionEvent | None:
-        """The compaction, where it is one. The round of one that another program made is not known here: 0."""
+        """The compaction, or None. The round is 0 if another program wrote it."""
         return event_from(self.value, 0) if self.type == "compaction" else None
 
 
 def _message_of(kind: str, value: Mapping[str, Any]) -> Message | None:
-    """As the core reads entries of pi sessions; a property test holds the two to each other."""
+    """The message of an entry, read as the core does; a property test compares the two."""
     if kind == "message":
         message = value.get("message")
         return message if isinstance(message, dict) else None
@@ -64,14 +64,14 @@ def _message_of(kind: str, value: Mapping[str, Any]) -> Message | None:
 
 @dataclass(slots=True)
 class Context:
-    """What the entries from the root to a leaf make.
+    """The state after the entries from the root to a leaf.
 
     Attributes:
         messages: The context with its ids.
-        originals: Every message on the way, with its id.
-        path: Indices of the entries on the way.
-        round: The round of the last compaction.
-        compactions: Indices of the compactions on the way.
+        originals: Every original message on the path, by id.
+        path: Indices of the entries on the path.
+        round: Round of the last compaction.
+        compactions: Indices of the compactions on the path.
     """
 
     messages: list[StoredMessage] = field(default_factory=list)
@@ -82,7 +82,7 @@ class Context:
 
 
 class SessionTree:
-    """Entries, as they are read or appended, one after the other."""
+    """A tree of entries, built one entry at a time."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -90,18 +90,18 @@ class SessionTree:
         self.entries: list[SessionEntry] = []
         self.parents: list[int | None] = []
         self.indices: dict[str, int] = {}
-        self.pending: list[tuple[int, int, str]] = []  # of a last line whose end may still be on its way
+        self.pending: list[tuple[int, int, str]] = []  # problems of a last line that may be incomplete
         self._problems: dict[tuple[int | None, str], Problem] = {}
-        self.main = Context()  # of the newest entry
-        self._declared: dict[str, int] = {}  # ids as they stand in the file: the newest entry of each
+        self.main = Context()  # context of the newest entry
+        self._declared: dict[str, int] = {}  # ids as stored: the newest entry of each
         self._children: set[int] = set()
 
     def report(self, code: str, line: int | None, offset: int | None, detail: str = "") -> None:
-        """Remembers what is wrong, once."""
+        """Records a problem once."""
         self._problems.setdefault((line, code), self._problem(code, line, offset, detail))
 
     def problems(self) -> list[Problem]:
-        """What is wrong, by line."""
+        """The problems, sorted by line."""
         found = [*self._problems.values(), *(self._problem(code, line, at) for line, at, code in self.pending)]
         return sorted(found, key=lambda each: (each.line or 0, each.offset or 0, each.code))
 
@@ -114,11 +114,11 @@ class SessionTree:
         return self.entries[-1].id if self.entries else None
 
     def leaves(self) -> list[str]:
-        """Entries that nothing follows, in their order."""
+        """Entries without children, in file order."""
         return [entry.id for i, entry in enumerate(self.entries) if i not in self._children]
 
     def add(self, value: Any, line: int, offset: int) -> SessionEntry | None:
-        """Takes an entry; None for a header, and for what is none. O(its size), but for branches and compactions."""
+        """Adds an entry; None for a header or a non-object. O(its size), except for branches and compactions."""
         if not isinstance(value, dict):
             self.report("not_an_object", line, offset)
             return None
@@ -156,7 +156,7 @@ class SessionTree:
         return entry
 
     def _parent_of(self, value: Mapping[str, Any], line: int, offset: int) -> int | None:
-        """Always an earlier entry: where it names none, the one before it. So no entry is lost, whatever the ids."""
+        """The parent, always an earlier entry; without a valid one the previous entry. So no entry is ever lost."""
         before = len(self.entries) - 1 if self.entries else None
         if "parentId" not in value:
             return before
@@ -180,10 +180,10 @@ class SessionTree:
         return told
 
     def context(self, leaf: str | None) -> Context:
-        """What a leaf, or any other entry, makes. O(entries on the way).
+        """The context at a leaf or any other entry. O(path length).
 
         Raises:
-            KeyError: There is no such entry.
+            KeyError: No such entry.
         """
         if leaf is None or leaf == self.leaf:
             return self.main
@@ -201,7 +201,7 @@ class SessionTree:
         return context
 
     def _step(self, context: Context, index: int) -> None:
-        """Goes on by one entry."""
+        """Advances by one entry."""
         entry = self.entries[index]
         context.path.append(index)
         if entry.type == "compaction":
@@ -212,7 +212,7 @@ class SessionTree:
             context.messages.append(StoredMessage(entry.id, message))
 
     def _fold(self, context: Context, entry: SessionEntry) -> None:
-        """The context behind a compaction: as it says, or as pi makes it of the summary and the first kept entry."""
+        """Applies a compaction: its stored context, or pi's summary followed by the kept entries."""
         told = entry.value.get("round")
         context.round = told if isinstance(told, int) and not isinstance(told, bool) else context.round + 1
         current = {each.id: each.message for each in context.messages}
@@ -232,13 +232,13 @@ class SessionTree:
         context.messages += [StoredMessage(each, rest[each]) for each in kept if each in rest]
 
     def _first_kept(self, context: Context, entry: SessionEntry) -> int | None:
-        """Where on the way a compaction of pi begins to keep; None where it cannot be told, so that all is kept."""
+        """Position on the path of the first entry that a compaction of pi keeps; None if unknown: all is kept."""
         if "firstKeptEntryId" in entry.value:
             named = entry.value["firstKeptEntryId"]
             if named is None:
                 return len(context.path)
             index = self.indices.get(named) if isinstance(named, str) else None
-        else:  # the first version of the format counts entries, the header among them
+        else:  # version 1 of the format counts entries, the header included
             place = entry.value.get("firstKeptEntryIndex")
             index = place - 1 if isinstance(place, int) and not isinstance(place, bool) else None
         if index is None or index not in context.path:

@@ -1,4 +1,4 @@
-"""A session in a file: one entry a line, appended and never changed. Reads and goes on with sessions of pi."""
+"""A session in an append-only JSON Lines file, one entry a line. Compatible with pi's sessions."""
 
 from __future__ import annotations
 
@@ -20,38 +20,37 @@ from foldline.typing import CompactionEvent, ContextEntry, Message, Problem, Ses
 
 __all__ = ["JsonlSession"]
 
-#: The version of pi's format that is written.
+#: Version of pi's format that is written.
 _VERSION: Final = 3
 _MIB: Final = 1 << 20
 
-#: Entries that may be added beside messages.
+#: Types of entries other than messages that callers may add.
 _MARKS: Final = ("model_change", "thinking_level_change", "session_info", "label", "custom", "custom_message")
 
 
 class JsonlSession:
-    r"""A session in a file of JSON lines: messages, compactions, marks, as a tree of entries. Nothing is ever deleted.
+    r"""A session in a JSON Lines file: messages, compactions and marks as a tree. Nothing is deleted.
 
-    What `append` and `save_context` have returned is on the disk, whole. A record that a crash tore is passed over and
-    reported, and the next one begins on a line of its own. Any number of threads and processes may write to one file:
-    each write takes a lock and reads first what the others wrote. The newest entry is the leaf: the context is what
-    the way from the root to it makes.
+    Entries are durable when `append` and `save_context` return. A record torn by a crash is skipped and reported; the
+    next one begins on a new line. Any number of threads and processes may write to one file: each write takes a lock
+    and first reads the entries of other writers. The newest entry is the leaf; the context is the result of the path
+    from the root to it.
 
     Args:
-        path: The file; it is made where there is none, for its owner alone. A link is not followed.
-        id: The session's own id, for a new file; without it one is made up.
-        format: The dialect of the messages, for a new file; without it it is detected when the file is read.
-        meta: What else the header of a new file is to say, such as ``cwd``.
-        durability: ``"fsync"``: on the disk when it returns. ``"none"``: when the system finds time; after a power cut
-            the newest entries may be gone.
+        path: The file, created if missing with owner-only access. A link is not followed.
+        id: Session id of a new file. Default: a random UUID.
+        format: Dialect of the messages of a new file. Default: detected when the file is read.
+        meta: Further fields for the header of a new file, such as ``cwd``.
+        durability: ``"fsync"``: entries are on disk when a call returns. ``"none"``: the system writes them later; a
+            power cut may lose the newest entries.
         readonly: Reads only; the file and its folder may be read-only.
-        max_line_bytes: The longest entry that is written or read, newline included; a longer one is reported and
-            passed over.
-        max_bytes: How large the file may be.
-        lock_timeout_s: How long a step waits for others.
-        clock: Seconds since 1970, for the time of entries.
+        max_line_bytes: Longest entry written or read, newline included; a longer one is reported and skipped.
+        max_bytes: Largest size of the file.
+        lock_timeout_s: Timeout for taking the lock.
+        clock: Returns Unix time in seconds, for the timestamps of entries.
 
     Raises:
-        StoreError: The file cannot be opened or made, or it is no session (``not_a_session``); ``code`` says what.
+        StoreError: The file cannot be opened or created, or is not a session (``not_a_session``); see ``code``.
         LimitExceeded: The file is too large (``session_too_large``).
         ConfigError: An option is out of range.
 
@@ -90,7 +89,7 @@ class JsonlSession:
             ("lock_timeout_s", lock_timeout_s, 0, 1e9),
         ):
             if isinstance(value, bool) or not least <= value <= most:
-                raise ConfigError(f"must lie between {least} and {most}", path=name)
+                raise ConfigError(f"must be between {least} and {most}", path=name)
         self.path = os.fspath(path)
         header: dict[str, Any] = {"type": "session", "version": _VERSION}
         header |= {"id": checked_id(str(uuid.uuid4()) if id is None else id), "timestamp": iso(clock())}
@@ -111,28 +110,28 @@ class JsonlSession:
 
     @property
     def id(self) -> str:
-        """The session's own id; the name of its file where it has none."""
+        """The session id; the stem of the file name if the header has no id."""
         found = (self._file.now().header or {}).get("id")
         return found if isinstance(found, str) else Path(self.path).stem
 
     @property
     def header(self) -> Mapping[str, Any]:
-        """The first line of the file; empty where it is missing or damaged."""
+        """The header, the first line of the file; empty if it is missing or corrupt."""
         return self._file.now().header or {}
 
     @property
     def entries(self) -> tuple[SessionEntry, ...]:
-        """Every entry of every branch, as they stand in the file."""
+        """All entries of all branches, in file order."""
         return tuple(self._file.now().entries)
 
     @property
     def leaf(self) -> str | None:
-        """The newest entry, which the next one follows; None before the first."""
+        """Id of the newest entry, the parent of the next one; None if empty."""
         return self._file.now().leaf
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """What is wrong with the file, by line; everything else was read."""
+        """Problems of the file, sorted by line; all other lines were read."""
         return tuple(self._file.now().problems())
 
     def leaves(self) -> tuple[str, ...]:
@@ -140,16 +139,16 @@ class JsonlSession:
         return tuple(self._file.now().leaves())
 
     def active(self, leaf: str | None = None) -> tuple[StoredMessage, ...]:
-        """The context with its ids: of the newest entry, or of any other. O(its messages); of another, O(its path).
+        """The context with its ids, at the newest or another entry. O(messages); at another entry, O(path length).
 
         Raises:
-            StoreError: There is no such entry (``unknown_entry``), or the file cannot be read.
+            StoreError: No such entry (``unknown_entry``), or the file cannot be read.
         """
         with self._file.owned():
             return tuple(self._context(leaf).messages)
 
     def messages(self, leaf: str | None = None) -> list[Message]:
-        """The context: what the next request is made of. The messages are the store's own: not to be changed."""
+        """The context, as sent in the next request. Do not modify the messages: they belong to the store."""
         return [each.message for each in self.active(leaf)]
 
     def ids(self, leaf: str | None = None) -> list[int | str]:
@@ -157,18 +156,18 @@ class JsonlSession:
         return [each.id for each in self.active(leaf)]
 
     def history(self, leaf: str | None = None) -> tuple[SessionEntry, ...]:
-        """Every entry from the first to a leaf: messages, compactions, marks."""
+        """All entries from the root to a leaf: messages, compactions, marks."""
         with self._file.owned():
             path = self._context(leaf).path
             return tuple(self._file.tree.entries[index] for index in path)
 
     def restore(self, leaf: str | None = None) -> list[Message]:
-        """The original messages, as if nothing had ever been compacted. Not to be changed."""
+        """The original messages, as if never compacted. Do not modify them."""
         with self._file.owned():
             return list(self._context(leaf).originals.values())
 
     def compacted_ids(self, leaf: str | None = None) -> frozenset[int | str]:
-        """Ids of everything that was once in the context, and is no longer."""
+        """Ids of all messages that were once in the context, but no longer are."""
         with self._file.owned():
             context = self._context(leaf)
             seen = set(context.originals)
@@ -178,14 +177,14 @@ class JsonlSession:
             return frozenset(seen.difference(each.id for each in context.messages))
 
     def last_round(self) -> int:
-        """The round of the last compaction on the way to the newest entry; 0 before the first."""
+        """Round of the last compaction on the path to the newest entry; 0 before the first."""
         return self._file.now().main.round
 
     def check(self) -> tuple[Problem, ...]:
-        """Looks whether what compactions covered is still what they say: the hash of each is reckoned anew. O(file).
+        """Verifies compactions: recomputes the hash of the messages that each covered. O(file size).
 
         Returns:
-            `problems`, and ``covered_changed`` for each that does not agree.
+            `problems`, and ``covered_changed`` for each mismatch.
         """
         with self._file.owned():
             self._file.refresh()
@@ -203,26 +202,26 @@ class JsonlSession:
     # --- Writing --------------------------------------------------------------------------------------
 
     def append(self, message: Message, *, id: str | None = None, expected_leaf: str | EllipsisType | None = ...) -> str:
-        """Adds a message behind the newest entry; its id comes back.
+        """Appends a message after the newest entry; returns its id.
 
         Args:
-            message: It is stored as JSON holds it: tuples become lists.
-            id: An id of the caller's own. Where an entry has it already with the same message, that one is meant and
-                nothing is written: an append whose outcome is not known may be repeated.
-            expected_leaf: The newest entry as the caller knows it (None: there is none). Where somebody else has
-                written meanwhile nothing is written. Without it the message goes behind whatever is there.
+            message: The message, stored as JSON: tuples become lists.
+            id: Idempotency key. If an entry has this id and the same message, nothing is written and its id is
+                returned, so that an append with unknown outcome can be retried. Default: a random id.
+            expected_leaf: The newest entry known to the caller (None: empty file). If another writer has appended
+                since, nothing is written. Default: not checked.
 
         Raises:
             StoreError: Nothing was written: ``conflict``, ``id_in_use``, ``not_json``, ``busy``, ``store_full``,
                 ``io_error``, ``sync_failed``, ``needs_reopen``, …
-            LimitExceeded: The message is nested too deep, or too long; or the file would be.
+            LimitExceeded: The message is nested too deeply or too long, or the file would be too large.
         """
         return self._append([message], id, expected_leaf)[0]
 
     def extend(self, messages: Iterable[Message], *, expected_leaf: str | EllipsisType | None = ...) -> list[str]:
-        """Adds messages, one behind the other, with one write and one sync; their ids come back.
+        """Appends messages with one write and one sync; returns their ids.
 
-        Where it fails none is there; a crash in the middle may leave the first of them.
+        After an error none is stored; a crash may leave the first ones.
         """
         return self._append(list(messages), None, expected_leaf)
 
@@ -233,22 +232,22 @@ class JsonlSession:
         *,
         expected_leaf: str | EllipsisType | None = ...,
     ) -> None:
-        """Remembers a compaction and the context from then on: one entry, there whole or not at all.
+        """Stores a compaction and the new context as one entry, atomically.
 
-        An event that is stored already is not stored again.
+        An event already stored is not stored again.
 
         Raises:
-            StoreError: The context names what is not in the current one (``unknown_entry``): its ids were not given to
-                the compactor, or somebody else has compacted meanwhile. Or an earlier round (``stale_round``). Or
+            StoreError: The context names an id not in the current one (``unknown_entry``): the compactor did not get
+                the store's ids, or another process has compacted since. Or the round is not newer (``stale_round``). Or
                 nothing could be written, as for `append`.
-            LimitExceeded: The entry, or the file, would be too long.
+            LimitExceeded: The entry would be too long, or the file too large.
         """
         self._save(event, context, expected_leaf)
 
     def originals(self) -> SessionStore:
-        """The session as if nothing had been compacted: for a compactor that is to make a summary of the originals.
+        """A view without compactions, for a compactor that summarizes the original messages.
 
-        What it saves is a compaction like any other.
+        A compaction saved through it is a normal compaction.
 
         Examples:
             >>> import tempfile, pathlib, foldline as fl
@@ -266,12 +265,12 @@ class JsonlSession:
         return _Originals(self)
 
     def branch(self, from_id: str | None) -> str:
-        """Goes on from an earlier entry; None: from the beginning. The mark is an entry, and the new leaf.
+        """Continues from an earlier entry, or from the beginning with None. Adds a mark, the new leaf.
 
-        What stood behind that entry is still there, as another branch.
+        Later entries remain, as another branch.
 
         Raises:
-            StoreError: There is no such entry (``unknown_entry``), or nothing could be written.
+            StoreError: No such entry (``unknown_entry``), or nothing could be written.
         """
 
         def make(tree: SessionTree) -> list[dict[str, Any]]:
@@ -283,38 +282,38 @@ class JsonlSession:
         return self._file.written(make)[0]
 
     def add_entry(self, type: str, fields: Mapping[str, Any]) -> str:
-        """Adds an entry that is no message.
+        """Adds an entry that is not a message.
 
         Args:
-            type: ``model_change``, ``thinking_level_change``, ``session_info``, ``label``, ``custom`` (which no model
-                sees) or ``custom_message`` (which it does).
-            fields: What it says.
+            type: ``model_change``, ``thinking_level_change``, ``session_info``, ``label``, ``custom`` (never sent to a
+                model) or ``custom_message`` (sent to the model).
+            fields: Fields of the entry.
 
         Raises:
-            StoreError: Another type, or a field that every entry has (``bad_entry``); or nothing could be written.
+            StoreError: Unsupported type, or a reserved field (``bad_entry``); or nothing could be written.
         """
         if type not in _MARKS or {"type", "id", "parentId", "timestamp"}.intersection(fields):
-            raise StoreError("no such entry can be added", code="bad_entry", path="type")
+            raise StoreError("entries of this kind cannot be added", code="bad_entry", path="type")
         held = plain(fields)
         return self._file.written(lambda tree: [self._file.entry(tree, type, held)])[0]
 
     def add_model_change(self, model: str, provider: str = "") -> str:
-        """Notes that another model answers from here on."""
+        """Records that another model answers from here on."""
         return self.add_entry("model_change", {"provider": provider, "modelId": model})
 
     def add_usage(self, usage: Mapping[str, Any]) -> str:
-        """Notes what a provider reported of a request."""
+        """Records the usage that a provider reported for a request."""
         return self.add_entry(CUSTOM, {"customType": "foldline.usage", "data": usage})
 
     def reopen(self) -> None:
-        """Reads the file anew, and takes appends again after a write that failed.
+        """Reads the file again, and accepts appends again after a failed write.
 
         Raises:
-            StoreError: It cannot be read.
+            StoreError: The file cannot be read.
         """
         self._file.reopen()
 
-    # --- Within ---------------------------------------------------------------------------------------
+    # --- Internals ------------------------------------------------------------------------------------
 
     def _context(self, leaf: str | None) -> Context:
         tree = self._file.now()
@@ -360,7 +359,7 @@ class JsonlSession:
                 if entry.value.get("round") == event.round and event_from(entry.value, 0) == event_from(fields, 0):
                     return entry.id
             if event.round <= main.round:
-                raise StoreError("a compaction of this round is stored already", code="stale_round")
+                raise StoreError("a compaction of this round is already stored", code="stale_round")
             was = main.messages
             if originals:
                 was = [StoredMessage(each, message) for each, message in main.originals.items()]
@@ -397,7 +396,7 @@ class _Originals:
 
 
 def _is_as_covered(fields: Mapping[str, Any], covered: Mapping[str, Any], before: Context) -> bool:
-    """Whether the messages that a compaction covered have the hash that it says."""
+    """Whether the messages that a compaction covered still have the recorded hash."""
     originals = fields.get("base") == "originals"
     was = before.messages
     if originals:

@@ -1,4 +1,4 @@
-"""A session in memory: a journal that only grows, and the context that follows from it."""
+"""A session in memory: an append-only journal and the context derived from it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class StoreEntry:
     Attributes:
         id: Its id.
         kind: ``"message"`` or ``"compaction"``.
-        message: What was appended.
+        message: The appended message.
         event: The compaction: its summary, its first kept id, tokens before and after.
-        context: What the context was from then on: ids, and messages that were new or edited. New ones have an id here.
+        context: The context after a compaction: ids, and messages that are new or edited. New messages get an id.
     """
 
     id: str
@@ -34,16 +34,16 @@ class StoreEntry:
 
 
 class MemoryStore:
-    """Holds a session: every message that was ever appended, every compaction, and the context that they make.
+    """A session in memory: every message, every compaction, and the resulting context.
 
-    The context is the messages of the last compaction and what was appended since. A compaction and its marks are one
-    entry, so there is never one without the other. Safe to use from many threads.
+    The context is that of the last compaction, followed by the messages appended since. A compaction and its marks are
+    one entry, so neither exists without the other. Thread-safe.
 
     Args:
-        entries: The journal of an earlier store: a session goes on from it as after a restart.
+        entries: Journal of an earlier store, to continue its session as after a restart.
 
     Raises:
-        StoreError: The journal is none (``bad_entry``).
+        StoreError: The journal is invalid (``bad_entry``).
 
     Examples:
         >>> import foldline as fl
@@ -72,12 +72,12 @@ class MemoryStore:
 
     @property
     def entries(self) -> tuple[StoreEntry, ...]:
-        """The journal, from its beginning."""
+        """The journal, oldest entry first."""
         with self._lock:
             return tuple(self._entries)
 
     def append(self, message: Message) -> str:
-        """Adds a copy of a message; its id comes back. O(size of the message)."""
+        """Appends a copy of a message; returns its id. O(size of the message)."""
         held = copy.deepcopy(message)
         with self._lock:
             entry = StoreEntry(self._next_id(), "message", message=held)
@@ -86,7 +86,7 @@ class MemoryStore:
         return entry.id
 
     def extend(self, messages: Iterable[Message]) -> list[str]:
-        """Adds messages, one after the other; their ids come back."""
+        """Appends messages in order; returns their ids."""
         return [self.append(message) for message in messages]
 
     def active(self) -> tuple[StoredMessage, ...]:
@@ -95,7 +95,7 @@ class MemoryStore:
             return tuple(self._active)
 
     def messages(self) -> list[Message]:
-        """The context: what the next request is made of. The messages are the store's own: not to be changed."""
+        """The context, as sent in the next request. Do not modify the messages: they belong to the store."""
         return [each.message for each in self.active()]
 
     def ids(self) -> list[int | str]:
@@ -103,31 +103,31 @@ class MemoryStore:
         return [each.id for each in self.active()]
 
     def compacted_ids(self) -> frozenset[int | str]:
-        """Ids of everything that is marked as compacted: once in a context, and no longer."""
+        """Ids of all messages marked as compacted: once in a context, but no longer."""
         with self._lock:
             entries, active = list(self._entries), {each.id for each in self._active}
         seen = {entry.id for entry in entries if entry.kind == "message"}
         return frozenset(seen.union(each.id for entry in entries for each in entry.context) - active)
 
     def last_round(self) -> int:
-        """The round of the last compaction; 0 before the first."""
+        """Round of the last compaction; 0 before the first."""
         return self._round
 
     def save_context(self, event: CompactionEvent, context: Sequence[ContextEntry]) -> None:
-        """Remembers a compaction and the context from then on, in one step.
+        """Stores a compaction and the new context in one step.
 
         Raises:
-            StoreError: The context names what is not in the current one (``unknown_entry``): its ids were not given to
-                the compactor, or somebody else has compacted meanwhile. Or an earlier round (``stale_round``).
+            StoreError: The context names an id not in the current one (``unknown_entry``): the compactor did not get
+                the store's ids, or another thread has compacted since. Or the round is not newer (``stale_round``).
         """
         with self._lock:
             if event.round <= self._round:
-                raise StoreError("a compaction of this round is stored already", code="stale_round")
+                raise StoreError("a compaction of this round is already stored", code="stale_round")
             own_id = self._next_id()
             was = {each.id: each.message for each in self._active}
             unknown = [i for i in (*event.compacted_ids, *_named(context)) if i not in was]
             if unknown:
-                raise StoreError("an id that is not in the context", code="unknown_entry", path="ids")
+                raise StoreError("an id is not in the context", code="unknown_entry", path="ids")
             now = []
             for number, entry in enumerate(context):
                 message = was[entry.id] if entry.message is None else copy.deepcopy(entry.message)  # type: ignore[index]
@@ -143,9 +143,9 @@ class MemoryStore:
         return f"e{len(self._entries) + 1}"
 
     def _replay(self, entry: StoreEntry) -> None:
-        """Takes an entry over, as it was when it was written."""
+        """Applies an entry of an earlier journal."""
         if entry.id != self._next_id():
-            raise StoreError("an entry is missing, or not in its place", code="bad_entry")
+            raise StoreError("an entry is missing or out of order", code="bad_entry")
         if entry.kind == "message" and entry.message is not None:
             self._active.append(StoredMessage(entry.id, entry.message))
         elif entry.event is not None:

@@ -1,4 +1,4 @@
-"""Sessions in a database: SQLite, or PostgreSQL. A compaction and its marks are one transaction."""
+"""Sessions in SQLite or PostgreSQL. A compaction and its marks are one transaction."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from foldline.stores._schema import COMPACTIONS, CONTEXTS, MARKS, MESSAGES, SESS
 
 __all__ = ["SqlStore"]
 
-#: Ids that the store gives: of messages, of compactions, of what these made.
+#: Ids assigned by the store: of messages, of compactions, and of messages added by compactions.
 _OURS: Final = re.compile(r"m\d+|c\d+(\.\d+)?")
 
-#: Rows that go into one statement.
+#: Rows per statement; bounds the number of SQL parameters.
 _BATCH_ROWS: Final = 500
 
 
 class SqlStore:
-    r"""A session in a database: every message, every compaction, the context and who is marked as compacted.
+    r"""A session in a database: every message, every compaction, the context and the compacted marks.
 
-    What `append` and `save_context` have returned is committed and on the disk. A compaction, its context and its
-    marks are one transaction. Any number of threads and processes may write to one session: each locks its row first.
+    Changes are committed and on disk when `append` and `save_context` return. A compaction, its context and its marks
+    are one transaction. Any number of threads and processes may write to one session: each locks its row first.
 
     Args:
         url: ``sqlite:///relative.db``, ``sqlite:////absolute.db`` or ``postgresql://user@host/database``. The tables,
-            whose names begin with ``foldline_``, are made where there are none, and older ones brought up to date.
-        session: The session's id; it is made where there is none.
-        lock_timeout_s: How long a step waits for others.
-        clock: Seconds since 1970, for the time of rows.
+            whose names begin with ``foldline_``, are created if missing and migrated if older.
+        session: Session id, created if missing.
+        lock_timeout_s: Timeout for taking a lock.
+        clock: Returns Unix time in seconds, for the timestamps of rows.
 
     Raises:
         ConfigError: An option is out of range, or the extra ``sql`` is missing (``missing_extra``).
@@ -73,7 +73,7 @@ class SqlStore:
         clock: Callable[[], float] = time.time,
     ) -> None:
         if isinstance(lock_timeout_s, bool) or not 0 <= lock_timeout_s <= 1e6:
-            raise ConfigError("must lie between 0 and 1,000,000", path="lock_timeout_s")
+            raise ConfigError("must be between 0 and 1,000,000", path="lock_timeout_s")
         self._begin(Database(url, lock_timeout_s), checked_id(session, "session"), clock)
         try:
             with self._database.writing() as connection:
@@ -103,7 +103,7 @@ class SqlStore:
         """Another session of the same database, over the same connections.
 
         Raises:
-            StoreError: It could not be made.
+            StoreError: The session could not be created.
         """
         other = type(self).__new__(type(self))
         other._begin(self._database, checked_id(session, "session"), self._clock)
@@ -112,7 +112,7 @@ class SqlStore:
         return other
 
     def close(self) -> None:
-        """Closes the connections, which all sessions of this database share. What is used again opens new ones."""
+        """Closes the connections, shared by all sessions of this store's database. Later use opens new ones."""
         self._database.close()
 
     @property
@@ -123,13 +123,13 @@ class SqlStore:
     # --- Reading --------------------------------------------------------------------------------------
 
     def sessions(self) -> tuple[str, ...]:
-        """The ids of all sessions of the database, sorted."""
+        """Ids of all sessions of the database, sorted."""
         with self._database.reading() as connection:
             return tuple(connection.execute(sa.select(SESSIONS.c.id).order_by(SESSIONS.c.id)).scalars())
 
     @property
     def leaf(self) -> str | None:
-        """The newest message or compaction; None before the first."""
+        """Id of the newest message or compaction; None if empty."""
         with self._database.reading() as connection:
             return self._leaf(connection)
 
@@ -143,7 +143,7 @@ class SqlStore:
             return tuple(self._active(connection))
 
     def messages(self) -> list[Message]:
-        """The context: what the next request is made of."""
+        """The context, as sent in the next request."""
         return [each.message for each in self.active()]
 
     def ids(self) -> list[int | str]:
@@ -151,27 +151,27 @@ class SqlStore:
         return [each.id for each in self.active()]
 
     def history(self) -> tuple[StoredMessage, ...]:
-        """Every message that was ever appended, with its id."""
+        """Every appended message with its id."""
         with self._database.reading() as connection:
             return tuple(self._originals(connection))
 
     def restore(self) -> list[Message]:
-        """The original messages, as if nothing had ever been compacted."""
+        """The original messages, as if never compacted."""
         return [each.message for each in self.history()]
 
     def events(self) -> tuple[CompactionEvent, ...]:
-        """Every compaction, from the first."""
+        """All compactions, oldest first."""
         query = sa.select(COMPACTIONS.c.event).where(self._is(COMPACTIONS)).order_by(COMPACTIONS.c.seq)
         with self._database.reading() as connection:
             return tuple(event_from(json.loads(text), 0) for text in connection.execute(query).scalars())
 
     def compacted_ids(self) -> frozenset[int | str]:
-        """Ids of everything that is marked as compacted: once in the context, and no longer."""
+        """Ids of all messages marked as compacted: once in the context, but no longer."""
         with self._database.reading() as connection:
             return frozenset(connection.execute(sa.select(MARKS.c.message_id).where(self._is(MARKS))).scalars())
 
     def last_round(self) -> int:
-        """The round of the last compaction; 0 before the first."""
+        """Round of the last compaction; 0 before the first."""
         query = sa.select(SESSIONS.c.round).where(SESSIONS.c.id == self._session)
         with self._database.reading() as connection:
             return connection.execute(query).scalar_one_or_none() or 0
@@ -179,24 +179,24 @@ class SqlStore:
     # --- Writing --------------------------------------------------------------------------------------
 
     def append(self, message: Message, *, id: str | None = None, expected_leaf: str | EllipsisType | None = ...) -> str:
-        """Adds a message behind the others; its id comes back.
+        """Appends a message; returns its id.
 
         Args:
-            message: It is stored as JSON holds it: tuples become lists.
-            id: An id of the caller's own. Where a message has it already and is the same, that one is meant and
-                nothing is written: an append whose outcome is not known may be repeated.
-            expected_leaf: The newest message or compaction as the caller knows it (None: there is none). Where somebody
-                else has written meanwhile nothing is written.
+            message: The message, stored as JSON: tuples become lists.
+            id: Idempotency key. If an equal message has this id, nothing is written and its id is returned, so that an
+                append with unknown outcome can be retried. Default: an id assigned by the store.
+            expected_leaf: The newest message or compaction known to the caller (None: empty session). If another writer
+                has appended since, nothing is written. Default: not checked.
 
         Raises:
             StoreError: Nothing was written: ``conflict``, ``id_in_use``, ``not_json``, ``busy``, ``store_full``,
-                ``unreachable``, …; but after ``commit_unknown`` it may be there.
-            LimitExceeded: The message is nested too deep.
+                ``unreachable``, …; but after ``commit_unknown`` it may have been written.
+            LimitExceeded: The message is nested too deeply.
         """
         return self._append([message], id, expected_leaf)[0]
 
     def extend(self, messages: Iterable[Message], *, expected_leaf: str | EllipsisType | None = ...) -> list[str]:
-        """Adds messages in one transaction: all or none. Their ids come back."""
+        """Appends messages in one transaction, all or none; returns their ids."""
         return self._append(list(messages), None, expected_leaf)
 
     def save_context(
@@ -206,31 +206,31 @@ class SqlStore:
         *,
         expected_leaf: str | EllipsisType | None = ...,
     ) -> None:
-        """Remembers a compaction, the context from then on and its marks, in one transaction.
+        """Stores a compaction, the new context and its marks in one transaction.
 
-        An event that is stored already is not stored again.
+        An event already stored is not stored again.
 
         Raises:
-            StoreError: The context names what is not in the current one (``unknown_entry``): its ids were not given to
-                the compactor, or somebody else has compacted meanwhile. Or an earlier round (``stale_round``). Or
+            StoreError: The context names an id not in the current one (``unknown_entry``): the compactor did not get
+                the store's ids, or another process has compacted since. Or the round is not newer (``stale_round``). Or
                 nothing could be written, as for `append`.
         """
         self._save(event, context, expected_leaf)
 
     def originals(self) -> SessionStore:
-        """The session as if nothing had been compacted: for a compactor that is to make a summary of the originals.
+        """A view without compactions, for a compactor that summarizes the original messages.
 
-        What it saves is a compaction like any other.
+        A compaction saved through it is a normal compaction.
         """
         return _Originals(self)
 
-    # --- Within ---------------------------------------------------------------------------------------
+    # --- Internals ------------------------------------------------------------------------------------
 
     def _is(self, table: sa.Table) -> sa.ColumnElement[bool]:
         return table.c.session_id == self._session
 
     def _locked(self, connection: sa.Connection) -> tuple[int, int]:
-        """The next number and the last round; the row of the session is ours until the transaction ends."""
+        """The next sequence number and the last round; locks the session's row until the transaction ends."""
         row = sa.select(SESSIONS.c.next_seq, SESSIONS.c.round).where(SESSIONS.c.id == self._session).with_for_update()
         found = connection.execute(row).one_or_none()
         if found is None:
@@ -243,12 +243,12 @@ class SqlStore:
         return int(found[0]), int(found[1])
 
     def _reserved(self, connection: sa.Connection, count: int) -> int:
-        """The first of so many numbers; the row of the session is ours until the transaction ends. One statement."""
+        """Reserves sequence numbers and returns the first; locks the session's row. One statement."""
         following = SESSIONS.c.next_seq + count
         row = SESSIONS.update().where(SESSIONS.c.id == self._session).values(next_seq=following)
         found = connection.execute(row.returning(SESSIONS.c.next_seq)).scalar_one_or_none()
         if found is None:
-            raise StoreError("the session is gone", code="no_session", path="session")
+            raise StoreError("the session does not exist", code="no_session", path="session")
         return int(found) - count
 
     def _leaf(self, connection: sa.Connection) -> str | None:
@@ -289,12 +289,12 @@ class SqlStore:
 
     def _check_leaf(self, connection: sa.Connection, expected_leaf: str | EllipsisType | None) -> None:
         if not isinstance(expected_leaf, EllipsisType) and expected_leaf != self._leaf(connection):
-            raise StoreError("somebody else has written meanwhile", code="conflict", path="expected_leaf")
+            raise StoreError("another writer has appended since", code="conflict", path="expected_leaf")
 
     def _append(self, messages: list[Message], id: str | None, expected_leaf: str | EllipsisType | None) -> list[str]:
         texts = [text_of(plain(dict(message))) for message in messages]
         if id is not None and _OURS.fullmatch(checked_id(id)):
-            raise StoreError("ids such as m1 and c1 are given by the store", code="bad_id", path="id")
+            raise StoreError("ids such as m1 and c1 are reserved for the store", code="bad_id", path="id")
         if not texts:
             return []
         with self._database.writing() as connection:
@@ -336,7 +336,7 @@ class SqlStore:
             if stored is not None and event_from(json.loads(stored), 0) == event_from(fields, 0):
                 return
             if event.round <= last_round:
-                raise StoreError("a compaction of this round is stored already", code="stale_round")
+                raise StoreError("a compaction of this round is already stored", code="stale_round")
             self._check_leaf(connection, expected_leaf)
             active = self._active(connection)
             appended = {each.id: each.message for each in self._originals(connection)}
@@ -361,7 +361,7 @@ class SqlStore:
             )
             rows: list[dict[str, Any]] = []
             for position, each in enumerate(made.messages):
-                # What is as it was appended is not stored twice.
+                # A message equal to the appended one is not stored twice.
                 text = None if appended.get(each.id) == each.message else text_of(each.message)
                 rows.append({"position": position, "message_id": each.id, "message": text})
             self._insert_all(connection, CONTEXTS, ({"compaction_seq": seq} | row for row in rows))
@@ -372,7 +372,7 @@ class SqlStore:
     def _mark(
         self, connection: sa.Connection, seq: int, was: Sequence[StoredMessage], now: Sequence[StoredMessage]
     ) -> None:
-        """Marks who is no longer in the context, and unmarks who is again."""
+        """Marks messages no longer in the context, and unmarks those back in it."""
         before, after = {str(each.id) for each in was}, {str(each.id) for each in now}
         back = sorted(after - before)
         for at in range(0, len(back), _BATCH_ROWS):
@@ -388,7 +388,7 @@ class SqlStore:
 
 
 def _insert(connection: sa.Connection, table: sa.Table) -> Any:
-    """An insert that can pass over what is there."""
+    """An insert that supports ``ON CONFLICT DO NOTHING``."""
     if connection.dialect.name == "postgresql":
         from sqlalchemy.dialects.postgresql import insert
 

@@ -1,4 +1,4 @@
-"""A session in a database, for code that runs on an event loop."""
+"""A session in a database, for asyncio."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ T = TypeVar("T")
 
 
 class AsyncSqlStore:
-    """`SqlStore` without blocking the event loop: its methods as coroutines, which run in threads.
+    """`SqlStore` for asyncio: its methods as coroutines that run in threads.
 
-    A task that is cancelled while something is written ends when it is written, or not: so that nobody has to guess.
-    `Compactor.acompact` takes the store itself (`sync`): it runs stores in threads by itself.
+    A task cancelled during a write ends only after the write, so that its outcome is definite. `Compactor.acompact`
+    takes the synchronous store (`sync`) and runs it in threads itself.
 
     Examples:
         >>> import asyncio, tempfile, pathlib, foldline as fl
@@ -40,7 +40,7 @@ class AsyncSqlStore:
     async def open(
         cls, url: str, *, session: str, lock_timeout_s: float = 60.0, clock: Callable[[], float] = time.time
     ) -> AsyncSqlStore:
-        """Opens a session, as `SqlStore` does and with its errors."""
+        """Opens a session, as `SqlStore` does; raises the same errors."""
         return cls(await _apart(lambda: SqlStore(url, session=session, lock_timeout_s=lock_timeout_s, clock=clock)))
 
     def __repr__(self) -> str:
@@ -88,7 +88,7 @@ class AsyncSqlStore:
         return await _apart(self.sync.active)
 
     async def messages(self) -> list[Message]:
-        """The context: what the next request is made of."""
+        """The context, as sent in the next request."""
         return await _apart(self.sync.messages)
 
     async def ids(self) -> list[int | str]:
@@ -96,7 +96,7 @@ class AsyncSqlStore:
         return await _apart(self.sync.ids)
 
     async def history(self) -> tuple[StoredMessage, ...]:
-        """Every message that was ever appended, with its id."""
+        """Every appended message with its id."""
         return await _apart(self.sync.history)
 
     async def restore(self) -> list[Message]:
@@ -104,20 +104,20 @@ class AsyncSqlStore:
         return await _apart(self.sync.restore)
 
     async def events(self) -> tuple[CompactionEvent, ...]:
-        """Every compaction, from the first."""
+        """All compactions, oldest first."""
         return await _apart(self.sync.events)
 
     async def compacted_ids(self) -> frozenset[int | str]:
-        """Ids of everything that is marked as compacted."""
+        """Ids of all messages marked as compacted."""
         return await _apart(self.sync.compacted_ids)
 
     async def last_round(self) -> int:
-        """The round of the last compaction; 0 before the first."""
+        """Round of the last compaction; 0 before the first."""
         return await _apart(self.sync.last_round)
 
 
 async def _apart(work: Callable[[], T]) -> T:
-    """Work in a thread; a task that is cancelled waits for its end first."""
+    """Runs a call in a thread; a cancelled task waits for its end first."""
     running = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(running)

@@ -1,4 +1,4 @@
-"""Who writes the summary: `Extractive` without any network, a model that is `Prompted`, or a function of yours."""
+"""Summarizers: `Extractive` without a model, `Prompted` around a chat model, or any function."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
     "as_summarizer",
 ]
 
-#: Where models are that are imported when they are first asked for.
+#: Modules of models, imported on first use.
 _LATER = {
     "AnthropicSDK": "anthropic_sdk",
     "GoogleGenAI": "google_genai",
@@ -43,7 +43,7 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
-    """A model that was not asked for before."""
+    """Imports a model on first use."""
     if name not in _LATER:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)

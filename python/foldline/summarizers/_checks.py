@@ -1,4 +1,4 @@
-"""What a model answered, held against what was asked for."""
+"""Checks of a model's answer: refusals, tool calls, language."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from foldline.typing import Completion, Messages
 
 __all__ = ["is_refusal", "is_tool_call", "other_script", "script_of", "talk_of", "usable"]
 
-#: A refusal alone is short; what is longer says something.
+#: Longest refusal; a longer answer contains a summary.
 _MOST_REFUSAL_CHARS = 400
 _CANNOT = r"can(?:no|['\u2019 ]?)t|unable|not[ ]able|won['\u2019]?t"
 _HELP = (
@@ -43,7 +43,7 @@ _REFUSALS: Final = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
-#: What only looks like text and is a call.
+#: Tool calls written as text.
 _CALL_TAGS = re.compile(
     r"""\A\s*(?:```\w*\s*)?
     <(?:\|?tool_calls?(?:_begin|_start)?\|?|(?:antml:)?(?:function_calls?|invoke)|tool_use)\b[^>]*>
@@ -53,7 +53,7 @@ _CALL_TAGS = re.compile(
 _CALL_MARK = re.compile(r"\A\s*\[(?:TOOL_CALLS?|Tool: \w+\()", re.IGNORECASE)
 _FENCED = re.compile(r"\A\s*```\w*\n(.*?)\n?```\s*\Z", re.DOTALL)
 
-#: Scripts by the first word of their letters' names; one group is what is written in one text.
+#: Scripts by the first word of their letters' Unicode names; scripts used together in one text share a name.
 _SCRIPTS: Final = {
     "CJK": "Han",
     "HIRAGANA": "Kana",
@@ -72,36 +72,36 @@ _SCRIPTS: Final = {
     "GEORGIAN": "Georgian",
     "ARMENIAN": "Armenian",
 }
-#: A sign of these says as much as some letters of an alphabet.
+#: Weights of characters that carry as much as several letters of an alphabet.
 _WEIGHTS: Final = {"Han": 3, "Kana": 2, "Hangul": 2}
-#: Code, names and paths are Latin everywhere: another script counts where it has this share.
+#: Least share of another script to count: code, names and paths are Latin in every text.
 _SHARE_OF_OTHER = 0.30
 _LEAST_LETTERS = 40
 _CODE = re.compile(r"```.*?```|`[^`\n]*`|https?://\S+|[\w.~-]*[/\\_]\S*|\b\w+\([^)\n]*\)", re.DOTALL)
-#: So much of a conversation is looked at, and of one message.
+#: Sample size in characters: of the conversation, and of one message.
 _LOOKED_AT_CHARS, _LOOKED_AT_OF_ONE = 40_000, 1_000
 
 
 def usable(completion: object) -> Completion:
-    """A completion that has a text, came to its end, and says something.
+    """Returns a completion that is complete and contains text.
 
     Raises:
-        SummaryError: It has none (``not_a_text``), is empty (``empty_summary``), did not come to its end
-            (``incomplete_summary``), or is a call of a tool (``tool_call``).
+        SummaryError: It is not text (``not_a_text``), empty (``empty_summary``), cut off (``incomplete_summary``), or a
+            tool call (``tool_call``).
     """
     if not isinstance(completion, Completion) or not isinstance(getattr(completion, "text", None), str):
-        raise SummaryError("the summarizer gave no text", code="not_a_text")
+        raise SummaryError("the summarizer returned no text", code="not_a_text")
     if not completion.text.strip():
         raise SummaryError("the summary is empty", code="empty_summary")
     if completion.finish_reason != "stop":
-        raise SummaryError("the summary did not come to its end", code="incomplete_summary")
+        raise SummaryError("the summary is incomplete", code="incomplete_summary")
     if is_tool_call(completion.text):
-        raise SummaryError("the summary is a call of a tool", code="tool_call")
+        raise SummaryError("the summary is a tool call", code="tool_call")
     return completion
 
 
 def is_refusal(text: str) -> bool:
-    r"""Whether an answer does nothing but refuse: it is short and has no headings. A summary that tells of one is none.
+    r"""Whether an answer is only a refusal: short and without headings. A summary that mentions one does not count.
 
     Examples:
         >>> is_refusal("I'm sorry, but I can't help with that."), is_refusal("抱歉,我无法总结这段对话。")
@@ -118,7 +118,7 @@ def is_refusal(text: str) -> bool:
 
 
 def is_tool_call(text: str) -> bool:
-    """Whether an answer is nothing but a call of a tool, as models write it that are given none.
+    """Whether an answer is only a tool call, written as text by a model without tools.
 
     Examples:
         >>> is_tool_call('{"name": "read_file", "arguments": {"path": "a.py"}}'), is_tool_call("It called read_file().")
@@ -146,7 +146,7 @@ def _is_call(call: dict[str, object]) -> bool:
 
 
 def talk_of(messages: Messages, indices: Sequence[int]) -> str:
-    """What people and models said to each other in some messages, without results and calls: a sample of it."""
+    """A sample of what users and models wrote in some messages, without results and calls."""
     texts, left = [], _LOOKED_AT_CHARS
     for index in indices:
         for unit in units_of(messages[index]):
@@ -161,9 +161,9 @@ def talk_of(messages: Messages, indices: Sequence[int]) -> str:
 
 
 def script_of(text: str) -> str | None:
-    """The script that a text is written in, code left aside; None where there are too few letters to tell.
+    """The main script of a text, without code; None if it has too few letters.
 
-    Latin letters stand in every technical text. So another script is what counts where it has a good share.
+    Technical text contains Latin letters in every language, so another script wins from `_SHARE_OF_OTHER` on.
 
     Examples:
         >>> (
@@ -183,11 +183,11 @@ def script_of(text: str) -> str | None:
     others = {script: weight for script, weight in weights.items() if script != "Latin"}
     if sum(others.values()) < _SHARE_OF_OTHER * total:
         return "Latin"
-    # Japanese is written in both.
+    # Japanese mixes Han and Kana.
     return "Kana" if others.get("Kana", 0) > 0.1 * total else max(sorted(others), key=others.__getitem__)
 
 
 def other_script(summary: str, talk: str) -> bool:
-    """Whether a summary is written in another script than the conversation. Where either is unclear, it is not."""
+    """Whether a summary is in another script than the conversation; false if either is unclear."""
     told, said = script_of(summary), script_of(talk)
     return told is not None and said is not None and told != said

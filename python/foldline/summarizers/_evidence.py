@@ -1,4 +1,4 @@
-"""The facts behind a request for a summary."""
+"""The evidence for a summary request."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ __all__ = ["evidence_of"]
 
 
 def evidence_of(request: SummarizeRequest) -> RangeEvidence:
-    """The facts of the folded messages: those that the request brings, else read from its messages.
+    """The evidence of the folded messages: the request's, else read from its messages.
 
     Raises:
         MessageError: A message cannot be read.
     """
     if request.evidence is not None:
         return request.evidence
-    # Only the text matters here, so the cheapest counter will do.
+    # Token counts do not matter here, so the cheapest counter is used.
     prepared = _core.prepare(request.messages, TokenCounter("chars/4"), tools=None, format=request.format)
     return prepared.evidence(list(request.folded))

@@ -1,4 +1,4 @@
-"""What a model wrote, made into text and nothing else."""
+"""Sanitizes a model's output to plain text."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ T = TypeVar("T")
 
 
 def neutralized(text: str) -> tuple[str, bool]:
-    """A text without marks of roles, of tools and of foldline's own label, and whether there were any.
+    """A text without role, tool and foldline markers, and whether anything was replaced.
 
-    What would begin a mark is written so that it begins none: ``<`` as ``&lt;``, the bracket of ``[INST]`` as
-    ``&#91;``; a line that begins like a turn (``Human:``) is quoted. A picture becomes a link, so that showing the
-    summary fetches nothing. Full-width and similar signs, and letters with invisible ones between them, count as what
-    they look like; invisible signs that no script needs are taken out. Letters of other alphabets that look like Latin
-    ones are not recognised. What comes out stays as it is when it goes in again.
+    Markers are escaped at their beginning: ``<`` as ``&lt;``, the bracket of ``[INST]`` as ``&#91;``; a line that
+    begins like a turn (``Human:``) is quoted. An image becomes a link, so that rendering the summary fetches nothing.
+    Full-width and similar characters, and letters separated by invisible ones, are matched by their appearance;
+    invisible characters that no script needs are removed. Latin look-alikes of other alphabets are not recognized.
+    Idempotent.
 
     Examples:
         >>> neutralized("Done. <|im_start|>system")
@@ -37,13 +37,13 @@ def settled(
     max_tokens: int,
     safe: Callable[[str], str],
 ) -> tuple[str, T]:
-    """What is written within a budget and then made safe, so that it is within the budget afterwards, too.
+    """Writes a text within a budget so that its sanitized form also fits.
 
     Args:
-        write: Writes within ``max_tokens`` by the counter that it is given; gives the text and something about it.
+        write: Writes within ``max_tokens`` by the given counter; returns the text and an extra value.
         count: The counter.
         max_tokens: The budget.
-        safe: What is done to the text.
+        safe: Sanitizes the text.
     """
     text, about = write(count)
     done = safe(text)
@@ -54,7 +54,7 @@ def settled(
 
 
 def well_formed(text: str) -> str:
-    """A text without halves of surrogate pairs: two that belong together are their character, one alone is U+FFFD."""
+    """A text without lone surrogates: pairs become their character, a lone one U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:

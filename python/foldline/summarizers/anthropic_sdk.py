@@ -1,4 +1,4 @@
-"""Anthropic's SDK."""
+"""Models called through Anthropic's SDK."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _READ = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens
 
 
 class AnthropicSDK(SdkModel):
-    """Asks a model through a client of the package `anthropic`, or one that was derived from it (Bedrock, Vertex).
+    """Calls a model through a client of the package `anthropic`, Bedrock and Vertex included.
 
     Args:
-        model: The name of the model.
-        client: An ``anthropic.Anthropic`` or ``anthropic.AsyncAnthropic`` (see `SdkModel` for what differs); without it
-            one of its own, which takes key and address from the environment as the SDK does.
-        client_options: Arguments for a client of its own, such as ``base_url`` and ``api_key``; shown nowhere.
-        request_options: Arguments for ``messages.create`` that are sent along.
+        model: Name of the model.
+        client: An ``anthropic.Anthropic`` or ``anthropic.AsyncAnthropic`` (see `SdkModel` for the differences).
+            Default: a new client, which reads key and address from the environment as the SDK does.
+        client_options: Arguments for the new client, such as ``base_url`` and ``api_key``; never shown.
+        request_options: Further arguments for ``messages.create``.
         options: As for `OpenAICompatible`: ``timeout_s``, ``max_attempts``, ``max_bytes``, ``temperature``,
             ``requests_per_minute``, ``max_concurrency``, ``thinking_tokens``.
 
@@ -50,7 +50,7 @@ class AnthropicSDK(SdkModel):
         system, others = split_system(messages)
         fields: dict[str, Any] = {"system": system} if system else {}
         if self.temperature is not None:
-            # Newer versions of the SDK have no argument for it: newer models take none.
+            # Newer SDK versions do not have this argument, since newer models reject it.
             fields["extra_body"] = {"temperature": self.temperature}
         fields |= {"max_tokens": max_tokens, "stream": True, **self._request_options}
         return client.messages.create(model=self.model, messages=others, **fields)
@@ -68,7 +68,7 @@ class AnthropicSDK(SdkModel):
         answer.add_text(block.get("text"))
         answer.add_text(delta.get("text"))
         answer.end_with(delta.get("stop_reason"))
-        # What is said at the end is the sum, not what came since.
+        # The final usage is cumulative.
         answer.add_usage(None, _mapping(event.get("usage")).get("output_tokens"))
 
 

@@ -1,4 +1,4 @@
-"""A summary without a model: what the folded messages themselves say, ordered and within a budget."""
+"""A summary without a model: evidence from the folded messages, ranked to fit a budget."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["Extractive"]
 
 
 class Extractive:
-    """Writes the summary from evidence: requests, constraints, files, commands, errors, decisions, the last state.
+    """Writes a summary from evidence: requests, constraints, files, commands, errors, decisions, state.
 
-    No network, no model. Equal input gives equal bytes. An earlier foldline summary among the folded messages is
-    merged, not stacked.
+    Needs neither network nor model, and is deterministic. An earlier foldline summary among the folded messages is
+    merged, not nested.
 
     Examples:
         >>> import foldline as fl
@@ -37,6 +37,6 @@ class Extractive:
         def write(count: Callable[[str], int]) -> tuple[str, str]:
             return facts.render(request.max_tokens, count)
 
-        # It quotes what others wrote.
+        # The document quotes foreign text, so it is sanitized.
         text, evidence = settled(write, request.count, request.max_tokens, lambda text: neutralized(text)[0])
         return Completion(text, model="extractive", evidence=json.loads(evidence))

@@ -1,4 +1,4 @@
-"""A summarizer out of any function."""
+"""Adapts any function to a summarizer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["FromFunction", "as_summarizer", "copied"]
 
 
 class FromFunction:
-    """Calls a function with the folded messages; what it returns is the summary.
+    """Calls a function with the folded messages; its return value is the summary.
 
     Examples:
         >>> from foldline.summarizers import FromFunction
@@ -31,7 +31,7 @@ class FromFunction:
 
     def summarize(self, request: SummarizeRequest) -> Completion:
         """Calls the function."""
-        # Copies: what the function does to them is its own affair.
+        # Copies, since the function may modify them.
         answer = self._function([copied(request.messages[i]) for i in request.folded])
         if isinstance(answer, Completion):
             return answer
@@ -45,7 +45,7 @@ class FromFunction:
 
 
 def copied(value: Any, known: dict[int, Any] | None = None) -> Any:
-    """A copy of dicts and lists, cycles included, without calling a method of what they hold."""
+    """A copy of nested dicts and lists, cycles included, without calling methods of their members."""
     known = {} if known is None else known
     if id(value) in known:
         return known[id(value)]
@@ -62,7 +62,7 @@ def copied(value: Any, known: dict[int, Any] | None = None) -> Any:
 
 
 def as_summarizer(summarizer: Summarizer | ChatModel | SummaryFunction) -> Summarizer:
-    """A summarizer from what callers may give."""
+    """Converts a summarizer, chat model or function to a summarizer."""
     if isinstance(summarizer, Summarizer):
         return summarizer
     if isinstance(summarizer, ChatModel):

@@ -1,4 +1,4 @@
-"""Google's SDK for Gemini."""
+"""Gemini models called through Google's SDK."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["GoogleGenAI"]
 
 
 class GoogleGenAI(SdkModel):
-    """Asks a model through a client of the package `google-genai`: of the Gemini API, or of Vertex.
+    """Calls a model through a client of the package `google-genai`: Gemini API or Vertex.
 
     Args:
-        model: The name of the model.
-        client: A ``google.genai.Client``, of which the synchronous half is used (see `SdkModel`); without it one of its
-            own, which takes the key from the environment as the SDK does.
-        client_options: Arguments for a client of its own, such as ``api_key``, ``vertexai``, and ``http_options`` as a
-            dict; shown nowhere.
-        request_options: Fields of the ``config`` that are sent along.
+        model: Name of the model.
+        client: A ``google.genai.Client``, whose synchronous half is used (see `SdkModel`). Default: a new client, which
+            reads the key from the environment as the SDK does.
+        client_options: Arguments for the new client, such as ``api_key``, ``vertexai``, and ``http_options`` as a dict;
+            never shown.
+        request_options: Further fields of the ``config``.
         options: As for `OpenAICompatible`: ``timeout_s``, ``max_attempts``, ``max_bytes``, ``temperature``,
             ``requests_per_minute``, ``max_concurrency``, ``thinking_tokens``.
 
@@ -40,7 +40,7 @@ class GoogleGenAI(SdkModel):
     def _new_client(self) -> tuple[Any, Callable[[], Awaitable[object]]]:
         http = bounded_client(self.max_bytes)
         options = dict(self._client_options)
-        # Saying how often it tries takes the retries away that it makes by itself.
+        # One attempt disables the SDK's own retries.
         own = {"httpx_async_client": http, "retry_options": {"attempts": 1}}
         options["http_options"] = {**own, **dict(options.get("http_options") or {})}
         client = extra_package("google.genai", "google").Client(**options)
@@ -52,7 +52,7 @@ class GoogleGenAI(SdkModel):
 
         return client.aio, close
 
-    def _limited(self, client: Any, left_s: float) -> Any:  # noqa: ARG002 - it has limits for each call
+    def _limited(self, client: Any, left_s: float) -> Any:  # noqa: ARG002 - limits are set per call
         return client
 
     def _is_async(self, client: Any) -> bool:
@@ -73,7 +73,7 @@ class GoogleGenAI(SdkModel):
         return client.models.generate_content_stream(model=self.model, contents=contents, config=config)
 
     def _call_options(self, client: Any) -> dict[str, Any] | None:
-        """Of a given client: without retries of its own, and limited a read."""
+        """HTTP options for a given client: no retries, and a timeout per read."""
         if self._is_async(client):
             return None
         return {"timeout": int(self.timeout_s * 1_000), "retry_options": {"attempts": 1}}

@@ -1,4 +1,4 @@
-"""Chat models of LangChain."""
+"""Models called through LangChain."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from foldline.typing import Completion, Messages
 
 __all__ = ["LangChainModel"]
 
-#: Where the integrations put why an answer ended.
+#: Keys under which integrations store the finish reason.
 _ENDS = ("finish_reason", "stop_reason", "done_reason")
 
 
 class LangChainModel(SdkModel):
-    """Asks a chat model of LangChain, or anything with its ``stream`` and ``astream``.
+    """Calls a chat model of LangChain, or any object with ``stream`` and ``astream``.
 
-    It is drained as a stream; a model that cannot stream gives its answer in one piece. Retries are those of the chat
-    model (``max_retries`` there), none are added. An integration that does not say why an answer ended is believed
-    that it came to its end.
+    The answer is drained as a stream; a model that cannot stream answers in one piece. Retries are the chat model's own
+    (its ``max_retries``); none are added. If the integration does not report a finish reason, the answer is taken as
+    complete.
 
     Args:
         chat_model: The chat model. `acomplete` uses it on the caller's event loop, `complete` in a thread.
-        max_tokens_field: What the integration calls the limit of an answer in its calls: ``max_output_tokens`` for
-            Google's, ``num_predict`` for Ollama's. None for a model that has its own limit.
-        request_options: Arguments of the call that are sent along.
+        max_tokens_field: The integration's argument for the output limit: ``max_output_tokens`` for Google,
+            ``num_predict`` for Ollama. None for a model with a fixed limit.
+        request_options: Further arguments of the call.
         options: As for `OpenAICompatible`: ``timeout_s``, ``max_bytes``, ``requests_per_minute``,
             ``max_concurrency``, ``thinking_tokens``. The temperature is the chat model's.
 
@@ -84,7 +84,7 @@ class LangChainModel(SdkModel):
 
 @dataclass(frozen=True, slots=True)
 class _Half:
-    """A chat model, and which of its halves is used."""
+    """A chat model, and whether to use its asynchronous half."""
 
     chat_model: Any
     is_async: bool
@@ -96,7 +96,7 @@ class _LangChainAnswer(Answer):
         self._is_there = False
 
     def add(self, piece: Any) -> None:
-        """A chunk."""
+        """Adds a chunk."""
         self._is_there = True
         self.add_text(getattr(piece, "content", None))
         calls = (getattr(piece, name, None) for name in ("tool_calls", "tool_call_chunks", "invalid_tool_calls"))
@@ -110,12 +110,12 @@ class _LangChainAnswer(Answer):
             self.model = str(told.get("model_name") or told.get("model") or self.model)
         usage = getattr(piece, "usage_metadata", None)
         if isinstance(usage, Mapping):
-            # Chunks hold what came with them; LangChain adds it up.
+            # Each chunk has its own counts; they are added up, as LangChain does.
             read, written = usage.get("input_tokens"), usage.get("output_tokens")
             self.add_usage((self.input_tokens or 0) + (read or 0), (self.output_tokens or 0) + (written or 0))
 
     def completion(self) -> Completion:
-        """As `Answer.completion`; without a reason why it ended it came to its end."""
+        """As `Answer.completion`; without a finish reason the answer counts as complete."""
         if self._is_there and self.end is None:
             self.end = "stop"
         return super().completion()

@@ -1,4 +1,4 @@
-"""A model behind an HTTP endpoint of the form that OpenAI made: ``POST /chat/completions``."""
+"""A model at an HTTP endpoint compatible with OpenAI's ``POST /chat/completions``."""
 
 from __future__ import annotations
 
@@ -22,42 +22,41 @@ if TYPE_CHECKING:
 __all__ = ["OpenAICompatible"]
 
 _OPENAI = "https://api.openai.com/v1"
-#: Bytes of the body of an error that are looked at.
+#: Bytes read of an error body.
 _ERROR_BYTES = 64 * 1024
-#: Bytes of one event of a stream.
+#: Largest event of a stream, in bytes.
 _EVENT_BYTES = 2**20
 
 
 class OpenAICompatible(RemoteModel):
-    """Asks a model over HTTP: OpenAI's, or a server that speaks its chat completions (llama.cpp, vLLM, Ollama, …).
+    """Calls a model over HTTP: OpenAI, or a compatible server (llama.cpp, vLLM, Ollama, …).
 
-    It may be given as ``summarizer`` as it is. Every call has one deadline for all of it: connecting, waiting,
-    streaming, and at most ``max_attempts`` tries, after 408, 409, 429, 5xx, and connections that could not be made.
-    ``Retry-After`` is heeded; where it goes beyond the deadline, the call fails at once. Redirects are not followed.
+    Usable directly as ``summarizer``. One deadline covers the whole call: connecting, waiting, streaming, and up to
+    ``max_attempts`` tries after 408, 409, 429, 5xx and failed connections. ``Retry-After`` is honored; if it exceeds
+    the deadline, the call fails at once. Redirects are not followed.
 
-    The key is taken from the argument or from ``OPENAI_API_KEY``, and is shown nowhere; a key of the environment is
-    not pickled either. Any of them goes to whatever ``base_url`` is.
+    The key is never shown; a key from the environment is not pickled either. It is sent to the given ``base_url``,
+    whatever that is.
 
     Args:
-        model: The name of the model.
-        base_url: Where the endpoint lies, without ``/chat/completions``; by default ``OPENAI_BASE_URL``, else OpenAI's.
-        api_key: The key; ``""`` for none. Without it ``OPENAI_API_KEY``.
-        timeout_s: Seconds for a whole call, retries and waiting for its turn included.
-        stream: Whether the answer is asked for in pieces. It is drained before it is used, either way.
-        max_attempts: The most tries of a call.
-        max_bytes: The most bytes of an answer, unpacked.
-        temperature: As the endpoint takes it; not sent if None.
-        requests_per_minute: The most requests a minute, evenly spread.
-        max_concurrency: The most requests at a time. Both limits are those of this object in this process.
-        max_tokens_field: What the endpoint calls the limit: ``max_completion_tokens`` for OpenAI's own, else
-            ``max_tokens``.
-        thinking_tokens: Tokens beyond those of the answer that a model may spend on thinking.
-        headers: Headers that are sent along; shown nowhere.
-        extra_body: Fields that are sent along; None for a field takes it out.
-        transport: What sends the requests, instead of the network. It is used on another thread's event loop.
+        model: Name of the model.
+        base_url: Address of the endpoint, without ``/chat/completions``. Default: ``OPENAI_BASE_URL``, else OpenAI's.
+        api_key: The key; ``""`` for none. Default: ``OPENAI_API_KEY``.
+        timeout_s: Seconds for a whole call, including retries and waiting for a slot.
+        stream: Whether to request a stream. The answer is drained before use in any case.
+        max_attempts: Maximum tries of a call.
+        max_bytes: Maximum size of an answer, decompressed.
+        temperature: Temperature of the request. Default: not sent.
+        requests_per_minute: Maximum requests per minute, evenly spaced.
+        max_concurrency: Maximum concurrent requests. Both limits apply to this object in this process.
+        max_tokens_field: Name of the output limit. Default: ``max_completion_tokens`` for OpenAI, else ``max_tokens``.
+        thinking_tokens: Tokens allowed for thinking in addition to the answer.
+        headers: Further headers; never shown.
+        extra_body: Further fields of the request; None removes a field.
+        transport: Sends the requests instead of the network. Runs on another thread's event loop.
 
     Raises:
-        ConfigError: An option is out of range, no key is there for OpenAI's endpoint, or the extra ``llm`` is missing.
+        ConfigError: An option is out of range, OpenAI's endpoint has no key, or the extra ``llm`` is missing.
 
     Examples:
         >>> import foldline as fl
@@ -108,7 +107,7 @@ class OpenAICompatible(RemoteModel):
         self._extra_body = dict(extra_body or {})
         self._transport = transport
         if is_openais and not self._key():
-            raise ConfigError("none is given, and OPENAI_API_KEY is not set", code="missing_api_key", path="api_key")
+            raise ConfigError("no key is given, and OPENAI_API_KEY is not set", code="missing_api_key", path="api_key")
 
     def __repr__(self) -> str:
         return f"OpenAICompatible({self.model!r}, base_url={self.base_url!r})"
@@ -118,7 +117,7 @@ class OpenAICompatible(RemoteModel):
 
     def _open(self) -> tuple[Any, Callable[[], Awaitable[object]]]:
         client = extra_package("httpx2", "llm").AsyncClient(
-            timeout=None,  # the deadline is over all of it, not over each read
+            timeout=None,  # the deadline covers the whole call
             follow_redirects=False,
             transport=self._transport,
             verify=tls(),
@@ -138,9 +137,9 @@ class OpenAICompatible(RemoteModel):
         }
         body = {name: value for name, value in body.items() if value is not None}
         with suppress(TypeError, ValueError, RecursionError):
-            # Lone surrogates, which UTF-8 cannot hold, are sent as question marks.
+            # Lone surrogates, which UTF-8 cannot encode, are sent as question marks.
             return json.dumps(body, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
-        raise SummaryError("what is to be sent is no JSON", code="bad_request")
+        raise SummaryError("the request cannot be written as JSON", code="bad_request")
 
     async def _ask(self, client: httpx2.AsyncClient, messages: Messages, max_tokens: int, left_s: float) -> Completion:  # noqa: ARG002
         httpx = extra_package("httpx2", "llm")
@@ -158,7 +157,7 @@ class OpenAICompatible(RemoteModel):
         except httpx.SSEError:
             failure = Failure(SummaryError("an event of the stream is too large", code="event_too_large"))
         except httpx.DecodingError:
-            failure = Failure(SummaryError("the answer cannot be unpacked", code="bad_compression"))
+            failure = Failure(SummaryError("the answer cannot be decompressed", code="bad_compression"))
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             failure = of_connection(error, answered=answered)
         raise failure
@@ -167,7 +166,7 @@ class OpenAICompatible(RemoteModel):
         if response.status_code != 200:
             raise of_status(response.status_code, response.headers, await _error_body(response))
         answer = ChatAnswer(self.model)
-        # By what came, not by what was asked for: some endpoints only stream, some never do.
+        # Decided by the response, not the request: some endpoints only stream, some never do.
         if response.headers.get("content-type", "").partition(";")[0].strip().lower() == "text/event-stream":
             async with aclosing(_events(response)) as events:
                 async for event in events:
@@ -178,7 +177,7 @@ class OpenAICompatible(RemoteModel):
 
 
 async def _events(response: httpx2.Response) -> AsyncGenerator[dict[str, Any]]:
-    """The chunks of a stream, up to its end."""
+    """The chunks of a stream."""
     source = extra_package("httpx2", "llm").EventSource(response, max_event_size=_EVENT_BYTES)
     async with aclosing(aiter(source)) as events:
         async for event in events:
@@ -193,25 +192,25 @@ async def _events(response: httpx2.Response) -> AsyncGenerator[dict[str, Any]]:
 
 
 def _object(data: bytes, what: str, *, code: str = "provider_error") -> dict[str, Any]:
-    """The JSON object that was answered.
+    """The JSON object of an answer.
 
     Raises:
-        SummaryError: It is none (``not_json``), or it says what went wrong.
+        SummaryError: It is not an object (``not_json``), or it is an error of the provider.
     """
     value: object = None
-    with suppress(ValueError, RecursionError):  # not passed on: they hold the answer
+    with suppress(ValueError, RecursionError):  # not chained: the error contains the answer
         value = json.loads(data.decode("utf-8-sig"))
     if not isinstance(value, dict):
-        raise SummaryError(f"{what} is no JSON object", code="not_json")
+        raise SummaryError(f"{what} is not a JSON object", code="not_json")
     if value.get("error"):
         raise of_answered_error(value, code=code)
     return cast(dict[str, Any], value)
 
 
 async def _error_body(response: httpx2.Response) -> object:
-    """What came with an error, as JSON or else as text; of a large one the beginning."""
+    """The beginning of an error body, as JSON or else as text."""
     data = b""
-    # Where it breaks off, the status counts all the same.
+    # If the body breaks off, the status still counts.
     with suppress(extra_package("httpx2", "llm").HTTPError, SummaryError):
         async with aclosing(response.aiter_bytes()) as pieces:
             async for piece in pieces:
@@ -228,12 +227,12 @@ def _checked_url(url: object) -> str:
     parts = None
     with suppress(ValueError):
         parts = urlsplit(str(url))
-        _ = parts.port  # raises where it is none
+        _ = parts.port  # raises if invalid
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError("must be an address with http or https", code="bad_url", path="base_url")
+        raise ConfigError("must be an http or https URL", code="bad_url", path="base_url")
     if "@" in parts.netloc or parts.query or parts.fragment:
-        # They would be shown in reprs and logs.
-        raise ConfigError("must hold no user, query or fragment", code="bad_url", path="base_url")
+        # They would appear in reprs and logs.
+        raise ConfigError("must not contain a user, query or fragment", code="bad_url", path="base_url")
     return str(url).rstrip("/")
 
 

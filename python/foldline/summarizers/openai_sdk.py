@@ -1,4 +1,4 @@
-"""OpenAI's SDK."""
+"""Models called through OpenAI's SDK."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["OpenAISDK"]
 
 
 class OpenAISDK(SdkModel):
-    """Asks a model through a client of the package `openai`: its own, Azure's, or one that was derived from them.
+    """Calls a model through a client of the package `openai`, Azure's included.
 
     Args:
-        model: The name of the model.
-        client: An ``openai.OpenAI`` or ``openai.AsyncOpenAI`` (see `SdkModel` for what differs); without it one of its
-            own, which takes key and address from the environment as the SDK does.
-        client_options: Arguments for a client of its own, such as ``base_url`` and ``api_key``; shown nowhere.
-        request_options: Arguments for ``chat.completions.create`` that are sent along.
+        model: Name of the model.
+        client: An ``openai.OpenAI`` or ``openai.AsyncOpenAI`` (see `SdkModel` for the differences). Default: a new
+            client, which reads key and address from the environment as the SDK does.
+        client_options: Arguments for the new client, such as ``base_url`` and ``api_key``; never shown.
+        request_options: Further arguments for ``chat.completions.create``.
         options: As for `OpenAICompatible`: ``timeout_s``, ``max_attempts``, ``max_bytes``, ``temperature``,
             ``requests_per_minute``, ``max_concurrency``, ``thinking_tokens``.
 

@@ -1,4 +1,4 @@
-"""A summarizer out of a model that answers messages."""
+"""A summarizer that prompts a chat model."""
 
 from __future__ import annotations
 
@@ -18,46 +18,46 @@ from foldline.typing import ChatModel, Completion, SummarizeRequest
 
 __all__ = ["Prompted"]
 
-#: The least share of a window that is left free where it is not the caller's own number: counters differ.
+#: Share of a looked-up context window left free, since counters differ between models.
 _SPARE_SHARE = 0.05
-#: The share of a part's window that its summary may have, so that several fit into one prompt again.
+#: Share of the window that a part's summary may use, so that several fit into a merge prompt.
 _PART_SHARE = 0.25
 
-#: A summary at work: calls come out, together where they may run together, and their answers go in.
+#: A running summary as a generator: yields calls that may run concurrently, receives their answers.
 Work: TypeAlias = "Generator[list[ModelCall], list[Completion], Completion]"
 
 
 class Prompted:
-    """Asks a model for the summary.
+    """Prompts a chat model for the summary.
 
-    The model gets the rules as a message of the system and the text of the folded messages as one of the user: as data
-    between marks that nobody can guess, ``<``, ``>`` and ``&`` escaped. An earlier summary stands by itself, to be
-    merged. On an event loop a model with ``acomplete`` is awaited.
+    The system message contains the rules; the user message contains the folded messages as data between unguessable
+    marks, with ``<``, ``>`` and ``&`` escaped. An earlier summary is passed separately, to be merged. A model with
+    ``acomplete`` is awaited on an event loop.
 
-    Where a prompt would be longer than the model's window, the messages are divided at legal cuts, each part is
-    summarised by itself, and the summaries are merged in their order. A message that alone is too long is shortened.
-    Every message reaches a call; where one of the calls fails, the summary fails.
+    If the prompt exceeds the model's window, the messages are split at legal cuts, each part is summarized, and the
+    summaries are merged in order. A single message that is too long is shortened. Every message is part of some call;
+    if a call fails, the summary fails.
 
-    An answer that came to its end and refuses, is longer than its room, or is written in another script than the
-    conversation, is asked for once more with what was wrong; there is one such call a summary.
+    An answer that refuses, exceeds its limit, or is in another script than the conversation, is requested once more
+    with the reason; at most one such retry per summary.
 
     Args:
-        model: Who is asked.
-        prompt: A prompt of your own, sent as one message of the user, with ``{new_messages}`` and where wanted
+        model: The chat model.
+        prompt: Custom prompt, sent as one user message. Must contain ``{new_messages}``; may contain
             ``{existing_summary}``, ``{original_task}``, ``{facts}``, ``{instructions}``, ``{max_tokens}``,
-            ``{max_words}``, ``{round}`` and ``{fence}`` (the name of the marks) in it.
-        form: What is asked for without one: ``"document"`` (goal, constraints, progress, decisions, next steps,
-            critical context, files), or ``"session"`` (that of `presets.layer`).
-        instructions: What every summary is to mind, beside the instructions of a compaction.
-        focus: What every summary is to be most detailed about.
-        max_input_tokens: The most tokens of a prompt, by the counter of the fold. Without it the model's own
-            ``max_input_tokens``, or its window where its name (``model``) is known; else there is no limit.
-        max_concurrency: How many calls run at once on an event loop; without one they run one after the other.
-        temperature: Given to a model whose ``complete`` takes one; without it that of the form.
-        system_message: Whether the model takes a system message; without, the rules stand above the data.
+            ``{max_words}``, ``{round}`` and ``{fence}`` (the name of the marks).
+        form: Built-in prompt: ``"document"`` (goal, constraints, progress, decisions, next steps, critical context,
+            files) or ``"session"`` (as in `presets.layer`).
+        instructions: Instructions for every summary, in addition to those of a compaction.
+        focus: Topic that every summary treats in most detail.
+        max_input_tokens: Maximum tokens of a prompt, by the fold's counter. Default: the model's ``max_input_tokens``,
+            or the context window of a known model name (``model``); else no limit.
+        max_concurrency: Maximum concurrent calls on an event loop; synchronous calls run one at a time.
+        temperature: Passed to a model whose ``complete`` accepts it. Default: the form's.
+        system_message: Whether the model accepts a system message; if not, the rules precede the data.
 
     Raises:
-        ConfigError: The prompt has no place for the messages, the model is none, or an option is out of range.
+        ConfigError: The prompt does not contain ``{new_messages}``, the model is invalid, or an option is out of range.
     """
 
     def __init__(
@@ -74,9 +74,9 @@ class Prompted:
         system_message: bool = True,
     ) -> None:
         if not isinstance(model, ChatModel):
-            raise ConfigError("must have complete", code="bad_model", path="model")
+            raise ConfigError("must have a method complete", code="bad_model", path="model")
         if prompt is not None and "{new_messages}" not in prompt:
-            raise ConfigError("has no {new_messages}", code="bad_prompt", path="prompt")
+            raise ConfigError("must contain {new_messages}", code="bad_prompt", path="prompt")
         if form not in FORMS:
             raise ConfigError(f"must be one of {', '.join(FORMS)}", code="bad_form", path="form")
         for name, number in (("max_input_tokens", max_input_tokens), ("max_concurrency", max_concurrency)):
@@ -90,26 +90,26 @@ class Prompted:
         temperature = self.words.form.temperature if temperature is None else temperature
         self._options = {} if temperature is None else {"temperature": temperature}
         if callable(getattr(model, "acomplete", None)):
-            self.asummarize = self._asummarize  # what makes it a summarizer for event loops, too
+            self.asummarize = self._asummarize  # makes this a summarizer for event loops
 
     def __repr__(self) -> str:
         return f"Prompted({type(self.model).__name__})"
 
     @property
     def prompt_version(self) -> str:
-        """The version of what it asks with: ``document/1``, or ``custom/`` and the beginning of a hash."""
+        """The prompt version: ``document/1``, or ``custom/`` and a hash prefix."""
         return self.words.version
 
     def messages_for(self, request: SummarizeRequest) -> list[dict[str, str]]:
-        """What the model is sent where one call is enough: to look at, or to measure. Nothing is sent."""
+        """The messages of a single-call prompt, for inspection or measuring. Does not call the model."""
         prompt = Prompt(self.words, request)
         return _whole(prompt, _kind(request), _room(request)).messages
 
     def summarize(self, request: SummarizeRequest) -> Completion:
-        """Asks the model.
+        """Calls the model.
 
         Raises:
-            SummaryError: No usable answer came, or the prompt does not fit into the model's window.
+            SummaryError: No usable answer, or the prompt does not fit into the model's window.
         """
         timed, work = _timed(request), self._work(request)
         complete = self._function("complete")
@@ -122,7 +122,7 @@ class Prompted:
             return completion
 
     async def _asummarize(self, request: SummarizeRequest) -> Completion:
-        """Asks the model, several times at once where there are several parts."""
+        """Calls the model, concurrently for several parts."""
         timed, work = _timed(request), self._work(request)
         complete = self._function("acomplete")
         free = asyncio.Semaphore(self.max_concurrency)
@@ -141,13 +141,13 @@ class Prompted:
             return completion
 
     def _function(self, name: str) -> Callable[[ModelCall, float | None], Any]:
-        """The model's function, called with what it takes."""
+        """The model's method, called with the arguments it accepts."""
         function: Callable[..., Any] = getattr(self.model, name)
         options = self._options if _takes(function, "temperature") else {}
         return lambda call, left_s: function(call.messages, max_tokens=call.room.most, timeout_s=left_s, **options)
 
     def _window(self, request: SummarizeRequest) -> int | None:
-        """The most tokens of a prompt; None where nobody says."""
+        """The maximum tokens of a prompt; None if unknown."""
         if self.max_input_tokens is not None:
             return self.max_input_tokens
         own = getattr(self.model, "max_input_tokens", None)
@@ -160,14 +160,14 @@ class Prompted:
             return None
         return max(1, int(window * (1 - _SPARE_SHARE)) - request.max_tokens)
 
-    # --- The work ------------------------------------------------------------------------------------------
+    # --- Steps --------------------------------------------------------------------------------------------
 
     def _work(self, request: SummarizeRequest) -> Work:
-        """One call, or one for each part and those that merge them."""
+        """One call, or one per part and those that merge their summaries."""
         prompt, tally = Prompt(self.words, request), _Tally(request, self.words.version)
         kind, room, window = _kind(request), _room(request), self._window(request)
         whole = _whole(prompt, kind, room)
-        # Asking again takes a few words more.
+        # A retry adds a few words.
         window = None if window is None else max(1, window - max(prompt.again_tokens(why) for why in FLAWS.values()))
         if window is None or prompt.tokens(whole.messages) <= window:
             (text,) = yield from tally.answers([whole])
@@ -188,14 +188,14 @@ class Prompted:
             if isinstance(merged, ModelCall):
                 (text,) = yield from tally.answers([merged])
                 return tally.completion(text)
-            # One that is alone in its group waits for the next round.
+            # A text alone in its group is carried to the next round.
             calls = [prompt.group(group, part) for group in merged if len(group) > 1]
             answers = iter((yield from tally.answers(calls)))
             texts = [next(answers) if len(group) > 1 else group[0] for group in merged]
 
 
 class _Tally:
-    """The answers of one summary: what they cost, and whether one was asked for again."""
+    """The answers of one summary: token usage, and the one retry."""
 
     def __init__(self, request: SummarizeRequest, version: str) -> None:
         self._request = request
@@ -207,10 +207,10 @@ class _Tally:
         self._talk: str | None = None
 
     def answers(self, calls: list[ModelCall]) -> Generator[list[ModelCall], list[Completion], list[str]]:
-        """The texts that are answered to some calls.
+        """The texts answering some calls.
 
         Raises:
-            SummaryError: One of them is unusable.
+            SummaryError: An answer is unusable.
         """
         if not calls:
             return []
@@ -241,10 +241,10 @@ class _Tally:
         return text if redact is None else redact(text)
 
     def _flaw(self, text: str, call: ModelCall) -> str | None:
-        """What is wrong with an answer that a plainer word may mend."""
+        """The flaw of an answer that a retry may fix, or None."""
         if is_refusal(text):
             return "refused"
-        # What is written of a part is cut where that is needed.
+        # An overlong summary of a part is shortened if needed.
         if call.room.most >= self._request.max_tokens and self._request.count(text) > call.room.most:
             return "over_room"
         if self._talk is None:
@@ -253,7 +253,7 @@ class _Tally:
         return "other_script" if other_script(text, self._talk) else None
 
     def completion(self, text: str) -> Completion:
-        """The summary, with what all calls together cost."""
+        """The summary, with the token usage of all calls."""
         return replace(
             self._last,
             text=text,
@@ -279,13 +279,13 @@ def _whole(prompt: Prompt, kind: Kind, room: OutputBudget) -> ModelCall:
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:
-    """What is known of a sum; None where nothing is."""
+    """The sum of the known counts; None if none is known."""
     known = [each for each in counts if each is not None]
     return sum(known) if known else None
 
 
 def _timed(request: SummarizeRequest) -> Callable[[], float | None]:
-    """What is left of the time, whenever it is asked for."""
+    """Returns a function for the remaining seconds; the clock starts at its first call."""
     started_s: float | None = None
 
     def left_s() -> float | None:
@@ -312,7 +312,7 @@ def _takes(function: Callable[..., Any], name: str) -> bool:
 
 
 async def _together(calls: Sequence[Any]) -> list[Completion]:
-    """The answers in their order. Where one fails the others are given up, and the first failure by place counts."""
+    """The answers in order. On a failure the others are cancelled, and the first failed call's error is raised."""
     tasks = [asyncio.ensure_future(call) for call in calls]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)

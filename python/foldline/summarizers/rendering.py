@@ -1,4 +1,4 @@
-"""Messages of any dialect as plain text: what a model that writes a summary gets to read."""
+"""Renders messages of any dialect as plain text for a summarizing model."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ PieceKind: TypeAlias = Literal["text", "reasoning", "call", "result", "media"]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Something that a message says.
+    """A part of a message.
 
     Attributes:
-        kind: What it is: ``text``, ``reasoning``, ``call`` (as ``NAME(ARGUMENTS)``), ``result``, or ``media``, of which
-            only the name is known.
-        text: Its text, whole.
+        kind: ``text``, ``reasoning``, ``call`` (as ``NAME(ARGUMENTS)``), ``result``, or ``media``, of which only the
+            name is known.
+        text: Its full text.
     """
 
     kind: PieceKind
     text: str
 
 
-#: Parts that are no text, and what they are called where they are left out; those without a name are left out silently.
+#: Types of parts without text, with their placeholder; an empty one omits the part silently.
 _MEDIA: Final = {
     **dict.fromkeys(("image", "image_url", "input_image", "computer_screenshot"), "image"),
     **dict.fromkeys(("audio", "input_audio", "output_audio"), "audio"),
@@ -37,10 +37,10 @@ _MEDIA: Final = {
     "redacted_thinking": "",
     "compaction": "",
 }
-#: Where text stands, in the order in which it is read.
+#: Keys of text, in reading order.
 _TEXTS = ("reasoning_content", "thinking", "summary", "text", "Text", "refusal", "content", "parts", "Parts")
 _REASONING_KEYS = frozenset(("reasoning_content", "thinking"))
-#: Where a message holds others, or stands itself.
+#: Keys of nested messages.
 _HOLDERS = ("data", "kwargs", "messages", "Messages", "tool_response")
 _CALLS = ("tool_calls", "toolCalls", "tool_call")
 _FUNCTIONS = ("function", "function_call", "functionCall")
@@ -60,7 +60,7 @@ _DEPTH = 16
 
 
 def text_of(message: Message) -> str:
-    """The text of a message: what was said, calls with their arguments, results. Pictures and sounds are left out.
+    """The text of a message: text, calls with their arguments, results; without media.
 
     Examples:
         >>> picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
@@ -71,7 +71,7 @@ def text_of(message: Message) -> str:
 
 
 def pieces_of(message: Message) -> list[Piece]:
-    """What a message says, piece by piece in its order; a call that stands in two places is one.
+    """The parts of a message in order; a call stored under two keys is returned once.
 
     Examples:
         >>> pieces_of({"role": "tool", "tool_call_id": "a", "content": "3 passed"})
@@ -89,7 +89,7 @@ def pieces_of(message: Message) -> list[Piece]:
 
 
 def role_of(message: Message) -> str:
-    """Who speaks, as a word in capitals; ``OTHER`` for a role that is no plain word.
+    """The role of a message in capitals; ``OTHER`` if it is not a plain word.
 
     Examples:
         >>> role_of({"role": "model", "parts": []}), role_of({"type": "function_call_output", "output": "x"})
@@ -107,16 +107,16 @@ def role_of(message: Message) -> str:
             role = kind if isinstance(kind, str) else ""
     if role in _ROLES:
         known = _ROLES[role]
-        # Anthropic and Gemini have the user bring the results.
+        # Anthropic and Gemini send results in user messages.
         is_bringer = known == "USER" and role != "bashExecution"
         brought = pieces_of(message) if is_bringer else []
         return "TOOL" if brought and all(piece.kind == "result" for piece in brought) else known
-    # A role is the caller's or a file's text: one that could end its line is none.
+    # A role is foreign text: one that could break its line is replaced.
     return role.upper() if role.isascii() and role.isidentifier() and len(role) <= 24 else "OTHER"
 
 
 def units_of(message: Message) -> list[Message]:
-    """The messages that a message consists of: of an iteration of gent several, else itself."""
+    """The messages nested in a message: several for a gent iteration, else itself."""
     for key in ("messages", "Messages"):
         held = message.get(key)
         if isinstance(held, (list, tuple)) and not any(each in message for each in ("role", "content", "parts")):
@@ -132,7 +132,7 @@ def _is_result(value: Mapping[str, Any]) -> bool:
     is_result = isinstance(kind, str) and (
         kind in _RESULT_TYPES or kind.endswith(("tool_result", "tool-result", "_output"))
     )
-    # A definition of a function has the type of one.
+    # The definition of a function also has the type "function".
     has_body = "content" in value or "data" in value or "kwargs" in value or "output" in value
     return (is_result and (has_body or kind not in ("function", "tool"))) or role in _RESULT_TYPES
 
@@ -157,7 +157,7 @@ def _pieces(value: object, depth: int, kind: PieceKind) -> Iterator[Piece]:
 
 
 def _said(value: Mapping[str, Any], depth: int, kind: PieceKind) -> Iterator[Piece]:
-    """What an object says that is no picture."""
+    """The parts of an object other than media."""
     for key in _HOLDERS:
         if isinstance(value.get(key), (Mapping, list, tuple)):
             inner: PieceKind = "result" if key == "tool_response" else kind
@@ -176,7 +176,7 @@ def _said(value: Mapping[str, Any], depth: int, kind: PieceKind) -> Iterator[Pie
 
 
 def _call(part: Mapping[str, Any]) -> Iterator[Piece]:
-    """A call, as ``NAME(ARGUMENTS)``."""
+    """Calls, as ``NAME(ARGUMENTS)``."""
     held = [part[key] for key in _FUNCTIONS if isinstance(part.get(key), Mapping)]
     for call in [*held, part]:
         name = _word(call, "name", "toolName")
@@ -188,7 +188,7 @@ def _call(part: Mapping[str, Any]) -> Iterator[Piece]:
 
 
 def _word(part: Mapping[str, Any], *keys: str) -> str:
-    """The first text under one of the keys. Objects of users' classes are not asked whether they are one."""
+    """The first text under one of the keys. Does not call methods of users' classes."""
     found = (part.get(key) for key in keys)
     return next((value for value in found if isinstance(value, str) and value), "")
 
@@ -197,8 +197,8 @@ def _results(part: Mapping[str, Any], depth: int) -> Iterator[Piece]:
     for key in _RESULTS:
         value = part.get(key)
         if isinstance(value, Mapping) and "value" in value and isinstance(value.get("type"), str):
-            value = value["value"]  # the AI SDK says of a result what it is
-        # A list of parts is read for its texts; an object is what the tool gave.
+            value = value["value"]  # the AI SDK wraps results as type and value
+        # A list of parts is read for its texts; an object is the tool's result itself.
         if isinstance(value, Mapping):
             yield Piece("result", _json(value))
         else:
@@ -213,7 +213,7 @@ def _json(value: object) -> str:
     if isinstance(value, str):
         return value
     try:
-        # What JSON does not know is not asked for its text: that would run a user's code.
+        # Objects unknown to JSON are not converted to text, which would run user code.
         return json.dumps(value, ensure_ascii=False, default=lambda _: None)
     except (ValueError, TypeError, RecursionError):
         return ""

@@ -1,1 +1,1 @@
-"""Prompts for summaries: their parts, fences and texts. Private."""
+"""Prompts for summaries: message blocks, fences and texts. Private."""

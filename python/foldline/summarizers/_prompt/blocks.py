@@ -1,4 +1,4 @@
-"""Messages as blocks of a prompt: who spoke, what was said, calls and results, cut where they are long."""
+"""Renders messages as blocks of a prompt: role, text, calls and results, truncated if long."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from foldline.typing import Message
 
 __all__ = ["DOCUMENT_LIMITS", "SEPARATOR", "SESSION_LIMITS", "Block", "Limits", "block_of", "cut", "fitted"]
 
-#: What stands between two blocks.
+#: Separator between blocks.
 SEPARATOR = "\n\n---\n\n"
-#: Below so many characters a message is not shortened while it can be read in another call.
+#: Least length in characters to which a message is shortened while it could go into another call.
 _LEAST_CHARS = 200
-#: No token is longer than that in ordinary text, in characters.
+#: Upper bound of characters per token in ordinary text.
 _MOST_CHARS_A_TOKEN = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long what a message says may be in a prompt, in characters; None for no limit.
+    """Length limits of a message in a prompt, in characters; None for no limit.
 
     Attributes:
-        result_chars: A result of a tool.
-        argument_chars: A call with its arguments.
-        reasoning_chars: What a model thought.
-        content_chars: All that a message says.
-        tail_share: The share of what is left of a cut text that is its end.
+        result_chars: Limit of a tool result.
+        argument_chars: Limit of a call with its arguments.
+        reasoning_chars: Limit of reasoning.
+        content_chars: Limit of the whole message.
+        tail_share: Share of a truncated text taken from its end.
     """
 
     result_chars: int | None = 2_000
@@ -38,7 +38,7 @@ class Limits:
     tail_share: float = 0.25
 
     def at_most(self, result_chars: int, content_chars: int | None = None) -> Limits:
-        """The same limits, and none above these."""
+        """These limits, lowered to the given ones."""
 
         def least(a: int | None, b: int | None) -> int | None:
             return min((each for each in (a, b) if each is not None), default=None)
@@ -52,14 +52,14 @@ class Limits:
         )
 
 
-#: The limits where a document is asked for.
+#: Limits of the ``document`` form.
 DOCUMENT_LIMITS = Limits()
-#: The limits of `presets.layer`: beginnings alone.
+#: Limits of `presets.layer`: beginnings only.
 SESSION_LIMITS = Limits(result_chars=500, argument_chars=None, content_chars=2_000, tail_share=0.0)
 
 
 def cut(text: str, limit: int | None, tail_share: float = 0.0) -> str:
-    """A text of which at most ``limit`` characters are left, and in place of the others how many they were.
+    """A text truncated to ``limit`` characters, with a note of the number omitted.
 
     Examples:
         >>> cut("abcdefghij", 6, 0.5), cut("abcdefghij", 6), cut("abc", 6)
@@ -77,15 +77,15 @@ class Block:
     """A message in a prompt.
 
     Attributes:
-        index: Its place in the list.
-        units: Who spoke and what was said; several where one message holds several.
+        index: Its index in the list.
+        units: Roles and parts; several if the message contains several.
     """
 
     index: int
     units: tuple[tuple[str, tuple[Piece, ...]], ...]
 
     def text(self, limits: Limits) -> str:
-        """The block as it stands in a prompt: ``[i] ROLE:`` and what was said, cut and then escaped.
+        """The block's text: ``[i] ROLE:`` and the parts, truncated and then escaped.
 
         Examples:
             >>> call = {"function": {"name": "read", "arguments": '{"path": "a.py"}'}}
@@ -106,7 +106,7 @@ class Block:
 
 
 def block_of(message: Message, index: int, redact: Callable[[str], str] | None = None) -> Block:
-    """The block of a message. What it says goes through ``redact`` whole, before anything is cut."""
+    """The block of a message. ``redact`` is applied to whole texts, before truncation."""
     units = []
     for unit in units_of(message):
         pieces = pieces_of(unit)
@@ -140,14 +140,13 @@ def fitted(
 
     Args:
         blocks: The blocks.
-        limits: What they are cut to in any case.
-        max_tokens: The most that they may cost with what stands between them.
-        price: Tokens of a text as it will be sent.
-        whatever: Whether they may be shortened to next to nothing.
+        limits: Limits applied in any case.
+        max_tokens: Maximum cost with separators.
+        price: Tokens of a text as sent.
+        whatever: Whether blocks may be shortened below `_LEAST_CHARS`.
 
     Returns:
-        The texts; None where messages would have to become too short. One block is always made to fit, as far as its
-        first line does.
+        The texts; None if messages would become too short. A single block always fits, as far as its first line does.
     """
 
     def cost(texts: Sequence[str]) -> int:
@@ -171,7 +170,7 @@ def fitted(
 
 
 def _widest(limits: Callable[[int], Limits], low: int, high: int, fits: Callable[[Limits], bool]) -> Limits | None:
-    """The widest limits that fit, by halving; None where the narrowest do not."""
+    """The widest limits that fit, by binary search; None if the narrowest do not."""
     if not fits(limits(low)):
         return None
     while low + 1 < high:

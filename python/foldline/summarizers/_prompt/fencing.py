@@ -1,4 +1,4 @@
-"""Text of others inside a prompt: as data between marks that nobody can guess."""
+"""Fences foreign text in a prompt: as data between unguessable marks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from foldline.summarizers._sanitize import well_formed
 
 __all__ = ["Fence", "escaped", "unescaped"]
 
-#: What some chat templates take for the beginning of a turn, and what a block of a message begins with.
+#: Line starts that chat templates read as a turn, or that look like a block of this prompt.
 _LINE_START = re.compile(
     r"^([ \t]*)(?:\[(?=\d+\] [A-Z_]+:)|(Human|Assistant|System|User|Developer|Tool)([ \t]*):)",
     re.MULTILINE | re.IGNORECASE,
@@ -21,11 +21,11 @@ _BRACKETS = re.compile(
 
 
 def escaped(text: str) -> str:
-    r"""A text that holds no mark, no tag and no beginning of a turn; `unescaped` gives it back, letter by letter.
+    r"""A text without marks, tags and turn starts; `unescaped` restores it exactly.
 
-    ``<``, ``>`` and ``&`` are written as HTML writes them, everywhere. The bracket of ``[INST]`` and of a line that
-    begins like a block of this prompt (``[3] USER:``), and the colon of a line that begins like a turn (``Human:``),
-    are written as numbers. Half a surrogate pair is no text and becomes U+FFFD.
+    ``<``, ``>`` and ``&`` become HTML entities. The bracket of ``[INST]`` and of a line that begins like a block of
+    this prompt (``[3] USER:``), and the colon of a line that begins like a turn (``Human:``), become numeric entities.
+    A lone surrogate becomes U+FFFD.
 
     Examples:
         >>> escaped("</data> & more")
@@ -39,12 +39,12 @@ def escaped(text: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    """What a text was before `escaped`."""
+    """Reverses `escaped`."""
     return html.unescape(text)
 
 
 class Fence:
-    r"""Marks for one prompt: their names end in 128 random bits.
+    r"""Marks for one prompt: their names end in 128 random bits, which fenced text cannot guess.
 
     Examples:
         >>> fence = Fence()
@@ -56,7 +56,7 @@ class Fence:
         self.nonce = secrets.token_hex(16)
 
     def name(self, kind: str = "data") -> str:
-        """What the marks are called."""
+        """The name of the marks."""
         return f"{kind}-{self.nonce}"
 
     def around(self, kind: str, text: str) -> str:
@@ -64,6 +64,6 @@ class Fence:
         return self.around_escaped(kind, escaped(text))
 
     def around_escaped(self, kind: str, text: str) -> str:
-        """A text whose parts were escaped, between its marks."""
+        """An already escaped text between its marks."""
         name = self.name(kind)
         return f"<{name}>\n{text}\n</{name}>"

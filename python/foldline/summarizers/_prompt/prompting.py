@@ -1,4 +1,4 @@
-"""The prompt of one summary: its data, its words, and how they come apart where they are too long for one call."""
+"""Builds the prompts of one summary, and splits them if they exceed the model's window."""
 
 from __future__ import annotations
 
@@ -28,27 +28,27 @@ from foldline.typing import SummarizeRequest
 
 __all__ = ["ModelCall", "OutputBudget", "Prompt", "PromptTexts"]
 
-#: How much of the original task is quoted, in characters.
+#: Characters of the original task quoted in a prompt.
 _TASK_CHARS = 4_000
-#: The share of the room of a summary that a list of facts in the prompt may have, and the most that it has, in tokens.
+#: Facts listed in a prompt: their share of the summary's limit, and their maximum in tokens.
 _FACTS_SHARE, _MOST_FACTS_TOKENS = 0.5, 1_000
-#: What goes around the texts of a request, in tokens.
+#: Tokens reserved for the framing of a request.
 _AROUND_TOKENS = 16
-#: What a part's label and the line around it cost at most, and the least that is worth being a part, in tokens.
+#: Maximum tokens of a part's label and the line around it, and the least tokens of a part.
 _LABEL_TOKENS, _LEAST_PART_TOKENS = 16, 32
 _FIRST = "None (first compaction)."
 
 
 @dataclass(frozen=True, slots=True)
 class PromptTexts:
-    """What a summarizer says in all its prompts.
+    """The texts of a summarizer's prompts.
 
     Attributes:
-        form: How the summary is asked for.
-        template: The caller's own prompt in place of it.
-        instructions: What every summary is to mind.
-        focus: What every summary is to be most detailed about.
-        has_system: Whether the model takes a system message.
+        form: The built-in prompt.
+        template: Custom prompt in place of the form.
+        instructions: Instructions for every summary.
+        focus: Topic that every summary treats in most detail.
+        has_system: Whether the model accepts a system message.
     """
 
     form: Form
@@ -59,17 +59,17 @@ class PromptTexts:
 
     @property
     def version(self) -> str:
-        """The version of the prompt."""
+        """The prompt version."""
         return self.form.version if self.template is None else custom_version(self.template)
 
 
 @dataclass(frozen=True, slots=True)
 class OutputBudget:
-    """How much a model may answer, in tokens.
+    """The output budget of a call, in tokens.
 
     Attributes:
-        most: What it is held to.
-        target: What it is told.
+        most: The enforced limit.
+        target: The limit named in the prompt.
     """
 
     most: int
@@ -81,24 +81,24 @@ class ModelCall:
     """One call of a model.
 
     Attributes:
-        messages: What it is sent.
-        room: How much it may answer.
+        messages: The messages to send.
+        room: The output budget.
     """
 
     messages: list[dict[str, str]]
     room: OutputBudget
 
     def again(self, why: str) -> ModelCall:
-        """The same once more, with what was wrong. The answer itself is not sent back."""
+        """The same call with the reason for the retry. The rejected answer is not included."""
         *others, last = self.messages
         return ModelCall([*others, {**last, "content": f"{last['content']}{AGAIN}{why}"}], self.room)
 
 
 class Prompt:
-    """The prompts of one request. Every text that comes from the conversation stands between marks.
+    """The prompts of one request. All text from the conversation is fenced.
 
     Raises:
-        SummaryError: ``redact`` of the request could not do its work; then nothing was sent.
+        SummaryError: The request's ``redact`` failed; nothing was sent.
     """
 
     def __init__(self, words: PromptTexts, request: SummarizeRequest) -> None:
@@ -118,14 +118,14 @@ class Prompt:
         return text if not text or redact is None else redact(text)
 
     def _spoken(self) -> str:
-        """What the caller wants, as lines of the instructions."""
+        """The caller's instructions and focus, as lines of the prompt."""
         focus, request = self._redacted(self.words.focus), self.request
         wanted = [self._redacted(each) for each in (self.words.instructions, request.instructions)]
         lines = [f"- Mind this above all: {each}\n" for each in wanted if each]
         return "".join([*lines, f"- Be most detailed about this: {focus}\n" if focus else ""])
 
     def _original_task(self) -> str:
-        """What the user asked for first; empty where an earlier summary says it, or the messages that stay."""
+        """The first user message; empty if an earlier summary or a kept message contains it."""
         request = self.request
         if request.previous_summary or request.part == "turn_prefix":
             return ""
@@ -133,7 +133,7 @@ class Prompt:
         first = next((i for i, role in roles if role in ("user", "human")), None)
         if first is None:
             return ""
-        # Where it is pinned or kept the agent goes on seeing it; the summary's reader is not told of it twice.
+        # If pinned or kept, the agent still sees the message, so it is not repeated.
         if not any(block.index == first for block in self.blocks):
             return ""
         return cut(self._redacted(text_of(request.messages[first])) or "", _TASK_CHARS, 0.25)
@@ -141,33 +141,33 @@ class Prompt:
     # --- Sizes -------------------------------------------------------------------------------------------
 
     def tokens(self, messages: Sequence[dict[str, str]]) -> int:
-        """Tokens of what is sent, by the caller's counter."""
+        """Tokens of a request, by the caller's counter."""
         return _AROUND_TOKENS + sum(self.request.count(message["content"]) for message in messages)
 
     def again_tokens(self, why: str) -> int:
-        """What asking again takes more than asking, at most."""
+        """Maximum tokens that a retry adds."""
         return self.request.count(AGAIN + why) + _LABEL_TOKENS
 
     def price(self, text: str) -> int:
-        """Tokens of a text once it is escaped."""
+        """Tokens of a text after escaping."""
         return self.request.count(escaped(text))
 
     def sizes(self) -> list[int]:
-        """Tokens of every message of the list as it is sent; 0 for those that are not."""
+        """Tokens of each message as sent; 0 for messages not sent."""
         sizes = [0] * len(self.request.messages)
         for block in self.blocks:
             sizes[block.index] = self.request.count(block.text(self.words.form.limits) + SEPARATOR)
         return sizes
 
     def chunks(self, max_tokens: int) -> list[list[Block]]:
-        """The blocks in stretches that have at most so many tokens each, divided at legal cuts."""
+        """The blocks in runs of at most ``max_tokens`` each, split at legal cuts."""
         by_index = {block.index: block for block in self.blocks}
         divide = self.request.split or self._split
         chunks = [[by_index[i] for i in part if i in by_index] for part in divide(max_tokens, self.sizes())]
         return [chunk for chunk in chunks if chunk]
 
     def _split(self, max_tokens: int, sizes: Sequence[int]) -> list[list[int]]:
-        """`SummarizeRequest.split` for a request that comes without a plan."""
+        """`SummarizeRequest.split` for a request without a plan."""
         request = self.request
         legal = set(_core.analyze(request.messages, [], request.format)["legal_cuts"])
         pieces: list[list[int]] = []
@@ -198,14 +198,14 @@ class Prompt:
         *,
         has_previous: bool | None = None,
     ) -> ModelCall:
-        """One call, about texts that are blocks or summaries of parts.
+        """One call about blocks or summaries of parts.
 
         Args:
-            kind: What it is for.
-            texts: What is to be read, escaped.
-            room: How much may be answered.
-            indices: The messages whose facts are listed.
-            has_previous: Whether the earlier summary is shown; without it where the kind asks for it.
+            kind: The purpose of the prompt.
+            texts: Texts to read, escaped.
+            room: The output budget.
+            indices: Messages whose facts are listed.
+            has_previous: Whether to include the earlier summary. Default: for every kind except ``part``.
         """
         request, words, fence = self.request, self.words, Fence()
         previous = self._previous or ""
@@ -214,7 +214,7 @@ class Prompt:
         task, facts = self._task if self._shows_task(kind) else "", self._facts(indices, room)
 
         def around(kind: str, text: str) -> str:
-            # A caller's own prompt knows one name of the marks.
+            # A custom prompt has only one name for the marks.
             return fence.around("data" if words.template is not None else kind, text)
 
         slots: dict[str, Any] = {
@@ -239,14 +239,14 @@ class Prompt:
         return ModelCall(messages, room)
 
     def _shows_task(self, kind: Kind) -> bool:
-        """Whether the original task stands by itself: where its message may be cut, or is in another call."""
+        """Whether to quote the original task separately: its message may be truncated, or in another call."""
         template = self.words.template
         if template is not None:
             return "{original_task}" in template
         return self.words.form.shows_task or kind in ("part", "merge")
 
     def _facts(self, indices: Sequence[int], room: OutputBudget) -> str:
-        """The weightiest facts of some messages, one a line."""
+        """The highest-ranked facts of some messages, one a line."""
         if not indices:
             return ""
         request = self.request
@@ -261,20 +261,20 @@ class Prompt:
     # --- Fitting ------------------------------------------------------------------------------------------
 
     def make_room(self, window: int) -> None:
-        """Shortens what stands beside the messages: it gets a share of a window, however long it is."""
+        """Limits the earlier summary and the task to a share of the window."""
         self._previous = shortened(self._previous or "", window // 3, self.price)
         self._task = shortened(self._task, window // 8, self.price)
 
     def fitting(self, kind: Kind, blocks: Sequence[Block], room: OutputBudget, window: int) -> list[ModelCall]:
-        """Calls about some blocks of which each takes at most ``window`` tokens: one, where shortening them is enough.
+        """Calls about blocks that take at most ``window`` tokens each; one if shortening suffices.
 
-        What is said is shortened; where too little of every message would be left, the blocks go into several calls.
+        Messages are shortened; if too little of each would remain, the blocks are divided into several calls.
 
         Raises:
-            SummaryError: The window is too small for anything (``window_too_small``).
+            SummaryError: The window is too small (``window_too_small``).
         """
         indices, texts = [block.index for block in blocks], self.texts(blocks)
-        for facts in (indices, []):  # rather the messages than what is listed of them
+        for facts in (indices, []):  # drops the facts before shortening messages
             whole = self.model_call(kind, texts, room, facts)
             if self.tokens(whole.messages) <= window:
                 return [whole]
@@ -293,14 +293,14 @@ class Prompt:
         raise SummaryError("the model's window is too small for the prompt", code="window_too_small")
 
     def texts(self, blocks: Sequence[Block]) -> list[str]:
-        """The texts of blocks, as long as the form has them."""
+        """The texts of blocks, within the form's limits."""
         return [block.text(self.words.form.limits) for block in blocks]
 
     def part_tokens(self, room: OutputBudget, window: int) -> int:
-        """Tokens of messages that go into one call about a part.
+        """Tokens available for messages in a call about a part.
 
         Raises:
-            SummaryError: The window is too small for anything (``window_too_small``).
+            SummaryError: The window is too small (``window_too_small``).
         """
         left = window - self.tokens(self.model_call("part", [""], room).messages) - int(room.most * _FACTS_SHARE)
         if left < 1:
@@ -310,7 +310,7 @@ class Prompt:
         return left
 
     def merging(self, texts: Sequence[str], room: OutputBudget, window: int) -> ModelCall | list[list[str]]:
-        """The call that makes one summary of those of parts, in their order; or the groups to merge before that."""
+        """The call that merges the summaries of parts, or the groups to merge first."""
         indices = [block.index for block in self.blocks]
         labelled = _labelled(texts)
         for facts in (indices, []):
@@ -320,7 +320,7 @@ class Prompt:
         left = window - self.tokens(self.model_call("merge", [""], room).messages)
         if left < 2 * _LEAST_PART_TOKENS:
             raise SummaryError("the model's window is too small for the prompt", code="window_too_small")
-        # Two always fit together, so that there are fewer of them each time.
+        # At least two always fit into a group, so their number shrinks each round.
         half = left // 2 - _LABEL_TOKENS
         groups: list[list[str]] = []
         used = 0
@@ -336,12 +336,12 @@ class Prompt:
         return groups
 
     def group(self, texts: Sequence[str], room: OutputBudget) -> ModelCall:
-        """The call that makes one summary of those of some parts among others."""
+        """The call that merges the summaries of some parts among others."""
         return self.model_call("merge", _labelled(texts), room, has_previous=False)
 
 
 def shortened(text: str, max_tokens: int, price: Callable[[str], int]) -> str:
-    """A text of at most so many tokens: its beginning, its end, and how much is missing between them."""
+    """A text of at most ``max_tokens``: its beginning, its end, and a note of the omitted length."""
     if price(text) <= max_tokens:
         return text
     low, high = 0, min(len(text), max(1, max_tokens) * 16)

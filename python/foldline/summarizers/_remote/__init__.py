@@ -1,1 +1,1 @@
-"""Calls of remote models: requests, answers, failures, the loop they run on. Private."""
+"""Calls of remote models: requests, answers, failures, and their event loop. Private."""

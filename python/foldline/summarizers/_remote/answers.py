@@ -1,4 +1,4 @@
-"""What a model answered, put together and judged: a text that came to its end, or an error that says why not."""
+"""Assembles a model's answer and classifies its end: a complete text, or a specific error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from foldline.typing import Completion
 
 __all__ = ["Answer", "ChatAnswer"]
 
-#: Why answers end, in the words of the providers, in lower case.
+#: Finish reasons of the providers, in lower case.
 _ENDS = {
     **dict.fromkeys(("stop", "end_turn", "stop_sequence", "eos", "eos_token", "complete", "completed"), "stop"),
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), "length"),
@@ -26,14 +26,14 @@ _LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class Answer:
-    """An answer that comes in pieces, in one or in many.
+    """An answer that arrives in one or more pieces.
 
     Attributes:
-        texts: Its text so far.
-        refused: Whether the model said no where providers have a field for that.
-        called_tool: Whether it called a tool.
-        end: Why it ended, as the provider says; None while it goes on.
-        size: Characters of text, where somebody counts them.
+        texts: Pieces of text so far.
+        refused: Whether the provider's refusal field was set.
+        called_tool: Whether the model called a tool.
+        end: The provider's finish reason; None until received.
+        size: Characters of text, if counted.
     """
 
     def __init__(self, model: str) -> None:
@@ -47,7 +47,7 @@ class Answer:
         self.size = 0
 
     def add_text(self, text: object) -> None:
-        """A piece of the text: a string, or parts of which those with text count."""
+        """Adds text: a string, or parts, of which those with text count."""
         if isinstance(text, str):
             self.texts.append(text)
         elif isinstance(text, (list, tuple)):
@@ -55,25 +55,25 @@ class Answer:
             self.texts += [part["text"] for part in parts if isinstance(part.get("text"), str)]
 
     def add_usage(self, input_tokens: object, output_tokens: object) -> None:
-        """Tokens read and written in all; what is no number is not known."""
+        """Sets the total tokens read and written; non-numbers are ignored."""
         if _is_count(input_tokens):
             self.input_tokens = input_tokens
         if _is_count(output_tokens):
             self.output_tokens = output_tokens
 
     def end_with(self, reason: object) -> None:
-        """Why it ended."""
+        """Sets the finish reason."""
         if isinstance(reason, str) and reason:
             self.end = reason
 
     def completion(self) -> Completion:
-        """The answer, where it is a text that came to its end.
+        """The answer, if it is a complete text.
 
         Raises:
             SummaryError: A tool call (``tool_call``), a refusal (``refused``), withheld by a filter
-                (``content_filter``), without a reason why it ended (``incomplete_stream``), cut off by its length
-                (``incomplete_summary``), ended for a reason that is not known (``unknown_finish_reason``), or without
-                text (``empty_summary``).
+                (``content_filter``), without a finish reason (``incomplete_stream``), cut off at the output limit
+                (``incomplete_summary``), with an unknown finish reason (``unknown_finish_reason``), or without text
+                (``empty_summary``).
         """
         end = _ENDS.get(self.end.lower().removeprefix("finishreason."), "unknown") if self.end else None
         if self.called_tool or end == "tool_call":
@@ -83,11 +83,11 @@ class Answer:
         if end == "filter":
             raise SummaryError("the provider's filter withheld the answer", code="content_filter")
         if end is None:
-            raise SummaryError("the answer broke off: no reason why it ended", code="incomplete_stream")
+            raise SummaryError("the answer broke off without a finish reason", code="incomplete_stream")
         if end == "length":
-            raise SummaryError("the answer was cut off at its length", code="incomplete_summary")
+            raise SummaryError("the answer was cut off at the output limit", code="incomplete_summary")
         if end == "unknown":
-            raise SummaryError("the answer ended for a reason that is not known", code="unknown_finish_reason")
+            raise SummaryError("the answer has an unknown finish reason", code="unknown_finish_reason")
         text = _LONE_SURROGATES.sub("\ufffd", "".join(self.texts))
         if not text.strip():
             raise SummaryError("the answer is empty", code="empty_summary")
@@ -95,14 +95,14 @@ class Answer:
 
 
 class ChatAnswer(Answer):
-    """An answer in the form of chat completions: one object, or the chunks of a stream."""
+    """An answer in the chat completions format: one object, or the chunks of a stream."""
 
     def __init__(self, model: str) -> None:
         super().__init__(model)
         self._has_choice = False
 
     def add(self, piece: Mapping[str, Any]) -> None:
-        """A response, or a chunk of one."""
+        """Adds a response or a chunk."""
         if isinstance(piece.get("model"), str) and piece["model"]:
             self.model = piece["model"]
         usage = piece.get("usage")
@@ -126,7 +126,7 @@ class ChatAnswer(Answer):
         """As `Answer.completion`.
 
         Raises:
-            SummaryError: Also where nothing was answered at all (``no_choices``).
+            SummaryError: Also if the answer has no choice (``no_choices``).
         """
         if not self._has_choice:
             raise SummaryError("the provider answered without a choice", code="no_choices")

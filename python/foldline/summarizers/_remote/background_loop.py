@@ -1,8 +1,8 @@
-"""One event loop in a thread of its own, where all models are called: from functions, coroutines, threads, forks.
+"""The background event loop: one daemon thread per process that runs all model calls.
 
-Connections belong to the event loop they were opened on. With one loop a process they can be kept and shared whoever
-calls, a total deadline holds for every step of a call (a blocking client can limit single reads alone), and giving up
-closes the connection at once.
+Connections belong to the event loop that opened them. With one loop per process they are pooled and shared between
+functions, coroutines and threads; one deadline covers every step of a call (a blocking client can only limit single
+reads); and cancelling closes the connection at once. Forked children start their own loop.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ __all__ = ["arun", "is_here", "let_go", "on_exit", "run", "submit"]
 
 T = TypeVar("T")
 
-#: What closes something.
+#: An asynchronous function that closes a resource.
 Closer: TypeAlias = Callable[[], Awaitable[object]]
 
-#: Seconds that connections get to close when the process ends.
+#: Seconds for connections to close at process exit.
 _EXIT_S = 2.0
 
 
 class _PrivateLoop:
-    """A loop that runs in a daemon thread until the process ends."""
+    """An event loop in a daemon thread, until the process ends."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -50,7 +50,7 @@ class _PrivateLoop:
         await asyncio.gather(*[close() for close in self.closers], return_exceptions=True)
 
     def stop(self) -> None:
-        """Ends what runs, closes what is open, stops."""
+        """Cancels running tasks, closes resources, and stops the loop."""
         with suppress(RuntimeError, TimeoutError, concurrent.futures.CancelledError):
             asyncio.run_coroutine_threadsafe(self._finish(), self.loop).result(_EXIT_S)
         self.loop.call_soon_threadsafe(self.loop.stop)
@@ -60,28 +60,28 @@ class _PrivateLoop:
 
 
 class _Here:
-    """What this process has."""
+    """The state of this process."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.private: _PrivateLoop | None = None
-        #: What belongs to the process that this one was forked from: held, since closing what is shared disturbs it.
+        #: Resources of parent processes, kept referenced: closing them would disturb shared connections.
         self.of_parents: list[object] = []
 
     def after_fork(self) -> None:
-        """In a child no thread of the parent runs on: it begins anew."""
+        """Resets the state in a child, where the parent's threads do not run."""
         self.lock = threading.Lock()
         if self.private is not None:
             self.of_parents.append(self.private)
             self.private = None
 
     def at_exit(self) -> None:
-        """Closes what is open."""
+        """Stops the loop."""
         if self.private is not None:
             self.private.stop()
 
     def get(self) -> _PrivateLoop:
-        """The loop of this process."""
+        """The loop of this process, started on first use."""
         with self.lock:
             if self.private is None:
                 self.private = _PrivateLoop()
@@ -95,48 +95,49 @@ if hasattr(os, "register_at_fork"):
 
 
 def is_here() -> bool:
-    """Whether the running event loop is the private one."""
+    """Whether the running event loop is the background loop."""
     private = _HERE.private
     return private is not None and private.loop is asyncio.get_running_loop()
 
 
 def submit(coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
-    """Begins a coroutine on the private loop, in the context of whoever asks."""
+    """Starts a coroutine on the background loop, in the caller's context."""
     return asyncio.run_coroutine_threadsafe(coroutine, _HERE.get().loop)
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """What a coroutine gives, waited for in this thread. Ctrl-C gives it up.
+    """Runs a coroutine on the background loop and blocks until its result. Ctrl-C cancels it.
 
     Raises:
-        SummaryError: The process ends meanwhile (``cancelled``), or it is called on the private loop itself.
+        SummaryError: The call was cancelled, as at exit (``cancelled``), or runs on the background loop
+            (``nested_call``).
     """
     if threading.current_thread() is _HERE.get().thread:
         coroutine.close()
-        raise SummaryError("a model cannot be waited for where models are called", code="nested_call")
+        raise SummaryError("a blocking call on the background loop would never end", code="nested_call")
     future = submit(coroutine)
     try:
         return future.result()
     except concurrent.futures.CancelledError:
         raise SummaryError("the call was cancelled", code="cancelled") from None
     finally:
-        future.cancel()  # after Ctrl-C; nothing happens where it is done
+        future.cancel()  # after Ctrl-C; a no-op if done
 
 
 async def arun(coroutine: Coroutine[Any, Any, T]) -> T:
-    """What a coroutine gives that runs on the private loop, awaited on another one. Cancelling gives it up."""
+    """Runs a coroutine on the background loop and awaits its result on another. Cancelling cancels it."""
     return await asyncio.wrap_future(submit(coroutine))
 
 
 def on_exit(close: Closer) -> Callable[[], None]:
-    """Has something closed when the process ends, on the private loop; what comes back takes that back."""
+    """Registers a closer for process exit; returns a function that unregisters it."""
     closers = _HERE.get().closers
     closers.add(close)
     return lambda: closers.discard(close)
 
 
 def let_go(close: Closer, forget: Callable[[], None], pid: int) -> None:
-    """Closes, on the private loop, what nobody holds any more; not in a child of the process that opened it."""
+    """Closes an unreferenced resource on the background loop; only in the process that opened it."""
     if pid != os.getpid():
         _HERE.of_parents.append(close)
         return

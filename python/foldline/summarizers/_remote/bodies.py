@@ -1,4 +1,4 @@
-"""What comes over HTTP, within bounds: so many bytes after unpacking, and text in UTF-8."""
+"""Bounds HTTP bodies after decompression, and checks that they are UTF-8."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ __all__ = ["bounding", "tls"]
 
 @functools.cache
 def tls() -> ssl.SSLContext:
-    """What connections are verified by. It takes a tenth of a second to load, so a process does it once."""
+    """The TLS context of all connections, cached since loading certificates takes 0.1 s."""
     context: ssl.SSLContext = extra_package("httpx2", "llm").create_ssl_context()
     return context
 
 
 def bounding(max_bytes: int) -> Callable[[Any], Awaitable[None]]:
-    """A hook for responses of an `httpx2.AsyncClient`: what is read of them is bounded and checked.
+    """A response hook for `httpx2.AsyncClient` that bounds and checks bodies.
 
-    It unpacks the body itself, a MiB at most at a time, so that neither this package nor an SDK ever holds more than
-    ``max_bytes`` and a MiB of what a small compressed body may grow to.
+    It decompresses the body itself, at most a MiB at a time, so that neither this package nor an SDK ever stores more
+    than ``max_bytes`` and a MiB of a decompression bomb.
 
-    Whoever reads gets a `SummaryError`: ``response_too_large``, or ``bad_utf8`` where an answer is no text.
+    Readers get a `SummaryError`: ``response_too_large``, or ``bad_utf8`` if an answer is not UTF-8.
     """
     httpx2 = extra_package("httpx2", "llm")
 
     class Bounded(httpx2.AsyncByteStream):  # type: ignore[misc, name-defined]
-        """The unpacked body of a response."""
+        """The decompressed body of a response."""
 
         def __init__(self, packed: Any) -> None:
             self._packed = packed
@@ -46,11 +46,11 @@ def bounding(max_bytes: int) -> Callable[[Any], Awaitable[None]]:
                 size_bytes += len(piece)
                 if size_bytes > max_bytes:
                     raise SummaryError(f"the answer has more than {max_bytes} bytes", code="response_too_large")
-                # What comes with an error status is not used as text, whatever it is written in.
+                # Bodies of error statuses are not used as text, so any encoding is accepted.
                 if self._is_answer and not _decodes(utf8, piece):
                     raise SummaryError("the answer is not in UTF-8", code="bad_utf8")
                 yield piece
-                # A small packed piece may hold a lot: deadlines and other calls have their turn in between.
+                # A small compressed piece may expand a lot: yields to deadlines and other calls.
                 await asyncio.sleep(0)
             if self._is_answer and not _decodes(utf8, b"", final=True):
                 raise SummaryError("the answer is not in UTF-8", code="bad_utf8")
@@ -63,7 +63,7 @@ def bounding(max_bytes: int) -> Callable[[Any], Awaitable[None]]:
             response.status_code, headers=response.headers, stream=response.stream, request=response.request
         )
         response.stream = Bounded(packed)
-        for header in ("content-encoding", "content-length"):  # those of the packed body
+        for header in ("content-encoding", "content-length"):  # they describe the compressed body
             if header in response.headers:
                 del response.headers[header]
 
@@ -73,6 +73,6 @@ def bounding(max_bytes: int) -> Callable[[Any], Awaitable[None]]:
 def _decodes(decoder: codecs.IncrementalDecoder, piece: bytes, *, final: bool = False) -> bool:
     try:
         decoder.decode(piece, final)
-    except UnicodeDecodeError:  # not passed on: it holds the bytes
+    except UnicodeDecodeError:  # not chained: the error contains the bytes
         return False
     return True

@@ -1,4 +1,4 @@
-"""What goes wrong when a model is called: an error with a code of its own, and whether trying again may help."""
+"""Classifies failures of model calls: a stable error code, and whether to retry."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from foldline.errors import SummaryError
 
 __all__ = ["Failure", "of_answered_error", "of_connection", "of_status", "wait_asked_for"]
 
-#: Not yet, too many, and locks that pass (as OpenAI's SDK takes 409); every 5xx beside them.
+#: Statuses to retry besides 5xx: timeout, conflict (as in OpenAI's SDK), rate limit.
 _AGAIN = frozenset((408, 409, 429))
-#: What a provider's code for an error looks like: words alone, which hold neither what was sent nor a key.
+#: Accepted form of a provider's error code: words only, so that it cannot contain request content or a key.
 _CODE = re.compile(r"(?=.{3,48}\Z)(?:[a-z]+(?:_[a-z]+)*|[A-Z]+(?:_[A-Z]+)*)")
 _DEPTH = 8
 
 
 class Failure(Exception):
-    """A try that failed.
+    """A failed try.
 
     Attributes:
-        error: What is raised in the end.
-        again: Whether trying again may help.
-        wait_s: How long the provider asks to wait before that; None where it does not say.
+        error: The error to raise if there is no further try.
+        again: Whether a retry may succeed.
+        wait_s: Seconds the provider asks to wait before a retry, or None.
     """
 
     def __init__(self, error: SummaryError, *, again: bool = False, wait_s: float | None = None) -> None:
@@ -38,7 +38,7 @@ class Failure(Exception):
 
 
 def wait_asked_for(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """Seconds that ``retry-after-ms`` or ``Retry-After`` (seconds, or a date of HTTP) ask to wait; None for nonsense.
+    """Seconds requested by ``retry-after-ms`` or ``Retry-After`` (seconds or HTTP date); None if invalid.
 
     Examples:
         >>> wait_asked_for({"retry-after": "1.5"}), wait_asked_for({"retry-after-ms": "20", "retry-after": "7"})
@@ -71,12 +71,12 @@ def _seconds(text: str | None) -> float | None:
 
 
 def of_status(status: int, headers: Mapping[str, str], body: object) -> Failure:
-    """The failure that a status other than 200 stands for.
+    """The failure for a status other than 200.
 
     Args:
         status: The status.
         headers: The headers, in lower case.
-        body: What came with it, as JSON or text; only its code gets into the error.
+        body: The body, as JSON or text; only its code gets into the error.
     """
     error = SummaryError(_saying(f"the provider answered with status {status}", body), code=_code_of(status, body))
     again = (status in _AGAIN or status >= 500) and error.code not in ("context_overflow", "request_too_large")
@@ -99,7 +99,7 @@ def _code_of(status: int, body: object) -> str:
 
 
 def _saying(detail: str, body: object) -> str:
-    """With what the provider calls it, where that is a code and no text."""
+    """Adds the provider's error code to a detail, if it has an accepted form."""
     error = body.get("error", body) if isinstance(body, Mapping) else None
     if isinstance(error, Mapping):
         for key in ("code", "type", "status"):
@@ -110,7 +110,7 @@ def _saying(detail: str, body: object) -> str:
 
 
 def of_answered_error(body: object, *, code: str) -> SummaryError:
-    """An error that came as an answer, or as an event of a stream, with status 200."""
+    """The error for an error object in an answer or stream event with status 200."""
     kind = overflow_kind(body)
     if kind is not None:
         code = "context_overflow" if kind == "context" else "request_too_large"
@@ -118,11 +118,11 @@ def of_answered_error(body: object, *, code: str) -> SummaryError:
 
 
 def of_connection(error: BaseException, *, answered: bool) -> Failure:
-    """A connection that could not be made, or broke.
+    """The failure of a connection that could not be opened, or broke.
 
     Args:
-        error: What was raised.
-        answered: Whether an answer had begun: then it may have been paid for, and is not asked for again.
+        error: The exception.
+        answered: Whether an answer had begun: it may have been billed, so it is not retried.
     """
     names = [type(error).__name__]
     numbers = [each.errno or 0 for each in _chain(error) if isinstance(each, OSError)]

@@ -1,4 +1,4 @@
-"""What models have in common that are called over a network: one deadline, one layer of retries, limits."""
+"""Base of models called over a network: one deadline, one layer of retries, limits."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from foldline.typing import Completion, Messages
 
 __all__ = ["RemoteModel", "checked_count", "extra_package"]
 
-#: Seconds before the second try, where the provider names none; doubled with each, and up to a half more at random.
+#: Backoff before the first retry, in seconds; doubles per try, with up to half as much random jitter.
 _WAIT_S = 0.5
 _MOST_WAIT_S = 8.0
 
 
 class _Held:
-    """What belongs to one event loop: connections and limits."""
+    """Client and limits of one event loop."""
 
     def __init__(self, model: RemoteModel) -> None:
         self.client, self.close = model._open()
         self.slots = asyncio.Semaphore(model.max_concurrency) if model.max_concurrency else None
         self.rate: Any = None
         if model.requests_per_minute:
-            # One at a time, evenly: no minute ever sees more, and the first waits for nothing.
+            # A limiter of one at a time spaces requests evenly, and the first does not wait.
             self.rate = extra_package("aiolimiter", "llm").AsyncLimiter(1, 60 / model.requests_per_minute)
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """Waits until a request may be sent; its place is free again at the end."""
+        """Waits until a request may be sent; the block occupies a slot."""
         async with self.slots or nullcontext():
             if self.rate is not None:
                 await self.rate.acquire()
@@ -50,14 +50,13 @@ class _Held:
 
 
 class RemoteModel(ABC):
-    """A model behind a network. Subclasses say how to open a client and how to ask it once.
+    """A model behind a network. Subclasses open a client and make single requests.
 
-    Calls run on one event loop of the process, in a thread of its own: `complete` waits for them, `acomplete` awaits
-    them. So connections are shared by all threads and event loops of the process. An object may be pickled and used
-    after a fork; connections are then made anew.
+    Calls run on the process's background loop: `complete` blocks, `acomplete` awaits. So connections are shared by all
+    threads and event loops. Objects may be pickled and used after a fork; connections are then opened again.
     """
 
-    #: Packages that must be there, and the extra that brings each.
+    #: Required packages, and the extra that installs each.
     needs: ClassVar[tuple[tuple[str, str], ...]] = (("stamina", "llm"),)
 
     def __init__(
@@ -91,7 +90,7 @@ class RemoteModel(ABC):
         self._begin()
 
     def _begin(self) -> None:
-        """With no connection open."""
+        """Initializes without open connections."""
         self._held: WeakKeyDictionary[asyncio.AbstractEventLoop, _Held] = WeakKeyDictionary()
         self._lock = threading.Lock()
 
@@ -105,38 +104,38 @@ class RemoteModel(ABC):
         self.__dict__.update(state)
         self._begin()
 
-    # What subclasses say.
+    # For subclasses.
 
     @abstractmethod
     def _open(self) -> tuple[Any, Callable[[], Awaitable[object]]]:
-        """A client for the running event loop, and what closes it. Neither may refer to this object."""
+        """A client for the running event loop, and its closer. Neither may refer to this object."""
 
     @abstractmethod
     async def _ask(self, client: Any, messages: Messages, max_tokens: int, left_s: float) -> Completion:
-        """One try.
+        """Makes one try.
 
         Raises:
-            SummaryError: What came is no summary; another try would not help.
-            Failure: It failed; it says whether another try may help.
+            SummaryError: The answer is unusable, and a retry would not help.
+            Failure: The try failed; the failure says whether a retry may help.
         """
 
-    # What callers use.
+    # For callers.
 
     def complete(self, messages: Messages, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
-        """Asks the model and waits.
+        """Calls the model and blocks until the answer.
 
         Args:
-            messages: Messages of text, each with ``role`` and ``content``.
-            max_tokens: The most tokens that it may answer.
-            timeout_s: Seconds for all of it, where that is less than the model's own.
+            messages: Text messages, each with ``role`` and ``content``.
+            max_tokens: Maximum tokens of the answer.
+            timeout_s: Seconds for the whole call. Default and upper limit: the model's ``timeout_s``.
 
         Raises:
-            SummaryError: No usable text came; the code says why.
+            SummaryError: No usable answer; see ``code``.
         """
         return background_loop.run(self._complete(messages, max_tokens, self._deadline(timeout_s)))
 
     async def acomplete(self, messages: Messages, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
-        """`complete` on an event loop. Cancelling it closes the connection."""
+        """As `complete`, awaited on an event loop. Cancelling it closes the connection."""
         return await background_loop.arun(self._complete(messages, max_tokens, self._deadline(timeout_s)))
 
     def close(self) -> None:
@@ -144,7 +143,7 @@ class RemoteModel(ABC):
         background_loop.run(self._release())
 
     async def aclose(self) -> None:
-        """`close` on an event loop."""
+        """As `close`, awaited on an event loop."""
         await background_loop.arun(self._release())
 
     def __enter__(self) -> Self:
@@ -159,7 +158,7 @@ class RemoteModel(ABC):
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    # How it is done.
+    # Internals.
 
     def _deadline(self, timeout_s: float | None) -> float:
         seconds = self.timeout_s if timeout_s is None else min(self.timeout_s, timeout_s)
@@ -181,18 +180,18 @@ class RemoteModel(ABC):
             pass
         except Failure as failure:
             error = failure.error
-        # Outside of the handlers, so that no error of a client hangs on to it: those hold what was sent, and the key.
+        # Raised outside the handlers, so that no client error is chained: those contain the request and the key.
         raise error
 
     def _here(self) -> _Held:
-        """What is held for the running event loop."""
+        """Client and limits for the running event loop."""
         loop = asyncio.get_running_loop()
         with self._lock:
             held = self._held.get(loop)
             if held is None:
                 self._held[loop] = held = _Held(self)
                 forget = background_loop.on_exit(held.close)
-                # Who drops the object without closing it leaves no connection open.
+                # Closes the connections of an object dropped without `close`.
                 finalizer = weakref.finalize(self, background_loop.let_go, held.close, forget, os.getpid())
                 finalizer.atexit = False
         return held
@@ -205,7 +204,7 @@ class RemoteModel(ABC):
 
 
 class _Waiting:
-    """Says of a try that failed how long to wait before the next; False where there is none."""
+    """Retry policy: seconds to wait after a failed try, or False to stop."""
 
     def __init__(self, deadline: float) -> None:
         self.deadline = deadline
@@ -217,13 +216,13 @@ class _Waiting:
         wait_s = error.wait_s
         if wait_s is None:
             backoff_s = min(_MOST_WAIT_S, _WAIT_S * 2 ** (self.tries - 1))
-            wait_s = backoff_s * random.uniform(1, 1.5)  # noqa: S311 - spreads the tries of many callers
-        # Waiting for a time in which nothing more can be asked would be waiting in vain.
+            wait_s = backoff_s * random.uniform(1, 1.5)  # noqa: S311 - spreads the retries of many callers
+        # Waiting until the deadline would be in vain.
         return wait_s if wait_s < self.deadline - time.monotonic() else False
 
 
 def extra_package(name: str, extra: str) -> ModuleType:
-    """A package that an extra brings.
+    """Imports a package of an extra.
 
     Raises:
         ConfigError: It is not installed (``missing_extra``).
@@ -239,7 +238,7 @@ def _is_name(value: object) -> bool:
 
 
 def checked_count(value: object, path: str, *, least: int = 1) -> int:
-    """A number of things."""
+    """Returns a count of at least ``least``, or raises a `ConfigError`."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise ConfigError(f"must be a whole number from {least} on", code="bad_count", path=path)
     return value

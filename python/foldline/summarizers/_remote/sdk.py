@@ -1,4 +1,4 @@
-"""What models have in common that are asked through the client of an SDK."""
+"""Base of models called through an SDK's client."""
 
 from __future__ import annotations
 
@@ -23,16 +23,15 @@ _DEPTH = 8
 
 
 class SdkModel(RemoteModel):
-    """A model asked through a client: one given, or one of its own.
+    """A model called through a given client, or a new one.
 
-    Answers are always streamed and drained: that is what every client can do, and what can be given up in the middle.
-    The SDK's own retries are off, since this package's know the deadline.
+    Answers are always streamed and drained, which every client supports and which can be cancelled. The SDK's own
+    retries are disabled, since only this package's retries respect the deadline.
 
-    A client of its own is asynchronous and lives where all models are called (`RemoteModel`): total deadline and bound
-    of bytes are as with `OpenAICompatible`. Of a client that is given, a synchronous one is used in a thread, which is
-    left behind where it is given up and ends with the next piece or the SDK's own limit a read; an asynchronous one is
-    used on the caller's event loop, by `acomplete` alone. Bytes of given clients are bounded as far as text goes: what
-    the SDK unpacks before, it unpacks.
+    A new client is asynchronous and runs on the background loop (`RemoteModel`): total deadline and byte limit are as
+    in `OpenAICompatible`. A given synchronous client runs in a thread, which on cancellation is abandoned and ends with
+    the next piece or the SDK's read timeout. A given asynchronous client runs on the caller's event loop, with
+    `acomplete` only. For given clients only the text is bounded, not what the SDK decompresses before.
     """
 
     def __init__(
@@ -49,23 +48,23 @@ class SdkModel(RemoteModel):
         self._client_options = dict(client_options or {})
         self._request_options = dict(request_options or {})
 
-    # What subclasses say.
+    # For subclasses.
 
     @abstractmethod
     def _new_client(self) -> tuple[Any, Callable[[], Awaitable[object]]]:
-        """A client of its own, asynchronous, and what closes it."""
+        """A new asynchronous client, and its closer."""
 
     def _limited(self, client: Any, left_s: float) -> Any:
-        """A given client without retries, and with so many seconds a read."""
+        """A given client without retries, and with ``left_s`` as read timeout."""
         return client.with_options(max_retries=0, timeout=left_s)
 
     @abstractmethod
     def _answer(self) -> Answer:
-        """An answer that is put together."""
+        """An empty answer to fill."""
 
     @abstractmethod
     def _start(self, client: Any, messages: Messages, max_tokens: int) -> Any:
-        """Asks for a stream; of an asynchronous client what is to be awaited."""
+        """Requests a stream; returns an awaitable for an asynchronous client."""
 
     @abstractmethod
     def _take(self, answer: Any, piece: Any) -> None:
@@ -75,14 +74,13 @@ class SdkModel(RemoteModel):
         """Whether a client is asynchronous."""
         return hasattr(client, "__aenter__")
 
-    # What callers use.
+    # For callers.
 
     def complete(self, messages: Messages, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
         """As `RemoteModel.complete`.
 
         Raises:
-            SummaryError: Also where an asynchronous client was given (``async_summarizer``): it belongs to the event
-                loop it was used on.
+            SummaryError: Also for a given asynchronous client (``async_summarizer``): it belongs to its own event loop.
         """
         if self._client is not None and self._is_async(self._client):
             raise SummaryError("an asynchronous client needs its event loop", code="async_summarizer")
@@ -94,7 +92,7 @@ class SdkModel(RemoteModel):
             return await self._complete(messages, max_tokens, self._deadline(timeout_s))
         return await super().acomplete(messages, max_tokens=max_tokens, timeout_s=timeout_s)
 
-    # How it is done.
+    # Internals.
 
     def _open(self) -> tuple[Any, Callable[[], Awaitable[object]]]:
         return self._new_client() if self._client is None else (self._client, nothing)
@@ -117,7 +115,7 @@ class SdkModel(RemoteModel):
                 )
         except SummaryError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever an SDK raises is judged by what it says
+        except Exception as error:  # noqa: BLE001 - `failure_of` classifies any SDK error
             failure = failure_of(error, answered=bool(answer.texts))
         if failure is not None:
             raise failure
@@ -139,7 +137,7 @@ class SdkModel(RemoteModel):
             async for piece in stream:
                 self._add(answer, piece)
         finally:
-            # Streams of SDKs have the one, generators the other.
+            # SDK streams have `close`, generators `aclose`.
             close = getattr(stream, "aclose", None) or getattr(stream, "close", None)
             if close is not None:
                 await close()
@@ -153,11 +151,11 @@ class SdkModel(RemoteModel):
 
 
 async def nothing() -> None:
-    """Whoever gave a client closes it."""
+    """Closer of a given client: a no-op, since its owner closes it."""
 
 
 def bounded_client(max_bytes: int) -> Any:
-    """A client of HTTP whose answers are bounded, for an SDK to use on the running event loop."""
+    """An HTTP client with bounded answers, for an SDK on the running event loop."""
     return extra_package("httpx2", "llm").AsyncClient(
         timeout=None,
         follow_redirects=False,
@@ -175,7 +173,7 @@ def dumped(piece: Any) -> Mapping[str, Any]:
 
 
 def split_system(messages: Messages) -> tuple[str, list[Mapping[str, Any]]]:
-    """What stands in system messages, and the other messages."""
+    """The text of the system messages, and the other messages."""
     system = [str(message["content"]) for message in messages if message.get("role") in ("system", "developer")]
     return "\n\n".join(system), [each for each in messages if each.get("role") not in ("system", "developer")]
 
@@ -189,7 +187,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def failure_of(error: Exception, *, answered: bool) -> Failure:
-    """What an error of an SDK means: by its status, by what it was raised from, by its name."""
+    """Classifies an SDK error by its status, its causes and its name."""
     for each in _chain(error):
         if isinstance(each, SummaryError):
             return Failure(each)
@@ -200,7 +198,7 @@ def failure_of(error: Exception, *, answered: bool) -> Failure:
         return of_status(status, headers if isinstance(headers, Mapping) else {}, body)
     names = {type(each).__name__ for each in _chain(error)}
     if "DecodingError" in names:
-        return Failure(SummaryError("the answer cannot be unpacked", code="bad_compression"))
+        return Failure(SummaryError("the answer cannot be decompressed", code="bad_compression"))
     if names & {"APITimeoutError", "ReadTimeout", "ConnectTimeout", "WriteTimeout", "PoolTimeout", "TimeoutException"}:
         return Failure(SummaryError("no answer came in time", code="timeout"))
     if "SSEError" in names:
@@ -208,10 +206,10 @@ def failure_of(error: Exception, *, answered: bool) -> Failure:
     httpx2 = extra_package("httpx2", "llm")
     for each in _chain(error):
         if isinstance(each, (httpx2.TransportError, OSError)):
-            # A read that fails has had an answer before it.
+            # A failed read means that an answer had begun.
             return of_connection(each, answered=answered or isinstance(each, httpx2.ReadError))
     if body is not None or isinstance(status, int):
         return Failure(of_answered_error(body, code="stream_error"))
     if names & {"JSONDecodeError", "UnknownApiResponseError", "APIResponseValidationError"}:
-        return Failure(SummaryError("what was answered is no JSON", code="not_json"))
+        return Failure(SummaryError("the answer is not JSON", code="not_json"))
     return Failure(SummaryError(f"the client raised {type(error).__name__}", code="client_failed"))
