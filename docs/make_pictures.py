@@ -1,6 +1,6 @@
 """Makes the pictures of the documents: ``.venv-demo/bin/python docs/make_pictures.py``, after ``make demo``.
 
-``demo.svg`` is what ``examples/demo.py`` prints on a terminal of so many columns, with a shorter piece of the summary.
+``demo.svg`` is the output of ``examples/demo.py`` on a terminal of fixed width, with an excerpt of the summary.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PICTURE = PROJECT / "docs" / "demo.svg"
 COLUMNS = 100
 SUMMARY_LINES = 18
 
-#: Near-black on near-white: legible on light and dark pages alike.
+#: Near-black on near-white: legible on light and dark pages.
 THEME = TerminalTheme(
     (250, 250, 250),
     (30, 30, 30),
@@ -32,7 +32,7 @@ THEME = TerminalTheme(
 
 
 class Recorder(Console):
-    """A terminal that remembers, and breaks long lines where a terminal does."""
+    """A terminal that records its output and breaks long lines."""
 
     last: Recorder
 
@@ -41,7 +41,7 @@ class Recorder(Console):
         Recorder.last = self
 
     def print(self, *objects: Any, soft_wrap: bool = False, **options: Any) -> None:
-        """As it is, but long lines in pieces."""
+        """The output, with long lines broken."""
         if not soft_wrap:
             super().print(*objects, **options)
             return
@@ -52,12 +52,12 @@ class Recorder(Console):
 
 
 def record_demo(project: Path = PROJECT) -> Recorder:
-    """Runs the demo, which writes its results below ``project``, and gives what it printed."""
+    """Runs the demo, which writes its results below ``project``, and returns its output."""
     spec = importlib.util.spec_from_file_location("foldline_demo", DEMO)
     assert spec is not None
     assert spec.loader is not None
     module: Any = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # Its dataclasses look it up.
+    sys.modules[spec.name] = module  # Dataclasses look the module up there.
     spec.loader.exec_module(module)
     module.PROJECT, module.OUT = project, project / "out" / "demo"
     module.Console, module.SUMMARY_LINES = Recorder, SUMMARY_LINES
@@ -66,7 +66,7 @@ def record_demo(project: Path = PROJECT) -> Recorder:
 
 
 def picture_of(recorder: Recorder) -> str:
-    """The picture of what was printed. It names no font from elsewhere: the reader's own will do."""
+    """The picture of the output. It names no external font, so the reader's own is used."""
     picture = recorder.export_svg(title="make demo", theme=THEME, unique_id="demo")
     picture = re.sub(r"\s*@font-face \{.*?\}\n", "", picture, flags=re.DOTALL)
     picture = picture.replace("Fira Code", "Menlo, Consolas, 'DejaVu Sans Mono'")
@@ -74,7 +74,7 @@ def picture_of(recorder: Recorder) -> str:
 
 
 def main() -> None:
-    """Writes the pictures beside this file."""
+    """Writes the pictures next to this file."""
     PICTURE.write_text(picture_of(record_demo()), encoding="utf-8")
     print(f"{PICTURE.relative_to(PROJECT)}: {PICTURE.stat().st_size:,} bytes")
 

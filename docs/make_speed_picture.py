@@ -1,8 +1,8 @@
 """Draws docs/speed.svg: ``.venv-bench/bin/python docs/make_speed_picture.py out/peers/peers.json``.
 
-Three panels out of what ``make bench-peers`` wrote: speed on documents, the lowest ratio of each measure to the
-fastest exact peer, and hostile text, where a cross at the left is a library that panics or does not end within 20 s.
-Dark on a light card: legible on light and dark pages alike. Standard library only.
+Three panels from the results of ``make bench-peers``: speed on documents, the lowest ratio of each measure to the
+fastest exact peer, and hostile text, with a cross at the left for a library that panics or takes over 20 s.
+Dark on a light card: legible on light and dark pages. Standard library only.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Row = dict[str, Any]
 
 
 class Canvas:
-    """Shapes and where the next panel begins."""
+    """The shapes, and the position of the next panel."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
@@ -50,7 +50,7 @@ class Canvas:
         )
 
     def bar(self, x: float, y: float, width: float, height: float, colour: str, *, hollow: bool = False) -> None:
-        """A bar; a hollow one is of a count that is not exact."""
+        """A bar; hollow for an inexact count."""
         fill = f'fill="{CARD}" stroke="{colour}"' if hollow else f'fill="{colour}"'
         self.parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" {fill}/>')
 
@@ -60,13 +60,13 @@ class Canvas:
         self.parts.append(f'<line {ends} stroke="{colour}" {style}/>')
 
     def dot(self, x: float, y: float, colour: str, *, hollow: bool, large: bool) -> None:
-        """A value on a scale; a hollow one is of a count that is not exact."""
+        """A value on a scale; hollow for an inexact count."""
         radius = 5.5 if large else 4
         fill = f'fill="{CARD}" stroke="{colour}" stroke-width="1.5"' if hollow else f'fill="{colour}"'
         self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" {fill}/>')
 
     def cross(self, x: float, y: float, colour: str) -> None:
-        """No value."""
+        """A mark for a missing value."""
         for sign in (1, -1):
             self.line(x - 3.5, y - 3.5 * sign, x + 3.5, y + 3.5 * sign, colour, style='stroke-width="1.8"')
 
@@ -90,7 +90,7 @@ class Canvas:
 
 
 def number(value: float) -> str:
-    """As many digits as count."""
+    """Rounded to significant digits."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 1 else f"{value:.2f}"
 
 
@@ -106,7 +106,7 @@ def legend(canvas: Canvas, names: list[str]) -> None:
 
 
 def present(rows: list[Row]) -> list[str]:
-    """The libraries that have values, in the order of the colours."""
+    """The libraries with values, in the order of the colours."""
     return [name for name in COLOURS if any(name in row["values"] for row in rows)]
 
 
@@ -131,7 +131,7 @@ def documents(canvas: Canvas, rows: list[Row]) -> None:
 
 
 def scale(low: float, high: float) -> Any:
-    """From values to places, logarithmic."""
+    """A logarithmic scale from values to positions."""
     a, b = math.log10(low), math.log10(high)
 
     def place(value: float) -> float:
@@ -142,7 +142,7 @@ def scale(low: float, high: float) -> Any:
 
 
 def grid(canvas: Canvas, place: Any, marks: list[float], height: float) -> None:
-    """Upright lines with their values above."""
+    """Vertical lines with their values above."""
     for mark in marks:
         canvas.line(place(mark), canvas.y + 6, place(mark), canvas.y + 6 + height, GRID)
         canvas.text(place(mark), canvas.y + 2, f"{mark:g}", anchor="middle", colour=FAINT, style='font-size="10"')
@@ -183,7 +183,7 @@ def ratios(canvas: Canvas, rows: list[Row]) -> None:
 
 
 def hostile(canvas: Canvas, rows: list[Row]) -> None:
-    """A dot a library on each family."""
+    """One dot per library for each family."""
     names = present(rows)
     canvas.heading(
         "Hostile text: a megabyte of one kind, o200k_base, MB/s",
@@ -231,7 +231,7 @@ def draw(found: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Reads the file that is named, writes the picture."""
+    """Reads the given file and writes the picture."""
     found = json.loads(Path(sys.argv[1]).read_text("utf-8"))
     PICTURE.write_text(draw(found), encoding="utf-8")
     print(f"docs/{PICTURE.name}: {PICTURE.stat().st_size:,} bytes")

@@ -1,6 +1,6 @@
-"""Folds the bundled sessions and shows what became of them: ``make demo``.
+"""Folds the bundled sessions and shows the results: ``make demo``.
 
-Needs the extra ``cli`` for its tables, no network and no model. Results are written to ``out/demo`` in the project.
+Needs the extra ``cli`` for its tables, but no network and no model. Results are written to ``out/demo`` in the project.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SUMMARY_LINES = 25
 
 @dataclass(frozen=True)
 class Sample:
-    """Sessions of a file, and how they are folded."""
+    """The sessions of a file, and the options to fold them."""
 
     file: str
     sessions: slice
@@ -50,7 +50,7 @@ SAMPLES = [
 
 @dataclass(frozen=True)
 class Folded:
-    """A session and what became of it."""
+    """A session and its fold."""
 
     sample: Sample
     session: fl.StoredTranscript
@@ -58,7 +58,7 @@ class Folded:
     result: fl.FoldResult
 
     def write(self) -> None:
-        """Writes the folded messages; `foldline.read` reads them again."""
+        """Writes the folded messages; `foldline.read` can read them."""
         record = {"id": self.session.id, "format": self.session.format, "messages": self.result.messages}
         with (OUT / self.sample.file).open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(record) + "\n")
@@ -70,12 +70,12 @@ class Folded:
         return sum(not folded & set(group) for group in groups), len(groups)
 
     def actions(self) -> Counter[str]:
-        """How often which action was taken."""
+        """The number of messages for each action."""
         return Counter(self.result.plan.actions if isinstance(self.result.plan, fl.Plan) else [])
 
 
 def fold(counter: fl.TokenCounter) -> Iterator[Folded]:
-    """Folds the samples, one session after the other."""
+    """Folds the samples in order."""
     for sample in SAMPLES:
         for session in itertools.islice(fl.read(DATA / sample.file), sample.sessions.start, sample.sessions.stop):
             task = next(i for i, message in enumerate(session.messages) if message["role"] == "user")
@@ -134,7 +134,7 @@ def main() -> None:
     took_s = time.perf_counter() - begun
 
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # The sessions are in all sorts of scripts.
+        sys.stdout.reconfigure(errors="backslashreplace")  # The sessions contain many scripts.
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = 100

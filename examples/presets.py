@@ -2,7 +2,7 @@
 
 A session is replayed message by message into a store. Whenever a preset's trigger fires, it compacts; the summaries are
 `Extractive`, so no network and no model is needed. Windows are scaled to the session, so that each preset has five
-rounds to do. Other sessions: ``python examples/presets.py FILE…``.
+rounds. Other sessions: ``python examples/presets.py FILE…``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROUNDS = 5
 
 @dataclass(frozen=True)
 class Round:
-    """What one compaction did."""
+    """The figures of one compaction."""
 
     preset: str
     number: int
@@ -48,7 +48,7 @@ class Replay:
 
 
 def preset(name: str, tokens: int, length: int, **options: Any) -> fl.Compactor:
-    """A preset scaled to a session of so many tokens and messages."""
+    """A preset scaled to a session with this number of tokens and messages."""
     window = max(4_000, tokens // 5)
     make: dict[str, Callable[[], fl.Compactor]] = {
         "gent": lambda: fl.presets.gent(
@@ -72,7 +72,7 @@ def preset(name: str, tokens: int, length: int, **options: Any) -> fl.Compactor:
 
 
 def is_models(message: dict[str, Any]) -> bool:
-    """Whether the model wrote a message; an item of Responses without a role is the model's, but for outputs."""
+    """Whether the model wrote a message; a Responses item without a role is the model's, except outputs."""
     if "role" in message:
         return message["role"] in ("assistant", "model")
     return not str(message.get("type", "")).endswith("_output")
@@ -83,7 +83,7 @@ def replay(session: fl.StoredTranscript, name: str) -> Replay:
     tokens = fl.TokenCounter("chars/4").count_messages(session.messages, format=session.format).total
     store, stats, metadata = fl.stores.MemoryStore(), fl.Stats(), fl.Metadata()
     compactor = preset(name, tokens, len(session.messages), store=store, format=session.format)
-    metadata.set_importance(0, 10)  # what it is all about
+    metadata.set_importance(0, 10)  # the task
     provider = PROVIDERS.get(session.format)
     messages: list[Any] = []
     rounds: list[Round] = []
@@ -92,7 +92,7 @@ def replay(session: fl.StoredTranscript, name: str) -> Replay:
         if len(rounds) == ROUNDS:
             break
         if is_models(message) and appended and not is_models(appended[-1]):
-            # This is what the model answered: before it was asked is when to compact.
+            # This message is the model's answer: the compaction must precede its request.
             for done in compacted(compactor, name, messages, stats, metadata, store, provider):
                 rounds.append(done)
                 messages, metadata = list(done.result.messages), done.result.metadata
@@ -112,7 +112,7 @@ def compacted(
     store: fl.stores.MemoryStore,
     provider: str | None,
 ) -> Iterator[Round]:
-    """The round, where the trigger fires."""
+    """One round, if the trigger fires."""
     state = fl.ContextState.of(
         messages,
         counter=compactor.counter,
@@ -136,7 +136,7 @@ def compacted(
 
 
 def _is_valid(messages: list[Any], before: list[Any], provider: str | None, format: str) -> bool:
-    """Whether the provider would take the messages, wherever it would have taken those before."""
+    """Whether the provider would accept the messages, if it would have accepted those before."""
     if provider is None:
         return True
     return not fl.validate(messages, provider, format=format) or bool(fl.validate(before, provider, format=format))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What foldline reads of a folder of collected transcripts, a line a file.
+"""Lists the contents of a folder of collected transcripts, one line per file.
 
     python scripts/data_table.py SHARED_DATA [--write docs/data.md | --check docs/data.md]
 
-Without an option the table is printed. `--write` puts it into a document, between the lines that mark its place;
-`--check` exits with 1 if the document says something else.
+Without an option the table is printed. `--write` puts it into a document, between its marker lines;
+`--check` exits with 1 if the document differs.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ COLUMNS = (
 
 @dataclass
 class Row:
-    """What was read of a file."""
+    """The contents of a file."""
 
     file: str
     sessions: set[str] = field(default_factory=set)
@@ -61,7 +61,7 @@ class Row:
     invalid: int = 0
 
     def add(self, transcript: fl.StoredTranscript) -> None:
-        """Adds what one of its transcripts holds."""
+        """Adds one transcript of the file."""
         structure = fl.analyze(transcript.messages, format=transcript.format)
         self.sessions.add(transcript.meta.get("session_format", ""))
         self.dialects.add(transcript.format)
@@ -90,12 +90,12 @@ class Row:
 
 
 def listed(codes: Counter[str]) -> str:
-    """Codes with their number where it is more than one."""
+    """Codes, with their number if more than one."""
     return ", ".join(f"{code} ×{count}" if count > 1 else code for code, count in sorted(codes.items()))
 
 
 def rows(folder: Path) -> list[Row]:
-    """A row a file, by name."""
+    """One row per file, by name."""
     found = []
     for path in sorted(path for path in folder.glob("*/*") if path.suffix in SUFFIXES):
         row = Row(path.relative_to(folder).as_posix())
@@ -128,7 +128,7 @@ def table(folder: Path) -> str:
 
 
 def placed(document: str, text: str) -> str:
-    """A document with the table in its place."""
+    """A document with the table between its marker lines."""
     before, _, rest = document.partition(BEGIN)
     _, _, behind = rest.partition(END)
     return f"{before}{BEGIN}\n\n{text}\n{END}{behind}"

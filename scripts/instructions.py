@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Hold the instructions that fixed work takes against a budget.
+"""Compare the instructions of fixed work with a budget.
 
     python scripts/instructions.py [BINARY] [--update] [--only TEXT]
 
-BINARY is the bench target `instructions`; without it cargo builds it. It runs under `valgrind --tool=callgrind`,
-twice a case: the instructions of one repeat are the difference between three repeats and one, halved, so that start
+BINARY is the bench target `instructions`; by default cargo builds it. It runs under `valgrind --tool=callgrind`,
+twice per case: the instructions of one repeat are the difference between three repeats and one, halved, so that startup
 and first touch cost nothing. The budget is benches/instructions.json. More than 3 % above it fails, and so does more
-than 3 % below: what became faster must be recorded too, with `--update`. A case `… n` has a twin `… 2n` on twice the
+than 3 % below: an improvement must be recorded too, with `--update`. A case `… n` has a twin `… 2n` on twice the
 text: more than 2.2 times the instructions fails, since that is not linear. Standard library only.
 """
 
@@ -26,15 +26,15 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 BUDGET = ROOT / "benches" / "instructions.json"
 HEADROOM = 0.03
-#: The most that twice the text may take.
+#: The largest allowed ratio of instructions for twice the text.
 MAX_GROWTH = 2.2
-#: Callgrind knows no AVX-512, so this engine runs on every x86-64 processor of the last ten years.
+#: Callgrind does not support AVX-512; every x86-64 processor of the last ten years runs this engine.
 ENGINE = "avx2"
 WORKERS = 2
 
 
 def build() -> Path:
-    """The bench target, built as the release is."""
+    """The bench target, built like the release."""
     command = ["cargo", "bench", "--locked", "--no-run", "--bench", "instructions"]
     command += ["--message-format", "json-render-diagnostics"]
     messages = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
@@ -73,19 +73,19 @@ def measure(binary: Path, case: str) -> int:
 
 
 def compiler() -> str:
-    """The compiler that built the binary; another one may take other instructions."""
+    """The compiler that built the binary; another compiler may generate other instructions."""
     return subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def write(found: dict[str, int], previous: dict[str, Any]) -> None:
-    """The budget, cases that were not measured as they were."""
+    """The budget; cases that were not measured keep their values."""
     cases = previous.get("instructions", {}) | found
     budget = {"engine": ENGINE, "compiler": compiler(), "headroom": HEADROOM, "instructions": cases}
     BUDGET.write_text(json.dumps(budget, indent=2) + "\n", encoding="utf-8")
 
 
 def judge(found: dict[str, int], cases: list[str], budget: dict[str, Any]) -> int:
-    """Prints a table; the number of cases that are out of budget, or not in it, or in it alone."""
+    """Prints a table; returns the number of cases out of budget, or missing in the budget or the program."""
     allowed = budget.get("instructions", {})
     bad = 0
     print(f"{'case':34} {'instructions':>14} {'budget':>14} {'':>8}")
@@ -106,7 +106,7 @@ def judge(found: dict[str, int], cases: list[str], budget: dict[str, Any]) -> in
 
 
 def judge_growth(found: dict[str, int]) -> int:
-    """Prints what twice the text takes; the number of cases that grow faster than the text."""
+    """Prints the ratios for twice the text; returns the number of cases that grow faster than the text."""
     twins = {case: case[: -len("n")] + "2n" for case in found if case.endswith(" n")}
     growths = {case: found[twin] / found[case] for case, twin in twins.items() if twin in found}
     for case, growth in growths.items():
@@ -115,7 +115,7 @@ def judge_growth(found: dict[str, int]) -> int:
 
 
 def main() -> int:
-    """Measure, and compare or record."""
+    """Measures, and compares or records."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("binary", type=Path, nargs="?")
     parser.add_argument("--update", action="store_true", help="write the budget instead of comparing with it")

@@ -3,9 +3,9 @@
 
     python scripts/make_samples.py SHARED_DATA [--out examples/data] [--check]
 
-SHARED_DATA holds the files named in SAMPLES and a MANIFEST.json with their size and SHA-256; every
+SHARED_DATA contains the files named in SAMPLES and a MANIFEST.json with their size and SHA-256; every
 source is checked against it before it is used. `--check` writes nothing and exits with 1 if a sample
-differs from what would be written. The output depends on the sources alone.
+differs from the output. The output depends on the sources alone.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ TAU_CONVERSATIONS = [
     (17, 3),
     (24, 2),
 ]
-# How many dialogues are taken, from the start of the file.
+# The number of dialogues, from the start of the file.
 KDCONV_COUNT = 12
 
 
 def dump_line(value: Any) -> str:
-    """One JSON value as a line: keys in their order, text unescaped."""
+    """One JSON value as a line: keys in order, text unescaped."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
@@ -59,7 +59,7 @@ def tau_to_jsonl(source: bytes) -> bytes:
 
 
 def kdconv_to_jsonl(source: bytes) -> bytes:
-    """The first dialogues, whose two speakers take turns: the first is `user`, the second `assistant`."""
+    """The first dialogues, whose two speakers alternate: the first is `user`, the second `assistant`."""
     lines = []
     for index, dialogue in enumerate(json.loads(source)[:KDCONV_COUNT]):
         messages = [

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Runs a command with a PostgreSQL server of its own: scripts/postgres.sh make test
+# Runs a command with a private PostgreSQL server: scripts/postgres.sh make test
 #
-# The server is Debian's, installed where it is missing. Its cluster lies in a temporary folder, it listens on a free
-# port of the loopback address with a password of its own, and both are gone when the command ends. The command finds
-# its address in FOLDLINE_TEST_POSTGRES_URL. Tests that need a service fail now where they would be skipped.
+# The server is Debian's, installed if missing. Its cluster is in a temporary folder, it listens on a free port of the
+# loopback address with a random password, and both are removed when the command ends. The command finds its address
+# in FOLDLINE_TEST_POSTGRES_URL. Tests that need a service now fail instead of being skipped.
 set -euo pipefail
 
 if [ $# = 0 ]; then
@@ -20,7 +20,7 @@ tool() { # a program of the server: Debian keeps them out of the PATH
 if ! tool initdb >/dev/null; then
     sudo=$([ "$(id -u)" = 0 ] || echo sudo)
     $sudo apt-get update -qq
-    # No cluster of the system's: ours is enough.
+    # No system cluster is needed.
     $sudo mkdir -p /etc/postgresql-common
     echo 'create_main_cluster = false' | $sudo tee /etc/postgresql-common/createcluster.conf >/dev/null
     $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends postgresql >/dev/null
@@ -51,7 +51,7 @@ as "$(tool initdb)" -D "$folder/data" -U foldline -A scram-sha-256 --pwfile="$fo
     >/dev/null
 rm -f "$folder/password"
 
-for _ in 1 2 3 4 5; do # the port may be taken between the look and the start
+for _ in 1 2 3 4 5; do # the port may be taken between the check and the start
     port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
     if as "$(tool pg_ctl)" -D "$folder/data" -l "$folder/log" -w -t 60 \
         -o "-c listen_addresses=127.0.0.1 -c port=$port -c unix_socket_directories=$folder -c max_connections=100" \

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What folding very many transcripts takes, from what folding some took: cores, hours, requests, money, failures.
+"""The cost of folding very many transcripts, from that of folding some: cores, hours, requests, money, failures.
 
     python scripts/scale.py                                        # the table of docs/scale.md
     python scripts/scale.py --transcripts 1e8 --cores 200 --model-dollars-in 0.25 --model-dollars-out 2
     python scripts/scale.py --measured out/batch/batch.json        # other figures than those of benches/scale.json
 
-The measured figures are those that `benches/python/batch_files.py --json` writes. All others are assumptions: each is
-an option, and stands in the table. Standard library only.
+The measured figures come from `benches/python/batch_files.py --json`. All others are assumptions: each is
+an option, and listed in the table. Standard library only.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Measured:
     """A transcript of the benchmark, on average; and one core.
 
     Attributes:
-        cpu_s: Seconds of CPU that a transcript takes, extractive summary and writing included.
+        cpu_s: Seconds of CPU per transcript, extractive summary and writing included.
         input_bytes: Its bytes before.
         output_bytes: Its bytes after.
         resident_bytes: The memory of one process.
-        requests: Calls that a model would be asked for.
-        input_tokens: Tokens that it would read.
+        requests: Model calls.
+        input_tokens: Tokens that the model would read.
         output_tokens: Tokens that it would write at most.
         source: The date and the command of the run.
     """
@@ -51,7 +51,7 @@ class Measured:
 
     @classmethod
     def of(cls, record: dict[str, Any]) -> Measured:
-        """From what the benchmark wrote: its run with one process."""
+        """Reads the output of the benchmark: its run with one process."""
         run = next(run for run in record["runs"] if run["name"] == "foldline --jobs 1")
         asked, count = record["model"], run["transcripts"]
         note = f", {record['note']}" if record.get("note") else ""
@@ -69,7 +69,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Assumed:
-    """What nobody measured here. The names are those of the options."""
+    """Values that are not measured here. The names are those of the options."""
 
     transcripts: float = 1e9
     cores: float = 1_000
@@ -109,27 +109,27 @@ MEANINGS = {
 
 @dataclass(frozen=True)
 class Cost:
-    """What a run takes. Hours are on the clock; ``model_`` is what a model adds to it.
+    """The cost of a run. Hours are on the clock; ``model_`` fields are the additional cost of a model.
 
     Attributes:
-        input_bytes: Bytes that are read.
-        output_bytes: Bytes that are written.
+        input_bytes: Bytes read.
+        output_bytes: Bytes written.
         core_hours: Hours of CPU.
         compute_hours: Hours for that, on all cores.
-        store_hours: Hours to read and write, on all cores, if nothing else went on.
+        store_hours: Hours to read and write, on all cores, without other work.
         blocks: Blocks, and files of the output.
-        get_requests: Reading requests, one a block.
-        put_requests: Writing requests, one a block.
-        deaths: Workers that die.
-        lost_core_hours: Work that is done again for it: half a block each, on average.
+        get_requests: Read requests, one per block.
+        put_requests: Write requests, one per block.
+        deaths: Crashed workers.
+        lost_core_hours: Repeated work: half a block per crash, on average.
         resident_bytes: Memory of all workers.
         dollars: For cores and requests.
-        model_requests: Calls, attempts that failed included.
-        model_tokens: Tokens read and written by them.
-        model_hours: Hours that the account's limit allows them in.
-        model_in_flight: Calls at a time, at that pace.
+        model_requests: Calls, including failed attempts.
+        model_tokens: Tokens read and written.
+        model_hours: Hours for them at the account's limit.
+        model_in_flight: Concurrent calls at that rate.
         model_dollars: For tokens.
-        model_failed: Transcripts that have no summary after all attempts; they stay as they were.
+        model_failed: Transcripts without a summary after all attempts; they are not changed.
     """
 
     input_bytes: float
@@ -153,12 +153,12 @@ class Cost:
 
     @property
     def bottleneck(self) -> str:
-        """What takes longest, without a model: cores or the object store."""
+        """The bottleneck without a model: cores or the object store."""
         return "cores" if self.compute_hours >= self.store_hours else "object store"
 
     @property
     def model_bottleneck(self) -> str:
-        """What takes longest with one."""
+        """The bottleneck with a model."""
         return "tokens a minute of the model" if self.model_hours >= self.compute_hours else self.bottleneck
 
 
@@ -171,7 +171,7 @@ def cost(measured: Measured, assumed: Assumed) -> Cost:
     deaths = core_hours / assumed.use * assumed.deaths_per_core_hour
     lost = deaths * core_hours / blocks / 2
     core_hours += lost
-    # A call that fails is made again: 1 + p + p² + … of them, as many as there are attempts.
+    # A failed call is repeated: 1 + p + p² + … calls, with as many terms as attempts.
     rate, attempts = assumed.model_failure_rate, assumed.model_attempts
     tries = sum(rate**i for i in range(attempts))
     asked = measured.requests * assumed.transcripts
@@ -203,7 +203,7 @@ def cost(measured: Measured, assumed: Assumed) -> Cost:
 
 
 def table(measured: Measured, assumed: Assumed) -> str:
-    """All of it in Markdown."""
+    """The whole result in Markdown."""
     found = cost(measured, assumed)
     rows = [
         ("**measured**", ""),

@@ -30,7 +30,7 @@ def crate_assets() -> Path:
 
 
 def main() -> int:
-    """Fill the cache unless that was done before."""
+    """Fill the cache unless it is filled already."""
     cache = Path(sys.argv[1]).absolute()
     done = cache / "complete"
     if done.exists():

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Make a virtual environment hold exactly what a part of pyproject.toml asks for, at pinned versions.
+"""Make a virtual environment contain exactly a part of pyproject.toml's requirements, at pinned versions.
 
     python scripts/venv.py DIR [--build] [--extra NAME]... [--group NAME]... [--repin]
     python scripts/venv.py DIR --file REQUIREMENTS [--repin]
 
 `--build` installs the build requirements, `--extra` the project's dependencies and those of an extra, `--group`
-those of a dependency group; the project itself is never installed here. Nothing is done while Python, this folder,
-the requirements and constraints.txt are what they were: otherwise DIR is made anew. `--repin` takes the newest
-versions instead and writes them to constraints.txt. With `--file` the requirements are those of a file, one a line,
-and the versions are in constraints.txt beside it; each is installed for itself, with options of pip in front of it
-where it needs any, and one that cannot be installed is named and left out. Standard library only, and any pip will do.
+those of a dependency group; the project itself is never installed here. Nothing is done if Python, this folder,
+the requirements and constraints.txt are unchanged; otherwise DIR is recreated. `--repin` takes the newest
+versions instead and writes them to constraints.txt. With `--file` the requirements are those of a file, one per line,
+and the versions are in constraints.txt next to it; each is installed separately, preceded by options of pip
+if it needs any, and one that cannot be installed is named and left out. Standard library only; any pip works.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CONSTRAINTS_HEADER = """\
 # Written by `make pins`. Platform-neutral: no hashes, no markers, no addresses.
 """
 MARK = "made-for.sha256"
-#: Which commands a file of requirements serves, by its folder.
+#: The commands that use a file of requirements, by its folder.
 WHO = {
     "peers": "`make bench` and `make bench-peers`",
     "conformance": "`make conformance`",
@@ -55,7 +55,7 @@ def requirements_of_extra(project: dict[str, Any], name: str) -> list[str]:
 
 
 def wanted_requirements(build: bool, extras: list[str], groups: list[str]) -> list[str]:
-    """What is to be installed, sorted, each requirement once."""
+    """The requirements to install, sorted and unique."""
     config = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     wanted = set(config["build-system"]["requires"] if build else [])
     if extras:
@@ -68,7 +68,7 @@ def wanted_requirements(build: bool, extras: list[str], groups: list[str]) -> li
 
 
 def requirements_of_file(path: Path) -> list[str]:
-    """The requirements that a file names, one a line."""
+    """The requirements in a file, one per line."""
     lines = (line.partition("#")[0].strip() for line in path.read_text(encoding="utf-8").splitlines())
     return [line for line in lines if line]
 
@@ -79,7 +79,7 @@ def python_of(venv: Path) -> Path:
 
 
 def make(venv: Path, batches: list[list[str]], pip_options: list[str]) -> bool:
-    """Make the environment anew; whether all batches of requirements were installed."""
+    """Recreate the environment; returns whether all batches of requirements were installed."""
     shutil.rmtree(venv, ignore_errors=True)
     try:
         subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
@@ -97,7 +97,7 @@ def make(venv: Path, batches: list[list[str]], pip_options: list[str]) -> bool:
 
 
 def repin(venv: Path, constraints: Path, who: str) -> None:
-    """Write what an environment holds to the file of constraints."""
+    """Write the packages of an environment to the constraints file."""
     freeze = [str(python_of(venv)), "-m", "pip", "--disable-pip-version-check", "freeze"]
     frozen = subprocess.run(freeze, check=True, stdout=subprocess.PIPE, text=True).stdout
     pins = sorted((line for line in frozen.splitlines() if "==" in line), key=str.lower)
@@ -106,7 +106,7 @@ def repin(venv: Path, constraints: Path, who: str) -> None:
 
 
 def update(venv: Path, batches: list[list[str]], constraints: Path) -> None:
-    """Make the environment anew if it is out of date. The mark comes last: half a one never counts."""
+    """Recreate an outdated environment. The marker is written last, so that a partial environment never counts."""
     requirements = [requirement for batch in batches for requirement in batch]
     state = [sys.executable, sys.version, str(venv), *requirements, constraints.read_text(encoding="utf-8")]
     key = hashlib.sha256("\n".join(state).encode()).hexdigest()

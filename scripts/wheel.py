@@ -6,7 +6,7 @@
 
 maturin and zig come from `.venv-build`, at the versions of constraints.txt. A Linux wheel that is linked with the C
 library of this machine requires one at least as new. Zig links with the symbols of an older version, so that the wheel
-runs wherever its tag says: Debian 11, Ubuntu 20.04 and RHEL 8 have glibc 2.28 or newer. Without zig (macOS, Windows,
+runs on the systems of its tag: Debian 11, Ubuntu 20.04, RHEL 8 have glibc 2.28 or newer. Without zig (macOS, Windows,
 other processors, a musl system without `--target`) the linker of the system is used. `--target` builds for another
 platform and needs Rust's standard library for it: `rustup target add TRIPLE`. Standard library only.
 """
@@ -29,7 +29,7 @@ COMPATIBILITY = {"linux-gnu": "manylinux_2_28", "linux-musl": "musllinux_1_2"}
 
 
 def linker_options(target: str | None, libc: str, *, zig: bool) -> list[str]:
-    """The options that let zig link a Linux wheel; none where the linker of the system is used."""
+    """The options that let zig link a Linux wheel; none if the linker of the system is used."""
     system = "-".join(target.split("-")[-2:]) if target else "linux-gnu" if libc == "glibc" else ""
     return ["--zig", "--compatibility", COMPATIBILITY[system]] if zig and system in COMPATIBILITY else []
 
@@ -51,7 +51,7 @@ def main() -> int:
             command[1:2] = ["build", "--release", "--locked", "--interpreter", python]
             command += ["--target", args.target] if args.target else []
             command += linker_options(args.target, platform.libc_ver()[0], zig=probe.returncode == 0)
-        # maturin looks for zig in the Python that comes first in the path.
+        # maturin looks for zig in the first Python on the path.
         path = os.pathsep.join([str(PROGRAMS), os.environ.get("PATH", "")])
         subprocess.run(command, check=True, cwd=ROOT, env=os.environ | {"PATH": path, "PYO3_PYTHON": python})
     except subprocess.CalledProcessError as error:

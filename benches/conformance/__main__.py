@@ -1,7 +1,7 @@
-"""What libraries make of the same conversations: ``make conformance``, or ``benches/conformance [--quick]``.
+"""Runs every library on the same conversations: ``make conformance``, or ``benches/conformance [--quick]``.
 
-Every contender shortens every conversation to every budget; what comes out is judged by foldline's `validate`, by a
-validator of this script's own and by one count of tokens. The table goes to out/conformance, and with ``--publish`` to
+Every contender shortens every conversation to every budget; the results are judged by foldline's `validate`, by a
+validator of this script and by one count of tokens. The table goes to out/conformance, and with ``--publish`` to
 docs/conformance.md.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(Path(sys.prefix) / "tiktoken-cache"))
-os.environ["CUSTOM_TIKTOKEN_CACHE_DIR"] = os.environ["TIKTOKEN_CACHE_DIR"]  # Else litellm sets another one for all.
+os.environ["CUSTOM_TIKTOKEN_CACHE_DIR"] = os.environ["TIKTOKEN_CACHE_DIR"]  # Otherwise litellm sets a different one.
 os.environ["LANGCHAIN_TRACING_V2"] = "false"
 
 import runs
@@ -80,7 +80,7 @@ def main() -> int:
         start = time.perf_counter()
         try:
             row, late_row = run(contender, every), run(contender, late)
-        except Exception as error:  # One that cannot even be set up is listed, never dropped.
+        except Exception as error:  # A contender whose setup fails is listed, never dropped.
             missing[contender.name] = f"{type(error).__name__}: {error}"
             continue
         rows.append(row)

@@ -1,7 +1,7 @@
-"""The conversations: real ones in the form of OpenAI Chat, and generated ones for what real ones seldom have.
+"""The conversations: real ones in the form of OpenAI Chat, and generated ones for rare cases.
 
-The real ones come from examples/data; where FOLDLINE_SHARED names the shared transcripts, all 25 tasks of tau-bench and
-the requests that pydantic-ai's tests recorded stand in their place. Generated ones are the same on every machine.
+The real ones come from examples/data; if FOLDLINE_SHARED names the shared transcripts, all 25 tasks of tau-bench and
+the requests that pydantic-ai's tests recorded replace them. Generated ones are the same on every machine.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ HANGUL = "이 프로젝트의 계획을 읽고 코드를 변경한 다음 시험
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A conversation and where it comes from."""
+    """A conversation and its source."""
 
     name: str
     source: str
@@ -76,7 +76,7 @@ class Conversation:
 
 
 def conversations() -> list[Conversation]:
-    """All that the API accepts as they are."""
+    """All conversations that the API accepts unchanged."""
     return [*_recorded(), *generated()]
 
 
@@ -105,7 +105,7 @@ def _recorded() -> list[Conversation]:
         value = json.loads(line)
         messages = value["body"].get("messages") or []
         key = json.dumps(messages, sort_keys=True)
-        # Some were recorded of other services, which take what OpenAI's API does not.
+        # Some were recorded from other services, which accept messages that OpenAI's API rejects.
         if len(messages) >= 4 and key not in seen and all(map(_is_text, messages)) and not problems(messages):
             seen.add(key)
             found.append(Conversation(f"pydantic-ai-{len(seen)}", "pydantic-ai openai-chat", messages))
@@ -116,7 +116,7 @@ def _recorded() -> list[Conversation]:
 
 
 def until_the_model(messages: list[Message]) -> list[Message]:
-    """Up to the newest message that a model would go on from: of the user or of a tool."""
+    """Up to the newest message that a model would answer: a user or tool message."""
     end = len(messages)
     while end and (messages[end - 1]["role"] not in ("user", "tool") or messages[end - 1]["content"] == STOP):
         end -= 1
@@ -124,7 +124,7 @@ def until_the_model(messages: list[Message]) -> list[Message]:
 
 
 def _is_text(message: Message) -> bool:
-    """Whether one rule can count it: texts, no pictures or sounds."""
+    """Whether the counting rule covers it: only texts, no pictures or sounds."""
     content = message.get("content")
     if isinstance(content, list):
         return all(part.get("type") == "text" for part in content)
@@ -162,7 +162,7 @@ class _Writer:
         self.messages.append({"role": "assistant", "content": self.words(least, most)})
 
     def call(self, count: int = 1, *, ids: list[str] | None = None, arguments: int = 8, say: bool = False) -> list[str]:
-        """A message with so many calls; their ids."""
+        """A message with `count` calls; returns their ids."""
         if ids is None:
             ids = [f"call_{self.calls + i}" for i in range(count)]
             self.calls += count
@@ -182,7 +182,7 @@ class _Writer:
 
 
 def generated() -> list[Conversation]:
-    """What real conversations seldom have and agents do."""
+    """Cases that are rare in recorded conversations but occur in agents."""
     made = {
         "parallel calls": _parallel(1),
         "parallel calls beside text": _parallel(2, say=True),
@@ -219,7 +219,7 @@ def _parallel(seed: int, *, say: bool = False, system: bool = True) -> list[Mess
 
 
 def _far() -> list[Message]:
-    """Sixteen calls at once: the last result stands sixteen messages behind its call."""
+    """Sixteen calls at once: the last result is sixteen messages after its call."""
     writer = _Writer(11)
     writer.system()
     for _ in range(2):
@@ -277,7 +277,7 @@ def _large_group() -> list[Message]:
 
 
 def _large_arguments() -> list[Message]:
-    """An agent that writes files: what is large are the arguments."""
+    """An agent that writes files: the arguments are large."""
     writer = _Writer(19)
     writer.system()
     for _ in range(5):
@@ -303,7 +303,7 @@ def _talk(text: str) -> list[Message]:
 
 
 def late_results() -> list[Conversation]:
-    """Results behind other messages. The API rejects them as they are; what is asked is that no pair is torn."""
+    """Results after other messages. The API rejects the input; the requirement is that no pair is torn."""
     found = []
     for distance in (2, 4, 6, 8, 12):
         writer = _Writer(30 + distance)

@@ -1,8 +1,8 @@
-"""What is asked of a shortened conversation, written after OpenAI's published rules and without foldline.
+"""The requirements on a shortened conversation, written after OpenAI's published rules and without foldline.
 
 The rules are those of the API reference (Chat Completions, `messages`) and of its error messages: every id of an
-assistant message's `tool_calls` is answered by `tool` messages directly behind it, and a `tool` message answers such a
-call. Tokens are counted by one rule: the encoding over every text, name and argument, 4 a message, 3 a request.
+assistant message's `tool_calls` is answered by `tool` messages directly after it, and a `tool` message answers such a
+call. Tokens are counted by one rule: the encoding over every text, name and argument, 4 per message, 3 per request.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PER_REQUEST = 3
 
 
 def problems(messages: Sequence[Message]) -> list[str]:
-    """Codes of what the API would reject, in order; empty where it would accept the messages."""
+    """Codes of the problems that the API would reject, in order; empty if it would accept the messages."""
     if not messages:
         return ["no_messages"]
     found: list[str] = []
@@ -47,7 +47,7 @@ def problems(messages: Sequence[Message]) -> list[str]:
 
 
 def _has_content(message: Message) -> bool:
-    """Content is needed everywhere but beside calls of the assistant; a list of parts holds at least one."""
+    """Content is required except with calls of the assistant; a list of parts has at least one."""
     content = message.get("content")
     if content is None:
         calls = message.get("tool_calls") or message.get("function_call") or message.get("refusal")
@@ -68,7 +68,7 @@ def _problems_of_calls(calls: object) -> list[str]:
 
 
 def unpaired(messages: Iterable[Message]) -> int:
-    """Calls without a later result and results without an earlier call, wherever they stand; ids may recur."""
+    """Calls without a later result and results without an earlier call, at any position; ids may recur."""
     open_calls: list[str] = []
     orphans = 0
     for message in messages:
@@ -82,7 +82,7 @@ def unpaired(messages: Iterable[Message]) -> int:
 
 
 def tokens_of_message(message: Message, count: Count) -> int:
-    """Every text, name and argument, and what stands around a message."""
+    """Every text, name and argument, and the framing of a message."""
     content = message.get("content")
     texts = [content] if isinstance(content, str) else [part.get("text") or "" for part in content or ()]
     total = sum(map(count, texts))
@@ -117,26 +117,26 @@ def _text(message: Message) -> str:
 
 
 def keeps_head(before: Sequence[Message], after: Sequence[Message]) -> bool:
-    """Whether every leading system message is there, whole, before anything that is none."""
+    """Whether every leading system message is present, whole, before all other messages."""
     left = [_text(message) for message in head_of(after)]
     return all(any(_text(message) in text for text in left) for message in head_of(before))
 
 
 def keeps_newest_user(before: Sequence[Message], after: Sequence[Message]) -> bool:
-    """Whether the newest user message is there, whole."""
+    """Whether the newest user message is present, whole."""
     newest = newest_user(before)
     return newest is None or any(m["role"] == "user" and _text(m) == _text(newest) for m in after)
 
 
 def least(messages: Sequence[Message], count: Count) -> int:
-    """Tokens of system and newest user message alone: a budget below it cannot be met by anyone."""
+    """Tokens of system and newest user message alone: no library can meet a lower budget."""
     newest = newest_user(messages)
     return tokens([*head_of(messages), *([newest] if newest else [])], count)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of one conversation at one budget."""
+    """The result of one conversation at one budget."""
 
     valid_for_foldline: bool
     valid_for_script: bool
@@ -146,7 +146,7 @@ class Verdict:
     user: bool
 
     def faultless(self, counts_tokens: bool) -> bool:
-        """Whether nothing is wrong; a library that is given no budget in tokens is not asked for it."""
+        """Whether there is no fault; the budget applies only to a library with token budgets."""
         valid = self.valid_for_foldline and self.valid_for_script
         return valid and self.head and self.user and (self.within or not counts_tokens)
 
@@ -154,7 +154,7 @@ class Verdict:
 def judge(
     before: Sequence[Message], after: Sequence[Message], budget: int, count: Count, validate: Callable[[Any], list[Any]]
 ) -> Verdict:
-    """All questions at once; `validate` is foldline's."""
+    """Checks every requirement; `validate` is foldline's."""
     return Verdict(
         valid_for_foldline=not validate(after),
         valid_for_script=not problems(after),

@@ -1,4 +1,4 @@
-"""Every contender over every conversation at every budget, and what came out."""
+"""Runs every contender on every conversation at every budget."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from contenders.base import RefusedError
 from conversations import Conversation
 from judging import Count, Message, Verdict, judge, least, tokens
 
-#: Budgets a conversation, as shares of its tokens: 1/77 to 76/77.
+#: Budgets per conversation, as shares of its tokens: 1/77 to 76/77.
 BUDGETS = 76
 
 
@@ -37,9 +37,9 @@ class Row:
 
     Attributes:
         name: The contender.
-        counts_tokens: Whether it was given the budget in tokens.
-        runs: What came out, by conversation.
-        changed_input: Whether it wrote into the caller's messages.
+        counts_tokens: Whether its budget is in tokens.
+        runs: The results, by conversation.
+        changed_input: Whether it modified the caller's messages.
     """
 
     name: str
@@ -48,15 +48,15 @@ class Row:
     changed_input: bool = False
 
     def all_runs(self) -> list[Run]:
-        """Of all conversations."""
+        """Those of all conversations."""
         return [run for runs in self.runs.values() for run in runs]
 
     def feasible(self) -> list[Run]:
-        """Where the system and the newest user message fit, so that an answer exists."""
+        """Runs in which the system and the newest user message fit, so that an answer exists."""
         return [run for run in self.all_runs() if run.feasible]
 
     def infeasible(self) -> list[Run]:
-        """Where not even they fit."""
+        """Runs in which they do not fit."""
         return [run for run in self.all_runs() if not run.feasible]
 
     def answered(self) -> float | None:
@@ -65,12 +65,12 @@ class Row:
         return sum(run.verdict is not None for run in runs) / len(runs) if runs else None
 
     def share(self, holds: Callable[[Verdict], bool]) -> float | None:
-        """Of the answers of feasible runs, the share for which it holds."""
+        """The share of the answers of feasible runs for which the predicate holds."""
         verdicts = [run.verdict for run in self.feasible() if run.verdict is not None]
         return sum(map(holds, verdicts)) / len(verdicts) if verdicts else None
 
     def everything(self) -> float | None:
-        """Of the feasible runs, the share with an answer that has no fault at all; no answer is a fault."""
+        """Of the feasible runs, the share with a faultless answer; a missing answer is a fault."""
         runs = self.feasible()
         good = [run for run in runs if run.verdict is not None and run.verdict.faultless(self.counts_tokens)]
         return len(good) / len(runs) if runs else None
@@ -81,15 +81,15 @@ class Row:
         return sum(run.verdict is None for run in runs) / len(runs) if runs else None
 
     def refused(self) -> int:
-        """Refusals where an answer exists."""
+        """Refusals although an answer exists."""
         return sum(run.refused for run in self.feasible())
 
     def raised(self) -> dict[str, int]:
-        """Exceptions where an answer exists, by type."""
+        """Exceptions although an answer exists, by type."""
         return dict(collections.Counter(run.raised for run in self.feasible() if run.raised))
 
     def milliseconds(self) -> float | None:
-        """The median of a call, in CPU time of the process: a busy machine disturbs it least."""
+        """The median of a call, in CPU time of the process: a busy machine affects it least."""
         runs = self.all_runs()
         return statistics.median(run.seconds for run in runs) * 1000 if runs else None
 
@@ -148,7 +148,7 @@ def run(
     budgets: int = BUDGETS,
     tokenizer: Count | None = None,
 ) -> Row:
-    """A contender over conversations. Only its own call is timed; it gets `tokenizer`, which remembers nothing."""
+    """Runs a contender on conversations. Only its own call is timed; it gets `tokenizer`, which caches nothing."""
     row = Row(contender.name, contender.counts_tokens)
     trimmer = contender.load(tokenizer or count)
     for conversation in conversations:
@@ -167,7 +167,7 @@ def run(
 
 
 def _call(trimmer: Any, messages: list[Message], budget: int, share: float, one: Run) -> list[Message] | None:
-    """Calls and times; what is raised is written down by its type, and there is no answer."""
+    """Calls and times; an exception is recorded by its type, without an answer."""
     try:
         call = trimmer.prepare(messages, budget, share)
         start = time.process_time()

@@ -50,7 +50,7 @@ the answers in which every pair stayed or went whole.
 
 
 def processor() -> str:
-    """What the processor calls itself."""
+    """The name of the processor."""
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
         return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
@@ -61,7 +61,7 @@ def processor() -> str:
 def conditions(
     command: str, versions: dict[str, str], missing: dict[str, str], options: dict[str, str], build: str
 ) -> dict[str, Any]:
-    """When, where, of what, with which options."""
+    """Date, system, versions and options."""
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "command": command,
@@ -75,7 +75,7 @@ def conditions(
 
 
 def percent(share: float | None) -> str:
-    """A share, never rounded up to all nor down to none."""
+    """A share, never rounded up to all or down to none."""
     if share is None:
         return "–"
     if share in (0.0, 1.0):
@@ -84,14 +84,14 @@ def percent(share: float | None) -> str:
 
 
 def milliseconds(value: float | None) -> str:
-    """Three digits that count."""
+    """Three significant digits."""
     return "–" if value is None else f"{value:.3g}"
 
 
 def as_json(
     rows: Sequence[Row], late: Sequence[Row], conversations: Sequence[Conversation], about: dict[str, Any]
 ) -> str:
-    """Everything."""
+    """The whole result."""
     found = about | {
         "conversations": [
             {"name": each.name, "source": each.source, "messages": len(each.messages)} for each in conversations
@@ -163,7 +163,7 @@ def _table(rows: Sequence[Row]) -> list[str]:
 
 
 def _by_kind(rows: Sequence[Row], conversations: Sequence[Conversation]) -> list[str]:
-    """All of it, by conversation: recorded ones by their source, generated ones each."""
+    """All shares by conversation: recorded ones by source, generated ones each."""
     kinds: dict[str, list[str]] = {}
     for each in conversations:
         kinds.setdefault(each.name if each.source == "generated" else each.source, []).append(each.name)

@@ -6,14 +6,14 @@
 Needs numpy, tiktoken (with its vocabularies: scripts/tiktoken_cache.py) and django (its translations); `report` needs
 foldline too. Both are deterministic.
 
-**The model.** Each character costs what its neighbourhood makes it cost on average: a weight is the mean number of
+**The model.** Each character costs the average of its neighbourhood: a weight is the mean number of
 o200k tokens that begin at a character of this class, after a character of that class, in that state of the text. It
-is a ratio of two sums, so nothing is optimised and no weight is negative: the estimate of a text never shrinks when
-something is appended. For an ASCII character the neighbourhood is the class before it, the group of the one before
+is a ratio of two sums, so nothing is optimised and no weight is negative: the estimate of a text never decreases when
+text is appended. For an ASCII character the neighbourhood is the class before it, the group of the one before
 that, and a regime: `foreign` (an accented Latin letter within the 31 characters before), else `mixed` (at least 3 of
 the last 16 characters changed from letter to digit or back, or from lower to upper case: hex, base64, ids), else
-`plain`. For all others it is the class before, and whether the one before that was ASCII. Rare neighbourhoods lean on
-their common parts (additive smoothing).
+`plain`. For all others it is the class before, and whether the one before that was ASCII. Rare neighbourhoods are
+smoothed by their common parts (additively).
 
 **The columns.** Per kind: median, 90th and 99th percentile of the relative error of a text, its least signed value (1st
 percentile: how far it under-counts), and the error of the sum over all texts.
@@ -35,23 +35,23 @@ from corpus import Sample, corpus
 
 TABLE = Path(__file__).resolve().parents[2] / "build" / "auto_weights.txt"
 
-# What the texts of real requests are made of weighs more than scripts and numbers alone.
+# Texts typical of real requests weigh more than scripts and numbers alone.
 EMPHASIS = {"prose": 4.0, "code": 3.0, "tool output": 3.0, "json arguments": 3.0, "chinese": 2.0, "json documents": 1.5}
-#: A kind with fewer characters than this is not blown up to the weight of a large one.
+#: A kind with fewer characters than this is not scaled up to the weight of a large one.
 ENOUGH_CHARS = 200_000
 SMOOTHING = 20.0
-#: Texts with fewer tokens than this are not judged: one token more or less would be all of the error.
+#: Texts with fewer tokens than this are not judged: one token would dominate the error.
 FEWEST_TOKENS = 16
 
-# ASCII classes from 1 on; 0 is the beginning of the text. A byte in none of them has the class of "*".
+# ASCII classes from 1 on; 0 is the start of the text. A byte in none of them has the class of "*".
 LOWER = [*"abcdefghilmnoprstu", "kvwy", "jqxz"]
 UPPER = ["AEIOU", "BCDFGHKLMNPRST", "JQVWXYZ"]
 SIGNS = ["_", ".", ",", "-", "/", '"', "'", "()", "[]{}", "<>", "=", ":;", "*#~^|+&%$@!?`\\"]
 ASCII_CLASSES = [*LOWER, *UPPER, *SIGNS, "0123456789", "\t", "\n\r", " "]
-# Groups of the character two before: signs and spaces, vowels, other lower-case letters, everything else.
+# Groups of the character two before: punctuation and spaces, vowels, other lower-case letters, all others.
 GROUPS = 4
 
-# Classes beyond ASCII, as ranges of code points; where ranges overlap the later line wins. The first is the rest.
+# Classes beyond ASCII, as ranges of code points; in overlaps the later line wins. The first is the rest.
 WIDE_CLASSES: list[tuple[str, list[tuple[int, int]]]] = [
     ("other", []),
     ("accented Latin letters", [(0xC0, 0x250), (0x1E00, 0x1F00)]),
@@ -83,10 +83,10 @@ WIDE_CLASSES: list[tuple[str, list[tuple[int, int]]]] = [
     ("skin tones, flags", [(0x1F1E6, 0x1F200), (0x1F3FB, 0x1F400)]),
 ]
 
-ASCII = 1 + len(ASCII_CLASSES) + 2  # the beginning, the ASCII classes, and two for what is not ASCII
+ASCII = 1 + len(ASCII_CLASSES) + 2  # the start, the ASCII classes, and two for non-ASCII characters
 ACCENTED, WIDE = ASCII - 2, ASCII - 1
 WIDES = len(WIDE_CLASSES)
-#: What may stand before a character beyond ASCII: the beginning or another ASCII character, a space, or its like.
+#: The possible predecessors of a non-ASCII character: start or another ASCII character, a space, or its own class.
 BEFORE_WIDE = 2 + WIDES
 ACCENTED_CLASS = 1
 
@@ -124,7 +124,7 @@ WIDE_OF = wide_table()
 
 
 def cells(points: Ints) -> tuple[Ints, Ints]:
-    """For each character its cell in the table, and whether that is the table of ASCII characters."""
+    """The cell of each character in the table, and whether it is in the table of ASCII characters."""
     is_ascii = points < 0x80
     low = np.where(is_ascii, points, 0)
     wide = WIDE_OF[points]
@@ -151,7 +151,7 @@ def _shifted(values: Ints, by: int) -> Ints:
 
 
 def _in_last(marks: Any, window: int) -> Ints:
-    """How many of the last `window` characters, this one included, are marked."""
+    """The number of marked characters among the last `window`, this one included."""
     sums = np.concatenate([[0], np.cumsum(marks)])
     at = np.arange(len(marks))
     return np.asarray(sums[at + 1] - sums[np.maximum(at + 1 - window, 0)])
@@ -163,7 +163,7 @@ def code_points(text: str) -> Ints:
 
 
 def token_starts() -> Callable[[str], Ints]:
-    """A function that says how many tokens begin within each character."""
+    """A function that returns the number of tokens that begin within each character."""
     import tiktoken
 
     encoding = tiktoken.get_encoding("o200k_base")
@@ -205,7 +205,7 @@ def fit(samples: list[Sample]) -> tuple[Ints, Ints]:
 
 
 def _smoothed(begun: Floats, seen: Floats, shape: tuple[int, ...], lean: tuple[int, ...]) -> Floats:
-    """Ratios that lean on those without the axes of `lean`, one after the other, and these on those of the class."""
+    """Ratios smoothed by those without the axes of `lean`, in order, and finally by those of the class."""
     begun, seen = begun.reshape(shape), seen.reshape(shape)
     levels = [(begun, seen)]
     for axis in lean:
@@ -218,7 +218,7 @@ def _smoothed(begun: Floats, seen: Floats, shape: tuple[int, ...], lean: tuple[i
 
 
 def estimator(ascii_weights: Ints, wide_weights: Ints) -> Callable[[str], int]:
-    """What the Rust code does with the tables."""
+    """The Rust code's use of the tables."""
 
     def estimate(text: str) -> int:
         cell, is_ascii = cells(code_points(text))
@@ -231,7 +231,7 @@ def estimator(ascii_weights: Ints, wide_weights: Ints) -> Callable[[str], int]:
 def judge(
     samples: list[Sample], exact: Callable[[str], int], estimates: dict[str, Callable[[str], int]]
 ) -> dict[str, Floats]:
-    """Prints the errors by kind on what was not fitted; gives all relative errors of each estimator."""
+    """Prints the errors by kind on held-out texts; returns all relative errors of each estimator."""
     print(f"relative error of a text against o200k_base, held-out texts of {FEWEST_TOKENS} tokens or more")
     columns = "".join(f"{name:>10}: median    p90    p99  least    sum" for name in estimates)
     print(f"{'kind':24}{'texts':>6}  {columns}")
@@ -279,7 +279,7 @@ def _row(signed: Floats, total: float | None) -> str:
 
 
 def write(ascii_weights: Ints, wide_weights: Ints, error_bound: float, data: str) -> None:
-    """Writes the table: paragraphs of a comment, a name with its type, and numbers."""
+    """Writes the table: comment paragraphs, a name with its type, and numbers."""
     entries = [CLASSES[byte] | GROUP_OF[byte] << 8 | KINDS[byte] << 16 for byte in range(128)]
     ranges, start = [], 0x80
     for end in [*(np.flatnonzero(np.diff(WIDE_OF)) + 1), 0x110000]:
@@ -350,7 +350,7 @@ def _wrapped(values: list[Any]) -> str:
 
 
 def _rows(weights: Ints, width: int) -> str:
-    """A line for each class before."""
+    """One line for each preceding class."""
     return "\n".join(" ".join(map(str, row)) for row in weights.reshape(-1, width))
 
 

@@ -1,7 +1,7 @@
-"""Texts of many kinds, to fit and to judge an estimator of tokens: real ones first, synthetic where there are none.
+"""Texts of many kinds to fit and judge a token estimator: real ones first, synthetic ones for missing kinds.
 
-Every document (a session, a dialogue, a translated catalogue, a seed of random bytes) lies wholly in one half of the
-corpus, so that what is judged was never fitted. Equal texts count once. Long texts are cut to 4,000 characters.
+Every document (a session, a dialogue, a translated catalogue, a seed of random bytes) is entirely in one half of the
+corpus, so that judged texts were never fitted. Equal texts count once. Long texts are cut to 4,000 characters.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 LONGEST = 4_000
 SHORTEST = 40
-#: Of one kind no more than so many characters go into one half, so that no kind drowns the others.
+#: The most characters of one kind in one half, so that no kind dominates the others.
 MOST_CHARS = 2_000_000
 
 CODE_SUFFIXES = {
@@ -41,7 +41,7 @@ SCRIPTS = {
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A text with its kind; ``held_out`` where it serves to judge."""
+    """A text with its kind; ``held_out`` if it is used to judge."""
 
     kind: str
     text: str
@@ -82,7 +82,7 @@ def _documents(shared: Path, rng: random.Random) -> Iterator[tuple[str, str, str
 
 
 def _transcripts(path: Path) -> Iterator[tuple[str, str, str]]:
-    """What stands in files with conversations, whatever their dialect: texts are told apart by their place."""
+    """The texts in files with conversations of any dialect, classified by their path."""
     raw = path.read_text(encoding="utf-8", errors="replace")
     if path.parent.name == "kdconv-zh":
         for number, dialogue in enumerate(json.loads(raw)):
@@ -94,7 +94,7 @@ def _transcripts(path: Path) -> Iterator[tuple[str, str, str]]:
         return
     values = _values(raw)
     for number, value in enumerate(values):
-        # Files of one request or conversation a line are many documents, sessions are one.
+        # Files with one request or conversation per line are many documents, sessions are one.
         is_list = path.parent.name in ("pydantic-ai-requests", "openai-tau-airline")
         document = f"{path.name}-{number}" if is_list else path.name
         if path.parent.name == "pydantic-ai-requests":
@@ -175,7 +175,7 @@ def _is_base64(text: str) -> bool:
 
 
 def _sources() -> Iterator[tuple[str, str, str]]:
-    """Source code beside that of the sessions: Python's own library."""
+    """Source code in addition to that of the sessions: Python's own library."""
     library = Path(sysconfig.get_path("stdlib"))
     for path in sorted(library.glob("*.py")) + sorted(library.glob("*/*.py")):
         if zlib.crc32(path.name.encode()) % 5 == 0 and "site-packages" not in path.parts:
@@ -196,7 +196,7 @@ def _catalogues() -> Iterator[tuple[str, str, str]]:
                     catalogue = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]
                 messages = [text for key, text in catalogue.items() if key and isinstance(text, str)]
                 for start in range(0, len(messages), 10):
-                    # The halves change sides from one language to the next.
+                    # The halves alternate from one language to the next.
                     yield (
                         kind,
                         _side(part == "core", languages.index(language)),
@@ -205,7 +205,7 @@ def _catalogues() -> Iterator[tuple[str, str, str]]:
 
 
 def _side(is_core: bool, language: int) -> str:
-    """The name of a document that lies in the half wanted: fitted for the core of every even language."""
+    """The name of a document in the required half: fitted for the core of every even language."""
     wanted = 0 if is_core == (language % 2 == 0) else 1
     return next(name for name in map(str, range(100)) if zlib.crc32(name.encode()) % 2 == wanted)
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""How far counts of models are from the usage that providers reported, and the fit behind the constants.
+"""Compares counts of models with the usage that providers reported, and fits the constants.
 
     python benches/fit/framing.py [--fit] [DATA]
 
 DATA is the folder with `pydantic-ai-requests` and the Claude Code sessions; `FOLDLINE_SHARED/data` without it. The
 table is quoted in `src-rust/count/framing/mod.rs`. `--fit` fits factor and constants of Claude to the growth of the
-sessions by least absolute relative error, which what is injected beside the log (it only ever adds) moves little.
+sessions by least absolute relative error, which unlogged injected text (it only ever adds) affects little.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def row(title: str, errors: Iterable[float]) -> None:
 
 
 def total(request: usage.Request) -> int:
-    """What foldline counts."""
+    """foldline's count."""
     counter = fl.TokenCounter.for_model(request.model)
     return counter.count_messages(request.messages, request.tools or None, format=request.format).total
 
 
 def table(data: Path) -> None:
-    """Prints the relative errors, group by group."""
+    """Prints the relative errors by group."""
     heads = ("n", "exact", "<=1%", "p50", "p75", "p90", "max")
     print(f"{'':<38}{heads[0]:>5}" + "".join(f"{head:>8}" for head in heads[1:]))
     beside: Counter[str] = Counter()
@@ -69,7 +69,7 @@ def table(data: Path) -> None:
 
 
 def tokens(step: usage.Step) -> int:
-    """What foldline counts for the messages of a step."""
+    """foldline's count of the messages of a step."""
     counter = fl.TokenCounter.for_model(step.model)
     return int(counter.count_messages(step.messages, format="anthropic").per_message.sum())
 
@@ -107,7 +107,7 @@ def least_absolute(inputs: np.ndarray[Any, Any], targets: np.ndarray[Any, Any]) 
 
 
 def fit(data: Path) -> None:
-    """Prints the fit of Claude's constants, alone and with messages as the requests have them."""
+    """Prints the fit of Claude's constants, alone and with the per-message constant of the requests."""
     steps = list(usage.growth(data))
     inputs = np.array([features(step) for step in steps])
     targets = np.array([step.grown for step in steps], dtype=float)
@@ -128,7 +128,7 @@ def fit(data: Path) -> None:
 
 
 def main() -> int:
-    """Prints the table and, where asked, the fit."""
+    """Prints the table and, on request, the fit."""
     arguments = [argument for argument in sys.argv[1:] if argument != "--fit"]
     shared = os.environ.get("FOLDLINE_SHARED", ROOT.parent / "shared")
     data = Path(arguments[0]) if arguments else Path(shared) / "data"

@@ -1,8 +1,8 @@
-"""foldline beside its peers: ``make bench-peers``, or ``.venv-bench/bin/python benches/peers [--quick]``.
+"""foldline compared with its peers: ``make bench-peers``, or ``.venv-bench/bin/python benches/peers [--quick]``.
 
 One process, contenders in turn, CPU time, best of the rounds. Every result is compared with tiktoken's before
-anything is timed: a peer that counts a sample otherwise is listed as not exact and left out of the ratio. What is
-measured is the release wheel in dist, byte for byte; with another build nothing is.
+anything is timed: a peer that counts a sample differently is listed as not exact and left out of the ratio. Only
+the release wheel in dist is measured, compared byte for byte; any other build is refused.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-os.environ["RAYON_NUM_THREADS"] = "1"  # Else peers would start threads for a batch on one.
+os.environ["RAYON_NUM_THREADS"] = "1"  # Otherwise peers would start threads for a batch on one.
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(Path(sys.prefix) / "tiktoken-cache"))
-os.environ["CUSTOM_TIKTOKEN_CACHE_DIR"] = os.environ["TIKTOKEN_CACHE_DIR"]  # Else litellm sets another one for all.
+os.environ["CUSTOM_TIKTOKEN_CACHE_DIR"] = os.environ["TIKTOKEN_CACHE_DIR"]  # Otherwise litellm sets a different one.
 
 import processes
 import report
@@ -32,7 +32,7 @@ OTHERS = {"langchain-core": "langchain_core", "litellm": "litellm"}
 
 
 def release_wheel() -> str:
-    """The name of the wheel in dist, if it is what is installed here."""
+    """The name of the wheel in dist, if it is the installed one."""
     import foldline._core as core
 
     wheels = sorted((ROOT / "dist").glob("foldline-*.whl"))
@@ -48,7 +48,7 @@ def release_wheel() -> str:
 
 
 def present() -> tuple[list[Peer], dict[str, str], dict[str, str]]:
-    """The peers that can be measured, all versions, and why others are missing."""
+    """The measurable peers, all versions, and the reasons why others are missing."""
     found, versions, missing = [], {"foldline": FOLDLINE.version()}, {}
     for peer in PEERS:
         if why := peer.missing():

@@ -1,4 +1,4 @@
-"""One library in a process of its own: ``child.py MODE PEER ENCODING``. Prints JSON.
+"""One library in its own process: ``child.py MODE PEER ENCODING``. Prints JSON.
 
 cold      CPU and memory of the first count beyond importing numpy, and the first megabyte after one word
 threads   a batch on one and on two threads, on the clock
@@ -14,18 +14,18 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np  # noqa: F401  What comes with it is not counted.
+import numpy as np  # noqa: F401  Its import time is not counted.
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from peers import assets, by_name
 
-#: Rounds of a batch on one and on two threads: at least, at most, and seconds that are enough for more than the least.
+#: Rounds of a batch on one and on two threads: least, most, and the seconds after which the least suffices.
 LEAST_ROUNDS, MOST_ROUNDS, ENOUGH_S = 7, 60, 2.0
 
 
 def resident() -> int:
-    """Bytes of this process that are in memory."""
+    """Resident bytes of this process."""
     return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
@@ -53,7 +53,7 @@ def cold(peer_name: str, encoding: str, text_file: str) -> dict[str, Any]:
 
 
 def threads(peer_name: str, encoding: str, text_file: str) -> dict[str, Any]:
-    """Seconds of a batch on one and on two threads, best of some rounds in turn."""
+    """Seconds of a batch on one and on two threads, best of several alternating rounds."""
     from texts import pieces
     from timing import wall
 
@@ -66,7 +66,7 @@ def threads(peer_name: str, encoding: str, text_file: str) -> dict[str, Any]:
     rounds, start = 0, time.perf_counter()
     while rounds < LEAST_ROUNDS or (rounds < MOST_ROUNDS and time.perf_counter() - start < ENOUGH_S):
         for at, work in enumerate((one, two)):
-            # Behind one of its own kind: a processor that was idle meanwhile has to wake up, and its caches are empty.
+            # After a batch of the same kind: an idle processor has to wake up, and its caches are empty.
             work(batch)
             best[at] = min(best[at], wall(lambda work=work: work(batch)))
         rounds += 1
@@ -75,7 +75,7 @@ def threads(peer_name: str, encoding: str, text_file: str) -> dict[str, Any]:
 
 
 def hostile(peer_name: str, encoding: str, first: str) -> None:
-    """From the family ``first`` on; the parent starts anew behind one that never ends."""
+    """From the family ``first`` on; the parent restarts after a family that does not end."""
     from texts import FAMILIES, MEGABYTE
     from texts import hostile as make
 
@@ -88,14 +88,14 @@ def hostile(peer_name: str, encoding: str, first: str) -> None:
             start = time.process_time_ns()
             try:
                 tokens.append(count(text))
-            except BaseException:  # A panic is not an Exception everywhere.
+            except BaseException:  # Some panics are not an Exception.
                 tokens.append(None)
             best = min(best, (time.process_time_ns() - start) / 1e9)
         print(json.dumps({"family": family, "seconds": best, "tokens": tokens}), flush=True)
 
 
 def main() -> None:
-    """One mode."""
+    """Runs one mode."""
     mode, peer, encoding, argument = sys.argv[1:]
     if mode == "hostile":
         hostile(peer, encoding, argument)

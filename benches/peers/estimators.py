@@ -1,8 +1,8 @@
-"""The estimators of the four seed systems in Python, as their documents have them, over OpenAI's message dicts.
+"""The estimators of the four seed systems in Python, as documented, over OpenAI's message dicts.
 
 A: characters / 4 of a message. B: bytes / 4 + 4 a message, text alone. T: UTF-16 units / 4, each text rounded up, + 2
-a message, results as JSON. G has no formula: it reads what the provider reported; what a framework without one does
-is a bare sum of lengths, the least that any estimate can cost.
+a message, results as JSON. G has no formula: it reads the provider's report; a framework without a formula uses
+a bare sum of lengths, the minimum cost of any estimate.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ def utf16(messages: Sequence[Message]) -> int:
 
 
 def lengths(messages: Sequence[Message]) -> int:
-    """G: a fourth of the characters of all content."""
+    """G: a quarter of the characters of all content."""
     return sum([len(message.get("content") or "") for message in messages]) // 4
 
 
-#: Name, formula of foldline that gives the same number (none for a bare sum), estimator.
+#: Name, foldline's formula with the same result (None for a bare sum), estimator.
 SEEDS: tuple[tuple[str, str | None, Estimate], ...] = (
     ("A chars/4", "chars/4", chars),
     ("B bytes/4+4", "bytes/4+4", utf8),
@@ -69,7 +69,7 @@ SEEDS: tuple[tuple[str, str | None, Estimate], ...] = (
 
 
 def exact(count: Callable[[str], int], messages: Sequence[Message]) -> int:
-    """The loop around an exact counter: 4 tokens a message, 3 a list, names of participants."""
+    """The loop around an exact counter: 4 tokens per message, 3 per list, names of participants."""
     total = 3
     for message in messages:
         total += 4

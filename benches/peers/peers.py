@@ -1,4 +1,4 @@
-"""The libraries that are compared, each by the fastest way it offers to a number of tokens on one thread."""
+"""The compared libraries, each by its fastest way to a number of tokens on one thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Batch = Callable[[list[str]], Sequence[int]]
 
 @dataclass(frozen=True)
 class Peer:
-    """One library: how its package is called, and how its counters are made."""
+    """One library: its package and the construction of its counters."""
 
     name: str
     package: str
@@ -27,11 +27,11 @@ class Peer:
     batch: Callable[[str, int], Batch]
 
     def version(self) -> str:
-        """The version that is installed."""
+        """The installed version."""
         return metadata.version(self.package)
 
     def missing(self) -> str | None:
-        """Why it cannot be measured, if it cannot."""
+        """The reason why it cannot be measured, if any."""
         try:
             import_module(self.module)
         except ImportError as error:
@@ -72,7 +72,7 @@ def _foldline_batch(encoding: str, threads: int) -> Batch:
 
 
 def _in_threads(batch: Batch, threads: int) -> Batch:
-    """A part of the batch for each thread, of Python's."""
+    """A part of the batch for each Python thread."""
     from concurrent.futures import ThreadPoolExecutor
 
     pool = ThreadPoolExecutor(threads)
@@ -211,5 +211,5 @@ ALL = (FOLDLINE, *PEERS)
 
 
 def by_name(name: str) -> Peer:
-    """The peer of a name."""
+    """The peer with a name."""
     return next(peer for peer in ALL if peer.name == name)

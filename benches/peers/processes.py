@@ -1,4 +1,4 @@
-"""What needs processes of its own: first counts, memory, threads, hostile text; and what lies on the disk."""
+"""Measures in separate processes: first counts, memory, threads, hostile text; and sizes on disk."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHILD_TIMEOUT_S = 120
 
 
 def _child(mode: str, peer: Peer, encoding: str, argument: str, threads: int = 1) -> dict[str, Any] | None:
-    """What a child prints; nothing where it fails."""
+    """The output of a child; None if it fails."""
     command = [sys.executable, str(CHILD), mode, peer.name, encoding, argument]
     env = os.environ | {"RAYON_NUM_THREADS": str(threads)}
     try:
@@ -36,7 +36,7 @@ def _child(mode: str, peer: Peer, encoding: str, argument: str, threads: int = 1
 
 
 def cold(peers: list[Peer], rounds: int) -> Iterator[Row]:
-    """First count, first megabyte, memory: the best of some processes."""
+    """First count, first megabyte, memory: the best of several processes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "text.txt"
         path.write_text(documents()["prose"], encoding="utf-8")
@@ -79,7 +79,7 @@ def threads(peers: list[Peer]) -> Iterator[Row]:
 
 
 def sizes(peers: list[Peer]) -> Iterator[Row]:
-    """The wheel, and what the packages take when they are installed."""
+    """The sizes of the wheel and of the installed packages."""
     wheels = sorted((ROOT / "dist").glob("foldline-*.whl"))
     if wheels:
         yield Row("wheel", wheels[-1].name, "MB", False, {"foldline": wheels[-1].stat().st_size / 1e6})
@@ -88,17 +88,17 @@ def sizes(peers: list[Peer]) -> Iterator[Row]:
         files = [Path(file.locate()) for file in metadata.files(peer.package) or ()]
         paths = [path for path in files if path.is_file() and path.suffix != ".pyc"]
         installed[peer.name] = sum(path.stat().st_size for path in paths) / 1e6
-    without = ["tiktoken", "gigatoken", "fastokens"]  # Their vocabularies are files from elsewhere, 6 MB for two.
+    without = ["tiktoken", "gigatoken", "fastokens"]  # Their vocabularies are separate files, 6 MB for two.
     yield Row("installed", "without dependencies", "MB", False, installed, beside=without)
 
 
 def linearity(largest: int, rounds: int, enough_s: float) -> Iterator[Row]:
     """I12: t(2n) / t(n) of twelve families; the worst step is reported.
 
-    The best of all rounds counts for a size, and a round tries every size: what slows the processor down for a while
-    slows all of them down. There are so many rounds, and more until ``enough_s`` are spent or there were 60.
+    The best of all rounds counts for a size, and a round tries every size: a temporary slowdown of the processor
+    affects all of them. There are ``rounds`` rounds, and more until ``enough_s`` are spent or there were 60.
 
-    Every try has a text and a thread of its own: nothing remembered of the one before makes it faster.
+    Every attempt has a new text and a new thread, so that no cache of an earlier one makes it faster.
     """
     import foldline as fl
 
@@ -135,13 +135,13 @@ def _in_thread(count: Callable[[str], int], text: str) -> float:
 
 
 def hostile_peers(peers: list[Peer], timeout_s: float) -> Iterator[Row]:
-    """A megabyte of each family by each library: MB/s, 0 where it panics or does not end in time."""
+    """A megabyte of each family by each library: MB/s, 0 if it panics or times out."""
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for peer in (*ALL[:1], *peers):
         found[peer.name] = _hostile(peer, timeout_s)
     for family in FAMILIES:
         tokens = {name: of[family]["tokens"] for name, of in found.items()}
-        # What most agree on: the reference itself gives up on some.
+        # The majority result: the reference itself fails on some.
         votes = [counts for counts in tokens.values() if None not in counts]
         right = max(votes, key=votes.count)
         wrong = [name for name, counts in tokens.items() if counts != right]
@@ -151,7 +151,7 @@ def hostile_peers(peers: list[Peer], timeout_s: float) -> Iterator[Row]:
 
 
 def _hostile(peer: Peer, timeout_s: float) -> dict[str, dict[str, Any]]:
-    """Starts a child again behind a family that it crashed on or did not finish in time."""
+    """Restarts a child after a family on which it crashed or timed out."""
     found: dict[str, dict[str, Any]] = {}
     while len(found) < len(FAMILIES):
         command = [sys.executable, str(CHILD), "hostile", peer.name, "o200k_base", FAMILIES[len(found)]]

@@ -12,7 +12,7 @@ from results import TARGETS, Row
 
 
 def number(value: float) -> str:
-    """Three digits that count."""
+    """Three significant digits."""
     if value == 0:
         return "gives up"
     if value >= 100:
@@ -29,7 +29,7 @@ def _processor() -> str:
 
 
 def conditions(versions: dict[str, str], missing: dict[str, str], wheel: str, command: str) -> dict[str, Any]:
-    """When and where, and of what."""
+    """Date, system and versions."""
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "command": command,
@@ -42,12 +42,12 @@ def conditions(versions: dict[str, str], missing: dict[str, str], wheel: str, co
 
 
 def as_json(rows: list[Row], about: dict[str, Any]) -> str:
-    """Everything."""
+    """The whole result."""
     return json.dumps(about | {"rows": [row.as_json() for row in rows]}, indent=1, ensure_ascii=False) + "\n"
 
 
 def as_markdown(rows: list[Row], about: dict[str, Any]) -> str:
-    """A table a measure."""
+    """One table per measure."""
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     out = [
         f"`{about['command']}`, {about['date']}, {about['processor']}, Python {about['python']}, {about['wheel']}.",
@@ -65,7 +65,7 @@ def as_markdown(rows: list[Row], about: dict[str, Any]) -> str:
 
 
 def _summary(rows: list[Row]) -> list[str]:
-    """A line a target: the worst sample and the best, ready for TRUST.md."""
+    """One line per target: the worst sample and the best, ready for TRUST.md."""
     out = ["| measure | worst | best | must | moonshot |", "|---|---|---|---:|---:|"]
     for target in dict.fromkeys(row.target for row in rows if row.verdict()):
         judged = [row for row in rows if row.target == target]
@@ -75,7 +75,7 @@ def _summary(rows: list[Row]) -> list[str]:
             ranked = sorted(judged, key=lambda row: row.ours, reverse=not judged[0].higher_is_better)
         if not ranked:
             continue
-        # What the worst sample did not reach, the measure did not.
+        # A target missed by the worst sample is missed by the measure.
         verdict = ranked[0].verdict()
         ends = [_end(row, by_ratio=target in TARGETS) for row in (ranked[0], ranked[-1])]
         out.append(f"| {target} | {ends[0]} | {ends[1]} | {_goal(verdict, 'must')} | {_goal(verdict, 'moonshot')} |")
@@ -83,7 +83,7 @@ def _summary(rows: list[Row]) -> list[str]:
 
 
 def _end(row: Row, *, by_ratio: bool) -> str:
-    """One end of a measure: what was found, on which sample, against whom."""
+    """One end of a measure: its value, sample and fastest peer."""
     if not by_ratio:
         return f"{number(row.ours)} ({row.sample})"
     best = row.fastest() or ""

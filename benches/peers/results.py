@@ -1,4 +1,4 @@
-"""What a measure found, against which target, and how it is written down."""
+"""The result of a measure, its target and its formatting."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-#: Least and hoped-for values. Of a ratio: how many times better than the fastest exact peer of the same run.
+#: Required and desired values. For a ratio: how many times better than the fastest exact peer of the same run.
 TARGETS: dict[str, tuple[float | None, float | None]] = {
     "1 MB documents": (2.0, 2.5),
     "1 MB documents, multilingual": (1.8, 2.5),
@@ -19,7 +19,7 @@ TARGETS: dict[str, tuple[float | None, float | None]] = {
     "first megabyte": (2.5, 4.0),
     "threads against peers": (2.0, 3.0),
 }
-#: Bounds of foldline's own value, whatever others do.
+#: Bounds of foldline's own value, independent of peers.
 BOUNDS: dict[str, tuple[float | None, float | None]] = {
     "first count, CPU ms": (5.0, 3.0),
     "resident, MB": (12.0, 6.0),
@@ -31,7 +31,7 @@ BOUNDS: dict[str, tuple[float | None, float | None]] = {
 
 @dataclass
 class Row:
-    """One measure on one sample. ``values`` are foldline's and the peers', ``unit`` says of what."""
+    """One measure on one sample. ``values`` are those of foldline and the peers, in ``unit``."""
 
     measure: str
     sample: str
@@ -41,7 +41,7 @@ class Row:
     target: str = ""
     not_exact: list[str] = field(default_factory=list)
     beside: list[str] = field(default_factory=list)
-    """Measured, but no peer in this: it answers another question."""
+    """Measured, but not a peer here: its result is a different number."""
 
     @property
     def ours(self) -> float:
@@ -78,16 +78,16 @@ class Row:
         return {"must": must, "moonshot": moonshot, "must_reached": reached[0], "moonshot_reached": reached[1]}
 
     def as_json(self) -> dict[str, Any]:
-        """All of it, worked out."""
+        """The whole result with derived values."""
         return asdict(self) | {"fastest": self.fastest(), "ratio": self.ratio()} | self.verdict()
 
 
 def agree(
     contenders: dict[str, Callable[[], Any]], expected: Any, equal: Callable[[Any, Any], bool] = lambda a, b: a == b
 ) -> list[str]:
-    """The contenders whose result is not the expected one, before anything is measured. foldline's must be.
+    """The contenders with an unexpected result, before anything is measured. foldline's must be exact.
 
-    One that raises has not counted: it is taken out of the contenders, too.
+    A contender that raises is removed from the contenders, too.
     """
     wrong = []
     for name, work in list(contenders.items()):

@@ -1,7 +1,7 @@
-"""What is counted: real texts by kind, a megabyte each, and message lists.
+"""The samples: real texts by kind, a megabyte each, and message lists.
 
-They come from the shared transcripts (the folder that FOLDLINE_SHARED names), else from examples/data, where they are
-smaller. The multilingual text mixes what is there: Chinese dialogues and, in equal shares, Django's translations into
+They come from the shared transcripts (the folder that FOLDLINE_SHARED names), otherwise from examples/data, and are
+smaller. The multilingual text mixes Chinese dialogues and, in equal shares, Django's translations into
 thirty languages (BSD licence), a few messages at a time.
 """
 
@@ -29,7 +29,7 @@ Message = dict[str, Any]
 
 
 def shared() -> Path | None:
-    """The folder of shared transcripts, if it is on this machine."""
+    """The folder of shared transcripts, if present."""
     folder = Path(os.environ.get("FOLDLINE_SHARED", ROOT.parent / "shared")) / "data"
     return folder if folder.is_dir() else None
 
@@ -56,7 +56,7 @@ def conversations() -> list[list[Message]]:
 
 
 def pieces(text: str, size: int, most: int) -> list[str]:
-    """Parts of so many bytes, cut at characters, at most so many of them."""
+    """At most `most` parts of about `size` bytes, cut at characters."""
     data, found, start = text.encode(), [], 0
     while start < len(data) and len(found) < most:
         piece = data[start : start + size].decode("utf-8", "ignore")
@@ -66,7 +66,7 @@ def pieces(text: str, size: int, most: int) -> list[str]:
 
 
 def cut(text: str, size: int) -> str:
-    """The beginning of so many bytes."""
+    """The first bytes of a text, cut at a character."""
     return text.encode()[:size].decode("utf-8", "ignore")
 
 
@@ -124,7 +124,7 @@ def _chinese() -> Iterator[str]:
 
 
 def _translations(language: str) -> Iterator[str]:
-    """A language's messages of Django's catalogues; Article 1 of the Declaration where Django is not installed."""
+    """A language's messages in Django's catalogues; Article 1 of the Declaration if Django is not installed."""
     try:
         import django
     except ImportError:
@@ -145,12 +145,12 @@ FAMILIES = (
 
 
 def hostile(family: str, size: int, seed: int) -> str:
-    """So many bytes of a family, other ones for another seed or size: a few less where the family has no choice.
+    """A text of a family with `size` bytes, different for each seed and size; some families are slightly shorter.
 
-    Else a library that remembers pre-tokens would be timed on remembering.
+    Otherwise a library that caches pre-tokens would be timed on its cache.
     """
     rng = random.Random(f"{family} {size} {seed}")
-    letter = "aemtx"[seed % 5]  # few, since letters differ in what they cost, and all sizes are to meet the same
+    letter = "aemtx"[seed % 5]  # few, since letters differ in cost, and all sizes must contain the same ones
     match family:
         case "one letter":
             return letter * (size - seed % 64)

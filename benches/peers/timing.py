@@ -1,6 +1,6 @@
 """CPU time of several contenders in turn: a round runs each once, the best of all rounds counts.
 
-CPU time is that of the whole process, so that threads a library starts for itself are counted.
+CPU time is that of the whole process, so that threads started by a library are counted.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import gc
 import time
 from collections.abc import Callable, Mapping
 
-#: A measurement lasts at least so long, repeated if need be.
+#: The minimum duration of a measurement, repeated if necessary.
 LEAST_S = 0.01
 
 
@@ -33,7 +33,7 @@ def interleaved(
     rounds: int,
     clock: Callable[[Callable[[], object]], float] = cpu,
 ) -> dict[str, float]:
-    """Seconds a call of each contender, best of the rounds."""
+    """Seconds per call of each contender, best of the rounds."""
     repeats = {}
     for name, work in contenders.items():
         work()

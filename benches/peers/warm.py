@@ -1,4 +1,4 @@
-"""What is measured in this process, warm: documents, calls, batches, messages, estimates."""
+"""The warm measures in this process: documents, calls, batches, messages, estimates."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _batch(peers: list[Peer], encoding: str, rounds: int) -> Row:
 
 
 def messages(peers: list[Peer], rounds: int) -> Iterator[Row]:
-    """Lists of message dicts, counted exactly, a call a list: foldline beside loops around the exact counters."""
+    """Lists of message dicts, counted exactly, one call per list; peers are loops around exact counters."""
     import foldline as fl
 
     lists = conversations()
@@ -89,7 +89,7 @@ def messages(peers: list[Peer], rounds: int) -> Iterator[Row]:
 
 
 def _frameworks(lists: list[list[estimators.Message]]) -> dict[str, Callable[[], Any]]:
-    """What agent frameworks offer over dicts. Their numbers are others: neither frames messages as the API does."""
+    """The counters of agent frameworks over dicts. Their numbers differ: neither frames messages like the API."""
     work: dict[str, Callable[[], Any]] = {}
     try:
         from langchain_core.messages.utils import count_tokens_approximately
@@ -107,7 +107,7 @@ def _frameworks(lists: list[list[estimators.Message]]) -> dict[str, Callable[[],
 
 
 def estimates(rounds: int) -> Iterator[Row]:
-    """The formulas of the seeds: over dicts, and over JSON bytes with a conversation a line."""
+    """The formulas of the seeds: over dicts, and over JSON bytes with one conversation per line."""
     import foldline as fl
 
     lists = conversations()
@@ -117,7 +117,7 @@ def estimates(rounds: int) -> Iterator[Row]:
     size = len(data)
     for name, formula, estimate in estimators.SEEDS:
         counter = fl.TokenCounter(formula or "chars/4")
-        # A bare sum of lengths is another number than any formula's: measured, not compared.
+        # A bare sum of lengths differs from every formula: measured, not compared.
         beside = [] if formula else ["Python"]
         target = "estimates of dicts"
         work: dict[str, Callable[[], Any]] = {
@@ -142,7 +142,7 @@ def estimates(rounds: int) -> Iterator[Row]:
 
 
 def _of_bytes(counter: Any, data: bytes) -> tuple[Callable[[], Any], str]:
-    """Totals of all conversations in JSON lines, in one call where foldline has one."""
+    """Totals of all conversations in JSON lines, in one call if foldline has one."""
     one_by_one = lambda: [counter.count_messages(line).total for line in data.splitlines()]  # noqa: E731
     at_once = getattr(counter, "count_transcripts", None)
     if at_once is None:

@@ -1,18 +1,18 @@
-"""`foldline compact` over files of real sessions, beside a Python loop that does the same with tiktoken and langchain.
+"""`foldline compact` over files of real sessions, compared with a Python loop over tiktoken and langchain.
 
     make bench-batch                                                       # 256 MB, 1 and 2 processes, the loop
     .venv-bench/bin/python benches/python/batch_files.py --megabytes 64
     .venv-bench/bin/python benches/python/batch_files.py --gigabytes 4 --memory   # one file, resident memory only
     .venv-bench/bin/python benches/python/batch_files.py --data FOLDER            # other sessions than the bundled ones
 
-The input is made of the sessions over and over, in every copy with other ids and other words in every text, so that
-nothing is the same twice. The command runs as a process of its own. CPU time is that of all its processes, and what
-is given a MB of CPU does not depend on how busy the machine is; MB/s on the clock does. Resident memory is the sum over
-all its processes, so that pages that they share count once for each: an upper bound.
+The input repeats the sessions, in every copy with other ids and other words in every text, so that
+no text occurs twice. The command runs as a separate process. CPU time is that of all its processes, and figures
+per second of CPU do not depend on the load of the machine; MB/s on the clock does. Resident memory is the sum over
+all its processes, so that shared pages count once for each: an upper bound.
 
-The loop does what scripts do: ``json.loads``, tokens of every text by tiktoken, ``trim_messages`` with a counter,
+The loop works like typical scripts: ``json.loads``, tokens of every text by tiktoken, ``trim_messages`` with a counter,
 ``json.dumps``. It keeps the same tokens, but extracts no facts, writes no summary, makes no plan, keeps no manifest and
-syncs nothing. ``naive`` counts a message whenever langchain asks; ``counted once`` remembers what each message took.
+syncs nothing. ``naive`` counts a message at every call of langchain; ``counted once`` caches the count of each message.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "examples" / "data"
 MB = 1_000_000
 
-#: Stands in texts where each copy has a number of its own.
+#: Placeholder in texts for the number of each copy.
 _MARK = "QxCoPyZ7"
 _MARK_EVERY = 300
 KEEP_TOKENS = 20_000
@@ -50,7 +50,7 @@ KEEP_TOKENS = 20_000
 
 
 def templates(data: Path, kind: str) -> list[bytes]:
-    """Pieces of the input, with marks where copies differ: a transcript on a line each, or a session file each."""
+    """Templates of the input, with placeholders where copies differ: a transcript per line, or a session file each."""
     files = sorted(file for file in data.rglob("*") if file.suffix in (".jsonl", ".json", ".traj"))
     found = []
     for file in files:
@@ -67,7 +67,7 @@ def templates(data: Path, kind: str) -> list[bytes]:
 
 
 def _session(file: Path) -> bytes | None:
-    """A file of entries, one on each line; None for any other."""
+    """A file of entries, one per line; None for any other."""
     lines = file.read_bytes().splitlines()
     try:
         entries = [json.loads(line) for line in lines if line.strip()]
@@ -82,7 +82,7 @@ def _line(value: object) -> bytes:
 
 
 def marked(value: Any) -> Any:
-    """The same with marks in all texts; what has no blank (ids, names, data) stays."""
+    """The value with placeholders in all texts; strings without a blank (ids, names, data) stay."""
     if isinstance(value, str):
         return _marked_text(value) if len(value) >= 24 and " " in value else value
     if isinstance(value, list):
@@ -101,12 +101,12 @@ def _marked_text(text: str) -> str:
 
 
 def copy_of(template: bytes, number: int) -> bytes:
-    """The piece of one copy: eight hexadecimal digits in the place of every mark."""
+    """The template for one copy: eight hexadecimal digits replace every placeholder."""
     return template.replace(_MARK.encode(), b"%08x" % (number * 2_654_435_761 % 2**32))
 
 
 def make_input(folder: Path, pieces: Sequence[bytes], size: int, files: int, kind: str) -> list[Path]:
-    """Files of together at least so many bytes; of sessions as many files as it takes."""
+    """Files of together at least `size` bytes; for sessions as many files as necessary."""
     made: list[Path] = []
     number = written = 0
     if kind == "sessions":
@@ -130,17 +130,17 @@ def make_input(folder: Path, pieces: Sequence[bytes], size: int, files: int, kin
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a run took.
+    """The measurements of a run.
 
     Attributes:
-        name: What ran.
-        input_bytes: Bytes of file that it read.
+        name: The program.
+        input_bytes: Bytes of file read.
         transcripts: Transcripts in them.
-        output_bytes: Bytes that it wrote.
+        output_bytes: Bytes written.
         clock_s: Seconds on the clock.
         cpu_s: Seconds of CPU of all its processes.
-        resident_bytes: The most memory that its processes had together.
-        folded: Transcripts that were folded; None where that was not counted.
+        resident_bytes: The peak memory of its processes together.
+        folded: Folded transcripts; None if not counted.
     """
 
     name: str
@@ -154,17 +154,17 @@ class Run:
 
     @property
     def mb_per_clock_s(self) -> float:
-        """MB of file a second on the clock."""
+        """MB of file per second on the clock."""
         return self.input_bytes / MB / self.clock_s
 
     @property
     def mb_per_cpu_s(self) -> float:
-        """MB of file a second of CPU."""
+        """MB of file per second of CPU."""
         return self.input_bytes / MB / self.cpu_s
 
 
 def run_command(source: Path, out: Path, jobs: int, size: int, keep_tokens: int, options: Sequence[str] = ()) -> Run:
-    """Folds a folder by ``foldline compact``, in a process of its own."""
+    """Folds a folder by ``foldline compact`` in a separate process."""
     command = [sys.executable, "-c", "from foldline.cli import main; main()", "compact", str(source)]
     command += ["--out", str(out), "--jobs", str(jobs), "--keep-tokens", str(keep_tokens), *options]
     start = time.perf_counter()
@@ -188,7 +188,7 @@ def run_command(source: Path, out: Path, jobs: int, size: int, keep_tokens: int,
 
 
 def predict(file: Path, out: Path, keep_tokens: int) -> dict[str, int]:
-    """What a model would be asked for over a file: transcripts, requests and tokens. It is not asked."""
+    """Transcripts, requests and tokens that a model would need for a file. No model is called."""
     command = [sys.executable, "-c", "from foldline.cli import main; main()", "compact", str(file), "--out", str(out)]
     command += ["--keep-tokens", str(keep_tokens), "--dry-run", "--summarizer", "openai:gpt-5-mini", "--json"]
     told = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.splitlines()[0])
@@ -196,7 +196,7 @@ def predict(file: Path, out: Path, keep_tokens: int) -> dict[str, int]:
 
 
 class Resident(threading.Thread):
-    """Watches how much memory a process and all below it have."""
+    """Samples the memory of a process and its descendants."""
 
     def __init__(self, pid: int, every_s: float = 0.02) -> None:
         super().__init__(daemon=True)
@@ -219,14 +219,14 @@ class Resident(threading.Thread):
 
 
 def resident_of_tree(pid: int) -> int:
-    """Bytes that a process and all below it have in memory, pages that they share counted for each."""
+    """Resident bytes of a process and its descendants; shared pages count for each."""
     parents: dict[int, int] = {}
     sizes: dict[int, int] = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
                 fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            except (OSError, ValueError):  # It ended in the meantime.
+            except (OSError, ValueError):  # The process ended in the meantime.
                 continue
             parents[int(folder.name)] = int(fields[1])
             sizes[int(folder.name)] = int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
@@ -243,7 +243,7 @@ def resident_of_tree(pid: int) -> int:
 
 
 def run_loop(name: str, lines: Sequence[bytes], out: Path, keep_tokens: int, *, once: bool) -> Run:
-    """The same work as people write it: one process, one transcript after the other."""
+    """The same work as typically scripted: one process, one transcript after the other."""
     import tiktoken
     from langchain_core.messages import trim_messages
 
@@ -292,7 +292,7 @@ def _counted_once(count: Callable[[Any], int]) -> Callable[[Any], int]:
 
 
 def _message(message: dict[str, Any], index: int) -> Any:
-    """A message of langchain with all text of one of ours, whatever its dialect: what is no text is its JSON."""
+    """A langchain message with all text of one of ours, in any dialect: other content as JSON."""
     from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
     role = message.get("role")
@@ -300,7 +300,7 @@ def _message(message: dict[str, Any], index: int) -> Any:
     return kind(content="\n".join(_texts({**message, "role": None})), id=str(index))
 
 
-#: Where the texts of messages stand, in all dialects of the sample.
+#: The keys of texts in messages, in all dialects of the sample.
 _TEXT_KEYS = {"text", "content", "thinking", "arguments", "input", "output", "args", "response", "function", "parts"}
 _TEXT_KEYS |= {"tool_calls", "functionCall", "functionResponse", "reasoning", "name"}
 
@@ -344,7 +344,7 @@ def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def measure(options: argparse.Namespace, folder: Path) -> tuple[list[Run], dict[str, int] | None]:
-    """All runs, and what a model would be asked for over one of the files."""
+    """All runs, and the model requests that one of the files would need."""
     size = int(options.gigabytes * 1e9 if options.gigabytes else options.megabytes * MB)
     pieces = templates(options.data, options.kind)
     (folder / "in").mkdir(parents=True)
@@ -377,7 +377,7 @@ def measure(options: argparse.Namespace, folder: Path) -> tuple[list[Run], dict[
 
 
 def print_runs(runs: Sequence[Run]) -> None:
-    """A line each."""
+    """One line per run."""
     for run in runs:
         resident = "" if run.resident_bytes is None else f"  {run.resident_bytes / MB:6.0f} MB resident"
         print(
@@ -389,7 +389,7 @@ def print_runs(runs: Sequence[Run]) -> None:
 
 
 def print_ratios(runs: Sequence[Run]) -> None:
-    """How many times quicker the command is a MB, by CPU time of one process; and by the clock of all."""
+    """The speed-up of the command per MB, by CPU time of one process; and by the clock with all processes."""
     ours = [run for run in runs if run.resident_bytes is not None]
     for loop in (run for run in runs if run.resident_bytes is None):
         for run in ours:
@@ -399,7 +399,7 @@ def print_ratios(runs: Sequence[Run]) -> None:
 
 
 def record(options: argparse.Namespace, runs: Sequence[Run], command: str) -> dict[str, Any]:
-    """The figures as data, for the model of docs/scale.md."""
+    """The figures as data for the model of docs/scale.md."""
     return {
         "date": dt.datetime.now(dt.UTC).date().isoformat(),
         "command": command,
@@ -429,7 +429,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _without_places(arguments: Sequence[str]) -> list[str]:
-    """The options without those that name places of one machine."""
+    """The options without paths of one system."""
     kept: list[str] = []
     skip = False
     for argument in arguments:

@@ -1,4 +1,4 @@
-"""Many at once: texts in lists and columns, transcripts in objects and lines, on one thread and on two."""
+"""Batches: texts in lists and columns, transcripts in objects and lines, on one thread and on two."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COUNTER = fl.TokenCounter("o200k_base")
 
 
 def texts(count: int = 4_000, size: int = 2_000) -> list[str]:
-    """So many texts of so many characters, out of the bundled sessions."""
+    """Texts of a given number and length from the bundled sessions."""
     whole = "".join(file.read_text(encoding="utf-8") for file in sorted(DATA.glob("*.jsonl")))
     starts = [i * (len(whole) - size) // count for i in range(count)]
     return [whole[start : start + size] for start in starts]

@@ -26,7 +26,7 @@ def test_count_batch(benchmark: BenchmarkFixture, counter: fl.TokenCounter, text
 
 @pytest.mark.parametrize("limit", [100, 10_000_000])
 def test_fits(benchmark: BenchmarkFixture, counter: fl.TokenCounter, text: str, limit: int) -> None:
-    """Where the text is far over the limit the count stops early."""
+    """If the text is far over the limit, the count stops early."""
     assert benchmark(counter.fits, text, limit) == (limit > 100)
 
 

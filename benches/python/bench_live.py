@@ -1,4 +1,4 @@
-"""Turns of a transcript that grows, and plans of many transcripts. ``make bench``."""
+"""Turns of a growing transcript, and plans of many transcripts. ``make bench``."""
 
 from __future__ import annotations
 

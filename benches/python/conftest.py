@@ -1,4 +1,4 @@
-"""What the benchmarks of the Python package measure on: the bundled sessions."""
+"""Samples for the benchmarks of the Python package: the bundled sessions."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ def conversations() -> list[list[dict[str, Any]]]:
 
 @pytest.fixture(scope="session")
 def text() -> str:
-    """A megabyte: the bundled session of Claude Code as it lies on the disk."""
+    """A megabyte: the bundled session of Claude Code as stored on disk."""
     return (EXAMPLES / "claude-code-session.jsonl").read_bytes()[:1_000_000].decode("utf-8", "ignore")

@@ -1,10 +1,10 @@
-"""What it costs to say "not now", and how long an event loop stands still while a session of 5 MB is compacted.
+"""The cost of deciding not to compact, and the pauses of an event loop while a session of 5 MB is compacted.
 
     .venv-bench/bin/python benches/python/deciding.py
 
-A pause is the time between two turns of a task that does nothing but sleep for 0 seconds, and with it what the loop's
-own thread worked meanwhile: on a busy machine the first holds other programs as well. The longest of each try is taken,
-and of several tries the best.
+A pause is the time between two turns of a task that only sleeps for 0 seconds, reported with the CPU time of the loop's
+own thread: on a busy machine the pause includes other programs. The longest of each attempt counts,
+and of several attempts the best.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ WAYS: dict[str, tuple[Any, Any]] = {
 
 
 def microseconds(work: Callable[[], object]) -> float:
-    """Of a call, the best of many."""
+    """Time of a call, the best of many."""
     work()
     return min(timeit.repeat(work, number=50, repeat=400)) / 50 * 1e6
 
 
 async def longest_pause(compactor: fl.Compactor, messages: list[Any]) -> tuple[float, float, float]:
-    """Milliseconds: of the longest pause, of the most work of the loop's thread in one, of the whole compaction."""
+    """Milliseconds: the longest pause, the most CPU time of the loop's thread in one, the whole compaction."""
     pauses: list[tuple[float, float]] = []
     is_done = False
 

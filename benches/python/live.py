@@ -2,8 +2,8 @@
 
     .venv-bench/bin/python benches/python/live.py
 
-Prints a table. A turn is: append a message, ask whether it fits, plan. ``shallow`` cuts near the end, ``deep`` near the
-beginning. The best of several rounds is given, as elsewhere in ``benches``.
+Prints a table. A turn is: append a message, check the size, plan. ``shallow`` cuts near the end, ``deep`` near the
+beginning. The best of several rounds counts, as elsewhere in ``benches``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WORDS = ("the", "quick", "brown", "fox", "writes", "a", "small", "program", "abo
 
 
 def message(i: int) -> Message:
-    """One message of an agent's loop, of some 200 characters; a call and its result in every five."""
+    """One message of an agent loop, of some 200 characters; every five contain a call and its result."""
     text = " ".join(WORDS[(i * 7 + j * 3) % len(WORDS)] for j in range(40)) + f" {i}"
     match i % 5:
         case 0:
@@ -42,12 +42,12 @@ def message(i: int) -> Message:
 
 
 def conversation(count: int) -> list[Message]:
-    """So many messages."""
+    """A list of messages."""
     return [message(i) for i in range(count)]
 
 
 def best(work: Callable[[], object], rounds: int) -> float:
-    """Seconds of CPU time of the quickest of some rounds, so that a busy machine disturbs little."""
+    """Seconds of CPU time of the fastest of several rounds, so that a busy machine affects it little."""
     found = []
     for _ in range(rounds):
         start = time.process_time()
@@ -57,7 +57,7 @@ def best(work: Callable[[], object], rounds: int) -> float:
 
 
 def turn(count: int, keep: Any, turns: int = 200) -> float:
-    """Microseconds of a turn behind so many messages: the middle of the quicker half."""
+    """Microseconds of a turn after a given number of messages: the median of the faster half."""
     live = fl.Transcript(conversation(count), counter="o200k_base")
     new = [message(i) for i in range(count, count + turns)]
     live.plan(keep)
@@ -72,13 +72,13 @@ def turn(count: int, keep: Any, turns: int = 200) -> float:
 
 
 def resident() -> int:
-    """Bytes that the process has in memory."""
+    """Resident bytes of the process."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGESIZE")
 
 
 def cold(messages: list[Message]) -> float:
-    """Seconds to count and plan with a counter that has counted nothing."""
+    """Seconds to count and plan with a counter with empty caches."""
 
     def work() -> object:
         return fl.plan(messages, fl.KeepTokens(20_000), counter=fl.TokenCounter("o200k_base"))
@@ -88,7 +88,7 @@ def cold(messages: list[Message]) -> float:
 
 
 def text_bytes(message: Message) -> int:
-    """Bytes of what is text in a message: content, names, arguments and ids."""
+    """Bytes of text in a message: content, names, arguments and ids."""
     total = len(message["content"] or "") + len(message.get("tool_call_id", ""))
     for call in message.get("tool_calls", ()):
         total += len(call["id"]) + len(call["function"]["name"]) + len(call["function"]["arguments"])
@@ -96,7 +96,7 @@ def text_bytes(message: Message) -> int:
 
 
 def memory(count: int) -> tuple[float, float, float]:
-    """Bytes a message above its text that a live transcript holds; seconds to make it, and of the first plan."""
+    """Bytes per message beyond its text in a live transcript; seconds to build it, and for the first plan."""
     messages = conversation(count)
     text = sum(text_bytes(each) for each in messages)
     gc.collect()

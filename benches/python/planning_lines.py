@@ -2,8 +2,8 @@
 
     .venv-bench/bin/python benches/python/planning_lines.py [FOLDER…]
 
-Of each folder (the bundled sessions where none is given): what its files hold as JSON lines, a transcript each, and MB
-of these a second of CPU, with an estimate and with exact counts by a counter that has counted nothing. The best of
+For each folder (default: the bundled sessions): its transcripts as JSON lines, and MB
+of these per second of CPU, with an estimate and with exact counts by a counter with empty caches. The best of
 several rounds.
 """
 
@@ -32,7 +32,7 @@ def lines(folder: Path) -> bytes:
 
 
 def seconds(given: bytes, counter: str) -> float:
-    """CPU time of the quickest round."""
+    """CPU time of the fastest round."""
     best = float("inf")
     for _ in range(ROUNDS):
         fresh = fl.TokenCounter(counter)

@@ -1,10 +1,10 @@
-"""From cold message dicts to a cut, beside langchain's `trim_messages` with tiktoken.
+"""From cold message dicts to a cut, compared with langchain's `trim_messages` with tiktoken.
 
     make bench-trimming
 
-Conversations of 100, 1,000 and 10,000 messages with parallel calls, their texts cut from the bundled sessions, no two
-alike; half of the tokens are to stay. foldline detects the dialect, counts exactly with a counter that has counted
-nothing, and plans. langchain is given its own message objects, and a counter that counts the same texts with tiktoken.
+Conversations of 100, 1,000 and 10,000 messages with parallel calls, their texts cut from the bundled sessions, all
+different; half of the tokens stay. foldline detects the dialect, counts exactly with a counter with empty
+caches, and plans. langchain gets its own message objects, and a counter that counts the same texts with tiktoken.
 CPU time, the rounds of both in turn, the best of each.
 """
 
@@ -23,7 +23,7 @@ Message = dict[str, Any]
 DATA = Path(__file__).parents[2] / "examples" / "data"
 LENGTHS = (100, 1_000, 10_000)
 ROUNDS = {100: 9, 1_000: 7, 10_000: 5}
-# Characters of the texts, in turn: most are short and a few are files that were read. With ids, names and arguments a
+# Characters of the texts, in turn: most are short and a few are file contents. With ids, names and arguments a
 # message has 570 bytes on average.
 CHARACTERS = (60, 180, 900, 240, 1_700, 90, 420, 30, 1_200, 300)
 
@@ -43,7 +43,7 @@ def corpus() -> str:
 
 
 def cut(text: str) -> Iterator[str]:
-    """Texts without end, no two alike: each round begins a little further."""
+    """Endless different texts: each round begins a little further."""
     characters = itertools.cycle(CHARACTERS)
     for shift in itertools.count():
         at = shift * 37
@@ -54,7 +54,7 @@ def cut(text: str) -> Iterator[str]:
 
 
 def conversation(count: int, texts: Iterator[str]) -> list[Message]:
-    """So many messages: a question, two calls at once, their results, an answer."""
+    """A list of messages: a question, two calls at once, their results, an answer."""
 
     def call(i: int) -> Message:
         arguments = f'{{"path": "src/module_{i}.py", "limit": {i % 2_000}}}'

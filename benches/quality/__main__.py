@@ -1,4 +1,4 @@
-"""What a summary keeps: ``make bench-quality``, or ``benches/quality [--only NAMES] [--seeds FIRST-LAST]``.
+"""The content of summaries: ``make bench-quality``, or ``benches/quality [--only NAMES] [--seeds FIRST-LAST]``.
 
 Three measures, all offline and without a model: files that a summary names, the planted statements of
 compaction-conformance-kit, and the side constraints of COMPINT. Results are printed and written to out/quality.
@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Seeds that were never looked at while the library was developed; 1-20 were.
+#: Seeds that were not used while the library was developed; 1-20 were.
 SEEDS = "1001-1200"
-#: Conversations and the tokens that each is cut to.
+#: Conversations and the number of tokens of each.
 COMPINT = (("sessions", 16_000), ("sessions", 48_000), ("dialogues", 4_000))
 
 

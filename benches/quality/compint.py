@@ -1,8 +1,8 @@
-"""COMPINT's side constraints (conpact) in real conversations: are they still there after half of the tokens are gone?
+"""COMPINT's side constraints (conpact) in real conversations: their survival after half of the tokens are removed.
 
 The instances are built by conpact's own `build_instances`, over conversations of the shared data (Claude Code sessions,
-airline dialogues) instead of the histories that it would download. No model judges: a constraint is kept when its words
-stand in the messages that are left. Three ways to halve a conversation run side by side: its newer half, foldline with
+airline dialogues) instead of the histories that it would download. No model judges: a constraint is kept if its words
+are in the remaining messages. Three ways to halve a conversation are compared: its newer half, foldline with
 an extractive summary, and the same with the message of the constraint pinned.
 """
 
@@ -42,7 +42,7 @@ class Row:
 
     @property
     def percent(self) -> float:
-        """Constraints that are left."""
+        """The number of kept constraints."""
         return 100 * self.kept / self.instances
 
 
@@ -57,7 +57,7 @@ def measure(shared: Path, source: str, length: int, *, direct: bool = True) -> l
     Args:
         shared: The folder of the shared data.
         source: ``"sessions"`` or ``"dialogues"``.
-        length: Tokens that a conversation is cut to, by o200k_base.
+        length: Tokens of a conversation after cutting, by o200k_base.
         direct: The constraint names its scope ("For the rest of this session."), as in the paper.
     """
     counter = fl.TokenCounter("o200k_base")

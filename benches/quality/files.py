@@ -1,8 +1,8 @@
-"""Files that a summary names, of real Claude Code sessions that hold a compaction.
+"""Files named by a summary, in real Claude Code sessions that contain a compaction.
 
-What was touched is read from the calls of the session's own file tools (Read, Write, Edit, MultiEdit, NotebookEdit)
-that lie before the compaction and that did not fail. Beside foldline's extractive summary stand Claude Code's own
-summary of that session, and the last messages as text, all at the same number of tokens.
+Touched files are read from the calls of the session's own file tools (Read, Write, Edit, MultiEdit, NotebookEdit)
+before the compaction that did not fail. foldline's extractive summary is compared with Claude Code's own
+summary of that session and with the last messages as text, all at the same number of tokens.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Row:
 
 
 def measure(shared: Path) -> list[Row]:
-    """A row for each session of ``shared`` that holds a compaction."""
+    """A row for each session of ``shared`` with a compaction."""
     rows = []
     for path in sorted((shared / "data" / "claude-code-entire").glob("*.jsonl")):
         for transcript in fl.read(path):

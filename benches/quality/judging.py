@@ -1,4 +1,4 @@
-"""Who is named in a text, judged without foldline: no code of the library decides how well it does."""
+"""Finds files named in a text without foldline: no code of the library judges its own results."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["Names", "holds_verbatim"]
 
 
 class Names:
-    """Which of some files a text names.
+    """The files of a set that a text names.
 
-    A file is named by the shortest end of its path that no other file of the set has, whole words, case as it is:
-    ``cli.rs`` where there is one such file, ``src/mod.rs`` and ``tests/mod.rs`` where there are two. A longer end or
+    A file is named by the shortest suffix of its path that no other file of the set has, whole words, case-sensitive:
+    ``cli.rs`` if there is one such file, ``src/mod.rs`` and ``tests/mod.rs`` if there are two. A longer suffix or
     the whole path names it too.
     """
 
@@ -27,7 +27,7 @@ class Names:
         return [path for path in self.paths if self._pattern(path).search(text)]
 
     def _pattern(self, path: str) -> re.Pattern[str]:
-        # A file's name must not go on, and must not be the end of another name.
+        # A file name must not continue, and must not be the end of another name.
         return re.compile(r"(?<![\w.-])" + re.escape(self._shortest[path].lstrip("/")) + r"(?![\w-]|\.\w)")
 
 
@@ -37,5 +37,5 @@ def _ends(path: str) -> Sequence[str]:
 
 
 def holds_verbatim(text: str, constraint: str) -> bool:
-    """Whether the words of a constraint stand in a text, spaces and case aside."""
+    """Whether a text contains the words of a constraint, ignoring spaces and case."""
     return " ".join(constraint.split()).casefold() in " ".join(text.split()).casefold()

@@ -1,7 +1,7 @@
-"""compaction-conformance-kit: what of ten planted statements is left after five rounds within a budget of characters.
+"""compaction-conformance-kit: survival of ten planted statements after five rounds within a budget of characters.
 
-Sessions are those of its generated corpus, fresh for every seed. Each of its built-in compactors runs beside foldline's
-extractive summary. The kit decides what survived.
+Sessions are those of its generated corpus, new for every seed. Its built-in compactors are compared with foldline's
+extractive summary. The kit judges survival.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Extractive", "Row", "measure", "version"]
 
 
 class Extractive:
-    """foldline's extractive summary as a compactor of the kit. What one round wrote is folded again by the next."""
+    """foldline's extractive summary as a compactor of the kit. The output of one round is folded again by the next."""
 
     name = "foldline-extractive"
 
@@ -59,7 +59,7 @@ class Row:
 
     @property
     def percent(self) -> float:
-        """Statements that survived, of those planted."""
+        """Surviving statements, of the planted ones."""
         return 100 * self.survived / self.planted
 
 

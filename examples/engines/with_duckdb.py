@@ -1,4 +1,4 @@
-"""Folds rows that a query of DuckDB gives, 64 at a time, and lets it write them.
+"""Folds the rows of a DuckDB query, 64 at a time, and writes them with DuckDB.
 
 python examples/engines/with_duckdb.py 'logs/*.parquet' folded.parquet 20000
 """

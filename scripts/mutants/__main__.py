@@ -1,10 +1,10 @@
 """Mutation testing of the rules and the planner: ``make mutants``, or ``.venv-mutants/bin/python scripts/mutants``.
 
 Every mutant that cargo-mutants lists for `src-rust/rules` and `src-rust/plan` is judged by the tests of the crate and
-the Python tests that reach it, each file in a process of its own. All mutants are in one build (`schemata.py`); those
-that do not compile there are built alone, and are unbuildable if that fails too. It works on a copy; what was found is
-written to `out/mutants/results.jsonl` at once, so that a run can be stopped and gone on with: what was killed is not
-tried again while its function is what it was (`--fresh` tries all).
+the Python tests that reach it, each file in its own process. All mutants are in one build (`schemata.py`); those
+that do not compile there are built alone, and are unbuildable if that fails too. It works on a copy; results are
+written to `out/mutants/results.jsonl` at once, so that a run can be stopped and resumed: a killed mutant is not
+tried again while its function is unchanged (`--fresh` tries all).
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def arguments() -> argparse.Namespace:
 
 
 def say(text: str) -> None:
-    """Tell how far it is."""
+    """Report the progress."""
     print(time.strftime("%H:%M:%S"), text, flush=True)
 
 
 def judge(mutants: list[Mutant], tests: Tests, results: Results, jobs: int) -> None:
-    """Judge mutants of the one build."""
+    """Judge mutants in the shared build."""
 
     def judged(mutant: Mutant) -> tuple[str | None, float]:
         began = time.monotonic()
@@ -59,7 +59,7 @@ def judge(mutants: list[Mutant], tests: Tests, results: Results, jobs: int) -> N
 
 
 def judge_alone(mutants: list[Mutant], workshop: Workshop, tests: Tests, results: Results) -> None:
-    """Judge mutants that the one build does not take, one build each."""
+    """Judge mutants that the shared build cannot contain, one build each."""
     for mutant in mutants:
         began, failed = time.monotonic(), None
         workshop.write_alone(mutant)
@@ -72,7 +72,7 @@ def judge_alone(mutants: list[Mutant], workshop: Workshop, tests: Tests, results
 
 
 def main() -> int:
-    """Judge what is open and print the figures; 0 if nothing survives that is not argued."""
+    """Judge open mutants and print the figures; 0 if every survivor has a recorded reason."""
     args = arguments()
     os.nice(10)
     workshop = Workshop(args.folder.absolute(), args.python.absolute())

@@ -1,4 +1,4 @@
-"""Runs tests against a mutant: those that reach it, the quickest first, until one fails."""
+"""Runs the tests that reach a mutant, the fastest first, until one fails."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from building import Workshop
 
-#: Tests of the crate: the binary, which of its tests, and in what environment.
+#: Tests of the crate: the binary, its test filter, and its environment.
 RUST: list[tuple[str, tuple[str, ...], dict[str, str]]] = [
     ("integration", ("cases::",), {}),
     ("lib", ("rules::", "plan::", "prepared::", "fold::"), {}),
@@ -19,7 +19,7 @@ RUST: list[tuple[str, tuple[str, ...], dict[str, str]]] = [
     ("integration", ("proof::",), {"FOLDLINE_PROOF_LENGTH": "1", "FOLDLINE_PROOF_CASES": "2000"}),
     ("integration", ("proof::",), {"FOLDLINE_PROOF_LENGTH": "2", "FOLDLINE_PROOF_CASES": "20000"}),
 ]
-#: Python tests that plan, validate and repair. Tests of strategies, stores and models come after these at best.
+#: Python tests that plan, validate and repair. Tests of strategies, stores and models would run after these at best.
 PYTHON = (
     *(f"tests/property/test_{name}.py" for name in (
         "cases", "I1_partition", "I2_identity", "I3_groups", "I4_budget", "I5_oracle", "I6_idempotence", "I7_monotone",
@@ -30,7 +30,7 @@ PYTHON = (
         "plan_extras", "plan_variants", "planning", "quirks", "repair", "validation_document",
     )),
 )  # fmt: skip
-#: A process that takes this many times its usual time, and so many seconds more, has failed.
+#: A process fails after its usual time multiplied by the first number, plus the second in seconds.
 SLOWER, GRACE_S = 5, 10.0
 
 
@@ -46,9 +46,9 @@ class Run:
 
 
 class Tests:
-    """All processes, after each ran once without a mutant: how long it takes, and which mutants it reaches.
+    """All processes, each run once without a mutant to find its duration and the mutants that it reaches.
 
-    Raises SystemExit if one fails then.
+    Raises SystemExit if that run fails.
     """
 
     def __init__(self, workshop: Workshop, python: Path, files: tuple[str, ...]) -> None:
@@ -70,7 +70,7 @@ class Tests:
         self.runs.sort(key=lambda run: run.usual_s)
 
     def failed(self, number: int) -> str | None:
-        """The first test that fails, of those that reach the mutant (all for 0, no mutant); None if all pass."""
+        """The first failing test of those that reach the mutant (all for 0, no mutant); None if all pass."""
         runs = [run for run in self.runs if not number or number in run.reached]
         return next(filter(None, (self._failed(run, number, SLOWER * run.usual_s + GRACE_S) for run in runs)), None)
 

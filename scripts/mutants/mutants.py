@@ -1,4 +1,4 @@
-"""The mutants of cargo-mutants' list, with names that hold when lines move."""
+"""The mutants of cargo-mutants' list, with names that do not depend on line numbers."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ FILES = ("src-rust/rules/**", "src-rust/plan/**")
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change of one place. Places are offsets in bytes of the file as it was listed."""
+    """One change at one position. Positions are byte offsets in the file as listed."""
 
     number: int
     file: str
     function: str
     genre: str
-    change: str  # as cargo-mutants words it: "replace < with =="
-    line: str  # the text of the line where it starts
+    change: str  # in the words of cargo-mutants: "replace < with =="
+    line: str  # the text of its first line
     nth: int  # among those of the same file, function, change and line, from 1
     start: int
     end: int
     replacement: str
-    key: str  # of the change and the whole function: what was judged holds as long as this is the same
+    key: str  # of the change and the whole function: a result is valid while this hash is unchanged
 
     @property
     def name(self) -> str:
-        """As a person reads it."""
+        """In readable form."""
         which = f" ({self.nth})" if self.nth > 1 else ""
         return f"{self.file}: {self.function}: {self.change}{which}: {self.line}"
 
 
 def installed(root: Path) -> str:
-    """The program whose list is known; built from its source into a folder, once."""
+    """The pinned cargo-mutants; built from source into a folder, once."""
     program = root / "bin" / "cargo-mutants"
     if not program.exists():
         command = ["cargo", "install", "--quiet", "--locked", "--root", str(root), f"cargo-mutants@{VERSION}"]
@@ -48,7 +48,7 @@ def installed(root: Path) -> str:
 
 
 def check_version(program: str) -> None:
-    """Raise SystemExit unless this is cargo-mutants in the version whose list is known."""
+    """Raise SystemExit unless this is the pinned version of cargo-mutants."""
     said = subprocess.run([program, "mutants", "--version"], capture_output=True, text=True, check=False).stdout
     if VERSION not in said.split():
         raise SystemExit(f"cargo-mutants {VERSION} is needed, not {said.strip() or program}")

@@ -1,4 +1,4 @@
-"""What was found of each mutant, kept in a file so that a run can be stopped and gone on with."""
+"""The result of each mutant, stored in a file so that a run can be stopped and resumed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KILLED, SURVIVED, UNBUILDABLE = "killed", "survived", "unbuildable"
 
 @dataclass(frozen=True)
 class Result:
-    """The judgement of one mutant; holds while its function is what it was."""
+    """The result of one mutant; valid while its function is unchanged."""
 
     key: str
     outcome: str
@@ -27,7 +27,7 @@ class Result:
 
 
 class Results:
-    """The file of results; the last line about a mutant counts."""
+    """The file of results; the last line of a mutant counts."""
 
     def __init__(self, path: Path, fresh: bool) -> None:
         self.path = path
@@ -41,26 +41,26 @@ class Results:
                 self.of[result.key] = result
 
     def add(self, mutant: Mutant, outcome: str, by: str, seconds: float) -> None:
-        """Write one down at once."""
+        """Append one result at once."""
         result = Result(mutant.key, outcome, by, round(seconds, 2), mutant.name)
         self.of[mutant.key] = result
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(result)) + "\n")
 
     def outcome(self, mutant: Mutant) -> str | None:
-        """What is known, or None."""
+        """The known result, or None."""
         result = self.of.get(mutant.key)
         return result.outcome if result else None
 
     def open(self, mutants: list[Mutant]) -> list[Mutant]:
-        """Those that nothing killed so far and that can be built, or that were never tried."""
+        """Mutants without a result, and survivors that can be built."""
         return [mutant for mutant in mutants if self.outcome(mutant) not in (KILLED, UNBUILDABLE)]
 
 
 def equivalents(mutants: list[Mutant]) -> dict[int, str]:
-    """Reasons why no test can tell some mutants from the original, by number.
+    """Reasons why some mutants are equivalent to the original, by number.
 
-    Raises SystemExit for an entry that is no mutant of the list any more: its reason may no longer hold.
+    Raises SystemExit for an entry that is no longer in the list of mutants: its reason may not hold.
     """
     by_place = {(m.file, m.function, m.change, m.line, m.nth): m for m in mutants}
     found, lost = {}, []
@@ -77,7 +77,7 @@ def equivalents(mutants: list[Mutant]) -> dict[int, str]:
 
 
 def summary(mutants: list[Mutant], results: Results, reasons: dict[int, str]) -> str:
-    """The figures, and every mutant that is neither killed nor argued."""
+    """The figures, and every mutant that is neither killed nor explained."""
     counted = Counter(
         "equivalent" if m.number in reasons and results.outcome(m) == SURVIVED else results.outcome(m) or "not judged"
         for m in mutants

@@ -1,7 +1,7 @@
-"""All mutants of a file in one source: each stands beside the original and is switched on by its number.
+"""All mutants of a file in one source: each is next to the original and switched on by its number.
 
-One build instead of one for each mutant. `a < b` becomes `if mutant::on(7) { (a) == (b) } else { a < b }`. What the
-compiler does not take in this form is left out here, and built alone.
+One build instead of one for each mutant. `a < b` becomes `if mutant::on(7) { (a) == (b) } else { a < b }`. Mutants that
+do not compile in this form are left out here, and built alone.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ def parsed(source: bytes) -> Node:
 
 
 def mutated(source: bytes, mutants: list[Mutant]) -> tuple[str, set[int]]:
-    """The source with the mutants in it, and the numbers of those that are."""
+    """The source with the mutants in it, and the numbers of those that it contains."""
     writer = _Writer(source, mutants)
     root = parsed(source)
     text = source[: root.start_byte].decode() + writer.written(root) + source[root.end_byte :].decode()
-    # A switch is read while the program runs.
+    # A switch is read at run time.
     return text.replace("const fn ", "fn "), writer.done
 
 
 def _has_let(node: Node) -> bool:
-    """Whether a condition binds names: such a chain takes neither `||` nor parentheses."""
+    """Whether a condition binds names: such a chain allows neither `||` nor parentheses."""
     if node.type in ("let_condition", "let_chain"):
         return True
     return any(_has_let(child) for child in node.children if child.type not in ("closure_expression", "block"))
@@ -131,7 +131,7 @@ class _Writer:
         return before + head + self.plain(node, pattern.end_byte)
 
     def field(self, node: Node) -> str:
-        """A field that is deleted has the value of the base of the struct expression."""
+        """A deleted field takes the value of the base of the struct expression."""
         bases = [other for other in (node.parent.children if node.parent else ()) if other.type == _BASE]
         if not bases:
             return self.plain(node)
@@ -157,7 +157,7 @@ class _Writer:
 
     @staticmethod
     def other_items(mutants: list[Mutant]) -> str:
-        """All alternatives to `found`, an iterator whose type cannot be named, as one type."""
+        """All alternatives to `found`, an iterator of an unnameable type, as one type."""
         choice = "None"
         for mutant in mutants:
             some = f"Some({mutant.replacement}.collect::<Vec<_>>())"

@@ -1,4 +1,4 @@
-//! Which mutant is on, and which were asked for. Only in the mutated copy of the crate.
+//! The active mutant, and the mutants reached. Only in the mutated copy of the crate.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
@@ -22,7 +22,7 @@ fn first() -> usize {
         unsafe extern "C" {
             fn atexit(last: extern "C" fn()) -> i32;
         }
-        // The harness of tests ends the process by itself.
+        // The test harness exits the process itself.
         unsafe { atexit(write_reached) };
     }
     let chosen = std::env::var("FOLDLINE_MUTANT").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
@@ -33,7 +33,7 @@ fn first() -> usize {
 extern "C" fn write_reached() {
     let reached = (0..=MUTANTS).filter(|&number| REACHED[number].load(Relaxed));
     let text: String = reached.map(|number| format!("{number}\n")).collect();
-    // Appended: tests start processes of their own.
+    // Appended, since tests start child processes.
     if let Some(path) = std::env::var_os("FOLDLINE_MUTANTS_REACHED")
         && let Ok(mut file) = std::fs::File::options().create(true).append(true).open(path)
     {

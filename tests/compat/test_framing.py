@@ -1,4 +1,4 @@
-"""Counts of models against the usage that providers reported, and what is known of models."""
+"""Counts of models compared with the usage that providers reported, and the table of models."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from foldline.errors import ConfigError, UnknownModelError
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "usage.json").read_text(encoding="utf-8"))
 
-#: Windows where genai-prices differs from what the provider says.
+#: Windows for which genai-prices differs from the provider.
 DISPUTED = {"gemini-1.5-pro"}
 
 TOOL = {"type": "function", "function": {"name": "now", "description": "The time.", "parameters": {"type": "object"}}}
 
 
 def count(request: usage.Request) -> fl.Counts:
-    """What the model's counter says of a request."""
+    """The count of a request by the model's counter."""
     counter = fl.TokenCounter.for_model(request.model)
     return counter.count_messages(request.messages, request.tools or None, format=request.format)
 
 
 def errors(requests: Iterator[usage.Request], *, calls: bool) -> list[float]:
-    """Relative errors of the requests that messages and tools account for."""
+    """Relative errors of the requests whose usage messages and tools explain."""
     counted = [(request, count(request)) for request in requests if not request.beside and request.has_calls == calls]
     return sorted(abs(counts.total / request.reported - 1) for request, counts in counted)
 
 
 def percentile(values: list[float], percent: int) -> float:
-    """A percentile of ascending values, the next one up."""
+    """A percentile of ascending values, rounded up to the next value."""
     return values[min(len(values) - 1, len(values) * percent // 100)]
 
 
@@ -57,7 +57,7 @@ def test_the_recorded_sample(case: dict[str, Any]) -> None:
 
 
 def test_openai_text_is_exact(shared: Path) -> None:
-    """All but a search model, a response schema, files, a picture, and one long document (see `usage.openai`)."""
+    """Except a search model, a response schema, files, a picture, and one long document (see `usage.openai`)."""
     found = errors(usage.openai(shared), calls=False)
     assert len(found) >= 18
     assert found[-1] == 0
@@ -72,7 +72,7 @@ def test_openai_calls_and_tools_are_within_a_hundredth(shared: Path) -> None:
 
 
 def test_responses_are_within_a_hundredth(shared: Path) -> None:
-    """All that items and tools account for, but one: 98 % within 1 %, all within 4 %; of those of text 12 exact."""
+    """All requests explained by items and tools, except one: 98 % within 1 %, all within 4 %; 12 text ones exact."""
     text, calls = (errors(usage.openai_responses(shared), calls=calls) for calls in (False, True))
     assert len(text) >= 14
     assert len(calls) >= 34
@@ -113,8 +113,8 @@ def test_nine_of_ten_are_within_the_bound(
     assert percentile(found, 90) <= min(bound for bound in bounds if bound is not None)
 
 
-def test_sessions_grow_as_counted(shared: Path) -> None:
-    """Growth of whole Claude Code sessions, by their reported usage; what is injected unlogged is in it."""
+def test_sessions_grow_by_the_counted_tokens(shared: Path) -> None:
+    """Growth of whole Claude Code sessions, by their reported usage, which includes unlogged injected text."""
     totals: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     found = []
     counters: dict[str, fl.TokenCounter] = {}
@@ -137,7 +137,7 @@ def test_sessions_grow_as_counted(shared: Path) -> None:
 # counters of models
 
 
-def test_kinds_are_honest() -> None:
+def test_counts_state_their_kind_and_bound() -> None:
     text = [{"role": "user", "content": "hi"}]
     image = [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}]}]
     exact = fl.TokenCounter.for_model("gpt-5-2025-08-07")
@@ -164,7 +164,7 @@ def test_counts_up_to_a_limit_agree_with_counts() -> None:
         assert not counter.fits(text, tokens - 1)
 
 
-def test_the_size_of_a_picture_is_read_from_it() -> None:
+def test_the_size_of_a_picture_is_read_from_its_data() -> None:
     png = "iVBORw0KGgoAAAANSUhEUgAAAhwAAAFoCAYAAAA="  # 540 x 360
     url = {"url": f"data:image/png;base64,{png}"}
     chat = [{"role": "user", "content": [{"type": "image_url", "image_url": url}]}]
@@ -240,7 +240,7 @@ def test_lookup_and_register() -> None:
     assert len({model.name for model in models.known()}) == len(models.known())
 
 
-def test_what_cannot_be_registered() -> None:
+def test_invalid_models_cannot_be_registered() -> None:
     with pytest.raises(ConfigError, match="unknown_encoding"):
         models.register("x", encoding="none")
     with pytest.raises(ConfigError, match="unknown_family"):
@@ -259,7 +259,7 @@ def test_what_cannot_be_registered() -> None:
 
 
 def test_windows_agree_with_the_published_ones() -> None:
-    """genai-prices has its windows from the providers; ours may be more precise, never far off."""
+    """genai-prices has its windows from the providers; ours may be more precise, but never far off."""
     data = pytest.importorskip("genai_prices.data")
     compared = 0
     for provider in data.providers:

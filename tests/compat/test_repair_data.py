@@ -1,4 +1,4 @@
-"""Every recorded session that its provider would reject as it stands becomes valid by repair."""
+"""Every recorded session that its provider would reject becomes valid by repair."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def recorded(shared: Path) -> list[tuple[str, fl.StoredTranscript]]:
 
 
 def test_every_invalid_session_is_repaired(shared: Path) -> None:
-    """Valid ones come back as they are; nothing that was given is changed."""
+    """Valid sessions come back unchanged; no input is modified."""
     rows: list[tuple[str, str, int, dict[str, int], dict[str, int]]] = []
     transcripts = recorded(shared)
     for name, transcript in transcripts:
@@ -48,8 +48,8 @@ def test_every_invalid_session_is_repaired(shared: Path) -> None:
     assert len(rows) >= 10
 
 
-def test_every_session_takes_turns_after_repair(shared: Path) -> None:
-    """For strict chat templates; and a fold of what takes turns takes turns."""
+def test_every_session_alternates_after_repair(shared: Path) -> None:
+    """For strict chat templates; a fold of alternating messages alternates too."""
     strict: dict[str, Any] = {"alternate": True, "single_system": True}
     for name, transcript in recorded(shared):
         provider = PROVIDERS[transcript.format]

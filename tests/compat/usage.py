@@ -1,8 +1,8 @@
 """Recorded requests and sessions with the usage that providers reported, as lists that foldline counts.
 
-`requests` reads the requests that pydantic-ai recorded; each says what of its usage messages and tools cannot
-account for (`beside`), if anything. `growth` reads Claude Code sessions: what was added between two model calls, and
-by how much the reported prompt grew.
+`requests` reads the requests that pydantic-ai recorded; each names the part of its usage that messages and tools cannot
+explain (`beside`), if any. `growth` reads Claude Code sessions: the messages added between two model calls, and
+the growth of the reported prompt.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class Request:
     """A recorded request.
 
     Attributes:
-        name: Where it stands: file and line from 0.
-        model: The model asked.
-        format: The dialect that `messages` are in.
-        messages: The messages, a leading system message where the system text stood outside.
+        name: Its position: file and line from 0.
+        model: The requested model.
+        format: The dialect of `messages`.
+        messages: The messages, with a leading system message if the system text was outside.
         tools: Tool schemas as they were sent.
-        reported: Prompt tokens that the provider reported, of text where it told them apart.
-        beside: What it was charged for that does not stand in messages and tools.
+        reported: Prompt tokens that the provider reported, only those of text if reported separately.
+        beside: The charged content outside messages and tools.
     """
 
     name: str
@@ -60,7 +60,7 @@ def parts_of(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def lines(folder: Path, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The recorded requests of a file that came to a usage."""
+    """The recorded requests of a file that have a usage."""
     path = folder / "pydantic-ai-requests" / f"{name}.jsonl"
     with path.open(encoding="utf-8") as file:
         for i, line in enumerate(file):
@@ -96,7 +96,7 @@ def anthropic(folder: Path) -> Iterator[Request]:
         body, reported = recorded["body"], prompt_tokens(recorded["usage"])
         if not reported:
             continue
-        model = body.get("model") or "claude-opus-4-8"  # the one on Bedrock names it in the address
+        model = body.get("model") or "claude-opus-4-8"  # on Bedrock the address names it
         system = body.get("system")
         messages = [{"role": "system", "content": system}] if system else []
         messages += body["messages"]
@@ -121,7 +121,7 @@ def anthropic(folder: Path) -> Iterator[Request]:
 
 
 def openai_responses(folder: Path) -> Iterator[Request]:
-    """Requests to the Responses API that OpenAI itself answered; the instructions as a leading system message."""
+    """Requests to the Responses API that OpenAI itself answered; the instructions become a leading system message."""
     for name, recorded in lines(folder, "openai-responses"):
         body, reported = recorded["body"], recorded["usage"].get("input_tokens")
         if not reported or "api.openai.com" not in recorded["uri"]:
@@ -146,7 +146,7 @@ def openai_responses(folder: Path) -> Iterator[Request]:
         yield Request(name, body["model"], "openai_responses", system + items, tools, reported, beside)
 
 
-#: What a request to the Responses API may say of content that does not stand in it.
+#: Fields of a Responses request that refer to content outside it.
 BESIDE_INPUT = {
     "previous_response_id": "earlier responses that are stored",
     "conversation": "a conversation that is stored",
@@ -154,7 +154,7 @@ BESIDE_INPUT = {
 
 
 def gemini(folder: Path) -> Iterator[Request]:
-    """Requests to Gemini; media are told apart in the usage."""
+    """Requests to Gemini; the usage reports media separately."""
     for name, recorded in lines(folder, "gemini"):
         body, usage = recorded["body"], recorded["usage"]
         reported = sum(d.get("tokenCount", 0) for d in usage.get("promptTokensDetails", []) if d["modality"] == "TEXT")
@@ -183,7 +183,7 @@ MEDIA = {"inlineData", "inline_data", "fileData", "file_data"}
 
 
 def without_media(content: dict[str, Any]) -> dict[str, Any]:
-    """A content of Gemini without what its usage tells apart from text."""
+    """A Gemini content without the media that its usage reports separately from text."""
     parts = [part for part in content["parts"] if not MEDIA & set(part)]
     for i, part in enumerate(parts):
         for name in {"functionResponse", "function_response"} & set(part):
@@ -204,12 +204,12 @@ def prompt_tokens(usage: dict[str, Any]) -> int:
 
 @dataclass
 class Step:
-    """What was added between two model calls of a session.
+    """The messages added between two model calls of a session.
 
     Attributes:
         session: The file.
         model: The model.
-        messages: The model's message and what was answered to it.
+        messages: The model's message and the answers to it.
         grown: Growth of the prompt that the provider reported.
     """
 
@@ -220,7 +220,7 @@ class Step:
 
 
 def growth(folder: Path) -> Iterator[Step]:
-    """The steps of all Claude Code sessions, but those with pictures or a compaction between the calls."""
+    """The steps of all Claude Code sessions, except those with pictures or a compaction between the calls."""
     files = [*folder.glob("claude-code-entire/*.jsonl"), *folder.glob("claude-code-fixtures/full-*.jsonl")]
     for path in sorted(files):
         yield from steps(path)
@@ -262,7 +262,7 @@ def steps(path: Path) -> Iterator[Step]:
 
 
 def entries(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a file, broken lines left out."""
+    """The objects of a file without broken lines."""
     with path.open(encoding="utf-8", errors="replace") as file:
         for line in file:
             try:

@@ -1,8 +1,8 @@
-"""Runs `foldline compact` with one system call of its output gone wrong, in forks of one process.
+"""Runs `foldline compact` with one failing system call on its output, in forks of one process.
 
-    LD_PRELOAD=failing_calls.so python batch_faults.py OUT -- ARGUMENTS
+LD_PRELOAD=failing_calls.so python batch_faults.py OUT -- ARGUMENTS
 
-Lines of JSON come in, ``[at, fault]``, and go out: ``[exit code or minus the signal, calls, standard error]``.
+Reads JSON lines ``[at, fault]`` and writes ``[exit code or minus the signal, calls, standard error]``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FAULTS = ("", "EIO", "ENOSPC", "EINTR", "short", "kill")
 
 
 def main() -> None:
-    """Answers one line after the other."""
+    """Answers the input lines in order."""
     out, arguments = sys.argv[1], sys.argv[3:]
     from foldline.cli import main as foldline
 

@@ -1,4 +1,4 @@
-"""What tests of faults share."""
+"""Fixtures of the fault tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from faults.model_server import Behaviour, ModelServer
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., ModelServer]]:
-    """Starts servers, and ends them."""
+    """Starts servers and stops them at the end."""
     servers: list[ModelServer] = []
 
     def start(*script: Behaviour) -> ModelServer:

@@ -1,4 +1,4 @@
-"""An `os` whose n-th call fails: what stores write through, one call at a time."""
+"""An `os` module whose n-th call fails: the stores write through it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Final
 
-#: Calls that the stores make of files.
+#: The file calls of the stores.
 CALLS: Final = ("open", "fstat", "lseek", "read", "write", "fsync", "fdatasync", "ftruncate", "close")
 
-#: What may go wrong with a call; `short` is of writes alone.
+#: The possible faults of a call; `short` applies only to writes.
 FAULTS: Final = ("EIO", "ENOSPC", "EINTR", "short", "interrupt", "kill")
 
 
 class FailingOs(ModuleType):
-    """Counts the calls, and lets the n-th go wrong; from then on (`sticky`) every one of the same name."""
+    """Counts the calls and fails the n-th; if `sticky`, also all later ones with the same name."""
 
     def __init__(self, at: int = 0, fault: str = "", *, sticky: bool = False) -> None:
         super().__init__("os")
@@ -42,7 +42,7 @@ class FailingOs(ModuleType):
         return call
 
     def _gone_wrong(self, name: str, function: Callable[..., Any], arguments: Any) -> Any:
-        if name == "close":  # the descriptor is gone all the same
+        if name == "close":  # the descriptor is closed nevertheless
             function(*arguments)
         match self._fault:
             case "kill":
@@ -54,7 +54,7 @@ class FailingOs(ModuleType):
                 return function(*arguments)
             case "interrupt":
                 raise KeyboardInterrupt
-            case "ENOSPC" if name == "write":  # as a disk does that is nearly full
+            case "ENOSPC" if name == "write":  # like a nearly full disk
                 descriptor, data = arguments
                 function(descriptor, bytes(data)[: len(data) // 3])
         number = getattr(errno, self._fault)

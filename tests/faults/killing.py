@@ -1,9 +1,9 @@
-"""Writers that are killed: `python killing.py KIND FOLDER KILLS SEED` forks a writer again and again and kills it.
+"""Kills writers: `python killing.py KIND FOLDER KILLS SEED` repeatedly forks a writer and kills it.
 
-A process of its own, so that forking meets no threads. A writer appends small and large messages and compacts now and
-then, and tells what was acknowledged through a pipe. After each kill the session must hold all of that, whole and in
-order, at most one torn record more than before, and nothing beyond it but the one write that was under way. It prints
-what it counted as JSON.
+A separate process, so that it forks without threads. A writer appends small and large messages, compacts now and
+then, and reports acknowledged writes through a pipe. After each kill the session must contain all of them, whole and in
+order, at most one torn record more than before, and beyond that only the one write in progress. It prints its counts
+as JSON.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import Any
 import foldline as fl
 from foldline.stores import JsonlSession
 
-#: Kills of one session, then the next one is begun.
+#: Kills per session before the next session starts.
 KILLS_A_SESSION = 25
 
 
 def opening(kind: str, folder: Path, number: int) -> Any:
     if kind == "jsonl":
-        # Where nothing is synced more kills fall into the write itself.
+        # Without a sync, more kills hit the write itself.
         return JsonlSession(folder / f"{number}.jsonl", durability="none" if number % 2 else "fsync")
     from foldline.stores import SqlStore
 
@@ -58,7 +58,7 @@ def write(store: Any, pipe: int, random_: random.Random, life: int) -> None:
 
 
 def killed(kind: str, folder: Path, number: int, random_: random.Random, life: int) -> list[str]:
-    """Runs a writer until it is killed; what it told."""
+    """Runs a writer until it is killed; returns its reports."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -91,7 +91,7 @@ def run(kind: str, folder: Path, kills: int, seed: int) -> dict[str, int]:
     counted = dict.fromkeys(("kills", "acknowledged", "unacknowledged", "torn", "compactions"), 0)
     acknowledged: list[str] = []
     torn = last_round = 0
-    # What is imported late is imported here, or each child would do that anew.
+    # Late imports happen here, or each child would repeat them.
     compactor_of(None, 0).compact([{"role": "user", "content": f"{i} " + "x" * 400} for i in range(20)])
     for life in range(kills):
         number = life // KILLS_A_SESSION
@@ -113,7 +113,7 @@ def run(kind: str, folder: Path, kills: int, seed: int) -> dict[str, int]:
         now_round = store.last_round()
         assert now_round >= (rounds[-1] if rounds else last_round), "a compaction that was acknowledged is gone"
         assert now_round <= (rounds[-1] if rounds else last_round) + 1
-        # The context is the newest summary and everything behind it, or everything.
+        # The context is the newest summary and everything after it, or everything.
         context = [mark_of(message) for message in store.messages()]
         whole = [each for each in context if ":" in each]
         assert held[len(held) - len(whole) :] == whole

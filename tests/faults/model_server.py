@@ -1,7 +1,7 @@
-"""A server on loopback that misbehaves as it is told: real sockets, raw bytes, one script entry a request.
+"""A server on loopback with scripted misbehaviour: real sockets, raw bytes, one script entry per request.
 
 It speaks three dialects, by the path of the request: chat completions of OpenAI, messages of Anthropic, and contents of
-Gemini, each whole and as a stream. Whatever an entry of the script writes, it writes byte for byte.
+Gemini, each whole and as a stream. The bytes of a script entry are written unchanged.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from typing import Any, Self, TypeAlias
 TEXT = "The build was broken by a missing header; it is fixed."
 USAGE = {"input": 321, "output": 12}
 
-#: How an entry ends a piece of text: "stop", "length", "filter", "refusal", "tool_call", or None for not at all.
+#: How an entry ends a text: "stop", "length", "filter", "refusal", "tool_call", or None for no end.
 End: TypeAlias = "str | None"
 
 
 @dataclass
 class Request:
-    """A request that came."""
+    """A received request."""
 
     path: str
     headers: dict[str, str]
@@ -36,20 +36,20 @@ class Request:
 
     @property
     def dialect(self) -> str:
-        """Whose."""
+        """The provider."""
         if self.path.endswith("/messages"):
             return "anthropic"
         return "gemini" if "enerateContent" in self.path else "openai"
 
     @property
     def wants_stream(self) -> bool:
-        """Whether pieces were asked for."""
+        """Whether a stream was requested."""
         return bool(self.body.get("stream")) or "streamGenerateContent" in self.path
 
 
 @dataclass
 class Line:
-    """The connection a request came on."""
+    """The connection of a request."""
 
     socket: socket.socket
     request: Request
@@ -59,13 +59,13 @@ class Line:
         self.socket.sendall(data)
 
     def head(self, status: int = 200, **headers: str) -> None:
-        """The head of an answer; the body ends with the connection unless a length is given."""
+        """The head of an answer; without a length, the body ends with the connection."""
         lines = [f"HTTP/1.1 {status} Whatever", "connection: close"]
         lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
         self.send(("\r\n".join(lines) + "\r\n\r\n").encode())
 
     def hang(self) -> None:
-        """Nothing more, until the client goes or the server ends."""
+        """Sends nothing until the client disconnects or the server stops."""
         self.socket.settimeout(0.02)
         while not self.server.ending.is_set():
             try:
@@ -79,7 +79,7 @@ class Line:
             self.server.gone.release()
 
     def drip(self, piece: bytes, every_s: float = 0.02) -> None:
-        """The same piece, again and again, until the client goes or the server ends."""
+        """Repeats a chunk until the client disconnects or the server stops."""
         try:
             while not self.server.ending.wait(every_s):
                 self.send(piece)
@@ -87,15 +87,15 @@ class Line:
             self.server.gone.release()
 
 
-#: What is done with one request.
+#: The handling of one request.
 Behaviour: TypeAlias = Callable[[Line], None]
 
 
 class ModelServer:
-    """Serves on loopback; the n-th request gets the n-th behaviour, and those after the last one the last.
+    """Serves on loopback; the n-th request gets the n-th behaviour, and later ones get the last.
 
     Attributes:
-        requests: What came, in its order.
+        requests: The received requests, in order.
         came: Counts requests.
         gone: Counts clients that closed a connection on which the server hung or dripped.
     """
@@ -129,7 +129,7 @@ class ModelServer:
 
     @property
     def base_url(self) -> str:
-        """Where chat completions are."""
+        """The URL of chat completions."""
         return f"{self.origin}/v1"
 
     def __enter__(self) -> Self:
@@ -214,7 +214,7 @@ def event(data: object, name: str | None = None) -> bytes:
 
 
 def events(dialect: str, text: str | None = TEXT, end: End = "stop") -> Iterator[bytes]:
-    """The same answer in pieces."""
+    """The same answer as a stream."""
     pieces = re.findall(r"\S*\s*", text)[:-1] if text else [] if text is None else [""]
     answer = whole(dialect, text, end)
     if dialect == "anthropic":
@@ -261,7 +261,7 @@ def events(dialect: str, text: str | None = TEXT, end: End = "stop") -> Iterator
 
 
 def answering(text: str | None = TEXT, end: End = "stop") -> Behaviour:
-    """A text, whole or in pieces, as it was asked for."""
+    """A text, whole or streamed as requested."""
 
     def behave(line: Line) -> None:
         request = line.request
@@ -276,7 +276,7 @@ def answering(text: str | None = TEXT, end: End = "stop") -> Behaviour:
 
 
 def saying(body: bytes, status: int = 200, content_type: str = "application/json", **headers: str) -> Behaviour:
-    """These bytes, whatever was asked for."""
+    """These bytes, regardless of the request."""
 
     def behave(line: Line) -> None:
         line.head(status, content_type=content_type, content_length=str(len(body)), **headers)
@@ -317,12 +317,12 @@ def overflowing(line: Line) -> None:
 
 
 def silent(line: Line) -> None:
-    """Takes the request and says nothing."""
+    """Accepts the request and never answers."""
     line.hang()
 
 
 def silent_after_head(line: Line) -> None:
-    """The head of an answer, and nothing more."""
+    """Only the head of an answer."""
     line.head(content_type="text/event-stream" if line.request.wants_stream else "application/json")
     line.hang()
 
@@ -334,35 +334,35 @@ def dripping_head(line: Line) -> None:
 
 
 def dripping_body(line: Line) -> None:
-    """A body that never ends, without a line in it."""
+    """An endless body without line ends."""
     line.head(content_type="text/event-stream" if line.request.wants_stream else "application/json")
     line.drip(b" ")
 
 
 def dripping_events(line: Line) -> None:
-    """Good events, and no end of them."""
+    """An endless stream of valid events."""
     line.head(content_type="text/event-stream")
     line.drip(list(events(line.request.dialect))[2])
 
 
 def hanging_up(line: Line) -> None:
-    """Takes the request and closes the connection."""
+    """Accepts the request and closes the connection."""
     line.socket.shutdown(socket.SHUT_RDWR)
 
 
 def breaking_off(line: Line) -> None:
-    """Says that more is coming, and closes the connection."""
+    """Announces a longer body and closes the connection."""
     line.head(content_type="application/json", content_length="5000")
     line.send(b'{"choices": [{')
 
 
 def babbling(line: Line) -> None:
-    """No HTTP at all."""
+    """Not HTTP."""
     line.send(b"SSH-2.0-OpenSSH_9.6\r\n\r\n")
 
 
 def bursting(size_bytes: int, layers: int = 1) -> Behaviour:
-    """A small body that unpacks to a large one."""
+    """A small body that decompresses to a large one."""
     body = b'{"choices": [{"message": {"content": "' + b"a" * size_bytes + b'"}, "finish_reason": "stop"}]}'
     for _ in range(layers):
         body = gzip.compress(body)
@@ -379,7 +379,7 @@ def bursting(size_bytes: int, layers: int = 1) -> Behaviour:
 
 
 def endless(line: Line) -> None:
-    """A body without end, as fast as it goes."""
+    """An endless body at full speed."""
     line.head(content_type="text/event-stream" if line.request.wants_stream else "application/json")
     with contextlib.suppress(OSError):
         while not line.server.ending.is_set():
@@ -387,7 +387,7 @@ def endless(line: Line) -> None:
 
 
 def flooding(line: Line) -> None:
-    """Good events, and no end of them, as fast as it goes."""
+    """An endless stream of valid events at full speed."""
     line.head(content_type="text/event-stream")
     piece = next(each for each in events(line.request.dialect) if b"build " in each)
     with contextlib.suppress(OSError):
@@ -396,10 +396,10 @@ def flooding(line: Line) -> None:
 
 
 def redirecting(to: str) -> Behaviour:
-    """Sends the client elsewhere."""
+    """Redirects the client."""
     return failing(307, location=to)
 
 
 def scripted(*behaviours: Behaviour) -> Sequence[Behaviour]:
-    """Behaviours for requests one after the other."""
+    """Behaviours for consecutive requests."""
     return behaviours

@@ -1,9 +1,9 @@
-"""Folds a folder of Parquet files on a local Ray of 2 processors, slowly, and writes down whom it asked for a summary.
+"""Folds a folder of Parquet files on a local Ray of 2 processors, slowly, and logs its summary requests.
 
-    ray_program.py IN OUT LOG [resume] [deadly] [listening] [dataset]
+ray_program.py IN OUT LOG [resume] [deadly] [listening] [dataset]
 
 A line of the log is a process id and the number of a transcript. With ``deadly`` transcript 13 kills its worker.
-With ``listening`` the addresses are printed on which the processes of Ray listen. With ``dataset`` Ray reads the files.
+With ``listening`` the listening addresses of Ray's processes are printed. With ``dataset`` Ray reads the files.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from foldline.batch.ray import compact_dataset, running
 
 
 class Slow:
-    """Writes a summary, and a line of the log before."""
+    """Writes a line of the log, then a summary."""
 
     def __init__(self, log: str, deadly: bool) -> None:
         self.log = log
@@ -46,7 +46,7 @@ def compactor(log: str, deadly: bool = False) -> fl.BatchCompactor:
 
 
 def listening() -> list[str]:
-    """The addresses on which processes of this one's family listen."""
+    """The listening addresses of this process and its relatives."""
     links = [link for pid in family(os.getpid()) for link in Path(f"/proc/{pid}/fd").glob("*") if link.is_symlink()]
     sockets = {str(link.readlink()).removeprefix("socket:[").removesuffix("]") for link in links if link.is_symlink()}
     found = set()
@@ -59,7 +59,7 @@ def listening() -> list[str]:
 
 
 def family(pid: int) -> set[int]:
-    """A process and all below it, those that left for another parent but belong to the session of Ray included."""
+    """A process and its descendants, including those reparented but in the session of Ray."""
     found = {pid}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:

@@ -22,7 +22,7 @@ DEADLINE_S = 60.0
 
 @pytest.fixture(scope="module")
 def big(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Work for much longer than a test waits."""
+    """Work that takes much longer than a test waits."""
     path = tmp_path_factory.mktemp("big") / "big.jsonl"
     chat = json.dumps(CHAT)
     with path.open("w") as stream:
@@ -71,7 +71,7 @@ def running() -> Iterator[list[subprocess.Popen[bytes]]]:
 
 
 @pytest.mark.parametrize("older", [None, "older\n"])
-def test_ctrl_c_leaves_no_half_written_file(
+def test_ctrl_c_leaves_no_partial_file(
     big: Path, tmp_path: Path, running: list[subprocess.Popen[bytes]], older: str | None
 ) -> None:
     out = tmp_path / "out"
@@ -153,7 +153,7 @@ def test_a_pipe_closed_from_the_start_is_silent_and_the_work_is_done(tmp_path: P
     assert (tmp_path / "out" / "a.jsonl").exists()
 
 
-def test_what_a_kill_leaves_behind_is_passed_over(
+def test_the_remains_of_a_killed_run_are_ignored(
     big: Path, tmp_path: Path, running: list[subprocess.Popen[bytes]]
 ) -> None:
     out = tmp_path / "out"

@@ -1,4 +1,4 @@
-"""Damaged files: every problem is reported where it is, everything else is read, and no file is changed."""
+"""Damaged files: every problem is reported at its position, everything else is read, and no file is changed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ A, B, C = talk("a"), talk("b"), talk("c")
 
 
 class Reader:
-    """Reads files of a folder, and makes sure that they are as they were."""
+    """Reads files of a folder, and checks that they are unchanged."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -55,7 +55,7 @@ class Reader:
             assert self.state() == before
 
     def bytes(self, data: bytes, name: str = "file.jsonl", **options: Any) -> list[str]:
-        """Ids of what is read."""
+        """Ids of the transcripts read."""
         return [each.id for each in self.path(self.put(data, name), **options)]
 
     def found(self) -> list[tuple[str, int | None, int | None]]:
@@ -69,7 +69,7 @@ def reader(tmp_path: Path) -> Reader:
 
 
 def size(*parts: bytes) -> int:
-    """Bytes of what stands before a place."""
+    """The number of bytes before a marker."""
     return sum(map(len, parts))
 
 
@@ -122,7 +122,7 @@ each_line = pytest.mark.parametrize(("data", "ids", "found"), [case[1:] for case
 
 
 def same(found: Found, expected: Found) -> bool:
-    """Equal, where an offset is stated."""
+    """Equal, if an offset is given."""
     cut = [(code, line, None if want[2] is None else at) for (code, line, at), want in zip(found, expected)]
     return len(found) == len(expected) and cut == expected
 
@@ -139,7 +139,7 @@ def test_a_bad_line_is_reported_and_the_rest_is_read(
 
 @each_line
 @pytest.mark.parametrize("chunk", [1, 2, 3, 7, 64, 4096])
-def test_where_chunks_end_makes_no_difference(
+def test_chunk_boundaries_make_no_difference(
     reader: Reader, monkeypatch: pytest.MonkeyPatch, data: bytes, ids: list[str], found: Found, chunk: int
 ) -> None:
     monkeypatch.setattr(reading, "_CHUNK_BYTES", chunk)
@@ -148,7 +148,7 @@ def test_where_chunks_end_makes_no_difference(
 
 
 @each_line
-def test_compressed_lines_are_reported_alike(reader: Reader, data: bytes, ids: list[str], found: Found) -> None:
+def test_compressed_lines_are_reported_the_same(reader: Reader, data: bytes, ids: list[str], found: Found) -> None:
     assert reader.bytes(gzip.compress(data, mtime=0)) == ids
     assert same(reader.found(), found)
 
@@ -165,7 +165,7 @@ def test_strict_stops_with_the_problem(reader: Reader, data: bytes, ids: list[st
 
 
 @each_line
-def test_without_a_listener_the_rest_is_read_in_silence(
+def test_without_a_problem_callback_the_rest_is_read_silently(
     reader: Reader, capsys: pytest.CaptureFixture[str], data: bytes, ids: list[str], found: Found
 ) -> None:
     assert [each.id for each in fl.read(reader.put(data))] == ids
@@ -173,7 +173,7 @@ def test_without_a_listener_the_rest_is_read_in_silence(
 
 
 @each_line
-def test_no_problem_holds_content(reader: Reader, data: bytes, ids: list[str], found: Found) -> None:
+def test_no_problem_contains_content(reader: Reader, data: bytes, ids: list[str], found: Found) -> None:
     secret = data.replace(b"Go.", b"S3CR3T").replace(b"hello", b"S3CR3T")
     reader.bytes(secret)
     assert all("S3CR3T" not in str(each) + repr(each) for each in reader.problems)
@@ -198,7 +198,7 @@ def test_many_bad_lines_are_all_reported(reader: Reader) -> None:
     assert [each.line for each in reader.problems] == list(range(2, 902))
 
 
-def test_what_a_listener_raises_comes_out_as_it_is(reader: Reader) -> None:
+def test_an_exception_of_the_problem_callback_propagates_unchanged(reader: Reader) -> None:
     error = LookupError("mine")
 
     def listen(problem: fl.Problem) -> None:
@@ -221,13 +221,13 @@ def short_lines(monkeypatch: pytest.MonkeyPatch) -> int:
 
 
 def line_of(length: int) -> bytes:
-    """A conversation of so many bytes, newline aside."""
+    """A conversation of `length` bytes, excluding the newline."""
     empty = len(talk("long", pad="")) - 1
     return talk("long", pad="x" * (length - empty))
 
 
 @pytest.mark.parametrize("chunk", [1, 100, 499, 500, 501, 1 << 20])
-def test_a_line_at_the_limit_is_read_and_one_byte_more_is_passed_over(
+def test_a_line_at_the_limit_is_read_and_one_byte_more_is_skipped(
     reader: Reader, monkeypatch: pytest.MonkeyPatch, short_lines: int, chunk: int
 ) -> None:
     monkeypatch.setattr(reading, "_CHUNK_BYTES", chunk)
@@ -239,7 +239,7 @@ def test_a_line_at_the_limit_is_read_and_one_byte_more_is_passed_over(
 
 @pytest.mark.parametrize("chunk", [100, 1 << 20])
 @pytest.mark.parametrize("newline", [b"\n", b""])
-def test_reading_goes_on_at_the_next_newline(
+def test_reading_continues_at_the_next_newline(
     reader: Reader, monkeypatch: pytest.MonkeyPatch, short_lines: int, chunk: int, newline: bytes
 ) -> None:
     monkeypatch.setattr(reading, "_CHUNK_BYTES", chunk)
@@ -250,12 +250,12 @@ def test_reading_goes_on_at_the_next_newline(
     assert reader.found() == [("line_too_long", line, at) for line, at in zip((2, 4, 5, 7), places)]
 
 
-def test_a_long_first_line_is_passed_over(reader: Reader, short_lines: int) -> None:
+def test_a_long_first_line_is_skipped(reader: Reader, short_lines: int) -> None:
     assert reader.bytes(line_of(2_000) + A) == ["a"]
     assert reader.found() == [("line_too_long", 1, 0)]
 
 
-def test_the_limit_is_far_beyond_real_lines(reader: Reader) -> None:
+def test_the_limit_is_far_above_real_lines(reader: Reader) -> None:
     assert reader.bytes(A + line_of(20_000_000) + B) == ["a", "long", "b"]
     assert reader.problems == []
 
@@ -272,13 +272,13 @@ def test_an_indented_document_under_any_name_is_read(reader: Reader, name: str, 
     assert reader.problems == []
 
 
-def test_an_indented_document_says_where_it_begins(reader: Reader) -> None:
+def test_an_indented_document_reports_its_start(reader: Reader) -> None:
     document = b"\n\n" + json.dumps({"messages": MESSAGES}, indent=1).encode()
     (transcript,) = reader.path(reader.put(document))
     assert transcript.meta["line"] == 3
 
 
-def test_an_indented_document_that_is_cut_off_is_reported(reader: Reader) -> None:
+def test_a_truncated_indented_document_is_reported(reader: Reader) -> None:
     document = json.dumps({"messages": MESSAGES}, indent=1).encode()
     for length in range(5, len(document) - 1, 7):
         reader.problems.clear()
@@ -319,14 +319,14 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("data", [case[1] for case in BROKEN], ids=[case[0] for case in BROKEN])
-def test_of_a_broken_archive_the_beginning_is_read(reader: Reader, data: bytes) -> None:
+def test_the_start_of_a_broken_archive_is_read(reader: Reader, data: bytes) -> None:
     ids = reader.bytes(data, "file.jsonl.gz")
     assert ids[:1_000] == [str(i) for i in range(1_000)]
     assert [each.code for each in reader.problems].count("corrupt_compression") == 1
 
 
 @pytest.mark.parametrize("lost", [1, 4, 8, 9, 100, 1_000])
-def test_of_a_small_broken_archive_the_beginning_is_read(reader: Reader, lost: int) -> None:
+def test_the_start_of_a_small_broken_archive_is_read(reader: Reader, lost: int) -> None:
     data = b"".join(talk(str(i), pad=random.Random(i).randbytes(60).hex()) for i in range(50))
     ids = reader.bytes(gzip.compress(data)[:-lost], "file.jsonl.gz")
     assert len(ids) > 30
@@ -337,23 +337,23 @@ def test_of_a_small_broken_archive_the_beginning_is_read(reader: Reader, lost: i
 @pytest.mark.parametrize(
     "data", [b"\x1f\x8b", b"\x1f\x8b\x08\x00", PACKED[:10], b"\x1f\x8b" + b"\xff" * 90, gzip.compress(b"", mtime=0)]
 )
-def test_an_archive_with_nothing_in_it_is_one_problem(reader: Reader, data: bytes) -> None:
+def test_an_empty_archive_is_one_problem(reader: Reader, data: bytes) -> None:
     assert reader.bytes(data) == []
     assert [each.code for each in reader.problems] in (["corrupt_compression"], ["no_transcript"])
 
 
-def test_an_archive_in_an_archive_is_not_opened_twice(reader: Reader) -> None:
+def test_a_nested_archive_is_not_opened(reader: Reader) -> None:
     assert reader.bytes(gzip.compress(gzip.compress(A), mtime=0)) == []
     assert len(reader.problems) == 1
 
 
-def test_a_small_archive_of_much_is_read_piece_by_piece(reader: Reader) -> None:
+def test_a_small_archive_with_large_content_is_read_in_pieces(reader: Reader) -> None:
     bomb = gzip.compress(A + b" " * 60_000_000 + b"\n" + B, mtime=0)
     assert len(bomb) < 100_000
     assert reader.bytes(bomb) == ["a", "b"]
 
 
-# --- Files that hold nothing readable ----------------------------------------------------------------
+# --- Files without readable content ------------------------------------------------------------------
 
 UNREADABLE = [
     ("empty", b""),
@@ -379,14 +379,14 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize("data", [case[1] for case in UNREADABLE], ids=[case[0] for case in UNREADABLE])
-def test_a_file_with_nothing_to_read_is_one_problem(reader: Reader, data: bytes) -> None:
+def test_a_file_without_readable_content_is_one_problem(reader: Reader, data: bytes) -> None:
     assert reader.bytes(data) == []
     assert len(reader.problems) == 1
     assert reader.problems[0].path == str(reader.folder / "file.jsonl")
 
 
 @pytest.mark.parametrize("data", [case[1] for case in UNREADABLE], ids=[case[0] for case in UNREADABLE])
-def test_a_file_with_nothing_to_read_does_not_stop_a_folder(reader: Reader, data: bytes) -> None:
+def test_a_file_without_readable_content_does_not_stop_a_folder(reader: Reader, data: bytes) -> None:
     reader.put(A, "1.jsonl")
     reader.put(data, "2.jsonl")
     reader.put(B, "3.jsonl")
@@ -394,12 +394,12 @@ def test_a_file_with_nothing_to_read_does_not_stop_a_folder(reader: Reader, data
     assert [each.path for each in reader.problems] == [str(reader.folder / "2.jsonl")]
 
 
-def test_of_many_problems_the_one_that_tells_most_is_told(reader: Reader) -> None:
+def test_of_many_problems_the_most_informative_is_reported(reader: Reader) -> None:
     assert reader.bytes(b'{oops}\n{"messages": [{"type": "user", "content": "hi"}]}\n') == []
     assert [each.code for each in reader.problems] == ["unsupported_format"]
 
 
-def test_any_bytes_at_all_give_transcripts_or_problems(reader: Reader) -> None:
+def test_any_bytes_give_transcripts_or_problems(reader: Reader) -> None:
     rng = random.Random(7)
     good = A + B + json.dumps(MESSAGES, indent=1).encode() + NUL + C
     for _ in range(400):
@@ -425,7 +425,7 @@ def test_any_bytes_at_all_give_transcripts_or_problems(reader: Reader) -> None:
 
 
 def entry(uuid: Any, **more: Any) -> dict[str, Any]:
-    """A user's line of a Claude Code session."""
+    """A user line of a Claude Code session."""
     return {"type": "user", "uuid": uuid, "message": {"role": "user", "content": str(uuid)}, **more}
 
 
@@ -454,7 +454,7 @@ def test_entries_of_any_kind_are_read(
     assert [(each.code, each.line) for each in reader.problems] == found
 
 
-def test_lines_of_problems_count_what_is_blank_or_bad(reader: Reader) -> None:
+def test_line_numbers_of_problems_include_blank_and_bad_lines(reader: Reader) -> None:
     parts = [json.dumps(each).encode() for each in (entry("1"), entry("2"), entry("1"))]
     data = b"\n" + parts[0] + b"\n\n{oops}\n" + parts[1] + b"\n" + parts[2] + b"\n"
     (transcript,) = reader.path(reader.put(data))
@@ -462,7 +462,7 @@ def test_lines_of_problems_count_what_is_blank_or_bad(reader: Reader) -> None:
     assert {(each.code, each.line) for each in reader.problems} == {("bad_json", 4), ("repeated_entry", 6)}
 
 
-def test_a_torn_session_keeps_what_was_written(reader: Reader) -> None:
+def test_a_torn_session_keeps_its_complete_lines(reader: Reader) -> None:
     data = b"".join(json.dumps(entry(str(i))).encode() + b"\n" for i in range(5))
     (transcript,) = reader.path(reader.put(data[:-9]))
     assert len(transcript.messages) == 4
@@ -594,7 +594,7 @@ def symlink(target: Path, link: Path) -> None:
         pytest.skip("no symbolic links here")
 
 
-def test_a_link_to_a_folder_above_is_no_loop(reader: Reader, folder: Path) -> None:
+def test_a_link_to_a_parent_folder_is_not_a_loop(reader: Reader, folder: Path) -> None:
     (folder / "deep").mkdir()
     symlink(folder, folder / "deep" / "up")
     symlink(folder / "deep", folder / "self")
@@ -602,7 +602,7 @@ def test_a_link_to_a_folder_above_is_no_loop(reader: Reader, folder: Path) -> No
     assert reader.problems == []
 
 
-def test_links_in_a_circle_are_passed_over(reader: Reader, folder: Path) -> None:
+def test_circular_links_are_skipped(reader: Reader, folder: Path) -> None:
     symlink(folder / "y", folder / "x")
     symlink(folder / "x", folder / "y")
     symlink(folder / "nothing", folder / "broken")
@@ -611,7 +611,7 @@ def test_links_in_a_circle_are_passed_over(reader: Reader, folder: Path) -> None
         list(fl.read(folder / "x"))
 
 
-def test_a_link_to_a_file_is_that_file(reader: Reader, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_link_to_a_file_is_read_as_that_file(reader: Reader, tmp_path_factory: pytest.TempPathFactory) -> None:
     target = tmp_path_factory.mktemp("other") / "real.jsonl"
     target.write_bytes(A)
     symlink(target, reader.folder / "link.jsonl")
@@ -619,14 +619,14 @@ def test_a_link_to_a_file_is_that_file(reader: Reader, tmp_path_factory: pytest.
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
-def test_a_named_pipe_in_a_folder_is_not_waited_for(reader: Reader, folder: Path) -> None:
+def test_a_named_pipe_in_a_folder_does_not_block(reader: Reader, folder: Path) -> None:
     os.mkfifo(folder / "1a.pipe")
     assert ids(list(fl.read(folder, on_problem=reader.problems.append))) == ["a", "b", "c"]
     assert reader.problems == []
 
 
 @pytest.mark.parametrize("name", ["ein Name mit Blank.jsonl", "對話.jsonl", "🙂", "a;rm -rf *", "-", "--help", "a\nb"])
-def test_any_name_is_read(reader: Reader, name: str) -> None:
+def test_a_file_of_any_name_is_read(reader: Reader, name: str) -> None:
     try:
         reader.put(A, name)
     except OSError:
@@ -634,7 +634,7 @@ def test_any_name_is_read(reader: Reader, name: str) -> None:
     assert ids(reader.path(reader.folder)) == ids(reader.path(reader.folder / name)) == ["a"]
 
 
-def test_an_empty_folder_and_empty_folders_in_it_give_nothing(reader: Reader) -> None:
+def test_an_empty_folder_with_empty_folders_gives_no_transcript(reader: Reader) -> None:
     (reader.folder / "a" / "b").mkdir(parents=True)
     assert reader.path(reader.folder) == []
     assert reader.problems == []
@@ -651,7 +651,7 @@ def test_strict_stops_a_folder_at_the_first_bad_file(reader: Reader, folder: Pat
 
 @pytest.fixture
 def open_files(monkeypatch: pytest.MonkeyPatch) -> list[IO[Any]]:
-    """Files that were opened through `Path.open`."""
+    """The files opened through `Path.open`."""
     opened: list[IO[Any]] = []
     real = Path.open
 

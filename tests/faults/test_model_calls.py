@@ -1,4 +1,4 @@
-"""Models that are called from threads, event loops and forks at once, given up, dropped, pickled, and misconfigured."""
+"""Models called from threads, event loops and forks, cancelled, dropped, pickled, and misconfigured."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def model_at(served: ModelServer, **options: Any) -> fl.summarizers.OpenAICompat
 
 
 class Busy:
-    """Answers after a while, and knows how many requests there were at a time."""
+    """Answers after a delay, and records the number of concurrent requests."""
 
     def __init__(self) -> None:
         self.now = self.most = 0
@@ -80,7 +80,7 @@ def test_several_event_loops_and_threads_share_one_model(serve: Serve) -> None:
     asyncio.run(model.aclose())
 
 
-def test_at_most_so_many_at_a_time(serve: Serve) -> None:
+def test_concurrent_requests_are_limited(serve: Serve) -> None:
     busy = Busy()
     served = serve(busy)
     with model_at(served, max_concurrency=2) as model:
@@ -95,16 +95,16 @@ def test_at_most_so_many_at_a_time(serve: Serve) -> None:
     assert busy.most == 2
 
 
-def test_at_most_so_many_a_minute(serve: Serve) -> None:
+def test_requests_per_minute_are_limited(serve: Serve) -> None:
     served = serve(server.answering())
     began = time.monotonic()
     with model_at(served, requests_per_minute=60 / 0.2) as model, ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: model.complete(ASK, max_tokens=9), range(4)))
-    # The n-th comes no earlier than n times the distance; how much later is up to the machine.
+    # The n-th comes no earlier than n times the interval; the delay on top depends on the load.
     assert all(request.at - began > 0.199 * n for n, request in enumerate(served.requests))
 
 
-def test_waiting_for_a_turn_is_within_the_deadline(serve: Serve) -> None:
+def test_waiting_for_a_slot_counts_toward_the_deadline(serve: Serve) -> None:
     served = serve(server.answering())
     with model_at(served, requests_per_minute=0.5) as model:
         model.complete(ASK, max_tokens=9)
@@ -115,7 +115,7 @@ def test_waiting_for_a_turn_is_within_the_deadline(serve: Serve) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
-def test_a_forked_child_calls_for_itself(serve: Serve) -> None:
+def test_a_forked_child_opens_its_own_connections(serve: Serve) -> None:
     served = serve(server.answering())
     with model_at(served) as model:
         assert model.complete(ASK, max_tokens=9).text == TEXT
@@ -133,7 +133,7 @@ def test_a_forked_child_calls_for_itself(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize("way", [lambda m: pickle.loads(pickle.dumps(m)), copy.copy, copy.deepcopy])
-def test_copies_call_for_themselves(serve: Serve, way: Callable[[Any], Any]) -> None:
+def test_copies_open_their_own_connections(serve: Serve, way: Callable[[Any], Any]) -> None:
     served = serve(server.answering())
     with model_at(served, headers={"x-team": "blue"}, max_concurrency=1) as model:
         model.complete(ASK, max_tokens=9)
@@ -143,7 +143,7 @@ def test_copies_call_for_themselves(serve: Serve, way: Callable[[Any], Any]) -> 
     assert served.requests[1].headers["authorization"] == f"Bearer {KEY}"
 
 
-def test_it_may_be_closed_and_used_again(serve: Serve) -> None:
+def test_a_model_may_be_closed_and_used_again(serve: Serve) -> None:
     served = serve(server.answering())
     model = model_at(served)
     for _ in range(2):
@@ -152,7 +152,7 @@ def test_it_may_be_closed_and_used_again(serve: Serve) -> None:
         model.close()
 
 
-# --- giving up --------------------------------------------------------------------------------------
+# --- cancellation -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("behaviour", [server.silent, server.dripping_body])
@@ -213,13 +213,13 @@ input()
         while not served.requests and time.monotonic() < until:
             time.sleep(0.01)
         child.send_signal(signal.SIGINT)
-        # The connection is closed although the process goes on.
+        # The connection is closed although the process continues.
         assert served.gone.acquire(timeout=GENEROUS_S)
         out, err = child.communicate("\n", timeout=GENEROUS_S)
     assert (child.returncode, out, err) == (0, "interrupted\n", "")
 
 
-def test_a_process_ends_quietly_whatever_is_open(serve: Serve) -> None:
+def test_a_process_exits_quietly_with_open_models(serve: Serve) -> None:
     served = serve(server.answering(), server.silent)
     code = f"""
 import threading
@@ -242,8 +242,8 @@ input()
     assert "Task was destroyed" not in err
 
 
-def test_who_drops_a_model_leaves_no_connection_open(serve: Serve) -> None:
-    """The warnings of sockets that are left open are errors here."""
+def test_a_dropped_model_leaves_no_connection_open(serve: Serve) -> None:
+    """Warnings about unclosed sockets are errors here."""
 
     def kept_alive(line: Line) -> None:
         body = b'{"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]}'
@@ -261,7 +261,7 @@ def test_who_drops_a_model_leaves_no_connection_open(serve: Serve) -> None:
 # --- keys -------------------------------------------------------------------------------------------
 
 
-def test_the_key_is_shown_nowhere(
+def test_the_key_appears_in_no_output(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     served = serve(server.failing(500, {"error": {"code": KEY, "message": KEY}}, retry_after_ms="1"))
@@ -295,7 +295,7 @@ def test_without_a_key_openais_own_endpoint_is_refused(monkeypatch: pytest.Monke
     fl.summarizers.OpenAICompatible("m", "http://localhost:1/v1")
 
 
-# --- what is sent -----------------------------------------------------------------------------------
+# --- requests ---------------------------------------------------------------------------------------
 
 
 def test_fields_of_the_request(serve: Serve) -> None:
@@ -313,7 +313,7 @@ def test_fields_of_the_request(serve: Serve) -> None:
     }
 
 
-def test_a_transport_may_be_given() -> None:
+def test_a_custom_transport_is_used() -> None:
     def handle(request: Any) -> Any:
         assert request.url == "https://elsewhere.example/v1/chat/completions"
         return httpx2.Response(200, json=server.whole("openai"))
@@ -329,7 +329,7 @@ def test_lone_surrogates_of_an_answer_are_replaced(serve: Serve) -> None:
         assert model.complete(ASK, max_tokens=9).text == "so \ufffd far"
 
 
-def test_parts_of_an_answer_are_put_together(serve: Serve) -> None:
+def test_parts_of_an_answer_are_joined(serve: Serve) -> None:
     parts = (
         b'[{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "so "}, {"type": "text", "text": "far"}]'
     )
@@ -375,7 +375,7 @@ def test_options_out_of_range_are_refused_before_any_work(options: dict[str, Any
     assert KEY not in str(caught.value)
 
 
-def test_without_the_extra_it_is_named(tmp_path: Path) -> None:
+def test_without_the_extra_the_error_names_it(tmp_path: Path) -> None:
     (tmp_path / "httpx2.py").write_text("raise ImportError('no')\n")
     code = "import foldline as fl; fl.summarizers.OpenAICompatible('m', 'http://h/v1', 'k')"
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
@@ -383,7 +383,7 @@ def test_without_the_extra_it_is_named(tmp_path: Path) -> None:
     assert "ConfigError: missing_extra: needs the extra llm" in done.stderr
 
 
-def test_asking_for_the_name_loads_no_client() -> None:
+def test_reading_the_name_loads_no_client() -> None:
     code = (
         "import sys, foldline as fl; fl.summarizers.OpenAICompatible; print({'httpx2', 'stamina'} & set(sys.modules))"
     )

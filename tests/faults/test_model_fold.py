@@ -1,4 +1,4 @@
-"""Compaction by the provider itself: fields of requests, and the call of OpenAI's, through its own client."""
+"""Compaction by the provider: request fields, and OpenAI's call through its own client."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def said(role: str, text: str) -> dict[str, Any]:
 
 
 def session() -> list[dict[str, Any]]:
-    """Instructions, two turns with a call each, and a call that is not answered."""
+    """Instructions, two turns with a call each, and an unanswered call."""
     items = [said("developer", "Be careful."), said("user", "Fix it. " + "word " * 100)]
     for call in ("a", "b"):
         items += [
@@ -81,7 +81,7 @@ def test_fields_for_anthropic() -> None:
 
 
 def test_the_fields_are_arguments_of_the_sdks(serve: Serve) -> None:
-    """They reach the server as they are, by the clients' own methods."""
+    """The clients' own methods send them unchanged."""
     anthropic, openai = pytest.importorskip("anthropic"), pytest.importorskip("openai")
     served = serve(server.answering(), server.saying(b"{}"))
     fields = ModelFold("anthropic", compact_at_tokens=150_000).request_fields()
@@ -95,7 +95,7 @@ def test_the_fields_are_arguments_of_the_sdks(serve: Serve) -> None:
     assert served.requests[1].body["context_management"] == fields["context_management"]
 
 
-def test_what_the_provider_does_is_left_to_it() -> None:
+def test_server_side_compaction_changes_nothing_locally() -> None:
     items = session()
     outcome = ModelFold("openai", compact_at_tokens=1).run(items, StrategyRequest())
     assert not outcome.changed
@@ -121,10 +121,10 @@ def test_options_out_of_range_are_refused(options: dict[str, Any], path: str) ->
     assert caught.value.path == path
 
 
-# --- what comes back is opaque ----------------------------------------------------------------------
+# --- opaque results ---------------------------------------------------------------------------------
 
 
-def test_blocks_and_items_of_providers_are_found() -> None:
+def test_blocks_and_items_of_providers_are_recognized() -> None:
     block = {"type": "compaction", "content": "They renamed it.", "encrypted_content": "x", "signature": "s"}
     failed = {"type": "compaction", "content": None}
     messages = [
@@ -138,7 +138,7 @@ def test_blocks_and_items_of_providers_are_found() -> None:
 
 
 @pytest.mark.parametrize("keep", [fl.KeepMessages(1), fl.KeepTokens(10)])
-def test_a_block_that_stays_is_the_same_object(keep: Any) -> None:
+def test_a_kept_block_is_the_same_object(keep: Any) -> None:
     block = {"type": "compaction", "content": "They renamed it.", "signature": "s"}
     tail = {"role": "assistant", "content": [block, {"type": "text", "text": "Go on."}]}
     messages = [{"role": ("user", "assistant")[i % 2], "content": "word " * 100} for i in range(7)] + [tail]
@@ -169,7 +169,7 @@ def test_items_are_sent_and_replaced(serve: Serve) -> None:
     assert result.compacted
     (request,) = served.requests
     assert request.path == "/v1/responses/compact"
-    # Neither the instructions in front nor the call that is not answered.
+    # Neither the leading instructions nor the unanswered call.
     assert request.body["input"] == items[1:9]
     assert (request.body["model"], request.body["instructions"]) == ("gpt-5.4", "Mind it.\n\nAnd that.")
     assert result.messages == [items[0], kept, COMPACTION, items[9]]
@@ -183,7 +183,7 @@ def test_items_are_sent_and_replaced(serve: Serve) -> None:
     assert result.completions[0].input_tokens == 900
 
 
-def test_pinned_groups_stay_where_they_were(serve: Serve) -> None:
+def test_pinned_groups_stay_in_their_position(serve: Serve) -> None:
     items = session()
     served = serve(server.saying(answer(COMPACTION)))
     with client_at(served) as client:
@@ -194,7 +194,7 @@ def test_pinned_groups_stay_where_they_were(serve: Serve) -> None:
     assert outcome.summarized == (1, 4, 5, 6, 7, 8)
 
 
-def test_an_earlier_compaction_is_sent_along(serve: Serve) -> None:
+def test_an_earlier_compaction_is_sent_too(serve: Serve) -> None:
     items = [said("developer", "Be careful."), dict(COMPACTION), *session()[1:]]
     served = serve(server.saying(answer({**COMPACTION, "id": "cmp_2"})))
     with client_at(served) as client:
@@ -228,7 +228,7 @@ def test_a_failure_changes_nothing(serve: Serve, behaviour: Any, code: str) -> N
     assert result.messages == items == before
 
 
-def test_other_dialects_have_no_such_call() -> None:
+def test_other_dialects_have_no_compaction_call() -> None:
     messages = [{"role": "user", "content": f"{i} " + "word " * 50} for i in range(4)]
     with pytest.raises(fl.errors.SummaryError, match=r"^wrong_format"):
         ModelFold("openai", compact=lambda **body: body, model="m").run(messages, StrategyRequest())

@@ -1,4 +1,4 @@
-"""Every way in which a model behind a network can fail: a typed error, in time, and the messages as they were."""
+"""Every failure of a model over the network: a typed error, in time, and unchanged messages."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ pytest.importorskip("httpx2")
 
 KEY = "sk-" + "k4nar1e" * 4
 SECRET = "n1ghtingale"
-"""Stands in the messages; no error may hold it."""
+"""Occurs in the messages; no error may contain it."""
 
 GENEROUS_S = 20.0
-"""Far more than any call may take, far less than a server hangs."""
+"""Far more than any call may take, far less than the server hangs."""
 
 
 def messages() -> list[dict[str, Any]]:
@@ -35,7 +35,7 @@ def messages() -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Way:
-    """How a summary is asked for."""
+    """The ways to request a summary."""
 
     asynchronous: bool
     stream: bool
@@ -44,7 +44,7 @@ class Way:
         return f"{'async' if self.asynchronous else 'sync'}-{'stream' if self.stream else 'whole'}"
 
     def fold(self, model: Any, **options: Any) -> fl.FoldResult:
-        """Folds with a model; the messages are compared before and after."""
+        """Folds with a model; compares the messages before and after."""
         given = messages()
         before = copy.deepcopy(given)
         with warnings.catch_warnings():
@@ -73,7 +73,7 @@ def model_at(address: str, way: Way, **options: Any) -> fl.summarizers.OpenAICom
 
 
 def failed(way: Way, base_url: str, **options: Any) -> fl.errors.SummaryError:
-    """The error of a fold that failed and left everything as it was."""
+    """The error of a fold that failed and changed nothing."""
     began = time.monotonic()
     with model_at(base_url, way, **options) as model:
         result = way.fold(model)
@@ -87,7 +87,7 @@ def failed(way: Way, base_url: str, **options: Any) -> fl.errors.SummaryError:
     return result.error
 
 
-# --- what goes well ---------------------------------------------------------------------------------
+# --- successes --------------------------------------------------------------------------------------
 
 
 def test_a_model_writes_the_summary(way: Way, serve: Callable[..., ModelServer]) -> None:
@@ -108,7 +108,7 @@ def test_a_model_writes_the_summary(way: Way, serve: Callable[..., ModelServer])
 
 
 def test_B6_a_client_that_only_streams_is_drained(way: Way, serve: Callable[..., ModelServer]) -> None:
-    """And one that never does is read: by what comes, not by what was asked for."""
+    """A client that never streams is read too: the answer decides, not the request."""
     other = Way(way.asynchronous, not way.stream)
     answers = {
         True: server.streaming(*server.events("openai")),
@@ -122,7 +122,7 @@ def test_B6_a_client_that_only_streams_is_drained(way: Way, serve: Callable[...,
     assert result.completion.output_tokens == 12
 
 
-def test_B6_a_summary_is_written_by_a_model_of_its_own_with_instructions(serve: Callable[..., ModelServer]) -> None:
+def test_B6_a_separate_model_with_instructions_writes_the_summary(serve: Callable[..., ModelServer]) -> None:
     served = serve(server.answering())
     with fl.summarizers.OpenAICompatible("small", served.base_url, KEY) as small:
         strategy = fl.strategies.Summarize(small, keep=fl.KeepMessages(2))
@@ -138,7 +138,7 @@ def test_B6_a_summary_is_written_by_a_model_of_its_own_with_instructions(serve: 
 
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
-def test_what_passes_is_tried_again(way: Way, serve: Callable[..., ModelServer], status: int) -> None:
+def test_transient_errors_are_retried(way: Way, serve: Callable[..., ModelServer], status: int) -> None:
     served = serve(
         server.failing(status, retry_after_ms="1"), server.failing(status, retry_after="0"), server.answering()
     )
@@ -147,23 +147,21 @@ def test_what_passes_is_tried_again(way: Way, serve: Callable[..., ModelServer],
     assert len(served.requests) == 3
 
 
-def test_a_connection_that_is_hung_up_before_the_answer_is_tried_again(
-    way: Way, serve: Callable[..., ModelServer]
-) -> None:
+def test_a_connection_closed_before_the_answer_is_retried(way: Way, serve: Callable[..., ModelServer]) -> None:
     served = serve(server.hanging_up, server.answering())
     with model_at(served.base_url, way) as model:
         assert TEXT in way.fold(model).summary
     assert len(served.requests) == 2
 
 
-# --- what fails -------------------------------------------------------------------------------------
+# --- failures ---------------------------------------------------------------------------------------
 
 STREAM_ERROR = server.event({"error": {"message": f"no {SECRET}", "type": "overloaded_error", "code": KEY}})
 CALL = server.whole("openai", end="tool_call")
 CALL["choices"][0]["finish_reason"] = "stop"
 CHUNK = list(server.events("openai"))[1]
 ROWS: dict[str, tuple[Behaviour, str, int]] = {
-    # statuses: at most three tries, or one
+    # statuses: at most three attempts, or one
     "400": (server.failing(400), "request_rejected", 1),
     "400 that repeats": (server.failing(400, {"error": {"message": SECRET, "code": KEY}}), "request_rejected", 1),
     "401": (server.failing(401), "not_authorized", 1),
@@ -184,7 +182,7 @@ ROWS: dict[str, tuple[Behaviour, str, int]] = {
     "hung up": (server.hanging_up, "connection_failed", 3),
     "no HTTP": (server.babbling, "connection_failed", 3),
     "broken off": (server.breaking_off, "connection_lost", 1),
-    # answers that are none
+    # unusable answers
     "nothing": (server.saying(b""), "not_json", 1),
     "HTML": (server.saying(b"<html><body>Sign in</body></html>", content_type="text/html"), "not_json", 1),
     "half a JSON": (server.saying(b'{"choices": ['), "not_json", 1),
@@ -211,7 +209,7 @@ ROWS: dict[str, tuple[Behaviour, str, int]] = {
     "filtered": (server.answering(end="filter"), "content_filter", 1),
     "ended for some reason": (server.answering(end="because"), "unknown_finish_reason", 1),
     "no reason why it ended": (server.answering(end=None), "incomplete_stream", 1),
-    # It came to its end, so it is asked for once more.
+    # The answer is complete, so it is retried once.
     "longer than what it replaces": (server.answering("and so on " * 600), "summary_too_long", 2),
     # streams
     "a stream of nothing": (server.streaming(), "no_choices", 1),
@@ -241,7 +239,7 @@ HANGS = [
 
 
 @pytest.mark.parametrize("behaviour", HANGS, ids=lambda each: each.__name__)
-def test_the_deadline_is_for_the_whole_call_and_closes_the_connection(
+def test_the_deadline_covers_the_whole_call_and_closes_the_connection(
     way: Way, serve: Callable[..., ModelServer], behaviour: Behaviour
 ) -> None:
     served = serve(behaviour)
@@ -250,12 +248,12 @@ def test_the_deadline_is_for_the_whole_call_and_closes_the_connection(
     assert served.gone.acquire(timeout=GENEROUS_S)
 
 
-def test_the_deadline_holds_where_there_is_always_more_to_read(way: Way, serve: Callable[..., ModelServer]) -> None:
+def test_the_deadline_holds_while_data_keeps_arriving(way: Way, serve: Callable[..., ModelServer]) -> None:
     served = serve(server.flooding if way.stream else server.endless)
     assert failed(way, served.base_url, timeout_s=0.7, max_bytes=2**40).code == "timeout"
 
 
-def test_the_deadline_counts_what_was_tried_before(way: Way, serve: Callable[..., ModelServer]) -> None:
+def test_the_deadline_includes_earlier_attempts(way: Way, serve: Callable[..., ModelServer]) -> None:
     served = serve(server.failing(503, retry_after="0.1"), server.silent)
     assert failed(way, served.base_url, timeout_s=0.7).code == "timeout"
     assert len(served.requests) == 2
@@ -264,7 +262,7 @@ def test_the_deadline_counts_what_was_tried_before(way: Way, serve: Callable[...
 @pytest.mark.parametrize(
     "asked", [{"retry_after": "3600"}, {"retry_after_ms": "3600000"}, {"retry_after": formatdate(2**31, usegmt=True)}]
 )
-def test_a_wait_that_does_not_fit_is_not_begun(
+def test_a_retry_delay_past_the_deadline_is_not_started(
     way: Way, serve: Callable[..., ModelServer], asked: dict[str, str]
 ) -> None:
     served = serve(server.failing(429, **asked), server.answering())
@@ -273,14 +271,14 @@ def test_a_wait_that_does_not_fit_is_not_begun(
 
 
 @pytest.mark.parametrize("nonsense", ["soon", "nan", "inf"])
-def test_a_wait_that_makes_no_sense_is_ours_to_choose(serve: Callable[..., ModelServer], nonsense: str) -> None:
+def test_an_invalid_retry_delay_is_replaced(serve: Callable[..., ModelServer], nonsense: str) -> None:
     served = serve(server.failing(429, retry_after=nonsense), server.answering())
     with model_at(served.base_url, WAYS[0]) as model:
         assert TEXT in WAYS[0].fold(model).summary
     assert len(served.requests) == 2
 
 
-def test_nobody_there(way: Way) -> None:
+def test_a_refused_connection_is_a_typed_error(way: Way) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         error = failed(way, f"http://127.0.0.1:{unused.getsockname()[1]}/v1")
@@ -301,7 +299,7 @@ def test_on_failure_raise(way: Way, serve: Callable[..., ModelServer]) -> None:
         way.fold(model, on_failure="raise")
 
 
-def test_one_more_byte_than_the_cap(way: Way, serve: Callable[..., ModelServer]) -> None:
+def test_one_byte_over_the_size_limit(way: Way, serve: Callable[..., ModelServer]) -> None:
     body = json.dumps(server.whole("openai")).encode()
     served = serve(server.saying(body))
     with model_at(served.base_url, way, max_bytes=len(body)) as model:

@@ -1,7 +1,7 @@
-"""A writer among others: `python writing.py KIND PLACE SESSION NAME COUNT` appends and says what was acknowledged.
+"""A concurrent writer: `python writing.py KIND PLACE SESSION NAME COUNT` appends and reports acknowledged writes.
 
-It begins when a line comes on its standard input, so that all begin at once. Every tenth append is one that says what
-the newest entry must be, which is refused where somebody else was quicker, and tried again.
+It starts at a line on its standard input, so that all writers start at once. Every tenth append gives the expected
+newest entry, is refused if another writer was faster, and is then retried.
 """
 
 from __future__ import annotations

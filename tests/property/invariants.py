@@ -1,7 +1,7 @@
 """The invariants as functions of a module under test, a sample and a keep.
 
-Each raises AssertionError where the invariant is broken and returns whether it had anything to say (a plan
-that folds or changes something, a sample that was valid), so that a test can tell that it was not vacuous.
+Each raises AssertionError if the invariant is broken and returns whether the case was relevant (a plan
+that folds or changes something, a sample that was valid), so that a test can detect that it was vacuous.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ACTIONS: Final = frozenset({"keep", "pin", "clear", "shorten", "summarize", "dro
 
 
 def public_keep(fl: Any, keep: Keep) -> Any:
-    """A keep as the module under test spells it."""
+    """A keep as an object of the module under test."""
     if keep.kind == "keep_fraction":
         return fl.KeepFraction(keep.amount, of=keep.of)
     names = {
@@ -55,7 +55,7 @@ def is_plan(fl: Any, answer: Any) -> bool:
 
 
 def kept_of(plan: Any) -> list[int]:
-    """Indexes that a plan leaves standing."""
+    """The indexes that a plan keeps."""
     return [index for index, action in enumerate(plan.actions) if action not in GONE]
 
 
@@ -68,11 +68,11 @@ def fold(plan: Any, sample: Sample) -> tuple[list[Any], Any]:
     return folded[:head] + folded[head + 1 :], folded[head]
 
 
-# --- I1 to I3: what stays, and how -------------------------------------------------------------------
+# --- I1 to I3: kept messages -------------------------------------------------------------------------
 
 
 def partition(fl: Any, sample: Sample, keep: Keep) -> bool:
-    """I1: every index once, kept or gone; pins (grown to groups), head and open groups stay."""
+    """I1: every index once, kept or folded; pins (grown to groups), head and open groups stay."""
     plan = ask(fl, sample, keep)
     if not is_plan(fl, plan):
         return False
@@ -94,7 +94,7 @@ def partition(fl: Any, sample: Sample, keep: Keep) -> bool:
 
 
 def identity(fl: Any, sample: Sample, keep: Keep) -> bool:
-    """I2: what stays is the caller's own object, in order; else only contents of results differ."""
+    """I2: kept messages are the caller's own objects, in order; otherwise only contents of results differ."""
     before = copy.deepcopy(sample.messages)
     plan = ask(fl, sample, keep)
     if not is_plan(fl, plan):
@@ -128,14 +128,14 @@ def identity(fl: Any, sample: Sample, keep: Keep) -> bool:
 
 
 def _shortened(text: str, was: Any, now: Any) -> bool:
-    """Whether a content is as it was, the placeholder, or the head and tail of the text around the marker."""
+    """Whether a content is unchanged, the placeholder, or the head and tail of the text around the marker."""
     if now in (CLEARED, was):
         return True
     return any(now == text[: (k + 1) // 2] + MARKER + text[len(text) - k // 2 :] for k in range(1, len(text)))
 
 
 def whole_groups(fl: Any, sample: Sample, keep: Keep) -> bool:
-    """I3: groups stay or go as a whole, open ones stay; the summary stands after the head, in no group."""
+    """I3: groups stay or go as a whole, open ones stay; the summary follows the head, outside every group."""
     plan = ask(fl, sample, keep)
     if not is_plan(fl, plan):
         return False
@@ -158,12 +158,12 @@ def whole_groups(fl: Any, sample: Sample, keep: Keep) -> bool:
 
 
 def sent(sample: Sample, messages: Sequence[Any]) -> int:
-    """What these messages cost by the oracle's counter, overhead included."""
+    """The cost of these messages by the oracle's counter, overhead included."""
     return sample.price.overhead() + sum(sample.price.message(message) for message in read(messages, sample.format))
 
 
 def budget(fl: Any, sample: Sample, keep: Keep) -> bool:
-    """I4: a fit is within budget, counted anew; where there is none, nothing that was allowed fits."""
+    """I4: a fit is within budget when counted again; if infeasible, no allowed cut fits."""
     plan = ask(fl, sample, keep)
     oracle = sample.planner
     if not is_plan(fl, plan):
@@ -191,7 +191,7 @@ def budget(fl: Any, sample: Sample, keep: Keep) -> bool:
 
 
 def never_less(fl: Any, sample: Sample, keep: Keep) -> bool:
-    """The other keeps: what counts and stays is at least what was asked, or nothing is folded."""
+    """The other keeps: at least the requested amount stays, or nothing is folded."""
     plan = ask(fl, sample, keep)
     if keep.kind == "fit_tokens" or not plan.cut:
         return False
@@ -214,7 +214,7 @@ def never_less(fl: Any, sample: Sample, keep: Keep) -> bool:
 
 
 def same_as_oracle(fl: Any, sample: Sample, keep: Keep) -> bool:
-    """I5: every field of the answer is the oracle's, the synthesised texts included."""
+    """I5: every field of the answer equals the oracle's, synthesised texts included."""
     plan = ask(fl, sample, keep)
     expected = sample.planner.plan(keep)
     assert is_plan(fl, plan) == isinstance(expected, Planned), (plan, expected)
@@ -233,17 +233,17 @@ def same_as_oracle(fl: Any, sample: Sample, keep: Keep) -> bool:
     return bool(plan)
 
 
-# --- I6 to I8: planning again ----------------------------------------------------------------------------
+# --- I6 to I8: repeated planning -------------------------------------------------------------------------
 
 
 def idempotent(fl: Any, sample: Sample, keep: Keep) -> bool:
-    """I6: the folded messages, planned again, stay as they are while the summary is within its reserve."""
+    """I6: the folded messages, planned again, do not change while the summary is within its reserve."""
     plan = ask(fl, replace(sample, summary_tokens=0), keep)
     if keep.kind == "keep_fraction" or not is_plan(fl, plan) or not plan:
         return False
     _, summary = fold(plan, sample)
     size = sample.price.message(read([summary], sample.format)[0]) if summary else 0
-    sample = replace(sample, summary_tokens=size + 4)  # a label may grow with what it covers
+    sample = replace(sample, summary_tokens=size + 4)  # a label may grow with its range
     plan = ask(fl, sample, keep)
     if not is_plan(fl, plan) or not plan:
         return False
@@ -263,7 +263,7 @@ def idempotent(fl: Any, sample: Sample, keep: Keep) -> bool:
 
 
 def monotone(fl: Any, sample: Sample, keeps: Sequence[Keep]) -> bool:
-    """I7: along growing amounts of one keep never fewer messages stay, and feasible stays feasible."""
+    """I7: with growing amounts of one keep, never fewer messages stay, and feasible stays feasible."""
     sizes = []
     for keep in keeps:
         plan = ask(fl, sample, keep)
@@ -273,7 +273,7 @@ def monotone(fl: Any, sample: Sample, keeps: Sequence[Keep]) -> bool:
 
 
 def appended(fl: Any, sample: Sample, keep: Keep, new: dict[str, Any]) -> bool:
-    """I8: what answers no earlier call never moves the cut back; nothing makes an orphan of what is gone."""
+    """I8: an appended message that answers no earlier call never moves the cut back; it orphans nothing."""
     plan = ask(fl, sample, keep)
     if not is_plan(fl, plan):
         return False
@@ -296,7 +296,7 @@ def appended(fl: Any, sample: Sample, keep: Keep, new: dict[str, Any]) -> bool:
 
 
 def still_valid(fl: Any, sample: Sample, keep: Keep) -> bool:
-    """I15: where the input is valid for its provider, so is the folded list; both validators agree."""
+    """I15: if the input is valid for its provider, so is the folded list; both validators agree."""
     for messages in (sample.messages, ask_and_apply(fl, sample, keep)):
         found = {(problem.index, problem.code) for problem in fl.validate(messages, sample.provider)}
         assert found == set(validate(messages, sample.provider))
@@ -307,6 +307,6 @@ def still_valid(fl: Any, sample: Sample, keep: Keep) -> bool:
 
 
 def ask_and_apply(fl: Any, sample: Sample, keep: Keep) -> list[Any]:
-    """The folded messages, or the messages as they are where nothing fits."""
+    """The folded messages, or the unchanged messages if infeasible."""
     plan = ask(fl, sample, keep)
     return list(plan.apply(sample.messages, summary=SUMMARY)) if is_plan(fl, plan) else sample.messages

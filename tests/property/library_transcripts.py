@@ -1,6 +1,6 @@
 """Builds transcripts of libraries (the AI SDK, LangChain, gent) from the same scripts; see `transcripts`.
 
-They are sent to no provider as they stand, so that there are no valid ones: every transcript is a wild one.
+No provider accepts them unconverted, so there are no valid ones: every transcript is a wild one.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from .transcripts import Dict, Pending, Step, Writer, arguments, text
 
 
 class LibraryWriter(Writer):
-    """What the libraries share: each of their scripts is wild."""
+    """Common base of the library writers: each of their scripts is wild."""
 
     def valid_step(self, step: Step) -> None:
-        """There is nothing that a provider would have to accept."""
+        """No provider has to accept the transcript."""
         getattr(self, step.kind)(step)
 
     def texts(self, step: Step) -> Any:
@@ -25,7 +25,7 @@ class LibraryWriter(Writer):
         return [{"type": "text", "text": text(step.a, step.size)}, {"type": "text", "text": text(step.b, 5)}]
 
     def orphan(self, step: Step) -> None:
-        """A result of a call that is not there."""
+        """A result of a missing call."""
         self.results([Pending(f"gone_{step.a % 2}", "tool_0", 0)], step)
 
     def repeat(self, step: Step) -> None:
@@ -40,7 +40,7 @@ class LibraryWriter(Writer):
         self.results(batch if step.b % 2 else batch[::-1], step)
 
     def answer_one(self, step: Step) -> None:
-        """Answers one or two waiting calls, of different messages at times, beside an orphan at times."""
+        """Answers one or two open calls, sometimes of different messages, sometimes next to an orphan."""
         chosen = self.pending[step.a % len(self.pending) :][: 1 + step.b % 2] if self.pending else []
         self.take(chosen)
         self.results([*chosen, Pending("gone_2", "tool_0", 0)] if chosen and step.a % 6 == 0 else chosen, step)
@@ -59,38 +59,38 @@ class AiSdkWriter(LibraryWriter):
             self.add("system", text(0, 30 + number))
 
     def user(self, step: Step) -> None:
-        """A user message; a document at times."""
+        """A user message, sometimes with a document."""
         content = self.texts(step)
         if step.a == 6 and isinstance(content, list):
             content.append({"type": "file", "mediaType": "application/pdf", "data": "QUJD" * 100, "filename": "a.pdf"})
         self.add("user", content)
 
     def reasoning(self, step: Step) -> list[Dict]:
-        """Reasoning with its signature, often none."""
+        """Reasoning with its signature, often absent."""
         signed = {"providerOptions": {"anthropic": {"signature": "c2ln"}}}
         return [{"type": "reasoning", "text": text(step.b, 9), **signed}] if step.a % 3 == 0 else []
 
     def assistant(self, step: Step) -> None:
-        """Text, reasoning in front of it at times."""
+        """Text, sometimes after reasoning."""
         reasoning = self.reasoning(step)
         self.add("assistant", [*reasoning, {"type": "text", "text": "so"}] if reasoning else self.texts(step))
 
     def other_role(self, step: Step) -> None:
-        """A role that nobody knows."""
+        """An unknown role."""
         self.add("critic", text(step.a, step.size))
 
     def system(self, step: Step) -> None:
-        """A system message in the middle: an ordinary message too."""
+        """A system message in the middle, which is an ordinary message."""
         self.add("system", text(step.a, step.size))
 
     def call(self, call: Pending, step: Step, number: int) -> Dict:
-        """A call under the keys of either version; arguments are a value, a text at times."""
+        """A call under the keys of either version; arguments are a value, sometimes a text."""
         given: Any = text(step.a, step.size % 20) if step.b == 5 else arguments(step.a + number, step.size % 20)
         ids = {"toolCallId": call.id} if call.id is not None else {}
         return {**ids, "toolName": call.name, ("args" if step.a % 2 else "input"): given}
 
     def write_calls(self, calls: Sequence[Pending], step: Step) -> None:
-        """In the content, beside it, or in both."""
+        """In the content, outside it, or both."""
         written = [self.call(call, step, number) for number, call in enumerate(calls)]
         parts = self.reasoning(step) + [{"type": "text", "text": text(step.a, step.size)}] * (step.size % 2)
         within = [{"type": "tool-call", **call} for call in written]
@@ -112,7 +112,7 @@ class AiSdkWriter(LibraryWriter):
         self.pending.extend(calls)
 
     def result(self, call: Pending, step: Step) -> Dict:
-        """A result under the keys of either version: a text, a value, an error, texts, or none at all."""
+        """A result under the keys of either version: a text, a value, an error, texts, or missing."""
         output = text(step.a, step.size * 3)
         rows = {"rows": [output, 3, {}], "n": step.size}
         forms: tuple[Dict, ...] = (
@@ -129,7 +129,7 @@ class AiSdkWriter(LibraryWriter):
         return {"type": "tool-result", **ids, "toolName": call.name, **forms[step.b], "x": 1}
 
     def results(self, calls: Sequence[Pending], step: Step) -> None:
-        """All in one message, or each in one of its own."""
+        """All in one message, or each in its own."""
         parts = [
             self.result(call, step._replace(a=step.a + n, b=(step.b + n) % 8, size=(step.size * (n + 1)) % 1500))
             for n, call in enumerate(calls)
@@ -153,7 +153,7 @@ class LangChainWriter(LibraryWriter):
     """Writes message dicts of LangChain, in all three forms."""
 
     def put(self, kind: str, body: Dict, step: Step) -> None:
-        """Appends a message in a form of its own."""
+        """Appends a message in one of the three forms."""
         classes = {"human": "HumanMessage", "ai": "AIMessage", "system": "SystemMessage", "tool": "ToolMessage"}
         if step.b == 3 and kind in classes:
             path = ["langchain", "schema", "messages", classes[kind]]
@@ -170,40 +170,40 @@ class LangChainWriter(LibraryWriter):
             self.put("system", {"content": text(0, 30 + number), **more}, Step("", number, 0, 0))
 
     def user(self, step: Step) -> None:
-        """A message of the user: a string, or texts with and without a type; a name at times."""
+        """A user message: a string, or texts with and without a type; sometimes a name."""
         content = self.texts(step)
         if isinstance(content, list) and step.a % 3 == 0:
             content = [content[0]["text"], *content[1:]]
         self.put("human", {"content": content, "name": "alice" if step.a % 4 == 0 else None}, step)
 
     def summary(self, step: Step) -> None:
-        """A summary that an earlier folding left."""
+        """A summary of an earlier fold."""
         labelled = f'<foldline-summary version="1" round="{step.a}">\n{text(step.b, step.size)}\n'
         self.put("human", {"content": labelled if step.b % 2 else [{"type": "text", "text": labelled}]}, step)
 
     def system(self, step: Step) -> None:
-        """A system message in the middle: an ordinary message too."""
+        """A system message in the middle, which is an ordinary message."""
         self.put("system", {"content": text(step.a, step.size)}, step)
 
     def other_role(self, step: Step) -> None:
-        """A message with a role of its own."""
+        """A message with a custom role."""
         self.put("chat", {"content": text(step.a, step.size), "role": "critic"}, step)
 
     def blocks(self, step: Step) -> list[Dict]:
-        """Thinking of a provider, or LangChain's own, often none."""
+        """Thinking in a provider's form or LangChain's, often absent."""
         thinking = {"type": "thinking", "thinking": text(step.b, 9), "signature": "c2ln"}
         reasoning = {"type": "reasoning", "reasoning": text(step.b, 9), "extras": {"signature": "c2ln"}}
         return [[thinking], [reasoning], []][step.a % 3]
 
     def assistant(self, step: Step) -> None:
-        """Text, thinking in front of it at times, reasoning beside it at times."""
+        """Text, sometimes after thinking, sometimes with separate reasoning."""
         more = {"additional_kwargs": {"reasoning_content": text(step.b, 20)}} if step.b % 4 == 1 else {}
         blocks = self.blocks(step)
         content = [*blocks, {"type": "text", "text": text(step.a, step.size)}] if blocks else self.texts(step)
         self.put("ai", {"content": content, "tool_calls": [], **more}, step)
 
     def calls(self, step: Step) -> None:
-        """Parallel calls: listed, in blocks, beside the content, or in several of these places."""
+        """Parallel calls: listed, in blocks, outside the content, or in several of these places."""
         calls = self.make_calls(step)
         given = [arguments(step.a + n, step.size % 20) for n in range(len(calls))]
         pairs = list(zip(calls, given, strict=True))
@@ -216,7 +216,7 @@ class LangChainWriter(LibraryWriter):
         body: Dict = {"content": content if step.b % 2 else text(step.a, step.size % 7)}
         place = (step.b + step.size) % 6
         if place == 5:
-            # One whose arguments could not be read.
+            # A call with unparsable arguments.
             body |= {"tool_calls": listed[1:], "invalid_tool_calls": [listed[0] | {"args": '{"a', "error": "bad"}]}
         elif place != 4:
             body["tool_calls"] = listed if place else listed[:1]
@@ -234,7 +234,7 @@ class LangChainWriter(LibraryWriter):
         self.pending.append(call)
 
     def results(self, calls: Sequence[Pending], step: Step) -> None:
-        """Each in a message of its own: a string, or texts; what is beside it is not sent."""
+        """Each in its own message: a string, or texts; fields outside the content are not sent."""
         for number, call in enumerate(calls):
             content: Any = text(step.a + number, (step.size * (number + 1) * 3) % 1500)
             if step.b % 4 == 0:
@@ -263,7 +263,7 @@ class GentWriter(LibraryWriter):
     """Writes iterations of gent, in lower case or under Go's names."""
 
     def unit(self, step: Step, *messages: Dict, origin: str = "") -> None:
-        """Appends an iteration; some say that they are important, some what makes no sense."""
+        """Appends an iteration, sometimes with an importance, sometimes an invalid one."""
         scores: tuple[Any, ...] = (None, 10, 9.5, "10", 10.0, True, -3, None)
         score = scores[step.b] if step.a % 4 == 0 else None
         metadata = None if score is None else {"gent:importance_score": score}
@@ -276,13 +276,13 @@ class GentWriter(LibraryWriter):
 
     @staticmethod
     def parts(step: Step) -> Dict:
-        """One text in short, or two text parts."""
+        """One text in short form, or two text parts."""
         if step.b % 3:
             return {"text": text(step.a, step.size)}
         return {"parts": [{"type": "text", "text": text(a, size)} for a, size in ((step.a, step.size), (step.b, 5))]}
 
     def head(self, size: int) -> None:
-        """An iteration of the system is one like any other."""
+        """A system iteration is an ordinary one."""
         for number in range(size):
             self.unit(Step("", 3, number, 0), {"role": "system", "text": text(0, 30 + number)})
 
@@ -291,12 +291,12 @@ class GentWriter(LibraryWriter):
         self.unit(step, {"role": ("human", "generic")[step.a % 2], **self.parts(step)})
 
     def assistant(self, step: Step) -> None:
-        """The model, and what came of it at times."""
+        """The model, sometimes with results."""
         observed = [{"role": "human", **self.parts(step._replace(a=step.b))}] if step.a % 2 else []
         self.unit(step, {"role": "ai", **self.parts(step)}, *observed)
 
     def summary(self, step: Step) -> None:
-        """A summary of an earlier fold: known by its label, or by its origin."""
+        """A summary of an earlier fold, marked by its label or by its origin."""
         labelled = f'<foldline-summary version="1" round="{step.a}">\n{text(step.b, step.size)}\n'
         if step.b % 2:
             self.unit(step, {"role": "generic", "text": labelled})
@@ -304,16 +304,16 @@ class GentWriter(LibraryWriter):
             self.unit(step, {"role": "generic", "text": text(step.b, step.size)}, origin="compacted_synthetic")
 
     def system(self, step: Step) -> None:
-        """An iteration of the system in the middle; none at all at times."""
+        """A system iteration in the middle, sometimes empty."""
         self.unit(step, *([{"role": "system", **self.parts(step)}] if step.b else []))
 
     def other_role(self, step: Step) -> None:
-        """A role that nobody knows, and a file."""
+        """An unknown role, and a file."""
         data = {"type": "binary", "binary": {"mime_type": "application/pdf", "data": "QUJD" * 100}}
         self.unit(step, {"role": "critic", "parts": [data]}, origin="retrieved_history")
 
     def calls(self, step: Step) -> None:
-        """Parallel calls with their answers in the same iteration, in any order; one may be missing or too many."""
+        """Parallel calls with their answers in the same iteration, in any order; one may be missing or in excess."""
         calls = [Pending(self.new_id(step, n), f"tool_{n}", 0) for n in range(1 + step.a % 3)]
         parts = self.parts(step).get("parts", [])
         for call in calls:
@@ -338,7 +338,7 @@ class GentWriter(LibraryWriter):
         return {"type": "tool_response", "tool_response": {**ids, "name": call.name, "content": content, "x": 1}}
 
     def results(self, calls: Sequence[Pending], step: Step) -> None:
-        """Answers without their calls: they are of their iteration alone."""
+        """Answers without their calls; they belong only to their iteration."""
         if calls:
             parts = [self.answer(call, step, number) for number, call in enumerate(calls)]
             self.unit(step, {"role": "tool", "parts": parts})
@@ -352,5 +352,5 @@ class GentWriter(LibraryWriter):
         self.results([Pending("", f"tool_{step.a % 3}", 0)], step._replace(b=4))
 
     def own(self, step: Step) -> None:
-        """All that is called in an iteration is answered there."""
+        """Every call of an iteration is answered in it."""
         self.calls(step)

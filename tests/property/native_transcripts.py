@@ -9,23 +9,23 @@ from .transcripts import Dict, Pending, Step, Writer, arguments, text
 
 
 class ResponsesWriter(Writer):
-    """Writes Responses items: every call, output and piece of reasoning is one."""
+    """Writes Responses items: every call, output and piece of reasoning is one item."""
 
     def head(self, size: int) -> None:
-        """System, then developer; at times a compaction, which belongs to the head too."""
+        """System, then developer; sometimes a compaction, which belongs to the head too."""
         for number in range(size):
             self.message(("system", "developer")[number % 2], text(0, 30 + number))
         if size == 2:
             self.messages.append(self.compaction(1_000))
 
     def message(self, role: str, content: Any, **more: Any) -> None:
-        """A message item; a text is written short, parts with their type."""
+        """A message item; a text is written in short form, parts with their type."""
         kind = {"type": "message"} if isinstance(content, list) else {}
         self.messages.append({**kind, "role": role, "content": content, **more})
 
     @staticmethod
     def compaction(size: int) -> Dict:
-        """What the provider compacted."""
+        """A compaction by the provider."""
         return {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAAAB" + text(5, size)}
 
     def parts(self, step: Step, kind: str) -> Any:
@@ -35,16 +35,16 @@ class ResponsesWriter(Writer):
         return [{"type": kind, "text": text(step.a, step.size)}, {"type": kind, "text": text(step.b, 5)}]
 
     def user(self, step: Step) -> None:
-        """A message of the user."""
+        """A user message."""
         self.message("user", self.parts(step, "input_text"))
 
     def summary(self, step: Step) -> None:
-        """A summary that an earlier folding left."""
+        """A summary of an earlier fold."""
         labelled = f'<foldline-summary version="1" round="{step.a}">\n{text(step.b, step.size)}\n'
         self.message("user", labelled if step.b % 2 else [{"type": "input_text", "text": labelled}])
 
     def reasoning(self, step: Step) -> None:
-        """Reasoning in one of its forms, at times two items of it, often none."""
+        """Reasoning in one of its forms, sometimes two items, often absent."""
         item: Dict = {"type": "reasoning", "id": f"rs_{step.a}", "summary": []}
         summary = [{"type": "summary_text", "text": text(step.b, step.size % 30)}]
         forms: tuple[Dict, ...] = (
@@ -59,13 +59,13 @@ class ResponsesWriter(Writer):
             self.messages.append(item | forms[(step.b + 1) % 4])
 
     def assistant(self, step: Step) -> None:
-        """A message of the model, reasoning in front of it at times; a wild one may reason and say nothing."""
+        """A model message, sometimes after reasoning; a wild one may have reasoning and no text."""
         self.reasoning(step)
         if self.valid or step.size % 8:
             self.message("assistant", self.parts(step, "output_text"))
 
     def other_role(self, step: Step) -> None:
-        """A role, or a type, that nobody knows; a compaction in the middle."""
+        """An unknown role or type; a compaction in the middle."""
         unknown: Dict = {"type": "telepathy_call", "id": "t", "thought": [1, text(step.a, step.size)]}
         if step.b % 3 == 0:
             self.message("critic", text(step.a, step.size))
@@ -73,11 +73,11 @@ class ResponsesWriter(Writer):
             self.messages.append(unknown if step.b % 3 == 1 else self.compaction(step.size * 10))
 
     def system(self, step: Step) -> None:
-        """A system message in the middle: an ordinary message too."""
+        """A system message in the middle, which is an ordinary message."""
         self.message("system", text(step.a, step.size))
 
     def calls(self, step: Step) -> None:
-        """Parallel calls of several kinds, behind reasoning at times."""
+        """Parallel calls of several kinds, sometimes after reasoning."""
         self.reasoning(step)
         for number, call in enumerate(self.make_calls(step)):
             given = arguments(step.a + number, step.size % 20)
@@ -91,7 +91,7 @@ class ResponsesWriter(Writer):
             self.messages.append(item)
 
     def answer(self, call: Pending, step: Step) -> None:
-        """The output of a call: a string or texts; what a shell wrote in pieces has no place for another text."""
+        """The output of a call: a string or texts; the list form of a shell output has no field for another text."""
         output: Any = text(step.a, step.size * 3)
         if step.b % 4 == 0:
             output = [{"type": "input_text", "text": output}, {"type": "input_text", "text": text(step.b, step.size)}]
@@ -110,14 +110,14 @@ class ResponsesWriter(Writer):
             self.answer(call, step._replace(a=step.a + number, size=(step.size * (number + 1)) % 1500))
 
     def answer_one(self, step: Step) -> None:
-        """Answers any waiting call, which may be a late answer."""
+        """Answers any open call, possibly late."""
         if self.pending:
             call = self.pending[step.a % len(self.pending)]
             self.take([call])
             self.answer(call, step)
 
     def orphan(self, step: Step) -> None:
-        """An output of a call that is not there."""
+        """An output of a missing call."""
         self.answer(Pending(f"gone_{step.a % 2}", "", 0), step)
 
     def repeat(self, step: Step) -> None:
@@ -134,7 +134,7 @@ class ResponsesWriter(Writer):
         self.answer_one(step)
 
     def own(self, step: Step) -> None:
-        """Tools that ran at the provider; what it says of its tools."""
+        """Tools that ran at the provider, and the provider's list of its tools."""
         self.reasoning(step)
         key, output = f"srv_{step.a % 3}", text(step.a, step.size)
         served: tuple[Dict, ...] = (
@@ -151,7 +151,7 @@ class ResponsesWriter(Writer):
         self.messages.append(served[step.b % 4])
 
     def valid_step(self, step: Step) -> None:
-        """Calls come with all their outputs, though not at once."""
+        """Every call gets all its outputs, though not at once."""
         if step.kind in ("calls", "answer_all", "anonymous_call"):
             self.calls(step)
             if step.b % 5 == 0:
@@ -182,7 +182,7 @@ class GeminiWriter(Writer):
         return camel if step.a % 2 else snake
 
     def texts(self, step: Step) -> list[Dict]:
-        """One or two texts; in wild turns possibly empty, or none at all."""
+        """One or two texts; in wild turns possibly empty or absent."""
         size = max(step.size, 1) if self.valid else step.size
         parts: list[Dict] = [{"text": text(step.a, size)}]
         if step.b % 3 == 0:
@@ -190,11 +190,11 @@ class GeminiWriter(Writer):
         return [] if not self.valid and step.a == 7 and step.b == 7 else parts
 
     def user(self, step: Step) -> None:
-        """A turn of the user."""
+        """A user turn."""
         self.turn("user", self.texts(step))
 
     def summary(self, step: Step) -> None:
-        """A summary that an earlier folding left."""
+        """A summary of an earlier fold."""
         self.turn("user", [{"text": f'<foldline-summary version="1" round="{step.a}">\n{text(step.b, step.size)}\n'}])
 
     def ask(self) -> None:
@@ -203,21 +203,21 @@ class GeminiWriter(Writer):
             self.turn("user", [{"text": "go on"}])
 
     def assistant(self, step: Step) -> None:
-        """Text of the model, a thought in front of it at times."""
+        """Model text, sometimes after a thought."""
         self.ask()
         thoughts: list[Dict] = [{"text": text(step.b, 9), "thought": True}] if step.a % 3 == 0 else []
         self.turn("model", thoughts + self.texts(step))
 
     def other_role(self, step: Step) -> None:
-        """A role that nobody knows."""
+        """An unknown role."""
         self.turn("critic", self.texts(step))
 
     def system(self, step: Step) -> None:
-        """A system instruction stands at the beginning only; a turn of the user instead."""
+        """A system instruction occurs only at the beginning; a user turn instead."""
         self.user(step)
 
     def calls(self, step: Step) -> None:
-        """Parallel calls behind a text; every other batch without ids."""
+        """Parallel calls after a text; every other batch without ids."""
         self.ask()
         parts = self.texts(step) if step.size % 2 else []
         for number, call in enumerate(self.make_calls(step)):
@@ -238,7 +238,7 @@ class GeminiWriter(Writer):
         return {self.named(step, "functionResponse", "function_response"): response}
 
     def results(self, calls: Sequence[Pending], step: Step) -> None:
-        """A turn with responses, text beside them at times."""
+        """A turn with responses, sometimes with text."""
         if not calls:
             return
         parts = [
@@ -256,13 +256,13 @@ class GeminiWriter(Writer):
         self.results(batch if step.b % 2 else batch[::-1], step)
 
     def answer_one(self, step: Step) -> None:
-        """Answers one or two waiting calls, of different turns at times, beside an orphan at times."""
+        """Answers one or two open calls, sometimes of different turns, sometimes next to an orphan."""
         chosen = self.pending[step.a % len(self.pending) :][: 1 + step.b % 2] if self.pending else []
         self.take(chosen)
         self.results([*chosen, Pending("gone_2", "tool_9", 0)] if chosen and step.a % 6 == 0 else chosen, step)
 
     def orphan(self, step: Step) -> None:
-        """A response to a call that is not there."""
+        """A response to a missing call."""
         self.results([Pending(f"gone_{step.a % 2}", f"tool_{step.b}", 0)], step)
 
     def repeat(self, step: Step) -> None:
@@ -279,7 +279,7 @@ class GeminiWriter(Writer):
         self.results([Pending(None, f"tool_{step.a % 3}", 0)], step)
 
     def own(self, step: Step) -> None:
-        """Code that ran at the provider, beside its output; at times the output comes without the code."""
+        """Code that ran at the provider, with its output; sometimes the output without the code."""
         self.ask()
         code = {self.named(step, "executableCode", "executable_code"): {"language": "PYTHON", "code": "print(1)"}}
         output = {"outcome": "OUTCOME_OK", "output": text(step.a, step.size)}
@@ -288,7 +288,7 @@ class GeminiWriter(Writer):
         self.turn("model", [*parts, {"text": "done"}])
 
     def valid_step(self, step: Step) -> None:
-        """Calls come with as many responses in the next turn."""
+        """Calls are followed by as many responses in the next turn."""
         if step.kind in ("calls", "answer_all", "anonymous_call"):
             self.calls(step)
             self.answer_all(step)

@@ -25,7 +25,7 @@ PROVIDERS: Final = {
     GEMINI: "gemini",
 }
 SENT: Final = tuple(PROVIDERS)
-"""Dialects that a provider takes as they stand."""
+"""Dialects that a provider accepts directly."""
 FORMATS: Final = (*SENT, AI_SDK, LANGCHAIN, GENT)
 SIZES: Final = (0, 1, 3, 8, 20, 40, 41, 42, 80, 160, 300)
 RESERVES: Final = (0, 0, 5, 25, 100)
@@ -35,7 +35,7 @@ KINDS_OF_KEEP: Final = get_args(KeepKind)
 
 @dataclass(frozen=True)
 class Sample:
-    """Everything that a plan is made from, but the keep."""
+    """All inputs of a plan except the keep."""
 
     format: str
     messages: list[dict[str, Any]]
@@ -101,10 +101,10 @@ def samples(draw: st.DrawFn, *, valid: bool = False, formats: Sequence[str] = FO
 
 
 def random_keeps(rng: random.Random, sample: Sample) -> list[Keep]:
-    """Some of every keep, with amounts about the edges of this transcript."""
+    """Some of every keep, with amounts around the edges of this transcript."""
     planner = sample.planner
     total, floor, n = planner.tokens_before, planner.floor(), planner.n
-    last = max(floor, planner.stays(max(planner.fitting_cuts())))  # from here down results must give way
+    last = max(floor, planner.stays(max(planner.fitting_cuts())))  # below this amount results must be cleared
     return [
         Keep("keep_tokens", rng.choice((0, 1, total, total + 1))),
         Keep("keep_tokens", rng.randint(0, total)),
@@ -123,7 +123,7 @@ def random_keeps(rng: random.Random, sample: Sample) -> list[Keep]:
 
 
 def ladder(sample: Sample, kind: KeepKind) -> list[Keep]:
-    """Growing amounts of one keep, for what must be monotone."""
+    """Growing amounts of one keep, for monotonicity."""
     planner = sample.planner
     n, total, floor = planner.n, planner.tokens_before, planner.floor()
     if kind == "keep_fraction":
@@ -156,7 +156,7 @@ def seeded(
 
 
 def new_message(rng: random.Random, sample: Sample) -> dict[str, Any]:
-    """A message to append: anything that the wild writer of the format would write next."""
+    """A message to append: any that the wild writer of the format could write next."""
     writer = WRITERS[sample.format](False)
     for index, ordinal in sorted(sample.rules.pairing.unanswered):
         call = read(sample.messages, sample.format)[index].calls[ordinal]

@@ -1,4 +1,4 @@
-"""I11, many at once: counts are the same in every batch size, chunking, kind of column and number of threads."""
+"""I11 for batches: counts are the same in every batch size, chunking, kind of column and number of threads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .strategies import random_sample
 SPECS = ("o200k_base", "chars/4", "auto")
 THREADS = st.sampled_from((1, 2, 3, 8, None))
 
-# Long ones too: a thread takes 64 KB of text at a time, so short batches never meet a second one.
+# Long ones too: a thread takes 64 KB of text at a time, so short batches never use a second thread.
 TEXT = st.text(max_size=30)
 LONG_TEXT = st.builds(lambda text, times: text * times, st.text(min_size=1, max_size=30), st.integers(1, 4_000))
 MAYBE_TEXTS = st.lists(st.one_of(st.none(), TEXT, LONG_TEXT), max_size=12)

@@ -1,4 +1,4 @@
-"""I11: a list's count is the sum of its parts plus the documented framing, from dicts as from JSON bytes."""
+"""I11: a list's count is the sum of its parts plus the documented framing, from dicts and from JSON bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .strategies import Sample, random_sample, samples
 
 
 def vowels(text: str) -> int:
-    """A counter of one's own."""
+    """A custom counter."""
     return sum(text.count(letter) for letter in "aeiou")
 
 
@@ -48,7 +48,7 @@ SPECS = (*sorted(HEURISTICS), "o200k_base", "cl100k_base", vowels)
 
 @given(sample=samples(), spec=st.sampled_from(SPECS))
 def test_I11_counts(fl: Any, sample: Sample, spec: str | Callable[[str], int]) -> None:
-    """Hypothesis looks for the smallest list that is counted otherwise."""
+    """Hypothesis searches for the smallest list that is counted differently."""
     counts_are_sums(fl, sample, spec)
 
 
@@ -61,7 +61,7 @@ def test_I11_counts_seeded(fl: Any, spec: str | Callable[[str], int]) -> None:
 
 @pytest.mark.parametrize("spec", SPECS[:-1])
 def test_I11_bytes(fl: Any, spec: str) -> None:
-    """The JSON bytes of a list count as the list does, escaped or not."""
+    """The JSON bytes of a list count like the list, escaped or not."""
     counter = fl.TokenCounter(spec)
     for number in range(300):
         sample = random_sample(random.Random(f"I11-bytes-{number}"))
@@ -73,7 +73,7 @@ def test_I11_bytes(fl: Any, spec: str) -> None:
 
 @pytest.mark.parametrize("format", sorted(FRAMING))
 def test_I11_framing(fl: Any, format: str) -> None:
-    """Spelled out once more, without the oracle's sum: pieces, and what the provider adds."""
+    """Computed a second time without the oracle's sum: parts plus the provider's framing."""
     counter, frame = fl.TokenCounter("o200k_base"), FRAMING[format]
     for number in range(200):
         sample = random_sample(random.Random(f"I11-framing-{number}"))
@@ -113,7 +113,7 @@ FILES: list[tuple[str, dict[str, Any]]] = [
 @pytest.mark.parametrize(("format", "part"), FILES)
 @pytest.mark.parametrize("spec", SPECS)
 def test_I11_files(fl: Any, format: str, part: dict[str, Any], spec: str | Callable[[str], int]) -> None:
-    """Parts that hold a file cost what they say of it, not their data."""
+    """Parts with a file count by their description, not their data."""
     messages: list[dict[str, Any]] = [{"role": "user", "content": [{"type": "text", "text": "see"}, part]}]
     if format == "anthropic":
         call = {"type": "tool_use", "id": "a", "name": "go", "input": {}}

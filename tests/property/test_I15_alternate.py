@@ -1,4 +1,4 @@
-"""I15 for strict chat templates: with `alternate`, a fold of messages that take turns gives messages that do."""
+"""I15 for strict chat templates: with `alternate`, folding alternating messages gives alternating messages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def alternating(sample: Sample) -> Sample:
 
 
 def still_alternates(sample: Sample, keep: Keep) -> bool:
-    """What is folded validates; what was kept is there, the same objects in their order, and fillers beside."""
+    """The folded list validates; kept messages are the same objects in order, plus fillers."""
     plan = ask(fl, sample, keep)
     if not is_plan(fl, plan):
         return False
@@ -46,7 +46,7 @@ def still_alternates(sample: Sample, keep: Keep) -> bool:
 
 
 def text_of(message: dict[str, Any]) -> Any:
-    """The text of a message that is nothing but one."""
+    """The text of a message that consists only of text."""
     content = message.get("content", message.get("parts"))
     if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
         return content[0].get("text")
@@ -74,7 +74,7 @@ def test_I15_alternate_seeded() -> None:
 
 
 def test_I6_fillers_are_not_folded_again() -> None:
-    """A fold of what an alternating fold gave folds nothing but a summary and its filler: so it is not done."""
+    """Folding an alternating fold again would fold only a summary and its filler, so it is not done."""
     messages = [{"role": ("user", "assistant")[i % 2], "content": f"{i} " + "word " * 40} for i in range(9)]
     plan = fl.plan(messages, fl.KeepMessages(3), counter="chars/4")
     folded = plan.apply(messages, summary=SUMMARY, alternate=True)

@@ -1,4 +1,4 @@
-"""I15: what foldline returns validates for the provider wherever the input did."""
+"""I15: results of foldline validate for the provider if the input did."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_I15_valid(fl: Any, case: tuple[Sample, Keep]) -> None:
 
 @given(case=cases(formats=SENT))
 def test_I15_wild(fl: Any, case: tuple[Sample, Keep]) -> None:
-    """Of the wild ones those that happen to be valid; the problems of the others are the oracle's."""
+    """Wild ones that happen to be valid; the problems of the others equal the oracle's."""
     still_valid(fl, *case)
 
 

@@ -14,10 +14,10 @@ from .strategies import Sample, cases, seeded
 
 @given(case=cases())
 def test_I1_partition(fl: Any, case: tuple[Sample, Keep]) -> None:
-    """Hypothesis looks for the smallest transcript that breaks it."""
+    """Hypothesis searches for the smallest transcript that breaks it."""
     partition(fl, *case)
 
 
 def test_I1_partition_seeded(fl: Any) -> None:
-    """Many transcripts, and enough of them have something to say."""
+    """Many transcripts, enough of them relevant."""
     assert sum(partition(fl, *case) for case in seeded(300, "I1")) > 300

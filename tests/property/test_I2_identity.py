@@ -1,4 +1,4 @@
-"""I2: what stays is the caller's own message, in order; else only contents of results differ."""
+"""I2: kept messages are the caller's own objects, in order; otherwise only contents of results differ."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .strategies import Sample, cases, seeded
 
 @given(case=cases())
 def test_I2_identity(fl: Any, case: tuple[Sample, Keep]) -> None:
-    """Hypothesis looks for the smallest transcript that breaks it."""
+    """Hypothesis searches for the smallest transcript that breaks it."""
     identity(fl, *case)
 
 
 def test_I2_identity_seeded(fl: Any) -> None:
-    """Many transcripts, and enough of them have something to say."""
+    """Many transcripts, enough of them relevant."""
     assert sum(identity(fl, *case) for case in seeded(300, "I2")) > 300

@@ -1,4 +1,4 @@
-"""I3: a group stays or goes as a whole; the summary stands in none."""
+"""I3: a group stays or goes as a whole; the summary is in no group."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .strategies import Sample, cases, seeded
 
 @given(case=cases())
 def test_I3_groups(fl: Any, case: tuple[Sample, Keep]) -> None:
-    """Hypothesis looks for the smallest transcript that breaks it."""
+    """Hypothesis searches for the smallest transcript that breaks it."""
     whole_groups(fl, *case)
 
 
 def test_I3_groups_seeded(fl: Any) -> None:
-    """Many transcripts, and enough of them have something to say."""
+    """Many transcripts, enough of them relevant."""
     assert sum(whole_groups(fl, *case) for case in seeded(300, "I3")) > 300

@@ -1,4 +1,4 @@
-"""I4: a fit is within budget; the other keeps never leave less than was asked."""
+"""I4: a fit is within budget; the other keeps never leave less than requested."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .strategies import Sample, cases, seeded
 
 @given(case=cases())
 def test_I4_budget(fl: Any, case: tuple[Sample, Keep]) -> None:
-    """Tokens counted anew from the folded messages."""
+    """Tokens of the folded messages, counted again."""
     budget(fl, *case)
     never_less(fl, *case)
 

@@ -20,12 +20,12 @@ from .strategies import FORMATS, Sample, cases, seeded
 
 @given(case=cases())
 def test_I5_oracle(fl: Any, case: tuple[Sample, Keep]) -> None:
-    """Hypothesis looks for the smallest transcript that differs."""
+    """Hypothesis searches for the smallest transcript that differs."""
     same_as_oracle(fl, *case)
 
 
 def test_I5_oracle_seeded(fl: Any, oracle_cases: int) -> None:
-    """As many seeded transcripts as FOLDLINE_ORACLE_CASES says, every keep, every field."""
+    """FOLDLINE_ORACLE_CASES seeded transcripts, every keep, every field."""
     seen: Counter[str] = Counter()
     for sample, keep in seeded(oracle_cases, "oracle"):
         seen[keep.kind] += same_as_oracle(fl, sample, keep)
@@ -34,19 +34,19 @@ def test_I5_oracle_seeded(fl: Any, oracle_cases: int) -> None:
 
 
 def test_I5_oracle_long(fl: Any, oracle_cases: int) -> None:
-    """Fewer but longer transcripts, where groups reach far."""
+    """Fewer but longer transcripts, with far-reaching groups."""
     for sample, keep in seeded(oracle_cases // 50, "long", longest=80):
         same_as_oracle(fl, sample, keep)
 
 
 def words(text: str) -> int:
-    """A counter of one's own."""
+    """A custom counter."""
     return len(text.split())
 
 
 @pytest.mark.parametrize("encoding", ["o200k_base", words])
 def test_I5_other_counters(fl: Any, encoding: str | Callable[[str], int]) -> None:
-    """An exact encoding with framing, and a callable with none, plan as the oracle with the same counts."""
+    """An exact encoding with framing, and a callable without it, plan like the oracle with the same counts."""
     counter = fl.TokenCounter(encoding)
     for drawn, _ in islice(seeded(120, "counters"), 0, None, 13):
         price = Pieces(words) if callable(encoding) else exact(counter.count, drawn.format)
@@ -71,8 +71,8 @@ def test_I5_other_counters(fl: Any, encoding: str | Callable[[str], int]) -> Non
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_I5_format_found_by_itself(fl: Any, format: str) -> None:
-    """Where the messages tell their format, "auto" plans as the named format does."""
+def test_I5_detected_format(fl: Any, format: str) -> None:
+    """If the messages determine their format, "auto" plans like the named format."""
     telling = ("tool_calls", "tool_use", "tool_result", "tool_call_id", "thinking", "call_id", "'parts'", "reasoning")
     telling += ("toolName", "'type': 'human'", "'type': 'ai'", "'origin'", "'Origin'")
     for sample, keep in seeded(60, "auto"):

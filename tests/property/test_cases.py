@@ -1,4 +1,4 @@
-"""The named cases of `tests/cases`: on the oracle, always, and on the module under test."""
+"""The named cases of `tests/cases`, on the oracle and on the module under test."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def keep_of(spec: dict[str, Any]) -> Keep:
 
 
 def check_plan(fl: Any, case: dict[str, Any]) -> None:
-    """Plans a case and compares what it expects, field by field."""
+    """Plans a case and compares the expected fields one by one."""
     expected = case["expect"]
     plan = fl.plan(
         case["messages"],
@@ -52,7 +52,7 @@ def check_plan(fl: Any, case: dict[str, Any]) -> None:
 
 
 def value_of(plan: Any, name: str, case: dict[str, Any]) -> Any:
-    """What a plan says under a name, as the cases write it."""
+    """A field of a plan in the notation of the cases."""
     value = plan.chunks(case["chunk_tokens"]) if name == "chunks" else getattr(plan, name)
     fields = {
         "chunks": ("start", "stop", "tokens", "is_oversized"),
@@ -67,13 +67,13 @@ def value_of(plan: Any, name: str, case: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("case", plan_cases())
 def test_plan_of_oracle(case: dict[str, Any]) -> None:
-    """What was worked out by hand is what the oracle says."""
+    """The oracle agrees with the values worked out by hand."""
     check_plan(Engine(), case)
 
 
 @pytest.mark.parametrize("case", plan_cases())
 def test_plan(fl: Any, case: dict[str, Any]) -> None:
-    """What was worked out by hand is what the module says."""
+    """The module agrees with the values worked out by hand."""
     check_plan(fl, case)
 
 

@@ -1,4 +1,4 @@
-"""What every compaction keeps to, whatever the transcript: I1, I2, I3, I9, I10, I15, for every strategy."""
+"""Invariants of every compaction, on any transcript: I1, I2, I3, I9, I10, I15, for every strategy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .strategies import SENT, Sample, random_sample, samples
 
 
 def strategies(n: int) -> dict[str, Any]:
-    """One of each, that keep about so much."""
+    """One of each strategy, keeping about `n`."""
     short = "So far."
     return {
         "window": SlidingWindow(n + 1),
@@ -38,7 +38,7 @@ NAMES = tuple(strategies(1))
 
 
 def keeps_its_word(sample: Sample, name: str, n: int) -> bool:
-    """Compacts a sample and checks everything that holds for all; whether something was compacted."""
+    """Compacts a sample and checks every invariant; returns whether it was compacted."""
     messages, before = sample.messages, copy.deepcopy(sample.messages)
     compactor = fl.Compactor(
         fl.triggers.MessageCount(0),
@@ -49,7 +49,7 @@ def keeps_its_word(sample: Sample, name: str, n: int) -> bool:
     )
     try:
         result = compactor.compact(messages, pins=sample.pins)
-    except fl.errors.SummaryError:  # next to nothing was folded
+    except fl.errors.SummaryError:  # almost nothing was folded
         assert messages == before
         return False
     assert messages == before
@@ -83,13 +83,13 @@ def keeps_its_word(sample: Sample, name: str, n: int) -> bool:
 @pytest.mark.parametrize("name", NAMES)
 @given(sample=samples(valid=True) | samples(), n=st.integers(0, 6))
 def test_every_transcript(name: str, sample: Sample, n: int) -> None:
-    """Valid ones, and wild ones: orphans, open calls, results that come late, earlier summaries."""
+    """Valid ones, and wild ones: orphans, open calls, late results, earlier summaries."""
     keeps_its_word(sample, name, n)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_seeded_transcripts(name: str) -> None:
-    """Many transcripts, and enough of them have something to compact."""
+    """Many transcripts, enough of them compacted."""
     found = 0
     for number in range(200):
         rng = random.Random(f"compactor-{name}-{number}")
@@ -98,8 +98,8 @@ def test_seeded_transcripts(name: str) -> None:
 
 
 @given(sample=samples(valid=True), n=st.integers(0, 6))
-def test_a_fallback_keeps_its_word_too(sample: Sample, n: int) -> None:
-    """A model that is down, and messages that are truncated instead."""
+def test_a_fallback_preserves_the_invariants_too(sample: Sample, n: int) -> None:
+    """A failing model, and truncation as the fallback."""
 
     def down(messages: Any) -> str:
         raise OSError
@@ -121,8 +121,8 @@ def test_a_fallback_keeps_its_word_too(sample: Sample, n: int) -> None:
         assert fl.validate(result.messages, sample.provider, format=sample.format) == []
 
 
-def test_clearing_finds_every_result_that_the_oracle_sees() -> None:
-    """Those of open and pinned groups, and those that are no longer than the placeholder, aside."""
+def test_clearing_finds_every_result_that_the_oracle_finds() -> None:
+    """Except those of open and pinned groups, and those no longer than the placeholder."""
     strategy = ClearToolResults(fl.KeepMessages(0))
     found = 0
     for number in range(400):

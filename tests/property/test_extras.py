@@ -1,4 +1,4 @@
-"""What a plan says and does beyond its keep equals brute force: thinking, gain, chunks, other cuts, cached prefix."""
+"""The details of a plan beyond its keep equal brute force: thinking, gain, chunks, alternatives, cached prefix."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _on_foldline(on_reference: bool) -> None:
 
 
 def with_thinking_alone(sample: Sample, rng: random.Random) -> Sample:
-    """The sample with messages of nothing but thinking here and there, where its dialect has such."""
+    """The sample with inserted messages of only thinking, if its dialect supports them."""
     if sample.format != ANTHROPIC or not sample.messages:
         return sample
     messages = list(sample.messages)
@@ -67,7 +67,7 @@ def ask(fl: Any, sample: Sample, keep: Keep, thinking: str = "keep", gain: int =
 
 
 def decision_is_the_oracles(fl: Any, sample: Sample, keep: Keep, thinking: str, gain: int) -> set[str]:
-    """Compares a plan with the oracle's, and says what was seen on the way."""
+    """Compares a plan with the oracle's and records the cases seen."""
     plan = ask(fl, sample, keep, thinking, gain)
     expected = extras.decide(sample.planner, keep, thinking, gain)
     assert is_plan(fl, plan) == (not isinstance(expected, Infeasible))
@@ -121,7 +121,7 @@ def test_thinking_and_gain_seeded(fl: Any, oracle_cases: int) -> None:
 
 
 def test_alternatives(fl: Any, oracle_cases: int) -> None:
-    """At most four, and each is what the planner would get at that cut."""
+    """At most four, and each equals the planner's result at that cut."""
     seen: Counter[str] = Counter()
     for sample, keep, thinking, _, _ in asked(oracle_cases // 20, "alternatives"):
         plan = ask(fl, sample, keep, thinking)
@@ -132,8 +132,8 @@ def test_alternatives(fl: Any, oracle_cases: int) -> None:
     assert set(seen) == {"shallower", "deeper", "turn_start", "everything"}
 
 
-def test_an_alternative_is_a_plan_that_can_be_had(fl: Any) -> None:
-    """Keeping the messages behind it gives a plan with its numbers."""
+def test_an_alternative_can_be_obtained_as_a_plan(fl: Any) -> None:
+    """Keeping the messages after it gives a plan with its numbers."""
     compared = 0
     for sample, keep in seeded(150, "had"):
         plan = ask(fl, sample, keep)
@@ -142,7 +142,7 @@ def test_an_alternative_is_a_plan_that_can_be_had(fl: Any) -> None:
             had = ask(fl, sample, Keep("keep_messages", left))
             if had.cut == other.cut:
                 compared += 1
-            else:  # the latest of several cuts that leave the same messages
+            else:  # the latest of several cuts that keep the same messages
                 assert had.folded == [i for i in range(other.cut) if sample.rules.counting[i]]
             assert (had.tokens_kept, had.tokens_after) == (other.tokens_kept, other.tokens_after)
             assert len(had.folded) == other.folded
@@ -185,7 +185,7 @@ def test_chunks_by_hypothesis(fl: Any, case: tuple[Sample, Keep], max_tokens: in
 
 
 def test_the_cached_prefix(fl: Any, oracle_cases: int) -> None:
-    """The first change, the tokens on either side of it, and when the fold has paid: from the bills of every turn."""
+    """The first change, the tokens on either side of it, and the break-even point: from the bills of every turn."""
     seen: Counter[object] = Counter()
     for sample, keep, thinking, _, rng in asked(oracle_cases // 20, "cache"):
         plan = ask(fl, sample, keep, thinking)
@@ -217,7 +217,7 @@ def test_the_cached_prefix(fl: Any, oracle_cases: int) -> None:
     assert set(seen) == {0, 1, 2, 3, "never"}, seen
 
 
-def test_a_plan_in_words_is_the_same_every_time_and_holds_its_numbers(fl: Any) -> None:
+def test_an_explanation_is_deterministic_and_contains_the_plans_numbers(fl: Any) -> None:
     for sample, keep, thinking, gain, _ in asked(60, "words"):
         plan = ask(fl, sample, keep, thinking, gain)
         if is_plan(fl, plan):
@@ -233,8 +233,8 @@ def test_a_plan_in_words_is_the_same_every_time_and_holds_its_numbers(fl: Any) -
             assert " 1 tokens:" not in text
 
 
-def test_the_oracles_stripping_is_read_back(fl: Any) -> None:
-    """What the oracle takes for thinking is what its reader takes for it."""
+def test_the_oracles_stripping_round_trips(fl: Any) -> None:
+    """The oracle's writer and reader agree on thinking."""
     for sample, _ in seeded(100, "reads"):
         for message in sample.messages:
             if sample.format == ANTHROPIC and extras.thinks(message):
@@ -243,14 +243,14 @@ def test_the_oracles_stripping_is_read_back(fl: Any) -> None:
                 json.dumps(message)
 
 
-def test_a_planner_of_the_oracle_is_not_changed_by_asking(fl: Any) -> None:
-    """The brute force is pure: asked twice it says the same."""
+def test_the_oracles_planner_is_pure(fl: Any) -> None:
+    """Asked twice, it gives the same answer."""
     for sample, keep in seeded(30, "pure"):
         planner = Planner(sample.messages, sample.price, sample.format, sample.pins, sample.summary_tokens)
         assert extras.decide(planner, keep, "fold", 9) == extras.decide(planner, keep, "fold", 9)
 
 
-# --- no check is empty: each fails where one rule of the oracle is broken --------------------------------------
+# --- no check is vacuous: each fails if one rule of the oracle is broken ---------------------------------------
 
 
 def check_decision(fl: Any) -> None:
@@ -266,13 +266,13 @@ def check_chunks(fl: Any) -> None:
 
 
 def only_plain(message: Any) -> bool:
-    """Redacted thinking is none."""
+    """Redacted thinking is not recognized."""
     content = message.get("content")
     return isinstance(content, list) and any(block["type"] == "thinking" for block in content)
 
 
 def cuts_anywhere(planner: Planner, cut: int) -> list[int]:
-    """What is folded may be divided anywhere."""
+    """Folded messages may be divided anywhere."""
     gone = planner.rules.folded(cut)
     return [*range(gone[0], cut + 1)] if gone else []
 
@@ -289,7 +289,7 @@ BROKEN: list[tuple[Any, str, Any]] = [
 
 
 @pytest.mark.parametrize(("check", "rule", "broken"), BROKEN)
-def test_a_broken_rule_is_noticed(fl: Any, check: Any, rule: str, broken: Any) -> None:
+def test_a_broken_rule_is_detected(fl: Any, check: Any, rule: str, broken: Any) -> None:
     check(fl)
     with patch.object(extras, rule, broken), pytest.raises((AssertionError, ValueError)):
         check(fl)

@@ -1,4 +1,4 @@
-"""A transcript of 10^6 messages, with plans that arithmetic gives."""
+"""A transcript of 10^6 messages, with plans given by arithmetic."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ FIFTH = [
     {"role": "tool", "tool_call_id": "c", "content": "r" * 40},
     {"role": "assistant", "content": "a" * 40},
 ]
-"""A turn of 41 tokens of `chars/4`; its id recurs in every turn."""
+"""A turn of 41 tokens by `chars/4`; its id recurs in every turn."""
 
 
 @pytest.fixture(scope="module")
 def turns(on_reference: bool) -> int:
-    """So many turns that there are a million messages; few on the oracle, which is slow."""
+    """The number of turns for a million messages; few on the oracle, which is slow."""
     return 20 if on_reference else 200_000
 
 
 def test_a_million_messages(fl: Any, turns: int) -> None:
-    """Each keep, the cut worked out from the turn of five messages and 41 tokens."""
+    """Each keep, with the cut derived from turns of five messages and 41 tokens."""
     messages, n, total = FIFTH * turns, 5 * turns, 41 * turns
     cuts = [
         (fl.KeepTokens(11), n - 3, (n - 5, n - 3)),  # 20 reached at the result: its call
@@ -57,8 +57,8 @@ def test_a_million_messages(fl: Any, turns: int) -> None:
     assert nothing.floor == 10
 
 
-def test_a_million_messages_that_came_one_by_one(fl: Any, turns: int, on_reference: bool) -> None:
-    """A transcript that grew plans as the whole list does, near its end and near its beginning."""
+def test_a_million_messages_appended_one_by_one(fl: Any, turns: int, on_reference: bool) -> None:
+    """A grown transcript plans like the whole list, near its end and near its beginning."""
     if on_reference:
         pytest.skip("the oracle has no transcript that grows")
     messages, n, total = FIFTH * turns, 5 * turns, 41 * turns

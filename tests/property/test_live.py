@@ -1,4 +1,4 @@
-"""A transcript that grows plans as the one-shot planner does, whatever was done to it on the way."""
+"""A growing transcript plans like the one-shot planner after any operations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _not_on_the_oracle(on_reference: bool) -> None:
 
 
 def test_appends_and_plans_in_any_order(oracle_cases: int) -> None:
-    """Every keep at every length, pins that come as soon as there is something to pin, in every dialect."""
+    """Every keep at every length, pins once there is a message to pin, in every dialect."""
     compared = 0
     for sample, keep in islice(seeded(oracle_cases // 8, "live", longest=24), 0, None, 3):
         rng = random.Random(len(sample.messages))
@@ -56,7 +56,7 @@ def one_shot(sample: Sample, messages: list[Any], keep: Any) -> Any:
 
 
 class Growing(RuleBasedStateMachine):
-    """Appends, pins, edits, folds, looks back; the model is the plain list with its marks."""
+    """Appends, pins, edits, folds, snapshots; the model is the plain list with its annotations."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ class Growing(RuleBasedStateMachine):
         if first is None and len(changed) != len(self.messages):
             first = min(len(changed), len(self.messages))
         found = self.live.sync(changed)
-        # Two messages may differ in what nothing reads; never the other way round.
+        # Two messages may differ only in unread fields; the reverse is impossible.
         assert found == first or (found is None or (first is not None and found > first))
         kept = len(changed) if found is None else found
         self.messages = changed

@@ -1,6 +1,6 @@
 """No invariant is vacuous: each check fails on an oracle that has one rule broken.
 
-Runs on the oracle alone, whatever module the other tests are about.
+Runs on the oracle alone, regardless of the module under test.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class CutAnywhere(Rules):
 
 
 class CutAtResults(Rules):
-    """A tool result may be cut off its call where the group is open or pinned, or it is an orphan."""
+    """A tool result may be cut off its call if the group is open or pinned, or it is an orphan."""
 
     def is_tool_result(self, index: int) -> bool:
         return False
 
 
 class GlobalIds(Rules):
-    """A call id means the same call wherever it recurs."""
+    """A call id means the same call at every occurrence."""
 
     def _groups(self) -> list[int]:
         label = super()._groups()
@@ -67,37 +67,37 @@ class FoldOpen(Rules):
 
 
 class Unbound(Rules):
-    """Reasoning is folded without what it led to, calls without the others of their batch."""
+    """Reasoning is folded without its call, calls without the others of their batch."""
 
     def _is_bound(self, index: int) -> bool:
         return False
 
 
 class UnitsOpen(Rules):
-    """Calls and results of a unit belong to those of other units."""
+    """Calls and results of a unit may belong to other units."""
 
     def __init__(self, messages: Sequence[Message], pins: Iterable[int] = ()) -> None:
-        """Nothing is closed."""
+        """No group is closed."""
         super().__init__([replace(each, binding=each.binding.replace("closed", "")) for each in messages], pins)
 
 
 class UnitsUnpinned(Rules):
-    """What a unit says of itself is not heard."""
+    """The origin and importance of a unit are ignored."""
 
     def __init__(self, messages: Sequence[Message], pins: Iterable[int] = ()) -> None:
-        """Pinned by the caller alone."""
+        """Only the caller's pins apply."""
         super().__init__([replace(each, is_pinned=False, is_synthetic=False) for each in messages], pins)
 
 
 class PinnedTurnAlone(Rules):
-    """A pinned turn of the model keeps nothing behind it."""
+    """A pinned model turn does not keep the messages after it."""
 
     def _with_followers(self, indexes: Iterable[int]) -> frozenset[int]:
         return frozenset(indexes)
 
 
 class AcrossCompactions(Rules):
-    """What a provider compacted is folded like any other message."""
+    """A provider's compaction is folded like any other message."""
 
     def __init__(self, messages: Sequence[Message], pins: Iterable[int] = ()) -> None:
         bound = [replace(each, binding="") if each.binding == "compaction" else each for each in messages]
@@ -105,14 +105,14 @@ class AcrossCompactions(Rules):
 
 
 class SummaryUnknown(Rules):
-    """Earlier summaries are not recognised."""
+    """Earlier summaries are not recognized."""
 
     def is_summary(self, index: int) -> bool:
         return False
 
 
 def oldest(result: Result, waiting: Sequence[tuple[rules.Place, Call]]) -> rules.Place | None:
-    """The oldest waiting call with the id of a result."""
+    """The oldest open call with the id of a result."""
     return next((place for place, call in waiting if call.id == result.id), None)
 
 
@@ -129,7 +129,7 @@ class OldestCall(Rules):
 
 
 def planner_with(broken: type[Rules]) -> type[Planner]:
-    """A planner under broken rules."""
+    """A planner with a broken rule."""
     return type("Broken", (Planner,), {"rules_type": broken})
 
 
@@ -141,7 +141,7 @@ class NoReserve(Planner):
 
 
 class NoReduction(Planner):
-    """Gives up where clearing would help."""
+    """Infeasible although clearing would help."""
 
     def fit_tokens(self, amount: int) -> Planned | Infeasible:
         planned = super().fit_tokens(amount)
@@ -157,14 +157,14 @@ class Moody(Planner):
 
 
 class EarlierFit(Planner):
-    """Folds as much as it can, not as little."""
+    """Folds as much as possible, not as little."""
 
     def fitting_cuts(self) -> list[int]:
         return super().fitting_cuts()[-1:]
 
 
 class TooFew(Planner):
-    """Keeps one message less than asked."""
+    """Keeps one message less than requested."""
 
     def cut_keep_messages(self, amount: int) -> int | None:
         return super().cut_keep_messages(max(0, amount - 1))
@@ -185,7 +185,7 @@ class Swapped(Planner):
 
 
 class NeverSplits(Planner):
-    """Keeps whole turns even where one alone is too large."""
+    """Keeps whole turns even if one alone is too large."""
 
     def cut_keep_tokens(self, amount: int) -> int | None:
         cut = super().cut_keep_tokens(amount)
@@ -200,14 +200,14 @@ class SmallestFirst(Planner):
 
 
 class Copies(OraclePlan):
-    """Gives back copies."""
+    """Returns copies."""
 
     def apply(self, messages: Any, summary: str) -> list[Any]:
         return [dict(message) for message in super().apply(messages, summary)]
 
 
 class Touches(OraclePlan):
-    """Marks what it clears or shortens."""
+    """Marks each message that it clears or shortens."""
 
     def apply(self, messages: Any, summary: str) -> list[Any]:
         originals = {id(message) for message in messages}
@@ -226,7 +226,7 @@ class Mutates(OraclePlan):
 
 
 class SummaryLast(OraclePlan):
-    """Puts the summary one place further down."""
+    """Puts the summary one position too late."""
 
     def apply(self, messages: Any, summary: str) -> list[Any]:
         folded = super().apply(messages, summary)
@@ -276,7 +276,7 @@ BROKEN: Final[list[tuple[Check, Any]]] = [
 
 
 def engine_with(broken: type) -> Engine:
-    """An engine whose planner or plan is the broken one."""
+    """An engine with a broken planner or plan."""
     if issubclass(broken, OraclePlan):
         return Engine(plan_type=broken)
     assert issubclass(broken, Planner)
@@ -285,7 +285,7 @@ def engine_with(broken: type) -> Engine:
 
 @pytest.mark.parametrize(("check", "broken"), BROKEN)
 def test_check_fails_on_broken_rule(check: Check, broken: type) -> None:
-    """Some transcript among many gives the broken rule away."""
+    """At least one of many transcripts detects the broken rule."""
     fl = engine_with(broken)
     with pytest.raises((AssertionError, StopIteration)):
         sum(check(fl, sample, keep) for sample, keep in seeded(1500, "broken"))
@@ -293,7 +293,7 @@ def test_check_fails_on_broken_rule(check: Check, broken: type) -> None:
 
 @pytest.mark.parametrize("broken", [Moody, Swapped])
 def test_I7_fails_on_broken_rule(broken: type) -> None:
-    """Monotony is a matter of several plans."""
+    """Monotonicity needs several plans."""
     fl = engine_with(broken)
     for number in range(400):
         sample = random_sample(random.Random(f"broken-{number}"))
@@ -307,13 +307,13 @@ def test_I7_fails_on_broken_rule(broken: type) -> None:
 
 @pytest.mark.parametrize("broken", [CutAnywhere, Unbound, PinnedTurnAlone])
 def test_I15_fails_on_broken_rule(broken: type[Rules]) -> None:
-    """Cuts between what belongs together make the list invalid."""
+    """Cuts inside a group make the list invalid."""
     fl = engine_with(planner_with(broken))
     with pytest.raises(AssertionError):
         drawn = seeded(400, "broken", valid=True, formats=SENT)
         sum(invariants.still_valid(fl, sample, keep) for sample, keep in drawn)
 
 
-def test_label_is_the_designs() -> None:
-    """The label by which a summary is recognised is spelled once."""
+def test_label_is_the_one_in_the_design() -> None:
+    """The label that identifies a summary is defined once."""
     assert rules.SUMMARY_LABEL == "<foldline-summary "

@@ -1,4 +1,4 @@
-"""Repair: whatever is broken becomes valid, nothing is lost, nothing is done twice.
+"""Repair: every broken list becomes valid, nothing is lost, and a second repair does nothing.
 
 Runs on foldline alone: the oracle validates, it does not repair.
 """
@@ -33,12 +33,12 @@ POLICIES: Final[tuple[Options, ...]] = tuple(
 )
 UNREPAIRABLE: Final = {"unknown_item"}
 
-#: Fields whose strings say how messages hang together; everything else is text.
+#: Fields whose strings are structural; all others are text.
 NAMES: Final = frozenset(
     {"role", "type", "id", "call_id", "tool_call_id", "tool_use_id", "status", "signature", "thoughtSignature"}
 )
 
-#: What a repair removes.
+#: The actions that remove content.
 REMOVED: Final = frozenset(
     {"call_removed", "duplicate_removed", "empty_removed", "orphan_removed", "reasoning_removed"}
 )
@@ -60,7 +60,7 @@ BREAKS: Final = (
 
 
 def break_list(messages: list[Any], how: str, a: int, b: int) -> list[Any]:
-    """A list with one thing broken: something that truncating, editing or merging histories does."""
+    """A list with one fault that truncating, editing or merging histories causes."""
     if not messages:
         return messages
     messages = copy.deepcopy(messages)
@@ -113,7 +113,7 @@ def _holders(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def texts(value: Any) -> Iterator[str]:
-    """Every string that is no name."""
+    """Every string that is not a structural field."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):
@@ -126,12 +126,12 @@ def texts(value: Any) -> Iterator[str]:
 
 
 def quoted(text: str) -> str:
-    """A text as it stands in JSON."""
+    """A text as JSON writes it."""
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
 def is_readable(messages: list[Any], provider: str) -> bool:
-    """Whether the break left messages that can be read at all."""
+    """Whether the faulty messages can still be read."""
     try:
         fl.validate(messages, provider)
     except fl.errors.FoldlineError:
@@ -140,7 +140,7 @@ def is_readable(messages: list[Any], provider: str) -> bool:
 
 
 def check(messages: list[Any], provider: str, options: Options) -> fl.Repair:
-    """All that is promised of a repair."""
+    """Asserts every guarantee of a repair."""
     strict = {key: options[key] for key in ("alternate", "single_system") if key in options}
     before = copy.deepcopy(messages)
     problems = fl.validate(messages, provider, **strict)
@@ -165,7 +165,7 @@ def check(messages: list[Any], provider: str, options: Options) -> fl.Repair:
 
 
 def nothing_lost(messages: list[Any], repaired: fl.Repair) -> None:
-    """Every text is still there, or an action says that what held it was removed."""
+    """Every text is still present, or an action reports the removal of its container."""
     said = list(texts(repaired.messages))
     blob = "\n".join([*said, *(quoted(text) for text in said)])
     removed = {action.index for action in repaired.actions if action.code in REMOVED}
@@ -176,10 +176,10 @@ def nothing_lost(messages: list[Any], repaired: fl.Repair) -> None:
 
 
 def untouched_are_the_same(messages: list[Any], repaired: fl.Repair) -> None:
-    """What no action names is the same object."""
+    """A message that no action names is the same object."""
     touched = {action.index for action in repaired.actions}
     new = {id(message) for message in repaired.messages}
-    # What is joined or gets results from elsewhere is named by the message that came to it.
+    # Merges and moved results are reported at the receiving message.
     gets_more = {"merged", "result_moved", "system_merged", "call_answered", "id_rewritten", "turn_added"}
     if {action.code for action in repaired.actions} & gets_more:
         touched |= {index + 1 for index in touched} | {index - 1 for index in touched}
@@ -191,7 +191,7 @@ def untouched_are_the_same(messages: list[Any], repaired: fl.Repair) -> None:
 
 @st.composite
 def broken(draw: st.DrawFn) -> tuple[list[Any], str]:
-    """A list of any dialect, valid or wild, with up to four things broken in it."""
+    """A list of any dialect, valid or wild, with up to four faults."""
     sample: Sample = draw(samples(valid=draw(st.booleans()), formats=SENT))
     breaks = draw(st.lists(st.tuples(st.sampled_from(BREAKS), st.integers(0, 30), st.integers(0, 30)), max_size=4))
     messages = sample.messages
@@ -202,7 +202,7 @@ def broken(draw: st.DrawFn) -> tuple[list[Any], str]:
 
 @given(case=broken(), strict=st.sampled_from(STRICT), policy=st.sampled_from(POLICIES))
 def test_repair(case: tuple[list[Any], str], strict: Options, policy: Options) -> None:
-    """Drawn by hypothesis, which shrinks what fails."""
+    """Drawn by hypothesis, which shrinks failures."""
     messages, provider = case
     if is_readable(messages, provider):
         check(messages, provider, strict | policy)
@@ -220,7 +220,7 @@ def seeded_breaks(count: int, seed: str) -> Iterator[tuple[list[Any], str, Optio
 
 
 def test_repair_seeded() -> None:
-    """Every action is taken by some of them, and most of the lists need some."""
+    """Every action occurs, and most of the lists need some."""
     taken: set[str] = set()
     for messages, provider, options in seeded_breaks(3_000, "repair"):
         if is_readable(messages, provider):
@@ -231,7 +231,7 @@ def test_repair_seeded() -> None:
 
 
 @pytest.mark.parametrize("provider", sorted(PROVIDERS.values()))
-def test_both_validators_agree_on_what_is_broken(provider: str) -> None:
+def test_both_validators_agree_on_broken_lists(provider: str) -> None:
     """The oracle's validator, strict rules included."""
     compared = 0
     for messages, found, options in seeded_breaks(1_500, "agree"):

@@ -1,4 +1,4 @@
-"""Nothing of a session file is lost: every entry is in a message, in a branch, skipped and counted, or a problem."""
+"""No entry of a session file is lost: each is in a message, in a branch, skipped and counted, or a problem."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import foldline as fl
 
 Dict = dict[str, Any]
 
-#: What is no entry of anything, or one of a kind that nobody knows.
+#: Values that are not entries, and an entry of an unknown kind.
 junk = st.sampled_from([5, None, "x", [5], {}, {"type": "unheard_of"}, {"type": 7}, {"a": {"b": [1]}}])
 names = st.sampled_from(["a", "b", "c", "d"])
 words = st.text("abc äあ🙂", max_size=8)
@@ -113,7 +113,7 @@ def swe_agent(draw: st.DrawFn) -> Dict:
 
 
 def read(data: bytes) -> tuple[list[fl.StoredTranscript], list[fl.Problem]]:
-    """What a file of these bytes holds."""
+    """The transcripts and problems of a file with these bytes."""
     problems: list[fl.Problem] = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file"
@@ -122,7 +122,7 @@ def read(data: bytes) -> tuple[list[fl.StoredTranscript], list[fl.Problem]]:
 
 
 def accounted(transcripts: list[fl.StoredTranscript], entries: list[Any], wrong: set[int]) -> None:
-    """Every entry is in ``meta`` as it is, and in a message, in a branch, skipped, or wrong."""
+    """Every entry is in ``meta`` unchanged, and in a message, in a branch, skipped, or a problem."""
     meta = transcripts[0].meta
     assert meta["entries"] == entries
     used: set[int] = set()
@@ -143,7 +143,7 @@ def accounted(transcripts: list[fl.StoredTranscript], entries: list[Any], wrong:
             assert all(0 <= at <= len(transcript.messages) for at in transcript.meta.get(key, []))
 
 
-#: The kind, what opens the file, its entries, and what must not be in a file of lines of it.
+#: The kind, the opening lines, its entries, and values that must not be in a file with its lines.
 LINES = {
     "codex": ({"timestamp": "t", "type": "session_meta", "payload": {"id": "s"}}, codex()),
     "gemini_cli": ({"sessionId": "s", "projectHash": "h"}, gemini_lines),
@@ -163,7 +163,7 @@ def test_every_line_of_a_session_is_accounted_for(kind: str, data: st.DataObject
         return
     lines = {problem.line for problem in problems}
     given = [transcript for transcript in transcripts if transcript.meta.get("session_format") == kind]
-    # A line is an entry of the session, or no entry of anything, which is a problem.
+    # A line is an entry of the session, or not an entry, which is a problem.
     found = given[0].meta["entries"] if given else []
     places = [i for i, value in enumerate(values) if any(value is not None and value == each for each in found)]
     assert all(i + 1 in lines for i in range(len(values)) if i not in places)

@@ -1,4 +1,4 @@
-"""A session store against a model of it, and against the reader of sessions: whatever its tree and its writers."""
+"""A session store compared with a model and with the session reader, on any tree and with several writers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def entries(draw: st.DrawFn) -> Dict:
     """An entry of a session, with any id and any parent, or none."""
     kind = draw(st.sampled_from(["message", "message", "custom_message", "branch_summary", "model_change", "custom"]))
     entry: Dict = {"type": kind}
-    # Without both, nothing tells the reader that these are entries of a session.
+    # Without both, the reader cannot detect a session.
     is_told = kind.startswith("custom")
     if is_told or draw(st.booleans()):
         entry["id"] = draw(IDS)
@@ -50,7 +50,7 @@ def entries(draw: st.DrawFn) -> Dict:
 
 @given(st.lists(entries(), max_size=12))
 def test_a_store_and_the_reader_see_the_same_conversation(given_entries: list[Dict]) -> None:
-    """The core knows once which entry follows which; the store has its own code for that, and may not differ."""
+    """The core determines the order of entries; the store has separate code for it, which must agree."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "session.jsonl"
         values = [{"type": "session", "id": "s"}, *given_entries]
@@ -151,7 +151,7 @@ class Databases(Sessions):
 
 
 @pytest.mark.parametrize("kind", [Files, Databases])
-def test_a_session_is_what_was_done_to_it(kind: type[Sessions]) -> None:
+def test_a_session_equals_its_model(kind: type[Sessions]) -> None:
     from hypothesis import settings
 
     run_state_machine_as_test(kind, settings=settings(max_examples=60 if kind is Files else 15, stateful_step_count=15))

@@ -1,9 +1,9 @@
 """Builds OpenAI chat and Anthropic transcripts from a script of small integer steps.
 
-A script is what a generator draws, be it hypothesis (which shrinks it) or a seeded `random.Random` (which is
+A script is drawn by a generator: hypothesis (which shrinks it) or a seeded `random.Random` (which is
 fast). Each step has a kind and three numbers; the writers below give them a meaning. "Wild" writers produce
 all the disorder of real data: parallel calls, reused ids, late, missing, repeated and orphan results, text
-beside results, thinking, earlier summaries. "Valid" writers produce only what the provider accepts.
+next to results, thinking, earlier summaries. "Valid" writers produce only lists that the provider accepts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ WEIGHTS: Final = (6, 5, 8, 7, 4, 1, 1, 1, 1, 1, 1, 1, 0.3)
 
 
 class Step(NamedTuple):
-    """One step of a script: what happens, two choices, and the length of its texts."""
+    """One step of a script: its kind, two choices, and the length of its texts."""
 
     kind: str
     a: int
@@ -57,14 +57,14 @@ def text(a: int, size: int) -> str:
 
 
 def arguments(a: int, size: int) -> Dict:
-    """Arguments of a call: nested, with numbers that JavaScript writes in its own way."""
+    """Arguments of a call: nested, with numbers that JavaScript formats differently."""
     numbers: tuple[Any, ...] = (1, 1.0, 0.5, 1e21, 12345678901234567890, -0.0, True, None)
     return {"path": text(a, size), "n": numbers[a % len(numbers)], "deep": [{}, [size]]}
 
 
 @dataclass
 class Pending:
-    """A call that the script may answer, and where it stands."""
+    """A call that the script may answer, and its position."""
 
     id: str | None
     name: str
@@ -73,7 +73,7 @@ class Pending:
 
 @dataclass
 class Writer:
-    """What both dialects share: the messages so far, the calls that wait, the ids in use."""
+    """Common state of both dialects: the messages so far, the open calls, the ids in use."""
 
     valid: bool
     messages: list[Dict] = field(default_factory=list)
@@ -82,7 +82,7 @@ class Writer:
     fresh: int = 0
 
     def write(self, head: int, script: Sequence[Step]) -> list[Dict]:
-        """The transcript of a script behind a head of so many system messages."""
+        """The transcript of a script after a head of `head` system messages."""
         self.head(head)
         for step in script:
             if self.valid:
@@ -92,11 +92,11 @@ class Writer:
         return self.messages
 
     def head(self, size: int) -> None:
-        """The system messages before everything else."""
+        """The leading system messages."""
         raise NotImplementedError
 
     def valid_step(self, step: Step) -> None:
-        """Something that the provider accepts here."""
+        """A message that the provider accepts at this position."""
         raise NotImplementedError
 
     def add(self, role: str, content: Any, **more: Any) -> None:
@@ -104,7 +104,7 @@ class Writer:
         self.messages.append({"role": role, "content": content, **more})
 
     def new_id(self, step: Step, number: int) -> str:
-        """A fresh id, or one of a few that keep recurring."""
+        """A fresh id, or one of a few recurring ones."""
         if (step.b + number) % 3 == 0:
             return f"call_{(step.a + number) % 3}"
         self.fresh += 1
@@ -129,12 +129,12 @@ class Writer:
                 self.answered.append(call.id)
 
     def summary(self, step: Step) -> None:
-        """A summary that an earlier folding left."""
+        """A summary of an earlier fold."""
         labelled = f'<foldline-summary version="1" round="{step.a}">\n{text(step.b, step.size)}\n'
         self.add("user", labelled if step.b % 2 else [{"type": "text", "text": labelled}])
 
     def last_batch(self) -> list[Pending]:
-        """The waiting calls of the newest message that has any."""
+        """The open calls of the newest message that has any."""
         if not self.pending:
             return []
         newest = max(call.at for call in self.pending)
@@ -166,11 +166,11 @@ class OpenAIWriter(Writer):
         self.add("assistant", self.content(step))
 
     def other_role(self, step: Step) -> None:
-        """A role that nobody knows: an ordinary message."""
+        """An unknown role: an ordinary message."""
         self.add("critic", text(step.a, step.size))
 
     def system(self, step: Step) -> None:
-        """A system message in the middle: an ordinary message too."""
+        """A system message in the middle, which is an ordinary message."""
         self.add("system", text(step.a, step.size))
 
     def calls(self, step: Step) -> None:
@@ -209,14 +209,14 @@ class OpenAIWriter(Writer):
             self.answer(call, step._replace(a=step.a + number, size=(step.size * (number + 1)) % 1500))
 
     def answer_one(self, step: Step) -> None:
-        """Answers any waiting call, which may be a late answer."""
+        """Answers any open call, possibly late."""
         if self.pending:
             call = self.pending[step.a % len(self.pending)]
             self.take([call])
             self.answer(call, step)
 
     def orphan(self, step: Step) -> None:
-        """A result of a call that is not there."""
+        """A result of a missing call."""
         self.answer(Pending(f"gone_{step.a % 2}", "tool_0", 0), step)
 
     def repeat(self, step: Step) -> None:
@@ -249,7 +249,7 @@ class OpenAIWriter(Writer):
         self.assistant(step)
 
     def valid_step(self, step: Step) -> None:
-        """Calls come with all their answers, directly after."""
+        """Calls are followed directly by all their answers."""
         if step.kind in ("calls", "answer_all", "anonymous_call"):
             self.calls(step)
             self.answer_all(step)
@@ -270,7 +270,7 @@ class AnthropicWriter(Writer):
             self.add("user", "hello")
 
     def block(self, step: Step) -> Dict:
-        """A text block, not empty."""
+        """A nonempty text block."""
         return {"type": "text", "text": text(step.a, max(step.size, 1))}
 
     def content(self, step: Step) -> Any:
@@ -284,13 +284,13 @@ class AnthropicWriter(Writer):
         self.add("user", self.content(step))
 
     def thinking(self, step: Step) -> list[Dict]:
-        """A thinking block, sometimes a redacted one, sometimes none."""
+        """A thinking block, sometimes redacted, sometimes absent."""
         if step.a % 3 == 0:
             return [{"type": "thinking", "thinking": text(step.b, step.size % 50 + 1), "signature": "c2ln"}]
         return [{"type": "redacted_thinking", "data": "AAAA"}] if step.a % 7 == 1 else []
 
     def assistant(self, step: Step) -> None:
-        """Text, thinking in front of it at times."""
+        """Text, sometimes after thinking."""
         thinking = self.thinking(step)
         self.add("assistant", [*thinking, self.block(step)] if thinking else self.content(step))
 
@@ -299,11 +299,11 @@ class AnthropicWriter(Writer):
         self.user(step)
 
     def other_role(self, step: Step) -> None:
-        """A role that nobody knows."""
+        """An unknown role."""
         self.add("critic", self.content(step))
 
     def calls(self, step: Step) -> None:
-        """Parallel calls after thinking and text, thinking between them at times."""
+        """Parallel calls after thinking and text, sometimes with thinking between them."""
         blocks = self.thinking(step)
         if step.size % 2:
             blocks.append(self.block(step))
@@ -329,7 +329,7 @@ class AnthropicWriter(Writer):
         return {**block, "is_error": True} if step.a % 5 == 0 else block
 
     def results(self, calls: Sequence[Pending], step: Step) -> None:
-        """A user message with results, text beside them at times."""
+        """A user message with results, sometimes with text."""
         if not calls:
             return
         blocks: list[Dict] = [
@@ -349,13 +349,13 @@ class AnthropicWriter(Writer):
         self.results(batch if step.b % 2 else batch[::-1], step)
 
     def answer_one(self, step: Step) -> None:
-        """Answers one or two waiting calls, of different messages at times, beside an orphan at times."""
+        """Answers one or two open calls, sometimes of different messages, sometimes next to an orphan."""
         chosen = self.pending[step.a % len(self.pending) :][: 1 + step.b % 2] if self.pending else []
         self.take(chosen)
         self.results([*chosen, Pending("gone_2", "", 0)] if chosen and step.a % 6 == 0 else chosen, step)
 
     def orphan(self, step: Step) -> None:
-        """A result of a call that is not there."""
+        """A result of a missing call."""
         self.results([Pending(f"gone_{step.a % 2}", "", 0)], step)
 
     def repeat(self, step: Step) -> None:
@@ -372,7 +372,7 @@ class AnthropicWriter(Writer):
         self.answer_one(step)
 
     def own(self, step: Step) -> None:
-        """A call that is answered in the same message, by the server or by disorder."""
+        """A call answered in the same message, by a server tool or by disorder."""
         key = f"srv_{step.a % 3}"
         served = self.valid or step.b % 2
         call = {"type": "mcp_tool_use" if served else "tool_use", "id": key, "name": "tool_0"}
@@ -382,7 +382,7 @@ class AnthropicWriter(Writer):
         self.add("assistant", [{**call, "input": {}}, {**result, "content": content}, self.block(step)])
 
     def valid_step(self, step: Step) -> None:
-        """Calls come with all their answers in the next message."""
+        """Calls are followed by all their answers in the next message."""
         if step.kind in ("calls", "answer_all", "anonymous_call"):
             self.calls(step)
             self.answer_all(step)

@@ -1,4 +1,4 @@
-"""Which writer writes which dialect."""
+"""The writer of each dialect."""
 
 from __future__ import annotations
 

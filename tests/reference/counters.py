@@ -1,6 +1,6 @@
 """Counting by the seeds' heuristics, and exact message counts from a given text counter.
 
-A `Counter` prices one message and knows the overhead of a list. Text is normalised first: two surrogates that
+A `Counter` counts one message and the overhead of a list. Text is normalised first: two surrogates that
 form a pair are one character, a lone one is U+FFFD.
 """
 
@@ -23,7 +23,7 @@ TOOL_ROLES: Final = ("tool", "function")
 
 
 class Counter(Protocol):
-    """What the planner asks of a counter."""
+    """The counter interface of the planner."""
 
     def text(self, text: str) -> int:
         """Tokens of a bare text, without any per-message part."""
@@ -66,19 +66,19 @@ def utf8_bytes(text: str) -> int:
 
 
 def utf16_units(text: str) -> int:
-    """Length of the text as JavaScript sees it."""
+    """Length of the text in UTF-16 units, as in JavaScript."""
     return len(scalars(text).encode("utf-16-le")) // 2
 
 
 def number(value: float) -> str:
-    """A float as ECMAScript writes it: `1.0` is `1`, `1e21` is `1e+21`, what is not finite is `null`."""
+    """A float as ECMAScript writes it: `1.0` is `1`, `1e21` is `1e+21`, non-finite values are `null`."""
     if not math.isfinite(value):
         return "null"
     if value == 0:
         return "0"
     sign, digit_tuple, exponent = Decimal(repr(value)).as_tuple()
     digits = "".join(map(str, digit_tuple))
-    point = len(digits) + int(exponent)  # where the decimal point falls, counted from the first digit
+    point = len(digits) + int(exponent)  # position of the decimal point, counted from the first digit
     digits = digits.rstrip("0")
     minus = "-" if sign else ""
     if len(digits) <= point <= 21:
@@ -111,17 +111,17 @@ def compact(value: Any) -> str:
 
 
 def arguments_text(call: Call) -> str:
-    """The arguments of a call as text: a string as it is, anything else as compact JSON."""
+    """The arguments of a call as text: a string unchanged, other values as compact JSON."""
     return call.arguments if isinstance(call.arguments, str) else compact(call.arguments)
 
 
 def call_name(call: Call) -> str:
-    """The name of a call as it is sent; Gemini's code has none."""
+    """The name of a call as it is sent; Gemini's code execution has no name."""
     return "" if call.takes_names and call.name == SERVED_CODE else call.name
 
 
 def quarter_up(amount: int) -> int:
-    """A fourth, rounded up."""
+    """A quarter, rounded up."""
     return -(-amount // 4)
 
 
@@ -132,7 +132,7 @@ class Chars4:
     """`chars/4`: code points of all text, call names and arguments of a message, summed, / 4, rounded up."""
 
     def text(self, text: str) -> int:
-        """A fourth of the characters, rounded up."""
+        """A quarter of the characters, rounded up."""
         return quarter_up(code_points(text))
 
     def message(self, message: Message) -> int:
@@ -148,7 +148,7 @@ class Chars4:
         return quarter_up(total)
 
     def overhead(self) -> int:
-        """None."""
+        """Zero."""
         return 0
 
 
@@ -156,7 +156,7 @@ class Bytes4Plus4:
     """`bytes/4+4`: UTF-8 bytes of the text content, results included, / 4, rounded down, + 4 a message."""
 
     def text(self, text: str) -> int:
-        """A fourth of the bytes, rounded down."""
+        """A quarter of the bytes, rounded down."""
         return utf8_bytes(text) // 4
 
     def message(self, message: Message) -> int:
@@ -167,7 +167,7 @@ class Bytes4Plus4:
         return total // 4 + 4
 
     def overhead(self) -> int:
-        """None."""
+        """Zero."""
         return 0
 
 
@@ -175,11 +175,11 @@ class Utf16Plus2:
     """`utf16/4+2`: UTF-16 units, each part / 4 rounded up, + 2 a message; results are JSON."""
 
     def text(self, text: str) -> int:
-        """A fourth of the units, rounded up."""
+        """A quarter of the units, rounded up."""
         return quarter_up(utf16_units(text))
 
     def message(self, message: Message) -> int:
-        """Each text, call name, arguments and result for itself. T1 does not know reasoning."""
+        """Each text, call name, arguments and result separately. T1 does not mention reasoning."""
         total = 2
         for part in message.parts:
             if isinstance(part, Text | Opaque | Encrypted):
@@ -191,7 +191,7 @@ class Utf16Plus2:
         return total
 
     def overhead(self) -> int:
-        """None."""
+        """Zero."""
         return 0
 
 
@@ -202,12 +202,12 @@ HEURISTICS: Final[dict[str, Counter]] = {
 }
 
 
-# --- a text counter over pieces -----------------------------------------------------------------------------
+# --- a text counter over parts ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Framing:
-    """What a provider adds around the text."""
+    """The framing that a provider adds around the text."""
 
     per_message: int = 0
     per_name: int = 0
@@ -215,7 +215,7 @@ class Framing:
     per_result: int = 0
     per_list: int = 0
     per_item: int | None = None
-    """Instead of `per_message` for a message of the model or a tool that holds no text (Responses, Gemini)."""
+    """Replaces `per_message` for a message of the model or a tool without text (Responses, Gemini)."""
     per_system: int | None = None
     per_assistant: int | None = None
 
@@ -232,13 +232,13 @@ FRAMING: Final = {
 
 
 def encrypted_tokens(part: Encrypted) -> int:
-    """What encrypted content costs, by its length: base64 around an envelope of 650 bytes."""
+    """The cost of encrypted content by its length: base64 around an envelope of 650 bytes."""
     inside = max(0, len(part.text) // 4 * 3 - 650)
     return inside // 4 if part.is_reasoning else inside // 11 * 2
 
 
 def pieces(message: Message) -> list[str]:
-    """Everything of a message that is counted as text, each piece for itself."""
+    """All counted text of a message, part by part."""
     out: list[str] = []
     if message.participant is not None and message.role not in TOOL_ROLES:
         out.append(message.participant)
@@ -254,17 +254,17 @@ def pieces(message: Message) -> list[str]:
 
 @dataclass(frozen=True)
 class Pieces:
-    """Sum over pieces of a given text counter plus framing; a plain callable has no framing."""
+    """Sum of a given text counter over parts plus framing; a plain callable has no framing."""
 
     count_text: Callable[[str], int]
     framing: Framing = Framing()
 
     def text(self, text: str) -> int:
-        """What the text counter says."""
+        """The count of the text counter."""
         return self.count_text(text)
 
     def message(self, message: Message) -> int:
-        """The pieces, and what the framing adds for the message, its participant, calls and results."""
+        """The parts, plus the framing of the message, its participant, calls and results."""
         total = sum(self.count_text(piece) for piece in pieces(message)) + self.around(message)
         total += sum(encrypted_tokens(part) for part in message.parts if isinstance(part, Encrypted))
         if message.participant is not None and message.role not in TOOL_ROLES:
@@ -273,7 +273,7 @@ class Pieces:
         return total + self.framing.per_result * len(message.results)
 
     def around(self, message: Message) -> int:
-        """What goes around a message, whatever is in it."""
+        """The framing around a message, independent of its content."""
         texts = [part for part in message.parts if isinstance(part, Text | Opaque)]
         texts += [part for part in message.parts if isinstance(part, Encrypted) and not part.is_reasoning]
         special = {"system": self.framing.per_system, "assistant": self.framing.per_assistant}.get(message.role)

@@ -1,6 +1,6 @@
-"""The oracle under foldline's public names, to try the property tests on it and on broken copies of it.
+"""The oracle under foldline's public names, to run the property tests on it and on broken copies of it.
 
-`Engine()` offers as much of the module's public surface as the property tests use. `Engine(planner=…)` takes
+`Engine()` implements the part of the public API that the property tests use. `Engine(planner=…)` takes
 a `Planner` with a rule broken on purpose; a test that such an engine passes would be vacuous.
 """
 
@@ -27,12 +27,12 @@ REASONS: Final = {"clear": "cleared_to_fit", "shorten": "shortened_to_fit", "sum
 
 
 def third(text: str) -> int:
-    """Stands in for an exact encoding, which the standard library does not have: a third of the bytes, up."""
+    """Replaces an exact encoding, which the standard library does not have: a third of the bytes, rounded up."""
     return -(-len(text.encode("utf-8", "replace")) // 3)
 
 
 def sniff(messages: Sequence[RawMessage]) -> str:
-    """The format of a list, if any message or block says so."""
+    """The format of a list, if any message or block determines it."""
     if any("messages" in message or "Messages" in message for message in messages):
         return GENT
     if any(message.get("type") in LANGCHAIN_TYPES for message in messages):
@@ -99,7 +99,7 @@ class TokenCounter:
 
 
 def summary_message(text: str, format: str, messages: Sequence[RawMessage]) -> dict[str, Any]:
-    """A message of the user in the dialect's own shape."""
+    """A user message in the dialect's own shape."""
     if format in (LANGCHAIN, GENT):
         return summary_of(text, format, messages[0] if messages else {"type": "human", "data": {}})
     if format == GEMINI:
@@ -111,7 +111,7 @@ def summary_message(text: str, format: str, messages: Sequence[RawMessage]) -> d
 
 @dataclass(frozen=True)
 class Chunk:
-    """A stretch of folded messages."""
+    """A chunk of folded messages."""
 
     start: int
     stop: int
@@ -121,7 +121,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Alternative:
-    """Another cut."""
+    """An alternative cut."""
 
     cut: int
     tokens_kept: int
@@ -153,7 +153,7 @@ class OraclePlan:
 
     @property
     def tokens_kept(self) -> int:
-        """Tokens of what stays, without the thinking that was stripped."""
+        """Tokens of the kept messages, without stripped thinking."""
         return self.decided.tokens_kept if self.decided else self.planned.tokens_kept
 
     @property
@@ -169,7 +169,7 @@ class OraclePlan:
 
     @property
     def warnings(self) -> list[tuple[str, int | None]]:
-        """Open calls, orphan results, what a pin covers beside its own message; then those about the decision."""
+        """Open calls, orphan results, messages that a pin covers in addition; then warnings about the decision."""
         assert self.planner
         assert self.decided
         rules = self.planner.rules
@@ -180,13 +180,13 @@ class OraclePlan:
 
     @property
     def alternatives(self) -> list[Alternative]:
-        """Other cuts."""
+        """Alternative cuts."""
         assert self.planner
         return [Alternative(*row) for row in extras.alternatives(self.planner, self.cut)]
 
     @property
     def first_changed_index(self) -> int | None:
-        """The first place that changes."""
+        """The first index that changes."""
         assert self.planner
         return extras.first_changed(self.planner, self.planned)
 
@@ -198,11 +198,11 @@ class OraclePlan:
 
     @property
     def tokens_rebilled(self) -> int:
-        """Tokens behind it, the summary included."""
+        """Tokens after it, the summary included."""
         return self.tokens_after - self.tokens_prefix_kept
 
     def chunks(self, max_tokens: int) -> list[Chunk]:
-        """Stretches of what is folded."""
+        """Chunks of the folded messages."""
         assert self.planner
         return [Chunk(*row) for row in extras.chunks(self.planner, self.cut, max_tokens)]
 
@@ -221,7 +221,7 @@ class OraclePlan:
 
     @classmethod
     def from_json(cls, text: str) -> OraclePlan:
-        """The plan back from JSON."""
+        """Reads a plan from JSON."""
         raw = json.loads(text)
         fields = raw["planned"]
         fields["turn_prefix"] = fields["turn_prefix"] and tuple(fields["turn_prefix"])
@@ -275,7 +275,7 @@ class Engine:
 
     @staticmethod
     def KeepFraction(f: float, of: str = "tokens") -> Keep:
-        """At least a part of what counts."""
+        """At least a share of the counting tokens or messages."""
         return Keep("keep_fraction", f, of)
 
     @staticmethod

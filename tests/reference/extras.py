@@ -1,6 +1,6 @@
-"""What a plan says and does beyond its keep, by brute force: gain, thinking, chunks, other cuts, the cached prefix.
+"""The details of a plan beyond its keep, by brute force: gain, thinking, chunks, alternatives, the cached prefix.
 
-Everything is found by trying all there is, on the raw messages wherever that can be done.
+All results are found by exhaustive search, on the raw messages where possible.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ THINKING: Final = ("thinking", "redacted_thinking")
 
 @dataclass(frozen=True)
 class Decided:
-    """A plan with what was done about thinking, and why nothing is folded if that is so."""
+    """A plan with its stripped thinking, and the reason if nothing is folded."""
 
     planned: Planned
     tokens_kept: int
@@ -30,19 +30,19 @@ class Decided:
 
 
 def thinks(message: RawMessage) -> bool:
-    """Whether a raw message holds a block of thinking."""
+    """Whether a raw message contains a block of thinking."""
     content = message.get("content")
     return isinstance(content, list) and any(block["type"] in THINKING for block in content)
 
 
 def without_thinking(message: RawMessage) -> dict[str, Any]:
-    """A copy of a raw message without its thinking, or with a placeholder where there is nothing else."""
+    """A copy of a raw message without its thinking, or with a placeholder if nothing else remains."""
     blocks = [block for block in message["content"] if block["type"] not in THINKING]
     return {**message, "content": blocks or [{"type": "text", "text": CLEARED}]}
 
 
 def decide(planner: Planner, keep: Keep, thinking: str = "keep", min_gain: int = 0) -> Decided | Infeasible:
-    """The plan for a keep, then its cut moved, its thinking stripped, or nothing folded after all."""
+    """The plan for a keep, then with its cut moved, its thinking stripped, or nothing folded."""
     planned = planner.plan(keep)
     if isinstance(planned, Infeasible):
         return planned
@@ -66,13 +66,13 @@ def decide(planner: Planner, keep: Keep, thinking: str = "keep", min_gain: int =
 
 
 def folding_thinking(planner: Planner, cut: int) -> list[int]:
-    """The cut itself, and the later ones that spare the newest group."""
+    """The cut itself, and the later ones that keep the newest group."""
     limit = min(planner.newest_group(), default=planner.n)
     return [cut, *(later for later in planner.legal if cut < later <= limit)]
 
 
 def bound(planner: Planner, planned: Planned) -> list[int]:
-    """Messages whose thinking stays where something before it changes."""
+    """Messages whose thinking stays if an earlier message changes."""
     changed = first_changed(planner, planned)
     if planner.format != ANTHROPIC or changed is None:
         return []
@@ -81,14 +81,14 @@ def bound(planner: Planner, planned: Planned) -> list[int]:
 
 
 def in_the_way(planner: Planner, cut: int) -> int:
-    """Thinking that stays whatever is folded, or else the first that the cut leaves."""
+    """Thinking that stays for every fold, otherwise the first that the cut keeps."""
     found = [index for index in range(planner.rules.head, planner.n) if thinks(planner.raw[index])]
     fixed = [index for index in found if not planner.rules.counting[index]]
     return min(fixed) if fixed else min(index for index in found if index >= cut)
 
 
 def in_loop(planner: Planner) -> int | None:
-    """The latest message of the model, if it called tools and nothing but results came since."""
+    """The latest model message, if it called tools and only results follow it."""
     latest = max((index for index in range(planner.n) if planner.read[index].role == "assistant"), default=None)
     if latest is None or not isinstance(planner.raw[latest].get("content"), list):
         return None
@@ -98,7 +98,7 @@ def in_loop(planner: Planner) -> int | None:
 
 
 def treated(planner: Planner, planned: Planned, thinking: str) -> Decided:
-    """A plan with the thinking stripped that may be, and the first that is left."""
+    """A plan with the removable thinking stripped, and the first that remains."""
     stripped, left = [], []
     kept = planned.tokens_kept
     for index in bound(planner, planned):
@@ -118,7 +118,7 @@ def treated(planner: Planner, planned: Planned, thinking: str) -> Decided:
 
 
 def bounds(planner: Planner, cut: int) -> list[int]:
-    """Where what a cut folds may be divided, with its beginning and its end."""
+    """The legal cuts inside the folded range, with its start and its end."""
     gone = planner.rules.folded(cut)
     return [gone[0], *(k for k in planner.legal if gone[0] < k < cut), cut] if gone else []
 
@@ -126,7 +126,7 @@ def bounds(planner: Planner, cut: int) -> list[int]:
 def chunks(
     planner: Planner, cut: int, max_tokens: int, sizes: Sequence[int] | None = None
 ) -> list[tuple[int, int, int, bool]]:
-    """Stretches as (start, stop, tokens, whether too large): each ends at the farthest legal cut that fits."""
+    """Chunks as (start, stop, tokens, whether too large): each ends at the farthest legal cut that fits."""
     gone, ends = planner.rules.folded(cut), bounds(planner, cut)
     sizes = planner.tokens if sizes is None else sizes
 
@@ -141,7 +141,7 @@ def chunks(
     while start < cut:
         fitting = [end for end in ends if end > start and size(start, end) <= max_tokens]
         stop = max(fitting) if fitting else min(end for end in ends if end > start)
-        # What stays is not sent, so it may stand in any stretch: it ends the one before it.
+        # Kept messages are not sent, so they may be in any chunk: they end the one before.
         stop = max(end for end in ends if end >= stop and not folded(stop, end))
         found.append((start, stop, size(start, stop), size(start, stop) > max_tokens))
         start = stop
@@ -149,7 +149,7 @@ def chunks(
 
 
 def fewest(planner: Planner, cut: int, max_tokens: int) -> int:
-    """The least number of stretches there can be, by trying all ways to divide."""
+    """The smallest possible number of chunks, by trying every division."""
     ends = bounds(planner, cut)
     gone = planner.rules.folded(cut)
     best = {cut: 0}
@@ -164,11 +164,11 @@ def fewest(planner: Planner, cut: int, max_tokens: int) -> int:
     return best[ends[0]] if ends else 0
 
 
-# --- other cuts ------------------------------------------------------------------------------------------------
+# --- alternative cuts ------------------------------------------------------------------------------------------
 
 
 def alternatives(planner: Planner, cut: int) -> list[tuple[int, int, int, int, bool, str]]:
-    """Other cuts as (cut, tokens kept, tokens after, messages folded, whether inside a turn, why), ascending."""
+    """Alternative cuts as (cut, tokens kept, tokens after, messages folded, whether inside a turn, why), ascending."""
     gone = planner.rules.folded(cut) if cut else []
     others = [k for k in planner.legal if planner.rules.folded(k) and planner.rules.folded(k) != gone]
     starts = [k for k in others if k in planner.rules.turn_starts()]
@@ -199,7 +199,7 @@ def alternatives(planner: Planner, cut: int) -> list[tuple[int, int, int, int, b
 
 
 def first_changed(planner: Planner, planned: Planned) -> int | None:
-    """The first place of the folded list that does not hold the message it held before."""
+    """The first index of the folded list whose message differs from the original."""
     new = applied(planner.raw, planned, {"role": "user", "content": "the summary"}, planner.format)
     if len(new) == planner.n and all(one is other for one, other in zip(new, planner.raw, strict=True)):
         return None
@@ -209,7 +209,7 @@ def first_changed(planner: Planner, planned: Planned) -> int | None:
 def bills(
     before: int, after: int, prefix: int, prices: Sequence[Fraction], once: Fraction
 ) -> Iterator[tuple[Fraction, Fraction]]:
-    """What all requests cost so far without the fold and with it, request by request.
+    """The cumulative cost of all requests without the fold and with it, request by request.
 
     `prices` are those of a cached token and of one written to the cache; `once` is the summariser's call.
     """
@@ -225,7 +225,7 @@ def bills(
 def turns_until_paid(
     before: int, after: int, prefix: int, prices: Sequence[Fraction], once: Fraction, patience: int = 10_000
 ) -> int | None:
-    """The first number of requests after which the fold has not cost more; None where patience ends."""
+    """The first number of requests after which the fold does not cost more; None if the limit is reached first."""
     for turn, (without, within) in enumerate(bills(before, after, prefix, prices, once)):
         if within <= without:
             return turn

@@ -13,7 +13,7 @@ from .parts import Call, Message, Opaque, Part, Reasoning, Result, Text
 
 
 def read_ai_sdk(message: Mapping[str, Any]) -> Message:
-    """Reads one message; a call that stands in the content and under `toolCalls` is one."""
+    """Reads one message; a call that occurs in the content and under `toolCalls` is one call."""
     content = message.get("content")
     parts = [Text(content)] if isinstance(content, str) else [_ai_sdk_part(part) for part in content or ()]
     known = {part.id for part in parts if isinstance(part, Call)}
@@ -25,7 +25,7 @@ def read_ai_sdk(message: Mapping[str, Any]) -> Message:
 
 def _ai_sdk_call(call: Mapping[str, Any]) -> Call:
     given = call["args"] if "args" in call else call["input"]
-    # A value is JSON, even where it is a text.
+    # A value is JSON, even if it is a text.
     return Call(call.get("toolCallId"), call["toolName"], compact(given) if isinstance(given, str) else given)
 
 
@@ -61,7 +61,7 @@ def _ai_sdk_result(part: Mapping[str, Any]) -> Result:
 
 
 def _output_type(part: Mapping[str, Any]) -> str | None:
-    """The type of a typed `output`; none where it is a plain value, or the result stands under `result`."""
+    """The type of a typed `output`; None for a plain value or a result under `result`."""
     output = part.get("output")
     known = ("text", "json", "error-text", "error-json", "content", "execution-denied")
     is_typed = "result" not in part and isinstance(output, Mapping) and output.get("type") in known
@@ -91,7 +91,7 @@ ROLES: Final = {"human": "user", "ai": "assistant", "system": "system", "tool": 
 
 
 def body_key(message: Mapping[str, Any]) -> str | None:
-    """The key under which the fields of a message stand; none where they stand beside its type."""
+    """The key that contains the fields of a message; None if they are next to its type."""
     if message["type"] == "constructor":
         return "kwargs"
     return "data" if "data" in message else None
@@ -128,7 +128,7 @@ def read_langchain(message: Mapping[str, Any]) -> Message:
 
 
 def _langchain_block(block: Any, listed: set[str | None]) -> Part | None:
-    """One block; none for a call that the message lists."""
+    """One block; None for a call that the message lists."""
     if isinstance(block, str):
         return Text(block)
     kind = block["type"]
@@ -151,7 +151,7 @@ def _langchain_block(block: Any, listed: set[str | None]) -> Part | None:
 
 
 def with_langchain_results(message: Mapping[str, Any], replaced: Mapping[int, str]) -> dict[str, Any]:
-    """A copy of a tool's message with another text."""
+    """A copy of a tool message with another text."""
     key = body_key(message)
     if key is None:
         return {**message, "content": replaced[0]}
@@ -169,7 +169,7 @@ def field(unit: Mapping[str, Any], name: str) -> str:
 
 
 def read_gent(unit: Mapping[str, Any]) -> Message:
-    """Reads one iteration: a message that holds those of others, with what its metadata say of it."""
+    """Reads one iteration: a message that contains messages of other dialects, with its metadata."""
     messages = unit[field(unit, "messages")] or ()
     parts = tuple(part for message in messages for part in _gent_parts(message))
     role = messages[0]["role"] if messages else "other"
@@ -206,7 +206,7 @@ def _gent_part(part: Mapping[str, Any]) -> Part:
 
 
 def with_gent_results(unit: Mapping[str, Any], replaced: Mapping[int, str]) -> dict[str, Any]:
-    """A copy of a unit with other texts in some of its results; what was original says that it is modified."""
+    """A copy of a unit with other texts in some of its results; an original one is marked as modified."""
     name, ordinal = field(unit, "messages"), 0
     messages = []
     for message in unit[name]:
@@ -226,7 +226,7 @@ def with_gent_results(unit: Mapping[str, Any], replaced: Mapping[int, str]) -> d
 
 
 def summary_of(text: str, format: str, first: Mapping[str, Any]) -> dict[str, Any]:
-    """A summary in the shape of its dialect, and of the messages where it has several."""
+    """A summary in the shape of its dialect, or of the given messages if the dialect has several shapes."""
     if format == "gent":
         inner = {"role": "generic", "parts": [{"type": "text", "text": text}]}
         is_go = "Messages" in first

@@ -2,7 +2,7 @@
 `native`, those of libraries in `libraries`.
 
 A message becomes a role and an ordered tuple of parts; order matters, since a result may answer a call that
-stands before it in the same message. The reader knows what generators and cases use and refuses the rest.
+precedes it in the same message. The reader supports the forms of generators and cases and refuses others.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ LANGCHAIN: Final = "langchain"
 GENT: Final = "gent"
 
 FILE_TYPES: Final = frozenset({"file", "input_audio", "document"})
-"""Parts that hold a file: their JSON text is counted, without the data."""
+"""Parts with a file: their JSON text is counted, without the data."""
 
 CALL_TYPES: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 """Anthropic blocks that call a tool. Only the first is answered by another message."""
@@ -109,7 +109,7 @@ def read_openai(message: RawMessage) -> Message:
 
 
 def read_anthropic(message: RawMessage) -> Message:
-    """Reads one Anthropic message; a system text may stand in the list as a message of role system."""
+    """Reads one Anthropic message; a system text may be in the list as a message of role system."""
     content = message.get("content")
     if content is None or isinstance(content, str):
         return Message(message["role"], tuple(Text(text) for text in texts_of(content)))
@@ -135,7 +135,7 @@ def _block(block: Mapping[str, Any]) -> Part:
 
 
 def with_results(message: RawMessage, replaced: Mapping[int, str], format: str) -> dict[str, Any]:
-    """A copy of a message in which the results of the given ordinals hold these plain strings instead."""
+    """A copy of a message with these strings as the results of the given ordinals."""
     copy = dict(message)
     if not replaced:
         return copy

@@ -20,7 +20,7 @@ CALLS: Final = {
 """Items that the caller answers, with the key of their arguments."""
 
 NAMES: Final = {"local_shell_call": "local_shell", "shell_call": "shell"}
-"""Names of tools whose calls have none."""
+"""Names of tools whose calls have no name field."""
 
 OUTPUTS: Final = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 
@@ -32,7 +32,7 @@ SERVED: Final = {
 """Items of tools that ran at OpenAI: the name, the keys of arguments and result."""
 
 INVENTED: Final = ("telepathy", "telepathy_call")
-"""Types that nobody knows."""
+"""Unknown types."""
 
 KNOWN: Final = frozenset(
     {"message", "reasoning", "compaction", "shell_call_output", "mcp_list_tools", "item_reference"}
@@ -73,7 +73,7 @@ def read_responses(item: Mapping[str, Any]) -> Message:
 
 
 def compact(value: Any) -> str:
-    """Compact JSON of what the cases hold: texts and whole numbers."""
+    """Compact JSON of the values in the cases: texts and whole numbers."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -100,7 +100,7 @@ def _texts(content: Any) -> list[str]:
 
 
 def _reasoning(item: Mapping[str, Any]) -> tuple[Part, ...]:
-    """What is encrypted; without it the text, or else the summary."""
+    """The encrypted content; without it the text, otherwise the summary."""
     if item.get("encrypted_content"):
         return (Encrypted(item["encrypted_content"], is_reasoning=True),)
     return tuple(Reasoning(part["text"]) for part in item.get("content") or item.get("summary") or ())
@@ -138,7 +138,7 @@ def _gemini_part(part: Mapping[str, Any]) -> Part:
         return Result(response.get("id"), response["name"], content, tuple(_leaves(content)))
     code, output = member(part, "executableCode"), member(part, "codeExecutionResult")
     if code is not None:
-        # Its name is not sent as such, so that it is none of the pieces.
+        # Its name is not sent, so it is not a counted part.
         return Call(None, SERVED_CODE, code["code"], takes_names=True)
     if output is not None:
         text = output["output"]
@@ -150,7 +150,7 @@ SERVED_CODE: Final = "code_execution"
 
 
 def _single(response: Any) -> Any:
-    """The text of a response that holds nothing else, or the response."""
+    """The text of a response with no other field, or the response."""
     if isinstance(response, Mapping) and len(response) == 1:
         (only,) = response.values()
         return only if isinstance(only, str) else response
@@ -158,7 +158,7 @@ def _single(response: Any) -> Any:
 
 
 def _leaves(value: Any) -> list[str]:
-    """A text; of an object its keys and values, each for itself."""
+    """A text; for an object its keys and values, each separately."""
     if value is None:
         return []
     if isinstance(value, str):

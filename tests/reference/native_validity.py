@@ -1,4 +1,4 @@
-"""What OpenAI Responses and Gemini reject; see `validity`."""
+"""The problems that OpenAI Responses and Gemini reject; see `validity`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Problem = tuple[int, str]
 
 
 def responses_problems(items: Sequence[RawMessage]) -> list[Problem]:
-    """Calls have outputs and outputs calls, wherever they stand; reasoning stands before what it led to."""
+    """Calls have outputs and outputs calls, at any position; reasoning precedes the item it led to."""
     problems: list[Problem] = []
     pairing = pair(read(items, OPENAI_RESPONSES))
     for index, item in enumerate(items):
@@ -36,7 +36,7 @@ def responses_problems(items: Sequence[RawMessage]) -> list[Problem]:
 
 
 def _is_of_the_model(items: Sequence[RawMessage]) -> bool:
-    """Whether the one item there is was made by the model."""
+    """Whether the item exists and was made by the model."""
     kinds = [item.get("type", "message") for item in items]
     if kinds == ["message"]:
         return bool(items[0]["role"] == "assistant")
@@ -78,7 +78,7 @@ def _of(turn: RawMessage, camel: str) -> list[Mapping[str, Any]]:
 
 
 def _answered(calls: Sequence[Mapping[str, Any]], responses: Sequence[Mapping[str, Any]]) -> int:
-    """How many calls find a response of their own: by id, else one without an id by name."""
+    """The number of calls with their own response: by id, otherwise one without an id by name."""
     left, number = list(responses), 0
     waiting = []
     for call in calls:

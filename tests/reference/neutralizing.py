@@ -1,4 +1,4 @@
-"""What a model wrote, made into text and nothing else: marks found by one regular expression."""
+"""Turns model output into plain text: one regular expression finds the marks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 __all__ = ["neutralized", "well_formed"]
 
-#: Tags and marks by which models, templates and agents tell who speaks, written in plain letters.
+#: Tags and marks by which models, templates and agents identify the speaker, in plain letters.
 _MARKS: Final = re.compile(
     r"""
     (?P<open> <(?=
@@ -29,8 +29,8 @@ _MARKS: Final = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE | re.MULTILINE,
 )
-#: Signs that look like the beginning of a tag and that NFKC leaves alone.
-#: By their numbers, since they look like each other. (foldline's core defuses its own tags with U+2039, which is none.)
+#: Characters that look like the start of a tag and that NFKC does not change.
+#: Given by code point, since they look similar. (foldline's core defuses its own tags with U+2039, which is not one.)
 _LOOKALIKES: Final = str.maketrans(
     {
         **dict.fromkeys("\u2329\u3008\u27e8\u276e\u1438\u02c2", "<"),
@@ -43,20 +43,20 @@ _LOOKALIKES: Final = str.maketrans(
         **dict.fromkeys("\u2028\u2029\x85", "\n"),
     }
 )
-#: What ends a line for some readers, in ASCII.
+#: ASCII characters that end a line for some readers.
 _LINE_ENDS: Final = str.maketrans("\r\v\f", "\n\n\n")
-#: Joiners and marks of direction belong to some scripts and to emoji; they are overlooked in marks alone.
+#: Joiners and direction marks belong to some scripts and to emoji; they are ignored only inside marks.
 _WANTED: Final = frozenset("\u200c\u200d\u200e\u200f\u061c\u00ad")
 
 
 def neutralized(text: str) -> tuple[str, bool]:
-    """A text without marks of roles, of tools and of foldline's own label, and whether there were any.
+    """A text without role marks, tool marks and foldline's own label, and whether any were found.
 
-    What would begin a mark is written so that it begins none: ``<`` as ``&lt;``, the bracket of ``[INST]`` as
+    The first character of a mark is escaped: ``<`` as ``&lt;``, the bracket of ``[INST]`` as
     ``&#91;``; a line that begins like a turn (``Human:``) is quoted. A picture becomes a link, so that showing the
-    summary fetches nothing. Full-width and similar signs, and letters with invisible ones between them, count as what
-    they look like; invisible signs that no script needs are taken out. Letters of other alphabets that look like Latin
-    ones are not recognised. What comes out stays as it is when it goes in again.
+    summary fetches nothing. Full-width and similar characters, and letters with invisible ones between them, match as
+    they look; invisible characters that no script needs are removed. Letters of other alphabets that look like Latin
+    ones are not recognised. The function is idempotent.
 
     Examples:
         >>> neutralized("Done. <|im_start|>system")
@@ -78,7 +78,7 @@ def neutralized(text: str) -> tuple[str, bool]:
             changes.append((at, at + 1, ""))
         else:
             if mark[0].lstrip().startswith(">"):
-                continue  # quoted already
+                continue  # already quoted
             changes.append((at, at, "> "))
     for start, stop, new in reversed(changes):
         visible = visible[:start] + new + visible[stop:]
@@ -86,7 +86,7 @@ def neutralized(text: str) -> tuple[str, bool]:
 
 
 def well_formed(text: str) -> str:
-    """A text without halves of surrogate pairs: two that belong together are their character, one alone is U+FFFD."""
+    """A text without lone surrogates: a pair becomes its character, a lone one U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -95,12 +95,12 @@ def well_formed(text: str) -> str:
 
 
 def _is_hidden(sign: str) -> bool:
-    """Whether a sign is invisible and no script needs it: zero width, directions forced on others, tags."""
+    """Whether a character is invisible and no script needs it: zero width, forced directions, tags."""
     return unicodedata.category(sign) == "Cf" and sign not in _WANTED
 
 
 def _plain(text: str) -> tuple[str, range | list[int]]:
-    """A text as it looks, and for every sign of that where it stands in the text."""
+    """A text as it looks, and for each of its characters the position in the original text."""
     if text.isascii():
         return text.translate(_LINE_ENDS), range(len(text))
     signs: list[str] = []

@@ -1,4 +1,4 @@
-"""What a message is made of, whatever dialect it came in."""
+"""The parts of a message, independent of its dialect."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ class Encrypted:
 
 @dataclass(frozen=True)
 class Opaque:
-    """Something that is not looked into: its JSON text."""
+    """An opaque part: its JSON text."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Call:
-    """A tool call. `arguments` is a string as it came, or the raw value that is counted as compact JSON."""
+    """A tool call. `arguments` is a string as received, or the raw value that is counted as compact JSON."""
 
     id: str | None
     name: str
     arguments: Any
     takes_names: bool = False
-    """Whether a result without an id may answer it though it has one (Gemini)."""
+    """Whether a result without an id may answer it although it has one (Gemini)."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """A tool result: what it answers, and its content as given in the message and as text pieces."""
+    """A tool result: the id of its call, and its content as given in the message and as text pieces."""
 
     id: str | None
     name: str | None
     content: Any
     texts: tuple[str, ...]
     is_fixed: bool = False
-    """Whether it has no place for another text: results that are pictures, lists of tools, or a server's."""
+    """Whether its text cannot be replaced: results that are pictures, lists of tools, or a server's."""
 
 
 Part = Text | Reasoning | Encrypted | Opaque | Call | Result
@@ -65,10 +65,10 @@ Part = Text | Reasoning | Encrypted | Opaque | Call | Result
 class Message:
     """One message: its role, its parts in order, and the name of the participant, if any.
 
-    `binding` says how it hangs together with its neighbours beside calls and results: "reasoning" stays with the
-    model's message behind it, "call" is of one batch with a call directly behind it, "turn" keeps the message behind
-    it where it is pinned, nothing is summarised across a "compaction", a "closed" unit of several messages keeps its
-    calls and results to itself. Such a unit may say by itself that it is pinned, or the summary of an earlier fold.
+    `binding` is how it is joined to its neighbours apart from calls and results: "reasoning" stays with the
+    model message after it, "call" is in one batch with a call directly after it, "turn" keeps the message after
+    it if it is pinned, nothing is summarised across a "compaction", a "closed" unit of several messages pairs its
+    calls and results internally. Such a unit may mark itself as pinned, or as the summary of an earlier fold.
     """
 
     role: str

@@ -2,7 +2,7 @@
 
 `plan` returns a `Planned` or an `Infeasible`. The functions follow the design sentence by sentence; none is
 meant to be fast. "Nothing folded" is cut 0: neither a keep that no legal cut meets nor a cut that would fold
-nothing but earlier summaries changes anything.
+only earlier summaries changes the list.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KeepKind = Literal["keep_tokens", "keep_fraction", "keep_messages", "keep_turns"
 
 @dataclass(frozen=True)
 class Keep:
-    """How much is to stay; `of` matters to `keep_fraction` only."""
+    """The amount to keep; `of` applies only to `keep_fraction`."""
 
     kind: KeepKind
     amount: float
@@ -32,7 +32,7 @@ class Keep:
 
 @dataclass(frozen=True)
 class Planned:
-    """What happens to each message. `cut` is 0 where nothing is folded."""
+    """The action of each message. `cut` is 0 if nothing is folded."""
 
     cut: int
     turn_prefix: tuple[int, int] | None
@@ -44,7 +44,7 @@ class Planned:
     shortened: dict[int, dict[int, str]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        """Whether there is anything to do."""
+        """Whether the plan changes anything."""
         return any(action not in ("keep", "pin") for action in self.actions)
 
 
@@ -56,7 +56,7 @@ class Infeasible:
     why: str = "everything that must stay is larger than the budget"
 
     def __bool__(self) -> bool:
-        """False, as a plan with nothing to do is."""
+        """False, like a plan that changes nothing."""
         return False
 
 
@@ -73,16 +73,16 @@ def plan(
 
 
 def shorten(text: str, kept: int) -> str:
-    """The head and tail of a text, `kept` characters together, around the marker."""
+    """The head and tail of a text around the marker, `kept` characters together."""
     head, tail = (kept + 1) // 2, kept // 2
     return text[:head] + MARKER + text[len(text) - tail :]
 
 
 class Planner:
-    """One transcript with its counts and rules; `plan` may be asked for any number of keeps."""
+    """One transcript with its counts and rules; `plan` can be called for any number of keeps."""
 
     rules_type: type[Rules] = Rules
-    """The rules in force; replaced where a test breaks one on purpose."""
+    """The rules in force; replaced if a test breaks one on purpose."""
 
     def __init__(
         self,
@@ -120,21 +120,21 @@ class Planner:
         }
         return self.finish(cuts[keep.kind](int(amount)))
 
-    # --- what counts ---
+    # --- counting messages ---
 
     def counted_tokens(self, indexes: Iterable[int]) -> int:
-        """Tokens of those of the messages that count toward a keep."""
+        """Tokens of the given messages that count toward a keep."""
         return sum(self.tokens[index] for index in indexes if self.rules.counting[index])
 
     def counted_messages(self, indexes: Iterable[int]) -> int:
-        """Number of those of the messages that count toward a keep."""
+        """Number of the given messages that count toward a keep."""
         return sum(self.rules.counting[index] for index in indexes)
 
     def latest_legal(self, cuts: Iterable[int]) -> int | None:
         """The latest legal cut among the given ones."""
         return max((cut for cut in cuts if cut in self.legal), default=None)
 
-    # --- one cut a keep; None where no legal cut meets it ---
+    # --- one cut per keep; None if no legal cut meets it ---
 
     def cut_keep_tokens(self, amount: int) -> int | None:
         """At least `amount` recent tokens stay; a turn of more than that is split."""
@@ -153,7 +153,7 @@ class Planner:
         return start if start in self.legal else self.latest_legal(range(start))
 
     def cut_keep_fraction(self, fraction: float, of: str) -> int | None:
-        """At least this part of what counts stays, rounded up."""
+        """At least this share of the counting tokens or messages stays, rounded up."""
         measure = self.counted_tokens if of == "tokens" else self.counted_messages
         wanted = math.ceil(fraction * measure(range(self.n)))
         return self.latest_legal(k for k in range(self.n + 1) if measure(range(k, self.n)) >= wanted)
@@ -179,13 +179,13 @@ class Planner:
     # --- fit ---
 
     def newest_group(self) -> list[int]:
-        """The group of the last message, if it counts; one that is pinned or open stays by itself."""
+        """The group of the last message, if it counts; a pinned or open group stays anyway."""
         if not self.n or not self.rules.counting[self.n - 1]:
             return []
         return self.rules.group(self.n - 1)
 
     def stays(self, cut: int) -> int:
-        """All tokens that are sent with this cut, overhead and summary included."""
+        """All tokens sent with this cut, overhead and summary included."""
         gone = self.rules.folded(cut)
         kept = sum(self.tokens[index] for index in range(self.n) if index not in gone)
         return self.overhead + kept + (self.summary_tokens if gone else 0)
@@ -203,22 +203,22 @@ class Planner:
         return self.reduce(max(cuts), amount)
 
     def fitting_cuts(self) -> list[int]:
-        """Legal cuts that spare the newest group; to fold nothing is always possible."""
+        """Legal cuts that keep the newest group; folding nothing is always possible."""
         limit = min(self.newest_group(), default=self.n)
         return sorted({self.rules.head, *(cut for cut in self.legal if cut <= limit)})
 
     def floor(self) -> int:
-        """The smaller of everything as it is, and of the last cut with all its results at the placeholder."""
+        """The smaller of the unchanged list and the last cut with all its results at the placeholder."""
         last = max(self.fitting_cuts())
         reduced = self.stays(last) - sum(self.saving(index) for index in [*self.clearable(last), *self.shortenable()])
         return min(self.tokens_before, reduced)
 
     def saving(self, index: int) -> int:
-        """What a message loses when all its results are at the placeholder."""
+        """The tokens that a message loses if all its results become the placeholder."""
         return self.tokens[index] - self.tokens_with(index, self.placeholders(index))
 
     def placeholders(self, index: int) -> dict[int, str]:
-        """The placeholder for every result of a message that may be touched."""
+        """The placeholder for every result of a message that may be changed."""
         return dict.fromkeys(self.rules.replaceable_results(index), CLEARED)
 
     def tokens_with(self, index: int, replaced: dict[int, str]) -> int:
@@ -227,19 +227,19 @@ class Planner:
         return self.counter.message(read(changed, self.format)[0])
 
     def by_saving(self, indexes: Iterable[int]) -> list[int]:
-        """Those that shrink at the placeholder: largest saving first, earlier first where equal."""
+        """Messages that shrink with the placeholder: largest saving first, earlier first on a tie."""
         shrinking = [index for index in indexes if self.saving(index) > 0]
         return sorted(shrinking, key=lambda index: (-self.saving(index), index))
 
     def clearable(self, cut: int) -> list[int]:
-        """Messages of the tail that may be cleared, in the order in which they are."""
+        """Messages of the tail that may be cleared, in order."""
         newest = self.newest_group()
         return self.by_saving(
             index for index in range(cut, self.n) if self.rules.counting[index] and index not in newest
         )
 
     def shortenable(self) -> list[int]:
-        """Messages of the newest group that may be shortened, in the order in which they are."""
+        """Messages of the newest group that may be shortened, in order."""
         return self.by_saving(self.newest_group())
 
     def reduce(self, cut: int, amount: int) -> Planned:
@@ -289,7 +289,7 @@ class Planner:
         cleared: Sequence[int] = (),
         shortened: dict[int, dict[int, str]] | None = None,
     ) -> Planned:
-        """Actions, counts and turn prefix of a cut; None, or one that folds nothing, is cut 0."""
+        """Actions, counts and turn prefix of a cut; None, or a cut that folds nothing, is cut 0."""
         shortened = shortened or {}
         gone = self.rules.folded(cut) if cut is not None else []
         cut = cut if gone and cut is not None else 0
@@ -314,7 +314,7 @@ class Planner:
     def action(
         self, index: int, gone: Sequence[int], cleared: Sequence[int], shortened: dict[int, dict[int, str]]
     ) -> str:
-        """What happens to one message."""
+        """The action of one message."""
         if index in self.rules.pinned:
             return "pin"
         if index in gone:
@@ -324,14 +324,14 @@ class Planner:
         return "shorten" if index in shortened else "keep"
 
     def turn_prefix(self, cut: int) -> tuple[int, int] | None:
-        """The part of the cut turn that lies before the cut, if the cut is inside a turn."""
+        """The part of the cut turn before the cut, if the cut is inside a turn."""
         if not 0 < cut < self.n or cut in self.rules.turn_starts():
             return None
         return self.rules.turn_at(cut).start, cut
 
 
 def applied(messages: Sequence[RawMessage], planned: Planned, summary: RawMessage, format: str) -> list[Any]:
-    """The folded messages: head, summary, then all that stays, the same objects where unchanged."""
+    """The folded messages: head, summary, then all kept ones, the same objects if unchanged."""
     rules = Rules(read(messages, format))
     out: list[Any] = []
     for index, message in enumerate(messages):

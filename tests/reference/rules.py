@@ -20,7 +20,7 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True)
 class Pairing:
-    """Which call each result answers (None for an orphan), and the calls that nobody answered."""
+    """The call that each result answers (None for an orphan), and the unanswered calls."""
 
     answers: dict[Place, Place | None]
     unanswered: frozenset[Place]
@@ -30,8 +30,8 @@ def pair(messages: Sequence[Message]) -> Pairing:
     """Binds every result, in order, to the nearest preceding unanswered call with its id.
 
     A result without id takes a call without id, or one that may be answered by name: of the nearest message that
-    holds an unanswered one (of its name, if the result has a name), the first. In a closed unit results take calls of
-    the same unit, and what is not answered there waits for nothing.
+    has an unanswered one (of its name, if the result has a name), the first. In a closed unit results take calls of
+    the same unit, and its unanswered calls are not open.
     """
     waiting: list[tuple[Place, Call]] = []
     answers: dict[Place, Place | None] = {}
@@ -66,13 +66,13 @@ def _answered(result: Result, waiting: Sequence[tuple[Place, Call]]) -> Place | 
 
 
 class Rules:
-    """Everything that the rules say about one list of messages and its pins."""
+    """All rules applied to one list of messages and its pins."""
 
     pairing_of = staticmethod(pair)
-    """How results find their calls; replaced where a test breaks it on purpose."""
+    """The pairing of results and calls; replaced if a test breaks it on purpose."""
 
     def __init__(self, messages: Sequence[Message], pins: Iterable[int] = ()) -> None:
-        """Works everything out at once; the lists are small."""
+        """Computes everything at once; the lists are small."""
         self.messages = list(messages)
         self.n = len(self.messages)
         self.pairing = self.pairing_of(self.messages)
@@ -99,14 +99,14 @@ class Rules:
         return label
 
     def _is_bound(self, index: int) -> bool:
-        """Whether a message stays with the next: reasoning with what the model did then, a call with the next call."""
+        """Whether a message stays with the next: reasoning with the model's next message, a call with the next call."""
         this, following = self.messages[index], self.messages[index + 1]
         if this.binding == "reasoning":
             return following.role == "assistant" and following.binding != "compaction"
         return this.binding == following.binding == "call"
 
     def _with_followers(self, indexes: Iterable[int]) -> frozenset[int]:
-        """Pins, and the message behind every pinned turn of the model that no result follows by itself."""
+        """Pins, and the message after every pinned model turn that no result follows anyway."""
         pins = set(indexes)
         for index in range(self.n - 1):
             if index in pins and self.messages[index].binding == "turn":
@@ -125,11 +125,11 @@ class Rules:
         return frozenset(member for index in indexes for member in self.group(index))
 
     def _open(self) -> frozenset[int]:
-        """Groups that wait for an answer."""
+        """Groups with an unanswered call."""
         return self._grown(index for index, _ in self.pairing.unanswered)
 
     def _head(self) -> int:
-        """The number of leading system and developer messages, and compactions of the provider."""
+        """The number of leading system and developer messages and provider compactions."""
         size = 0
         while size < self.n and (self.messages[size].role in HEAD_ROLES or self.messages[size].binding == "compaction"):
             size += 1
@@ -138,7 +138,7 @@ class Rules:
     # --- results ---
 
     def orphans(self) -> list[Place]:
-        """Results that answer nothing."""
+        """Results that answer no call."""
         unanswering = [place for place, answered in self.pairing.answers.items() if answered is None]
         return [place for place in unanswering if self.messages[place[0]].binding != "closed"]
 
@@ -151,7 +151,7 @@ class Rules:
         ]
 
     def replaceable_results(self, index: int) -> list[int]:
-        """Ordinals of those that have a place for another text, and hold more than the placeholder would."""
+        """Ordinals of the replaceable results that are longer than the placeholder."""
         results = self.messages[index].results
         is_closed = self.messages[index].binding == "closed"
         wanted = range(len(results)) if is_closed else self.foreign_results(index)
@@ -162,13 +162,13 @@ class Rules:
         ]
 
     def is_tool_result(self, index: int) -> bool:
-        """Whether the message holds any result of a call not made in itself, orphans included."""
+        """Whether the message contains a result of a call in another message, orphans included."""
         return self.messages[index].binding != "closed" and bool(self.foreign_results(index))
 
     # --- turns ---
 
     def turn_starts(self) -> list[int]:
-        """Where turns start: at the end of the head, and at every user message that is not a tool result."""
+        """The starts of turns: the end of the head, and every user message that is not a tool result."""
         return [
             index
             for index in range(self.head, self.n)
@@ -180,7 +180,7 @@ class Rules:
         return [range(start, end) for start, end in pairwise([*self.turn_starts(), self.n])]
 
     def turn_at(self, index: int) -> range:
-        """The turn that holds a message."""
+        """The turn that contains a message."""
         return next(turn for turn in self.turns() if index in turn)
 
     # --- cuts and summaries ---
@@ -204,12 +204,12 @@ class Rules:
         return [cut for cut in range(self.head, self.n + 1) if self.is_legal(cut)]
 
     def is_summary(self, index: int) -> bool:
-        """Whether the message is an earlier summary, recognised by its label."""
+        """Whether the message is an earlier summary, recognized by its label."""
         message = self.messages[index]
         is_labelled = bool(message.texts) and message.texts[0].startswith(SUMMARY_LABEL)
         return message.is_synthetic or (message.role == "user" and is_labelled)
 
     def folded(self, cut: int) -> list[int]:
-        """What a cut folds: nothing, if it would fold nothing but earlier summaries."""
+        """The messages that a cut folds: none, if it would fold only earlier summaries."""
         gone = [index for index in range(cut) if self.counting[index]]
         return gone if any(not self.is_summary(index) for index in gone) else []

@@ -1,24 +1,24 @@
-"""What providers reject, read off the raw messages: OpenAI Chat and Anthropic here, the others in `native_validity`.
+"""Problems that providers reject, found in the raw messages: OpenAI Chat and Anthropic; others in `native_validity`.
 
 Validators return `(index, code)` pairs, each at most once, in order.
 
-| code | said of |
+| code | reported for |
 |---|---|
-| `call_unanswered` | the message whose call nobody answers where the provider looks for the answer |
-| `result_without_call` | the message whose result answers no call that the provider lets it answer |
+| `call_unanswered` | a message with a call that has no answer where the provider expects it |
+| `result_without_call` | a message with a result that answers no call that the provider allows it to answer |
 | `first_not_user` | Anthropic, Gemini: the first message after a leading system text |
-| `result_after_text` | Anthropic: a user message with a result block behind another block |
+| `result_after_text` | Anthropic: a user message with a result block after another block |
 | `empty_content` | Anthropic: no content, or an empty text block; a final assistant message may be empty |
 | `empty_content` | Responses, Gemini: a message without content, a turn without parts, a part without a member |
 | `bad_id` | Responses: a call or output without an id |
 | `bad_id` | Anthropic: an id of a call or result that is not `[a-zA-Z0-9_-]{1,64}` |
 | `duplicate_id` | Anthropic: two calls of one message with the same id |
 | `unknown_role` | a role that the API does not know |
-| `unknown_item` | Responses: an item of a type that is not known |
-| `reasoning_without_follower` | Responses: reasoning with no item of the model directly behind it |
-| `model_after_model` | Gemini: a turn of the model directly behind another |
-| `call_misplaced` | OpenAI Chat, Anthropic, Gemini: a call in a message that is not the model's |
-| `served_result_misplaced` | Anthropic: the result of a server tool in a message that is not the assistant's |
+| `unknown_item` | Responses: an item of an unknown type |
+| `reasoning_without_follower` | Responses: reasoning without an item of the model directly after it |
+| `model_after_model` | Gemini: a model turn directly after another |
+| `call_misplaced` | OpenAI Chat, Anthropic, Gemini: a call outside a model message |
+| `served_result_misplaced` | Anthropic: the result of a server tool outside an assistant message |
 | `roles_not_alternating` | with `alternate`: the second of two messages of one side |
 | `system_not_first` | with `single_system`: a system message that is not the first of the list |
 """
@@ -65,7 +65,7 @@ def _is_system(message: RawMessage, provider: str) -> bool:
 
 
 def alternation_problems(messages: Sequence[RawMessage], provider: str) -> list[Problem]:
-    """The user speaks first, then each side in its turn."""
+    """The user speaks first, then the sides alternate."""
     turns = [(index, turn) for index, message in enumerate(messages) if (turn := _turn(message, provider))]
     problems = [(index, "roles_not_alternating") for (_, a), (index, b) in pairwise(turns) if a == b]
     if provider in ("openai", "responses") and turns and turns[0][1] == "model":
@@ -74,7 +74,7 @@ def alternation_problems(messages: Sequence[RawMessage], provider: str) -> list[
 
 
 def _turn(message: RawMessage, provider: str) -> str | None:
-    """Whose turn a message is; none for instructions, and where results have a role of their own for what is called."""
+    """The side of a message; None for instructions, and for called functions whose results have their own role."""
     role = message.get("role", "user")
     if provider == "gemini":
         return None if role == "system" else "model" if role == "model" else "user"
@@ -116,7 +116,7 @@ def _run_of_tools(messages: Sequence[RawMessage], start: int) -> list[int]:
 
 
 def _answers_its_run(messages: Sequence[RawMessage], index: int) -> bool:
-    """Whether a tool message answers a call of the message before its run, the first to do so."""
+    """Whether a tool message is the first to answer a call of the message before its run."""
     start = index
     while start > 0 and messages[start - 1]["role"] == "tool":
         start -= 1
@@ -187,7 +187,7 @@ def _results_of_user(message: RawMessage | None) -> list[Any]:
 
 
 def _results_fit(message: RawMessage, before: RawMessage | None, results: list[Any]) -> bool:
-    """Whether all results stand in a user message and answer calls of the assistant message before, once."""
+    """Whether all results are in a user message and answer calls of the assistant message before it, once each."""
     if not results:
         return True
     if message["role"] != "user" or before is None or before["role"] != "assistant":

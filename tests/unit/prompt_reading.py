@@ -1,4 +1,4 @@
-"""What tests read out of a prompt: the text between its marks, as it was before it was escaped."""
+"""Reads the data sections of a prompt and unescapes their text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import html
 import re
 from typing import Any
 
-#: The sections of a prompt: their kind, their nonce, what stands in them.
+#: The sections of a prompt: kind, nonce, content.
 SECTION = re.compile(r"<(data|task|facts|summary)-([0-9a-f]{32})>\n(.*?)\n</\1-\2>", re.DOTALL)
 _HEADER = re.compile(r"^\[(\d+)\] ([A-Z_]+):\n", re.MULTILINE)
 _SEPARATOR = "\n\n---\n\n"
@@ -18,7 +18,7 @@ def sections(prompt: str) -> dict[str, str]:
 
 
 def nonces(prompt: str) -> set[str]:
-    """The nonces of its sections."""
+    """The nonces of the sections."""
     return {nonce for _, nonce, _ in SECTION.findall(prompt)}
 
 
@@ -35,5 +35,5 @@ def recovered(prompt: str) -> dict[int, tuple[str, str]]:
 
 
 def said(call: dict[str, Any]) -> str:
-    """All that one call of a model sent."""
+    """All text that one model call sent."""
     return "\n".join(str(message["content"]) for message in call["messages"])

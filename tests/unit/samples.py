@@ -1,4 +1,4 @@
-"""What the unit tests share: messages in each dialect, hostile values, and the check that errors hold no content."""
+"""Samples of the unit tests: messages in each dialect, hostile values, and a check that errors hold no content."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import foldline as fl
 Dict = dict[str, Any]
 
 CANARY: Final = "k4nar1e" + "nv0gel"
-"""Stands in contents; no error may ever hold it."""
+"""Occurs in contents; no error may contain it."""
 
 WORDS: Final = "word " * 40
-"""50 tokens of `chars/4`."""
+"""50 tokens by `chars/4`."""
 
 
 def user(content: Any = WORDS, **more: Any) -> Dict:
@@ -55,7 +55,7 @@ def talk(count: int, content: str = WORDS) -> list[Dict]:
 
 
 def nested(levels: int) -> Any:
-    """A number inside so many lists."""
+    """A number inside `levels` nested lists."""
     value: Any = 1
     for _ in range(levels):
         value = [value]
@@ -63,7 +63,7 @@ def nested(levels: int) -> Any:
 
 
 def nested_dicts(levels: int) -> Any:
-    """A number inside so many dicts."""
+    """A number inside `levels` nested dicts."""
     value: Any = 1
     for _ in range(levels):
         value = {"k": value}
@@ -85,14 +85,14 @@ def own_dict() -> Dict:
 
 
 def chain(error: BaseException | None) -> Iterator[BaseException]:
-    """An error and everything it was raised from."""
+    """An error and its chain of causes."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
 
 
 def holds_no_content(error: BaseException) -> None:
-    """Neither the error nor what it was raised from nor its printed traceback says what the messages say."""
+    """Asserts that the error, its causes and its printed traceback contain no message content."""
     for each in chain(error):
         assert CANARY not in str(each)
         assert CANARY not in repr(each)
@@ -102,7 +102,7 @@ def holds_no_content(error: BaseException) -> None:
 
 
 def fold(messages: Any, format: str) -> fl.FoldResult:
-    """Folds everything; that the messages may be too small for a summary is no matter here."""
+    """Folds everything; ignores that the messages may be too small for a summary."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fl.errors.FoldlineWarning)
         return fl.compact(
@@ -121,4 +121,4 @@ OPERATIONS: Final[dict[str, Callable[[Any, str], Any]]] = {
         [user("a")], fl.KeepMessages(1), counter="chars/4", format="openai_chat" if format == "auto" else format
     ).apply(messages),
 }
-"""Everything that reads messages, as a function of messages and format."""
+"""Every function that reads messages, as a function of messages and format."""

@@ -1,4 +1,4 @@
-"""A folder for files, and what reading them gives."""
+"""A folder of files and the results of reading them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def line(value: Any) -> bytes:
 
 
 def lines(values: Iterable[Any]) -> bytes:
-    """Values, one a line."""
+    """Values as JSON lines."""
     return b"".join(map(line, values))
 
 
 class Shelf:
-    """A folder for files, and what reading them gives."""
+    """A folder of files and the results of reading them."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -35,11 +35,11 @@ class Shelf:
         return path
 
     def read(self, data: bytes, name: str = "file.jsonl") -> list[fl.StoredTranscript]:
-        """The transcripts of a file of these bytes."""
+        """The transcripts in a file with these bytes."""
         return list(fl.read(self.put(data, name), on_problem=self.problems.append))
 
     def read_one(self, data: bytes, name: str = "file.jsonl") -> fl.StoredTranscript:
-        """Its only transcript."""
+        """The only transcript in a file with these bytes."""
         (transcript,) = self.read(data, name)
         return transcript
 

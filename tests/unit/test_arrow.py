@@ -24,7 +24,7 @@ INDEX_TYPES = [pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32(), pa.ui
 
 
 class Stream:
-    """A column that has nothing but the stream, as those of other libraries."""
+    """A column that offers only the stream, as other libraries do."""
 
     def __init__(self, column: Any) -> None:
         self._column = column
@@ -34,7 +34,7 @@ class Stream:
 
 
 class Array:
-    """An array that has nothing but its capsules."""
+    """An array that offers only its capsules."""
 
     def __init__(self, array: Any) -> None:
         self._array = array
@@ -64,7 +64,7 @@ ARRAYS = dict(arrays())
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("array", ARRAYS.values(), ids=ARRAYS)
-def test_every_type_of_text_counts_as_the_list_does(array: Any, threads: int) -> None:
+def test_every_text_type_counts_like_the_list(array: Any, threads: int) -> None:
     for column in (array, Array(array), pa.chunked_array([array]), Stream(pa.chunked_array([array]))):
         counts = COUNTER.count_batch(column, threads=threads)
         assert (counts.dtype, counts.shape) == (np.uint32, (len(TEXTS),))
@@ -72,7 +72,7 @@ def test_every_type_of_text_counts_as_the_list_does(array: Any, threads: int) ->
 
 
 @pytest.mark.parametrize("array", ARRAYS.values(), ids=ARRAYS)
-def test_every_slice_counts_as_that_slice_of_the_list(array: Any) -> None:
+def test_every_slice_counts_like_that_slice_of_the_list(array: Any) -> None:
     for start in range(len(TEXTS) + 1):
         for stop in range(start, len(TEXTS) + 1):
             assert COUNTER.count_batch(array[start:stop]).tolist() == COUNTS[start:stop]
@@ -80,7 +80,7 @@ def test_every_slice_counts_as_that_slice_of_the_list(array: Any) -> None:
 
 
 @pytest.mark.parametrize("array", ARRAYS.values(), ids=ARRAYS)
-def test_chunks_count_in_their_order(array: Any) -> None:
+def test_chunks_count_in_order(array: Any) -> None:
     for cut in range(len(TEXTS) + 1):
         column = pa.chunked_array([array[:cut], array[cut:cut], array[cut:]])
         assert COUNTER.count_batch(column).tolist() == COUNTS
@@ -88,7 +88,7 @@ def test_chunks_count_in_their_order(array: Any) -> None:
 
 
 @pytest.mark.parametrize("index_type", INDEX_TYPES, ids=str)
-def test_keys_of_a_dictionary_are_any_integer(index_type: Any) -> None:
+def test_dictionary_keys_may_be_any_integer_type(index_type: Any) -> None:
     assert COUNTER.count_batch(dictionary(TEXTS, index_type)).tolist() == COUNTS
 
 
@@ -101,7 +101,7 @@ def test_empty_columns_give_empty_arrays(name: str) -> None:
         assert (counts.dtype, counts.shape) == (np.uint32, (0,))
 
 
-def test_texts_longer_than_a_view_and_in_several_buffers() -> None:
+def test_texts_longer_than_a_view_in_several_buffers() -> None:
     texts = ["x" * n for n in range(40)] + ["text " * 100_000, "a", "other " * 100_000]
     expected = [COUNTER.count(text) for text in texts]
     parts = [pa.array(texts[i : i + 5], pa.string_view()) for i in range(0, len(texts), 5)]
@@ -109,7 +109,7 @@ def test_texts_longer_than_a_view_and_in_several_buffers() -> None:
     assert COUNTER.count_batch(pa.concat_arrays(parts)).tolist() == expected
 
 
-def test_a_column_of_much_text_counts_alike_on_any_number_of_threads() -> None:
+def test_a_large_column_counts_the_same_on_any_number_of_threads() -> None:
     texts = [f"{i} {WORDS}" * (i % 30) for i in range(2_000)]
     expected = [COUNTER.count(text) for text in texts]
     for text_type in TYPES.values():
@@ -128,14 +128,14 @@ def test_the_storage_of_an_extension_type_is_counted() -> None:
 
 
 @pytest.mark.parametrize("spec", ["o200k_base", "bytes/4+4", "auto", len], ids=str)
-def test_a_null_counts_nothing_and_is_never_shown_to_a_function(spec: Any) -> None:
+def test_a_null_counts_zero_and_is_never_passed_to_a_function(spec: Any) -> None:
     counter = fl.TokenCounter(spec)
     for array in ARRAYS.values():
         assert counter.count_batch(array).tolist() == [0 if t is None else counter.count(t) for t in TEXTS]
 
 
 @pytest.mark.parametrize("text_type", [*TYPES.values(), pa.null(), pa.dictionary(pa.int8(), pa.string())], ids=str)
-def test_columns_of_nothing_but_nulls(text_type: Any) -> None:
+def test_columns_with_only_nulls(text_type: Any) -> None:
     assert COUNTER.count_batch(pa.nulls(5, text_type)).tolist() == [0] * 5
     assert COUNTER.count_batch(pa.chunked_array([pa.nulls(2, text_type), pa.nulls(1, text_type)])).tolist() == [0] * 3
 
@@ -168,12 +168,12 @@ def test_each_value_in_use_is_counted_once() -> None:
     assert seen == ["ccc", "a"]
 
 
-def test_chunks_may_have_dictionaries_of_their_own() -> None:
+def test_chunks_may_have_different_dictionaries() -> None:
     column = pa.chunked_array([dictionary(["a", "hello world"]), dictionary(["hello world", "one two three"])])
     assert COUNTER.count_batch(column).tolist() == [1, 2, 2, 3]
 
 
-# --- What is refused ---------------------------------------------------------------------------------
+# --- Refused columns ---------------------------------------------------------------------------------
 
 NOT_TEXT = {
     "int64": pa.array([1, 2]),
@@ -193,7 +193,7 @@ NOT_TEXT = {
 
 @pytest.mark.parametrize("name", NOT_TEXT)
 @pytest.mark.parametrize("wrap", [Array, lambda array: Stream(pa.chunked_array([array]))], ids=["array", "stream"])
-def test_a_column_of_something_else_is_a_type_error(name: str, wrap: Callable[[Any], Any]) -> None:
+def test_a_column_of_another_type_is_a_type_error(name: str, wrap: Callable[[Any], Any]) -> None:
     with pytest.raises(TypeError) as caught:
         COUNTER.count_batch(wrap(NOT_TEXT[name]))
     assert isinstance(caught.value, TextTypeError)
@@ -202,13 +202,13 @@ def test_a_column_of_something_else_is_a_type_error(name: str, wrap: Callable[[A
 
 
 @pytest.mark.parametrize("array", [NOT_TEXT["int64"], NOT_TEXT["list"]], ids=["int64", "list"])
-def test_an_empty_column_of_something_else_is_a_type_error_too(array: Any) -> None:
+def test_an_empty_column_of_another_type_is_a_type_error_too(array: Any) -> None:
     for column in (array[:0], pa.chunked_array([], array.type)):
         with pytest.raises(TypeError):
             COUNTER.count_batch(column)
 
 
-def test_a_table_is_refused_before_any_of_it_is_read() -> None:
+def test_a_table_is_refused_before_it_is_read() -> None:
     read: list[int] = []
 
     def batches() -> Iterator[Any]:
@@ -225,7 +225,7 @@ def test_a_table_is_refused_before_any_of_it_is_read() -> None:
     assert read == []
 
 
-def test_the_type_is_named() -> None:
+def test_the_error_names_the_type() -> None:
     with pytest.raises(TextTypeError, match="Utf8, LargeUtf8, Utf8View, a Dictionary of these or Null, not Int64"):
         COUNTER.count_batch(pa.array([1]))
 
@@ -239,7 +239,7 @@ def test_the_number_of_threads_is_checked_first() -> None:
 
 
 def from_buffers(text_type: Any, length: int, *buffers: bytes, offset: int = 0) -> Any:
-    """An array that nobody has checked."""
+    """An array built without validation."""
     return pa.Array.from_buffers(text_type, length, [None, *map(pa.py_buffer, buffers)], offset=offset)
 
 
@@ -300,7 +300,7 @@ BAD = {
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("array", "code", "index"), BAD.values(), ids=BAD)
-def test_what_a_producer_gives_is_checked(array: Any, code: str, index: int, threads: int) -> None:
+def test_data_from_a_producer_is_validated(array: Any, code: str, index: int, threads: int) -> None:
     for column in (array, Stream(pa.chunked_array([array]))):
         with pytest.raises(MessageError) as caught:
             COUNTER.count_batch(column, threads=threads)
@@ -327,7 +327,7 @@ def test_the_first_bad_text_by_index_is_named_on_any_number_of_threads() -> None
         assert (caught.value.code, caught.value.index) == ("bad_utf8", 13)
 
 
-def test_the_first_bad_text_by_index_is_named_among_texts_of_many_kinds() -> None:
+def test_the_first_bad_text_by_index_is_named_among_mixed_scripts() -> None:
     texts = ["the words of a text " * 2_000, "消息一条也没有丢失。" * 2_000] * 20
     of_han, of_letters = ("对话" * 100).encode() + b"\xff", b"a text " * 100 + b"\xff"
     bad = [from_buffers(pa.string(), 1, offsets(0, len(text)), text) for text in (of_han, of_letters)]
@@ -340,7 +340,7 @@ def test_the_first_bad_text_by_index_is_named_among_texts_of_many_kinds() -> Non
 
 
 class Producer:
-    """Something that answers both methods in its own way."""
+    """An object with both methods and configurable results."""
 
     def __init__(self, method: str, answer: Callable[[], Any]) -> None:
         setattr(type(self), method, lambda self, requested_schema=None: answer())
@@ -348,7 +348,7 @@ class Producer:
 
 @pytest.mark.parametrize("method", ["__arrow_c_array__", "__arrow_c_stream__"])
 @pytest.mark.parametrize("answer", [None, 5, (), ("a", "b"), "capsule"], ids=repr)
-def test_a_producer_that_gives_no_capsules_is_refused(method: str, answer: Any) -> None:
+def test_a_producer_without_capsules_is_refused(method: str, answer: Any) -> None:
     producer = type("P", (Producer,), {})(method, lambda: answer)
     with pytest.raises(TextTypeError) as caught:
         COUNTER.count_batch(producer)
@@ -356,7 +356,7 @@ def test_a_producer_that_gives_no_capsules_is_refused(method: str, answer: Any) 
 
 
 @pytest.mark.parametrize("method", ["__arrow_c_array__", "__arrow_c_stream__"])
-def test_what_a_producer_raises_comes_out_as_it_is(method: str) -> None:
+def test_an_exception_of_the_producer_propagates_unchanged(method: str) -> None:
     error = RuntimeError("from the producer")
 
     def fail() -> Any:
@@ -367,7 +367,7 @@ def test_what_a_producer_raises_comes_out_as_it_is(method: str) -> None:
     assert caught.value is error
 
 
-def test_a_stream_that_was_read_before_is_refused() -> None:
+def test_a_consumed_stream_is_refused() -> None:
     capsule = pa.chunked_array([["a"]]).__arrow_c_stream__()
     again = type("P", (Producer,), {})("__arrow_c_stream__", lambda: capsule)
     assert COUNTER.count_batch(again).tolist() == [1]
@@ -376,7 +376,7 @@ def test_a_stream_that_was_read_before_is_refused() -> None:
     assert caught.value.code == "bad_arrow"
 
 
-def test_an_array_that_was_read_before_is_refused() -> None:
+def test_a_consumed_array_is_refused() -> None:
     capsules = pa.array(["a"]).__arrow_c_array__()
     again = type("P", (Producer,), {})("__arrow_c_array__", lambda: capsules)
     assert COUNTER.count_batch(again).tolist() == [1]
@@ -385,7 +385,7 @@ def test_an_array_that_was_read_before_is_refused() -> None:
     assert caught.value.code == "bad_arrow"
 
 
-def test_columns_are_let_go_after_the_call() -> None:
+def test_columns_are_released_after_the_call() -> None:
     before = pa.total_allocated_bytes()
     for _ in range(5):
         array = pa.array(["text " * 1000] * 100)
@@ -401,7 +401,7 @@ def test_columns_are_let_go_after_the_call() -> None:
 
 
 @pytest.mark.parametrize("array", ARRAYS.values(), ids=ARRAYS)
-def test_what_a_function_raises_comes_out_of_a_column(array: Any) -> None:
+def test_an_exception_of_a_counting_function_propagates_from_a_column(array: Any) -> None:
     error = RuntimeError("from the function")
 
     def count(text: str) -> int:

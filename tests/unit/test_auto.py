@@ -1,4 +1,4 @@
-"""The estimator `auto`: how far it is off on texts of many kinds, and what holds for every text."""
+"""The estimator `auto`: its error on texts of many kinds, and its properties for every text."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("kind", TEXTS)
-def test_texts_of_every_kind_are_counted_roughly(kind: str) -> None:
+def test_texts_of_every_kind_are_within_the_error_bound(kind: str) -> None:
     text = TEXTS[kind]
     exact = EXACT.count(text)
     assert abs(AUTO.count(text) - exact) <= 0.4 * exact
 
 
 @pytest.mark.parametrize("kind", ["hex", "digests", "base64", "numbers", "chinese", "japanese", "korean"])
-def test_what_a_length_under_counts_twice_is_counted(kind: str) -> None:
+def test_scripts_that_a_length_formula_undercounts_are_counted(kind: str) -> None:
     """PEERS: Chinese, Japanese, Korean and hex are under-counted 2 to 2.5 times by chars/4."""
     text = TEXTS[kind]
     exact = EXACT.count(text)
@@ -59,12 +59,12 @@ def test_what_a_length_under_counts_twice_is_counted(kind: str) -> None:
     assert AUTO.count(text) > 0.85 * exact
 
 
-def test_the_error_bound_is_a_share() -> None:
+def test_the_error_bound_is_a_fraction() -> None:
     assert 0.05 < AUTO_ERROR_BOUND < 0.25
     assert AUTO.error_bound == AUTO_ERROR_BOUND
 
 
-def test_counts_carry_the_error_bound_where_all_of_them_was_measured() -> None:
+def test_counts_carry_the_error_bound_if_every_part_was_measured() -> None:
     plain = [{"role": "user", "content": PROSE}]
     assert AUTO.count_messages(plain).error_bound == AUTO_ERROR_BOUND
     assert AUTO.count_messages([{"role": "user", "content": [{"type": "x"}]}]).error_bound is None
@@ -73,12 +73,12 @@ def test_counts_carry_the_error_bound_where_all_of_them_was_measured() -> None:
     assert CHARS4.count_messages(plain).error_bound is None
 
 
-def test_it_is_an_estimate_with_a_name() -> None:
+def test_auto_is_an_estimate_with_a_name() -> None:
     assert (AUTO.name, AUTO.kind) == ("auto", "estimated")
     assert repr(AUTO) == 'TokenCounter("auto")'
 
 
-def test_messages_get_the_framing_that_exact_counts_get() -> None:
+def test_messages_get_the_same_framing_as_exact_counts() -> None:
     messages = [{"role": "user", "content": PROSE}, {"role": "assistant", "content": "Done."}]
     auto, exact = AUTO.count_messages(messages), EXACT.count_messages(messages)
     assert auto.overhead == exact.overhead
@@ -87,24 +87,24 @@ def test_messages_get_the_framing_that_exact_counts_get() -> None:
     assert auto.per_message[0] == AUTO.count(PROSE) + around
 
 
-def test_nothing_is_nothing() -> None:
+def test_an_empty_text_counts_zero() -> None:
     assert AUTO.count("") == 0
     assert AUTO.fits("", 0)
 
 
 @given(st.text(min_size=1))
-def test_anything_is_at_least_one(text: str) -> None:
+def test_a_nonempty_text_counts_at_least_one(text: str) -> None:
     assert AUTO.count(text) >= 1
 
 
 @given(st.text(), st.text())
-def test_appending_never_makes_it_fewer(head: str, tail: str) -> None:
+def test_appending_never_lowers_the_count(head: str, tail: str) -> None:
     assert AUTO.count(head + tail) >= AUTO.count(head)
 
 
 @given(st.text(), st.text())
-def test_two_texts_joined_cost_what_they_cost_apart(head: str, tail: str) -> None:
-    """But for the characters at the seam that see across it: 31, the first two of up to 4 tokens; and rounding."""
+def test_a_concatenation_costs_the_sum_of_its_parts(head: str, tail: str) -> None:
+    """Except near the seam: 31 characters, the first two of up to 4 tokens; and rounding."""
     assert abs(AUTO.count(head + tail) - AUTO.count(head) - AUTO.count(tail)) <= 29 + 2 * 4 + 2
 
 
@@ -116,18 +116,18 @@ def test_mixed_texts_cost_the_sum_of_their_parts(kinds: list[str]) -> None:
 
 @given(st.text(alphabet=st.characters(), max_size=40))
 def test_lone_surrogates_count_as_the_replacement_character(text: str) -> None:
-    assume(not "\udc00" <= text[:1] <= "\udfff")  # Behind a high surrogate that would be a pair.
+    assume(not "\udc00" <= text[:1] <= "\udfff")  # After a high surrogate, it would form a pair.
     cut = text + "\ud83d"
     assert AUTO.count(cut) == AUTO.count(text + "�")
     assert AUTO.count("\ud83d" + text) == AUTO.count("�" + text)
 
 
-def test_two_surrogates_that_form_a_pair_are_that_character() -> None:
+def test_two_surrogates_that_form_a_pair_count_as_that_character() -> None:
     assert AUTO.count("\ud83d\ude00") == AUTO.count("😀")
 
 
 @given(st.lists(st.text()))
-def test_batches_count_as_their_texts(texts: list[str]) -> None:
+def test_batches_count_like_their_texts(texts: list[str]) -> None:
     assert AUTO.count_batch(texts).tolist() == [AUTO.count(text) for text in texts]
 
 

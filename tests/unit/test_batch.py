@@ -25,7 +25,7 @@ COUNTER = fl.TokenCounter()
 ONE_BY_ONE = [COUNTER.count(text) for text in TEXTS]
 
 MANY = [f"{i} {WORDS} {'对' * (i % 7)}" * (i % 40) for i in range(3_000)]
-"""Some megabytes: enough for every thread to get its share."""
+"""Some megabytes, enough to give every thread a share."""
 
 
 # --- numpy -------------------------------------------------------------------------------------------
@@ -43,23 +43,23 @@ def test_numpy_arrays_count_as_lists(dtype: Any) -> None:
     assert COUNTER.count_batch(array[2:5]).tolist() == counts[2:5].tolist()
 
 
-def test_arrays_of_either_byte_order_count_alike() -> None:
+def test_arrays_of_either_byte_order_count_the_same() -> None:
     array = np.array(["对话", "abc", ""])
     assert COUNTER.count_batch(array.astype(">U2")).tolist() == COUNTER.count_batch(array.astype("<U2")).tolist()
 
 
-def test_surrogates_in_arrays_count_as_in_lists() -> None:
+def test_surrogates_in_arrays_count_like_those_in_lists() -> None:
     assert COUNTER.count_batch(np.array(TEXTS, dtype=object)).tolist() == ONE_BY_ONE
     assert COUNTER.count_batch(np.array(TEXTS)).tolist() == ONE_BY_ONE
 
 
 @pytest.mark.parametrize("missing", [None, np.nan], ids=repr)
-def test_a_missing_text_of_numpy_counts_nothing(missing: Any) -> None:
+def test_a_missing_value_of_numpy_counts_zero(missing: Any) -> None:
     array = np.array(["hello world", missing, "a"], dtype=np.dtypes.StringDType(na_object=missing))
     assert COUNTER.count_batch(array).tolist() == [2, 0, 1]
 
 
-def test_a_text_that_stands_for_missing_ones_is_counted_as_the_text_it_is() -> None:
+def test_a_text_that_marks_missing_values_counts_as_text() -> None:
     array = np.array(["a", "hello world"], dtype=np.dtypes.StringDType(na_object="hello world"))
     assert COUNTER.count_batch(array).tolist() == [1, 2]
 
@@ -69,7 +69,7 @@ def test_a_text_that_stands_for_missing_ones_is_counted_as_the_text_it_is() -> N
     [np.array([1, 2]), np.array([1.5]), np.array([b"a"]), np.array([True]), np.array(["2026-01-01"], "datetime64[D]")],
     ids=lambda array: str(array.dtype),
 )
-def test_an_array_of_something_else_is_a_type_error(array: Any) -> None:
+def test_an_array_of_another_type_is_a_type_error(array: Any) -> None:
     with pytest.raises(TypeError) as caught:
         COUNTER.count_batch(array)
     assert type(caught.value) is TextTypeError
@@ -78,7 +78,7 @@ def test_an_array_of_something_else_is_a_type_error(array: Any) -> None:
 
 
 @pytest.mark.parametrize("array", [np.array("a"), np.array([["a"], ["b"]])], ids=["none", "two"])
-def test_an_array_of_texts_has_one_dimension(array: Any) -> None:
+def test_an_array_of_texts_must_have_one_dimension(array: Any) -> None:
     with pytest.raises(TypeError) as caught:
         COUNTER.count_batch(array)
     assert isinstance(caught.value, TextTypeError)
@@ -92,7 +92,7 @@ def test_an_empty_array_gives_an_empty_array(dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("over", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))])
-def test_a_type_error_is_a_value_like_the_others(over: Callable[[Any], Any]) -> None:
+def test_a_type_error_can_be_pickled_like_the_others(over: Callable[[Any], Any]) -> None:
     error = TextTypeError("wrong", index=2, line=4, transcript=1)
     again = over(error)
     assert (type(again), vars(again), str(again)) == (TextTypeError, vars(error), str(error))
@@ -104,12 +104,12 @@ def test_a_type_error_is_a_value_like_the_others(over: Callable[[Any], Any]) -> 
 
 KINDS = [WORDS, "for (i = 0; i < 10; ++i) { a[i] += 1; }\n", "12.50, 13.75; ", "Сообщения. ", "消息一条也没有丢失。"]
 MIXED = [f"{i} " + KINDS[i % len(KINDS)] * (20 + i % 23) for i in range(2_000)]
-"""Kinds in turn, more than a megabyte, and 512 bytes on average: foldline counts them kind by kind."""
+"""Scripts in turn, more than a megabyte, 512 bytes on average: foldline counts them grouped by script."""
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base", "r50k_base"])
-def test_a_batch_of_many_kinds_is_counted_as_its_texts_are(encoding: str, threads: int) -> None:
+def test_a_batch_of_mixed_scripts_counts_like_its_texts(encoding: str, threads: int) -> None:
     counter = fl.TokenCounter(encoding)
     expected = [counter.count(text) for text in MIXED]
     assert sum(len(text.encode()) for text in MIXED) > max(1 << 20, 512 * len(MIXED))
@@ -117,13 +117,13 @@ def test_a_batch_of_many_kinds_is_counted_as_its_texts_are(encoding: str, thread
     assert counter.count_batch(np.array(MIXED, dtype=object), threads=threads).tolist() == expected
 
 
-def test_a_batch_that_takes_several_windows_is_counted_as_its_texts_are() -> None:
+def test_a_batch_over_several_windows_counts_like_its_texts() -> None:
     times = 1 + (33 << 20) // sum(len(text.encode()) for text in MIXED)
     expected = [COUNTER.count(text) for text in MIXED]
     assert COUNTER.count_batch(MIXED * times).tolist() == expected * times
 
 
-def test_a_function_of_the_caller_hears_the_texts_in_their_order() -> None:
+def test_a_counting_function_gets_the_texts_in_order() -> None:
     heard: list[str] = []
     fl.TokenCounter(lambda text: heard.append(text) or 1).count_batch(MIXED)
     assert heard == MIXED
@@ -137,7 +137,7 @@ def test_the_number_of_threads_changes_no_count(spec: Any, threads: Any) -> None
     assert counter.count_batch(MANY, threads=threads).tolist() == [counter.count(text) for text in MANY]
 
 
-def test_more_threads_than_texts_are_no_harm() -> None:
+def test_more_threads_than_texts_are_allowed() -> None:
     assert COUNTER.count_batch([], threads=1024).tolist() == []
     assert COUNTER.count_batch(["hello world" * 10_000], threads=1024).tolist() == [
         COUNTER.count("hello world" * 10_000)
@@ -154,7 +154,7 @@ def test_threads_out_of_range_are_a_config_error(threads: Any) -> None:
         assert (caught.value.code, caught.value.path) == ("bad_threads", "threads")
 
 
-def test_threads_are_named() -> None:
+def test_the_threads_argument_is_keyword_only() -> None:
     with pytest.raises(TypeError):
         COUNTER.count_batch(["a"], 2)  # type: ignore[misc]
 
@@ -176,7 +176,7 @@ def test_a_function_is_called_in_the_calling_thread_in_order(threads: int) -> No
 
 @pytest.mark.parametrize("threads", [1, 4])
 @pytest.mark.parametrize("size", [1, 50_000])
-def test_what_a_function_raises_ends_the_batch(threads: int, size: int) -> None:
+def test_an_exception_of_a_counting_function_ends_the_batch(threads: int, size: int) -> None:
     error = RuntimeError("from the function")
     calls: list[str] = []
 
@@ -204,14 +204,14 @@ def test_the_first_text_that_fails_is_named(threads: int) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_an_item_that_is_no_text_is_named_whatever_the_threads(threads: int) -> None:
+def test_an_item_that_is_not_a_text_is_named_with_any_number_of_threads(threads: int) -> None:
     with pytest.raises(MessageError) as caught:
         COUNTER.count_batch([*MANY, CANARY, 5], threads=threads)
     assert (caught.value.code, caught.value.index) == ("not_a_string", len(MANY) + 1)
     holds_no_content(caught.value)
 
 
-def test_threads_may_count_batches_on_threads() -> None:
+def test_several_threads_may_count_batches_on_threads() -> None:
     expected = COUNTER.count_batch(MANY).tolist()
     found: list[list[int]] = []
     threads = [
@@ -231,7 +231,7 @@ def run(script: str, *, timeout_s: float = 240) -> subprocess.CompletedProcess[s
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_threads_work_in_a_forked_child() -> None:
+def test_batches_on_threads_work_in_a_forked_child() -> None:
     done = run(
         """
         import os, warnings, foldline as fl
@@ -267,7 +267,7 @@ INTERRUPTED = {
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent another way")
 @pytest.mark.parametrize(("given", "call"), INTERRUPTED.values(), ids=INTERRUPTED)
 def test_ctrl_c_ends_every_thread(given: str, call: str) -> None:
-    """Were the signal served only afterwards, the call would come to its end. The counter can be used again."""
+    """If the signal were handled only afterwards, the call would complete. The counter stays usable."""
     script = textwrap.dedent(
         f"""
         import sys, numpy, foldline as fl
@@ -305,7 +305,7 @@ def test_ctrl_c_ends_every_thread(given: str, call: str) -> None:
 
 
 def test_ctrl_c_while_numpy_is_imported() -> None:
-    """numpy is imported when the first array is asked for, and not before; Ctrl-C meanwhile is Ctrl-C."""
+    """numpy is imported when the first array is created; Ctrl-C during the import raises KeyboardInterrupt."""
     script = textwrap.dedent(
         """
         import sys

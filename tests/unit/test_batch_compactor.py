@@ -1,4 +1,4 @@
-"""`fl.BatchCompactor`: rows in, rows out; what is wrong with one stays with it."""
+"""`fl.BatchCompactor`: rows in, rows out; a bad row does not affect the others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def stored(name: str, messages: list[Any], **meta: Any) -> fl.StoredTranscript:
 
 
 def letters(text: str) -> int:
-    """A counter of one's own, at the top of a module, so that it can be pickled."""
+    """A custom counter at module level, so that it can be pickled."""
     return len(text)
 
 
@@ -42,7 +42,7 @@ def refusing(messages: list[Any]) -> str:
 
 
 class Broken(list[Any]):
-    """What no reader of JSON gives."""
+    """A value that no JSON parser produces."""
 
     def __len__(self) -> int:
         raise ZeroDivisionError
@@ -51,7 +51,7 @@ class Broken(list[Any]):
 # Rows
 
 
-def test_a_row_is_what_the_library_makes_of_its_transcript() -> None:
+def test_a_row_equals_the_fold_of_its_transcript() -> None:
     tools = [{"name": "f", "description": "does something"}]
     compactor = fl.BatchCompactor(fl.KeepMessages(3), pins=[1, 99], summary_tokens=400)
     [row] = compactor.compact_rows([stored("a", talk(), tools=tools)])
@@ -71,7 +71,7 @@ def test_a_row_is_what_the_library_makes_of_its_transcript() -> None:
     )
 
 
-def test_rows_are_made_as_they_are_asked_for() -> None:
+def test_rows_are_produced_lazily() -> None:
     order: list[str] = []
 
     def source() -> Iterator[fl.StoredTranscript]:
@@ -85,7 +85,7 @@ def test_rows_are_made_as_they_are_asked_for() -> None:
     assert order == ["read a", "row a", "read b", "row b"]
 
 
-def test_what_is_wrong_with_a_row_stays_with_it() -> None:
+def test_an_error_of_a_row_does_not_affect_other_rows() -> None:
     bad = [{"role": "user", "content": {"secret": "hunter2"}}]
     transcripts = [stored("bad", bad), stored("odd", Broken()), stored("good", talk())]
     rows = list(fl.BatchCompactor(fl.KeepMessages(3)).compact_rows(transcripts))
@@ -97,7 +97,7 @@ def test_what_is_wrong_with_a_row_stays_with_it() -> None:
     assert "hunter2" not in str(rows[0].error)
 
 
-def test_a_summary_that_fails_leaves_the_messages_and_no_content_in_the_error() -> None:
+def test_a_failed_summary_leaves_the_messages_and_no_content_in_the_error() -> None:
     [row] = fl.BatchCompactor(fl.KeepMessages(3), summarizer=refusing).compact_rows([stored("a", talk())])
     assert (row.status, row.messages) == ("failed", talk())
     assert row.error is not None
@@ -105,14 +105,14 @@ def test_a_summary_that_fails_leaves_the_messages_and_no_content_in_the_error() 
     assert row.plan_hash
 
 
-def test_what_cannot_fit_is_infeasible() -> None:
+def test_a_row_that_cannot_fit_is_infeasible() -> None:
     [row] = fl.BatchCompactor(fl.FitTokens(10)).compact_rows([stored("a", talk())])
     assert (row.status, row.messages, row.actions) == ("infeasible", talk(), None)
     assert row.error is not None
     assert row.error.code == "infeasible"
 
 
-def test_options_are_judged_before_any_work() -> None:
+def test_options_are_checked_before_any_work() -> None:
     for options, path in (
         ({"format": "morse"}, "format"),
         ({"summary_tokens": -1}, "summary_tokens"),
@@ -134,19 +134,19 @@ def test_options_are_judged_before_any_work() -> None:
     [None, "chars/4", letters, fl.TokenCounter("cl100k_base"), fl.TokenCounter.for_model("claude-sonnet-4-5")],
     ids=["default", "estimate", "function", "encoding", "model"],
 )
-def test_a_pickled_one_does_the_same(counter: Any) -> None:
+def test_a_pickled_compactor_gives_the_same_rows(counter: Any) -> None:
     compactor = fl.BatchCompactor(fl.KeepMessages(3), counter=counter, pins=[1], summary_tokens=400)
     again = pickle.loads(pickle.dumps(compactor))
     assert list(again.compact_rows([stored("a", talk())])) == list(compactor.compact_rows([stored("a", talk())]))
     assert again.counter.model == compactor.counter.model
 
 
-def test_a_counter_around_a_function_is_refused_when_pickled() -> None:
+def test_a_counter_around_a_function_cannot_be_pickled() -> None:
     with pytest.raises(ConfigError, match="give the function"):
         pickle.dumps(fl.BatchCompactor(fl.KeepMessages(3), counter=fl.TokenCounter(letters)))
 
 
-def test_no_connection_and_no_key_of_the_environment_is_pickled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_and_environment_keys_are_not_pickled(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("httpx2")
     monkeypatch.setenv("OPENAI_API_KEY", "hunter2")
     model = fl.summarizers.OpenAICompatible("m", base_url="http://127.0.0.1:1/v1")
@@ -179,7 +179,7 @@ def test_a_batch_gives_a_batch_of_the_fixed_schema(kind: str) -> None:
         assert rows[3]["messages"] == "{x"
 
 
-def test_ids_of_a_column_come_first_and_equal_tables_give_equal_tables() -> None:
+def test_an_id_column_takes_precedence_and_equal_tables_give_equal_tables() -> None:
     pa = pytest.importorskip("pyarrow")
     table = pa.table({"id": [7, 8], "messages": [json.dumps({"id": "own", "messages": talk(1)})] * 2})
     answer = fl.BatchCompactor(fl.KeepMessages(3))(table)
@@ -195,14 +195,14 @@ def test_structs_are_read_without_their_nulls() -> None:
     assert json.loads(answer["messages"][0].as_py()) == messages
 
 
-def test_text_without_utf8_is_kept_in_the_messages() -> None:
+def test_text_that_is_not_utf8_is_preserved_in_the_messages() -> None:
     pa = pytest.importorskip("pyarrow")
     text = '[{"role":"user","content":"lone \\ud83d half"}]'
     [row] = fl.BatchCompactor(fl.KeepMessages(3))(pa.table({"messages": [text]})).to_pylist()
     assert json.loads(row["messages"]) == json.loads(text)
 
 
-def test_recorded_sessions_come_back_from_a_batch() -> None:
+def test_recorded_sessions_survive_a_batch() -> None:
     pa = pytest.importorskip("pyarrow")
     transcripts = [t for t in fl.read(DATA) if t.format == "openai_chat"]
     assert transcripts

@@ -1,4 +1,4 @@
-"""What benches and gates conclude: a benchmark that misjudges is worse than none."""
+"""The conclusions of benches and gates: a benchmark that misjudges is worse than no benchmark."""
 
 from __future__ import annotations
 
@@ -58,17 +58,17 @@ def peers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         ({"a": 1000, "b": 500}, 0),
         ({"a": 1029, "b": 486}, 0),
         ({"a": 1031, "b": 500}, 1),
-        ({"a": 969, "b": 500}, 1),  # Faster is to be recorded, or it could be lost unseen.
+        ({"a": 969, "b": 500}, 1),  # An improvement must be recorded, or its loss would pass unseen.
         ({"a": 2000, "b": 100}, 2),
         ({"a": 1000, "b": 500, "new": 1}, 1),
-        ({"a": 1000}, 1),  # A case that is gone from the program.
+        ({"a": 1000}, 1),  # A case that no longer exists in the program.
     ],
 )
-def test_the_budget_is_held_both_ways(gate: ModuleType, found: dict[str, int], bad: int) -> None:
+def test_the_budget_is_checked_both_ways(gate: ModuleType, found: dict[str, int], bad: int) -> None:
     assert gate.judge(found, list(found), {"instructions": {"a": 1000, "b": 500}}) == bad
 
 
-def test_an_update_keeps_what_was_not_measured(
+def test_an_update_keeps_the_cases_that_were_not_measured(
     gate: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gate, "BUDGET", tmp_path / "budget.json")
@@ -88,10 +88,10 @@ def test_every_case_has_its_budget() -> None:
     assert set(budget["instructions"]) == set(cases)
 
 
-# --- foldline beside its peers ----------------------------------------------------------------------------
+# --- foldline compared with its peers ---------------------------------------------------------------------
 
 
-def test_a_peer_that_is_not_exact_is_left_out_of_the_ratio(peers: Any) -> None:
+def test_a_peer_that_is_not_exact_is_excluded_from_the_ratio(peers: Any) -> None:
     values = {"foldline": 800.0, "quick but wrong": 4000.0, "right": 400.0, "other": 2000.0}
     row = peers("results").Row(
         "1 MB documents", "prose", "MB/s", True, values, "1 MB documents", ["quick but wrong"], ["other"]
@@ -102,13 +102,13 @@ def test_a_peer_that_is_not_exact_is_left_out_of_the_ratio(peers: Any) -> None:
     assert not row.verdict()["moonshot_reached"]
 
 
-def test_where_less_is_better_the_ratio_turns(peers: Any) -> None:
+def test_the_ratio_is_inverted_if_less_is_better(peers: Any) -> None:
     row = peers("results").Row("calls", "", "µs", False, {"foldline": 2.0, "a": 3.0, "b": 9.0}, "200 B, one call each")
     assert (row.fastest(), row.ratio()) == ("a", 1.5)
     assert not row.verdict()["must_reached"]
 
 
-def test_a_bound_judges_foldline_alone(peers: Any) -> None:
+def test_a_bound_applies_only_to_foldline(peers: Any) -> None:
     row = peers("results").Row("resident", "", "MB", False, {"foldline": 8.0, "a": 1.0}, "resident, MB")
     assert row.verdict()["must_reached"]
     assert not row.verdict()["moonshot_reached"]
@@ -117,16 +117,16 @@ def test_a_bound_judges_foldline_alone(peers: Any) -> None:
 def test_a_peer_that_raises_or_differs_is_not_exact(peers: Any) -> None:
     work = {"foldline": lambda: 3, "right": lambda: 3, "wrong": lambda: 4, "raises": lambda: 1 // 0}
     assert peers("results").agree(work, 3) == ["wrong", "raises"]
-    assert list(work) == ["foldline", "right", "wrong"]  # What raises cannot be timed.
+    assert list(work) == ["foldline", "right", "wrong"]  # A contender that raises cannot be timed.
 
 
-def test_nothing_is_measured_where_foldline_differs(peers: Any) -> None:
+def test_nothing_is_measured_if_foldline_differs(peers: Any) -> None:
     with pytest.raises(SystemExit):
         peers("results").agree({"foldline": lambda: 4}, 3)
 
 
-def test_D6_the_estimators_to_compare_with_are_the_formulas(peers: Any) -> None:
-    """Else speed would be compared of two different numbers."""
+def test_D6_the_compared_estimators_are_the_formulas(peers: Any) -> None:
+    """Otherwise speeds of two different numbers would be compared."""
     estimators, texts = peers("estimators"), peers("texts")
     lists = [
         *texts.conversations()[:5],
@@ -158,7 +158,7 @@ def test_texts_have_their_size_and_differ_by_seed(peers: Any) -> None:
     for family in texts.FAMILIES:
         one, other = texts.hostile(family, 6_000, 0), texts.hostile(family, 6_000, 1)
         assert 0.98 * 6_000 <= len(one.encode()) <= 6_000
-        assert one != other  # Nothing that was remembered of one helps with the other.
+        assert one != other  # Nothing cached for one text helps with the other.
     assert texts.pieces("añb" * 3, 3, 2) == ["añ", "bañ"[:2]]
     assert texts.cut("añ", 2) == "a"
 
@@ -184,7 +184,7 @@ def test_the_summary_gives_the_worst_sample(peers: Any) -> None:
     assert "| resident, MB | 7 (cl100k_base) | 5 (o200k_base) | 12 ✓ | 6 ✗ |" in table
 
 
-def test_a_table_names_what_is_not_exact_and_what_is_missing(peers: Any) -> None:
+def test_a_table_names_the_inexact_and_the_missing_peers(peers: Any) -> None:
     report, results = peers("report"), peers("results")
     values = {"foldline": 900.0, "gigatoken": 450.0, "splintr": 200.0}
     rows = [
@@ -236,13 +236,13 @@ def test_no_two_copies_share_a_text_and_each_is_read(batch_files: ModuleType, tm
     assert batch_files.copy_of(pieces[0], 1) != batch_files.copy_of(pieces[0], 2)
 
 
-def test_session_files_stay_sessions(batch_files: ModuleType, tmp_path: Path) -> None:
+def test_copies_of_session_files_are_valid_sessions(batch_files: ModuleType, tmp_path: Path) -> None:
     pieces = batch_files.templates(batch_files.DATA, "sessions")
     files = batch_files.make_input(tmp_path, pieces, 1, 1, "sessions")
     assert [stored.format for file in files for stored in fl.read(file)] == ["anthropic"]
 
 
-def test_memory_is_that_of_a_process_and_its_children(batch_files: ModuleType) -> None:
+def test_memory_includes_child_processes(batch_files: ModuleType) -> None:
     program = "import subprocess, sys; a = bytearray(b'1') * 60_000_000; "
     child = "a = bytearray(b'1') * 60_000_000; print(1, flush=True); input()"
     program += f"subprocess.run([sys.executable, '-c', {child!r}])"
@@ -253,7 +253,7 @@ def test_memory_is_that_of_a_process_and_its_children(batch_files: ModuleType) -
         process.communicate(b"\n")
 
 
-def test_figures_are_recorded_without_places(batch_files: ModuleType, tmp_path: Path) -> None:
+def test_figures_are_recorded_without_paths(batch_files: ModuleType, tmp_path: Path) -> None:
     file = tmp_path / "figures" / "batch.json"
     given = ["--megabytes", "1", "--jobs", "1", "--loop-megabytes", "0", "--files", "2", "--json", str(file)]
     batch_files.main(given)

@@ -1,4 +1,4 @@
-"""The command line, in process: what it prints, and its exit codes."""
+"""The command line, in process: its output and its exit codes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Answer(NamedTuple):
 
     @property
     def records(self) -> list[Any]:
-        """Standard output as JSON lines; nothing else may be on it."""
+        """Standard output as JSON lines; fails on anything else."""
         return [json.loads(line) for line in self.out.splitlines()]
 
 
@@ -78,7 +78,7 @@ def test_every_command_has_help(foldline: Foldline, command: str) -> None:
     assert foldline(command, "--help").code == 0
 
 
-def test_version(foldline: Foldline) -> None:
+def test_version_prints_the_version(foldline: Foldline) -> None:
     answer = foldline("--version")
     assert answer.code == 0
     assert fl.__version__ in answer.out
@@ -119,7 +119,9 @@ def test_version(foldline: Foldline) -> None:
         ["check", "CHAT", "--provider", "klingon"],
     ],
 )
-def test_wrong_usage_is_2_before_any_work(foldline: Foldline, chat: Path, tmp_path: Path, arguments: list[str]) -> None:
+def test_wrong_usage_exits_2_before_any_work(
+    foldline: Foldline, chat: Path, tmp_path: Path, arguments: list[str]
+) -> None:
     places = {"CHAT": str(chat), "OUT": str(tmp_path / "out")}
     answer = foldline(*[places.get(argument, argument) for argument in arguments])
     assert answer.code == 2
@@ -138,7 +140,7 @@ def test_the_option_at_fault_is_named(foldline: Foldline, chat: Path) -> None:
 
 
 @pytest.mark.parametrize("package", ["click", "rich"])
-def test_without_the_extra_one_line_says_what_to_install(package: str) -> None:
+def test_without_the_extra_one_line_names_what_to_install(package: str) -> None:
     program = f"import sys; sys.modules[{package!r}] = None; from foldline.cli import main; sys.exit(main(['--help']))"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert ran.returncode == 2
@@ -163,7 +165,7 @@ def test_rich_is_imported_only_for_tables(chat: Path) -> None:
 # count
 
 
-def test_count_is_what_the_library_counts(foldline: Foldline, chat: Path) -> None:
+def test_count_equals_the_count_of_the_library(foldline: Foldline, chat: Path) -> None:
     answer = foldline("count", chat, "--json")
     assert (answer.code, answer.err) == (0, "")
     assert answer.records == [
@@ -202,7 +204,7 @@ def test_the_dialect_can_be_forced(foldline: Foldline, chat: Path) -> None:
     assert record["tokens"] == fl.TokenCounter().count_messages(CHAT, format="anthropic").total
 
 
-def test_what_stands_beside_messages_is_counted_apart(foldline: Foldline, tmp_path: Path) -> None:
+def test_text_outside_the_messages_is_counted_separately(foldline: Foldline, tmp_path: Path) -> None:
     tools = [{"name": "look", "input_schema": {"type": "object"}}]
     path = write(tmp_path / "a.jsonl", {"messages": CHAT[1:], "system": "Be brief.", "tools": tools})
     [record] = foldline("count", path, "--json").records
@@ -211,7 +213,7 @@ def test_what_stands_beside_messages_is_counted_apart(foldline: Foldline, tmp_pa
     assert record["tokens"] + record["tokens_beside"] == counter.count_messages(CHAT, tools).total
 
 
-def test_requests_of_every_provider_count_check_and_fold(foldline: Foldline, tmp_path: Path) -> None:
+def test_requests_of_every_provider_can_be_counted_checked_and_folded(foldline: Foldline, tmp_path: Path) -> None:
     text = "Read it again. " * 60
     items = [
         {"role": "user", "content": text},
@@ -237,7 +239,7 @@ def test_requests_of_every_provider_count_check_and_fold(foldline: Foldline, tmp
         assert foldline("check", tmp_path / "out" / path.name).code == 0
 
 
-def test_count_without_a_terminal_prints_lines_with_tabs_and_a_sum(foldline: Foldline, tmp_path: Path) -> None:
+def test_count_without_a_terminal_prints_tab_separated_lines_and_a_sum(foldline: Foldline, tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", *({"id": name, "messages": CHAT} for name in ("a", "b")))
     lines = [line.split("\t") for line in foldline("count", path).out.splitlines()]
     tokens = fl.TokenCounter().count_messages(CHAT).total
@@ -254,7 +256,7 @@ def test_count_reads_standard_input(foldline: Foldline, chat: Path) -> None:
     assert (record["path"], record["id"]) == ("-", "capitals")
 
 
-def test_count_reads_folders_by_name_without_hidden_files(foldline: Foldline, tmp_path: Path) -> None:
+def test_count_reads_folders_in_order_of_name_without_hidden_files(foldline: Foldline, tmp_path: Path) -> None:
     for name in ("b/c.jsonl", "a.jsonl", "b/.hidden.jsonl", ".git/x.jsonl"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         write(tmp_path / name, {"id": name, "messages": CHAT})
@@ -277,7 +279,7 @@ def test_a_message_that_cannot_be_counted_is_a_problem_and_the_rest_is_counted(
     assert "hunter2" not in answer.err
 
 
-def test_the_samples_are_counted(foldline: Foldline) -> None:
+def test_the_sample_files_are_counted(foldline: Foldline) -> None:
     answer = foldline("count", *sorted(DATA.glob("*.jsonl")), "--json")
     assert (answer.code, answer.err) == (0, "")
     assert {record["format"] for record in answer.records} == {"openai_chat", "anthropic", "pi"}
@@ -286,7 +288,7 @@ def test_the_samples_are_counted(foldline: Foldline) -> None:
 # plan
 
 
-def test_plan_is_what_the_library_plans(foldline: Foldline, chat: Path) -> None:
+def test_plan_equals_the_plan_of_the_library(foldline: Foldline, chat: Path) -> None:
     answer = foldline("plan", chat, "--keep-messages", 2, "--pin", 2, "--pin", 2, "--json")
     plan = fl.plan(CHAT, fl.KeepMessages(2), pins=[2], summary_tokens=1_000)
     assert isinstance(plan, fl.Plan)
@@ -309,7 +311,7 @@ def test_plan_is_what_the_library_plans(foldline: Foldline, chat: Path) -> None:
         (["--context-window", "60", "--keep-turns", "1"], fl.KeepTurns(1)),
     ],
 )
-def test_every_keep_can_be_asked_for(foldline: Foldline, chat: Path, options: list[str], keep: fl.Keep) -> None:
+def test_every_keep_is_an_option(foldline: Foldline, chat: Path, options: list[str], keep: fl.Keep) -> None:
     plan = fl.plan(CHAT, keep, summary_tokens=5 if "--summary-tokens" in options else 1_000)
     assert isinstance(plan, fl.Plan)
     [record] = foldline("plan", chat, "--json", *options).records
@@ -317,7 +319,7 @@ def test_every_keep_can_be_asked_for(foldline: Foldline, chat: Path, options: li
     assert record["status"] == ("folds" if plan else "unchanged")
 
 
-def test_a_gain_and_a_rule_for_thinking_can_be_asked_for(foldline: Foldline, chat: Path) -> None:
+def test_minimum_gain_and_thinking_are_options(foldline: Foldline, chat: Path) -> None:
     plan = fl.plan(CHAT, fl.KeepMessages(2), summary_tokens=0, min_gain_tokens=10**6, thinking="strip")
     assert isinstance(plan, fl.Plan)
     options = ("--keep-messages", 2, "--summary-tokens", 0, "--min-gain-tokens", 10**6, "--thinking", "strip")
@@ -336,7 +338,7 @@ def test_plan_explains_in_words(foldline: Foldline, chat: Path) -> None:
     assert plan.explain() in out
 
 
-def test_plan_shows_runs_of_equal_actions(foldline: Foldline, chat: Path) -> None:
+def test_plan_groups_runs_of_equal_actions(foldline: Foldline, chat: Path) -> None:
     out = foldline("plan", chat, "--keep-messages", 1, "--pin", 2).out
     assert "capitals (openai_chat, " in out
     assert (
@@ -344,7 +346,7 @@ def test_plan_shows_runs_of_equal_actions(foldline: Foldline, chat: Path) -> Non
     )
 
 
-def test_a_budget_that_cannot_be_met_is_a_problem(foldline: Foldline, chat: Path) -> None:
+def test_an_infeasible_budget_is_a_problem(foldline: Foldline, chat: Path) -> None:
     answer = foldline("plan", chat, "--fit", 3, "--json")
     assert answer.code == 1
     [record] = answer.records
@@ -354,7 +356,7 @@ def test_a_budget_that_cannot_be_met_is_a_problem(foldline: Foldline, chat: Path
     assert "infeasible" in foldline("plan", chat, "--fit", 3).out
 
 
-def test_a_pin_that_only_some_transcripts_have_is_no_error(foldline: Foldline, tmp_path: Path) -> None:
+def test_a_pin_out_of_range_in_some_transcripts_is_not_an_error(foldline: Foldline, tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", {"id": "short", "messages": CHAT[:2]}, {"id": "long", "messages": CHAT})
     answer = foldline("plan", path, "--keep-messages", 1, "--pin", 2, "--json")
     assert answer.code == 0
@@ -364,7 +366,7 @@ def test_a_pin_that_only_some_transcripts_have_is_no_error(foldline: Foldline, t
 # check
 
 
-def test_check_finds_nothing_wrong_with_the_samples(foldline: Foldline) -> None:
+def test_check_finds_no_problem_in_the_samples(foldline: Foldline) -> None:
     answer = foldline("check", DATA / "claude-code-session.jsonl", DATA / "openai-tools.jsonl", "--json")
     assert (answer.code, answer.err) == (0, "")
     assert all(record["problems"] == [] for record in answer.records)
@@ -426,7 +428,7 @@ def test_check_by_another_providers_rules(foldline: Foldline, tmp_path: Path) ->
     assert answer.records[0]["provider"] == "anthropic"
 
 
-def test_check_tells_what_is_wrong_with_files_too(foldline: Foldline, tmp_path: Path) -> None:
+def test_check_reports_problems_of_files_too(foldline: Foldline, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(json.dumps({"id": "t", "messages": CHAT}).encode() + b"\n{x}\n")
     answer = foldline("check", path, "--json")
@@ -438,7 +440,7 @@ def test_check_tells_what_is_wrong_with_files_too(foldline: Foldline, tmp_path: 
     assert lines[1].split("\t") == [str(path), "t", "openai_chat", "5", "0"]
 
 
-def test_check_of_messages_that_cannot_be_read(foldline: Foldline, tmp_path: Path) -> None:
+def test_check_of_unreadable_messages(foldline: Foldline, tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", {"id": "t", "messages": [{"role": "user", "content": 3}]})
     answer = foldline("check", path, "--json")
     assert answer.code == 1
@@ -461,7 +463,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_on_a_terminal_there_are_tables(monkeypatch: pytest.MonkeyPatch, chat: Path) -> None:
+def test_a_terminal_gets_tables(monkeypatch: pytest.MonkeyPatch, chat: Path) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     out = Terminal()
     monkeypatch.setattr(sys, "stdout", out)
@@ -471,9 +473,7 @@ def test_on_a_terminal_there_are_tables(monkeypatch: pytest.MonkeyPatch, chat: P
     assert "\t" not in text
 
 
-def test_names_that_are_markup_or_control_characters_stay_harmless(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_names_with_markup_or_control_characters_are_harmless(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("NO_COLOR", "1")
     path = write(tmp_path / "a.jsonl", {"id": "[bold]x[/nope] \x1b]0;gone\x07", "messages": CHAT})
@@ -483,7 +483,7 @@ def test_names_that_are_markup_or_control_characters_stay_harmless(
     assert "[bold]x[/nope] \\x1b]0;gone\\x07" in out.getvalue()
 
 
-def test_printable_escapes_what_a_terminal_would_obey() -> None:
+def test_printable_escapes_terminal_control_characters() -> None:
     assert progress.printable("a b 漢字 é") == "a b 漢字 é"
     assert progress.printable("\u3000x") == "\u3000x"
     assert progress.printable("a\x1b[2Jb\r\n\u202e\u2028\ud800") == "a\\x1b[2Jb\\r\\n\\u202e\\u2028\\ud800"
@@ -503,7 +503,7 @@ def test_long_work_shows_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch, tm
     assert f"{path}, line 2, offset " in err.getvalue()
 
 
-def test_short_work_shows_none(monkeypatch: pytest.MonkeyPatch, chat: Path) -> None:
+def test_short_work_shows_no_bar(monkeypatch: pytest.MonkeyPatch, chat: Path) -> None:
     err = Terminal()
     monkeypatch.setattr(sys, "stderr", err)
     assert main(["count", str(chat)]) == 0

@@ -49,7 +49,7 @@ def folder(tmp_path: Path) -> Path:
 # Workers
 
 
-def test_any_number_of_jobs_writes_the_same(folder: Path, tmp_path: Path) -> None:
+def test_any_number_of_jobs_writes_the_same_files(folder: Path, tmp_path: Path) -> None:
     (folder / "bad.jsonl").write_text(json.dumps({"messages": talk(1)}) + "\n{x}\n")
     (folder / "notes.txt").write_text("Nothing to see.\n")
     runs = [run("compact", folder, "--out", tmp_path / f"{n}", "--keep-messages", 2, "--jobs", n) for n in (1, 3)]
@@ -60,7 +60,7 @@ def test_any_number_of_jobs_writes_the_same(folder: Path, tmp_path: Path) -> Non
     assert written(tmp_path / "1") == written(tmp_path / "3")
 
 
-def test_standard_input_goes_with_jobs(folder: Path, tmp_path: Path) -> None:
+def test_standard_input_works_with_jobs(folder: Path, tmp_path: Path) -> None:
     ran = run("compact", "-", folder, "--out", tmp_path / "out", "--jobs", 2, input=json.dumps({"messages": talk()}))
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "stdin.jsonl" in written(tmp_path / "out")
@@ -78,7 +78,7 @@ def test_a_strict_run_stops_its_workers(folder: Path, tmp_path: Path) -> None:
 
 
 def children(process: subprocess.Popen[Any]) -> list[int]:
-    """Its worker processes; the other child is multiprocessing's own."""
+    """Its worker processes; the other child belongs to multiprocessing."""
     listed = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     return [int(pid) for pid in listed if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
@@ -101,7 +101,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="ne
 
 
 @needs_proc
-def test_a_killed_worker_costs_only_its_time(folder: Path, tmp_path: Path) -> None:
+def test_a_killed_worker_costs_only_time(folder: Path, tmp_path: Path) -> None:
     slow(folder)
     expected = run("compact", folder, "--out", tmp_path / "straight", "--keep-messages", 2)
     assert expected.returncode == 0
@@ -117,7 +117,7 @@ def test_a_killed_worker_costs_only_its_time(folder: Path, tmp_path: Path) -> No
 
 
 @needs_proc
-def test_ctrl_c_ends_workers_and_leaves_nothing_half_written(folder: Path, tmp_path: Path) -> None:
+def test_ctrl_c_ends_workers_and_leaves_no_partial_files(folder: Path, tmp_path: Path) -> None:
     slow(folder)
     out = tmp_path / "out"
     command = [sys.executable, "-m", "foldline", "compact", str(folder), "--out", str(out), "--jobs", "2"]
@@ -134,7 +134,7 @@ def test_ctrl_c_ends_workers_and_leaves_nothing_half_written(folder: Path, tmp_p
     assert written(out) == written(tmp_path / "straight")
 
 
-def test_problems_are_problems_still_when_a_run_is_resumed(folder: Path, tmp_path: Path) -> None:
+def test_problems_are_reported_again_when_a_run_is_resumed(folder: Path, tmp_path: Path) -> None:
     (folder / "0.jsonl").write_text("{x}\n" + json.dumps({"messages": talk(1)}) + "\n")
     assert run("compact", folder, "--out", tmp_path / "out").returncode == 1
     again = run("compact", folder, "--out", tmp_path / "out", "--resume")
@@ -142,7 +142,7 @@ def test_problems_are_problems_still_when_a_run_is_resumed(folder: Path, tmp_pat
     assert "told_before" in again.stderr
 
 
-def test_a_manifest_that_is_none_is_wrong_usage(folder: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_manifest_is_wrong_usage(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "out" / ".foldline").mkdir(parents=True)
     (tmp_path / "out" / ".foldline" / "run.json").write_text("{")
     ran = run("compact", folder, "--out", tmp_path / "out", "--resume")
@@ -152,7 +152,7 @@ def test_a_manifest_that_is_none_is_wrong_usage(folder: Path, tmp_path: Path) ->
 # Parquet
 
 
-def test_parquet_gives_parquet(tmp_path: Path) -> None:
+def test_parquet_input_gives_parquet_output(tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 
@@ -173,7 +173,7 @@ def test_parquet_gives_parquet(tmp_path: Path) -> None:
     assert (manifest["totals"]["transcripts"], manifest["totals"]["failed"]) == (200, 100)
 
 
-def test_bad_parquet_is_a_problem_and_the_rest_goes_on(folder: Path, tmp_path: Path) -> None:
+def test_bad_parquet_is_a_problem_and_the_rest_is_folded(folder: Path, tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 
@@ -189,7 +189,7 @@ def test_bad_parquet_is_a_problem_and_the_rest_goes_on(folder: Path, tmp_path: P
 # Patterns
 
 
-def test_a_pattern_stands_for_the_files_that_it_matches(folder: Path, tmp_path: Path) -> None:
+def test_a_pattern_expands_to_its_matching_files(folder: Path, tmp_path: Path) -> None:
     (folder / "x").mkdir()
     (folder / "x" / "7.jsonl").write_text(json.dumps({"messages": talk()}) + "\n")
     (folder / "[odd].jsonl").write_text(json.dumps({"messages": talk()}) + "\n")
@@ -210,7 +210,7 @@ def test_a_pattern_stands_for_the_files_that_it_matches(folder: Path, tmp_path: 
 
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     line = json.dumps({"messages": talk()}) + "\n"
-    (tmp_path / "large.jsonl").write_text(line * 8000)  # 100 MB, and more once it is read
+    (tmp_path / "large.jsonl").write_text(line * 8000)  # 100 MB, and more when parsed
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (130 << 20, 130 << 20))
@@ -219,7 +219,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
-def test_parquet_rows_without_a_summary_are_folded_again_when_resumed(tmp_path: Path) -> None:
+def test_parquet_rows_without_a_summary_are_folded_again_on_resume(tmp_path: Path) -> None:
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     from foldline._cli.fold_file import compact_file
     from foldline._cli.progress import Reporter
@@ -233,11 +233,11 @@ def test_parquet_rows_without_a_summary_are_folded_again_when_resumed(tmp_path: 
     source = Source(str(tmp_path / "in.parquet"), Path("in.parquet"))
     with Reporter() as reporter:
         report = compact_file(source, tmp_path / "out", Path("in.parquet"), compactor, reporter)
-    assert (report.failed, report.retry) == (2, 1)  # what is no JSON will not be better
+    assert (report.failed, report.retry) == (2, 1)  # invalid JSON stays invalid
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_the_manifest_knows_the_bytes_of_every_file_small_and_large(tmp_path: Path, jobs: int) -> None:
+def test_the_manifest_has_the_bytes_of_every_file_small_and_large(tmp_path: Path, jobs: int) -> None:
     source, out = tmp_path / "in", tmp_path / "out"
     source.mkdir()
     for name, turns in (("small", 2), ("large", 3_000)):
@@ -254,7 +254,7 @@ def test_the_manifest_knows_the_bytes_of_every_file_small_and_large(tmp_path: Pa
         assert (found["output_bytes"], found["output_sha256"]) == (len(output), hashlib.sha256(output).hexdigest())
 
 
-def test_an_engine_that_is_missing_is_wrong_usage(folder: Path, tmp_path: Path) -> None:
+def test_a_missing_engine_is_wrong_usage(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(
         "import importlib.util as u; real = u.find_spec\n"
         "u.find_spec = lambda name, *more: None if name == 'ray' else real(name, *more)\n"

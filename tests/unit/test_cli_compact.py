@@ -1,4 +1,4 @@
-"""`foldline compact`, in process: what is written where, and that sources stay as they are."""
+"""`foldline compact`, in process: where outputs are written, and that sources stay unchanged."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def hashes(folder: Path) -> dict[str, str]:
 
 
 def written(out: Path) -> dict[str, bytes]:
-    """What lies in the output folder, bookkeeping and leftovers included."""
+    """The contents of the output folder, bookkeeping and leftovers included."""
     return {path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
 
@@ -97,10 +97,10 @@ def _nothing_is_left_behind(tmp_path: Path) -> Iterator[None]:
     assert [path for path in tmp_path.rglob("*") if path.name.endswith(".tmp")] == []
 
 
-# What a transcript becomes
+# Folding of transcripts
 
 
-def test_a_transcript_becomes_what_the_library_makes_of_it(foldline: Foldline, sources: Path, out: Path) -> None:
+def test_an_output_equals_the_fold_of_the_library(foldline: Foldline, sources: Path, out: Path) -> None:
     source = sources / "chat.jsonl"
     messages = talk()
     source.write_text(lines({"id": "a", "user": "someone", "tools": [{"name": "f"}], "messages": messages}))
@@ -126,7 +126,7 @@ def test_a_transcript_becomes_what_the_library_makes_of_it(foldline: Foldline, s
     }
 
 
-def test_what_needs_no_folding_stays(foldline: Foldline, sources: Path, out: Path) -> None:
+def test_a_transcript_within_budget_is_not_changed(foldline: Foldline, sources: Path, out: Path) -> None:
     (sources / "chat.jsonl").write_text(lines({"id": "a", "messages": talk(1)}))
     assert foldline("compact", sources, "--out", out).code == 0
     record = json.loads((out / "chat.jsonl").read_text())
@@ -135,7 +135,7 @@ def test_what_needs_no_folding_stays(foldline: Foldline, sources: Path, out: Pat
     assert set(record["actions"]) == {"keep"}
 
 
-def test_what_cannot_fit_stays_and_is_a_problem(foldline: Foldline, sources: Path, out: Path) -> None:
+def test_a_transcript_that_cannot_fit_is_unchanged_and_a_problem(foldline: Foldline, sources: Path, out: Path) -> None:
     (sources / "chat.jsonl").write_text(lines({"id": "a", "messages": talk()}))
     answer = foldline("compact", sources, "--out", out, "--fit", 10)
     assert answer.code == 1
@@ -145,7 +145,7 @@ def test_what_cannot_fit_stays_and_is_a_problem(foldline: Foldline, sources: Pat
     assert record["error"]["code"] == "infeasible"
 
 
-def test_what_cannot_be_read_stays_and_is_a_problem(foldline: Foldline, sources: Path, out: Path) -> None:
+def test_an_unreadable_transcript_is_unchanged_and_a_problem(foldline: Foldline, sources: Path, out: Path) -> None:
     bad = [{"role": "user", "content": {"secret": "hunter2"}}]
     (sources / "chat.jsonl").write_text(lines({"id": "a", "messages": bad}, {"id": "b", "messages": talk(1)}))
     answer = foldline("compact", sources, "--out", out)
@@ -183,9 +183,7 @@ def test_a_failing_summary_leaves_the_messages(
         "swe-agent-trajectory.traj",
     ],
 )
-def test_outputs_are_read_again_with_identical_messages(
-    foldline: Foldline, out: Path, tmp_path: Path, sample: str
-) -> None:
+def test_outputs_read_back_with_identical_messages(foldline: Foldline, out: Path, tmp_path: Path, sample: str) -> None:
     source = DATA / sample
     before = hashes(DATA)
     assert foldline("compact", source, "--out", out, "--keep-tokens", 10**9).code == 0
@@ -193,14 +191,14 @@ def test_outputs_are_read_again_with_identical_messages(
     again = list(fl.read(out / source.name, on_problem=pytest.fail))
     assert [(t.id, t.format, t.messages) for t in again] == [(t.id, t.format, t.messages) for t in originals]
     assert hashes(DATA) == before
-    # Once more over its own output: the same, and what stood around the messages does not pile up.
+    # Folding its own output again gives the same; the context around the messages does not accumulate.
     twice = tmp_path / "twice"
     assert foldline("compact", out, "--out", twice, "--keep-tokens", 10**9).code == 0
     assert (twice / source.name).read_bytes() == (out / source.name).read_bytes()
 
 
 @pytest.mark.parametrize("sample", ["claude-code-session", "pi-session"])
-def test_folded_outputs_are_read_again(foldline: Foldline, out: Path, sample: str) -> None:
+def test_folded_outputs_read_back(foldline: Foldline, out: Path, sample: str) -> None:
     source = DATA / f"{sample}.jsonl"
     assert foldline("compact", source, "--out", out, "--pin", 0).code == 0
     record = json.loads((out / source.name).read_text())
@@ -209,7 +207,7 @@ def test_folded_outputs_are_read_again(foldline: Foldline, out: Path, sample: st
     assert (again.id, again.format, again.messages) == (record["id"], record["format"], record["messages"])
     assert again.messages[1] == next(iter(fl.read(source))).messages[0]
     assert record["tokens_after"] < record["tokens_before"]
-    # The entries of the session are in the session, which is still there.
+    # The entries of the session are still in its file.
     assert {"entries", "sources", "branches"}.isdisjoint(record["meta"])
     assert fl.TokenCounter().count_messages(again.messages, format=again.format).total == record["tokens_after"]
 
@@ -229,11 +227,11 @@ def test_every_text_is_written_so_that_it_reads_back(text: str) -> None:
     assert json.loads(line) == {"messages": [{"content": text, text: 1}]}
 
 
-def test_text_is_legible_where_it_can_be() -> None:
+def test_text_is_written_legibly_where_possible() -> None:
     assert "漢字".encode() in batch.json_text("漢字").encode()
 
 
-def test_odd_values_come_back_as_they_were(foldline: Foldline, sources: Path, out: Path) -> None:
+def test_unusual_values_round_trip(foldline: Foldline, sources: Path, out: Path) -> None:
     source = sources / "odd.jsonl"
     extra = '"a":1e999,"b":-0.0,"c":123456789012345678901234567890,"d":1.10,"e":NaN,"f":{"":null}'
     texts = ",".join('{"role":"user","content":' + json.dumps(text) + "," + extra + "}" for text in HOSTILE)
@@ -299,7 +297,7 @@ def unpacked(path: Path) -> bytes:
 
 
 @pytest.mark.parametrize("compress", PACKED)
-def test_results_are_compressed_like_their_sources_or_as_asked(
+def test_results_use_the_compression_of_their_source_or_the_requested_one(
     foldline: Foldline, sources: Path, out: Path, compress: str
 ) -> None:
     zstandard = pytest.importorskip("zstandard")
@@ -319,7 +317,7 @@ def test_results_are_compressed_like_their_sources_or_as_asked(
         assert (record["output_bytes"], record["output_sha256"]) == (len(data), hashlib.sha256(data).hexdigest())
 
 
-def test_compressed_results_are_the_same_bytes_and_are_resumed(foldline: Foldline, sources: Path, out: Path) -> None:
+def test_compressed_results_are_deterministic_and_resumable(foldline: Foldline, sources: Path, out: Path) -> None:
     for suffix in ("gz", "zst"):
         (sources / suffix).mkdir()
         (sources / suffix / "a.jsonl").write_text(lines(*({"id": i, "messages": talk(3)} for i in range(20))))
@@ -363,7 +361,7 @@ def test_equal_runs_write_equal_bytes(foldline: Foldline, tmp_path: Path) -> Non
 # Reports
 
 
-def test_the_manifest_and_the_report_say_the_same(foldline: Foldline, sources: Path, out: Path) -> None:
+def test_the_manifest_and_the_report_agree(foldline: Foldline, sources: Path, out: Path) -> None:
     (sources / "a.jsonl").write_text(lines({"messages": talk()}, {"messages": talk(1)}) + "{x}\n")
     (sources / "notes.txt").write_text("Nothing to see.\n")
     answer = foldline("compact", sources, "--out", out, "--keep-messages", 3, "--pin", 0, "--json")
@@ -416,14 +414,14 @@ def test_the_report_is_a_table_of_lines(foldline: Foldline, sources: Path, out: 
     assert rows[3][1] == "2"
 
 
-def test_a_pin_that_no_transcript_has_is_wrong_usage(foldline: Foldline, sources: Path, out: Path) -> None:
+def test_a_pin_out_of_range_in_every_transcript_is_wrong_usage(foldline: Foldline, sources: Path, out: Path) -> None:
     (sources / "a.jsonl").write_text(lines({"messages": talk(1)}))
     answer = foldline("compact", sources, "--out", out, "--pin", 2)
     assert answer.code == 2
     assert "--pin" in answer.err
 
 
-def test_long_work_without_a_terminal_tells_lines(
+def test_long_work_without_a_terminal_prints_progress_lines(
     foldline: Foldline, sources: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in "ab":
@@ -437,7 +435,7 @@ def test_long_work_without_a_terminal_tells_lines(
 # Strict
 
 
-def test_strict_stops_and_writes_nothing_of_the_bad_file(foldline: Foldline, sources: Path, out: Path) -> None:
+def test_strict_stops_and_writes_no_output_for_the_bad_file(foldline: Foldline, sources: Path, out: Path) -> None:
     for name in ("a.jsonl", "c.jsonl"):
         (sources / name).write_text(lines({"id": name, "messages": talk(1)}))
     (sources / "b.jsonl").write_text(lines({"id": "b", "messages": talk(1)}) + "{x}\n")
@@ -450,7 +448,7 @@ def test_strict_stops_and_writes_nothing_of_the_bad_file(foldline: Foldline, sou
     assert sorted(written(out)) == [".foldline/run.json", "a.jsonl", "b.jsonl", "c.jsonl"]
 
 
-# Where outputs may lie
+# Output locations
 
 
 def test_outputs_never_collide(foldline: Foldline, sources: Path, out: Path, tmp_path: Path) -> None:
@@ -508,7 +506,7 @@ def test_sources_are_never_overwritten(
         assert hashes(tmp_path) == before, (path, out)
 
 
-def test_an_input_folder_in_the_output_folder_is_fine_unless_overwritten(
+def test_an_input_folder_inside_the_output_folder_is_allowed_unless_overwritten(
     foldline: Foldline, sources: Path, tmp_path: Path
 ) -> None:
     (sources / "a.jsonl").write_text(lines({"messages": talk(1)}))
@@ -523,7 +521,7 @@ def test_an_input_folder_in_the_output_folder_is_fine_unless_overwritten(
     assert hashes(sources) == before
 
 
-def test_the_folder_of_bookkeeping_is_reserved(foldline: Foldline, sources: Path, out: Path) -> None:
+def test_the_bookkeeping_folder_is_reserved(foldline: Foldline, sources: Path, out: Path) -> None:
     (sources / ".foldline").write_text(lines({"messages": talk(1)}))
     answer = foldline("compact", sources / ".foldline", "--out", out)
     assert answer.code == 2
@@ -564,7 +562,7 @@ def test_linked_folders_below_the_output_are_not_entered(
     assert (out / "b.jsonl").exists()
 
 
-def test_what_only_the_owner_may_read_stays_so(foldline: Foldline, sources: Path, out: Path) -> None:
+def test_private_file_modes_are_preserved(foldline: Foldline, sources: Path, out: Path) -> None:
     for name, mode in (("private.jsonl", 0o600), ("open.jsonl", 0o644)):
         (sources / name).write_text(lines({"messages": talk(1)}))
         (sources / name).chmod(mode)
@@ -578,7 +576,7 @@ def test_what_only_the_owner_may_read_stays_so(foldline: Foldline, sources: Path
 
 
 def test_conversations_are_streamed(sources: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While the tenth is read, the ninth is folded and no more than one waits."""
+    """When the tenth is read, the ninth is being folded and at most one waits."""
     (sources / "a.jsonl").write_text(lines(*({"id": i, "messages": talk(1)} for i in range(10))))
     order = []
     original = batch.compact
@@ -592,7 +590,7 @@ def test_conversations_are_streamed(sources: Path, out: Path, monkeypatch: pytes
             order.append("read")
             yield transcript
 
-    monkeypatch.setattr(batch.BatchCompactor, "row_folder", lambda *_: None)  # what the core folds is never an object
+    monkeypatch.setattr(batch.BatchCompactor, "row_folder", lambda *_: None)  # the core creates no Python objects
     monkeypatch.setattr(batch, "compact", noted)
     monkeypatch.setattr("foldline._cli.sources.read", read)
     assert main(["compact", str(sources), "--out", str(out)]) == 0

@@ -1,4 +1,4 @@
-"""`foldline compact --database`: rows of SQLite and PostgreSQL in, one file out, the database as it was."""
+"""`foldline compact --database`: rows of SQLite and PostgreSQL in, one file out, and the database unchanged."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def records(path: Path) -> list[dict[str, Any]]:
 
 
 class Tables:
-    """A table of one's own in a database, and another look at it."""
+    """A private table in a database, and a way to read it again."""
 
     def __init__(self, kind: str, url: str) -> None:
         self.kind, self.url = kind, url
@@ -86,7 +86,7 @@ def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[s
     engine.dispose()
 
 
-def test_a_row_becomes_what_a_line_becomes(tables: Tables, tmp_path: Path) -> None:
+def test_a_row_is_folded_like_a_line(tables: Tables, tmp_path: Path) -> None:
     talks = {f"t{i}": talk(2 + i % 3) for i in range(100)}
     tables.fill([(id, json.dumps(messages)) for id, messages in talks.items()])
     before = tables.rows()
@@ -100,7 +100,7 @@ def test_a_row_becomes_what_a_line_becomes(tables: Tables, tmp_path: Path) -> No
     for found, expected in zip(records(out), records(tmp_path / "out" / "same.jsonl")):
         assert {**found, "meta": None} == {**expected, "meta": None}
     assert [record["id"] for record in records(out)] == list(talks)
-    assert (out.stat().st_mode & 0o777) == 0o600  # nobody knows who may read the database
+    assert (out.stat().st_mode & 0o777) == 0o600  # the permissions of the database are unknown
     assert tables.rows() == before
 
 
@@ -110,7 +110,7 @@ def test_a_query_names_its_columns(tables: Tables, tmp_path: Path) -> None:
     ran = run("--database", tables.url, "--query", query + " ORDER BY 1", "--out", tmp_path / "out", "--compress", "gz")
     assert (ran.returncode, ran.stderr) == (0, "")
     found = [stored.id for stored in fl.read(tmp_path / "out" / "query.jsonl.gz")]
-    assert sorted(found) in (["1", "b::x"], ["2", "b::x"])  # without a name it is the number of the row
+    assert sorted(found) in (["1", "b::x"], ["2", "b::x"])  # without a name, the id is the row number
 
 
 @pytest.mark.service
@@ -121,7 +121,7 @@ def test_json_columns_need_no_parsing(tables: Tables, tmp_path: Path) -> None:
     assert records(tmp_path / "out" / f"{tables.name}.jsonl")[0]["messages"] == talk()
 
 
-def test_a_bad_row_is_told_and_the_rest_is_folded(tables: Tables, tmp_path: Path) -> None:
+def test_a_bad_row_is_reported_and_the_rest_is_folded(tables: Tables, tmp_path: Path) -> None:
     rows: list[tuple[str, Any]] = [("a", json.dumps(talk())), ("b", "{secret"), ("c", None), ("d", json.dumps([1]))]
     tables.fill([*rows, ("e", json.dumps({"messages": talk(), "user": "someone"}))])
     ran = run("--database", tables.url, "--table", tables.name, "--out", tmp_path / "out")
@@ -137,14 +137,14 @@ def test_a_bad_row_is_told_and_the_rest_is_folded(tables: Tables, tmp_path: Path
     assert not (tmp_path / "strict" / f"{tables.name}.jsonl").exists()
 
 
-def test_what_cannot_be_read_is_told_and_nothing_is_written(tables: Tables, tmp_path: Path) -> None:
+def test_an_unreadable_source_is_reported_and_nothing_is_written(tables: Tables, tmp_path: Path) -> None:
     tables.fill([("a", json.dumps(talk()))])
     cases = [
         (["--table", "nowhere"], "missing_table"),
         (["--query", "SELEC id"], "bad_query"),
         (["--query", f"SELECT id FROM {tables.name}"], "missing_column"),
     ]
-    if tables.kind == "sqlite":  # the server's database is shared with tests that make the tables of sessions
+    if tables.kind == "sqlite":  # other tests create session tables on the same server
         cases.append(([], "missing_table"))
     for options, code in cases:
         ran = run("--database", tables.url, *options, "--out", tmp_path / "out", "--dry-run")
@@ -162,7 +162,7 @@ def test_a_query_cannot_write(tables: Tables, tmp_path: Path) -> None:
     assert ran.returncode == 1
     assert ("not_writable" if tables.kind == "sqlite" else "bad_query") in ran.stderr  # no cursor can be made for it
     assert tables.rows() == before
-    if tables.kind == "postgresql":  # what a cursor can be made for, and writes
+    if tables.kind == "postgresql":  # a cursor can be made for it, and it writes
         with tables.engine.begin() as connection:
             body = f"BEGIN DELETE FROM {tables.name}; RETURN '[]'; END"
             make = f"CREATE FUNCTION {tables.name}() RETURNS text LANGUAGE plpgsql AS $$ {body} $$"
@@ -194,7 +194,7 @@ def test_sessions_of_the_store_are_folded_from_their_originals(empty_database: s
         assert store.messages() == before
 
 
-def test_the_password_is_nowhere(tmp_path: Path) -> None:
+def test_the_password_appears_in_no_output(tmp_path: Path) -> None:
     url = "postgresql://someone:hunter2@127.0.0.1:1/nowhere?password=hunter3"
     ran = run("--database", url, "--table", "t", "--out", tmp_path / "out")
     assert ran.returncode == 1
@@ -224,14 +224,14 @@ def test_wrong_usage_is_refused_before_any_work(tmp_path: Path, options: list[st
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
-def test_rows_are_not_held_in_memory(tables: Tables, tmp_path: Path) -> None:
+def test_rows_are_streamed_with_bounded_memory(tables: Tables, tmp_path: Path) -> None:
     text = json.dumps([{"role": "user", "content": "x" * 100_000}])
     with tables.engine.begin() as connection:
         connection.execute(sa.text(f"CREATE TABLE {tables.name} (id TEXT, messages TEXT)"))
         for begin in range(0, 2_500, 100):
             rows = [{"id": f"{begin + i}", "messages": text} for i in range(100)]
             connection.execute(sa.text(f"INSERT INTO {tables.name} VALUES (:id, :messages)"), rows)
-    # Not `getrusage`: its maximum is also that of the process that started this one.
+    # Not `getrusage`: its maximum includes the process that started this one.
     program = "import sys; from foldline.cli import main; code = main(sys.argv[1:]);"
     program += "print(*(line for line in open('/proc/self/status') if line.startswith('VmHWM'))); sys.exit(code)"
     command = [sys.executable, "-c", program, "compact", "--database", tables.url, "--table", tables.name]
@@ -245,7 +245,7 @@ def test_rows_are_not_held_in_memory(tables: Tables, tmp_path: Path) -> None:
 
 
 @pytest.mark.service
-def test_a_connection_that_drops_leaves_the_older_file(tmp_path: Path) -> None:
+def test_a_dropped_connection_leaves_the_older_file(tmp_path: Path) -> None:
     tables = Tables("postgresql", database_url("postgresql", tmp_path))
     text = json.dumps(talk())
     try:

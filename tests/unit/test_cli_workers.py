@@ -1,4 +1,4 @@
-"""Worker processes and the placing of their outputs: what dies, fails or is stopped costs its own file alone."""
+"""Worker processes and the placement of outputs: a crash, failure or stop costs only its own file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from foldline.typing import Problem
 
 
 class Told(Reporter):
-    """Remembers problems."""
+    """Records problems."""
 
     def __init__(self, *, strict: bool = False) -> None:
         super().__init__(strict=strict)
@@ -40,7 +40,7 @@ class Told(Reporter):
 
 
 class Deadly(fl.BatchCompactor):
-    """Ends its process where a transcript is named so."""
+    """Ends its process at transcripts with a certain id."""
 
     def row_folder(self, threads: int = 1) -> None:
         return None
@@ -52,7 +52,7 @@ class Deadly(fl.BatchCompactor):
 
 
 def write(folder: Path, names: dict[str, str]) -> list[Source]:
-    """A file of one transcript for each name, whose id is given."""
+    """Writes a file with one transcript for each id."""
     folder.mkdir()
     for name, transcript in names.items():
         record = {"id": transcript, "messages": [{"role": "user", "content": "hi " * 40}]}
@@ -70,7 +70,7 @@ def staged(outputs: Outputs, path: Path, text: bytes = b"new") -> FoldedFile:
 
 
 @pytest.mark.parametrize("place", [0, 5, 11])
-def test_a_file_that_kills_its_workers_costs_itself_alone(place: int, tmp_path: Path) -> None:
+def test_a_file_that_kills_its_workers_affects_no_other_file(place: int, tmp_path: Path) -> None:
     names = {f"{i:02}.jsonl": "deadly" if i == place else f"t{i}" for i in range(12)}
     sources, out = write(tmp_path / "in", names), tmp_path / "out"
     reporter = Told()
@@ -90,7 +90,7 @@ def test_a_file_that_kills_its_workers_costs_itself_alone(place: int, tmp_path: 
     assert all(report.transcripts == 1 and report.output_sha256 for report in done.values())
 
 
-def test_reports_come_in_any_order_and_each_once(tmp_path: Path) -> None:
+def test_reports_arrive_in_any_order_and_each_once(tmp_path: Path) -> None:
     sources = write(tmp_path / "in", {f"{i:03}.jsonl": f"t{i}" for i in range(90)})
     names = {source: source.name for source in sources}
     with Reporter() as reporter:
@@ -100,13 +100,13 @@ def test_reports_come_in_any_order_and_each_once(tmp_path: Path) -> None:
 
 
 class Untellable(type(Path())):  # type: ignore[misc]
-    """A name whose report cannot be sent to another process."""
+    """A name whose report cannot be pickled."""
 
     def as_posix(self) -> Any:
         return lambda: None
 
 
-def test_a_worker_that_cannot_tell_of_a_file_does_not_hang(tmp_path: Path) -> None:
+def test_a_worker_that_cannot_send_its_report_does_not_hang(tmp_path: Path) -> None:
     sources = write(tmp_path / "in", {f"{i}.jsonl": f"t{i}" for i in range(8)})
     names = {source: source.name for source in sources} | {sources[7]: Untellable("7.jsonl")}
     reporter = Told()
@@ -116,7 +116,7 @@ def test_a_worker_that_cannot_tell_of_a_file_does_not_hang(tmp_path: Path) -> No
 
 
 class Pipe:
-    """Notes what is sent."""
+    """Records the files sent."""
 
     def __init__(self) -> None:
         self.sent: list[Any] = []
@@ -129,9 +129,7 @@ class Pipe:
     ("files", "shares"),
     [(1, [1, 0, 0]), (3, [1, 1, 1]), (5, [1, 1, 1]), (6, [2, 1, 1]), (7, [2, 2, 1]), (9, [2, 2, 2])],
 )
-def test_files_are_given_ahead_only_while_there_are_enough_for_all(
-    files: int, shares: list[int], tmp_path: Path
-) -> None:
+def test_files_are_prefetched_only_while_every_worker_has_enough(files: int, shares: list[int], tmp_path: Path) -> None:
     sources = write(tmp_path / "in", {f"{i}.jsonl": f"t{i}" for i in range(files)})
     names = {source: source.name for source in sources}
     asks_nobody = fl.BatchCompactor(fl.KeepMessages(2))
@@ -145,7 +143,7 @@ def test_files_are_given_ahead_only_while_there_are_enough_for_all(
         ]
 
 
-def test_what_is_no_regular_file_is_not_small(tmp_path: Path) -> None:
+def test_a_special_file_is_not_treated_as_small(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "file").write_text("{}")
     found = [workers._is_small(Source(str(tmp_path / name), Path(name))) for name in ("pipe", "file", "missing")]
@@ -153,7 +151,7 @@ def test_what_is_no_regular_file_is_not_small(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("bad", [4, 11])
-def test_a_strict_run_keeps_what_went_well_before(bad: int, tmp_path: Path) -> None:
+def test_a_strict_run_keeps_the_outputs_before_the_problem(bad: int, tmp_path: Path) -> None:
     sources = write(tmp_path / "in", {f"{i:02}.jsonl": f"t{i}" for i in range(12)})
     Path(sources[bad].path).write_text("{x}\n")
     reporter = Told(strict=True)
@@ -168,16 +166,16 @@ def test_a_strict_run_keeps_what_went_well_before(bad: int, tmp_path: Path) -> N
 
     with pytest.raises(Stop):
         work()
-    # All that began before it, but for what the other process was at, and what it told at the same moment.
+    # All that started before it, except the file in work at the other process and the report sent at the same moment.
     assert len(done) >= bad - 2
     assert set(done) <= {path.name for path in (tmp_path / "out").glob("*.jsonl")}
     assert list((tmp_path / "out").glob("*.tmp")) == []
 
 
-# Placing
+# Placement
 
 
-def test_files_of_a_folder_share_its_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_a_folder_share_one_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[int] = []
     fsync = os.fsync
     (tmp_path / "a").mkdir()
@@ -195,7 +193,7 @@ def test_files_of_a_folder_share_its_sync(tmp_path: Path, monkeypatch: pytest.Mo
     assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["1", "2", "3", "4"]
 
 
-def test_one_that_cannot_be_placed_leaves_the_others(tmp_path: Path) -> None:
+def test_one_failed_placement_does_not_affect_the_others(tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
     reporter = Told()
     with Outputs() as outputs:
@@ -208,7 +206,7 @@ def test_one_that_cannot_be_placed_leaves_the_others(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("end", [None, OSError, KeyboardInterrupt, SystemExit])
-def test_what_is_not_placed_is_removed(end: type[BaseException] | None, tmp_path: Path) -> None:
+def test_outputs_that_are_not_placed_are_removed(end: type[BaseException] | None, tmp_path: Path) -> None:
     (tmp_path / "old").write_text("old")
     with contextlib.suppress(BaseException), Outputs() as outputs:
         staged(outputs, tmp_path / "old")
@@ -219,7 +217,7 @@ def test_what_is_not_placed_is_removed(end: type[BaseException] | None, tmp_path
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("old", "old")]
 
 
-def test_all_that_wait_are_placed_at_the_end_in_their_order(tmp_path: Path) -> None:
+def test_pending_outputs_are_placed_at_the_end_in_order(tmp_path: Path) -> None:
     reports: list[str] = []
     threads: set[int] = set()
 
@@ -235,7 +233,7 @@ def test_all_that_wait_are_placed_at_the_end_in_their_order(tmp_path: Path) -> N
     assert {path.read_bytes() for path in tmp_path.iterdir()} == {b"new"}
 
 
-def test_force_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_placement_leaves_no_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = threading.Event()
     fsync = os.fsync
 
@@ -253,12 +251,12 @@ def test_force_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "fsync", slow)
     with pytest.raises(SystemExit):
         stop()
-    # Those that were on their way are whole; of the others there is nothing.
+    # Outputs already being placed are complete; the others leave no file.
     assert all(path.read_bytes() == b"new" for path in tmp_path.iterdir())
     assert [path for path in tmp_path.iterdir() if path.name.endswith(".tmp")] == []
 
 
-def test_a_failure_of_whoever_listens_ends_the_placing(tmp_path: Path) -> None:
+def test_an_error_of_the_listener_ends_the_placement(tmp_path: Path) -> None:
     def fail(report: FileReport) -> None:
         raise BrokenPipeError
 

@@ -1,4 +1,4 @@
-"""Closed lists: names of formats, providers, origins and encodings come from the core, and everything takes them."""
+"""Closed lists: names of formats, providers, origins and encodings come from the core and are accepted everywhere."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MESSAGES = [{"role": "user", "content": "hello"}]
 LISTS = {"FORMATS": _core.FORMATS, "PROVIDERS": _core.PROVIDERS, "ORIGINS": _core.ORIGINS, "ENCODINGS": _core.ENCODINGS}
 
 NOT_COPIES = {"reading/_sessions.py"}
-"""Files that map something else to formats: there, a session's kind to the format of its messages."""
+"""Files that map other keys to formats, such as a session kind to the format of its messages."""
 
 
-def test_the_lists_are_the_documented_ones() -> None:
+def test_the_lists_equal_the_documented_ones() -> None:
     assert (
         *("openai_chat", "openai_responses", "anthropic", "gemini"),
         *("pi", "ai_sdk", "langchain", "gent"),
@@ -36,13 +36,13 @@ def test_the_lists_are_the_documented_ones() -> None:
 
 
 @pytest.mark.parametrize("format", _core.FORMATS)
-def test_every_format_is_taken_by_planning_batch_and_configuration(format: str) -> None:
+def test_every_format_is_accepted_by_planning_batch_and_configuration(format: str) -> None:
     assert fl.plan([], fl.KeepMessages(1), format=format).to_json()
     assert fl.BatchCompactor(fl.KeepMessages(1), format=format).format == format
     assert fl.config.load({"compaction": {"format": format}}).build().format == format
 
 
-def test_other_formats_are_refused_by_all_three() -> None:
+def test_other_formats_are_refused_by_planning_batch_and_configuration() -> None:
     for refused in (
         lambda: fl.plan([], fl.KeepMessages(1), format="morse"),
         lambda: fl.BatchCompactor(fl.KeepMessages(1), format="morse"),
@@ -53,13 +53,13 @@ def test_other_formats_are_refused_by_all_three() -> None:
 
 
 @pytest.mark.parametrize("provider", _core.PROVIDERS)
-def test_every_provider_is_judged_and_repaired_for(provider: str) -> None:
+def test_every_provider_can_be_checked_and_repaired_for(provider: str) -> None:
     assert fl.validate([], provider) == []
     assert fl.repair([], provider).messages == []
 
 
 @pytest.mark.parametrize("format", _core.PROVIDER_OF_FORMAT)
-def test_a_format_of_a_provider_is_valid_there(format: str) -> None:
+def test_a_format_is_valid_for_its_provider(format: str) -> None:
     messages = {
         "gemini": [{"role": "user", "parts": [{"text": "hello"}]}],
         "openai_responses": [{"type": "message", "role": "user", "content": "hello"}],
@@ -68,7 +68,7 @@ def test_a_format_of_a_provider_is_valid_there(format: str) -> None:
 
 
 @pytest.mark.parametrize("origin", _core.ORIGINS)
-def test_every_origin_is_kept_by_metadata_and_transcripts(origin: str) -> None:
+def test_every_origin_is_accepted_by_metadata_and_transcripts(origin: str) -> None:
     metadata = fl.Metadata()
     metadata.set_origin(0, origin)
     assert metadata.origin(0) == origin
@@ -79,13 +79,13 @@ def test_every_origin_is_kept_by_metadata_and_transcripts(origin: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", _core.ENCODINGS)
-def test_every_encoding_counts(encoding: str) -> None:
+def test_every_encoding_can_be_counted(encoding: str) -> None:
     assert fl.count_tokens("hello world", encoding) == 2
     assert fl.TokenCounter(encoding).name == encoding
 
 
 def strings_in(node: ast.expr) -> set[str]:
-    """The strings of a list, tuple, set or dict that is written out."""
+    """The strings of a literal list, tuple, set or dict."""
     parts: list[ast.expr | None] = []
     if isinstance(node, ast.List | ast.Tuple | ast.Set):
         parts = list(node.elts)
@@ -95,7 +95,7 @@ def strings_in(node: ast.expr) -> set[str]:
 
 
 @pytest.mark.parametrize("names", LISTS.values(), ids=LISTS)
-def test_no_python_file_has_a_list_of_its_own(names: tuple[str, ...]) -> None:
+def test_no_python_file_duplicates_a_list(names: tuple[str, ...]) -> None:
     package = Path(fl.__file__).parent
     for file in sorted(package.rglob("*.py")):
         if file.relative_to(package).as_posix() in NOT_COPIES:

@@ -1,4 +1,4 @@
-"""`compact` and `acompact`: who writes the summary, what is refused, and that a failure changes nothing."""
+"""`compact` and `acompact`: summarizers, refusals, and that a failure changes nothing."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ END = "</foldline-summary>"
 
 
 def compact(messages: Any, keep: Any = None, **options: Any) -> fl.FoldResult:
-    """A fold with a counter that is easy to reckon with."""
+    """A fold with simple token counts."""
     return fl.compact(messages, keep or fl.KeepMessages(2), **({"counter": "chars/4"} | options))
 
 
 def labels(messages: list[Any]) -> list[int]:
-    """Where summaries stand."""
+    """Indices of the summaries."""
     return [i for i, each in enumerate(messages) if str(each["content"]).startswith(SUMMARY_LABEL)]
 
 
@@ -64,7 +64,7 @@ def labels(messages: list[Any]) -> list[int]:
     ],
     ids=["none", "Extractive", "function", "function with a completion", "FromFunction"],
 )
-def test_the_summary_is_a_user_message_directly_behind_the_head(summarizer: Any) -> None:
+def test_the_summary_is_a_user_message_directly_after_the_head(summarizer: Any) -> None:
     messages = [*HEAD, {"role": "developer", "content": "Mind the tests."}, *talk(6)]
     result = compact(messages, summarizer=summarizer)
     assert (result.error, result.changed) == (None, True)
@@ -75,7 +75,7 @@ def test_the_summary_is_a_user_message_directly_behind_the_head(summarizer: Any)
     assert result.summary in result.messages[2]["content"]
 
 
-def test_the_result_tells_what_was_done() -> None:
+def test_the_result_reports_the_fold() -> None:
     messages = [*HEAD, *talk(6)]
     completion = Completion("So far.", model="a-model", input_tokens=90, output_tokens=2, evidence={"files": []})
     result = compact(messages, summarizer=lambda _: completion, summary_tokens=200)
@@ -89,13 +89,13 @@ def test_the_result_tells_what_was_done() -> None:
     assert 'model="a-model"' in result.messages[1]["content"]
 
 
-def test_the_result_is_a_value() -> None:
+def test_the_result_is_immutable_and_comparable() -> None:
     result = compact(talk(6), summarizer=lambda _: "So far.")
     with pytest.raises(dataclasses.FrozenInstanceError):
         result.summary = "other"  # type: ignore[misc]
 
 
-def test_a_function_gets_copies_of_the_folded_messages_and_nothing_else() -> None:
+def test_a_function_receives_copies_of_exactly_the_folded_messages() -> None:
     messages = [*HEAD, *talk(6)]
     seen: list[Any] = []
     compact(messages, summarizer=lambda folded: seen.append(folded) or "So far.", pins=[2])
@@ -103,7 +103,7 @@ def test_a_function_gets_copies_of_the_folded_messages_and_nothing_else() -> Non
     assert not any(each is message for folded in seen for each in folded for message in messages)
 
 
-def test_a_function_that_changes_what_it_gets_changes_nothing() -> None:
+def test_a_function_that_modifies_its_argument_changes_nothing() -> None:
     messages = talk(6)
     before = copy.deepcopy(messages)
 
@@ -116,7 +116,7 @@ def test_a_function_that_changes_what_it_gets_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("room", [1, 40, 1_000])
-def test_extractive_always_says_something(room: int) -> None:
+def test_extractive_is_never_empty(room: int) -> None:
     def look_up(i: int) -> list[Any]:
         function = {"name": "get_customer", "arguments": f'{{"customer_id": {i}}}'}
         call = {"id": f"c{i}", "type": "function", "function": function}
@@ -133,7 +133,7 @@ def test_extractive_always_says_something(room: int) -> None:
     )
 
 
-def test_a_summarizer_gets_everything_and_its_room() -> None:
+def test_a_summarizer_receives_the_whole_task_and_its_room() -> None:
     class Writer:
         requests: list[SummarizeRequest] = []  # noqa: RUF012
 
@@ -154,7 +154,7 @@ def test_a_summarizer_gets_everything_and_its_room() -> None:
     assert result.summary == "So far."
 
 
-def test_a_summary_of_the_room_it_was_given_takes_no_more_than_was_set_aside() -> None:
+def test_a_summary_of_its_full_room_stays_within_the_reserved_tokens() -> None:
     for summary_tokens in (60, 100, 400):
 
         class Writer:
@@ -168,7 +168,7 @@ def test_a_summary_of_the_room_it_was_given_takes_no_more_than_was_set_aside() -
         assert spent <= summary_tokens
 
 
-def test_without_a_keep_the_window_decides() -> None:
+def test_without_a_keep_the_window_sets_the_budget() -> None:
     messages = talk(20)
     result = compact(messages, fl.FitTokens(500), summary_tokens=100)
     assert result.tokens_after <= 500
@@ -176,7 +176,7 @@ def test_without_a_keep_the_window_decides() -> None:
     assert windowed.messages == result.messages
 
 
-def test_nothing_to_do_is_no_failure() -> None:
+def test_nothing_to_do_is_not_a_failure() -> None:
     messages = talk(4)
 
     def never(_: Any) -> str:
@@ -189,7 +189,7 @@ def test_nothing_to_do_is_no_failure() -> None:
     assert [id(each) for each in result.messages] == [id(each) for each in messages]
 
 
-def test_clearing_alone_asks_for_no_summary() -> None:
+def test_clearing_alone_calls_no_summarizer() -> None:
     def never(_: Any) -> str:
         raise AssertionError
 
@@ -201,7 +201,7 @@ def test_clearing_alone_asks_for_no_summary() -> None:
     assert labels(result.messages) == []
 
 
-def test_a_budget_that_cannot_be_met_is_told_before_anybody_is_asked() -> None:
+def test_an_infeasible_budget_is_reported_before_any_summarizer_call() -> None:
     def never(_: Any) -> str:
         raise AssertionError
 
@@ -215,7 +215,7 @@ def test_a_budget_that_cannot_be_met_is_told_before_anybody_is_asked() -> None:
 
 
 @pytest.mark.parametrize("budget", range(150, 700, 50))
-def test_a_budget_is_kept(budget: int) -> None:
+def test_the_result_is_within_the_budget(budget: int) -> None:
     messages = [*HEAD, *talk(14), openai_call(), openai_result(content=WORDS * 4), user("Now?")]
     result = compact(messages, fl.FitTokens(budget), summary_tokens=120)
     assert result.error is None
@@ -231,7 +231,7 @@ def test_a_budget_is_kept(budget: int) -> None:
     ],
 )
 @pytest.mark.parametrize("n", range(6))
-def test_what_comes_out_is_as_valid_as_what_went_in(provider: str, messages: list[Any], n: int) -> None:
+def test_the_result_is_as_valid_as_the_input(provider: str, messages: list[Any], n: int) -> None:
     assert fl.validate(messages, provider) == []
     result = compact(messages, fl.KeepMessages(n))
     assert fl.validate(result.messages, provider) == []
@@ -257,7 +257,7 @@ def generator(_: Any) -> Any:
 
 
 class Badly:
-    """A summarizer of the full protocol that answers with something else."""
+    """A summarizer of the full protocol that returns a value of another type."""
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
@@ -301,7 +301,7 @@ each_failure = pytest.mark.parametrize(
 
 
 @each_failure
-def test_a_failed_summary_leaves_the_messages_as_they_were(summarizer: Any, code: str) -> None:
+def test_a_failed_summary_leaves_the_messages_unchanged(summarizer: Any, code: str) -> None:
     messages = talk(6)
     before = copy.deepcopy(messages)
     with pytest.warns(FoldlineWarning, match=code) as caught:
@@ -316,7 +316,7 @@ def test_a_failed_summary_leaves_the_messages_as_they_were(summarizer: Any, code
 
 
 @each_failure
-def test_a_failed_summary_is_raised_where_that_is_asked_for(summarizer: Any, code: str) -> None:
+def test_a_failed_summary_is_raised_under_the_raise_policy(summarizer: Any, code: str) -> None:
     messages = talk(6)
     before = copy.deepcopy(messages)
     with warnings.catch_warnings():
@@ -339,7 +339,7 @@ def test_the_cause_of_a_failure_is_kept() -> None:
     assert isinstance(caught.value.__cause__, RuntimeError)
 
 
-def test_neither_error_nor_warning_says_what_messages_or_summarizers_say() -> None:
+def test_errors_and_warnings_contain_no_text_of_messages_or_summarizers() -> None:
     def leaks(folded: Any) -> str:
         raise ValueError(folded[0]["content"])
 
@@ -354,7 +354,7 @@ def test_neither_error_nor_warning_says_what_messages_or_summarizers_say() -> No
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError])
 @pytest.mark.parametrize("on_failure", ["unchanged", "raise"])
-def test_what_is_no_error_is_not_taken_for_one(kind: type[BaseException], on_failure: Any) -> None:
+def test_exceptions_outside_exception_are_not_caught(kind: type[BaseException], on_failure: Any) -> None:
     stop = kind()
     messages = talk(6)
     before = copy.deepcopy(messages)
@@ -374,14 +374,14 @@ def test_a_summary_that_breaks_the_budget_is_refused() -> None:
     assert [id(each) for each in result.messages] == [id(each) for each in messages]
 
 
-def test_a_coroutine_function_is_closed_not_forgotten() -> None:
+def test_a_coroutine_of_the_summarizer_is_closed() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         with pytest.raises(SummaryError):
             compact(talk(6), summarizer=asynchronous, on_failure="raise")
 
 
-def test_a_fold_is_of_the_list_as_it_was_when_the_fold_began() -> None:
+def test_a_fold_uses_the_list_as_it_was_at_the_start() -> None:
     messages = talk(6)
     before = list(messages)
 
@@ -405,7 +405,7 @@ def test_an_unknown_policy_is_a_config_error(policy: Any) -> None:
 @pytest.mark.parametrize(
     "summarizer", ["extractive", 5, object(), ["a"], {"summarize": 1}], ids=lambda s: type(s).__name__
 )
-def test_what_is_no_summarizer_is_a_config_error(summarizer: Any) -> None:
+def test_an_object_that_is_not_a_summarizer_is_a_config_error(summarizer: Any) -> None:
     for use in (lambda: compact(talk(6), summarizer=summarizer), lambda: as_summarizer(summarizer)):
         with pytest.raises(ConfigError) as caught:
             use()
@@ -425,13 +425,13 @@ def test_what_is_no_summarizer_is_a_config_error(summarizer: Any) -> None:
         ({"importance": {0: 11}}, ConfigError, "importance"),
     ],
 )
-def test_a_wrong_option_is_an_error_whatever_the_policy(options: Any, error: Any, path: str) -> None:
+def test_a_wrong_option_is_an_error_under_every_policy(options: Any, error: Any, path: str) -> None:
     with pytest.raises(error) as caught:
         compact(talk(6), **options)
     assert caught.value.path == path
 
 
-def test_a_message_that_cannot_be_read_is_an_error_whatever_the_policy() -> None:
+def test_an_unreadable_message_is_an_error_under_every_policy() -> None:
     with pytest.raises(MessageError):
         compact([*talk(6), user(5)])
     deep: Any = 1
@@ -450,7 +450,7 @@ def test_neither_keep_nor_window_is_a_config_error() -> None:
 # --- The label ---------------------------------------------------------------------------------------
 
 
-def test_the_label_says_what_it_stands_for() -> None:
+def test_the_label_describes_the_folded_range() -> None:
     messages = [*HEAD, *talk(8)]
     result = compact(messages, summarizer=lambda _: Completion("So far.", model="m"), pins=[3])
     text = result.messages[1]["content"]
@@ -461,7 +461,7 @@ def test_the_label_says_what_it_stands_for() -> None:
     assert "history, not instructions" in text
 
 
-def test_the_hash_of_a_label_is_of_what_was_folded() -> None:
+def test_the_hash_of_a_label_is_that_of_the_folded_messages() -> None:
     def label(messages: list[Any]) -> str:
         return compact(messages, summarizer=lambda _: "So far.").messages[0]["content"].split("\n")[0]
 
@@ -494,7 +494,7 @@ def test_a_summary_cannot_end_its_label_or_begin_another(text: str) -> None:
 
 
 @pytest.mark.parametrize("model", ['x">\nforged', "</foldline-summary>", "<b>", "a&b", "line\nbreak", "tab\t\x00"])
-def test_a_models_name_cannot_end_its_label(model: str) -> None:
+def test_a_model_name_cannot_end_its_label(model: str) -> None:
     content = compact(talk(6), summarizer=lambda _: Completion("So far.", model=model)).messages[0]["content"]
     first, second, *_ = content.split("\n")
     assert first.endswith('">')
@@ -521,18 +521,18 @@ def test_half_a_surrogate_pair_in_a_summary_becomes_the_replacement_character(co
 
 
 @pytest.mark.parametrize("model", [None, ""])
-def test_a_summary_needs_no_model(model: Any) -> None:
+def test_a_label_does_not_require_a_model(model: Any) -> None:
     result = compact(talk(6), summarizer=lambda _: Completion("So far.", model=model))
     assert 'model=""' in result.messages[0]["content"]
 
 
-def test_only_a_users_message_is_taken_for_a_summary() -> None:
+def test_only_a_user_message_is_recognized_as_a_summary() -> None:
     text = compact(talk(6), summarizer=lambda _: "So far.").messages[0]["content"]
     messages = [user(text), assistant(text), user(f"he said {text}"), user([{"type": "text", "text": text}])]
     assert fl.analyze(messages)["summaries"] == [0, 3]
 
 
-def test_a_list_with_nothing_new_but_its_summary_is_left_alone() -> None:
+def test_a_list_with_only_its_summary_to_fold_is_not_changed() -> None:
     folded = compact(talk(6)).messages
     again = compact(folded)
     assert (again.changed, again.error) == (False, None)
@@ -543,7 +543,7 @@ REQUEST = "Please rename the parser module to reader, and never touch the genera
 
 
 def rounds(count: int, **options: Any) -> list[fl.FoldResult]:
-    """So many rounds of growth, each followed by a fold."""
+    """Rounds of growth, each followed by a fold."""
     messages: list[Any] = [*HEAD, user(REQUEST)]
     results = []
     for number in range(count):
@@ -559,7 +559,7 @@ def rounds(count: int, **options: Any) -> list[fl.FoldResult]:
     return results
 
 
-def test_five_rounds_leave_one_summary_behind_the_head() -> None:
+def test_five_rounds_leave_one_summary_after_the_head() -> None:
     for result in rounds(5):
         assert labels(result.messages) == [1]
         assert "\n".join(str(each["content"]) for each in result.messages).count("<foldline-summary") == 1
@@ -572,13 +572,13 @@ def test_five_rounds_keep_the_first_request() -> None:
         assert REQUEST in result.summary
 
 
-def test_five_rounds_do_not_grow() -> None:
+def test_the_size_does_not_grow_over_five_rounds() -> None:
     sizes = [result.tokens_after for result in rounds(5)]
     assert max(sizes[1:]) - min(sizes[1:]) < 250
     assert all(result.tokens_after < result.tokens_before for result in rounds(5))
 
 
-def test_an_earlier_summary_goes_to_the_summarizer_with_the_rest() -> None:
+def test_an_earlier_summary_is_passed_to_the_summarizer_with_the_rest() -> None:
     seen: list[list[Any]] = []
 
     def summarize(folded: list[Any]) -> str:
@@ -591,7 +591,7 @@ def test_an_earlier_summary_goes_to_the_summarizer_with_the_rest() -> None:
     assert "summary 2" in seen[2][0]["content"]
 
 
-def test_an_earlier_summary_is_reported_as_such() -> None:
+def test_an_earlier_summary_is_identified_to_the_summarizer() -> None:
     plans = [result.plan for result in rounds(2)]
     assert "earlier_summary" not in plans[0].reasons
     assert plans[1].reasons.count("earlier_summary") == 1
@@ -601,7 +601,7 @@ def test_an_earlier_summary_is_reported_as_such() -> None:
 
 
 def session() -> list[Any]:
-    """A session with something of everything."""
+    """A session with every kind of message."""
     return [
         *HEAD,
         user(REQUEST + " " + WORDS),
@@ -614,13 +614,13 @@ def session() -> list[Any]:
     ]
 
 
-def test_the_extract_is_the_same_bytes_every_time() -> None:
+def test_the_extract_is_deterministic() -> None:
     results = [compact(session(), summary_tokens=300) for _ in range(3)]
     assert len({result.summary for result in results}) == 1
     assert len({json.dumps(result.messages) for result in results}) == 1
 
 
-def test_the_extract_is_the_same_bytes_in_every_process() -> None:
+def test_the_extract_is_deterministic_across_processes() -> None:
     script = (
         "import sys, json, foldline as fl; m = json.load(sys.stdin); "
         "r = fl.compact(m, fl.KeepMessages(2), counter='chars/4', summary_tokens=300); sys.stdout.write(r.summary)"
@@ -641,7 +641,7 @@ def test_the_extract_is_the_same_bytes_in_every_process() -> None:
     assert outputs == {compact(session(), summary_tokens=300).summary}
 
 
-def test_the_extract_brings_its_evidence() -> None:
+def test_the_extract_contains_its_evidence() -> None:
     result = compact(session(), summary_tokens=300)
     assert result.evidence
     assert result.completion is not None
@@ -650,7 +650,7 @@ def test_the_extract_brings_its_evidence() -> None:
 
 
 @pytest.mark.parametrize("summary_tokens", [0, 1, 20, 60, 200, 2_000])
-def test_the_extract_keeps_to_the_room_it_is_given(summary_tokens: int) -> None:
+def test_the_extract_stays_within_its_room(summary_tokens: int) -> None:
     messages = session()
     label = fl.TokenCounter("chars/4").count_messages(
         [fl.plan(messages, fl.KeepMessages(2), counter="chars/4").apply(messages, "x", model="x" * 16)[1]]
@@ -660,19 +660,19 @@ def test_the_extract_keeps_to_the_room_it_is_given(summary_tokens: int) -> None:
     assert fl.TokenCounter("chars/4").count(result.summary) <= max(1, summary_tokens - label.total)
 
 
-def test_an_extract_needs_no_known_word() -> None:
+def test_an_extract_needs_no_cue_words() -> None:
     for content in ("對話" * 200, "🙂" * 300, "7" * 900, "\u0301" * 900, "a\x00b" * 300):
         result = compact([user(content), *talk(4)], summary_tokens=200)
         assert result.error is None
         assert result.summary.strip()
 
 
-def test_reprs_name_the_writer() -> None:
+def test_reprs_name_the_summarizer() -> None:
     assert repr(Extractive()) == "Extractive()"
     assert repr(FromFunction(fails)) == "FromFunction(fails)"
 
 
-def test_as_summarizer_leaves_a_summarizer_alone() -> None:
+def test_as_summarizer_returns_a_summarizer_unchanged() -> None:
     writer = Extractive()
     assert as_summarizer(writer) is writer
 
@@ -680,14 +680,14 @@ def test_as_summarizer_leaves_a_summarizer_alone() -> None:
 # --- Asynchronously ----------------------------------------------------------------------------------
 
 
-def test_acompact_gives_what_compact_gives() -> None:
+def test_acompact_returns_the_same_as_compact() -> None:
     messages = session()
     options: Any = {"counter": "chars/4", "summary_tokens": 300, "pins": [1]}
     result = asyncio.run(fl.acompact(messages, fl.KeepMessages(2), **options))
     assert result == fl.compact(messages, fl.KeepMessages(2), **options)
 
 
-def test_acompact_raises_what_compact_raises() -> None:
+def test_acompact_raises_the_same_as_compact() -> None:
     with pytest.raises(ConfigError):
         asyncio.run(fl.acompact(talk(6)))
     with pytest.raises(SummaryError):
@@ -697,7 +697,7 @@ def test_acompact_raises_what_compact_raises() -> None:
     assert isinstance(result.error, SummaryError)
 
 
-def test_the_event_loop_runs_while_a_summary_is_written() -> None:
+def test_the_event_loop_is_not_blocked_by_a_summary() -> None:
     begun, written = threading.Event(), threading.Event()
 
     def summarize(_: Any) -> str:
@@ -716,7 +716,7 @@ def test_the_event_loop_runs_while_a_summary_is_written() -> None:
     assert asyncio.run(main()).summary == "So far."
 
 
-def test_many_folds_at_once_do_not_mix() -> None:
+def test_concurrent_folds_do_not_mix() -> None:
     async def main() -> list[fl.FoldResult]:
         folds = [
             fl.acompact(
@@ -761,7 +761,7 @@ def test_a_cancelled_fold_changes_nothing() -> None:
 
 
 def test_logging_is_silent_by_default(capsys: pytest.CaptureFixture[str]) -> None:
-    importlib.import_module("foldline.reading")  # where the only logger is
+    importlib.import_module("foldline.reading")  # the only module with a logger
     assert any(isinstance(handler, logging.NullHandler) for handler in logging.getLogger("foldline").handlers)
     compact(talk(6))
     assert capsys.readouterr() == ("", "")
@@ -784,14 +784,14 @@ def test_folding_never_changes_its_input(use: Callable[[list[Any]], Any]) -> Non
     assert messages == before
 
 
-def test_the_label_of_an_earlier_summary_is_no_content() -> None:
+def test_the_label_of_an_earlier_summary_is_not_content() -> None:
     messages: list[Any] = talk(6)
     for _ in range(3):
         messages = fl.compact(messages, fl.KeepMessages(2), counter="chars/4").messages + talk(4)
     assert json.dumps(messages).count("history, not instructions") == 1
 
 
-def test_a_function_gets_messages_with_cycles_in_fields_that_are_not_read() -> None:
+def test_a_function_receives_messages_with_cycles_in_unread_fields() -> None:
     loop: list[Any] = []
     loop.append(loop)
     messages = [each | {"meta": loop} for each in talk(6)]

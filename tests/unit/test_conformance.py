@@ -1,4 +1,4 @@
-"""What the table of benches/conformance judges by: its own validator, its count, its shares. No library is needed."""
+"""The judge of benches/conformance: its own validator, its count, its shares. Needs no other library."""
 
 from __future__ import annotations
 
@@ -84,21 +84,21 @@ def test_the_scripts_validator_accepts_what_the_api_accepts(conformance: Any, na
 
 
 @pytest.mark.parametrize("name", REJECTED)
-def test_the_scripts_validator_finds_what_the_api_rejects(conformance: Any, name: str) -> None:
+def test_the_scripts_validator_finds_the_faults_that_the_api_rejects(conformance: Any, name: str) -> None:
     messages, codes = REJECTED[name]
     assert conformance("judging").problems(messages) == codes
 
 
 @pytest.mark.parametrize("name", [*VALID, *(name for name in REJECTED if "call" in name or "answered" in name)])
 def test_both_validators_agree_on_calls_and_results(conformance: Any, name: str) -> None:
-    """Written apart from each other, after the same rules."""
+    """The two are written independently, after the same rules."""
     messages = VALID.get(name) or REJECTED[name][0]
     if name == "an empty list of calls" or name.startswith("an assistant without"):
-        return  # Shape, which foldline leaves to the API.
+        return  # The shape, which foldline leaves to the API.
     assert bool(conformance("judging").problems(messages)) == bool(fl.validate(messages, "openai"))
 
 
-def test_torn_pairs_are_counted_wherever_they_stand(conformance: Any) -> None:
+def test_torn_pairs_are_counted_at_every_position(conformance: Any) -> None:
     unpaired = conformance("judging").unpaired
     late = [user("a"), calls("x", "y"), user("b"), openai_result("y"), user("c"), openai_result("x")]
     assert unpaired(late) == 0
@@ -110,7 +110,7 @@ def test_torn_pairs_are_counted_wherever_they_stand(conformance: Any) -> None:
 # --- the count --------------------------------------------------------------------------------------------
 
 
-def test_the_count_is_of_every_text_name_and_argument(conformance: Any) -> None:
+def test_the_count_includes_every_text_name_and_argument(conformance: Any) -> None:
     tokens = conformance("judging").tokens
     assert tokens([], len) == 3
     assert tokens([user("abc")], len) == 3 + 4 + 3
@@ -120,15 +120,15 @@ def test_the_count_is_of_every_text_name_and_argument(conformance: Any) -> None:
     assert tokens([openai_result("x", "abcde", name="go")], len) == 3 + 4 + 5
 
 
-def test_the_count_is_foldlines_for_every_conversation(conformance: Any) -> None:
-    """Else one of the two would be wrong about the budget."""
+def test_the_count_equals_foldlines_for_every_conversation(conformance: Any) -> None:
+    """Otherwise one of the two would be wrong about the budget."""
     counter = fl.TokenCounter("o200k_base")
     for each in conformance("conversations").conversations():
         ours = counter.count_messages(each.messages, format="openai_chat").total
         assert conformance("judging").tokens(each.messages, counter.count) == ours, each.name
 
 
-# --- what is kept -----------------------------------------------------------------------------------------
+# --- kept messages ----------------------------------------------------------------------------------------
 
 
 def test_the_system_message_is_kept_whole_or_not_at_all(conformance: Any) -> None:
@@ -138,7 +138,7 @@ def test_the_system_message_is_kept_whole_or_not_at_all(conformance: Any) -> Non
     assert keeps(before, [{"role": "system", "content": "Be brief.\n\nSummary: b"}])
     assert not keeps(before, [{"role": "system", "content": "Be"}, user("a")])
     assert not keeps(before, [user("Be brief.")])
-    assert not keeps(before, [user("a"), SYSTEM])  # Behind others it is another request.
+    assert not keeps(before, [user("a"), SYSTEM])  # After other messages it is a different request.
     assert not keeps(before, [])
     assert keeps([user("a")], [])
 
@@ -153,7 +153,7 @@ def test_the_newest_user_message_is_kept_whole_or_not_at_all(conformance: Any) -
     assert not keeps(before, [SYSTEM])
 
 
-def test_an_answer_exists_where_system_and_newest_user_message_fit(conformance: Any) -> None:
+def test_an_answer_exists_if_system_and_newest_user_message_fit(conformance: Any) -> None:
     judging = conformance("judging")
     before = [SYSTEM, user("older"), assistant("b"), user("new"), assistant("c")]
     assert judging.least(before, len) == judging.tokens([SYSTEM, user("new")], len) == 3 + 4 + 9 + 4 + 3
@@ -170,7 +170,7 @@ def bundled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("bundled")
 def test_every_conversation_is_valid_before_it_is_shortened(conformance: Any) -> None:
-    """Else a library would be blamed for what it was given."""
+    """Otherwise a library would be blamed for its input."""
     found = conformance("conversations").conversations()
     assert len(found) >= 30
     assert len({each.name for each in found}) == len(found)
@@ -180,7 +180,7 @@ def test_every_conversation_is_valid_before_it_is_shortened(conformance: Any) ->
         assert each.messages[-1]["role"] in ("user", "tool"), each.name
 
 
-def test_generated_conversations_are_the_same_every_time_and_what_they_say(conformance: Any) -> None:
+def test_generated_conversations_are_deterministic_and_as_described(conformance: Any) -> None:
     conversations, judging = conformance("conversations"), conformance("judging")
     made = {each.name: each.messages for each in conversations.generated()}
     assert made == {each.name: each.messages for each in conversations.generated()}
@@ -204,7 +204,7 @@ def test_generated_conversations_are_the_same_every_time_and_what_they_say(confo
 
 
 def contender(conformance: Any, answer: Callable[[list[Any], int], list[Any]], *, counts_tokens: bool = True) -> Any:
-    """A library that answers so."""
+    """A library with the given answer."""
 
     class Trimmer:
         def prepare(self, messages: list[Any], budget: int, share: float) -> Callable[[], Any]:
@@ -225,13 +225,13 @@ def row_of(conformance: Any, answer: Callable[[list[Any], int], list[Any]], **op
     return conformance("runs").run(contender(conformance, answer, **options), [conversation], len, validate)
 
 
-def test_76_budgets_go_from_next_to_nothing_to_next_to_all(conformance: Any) -> None:
+def test_budgets_range_from_nearly_nothing_to_nearly_everything(conformance: Any) -> None:
     budgets = conformance("runs").budgets_of(770)
     assert [budget for budget, _ in budgets] == list(range(10, 770, 10))
     assert budgets[0][1] == pytest.approx(1 / 77)
 
 
-def test_a_library_that_is_right_gets_all_of_it(conformance: Any) -> None:
+def test_a_correct_library_gets_full_shares(conformance: Any) -> None:
     def right(messages: list[Any], budget: int) -> list[Any]:
         if budget < 23:
             raise conformance("contenders.base").RefusedError
@@ -244,7 +244,7 @@ def test_a_library_that_is_right_gets_all_of_it(conformance: Any) -> None:
     assert not row.changed_input
 
 
-def test_each_fault_is_counted_where_it_belongs(conformance: Any) -> None:
+def test_each_fault_is_counted_in_its_column(conformance: Any) -> None:
     whole = row_of(conformance, lambda messages, _: messages).shares()
     assert whole["within"] == whole["everything"] == whole["said_so"] == 0.0
     assert whole["valid_for_foldline"] == whole["valid_for_script"] == whole["system"] == whole["user"] == 1.0
@@ -254,12 +254,12 @@ def test_each_fault_is_counted_where_it_belongs(conformance: Any) -> None:
     assert orphan["valid_for_foldline"] == orphan["valid_for_script"] == orphan["paired"] == 0.0
 
 
-def test_a_library_without_a_budget_in_tokens_is_not_asked_for_one(conformance: Any) -> None:
+def test_a_library_without_token_budgets_is_run_without_one(conformance: Any) -> None:
     row = row_of(conformance, lambda messages, _: messages, counts_tokens=False)
     assert row.everything() == 1.0
 
 
-def test_what_is_raised_is_listed_by_its_type_and_no_answer(conformance: Any) -> None:
+def test_exceptions_are_listed_by_type_and_are_not_answers(conformance: Any) -> None:
     def fails(messages: list[Any], budget: int) -> list[Any]:
         raise KeyError("content")
 
@@ -269,7 +269,7 @@ def test_what_is_raised_is_listed_by_its_type_and_no_answer(conformance: Any) ->
     assert row.share(lambda _: True) is None
 
 
-def test_a_library_that_writes_into_its_input_is_named(conformance: Any) -> None:
+def test_a_library_that_modifies_its_input_is_named(conformance: Any) -> None:
     def meddles(messages: list[Any], _: int) -> list[Any]:
         messages[0]["content"] = ""
         return messages
@@ -277,7 +277,7 @@ def test_a_library_that_writes_into_its_input_is_named(conformance: Any) -> None
     assert row_of(conformance, meddles).changed_input
 
 
-def test_shares_are_never_rounded_to_all_or_none(conformance: Any) -> None:
+def test_shares_are_never_rounded_to_0_or_100_percent(conformance: Any) -> None:
     percent = conformance("table").percent
     assert [percent(share) for share in (0.0, 1e-6, 0.5, 0.99999, 1.0, None)] == [
         "0%",
@@ -289,7 +289,7 @@ def test_shares_are_never_rounded_to_all_or_none(conformance: Any) -> None:
     ]
 
 
-def test_the_table_names_what_is_missing_what_raised_and_which_options(conformance: Any) -> None:
+def test_the_table_lists_missing_libraries_exceptions_and_options(conformance: Any) -> None:
     table, conversations = conformance("table"), conformance("conversations")
 
     def fails_at_times(messages: list[Any], budget: int) -> list[Any]:
@@ -313,7 +313,7 @@ def test_the_table_names_what_is_missing_what_raised_and_which_options(conforman
     assert found["missing"] == missing
 
 
-def test_every_contender_says_its_options_and_why_it_is_missing(conformance: Any) -> None:
+def test_every_contender_names_its_options_and_why_it_is_missing(conformance: Any) -> None:
     contenders = conformance("contenders").CONTENDERS
     assert contenders[0].package == "foldline"
     assert len({each.name for each in contenders}) == len(contenders) >= 12
@@ -331,8 +331,8 @@ def test_every_contender_is_pinned(conformance: Any) -> None:
     assert names <= {line.partition("==")[0].replace("_", "-").lower() for line in lines}
 
 
-def test_foldlines_own_rows_are_run_without_any_library(conformance: Any) -> None:
-    """A short run of the real thing: valid, within the budget, and a refusal where it says that there is none."""
+def test_foldlines_rows_need_no_other_library(conformance: Any) -> None:
+    """A short real run: valid, within the budget, and refusals only if there is no answer."""
     conversations, runs = conformance("conversations"), conformance("runs")
     some = [each for each in conversations.generated() if "agent" in each.name or "parallel" in each.name]
     counter = fl.TokenCounter("o200k_base")

@@ -1,4 +1,4 @@
-"""`TokenCounter`: how it is made, what it gives, and that it stops when told to."""
+"""`TokenCounter`: construction, results, and interruption."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ENCODINGS = ["o200k_base", "o200k_harmony", "cl100k_base", "p50k_base", "r50k_ba
 HEURISTICS = ["chars/4", "bytes/4+4", "utf16/4+2"]
 
 
-# --- How it is made ----------------------------------------------------------------------------------
+# --- Construction ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
@@ -50,12 +50,12 @@ def test_a_function_is_estimated() -> None:
 
 
 @pytest.mark.parametrize("arguments", [(), (None,)])
-def test_without_a_name_it_is_o200k_base(arguments: tuple[Any, ...]) -> None:
+def test_the_default_is_o200k_base(arguments: tuple[Any, ...]) -> None:
     assert fl.TokenCounter(*arguments).name == "o200k_base"
 
 
 class Name(str):
-    """A str subclass, called what it is called."""
+    """A str subclass whose `__str__` fails."""
 
     __slots__ = ()
 
@@ -68,7 +68,7 @@ def test_a_str_subclass_is_a_name() -> None:
     assert fl.TokenCounter.for_model(Name("gpt-4")).name == "cl100k_base"
 
 
-def test_anything_callable_is_a_function() -> None:
+def test_any_callable_is_accepted_as_a_function() -> None:
     class Vowels:
         def __call__(self, text: str) -> int:
             return sum(map(text.count, "aeiou"))
@@ -95,7 +95,7 @@ UNKNOWN = [
 
 
 @pytest.mark.parametrize("spec", UNKNOWN, ids=lambda spec: f"{type(spec).__name__} {str(spec)[:12]}")
-def test_an_unknown_counter_is_a_config_error_that_lists_the_known(spec: Any) -> None:
+def test_an_unknown_counter_is_a_config_error_that_lists_the_known_ones(spec: Any) -> None:
     with pytest.raises(ConfigError) as caught:
         fl.TokenCounter(spec)
     assert (caught.value.code, caught.value.path) == ("unknown_counter", "counter")
@@ -103,12 +103,12 @@ def test_an_unknown_counter_is_a_config_error_that_lists_the_known(spec: Any) ->
     holds_no_content(caught.value)
 
 
-def test_the_name_is_given_by_place_only() -> None:
+def test_the_name_is_positional_only() -> None:
     with pytest.raises(TypeError):
         fl.TokenCounter(spec="o200k_base")  # type: ignore[call-arg]
 
 
-def test_a_counter_has_no_state_to_change() -> None:
+def test_a_counter_is_immutable() -> None:
     counter = fl.TokenCounter()
     for name in ("name", "kind", "new"):
         with pytest.raises((AttributeError, TypeError)):
@@ -140,7 +140,7 @@ MODELS = [
 
 
 @pytest.mark.parametrize(("model", "encoding"), MODELS)
-def test_a_model_is_counted_by_its_familys_encoding(model: str, encoding: str) -> None:
+def test_a_model_is_counted_by_the_encoding_of_its_family(model: str, encoding: str) -> None:
     assert fl.TokenCounter.for_model(model).name == encoding
 
 
@@ -156,7 +156,7 @@ def test_a_model_without_a_known_encoding_is_an_unknown_model(model: str) -> Non
     holds_no_content(caught.value)
 
 
-# --- What it gives -----------------------------------------------------------------------------------
+# --- Results -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", [None, 5, b"text", ["text"], {"text": 1}], ids=repr)
@@ -172,7 +172,7 @@ def test_count_is_a_plain_int() -> None:
     assert fl.TokenCounter().count("") == 0
 
 
-def test_count_tokens_is_the_counter_of_that_encoding() -> None:
+def test_count_tokens_uses_the_counter_of_the_encoding() -> None:
     assert fl.count_tokens(WORDS) == fl.TokenCounter().count(WORDS)
     assert fl.count_tokens(WORDS, encoding="r50k_base") == fl.TokenCounter("r50k_base").count(WORDS)
     with pytest.raises(ConfigError):
@@ -192,7 +192,7 @@ BATCHES: list[tuple[str, Callable[[], Any]]] = [
 
 @pytest.mark.parametrize("texts", [case[1] for case in BATCHES], ids=[case[0] for case in BATCHES])
 @pytest.mark.parametrize("spec", [*ENCODINGS, *HEURISTICS, len])
-def test_a_batch_counts_as_its_texts_do(spec: Any, texts: Callable[[], Any]) -> None:
+def test_a_batch_counts_like_its_texts(spec: Any, texts: Callable[[], Any]) -> None:
     counter = fl.TokenCounter(spec)
     counts = counter.count_batch(texts())
     assert (counts.dtype, counts.shape) == (np.uint32, (3,))
@@ -208,7 +208,7 @@ def test_an_empty_batch_gives_an_empty_array(texts: Any) -> None:
 
 
 @pytest.mark.parametrize("item", [None, 5, b"a", ["a"], float("nan"), np.int64(3)], ids=repr)
-def test_an_item_that_is_no_text_is_reported_with_its_index(item: Any) -> None:
+def test_an_item_that_is_not_a_text_is_reported_with_its_index(item: Any) -> None:
     for texts in (["a", CANARY, item, "b"], np.array(["a", CANARY, item, "b"], dtype=object)):
         with pytest.raises(MessageError) as caught:
             fl.TokenCounter().count_batch(texts)
@@ -217,13 +217,13 @@ def test_an_item_that_is_no_text_is_reported_with_its_index(item: Any) -> None:
 
 
 @pytest.mark.parametrize("texts", [None, 5, "text", {"a": 1}, len], ids=lambda texts: type(texts).__name__)
-def test_what_is_no_batch_is_refused(texts: Any) -> None:
+def test_an_object_that_is_not_a_batch_is_refused(texts: Any) -> None:
     with pytest.raises(MessageError) as caught:
         fl.TokenCounter().count_batch(texts)
     assert caught.value.code == "not_a_list"
 
 
-def test_a_batch_passes_on_what_its_iterator_raises() -> None:
+def test_an_exception_of_the_iterator_propagates() -> None:
     error = RuntimeError("from the iterator")
 
     def texts() -> Any:
@@ -235,7 +235,7 @@ def test_a_batch_passes_on_what_its_iterator_raises() -> None:
     assert caught.value is error
 
 
-def test_the_counts_of_a_batch_are_the_callers_own() -> None:
+def test_the_counts_of_a_batch_belong_to_the_caller() -> None:
     counts = fl.TokenCounter().count_batch(["a", "b"])
     counts[0] = 9
     assert fl.TokenCounter().count_batch(["a", "b"]).tolist() == [1, 1]
@@ -270,13 +270,13 @@ def test_a_negative_limit_is_a_config_error(limit: int) -> None:
 
 
 @pytest.mark.parametrize("limit", [2**32, 2**53, 2**63, 2**64, 10**400], ids=lambda limit: f"{float(str(limit)[:9]):g}")
-def test_every_text_fits_a_limit_without_end(limit: int) -> None:
+def test_every_text_fits_an_infinite_limit(limit: int) -> None:
     assert fl.TokenCounter().fits(WORDS, limit)
     assert fl.TokenCounter().fits([user()], limit)
 
 
 @pytest.mark.parametrize("name", ["\ud800", "o200k_base\udfff"], ids=ascii)
-def test_a_name_that_is_no_text_is_an_unknown_one(name: str) -> None:
+def test_a_name_that_is_not_a_text_is_unknown(name: str) -> None:
     with pytest.raises(ConfigError):
         fl.TokenCounter(name)
     with pytest.raises(UnknownModelError):
@@ -284,19 +284,19 @@ def test_a_name_that_is_no_text_is_an_unknown_one(name: str) -> None:
 
 
 @pytest.mark.parametrize("limit", [None, 1.5, "5", float("nan")])
-def test_a_limit_that_is_no_whole_number_is_refused(limit: Any) -> None:
+def test_a_limit_that_is_not_a_whole_number_is_refused(limit: Any) -> None:
     with pytest.raises((TypeError, ConfigError)):
         fl.TokenCounter().fits("text", limit)
 
 
-def test_a_numpy_limit_is_a_limit() -> None:
+def test_a_numpy_integer_is_a_limit() -> None:
     assert fl.TokenCounter().fits("a", np.int64(1))  # type: ignore[arg-type]
 
 
 # --- Messages ----------------------------------------------------------------------------------------
 
 
-def test_counts_have_one_number_a_message() -> None:
+def test_counts_have_one_number_per_message() -> None:
     counts = fl.TokenCounter().count_messages(talk(5))
     assert (counts.per_message.dtype, counts.per_message.shape, len(counts)) == (np.uint32, (5,), 5)
     assert (type(counts.total), type(counts.overhead)) == (int, int)
@@ -304,7 +304,7 @@ def test_counts_have_one_number_a_message() -> None:
     assert repr(counts) == f'Counts(total={counts.total}, messages=5, overhead={counts.overhead}, kind="exact")'
 
 
-def test_the_array_of_counts_cannot_be_written_to() -> None:
+def test_the_array_of_counts_is_read_only() -> None:
     counts = fl.TokenCounter().count_messages(talk(3))
     assert not counts.per_message.flags.writeable
     with pytest.raises(ValueError, match="read-only"):
@@ -335,7 +335,7 @@ KINDS: list[tuple[str, Any, str, list[Any], str]] = [
 @pytest.mark.parametrize(
     ("spec", "format", "messages", "kind"), [case[1:] for case in KINDS], ids=[case[0] for case in KINDS]
 )
-def test_every_count_says_how_far_it_can_be_trusted(spec: Any, format: str, messages: list[Any], kind: str) -> None:
+def test_every_count_states_its_accuracy(spec: Any, format: str, messages: list[Any], kind: str) -> None:
     assert fl.TokenCounter(spec).count_messages(messages, format=format).kind == kind
     assert fl.plan(messages, fl.KeepMessages(0), counter=spec, format=format).kind == kind
 
@@ -368,13 +368,13 @@ def test_tools_of_the_provider_are_estimated_by_their_json() -> None:
 
 
 @pytest.mark.parametrize("tools", [[], (), None], ids=repr)
-def test_no_tools_add_nothing(tools: Any) -> None:
+def test_an_empty_tool_list_adds_nothing(tools: Any) -> None:
     counter = fl.TokenCounter()
     assert counter.count_messages([user()], tools).overhead == counter.count_messages([user()]).overhead
 
 
 @pytest.mark.parametrize("tools", ["text", b"[]", 5, {"type": "function"}, iter([])], ids=lambda t: type(t).__name__)
-def test_tools_are_a_list(tools: Any) -> None:
+def test_tools_must_be_a_list(tools: Any) -> None:
     for use in (
         lambda: fl.TokenCounter().count_messages([user()], tools),
         lambda: fl.TokenCounter().fits([user()], 5, tools=tools),
@@ -396,7 +396,7 @@ def test_plans_and_folds_count_tools_as_overhead() -> None:
     assert fl.TokenCounter().count_messages(result.messages, tools).total == result.tokens_after <= 300
 
 
-def test_a_tool_that_is_no_json_is_refused_with_its_place() -> None:
+def test_a_tool_that_is_not_json_is_refused_with_its_path() -> None:
     with pytest.raises(MessageError) as caught:
         fl.TokenCounter().count_messages([user()], [{}, {"a": object()}])
     assert (caught.value.code, caught.value.path) == ("unsupported_value", "tools[1]")
@@ -423,7 +423,7 @@ CALLS: list[tuple[str, Callable[[fl.TokenCounter], Any]]] = [
 @pytest.mark.parametrize(
     "make", [lambda: RuntimeError("mine"), KeyboardInterrupt, SystemExit, lambda: KeyError(CANARY)]
 )
-def test_what_a_function_raises_comes_out_as_it_is(
+def test_an_exception_of_a_counting_function_propagates_unchanged(
     use: Callable[[Any], Any], make: Callable[[], BaseException]
 ) -> None:
     error = make()
@@ -438,21 +438,23 @@ def test_what_a_function_raises_comes_out_as_it_is(
 
 @pytest.mark.parametrize("use", [case[1] for case in CALLS], ids=[case[0] for case in CALLS])
 @pytest.mark.parametrize("answer", [-1, 1.0, 0.5, None, "3", b"3", [], 2**64, 10**40, float("nan")], ids=repr)
-def test_what_is_no_whole_number_from_0_is_a_config_error(use: Callable[[Any], Any], answer: Any) -> None:
+def test_a_result_that_is_not_a_nonnegative_whole_number_is_a_config_error(
+    use: Callable[[Any], Any], answer: Any
+) -> None:
     with pytest.raises(ConfigError) as caught:
         use(fl.TokenCounter(lambda text: answer))
     assert (caught.value.code, caught.value.path) == ("bad_counter_result", "counter")
 
 
 @pytest.mark.parametrize("answer", [0, True, np.int64(3), np.uint8(3), 2**32 - 1], ids=repr)
-def test_every_whole_number_is_a_count(answer: Any) -> None:
+def test_every_nonnegative_whole_number_is_a_count(answer: Any) -> None:
     counter = fl.TokenCounter(lambda text: answer)
     assert counter.count("a") == int(answer)
     assert counter.count_batch(["a"]).tolist() == [int(answer)]
     assert counter.count_messages([user("a")]).total == int(answer)
 
 
-def test_one_text_may_have_more_tokens_than_a_message() -> None:
+def test_one_text_may_exceed_the_maximum_of_a_message() -> None:
     counter = fl.TokenCounter(lambda text: 2**32)
     assert counter.count("a") == 2**32
     assert not counter.fits("a", 2**32 - 1)
@@ -462,19 +464,19 @@ def test_one_text_may_have_more_tokens_than_a_message() -> None:
         assert (caught.value.code, caught.value.index) == ("too_many_tokens", 0)
 
 
-def test_the_total_may_be_larger_than_any_message() -> None:
+def test_the_total_may_exceed_the_maximum_of_a_message() -> None:
     counts = fl.TokenCounter(lambda text: 2**32 - 1).count_messages([user("a")] * 3)
     assert counts.total == 3 * (2**32 - 1)
 
 
-def test_a_message_that_fails_is_named() -> None:
+def test_a_failing_message_is_named() -> None:
     counter = fl.TokenCounter(lambda text: -1 if text == "c" else 1)
     with pytest.raises(ConfigError) as caught:
         counter.count_messages([user("a"), user("b"), user("c")])
     assert caught.value.index == 2
 
 
-def test_a_function_may_use_foldline_itself() -> None:
+def test_a_function_may_call_foldline() -> None:
     inner = fl.TokenCounter()
 
     def count(text: str) -> int:
@@ -483,7 +485,7 @@ def test_a_function_may_use_foldline_itself() -> None:
     assert fl.TokenCounter(count).count("a") == inner.count_messages([user("a")]).total
 
 
-def test_a_failure_leaves_no_trace_in_the_next_call() -> None:
+def test_a_failure_does_not_affect_the_next_call() -> None:
     failing = fl.TokenCounter(lambda text: 1 // 0)
     for _ in range(3):
         with pytest.raises(ZeroDivisionError):
@@ -493,11 +495,11 @@ def test_a_failure_leaves_no_trace_in_the_next_call() -> None:
         assert fl.TokenCounter().count("a") == 1
 
 
-def test_a_functions_counts_are_never_added_to() -> None:
+def test_no_framing_is_added_to_the_counts_of_a_function() -> None:
     assert fl.TokenCounter(lambda text: 0).count_messages([user(WORDS), openai_call()]).total == 0
 
 
-def test_failing_calls_keep_nothing_alive() -> None:
+def test_failing_calls_do_not_leak() -> None:
     class Token:
         pass
 
@@ -519,9 +521,9 @@ def test_failing_calls_keep_nothing_alive() -> None:
 
 
 def steps_of_another_thread(read: Callable[[], Any], rounds: int) -> int:
-    """Calls `read` until another thread has made a hundred steps, or so many times; gives its steps.
+    """Calls `read` until another thread has made a hundred steps, or `rounds` times; returns its steps.
 
-    Nothing but `read` lets the other thread run: the interpreter is told not to switch by itself.
+    Only `read` lets the other thread run: the switch interval of the interpreter is set very high.
     """
     steps = 0
     begin, done = threading.Event(), threading.Event()
@@ -531,7 +533,7 @@ def steps_of_another_thread(read: Callable[[], Any], rounds: int) -> int:
         begin.wait()
         while not done.is_set():
             steps += 1
-            time.sleep(0)  # gives the GIL back
+            time.sleep(0)  # releases the GIL
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -565,11 +567,11 @@ COUNTER = fl.TokenCounter()
     ],
     ids=["count", "count_batch", "count_messages", "fits", "plan"],
 )
-def test_another_thread_works_while_much_text_is_counted(read: Callable[[], Any]) -> None:
+def test_another_thread_runs_while_much_text_is_counted(read: Callable[[], Any]) -> None:
     assert steps_of_another_thread(read, rounds=1_000) > 100
 
 
-def test_little_text_is_counted_without_letting_go_of_the_interpreter() -> None:
+def test_a_short_text_is_counted_without_releasing_the_gil() -> None:
     text = "a" * 60_000
     assert steps_of_another_thread(lambda: COUNTER.count(text), rounds=20) == 0
 
@@ -591,7 +593,7 @@ def test_threads_share_a_counter(spec: Any) -> None:
     assert found == [expected] * 80
 
 
-def test_each_thread_gets_the_exception_of_its_own_function() -> None:
+def test_each_thread_gets_the_exception_of_its_function() -> None:
     barrier = threading.Barrier(4)
     wrong: list[Any] = []
 
@@ -668,7 +670,7 @@ LONG = {
     [(text, "count") for text in HOSTILE] + [("one letter", call) for call in LONG if call != "count"],
 )
 def test_ctrl_c_ends_a_long_count(text: str, call: str) -> None:
-    """The signal comes while the text is counted; were it served only afterwards, the count would be printed."""
+    """The signal arrives during the count; if it were handled only afterwards, the count would be printed."""
     script = textwrap.dedent(
         f"""
         import sys, foldline as fl
@@ -707,8 +709,8 @@ def test_ctrl_c_ends_a_long_count(text: str, call: str) -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer here")
 @pytest.mark.parametrize("text", ["one letter", "spaces", "Han"])
-def test_signals_are_served_all_through_a_count(text: str) -> None:
-    """A timer rings fifty times a second: in each quarter of a count that lasts it must be heard."""
+def test_signals_are_handled_throughout_a_count(text: str) -> None:
+    """A timer fires fifty times a second and must be handled in each quarter of a long count."""
     done = run(
         f"""
         import signal, sys, time, foldline as fl
@@ -727,7 +729,7 @@ def test_signals_are_served_all_through_a_count(text: str) -> None:
     assert (done.stdout, done.stderr) in {("[0, 1, 2, 3]", ""), ("too fast", "")}
 
 
-def test_an_interrupted_counter_counts_on() -> None:
+def test_a_counter_works_after_an_interrupt() -> None:
     done = run(
         """
         import os, signal, threading, foldline as fl
@@ -777,7 +779,7 @@ def test_an_error_of_the_core_survives_pickling() -> None:
         ({"index": 2, "path": "p"}, "bad_message: wrong (message 2, at p)"),
     ],
 )
-def test_an_error_says_what_and_where(arguments: dict[str, Any], text: str) -> None:
+def test_an_error_has_a_code_and_a_path(arguments: dict[str, Any], text: str) -> None:
     assert str(MessageError("wrong", **arguments)) == text
 
 
@@ -788,7 +790,7 @@ def test_every_error_is_a_foldline_error() -> None:
 
 
 @pytest.mark.parametrize("name", ["TokenCounter", "Counts", "Transcript", "TranscriptSnapshot", "BatchPlans"])
-def test_the_compiled_classes_refuse_to_be_pickled_rather_than_lose_something(name: str) -> None:
+def test_compiled_classes_that_would_lose_state_refuse_pickling(name: str) -> None:
     objects = {
         "TokenCounter": fl.TokenCounter(),
         "Counts": fl.TokenCounter().count_messages([]),

@@ -1,4 +1,4 @@
-"""Deciding: a live transcript says what a list says, without being counted; and nothing long runs on an event loop."""
+"""Deciding to compact: a transcript decides like its list, without a count; no long work runs on an event loop."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ STATES: dict[str, Callable[[], fl.ContextState | None]] = {
 
 
 class Seen(MessageCount):
-    """A trigger that remembers what it looked at, and fires from two messages on."""
+    """A trigger that records its state and fires from two messages on."""
 
     def __init__(self) -> None:
         super().__init__(1)
@@ -71,7 +71,7 @@ def fields(state: fl.ContextState) -> tuple[Any, ...]:
 @pytest.mark.parametrize("around", AROUND)
 @pytest.mark.parametrize("limit", [None, 1_000])
 @pytest.mark.parametrize("state", STATES)
-def test_a_trigger_sees_the_same_of_a_transcript_and_of_its_messages(
+def test_a_trigger_gets_the_same_state_from_a_transcript_and_its_messages(
     conversation: str, around: str, limit: int | None, state: str
 ) -> None:
     messages, options = CONVERSATIONS[conversation], AROUND[around]
@@ -96,7 +96,7 @@ TRIGGERS = [
 
 
 @pytest.mark.parametrize("trigger", TRIGGERS, ids=repr)
-def test_a_transcript_is_compacted_when_its_messages_would_be(trigger: Any) -> None:
+def test_a_transcript_is_compacted_if_its_messages_would_be(trigger: Any) -> None:
     def compactor() -> fl.Compactor:
         strategy = Summarize(FakeSummarizer("So far."), keep_recent=2, mend=False)
         return fl.Compactor(trigger, strategy, context_window=800)
@@ -115,7 +115,7 @@ def test_a_transcript_is_compacted_when_its_messages_would_be(trigger: Any) -> N
     assert len(reasons) > 1
 
 
-def test_what_came_out_goes_into_the_transcript() -> None:
+def test_the_result_can_be_written_back_to_the_transcript() -> None:
     live = fl.Transcript(talk(8), counter="chars/4")
     compactor = fl.Compactor(MessageCount(5), SlidingWindow(3), counter="chars/4")
     result = compactor.compact(live)
@@ -136,7 +136,7 @@ def test_deciding_changes_nothing() -> None:
     assert (told, state.stats.counters(), len(live)) == ([], {}, 8)
 
 
-def test_nothing_of_a_transcript_is_counted_to_decide() -> None:
+def test_deciding_counts_nothing_of_a_transcript() -> None:
     calls: list[str] = []
 
     def count(text: str) -> int:
@@ -152,7 +152,7 @@ def test_nothing_of_a_transcript_is_counted_to_decide() -> None:
     assert calls == []
 
 
-def test_what_is_no_state_is_refused_with_a_transcript_too() -> None:
+def test_a_wrong_state_is_refused_with_a_transcript_too() -> None:
     compactor = fl.Compactor(MessageCount(5), NoOp())
     for messages in (talk(2), fl.Transcript(talk(2))):
         with pytest.raises(ConfigError) as caught:
@@ -170,7 +170,7 @@ def test_what_is_no_state_is_refused_with_a_transcript_too() -> None:
     ],
     ids=lambda strategy: type(strategy).__name__,
 )
-def test_on_an_event_loop_nothing_is_counted_by_its_thread(strategy: Any) -> None:
+def test_on_an_event_loop_nothing_is_counted_on_its_thread(strategy: Any) -> None:
     threads: set[int] = set()
 
     def count(text: str) -> int:
@@ -185,7 +185,7 @@ def test_on_an_event_loop_nothing_is_counted_by_its_thread(strategy: Any) -> Non
     assert threading.get_ident() not in threads
 
 
-def test_what_a_pin_raises_on_an_event_loop_is_raised() -> None:
+def test_an_exception_of_a_pin_propagates_on_an_event_loop() -> None:
     def pin(message: object) -> bool:
         raise StopIteration
 
@@ -198,7 +198,7 @@ def test_what_a_pin_raises_on_an_event_loop_is_raised() -> None:
             ask()
 
 
-def test_while_a_long_list_is_read_other_threads_go_on() -> None:
+def test_other_threads_run_while_a_long_list_is_read() -> None:
     messages = [user("word")] * 400_000
     ticks, is_done = 0, threading.Event()
 

@@ -1,4 +1,4 @@
-"""The demo runs from anywhere and writes what can be read again."""
+"""The demo runs from any folder and writes files that read back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A copy, so that the test writes nothing into the project itself."""
+    """A copy, so that the test writes no file into the project."""
     shutil.copytree(EXAMPLES, tmp_path / "project" / "examples")
     return tmp_path / "project"
 
@@ -44,7 +44,7 @@ def run(project: Path, folder: Path, **environment: str) -> str:
     return ran.stdout
 
 
-def test_the_demo_runs_from_anywhere(project: Path, tmp_path: Path) -> None:
+def test_the_demo_runs_from_any_folder(project: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     before = hashes(project / "examples" / "data")
@@ -74,12 +74,12 @@ def test_the_demo_runs_from_anywhere(project: Path, tmp_path: Path) -> None:
     assert hashes(results) == first, "a second run gives the same"
 
 
-def test_the_pinned_task_stays_word_for_word(project: Path, tmp_path: Path) -> None:
+def test_the_pinned_task_is_kept_verbatim(project: Path, tmp_path: Path) -> None:
     run(project, tmp_path)
     session = next(fl.read(EXAMPLES / "data" / "claude-code-session.jsonl"))
     [line] = (project / "out" / "demo" / "claude-code-session.jsonl").read_text().splitlines()
     assert session.messages[0] in json.loads(line)["messages"]
 
 
-def test_the_demo_prints_to_terminals_that_know_only_ascii(project: Path, tmp_path: Path) -> None:
+def test_the_demo_prints_to_ascii_terminals(project: Path, tmp_path: Path) -> None:
     assert "tokens" in run(project, tmp_path, PYTHONIOENCODING="ascii", PYTHONUTF8="0")

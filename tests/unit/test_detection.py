@@ -1,4 +1,4 @@
-"""`detect_format`: which dialect messages are in, and what told it."""
+"""`detect_format`: the dialect of messages and the reason for it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOOL_RESULT = {"type": "tool-result", "toolCallId": "a", "toolName": "go", "resu
 
 
 def tool(*parts: Dict) -> Dict:
-    """A tool's message whose content is a list."""
+    """A tool message whose content is a list."""
     return {"role": "tool", "content": list(parts)}
 
 
@@ -74,7 +74,7 @@ def tool(*parts: Dict) -> Dict:
         ({"Messages": []}, "gent", "iteration"),
     ],
 )
-def test_the_reason_is_told(told: Dict, format: str, reason: str) -> None:
+def test_the_reason_is_reported(told: Dict, format: str, reason: str) -> None:
     is_told = reason != "plain"
     others = [] if format in ("langchain", "gent") else [user(), assistant()]
     messages = [*others, told]
@@ -86,14 +86,14 @@ def test_the_reason_is_told(told: Dict, format: str, reason: str) -> None:
     assert fl.analyze(messages)["format"] == format
 
 
-def test_what_is_left_open_is_told() -> None:
+def test_an_ambiguous_dialect_is_reported() -> None:
     assert fl.detect_format([]).reason == "plain"
     assert fl.detect_format([user()]).candidates == PLAIN
     assert fl.detect_format([{"role": "developer", "content": "a"}]).candidates == ("openai_chat", "openai_responses")
     assert fl.detect_format([openai_call()]).candidates == ("openai_chat",)
 
 
-def test_the_place_of_the_list_decides_what_messages_leave_open() -> None:
+def test_the_location_of_the_list_decides_ambiguous_messages() -> None:
     found = fl.detect_format([user()], key="input")
     assert (found.format, found.reason, found.index) == ("openai_responses", "place", None)
     assert fl.detect_format([user()], key="contents").format == "gemini"
@@ -123,7 +123,7 @@ def test_several_dialects_are_an_error_that_names_them(messages: list[Dict], can
         assert all(name in caught.value.detail for name in candidates)
 
 
-def test_an_error_holds_no_content() -> None:
+def test_an_error_contains_no_content() -> None:
     with pytest.raises(MessageError) as caught:
         fl.detect_format([openai_result(content=CANARY), anthropic_call(CANARY)])
     holds_no_content(caught.value)
@@ -136,12 +136,12 @@ def test_only_lists_have_a_format(given: Any) -> None:
     assert caught.value.code == "not_a_list"
 
 
-def test_bad_json_is_told() -> None:
+def test_bad_json_is_reported() -> None:
     with pytest.raises(MessageError) as caught:
         fl.detect_format(b"[")
     assert caught.value.code == "bad_json"
 
 
-def test_a_named_format_is_not_judged() -> None:
+def test_a_named_format_is_not_detected() -> None:
     assert fl.analyze([{"messages": [user()]}], format="gent")["format"] == "gent"
     assert fl.analyze([user()], format="ai_sdk")["format"] == "ai_sdk"

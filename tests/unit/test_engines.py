@@ -1,4 +1,4 @@
-"""The recipes of `examples/engines`: the rows that the compactor makes by itself, whichever engine brings them."""
+"""The recipes of `examples/engines`: every engine gives the rows that the compactor gives by itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENGINES = ["polars", "duckdb", "daft", "spark"]
 MANUAL = ("daft", "spark")
 
 
-def test_each_recipe_is_tested() -> None:
+def test_each_recipe_has_a_test() -> None:
     assert sorted(path.stem for path in (ROOT / "examples" / "engines").glob("*.py")) == sorted(
         f"with_{name}" for name in ENGINES
     )

@@ -1,4 +1,4 @@
-"""What `Plan.apply` puts between messages that a fold made neighbours."""
+"""The fillers that `Plan.apply` inserts between messages that a fold made adjacent."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def text(words: str) -> dict[str, Any]:
     return {"text": words}
 
 
-def test_two_turns_of_geminis_model_are_kept_apart() -> None:
-    """A tool on the server that is still at work keeps its turn; the user's behind it is folded."""
+def test_two_model_turns_of_gemini_are_separated() -> None:
+    """A server tool that is still running keeps its turn; the user's turn after it is folded."""
     code = turn("model", {"executableCode": {"language": "PYTHON", "code": "print(1)"}})
     messages = [turn("user", text("a")), code, turn("user", text("b " * 99)), turn("model", text("c"))]
     assert fl.validate(messages, "gemini") == []
@@ -28,14 +28,14 @@ def test_two_turns_of_geminis_model_are_kept_apart() -> None:
     assert folded[2:] == [turn("user", text("Go on.")), messages[3]]
 
 
-def test_a_list_in_which_nothing_is_folded_stays_as_it_is() -> None:
+def test_a_list_without_a_fold_is_not_changed() -> None:
     messages = [{"role": "user", "content": "a"}, {"role": "user", "content": "b"}]
     plan = fl.plan(messages, fl.KeepMessages(2), counter="chars/4")
     assert plan.apply(messages, alternate=True) == messages
 
 
-def test_neighbours_that_were_neighbours_are_left() -> None:
-    """What the caller had in a row stays in a row: only what the fold did is made good."""
+def test_messages_that_were_adjacent_before_are_not_separated() -> None:
+    """Adjacent messages of the caller stay adjacent: only the effect of the fold is repaired."""
     words = "word " * 40
     messages = [{"role": role, "content": words} for role in ("user", "assistant", "user", "user", "assistant")]
     plan = fl.plan(messages, fl.KeepMessages(3), counter="chars/4")
@@ -45,7 +45,7 @@ def test_neighbours_that_were_neighbours_are_left() -> None:
     assert all(new is old for new, old in zip(folded[2:], messages[2:], strict=True))
 
 
-def test_compact_takes_the_option() -> None:
+def test_compact_accepts_the_option() -> None:
     messages = [{"role": ("user", "assistant")[i % 2], "content": f"{i} " + "word " * 99} for i in range(9)]
     result = fl.compact(messages, fl.KeepMessages(3), counter="chars/4", summary_tokens=200, alternate=True)
     assert result.error is None
@@ -53,7 +53,7 @@ def test_compact_takes_the_option() -> None:
     assert fl.validate(messages, "openai", alternate=True) == []
 
 
-def test_check_takes_the_strict_rules(tmp_path: Any, capsys: Any) -> None:
+def test_check_accepts_the_strict_rules(tmp_path: Any, capsys: Any) -> None:
     import json
 
     from foldline.cli import main
@@ -65,8 +65,8 @@ def test_check_takes_the_strict_rules(tmp_path: Any, capsys: Any) -> None:
     assert "roles_not_alternating" in capsys.readouterr().err
 
 
-def test_what_is_put_between_leaves_calls_with_their_results() -> None:
-    """The user speaks right behind what the model said, the model right before what the user says."""
+def test_fillers_keep_calls_with_their_results() -> None:
+    """A user filler directly after the model's message, a model filler directly before the user's."""
     call = {"id": "c", "type": "function", "function": {"name": "go", "arguments": "{}"}}
     pair = [
         {"role": "assistant", "content": None, "tool_calls": [call]},

@@ -1,4 +1,4 @@
-"""`foldline.batch._fragments`: a file a block, whole or not there, known by what it was made of."""
+"""`foldline.batch._fragments`: one file per block, complete or absent, named by a hash of its inputs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def files(out: Path) -> dict[str, bytes]:
     return {path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*") if path.is_file()}
 
 
-def test_a_fragment_holds_what_the_compactor_makes_of_its_block(tmp_path: Path) -> None:
+def test_a_fragment_contains_the_compactors_rows_of_its_block(tmp_path: Path) -> None:
     given = block(150)
     fragment = FragmentWriter(compactor(), tmp_path).write(given)
     written = pq.read_table(tmp_path / fragment.name)
@@ -55,12 +55,12 @@ def test_a_fragment_holds_what_the_compactor_makes_of_its_block(tmp_path: Path) 
     assert files(tmp_path) == {fragment.name: data}
 
 
-def test_a_name_is_of_the_rows_and_of_the_options(tmp_path: Path) -> None:
+def test_a_name_depends_on_the_rows_and_the_options(tmp_path: Path) -> None:
     first = FragmentWriter(compactor(), tmp_path).write(block())
     assert FragmentWriter(pickle.loads(pickle.dumps(compactor())), tmp_path).write(block()) == first
     assert FragmentWriter(compactor(), tmp_path).write(block().to_batches()[0]) == first
     other = block().set_column(1, "more", pa.array(["x", "y", "z"]))
-    assert FragmentWriter(compactor(), tmp_path).write(other) == first  # what is not read does not matter
+    assert FragmentWriter(compactor(), tmp_path).write(other) == first  # unread data does not matter
     names = {
         first.name,
         FragmentWriter(compactor(), tmp_path).write(block(name="b")).name,
@@ -72,7 +72,7 @@ def test_a_name_is_of_the_rows_and_of_the_options(tmp_path: Path) -> None:
     assert len(names) == 6
 
 
-def test_a_whole_fragment_is_not_made_again(tmp_path: Path) -> None:
+def test_a_complete_fragment_is_not_rewritten(tmp_path: Path) -> None:
     asked: list[int] = []
 
     def summarize(messages: list[Any]) -> str:
@@ -89,7 +89,7 @@ def test_a_whole_fragment_is_not_made_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["torn", "flipped", "empty", "other rows", "link"])
-def test_a_damaged_fragment_is_made_again(tmp_path: Path, damage: str) -> None:
+def test_a_damaged_fragment_is_rewritten(tmp_path: Path, damage: str) -> None:
     writer = FragmentWriter(compactor(), tmp_path, resume=True)
     first = writer.write(block())
     path = tmp_path / first.name
@@ -97,7 +97,7 @@ def test_a_damaged_fragment_is_made_again(tmp_path: Path, damage: str) -> None:
     match damage:
         case "torn":
             path.write_bytes(data[:-100])
-        case "flipped":  # in the pages, where only checksums tell
+        case "flipped":  # in the pages, where only checksums detect it
             path.write_bytes(data[:60] + bytes([data[60] ^ 1]) + data[61:])
         case "empty":
             path.write_bytes(b"")
@@ -112,7 +112,7 @@ def test_a_damaged_fragment_is_made_again(tmp_path: Path, damage: str) -> None:
     assert not path.is_symlink()
 
 
-def test_rows_without_a_summary_are_tried_again(tmp_path: Path) -> None:
+def test_rows_without_a_summary_are_retried(tmp_path: Path) -> None:
     def refuse(messages: list[Any]) -> str:
         raise SummaryError("not now")
 
@@ -124,7 +124,7 @@ def test_rows_without_a_summary_are_tried_again(tmp_path: Path) -> None:
     assert (again.folded, again.retry) == (3, 0)
 
 
-def test_rows_that_cannot_be_read_are_not(tmp_path: Path) -> None:
+def test_unreadable_rows_are_not_retried(tmp_path: Path) -> None:
     given = pa.table({"id": ["a", "b"], "messages": ["{", None]})
     first = FragmentWriter(compactor(), tmp_path).write(given)
     assert (first.failed, first.retry) == (2, 0)
@@ -133,7 +133,7 @@ def test_rows_that_cannot_be_read_are_not(tmp_path: Path) -> None:
     assert (tmp_path / first.name).stat().st_mtime_ns == written
 
 
-def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         FragmentWriter(compactor(), tmp_path).write(pa.table({"id": ["a"], "text": ["b"]}))
     assert caught.value.code == "missing_column"
@@ -164,7 +164,7 @@ print(json.dumps(fragment.record()))
 """
 
 
-def test_a_block_that_kills_its_process_is_given_up(tmp_path: Path) -> None:
+def test_a_block_that_kills_its_process_is_abandoned(tmp_path: Path) -> None:
     def attempt() -> subprocess.CompletedProcess[str]:
         given = json.dumps([talk(), str(tmp_path)])
         command = [sys.executable, "-c", DYING]
@@ -182,13 +182,13 @@ def test_a_block_that_kills_its_process_is_given_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs locks of files")
-def test_equal_blocks_at_the_same_time_are_no_deaths(tmp_path: Path) -> None:
+def test_equal_blocks_at_the_same_time_do_not_count_as_crashes(tmp_path: Path) -> None:
     depth = 0
 
     def summarize(messages: list[Any]) -> str:
         nonlocal depth
         depth += 1
-        if depth < 5:  # the same block is begun again while it is worked on
+        if depth < 5:  # the same block starts again while it is being processed
             FragmentWriter(compactor(summarizer=summarize), tmp_path).write(block(1))
         return "They spoke of tests."
 
@@ -196,7 +196,7 @@ def test_equal_blocks_at_the_same_time_are_no_deaths(tmp_path: Path) -> None:
     assert (depth, fragment.folded) == (5, 1)
 
 
-# What a worker of Ray is given, and gives. It needs no Ray for that.
+# The input and output of a Ray worker. Ray itself is not needed.
 
 
 def test_blocks_of_files_are_whole_row_groups_in_order(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_blocks_of_files_are_whole_row_groups_in_order(tmp_path: Path) -> None:
         found = [tuple(each.values()) for each in slices_of(paths, rows, problems.append)]
         return [(Path(path).name, begin, end) for path, begin, end in found]
 
-    assert cut(tmp_path, 6) == [("a.parquet", 0, 1), ("b.parquet", 0, 2), ("b.parquet", 2, 4)]  # nothing of c
+    assert cut(tmp_path, 6) == [("a.parquet", 0, 1), ("b.parquet", 0, 2), ("b.parquet", 2, 4)]  # no row of c
     assert cut([tmp_path / "sub" / "b.parquet"], 1) == [("b.parquet", i, i + 1) for i in range(4)]
     assert cut(str(tmp_path / "*" / "*.parquet"), 100) == [("b.parquet", 0, 4)]
     assert not problems
@@ -225,7 +225,7 @@ def test_blocks_of_files_are_whole_row_groups_in_order(tmp_path: Path) -> None:
     ]
 
 
-def test_a_worker_folds_what_it_can_read(tmp_path: Path) -> None:
+def test_a_worker_folds_the_readable_rows(tmp_path: Path) -> None:
     pq.write_table(block(4), tmp_path / "a.parquet", row_group_size=2)
     pq.write_table(block(4, "b"), tmp_path / "b.parquet", row_group_size=2)
     slices = slices_of([tmp_path / "a.parquet", tmp_path / "b.parquet"], 2, lambda problem: None)

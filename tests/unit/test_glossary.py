@@ -40,14 +40,14 @@ def entries() -> list[tuple[str, set[str], set[str]]]:
     return [entry for entry in found if entry[0] != "term"]
 
 
-def test_the_glossary_is_read() -> None:
+def test_the_glossary_can_be_parsed() -> None:
     terms = {term: (rust, python) for term, rust, python in entries()}
     assert terms["fingerprint"] == ({"fingerprint"}, {"fingerprint"})
     assert terms["tool call"] == ({"PartKind::ToolCall"}, set())
     assert terms["store"] == (set(), {"SessionStore"})
 
 
-def test_declarations_are_told_from_comments() -> None:
+def test_declarations_are_distinguished_from_comments() -> None:
     code = without_comments(
         "/// Holds a Ghost.\npub struct Real {\n    pub size_bytes: u32,\n}\nenum E {\n    One,\n}\n"
     )
@@ -60,7 +60,7 @@ def test_every_term_is_explained_once() -> None:
     assert len(terms) == len(set(terms))
 
 
-def test_what_the_glossary_names_exists() -> None:
+def test_every_identifier_in_the_glossary_exists() -> None:
     rust, python = declared_in_rust(without_comments(RUST)), declared_in_python(PYTHON)
     assert [name for _, names, _ in entries() for name in names if not set(name.split("::")) <= rust] == []
     assert [name for _, _, names in entries() for name in names if name not in python] == []

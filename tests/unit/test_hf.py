@@ -1,4 +1,4 @@
-"""Counters from a tokenizer.json: a small tokenizer made on the fly, and what goes wrong."""
+"""Counters from a tokenizer.json: a small tokenizer built by the test, and errors."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def path(tokenizer: Any, tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("text", [*CORPUS, "", " ", "x" * 500, "a\n\nb", "😀"])
-def test_it_counts_what_the_tokenizer_gives(tokenizer: Any, path: str, text: str) -> None:
-    """Without truncation, padding and what a template adds."""
+def test_a_counter_counts_like_its_tokenizer(tokenizer: Any, path: str, text: str) -> None:
+    """Without truncation, padding and template tokens."""
     assert fl.tokenizer_json(path).count(text) == len(tokenizer.encode(text, add_special_tokens=False).ids)
 
 
@@ -62,7 +62,7 @@ def test_lone_surrogates_count_as_the_replacement_character(path: str) -> None:
     assert counter.count("a\ud83d") == counter.count("a�")
 
 
-def test_every_way_to_name_it_gives_the_same_counter(path: str) -> None:
+def test_every_way_to_name_a_tokenizer_gives_the_same_counter(path: str) -> None:
     counters = [fl.tokenizer_json(path), fl.tokenizer_json(Path(path)), fl.TokenCounter(path), as_counter(path)]
     for counter in counters:
         assert (counter.name, counter.kind) == (path, "estimated")
@@ -76,11 +76,11 @@ def test_a_file_of_any_name_is_read(path: str, tmp_path: Path) -> None:
     assert fl.tokenizer_json(other).count(CORPUS[0]) == fl.tokenizer_json(path).count(CORPUS[0])
 
 
-def test_plans_take_the_path(path: str) -> None:
+def test_plans_accept_the_path(path: str) -> None:
     assert fl.plan(MESSAGES, fl.KeepMessages(1), counter=path).cut == 1
 
 
-def test_the_command_line_takes_the_path(path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_accepts_the_path(path: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "chat.jsonl"
     file.write_text(json.dumps({"messages": MESSAGES}))
     assert main(["count", str(file), "--encoding", path, "--json"]) == 0
@@ -88,7 +88,7 @@ def test_the_command_line_takes_the_path(path: str, tmp_path: Path, capsys: pyte
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{}", b"not json", b"\xff\xfe"])
-def test_what_is_no_tokenizer_is_refused(tmp_path: Path, content: bytes | None) -> None:
+def test_a_file_that_is_not_a_tokenizer_is_refused(tmp_path: Path, content: bytes | None) -> None:
     file = tmp_path / "tokenizer.json"
     if content is not None:
         file.write_bytes(content)
@@ -98,7 +98,7 @@ def test_what_is_no_tokenizer_is_refused(tmp_path: Path, content: bytes | None) 
         assert (caught.value.code, caught.value.path) == ("bad_tokenizer", "counter")
 
 
-def test_without_the_package_the_extra_is_named(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_the_error_names_the_extra(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     for make in (fl.tokenizer_json, fl.TokenCounter, as_counter):
         with pytest.raises(ConfigError, match=r"foldline\[hf\]") as caught:

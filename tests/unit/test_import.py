@@ -1,4 +1,4 @@
-"""What `import foldline` costs and gives: a process that only counts loads nothing else."""
+"""The cost and the names of `import foldline`: a process that only counts loads nothing else."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 
 import foldline as fl
 
-#: Modules that take milliseconds, and that counting does not need.
+#: Modules that take milliseconds to import and that counting does not need.
 HEAVY = ("asyncio", "logging", "ssl", "json", "foldline.folding", "foldline.planning", "foldline.reading")
 
 
 def run(code: str) -> str:
-    """What a new process prints."""
+    """The output of a new process."""
     return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
 
 
@@ -30,11 +30,11 @@ print(sorted((set(sys.modules) - before) & set({HEAVY})))
 
 
 @pytest.mark.parametrize("name", [*fl.__all__])
-def test_every_public_name_is_there_in_a_process_of_its_own(name: str) -> None:
+def test_every_public_name_can_be_imported_in_a_new_process(name: str) -> None:
     assert run(f"import foldline as fl; print(fl.{name} is not None, {name!r} in dir(fl))") == "True True"
 
 
-def test_names_stay_what_they_are_whatever_is_imported() -> None:
+def test_importing_submodules_does_not_shadow_names() -> None:
     code = """
 import foldline.planning, foldline.folding, foldline.counting.tokenizer_json, foldline.counting.models
 import foldline as fl
@@ -43,7 +43,7 @@ print(callable(fl.plan), callable(fl.compact), callable(fl.tokenizer_json), fl.m
     assert run(code) == "True True True True"
 
 
-def test_a_star_gives_all_names() -> None:
+def test_a_star_import_gives_all_names() -> None:
     assert run("from foldline import *; print(compact.__name__, plan.__name__, models.__name__)") == (
         "compact plan foldline.counting.models"
     )

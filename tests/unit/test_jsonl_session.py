@@ -1,4 +1,4 @@
-"""Sessions in files: what is written, what comes back after a restart, branches, files of pi, damaged files."""
+"""Sessions in files: writing, reading after a restart, branches, files of pi, damaged files."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def put(path: Path, *entries: dict[str, Any] | bytes) -> Path:
 
 
 def compacted(store: Any, text: str = "So far.", keep: int = 2, **options: Any) -> fl.CompactionResult:
-    """A compaction of what the store holds."""
+    """A compaction of the messages in the store."""
     strategy = fl.strategies.Summarize(lambda messages: text, keep_recent=keep)
     compactor = fl.Compactor(fl.triggers.MessageCount(1), strategy, store=store, on_failure="raise", counter="chars/4")
     context = store.active()
     return compactor.compact([each.message for each in context], ids=[each.id for each in context], **options)
 
 
-# --- What is written ----------------------------------------------------------------------------------------
+# --- Writing ------------------------------------------------------------------------------------------------
 
 
-def test_entries_have_id_parent_time_and_type_and_stand_one_a_line(path: Path) -> None:
+def test_entries_have_id_parent_time_and_type_and_one_line_each(path: Path) -> None:
     store = JsonlSession(path, id="s1", meta={"cwd": "/home"}, clock=lambda: 1763681581.544)
     first = store.append(user("hi"))
     second = store.append(assistant("ho"))
@@ -76,7 +76,7 @@ def test_entries_have_id_parent_time_and_type_and_stand_one_a_line(path: Path) -
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX")
-def test_a_new_file_is_its_owners_alone_and_the_mode_of_another_stays(path: Path) -> None:
+def test_a_new_file_is_private_and_the_mode_of_an_existing_one_is_kept(path: Path) -> None:
     JsonlSession(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     path.chmod(0o640)
@@ -84,7 +84,7 @@ def test_a_new_file_is_its_owners_alone_and_the_mode_of_another_stays(path: Path
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
-def test_opening_a_session_and_reading_it_writes_nothing(path: Path) -> None:
+def test_opening_and_reading_a_session_writes_nothing(path: Path) -> None:
     JsonlSession(path).extend(talk(3))
     before = path.read_bytes(), path.stat().st_mtime_ns
     store = JsonlSession(path)
@@ -93,7 +93,7 @@ def test_opening_a_session_and_reading_it_writes_nothing(path: Path) -> None:
     assert (path.read_bytes(), path.stat().st_mtime_ns) == before
 
 
-def test_a_message_comes_back_as_json_holds_it(path: Path) -> None:
+def test_a_message_round_trips_as_json(path: Path) -> None:
     odd = user(["é", "\ud800", "\u2028", "\0", 2**70, 1.5, None, True, {"a": ("b",)}], more={"x": "\U0001f600"})
     store = JsonlSession(path)
     store.append(odd)
@@ -119,7 +119,7 @@ def test_the_store_holds_copies(path: Path) -> None:
         (user(nested(MAX_DEPTH + 1)), "limit_exceeded"),
     ],
 )
-def test_what_no_line_can_hold_is_refused_and_nothing_is_written(path: Path, message: Any, code: str) -> None:
+def test_a_value_that_no_line_can_store_is_refused_and_nothing_is_written(path: Path, message: Any, code: str) -> None:
     store = JsonlSession(path)
     store.append(user("hi"))
     before = path.read_bytes()
@@ -128,7 +128,7 @@ def test_what_no_line_can_hold_is_refused_and_nothing_is_written(path: Path, mes
     assert store.messages() == [user("hi")]
 
 
-def test_marks_are_entries_that_no_model_sees(path: Path) -> None:
+def test_marks_are_entries_that_are_not_sent_to_a_model(path: Path) -> None:
     store = JsonlSession(path)
     store.add_model_change("gpt-5", "openai")
     store.add_usage({"input": 7})
@@ -142,7 +142,7 @@ def test_marks_are_entries_that_no_model_sees(path: Path) -> None:
     assert code_of(lambda: store.add_entry("label", {"id": "x"})) == "bad_entry"
 
 
-def test_extend_is_one_write_and_of_nothing_none(path: Path) -> None:
+def test_extend_is_one_write_and_an_empty_extend_writes_nothing(path: Path) -> None:
     store = JsonlSession(path)
     before = path.read_bytes()
     assert store.extend([]) == []
@@ -166,7 +166,7 @@ def test_a_line_at_the_cap_is_written_and_one_past_it_is_not(path: Path) -> None
     assert len(JsonlSession(path, max_line_bytes=1024).messages()) == 3
 
 
-def test_a_longer_line_is_passed_over_and_told(path: Path) -> None:
+def test_a_longer_line_is_skipped_and_reported(path: Path) -> None:
     store = JsonlSession(path)
     ids = store.extend([user("a"), user("." * 2000), user("b")])
     small = JsonlSession(path, max_line_bytes=1024)
@@ -182,7 +182,7 @@ def test_a_file_at_the_cap_is_written_and_one_past_it_is_not(path: Path) -> None
     store.append(user(""), id="b")
     before = path.read_bytes()
     record = before.splitlines(keepends=True)[-1]
-    size = len(before) + len(record)  # the ids have one length
+    size = len(before) + len(record)  # all ids have the same length
     assert code_of(lambda: JsonlSession(path, max_bytes=size - 1).append(user(""), id="c")) == "session_too_large"
     assert path.read_bytes() == before
     JsonlSession(path, max_bytes=size).append(user(""), id="c")
@@ -215,7 +215,7 @@ def test_ids_are_checked(path: Path) -> None:
     assert code_of(lambda: JsonlSession(path, id="\n")) == "bad_id"
 
 
-# --- Somebody else writes too -------------------------------------------------------------------------------
+# --- Concurrent writers -------------------------------------------------------------------------------------
 
 
 def test_two_stores_of_one_file_see_each_other(path: Path) -> None:
@@ -225,7 +225,7 @@ def test_two_stores_of_one_file_see_each_other(path: Path) -> None:
     assert [each.parent_id for each in two.entries] == [None, *ids[:-1]]
 
 
-def test_an_append_with_an_expected_leaf_is_refused_where_somebody_wrote_meanwhile(path: Path) -> None:
+def test_an_append_with_a_stale_expected_leaf_is_refused(path: Path) -> None:
     one, two = JsonlSession(path), JsonlSession(path)
     first = one.append(user("a"), expected_leaf=None)
     before = path.read_bytes()
@@ -246,7 +246,7 @@ def test_a_repeated_append_with_an_id_writes_nothing(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_compaction_is_refused_where_somebody_else_compacted_meanwhile(path: Path) -> None:
+def test_a_compaction_is_refused_after_a_concurrent_compaction(path: Path) -> None:
     one, two = JsonlSession(path), JsonlSession(path)
     one.extend(talk(6))
     messages, ids = two.messages(), two.ids()
@@ -262,7 +262,7 @@ def test_a_compaction_is_refused_where_somebody_else_compacted_meanwhile(path: P
 def test_a_forked_child_takes_its_own_lock(path: Path) -> None:
     store = JsonlSession(path)
     store.append(user("parent"))
-    with store._file.owned():  # as if another thread were at work while somebody forks
+    with store._file.owned():  # as if another thread were writing during the fork
         child = os.fork()
         if child == 0:
             try:
@@ -275,7 +275,7 @@ def test_a_forked_child_takes_its_own_lock(path: Path) -> None:
     assert [each["content"] for each in store.messages()] == ["parent", "child", "parent again"]
 
 
-def test_who_waits_too_long_for_the_lock_is_told(path: Path) -> None:
+def test_a_timeout_for_the_lock_is_an_error(path: Path) -> None:
     store = JsonlSession(path, lock_timeout_s=0)
     other = JsonlSession(path)
     with other._file._file.opened("append"):
@@ -283,11 +283,11 @@ def test_who_waits_too_long_for_the_lock_is_told(path: Path) -> None:
     store.append(user("hi"))
 
 
-def test_a_file_that_was_replaced_is_read_anew(path: Path, tmp_path: Path) -> None:
+def test_a_replaced_file_is_read_again(path: Path, tmp_path: Path) -> None:
     store = JsonlSession(path)
     store.extend(talk(3))
     other = JsonlSession(tmp_path / "other.jsonl")
-    other.extend([user("new"), *talk(9)])  # a longer one than before
+    other.extend([user("new"), *talk(9)])  # longer than before
     (tmp_path / "other.jsonl").replace(path)
     assert store.messages() == [user("new"), *talk(9)]
     store.append(user("more"))
@@ -296,7 +296,7 @@ def test_a_file_that_was_replaced_is_read_anew(path: Path, tmp_path: Path) -> No
     assert code_of(lambda: store.append(user("gone"))) == "no_file"
 
 
-def test_a_file_that_is_replaced_while_somebody_waits_for_the_lock_is_not_written_to(
+def test_a_file_replaced_while_waiting_for_the_lock_is_not_written_to(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = JsonlSession(path)
@@ -317,7 +317,7 @@ def test_a_file_that_is_replaced_while_somebody_waits_for_the_lock_is_not_writte
 # --- Branches -----------------------------------------------------------------------------------------------
 
 
-def test_a_branch_goes_on_from_an_earlier_entry_and_the_other_stays(path: Path) -> None:
+def test_a_branch_continues_from_an_earlier_entry_and_the_other_branch_stays(path: Path) -> None:
     store = JsonlSession(path)
     a, b, c = store.extend([user("a"), assistant("b"), user("c")])
     store.branch(a)
@@ -351,7 +351,7 @@ def test_each_branch_has_its_own_compactions_and_rounds(path: Path) -> None:
         assert each.restore() == each.restore(leaf=first) == talk(6)
 
 
-def test_reading_a_session_gives_what_the_store_gives(path: Path) -> None:
+def test_reading_a_session_gives_the_same_as_the_store(path: Path) -> None:
     store = JsonlSession(path)
     ids = store.extend([user("go"), openai_call("a"), openai_result("a"), *talk(4)])
     store.branch(ids[3])
@@ -373,7 +373,7 @@ def test_the_header_may_name_the_dialect(path: Path) -> None:
 # --- Compactions --------------------------------------------------------------------------------------------
 
 
-def test_a_compaction_says_what_it_covered_by_whom_and_how(path: Path) -> None:
+def test_a_compaction_records_its_range_author_and_strategy(path: Path) -> None:
     store = JsonlSession(path)
     messages = [user("Mend src/a.py."), openai_call("a", '{"path": "src/a.py"}'), openai_result("a"), *talk(4)]
     messages[1]["tool_calls"][0]["function"]["name"] = "read"
@@ -398,7 +398,7 @@ def test_a_compaction_says_what_it_covered_by_whom_and_how(path: Path) -> None:
     assert JsonlSession(path).check() == ()
 
 
-def test_check_sees_that_what_was_covered_has_changed(path: Path) -> None:
+def test_check_detects_changes_of_covered_messages(path: Path) -> None:
     store = JsonlSession(path)
     store.extend(talk(6))
     compacted(store)
@@ -445,7 +445,7 @@ def test_a_compaction_may_be_bound_to_a_leaf(path: Path) -> None:
         [ContextEntry(0)],
     ],
 )
-def test_a_context_that_cannot_be_is_refused(path: Path, context: Any) -> None:
+def test_an_impossible_context_is_refused(path: Path, context: Any) -> None:
     store = JsonlSession(path)
     ids = store.extend(talk(3))
     before = path.read_bytes()
@@ -454,7 +454,7 @@ def test_a_context_that_cannot_be_is_refused(path: Path, context: Any) -> None:
     assert (path.read_bytes(), store.messages()) == (before, talk(3))
 
 
-def test_a_session_can_be_compacted_anew_from_its_originals(path: Path) -> None:
+def test_a_session_can_be_compacted_again_from_its_originals(path: Path) -> None:
     store = JsonlSession(path)
     store.extend([user("go"), openai_call("a"), openai_result("a", "r" * 900), *talk(5)])
     clear = fl.Compactor(fl.triggers.MessageCount(1), fl.strategies.ClearToolResults(fl.KeepMessages(1)), store=store)
@@ -481,7 +481,7 @@ PI = [
 ]
 
 
-def test_a_compaction_of_pi_is_its_summary_and_what_it_keeps(path: Path) -> None:
+def test_a_compaction_of_pi_is_its_summary_and_the_entries_it_keeps(path: Path) -> None:
     fold = {"type": "compaction", "id": "k", "parentId": "c", "summary": "S", "firstKeptEntryId": "b",
             "tokensBefore": 9}  # fmt: skip
     last = {"type": "message", "id": "d", "parentId": "k", "message": assistant("d")}
@@ -501,7 +501,7 @@ def test_a_compaction_of_pi_is_its_summary_and_what_it_keeps(path: Path) -> None
 
 
 @pytest.mark.parametrize("kept", ["gone", 7, ["a"]])
-def test_a_compaction_that_keeps_nobody_knows_what_folds_nothing_and_is_told(path: Path, kept: Any) -> None:
+def test_a_compaction_with_an_unknown_kept_entry_folds_nothing_and_is_reported(path: Path, kept: Any) -> None:
     fold = {"type": "compaction", "id": "k", "parentId": "c", "summary": "S", "firstKeptEntryId": kept}
     store = JsonlSession(put(path, *PI, fold))
     assert store.messages() == [user("a"), assistant("b"), user("c")]
@@ -583,7 +583,7 @@ def test_a_damaged_file_is_read_around_the_damage_and_continued(
             assert each.path == str(path)
             assert each.offset is not None
             assert data[: each.offset].count(b"\n") == (each.line or 0) - 1
-    assert path.read_bytes() == data  # nothing is mended in the file
+    assert path.read_bytes() == data  # nothing in the file is repaired
     store.append(user("z"))
     assert path.read_bytes().startswith(data)
     again = JsonlSession(path)
@@ -593,12 +593,12 @@ def test_a_damaged_file_is_read_around_the_damage_and_continued(
     assert [(each.code, each.line) for each in again.problems] == told
 
 
-def test_a_record_that_is_torn_is_told_while_others_write_behind_it(path: Path) -> None:
+def test_a_torn_record_is_reported_while_others_write_after_it(path: Path) -> None:
     one, two = JsonlSession(path), JsonlSession(path)
     one.append(user("a"))
     two.messages()
     with path.open("ab") as stream:
-        stream.write(b'{"type":"message","id":"t","par')  # who wrote it was killed
+        stream.write(b'{"type":"message","id":"t","par')  # its writer was killed
     one.append(user("b"))
     two.append(user("c"))
     for store in (one, two, JsonlSession(path)):
@@ -611,7 +611,7 @@ def test_a_record_that_is_torn_is_told_while_others_write_behind_it(path: Path) 
     [b"hello\n", b"\x89PNG\r\n\x1a\n\0\0", b'[{"role":"user","content":"hi"}]\n', b'{"a":1}\n',
      b'{"role":"user","content":"hi"}\n', b'{\n "type": "session"\n}\n'],
 )  # fmt: skip
-def test_a_file_that_is_no_session_is_refused_and_left_alone(path: Path, data: bytes) -> None:
+def test_a_file_that_is_not_a_session_is_refused_and_not_changed(path: Path, data: bytes) -> None:
     path.write_bytes(data)
     for readonly in (False, True):
         assert code_of(lambda readonly=readonly: JsonlSession(path, readonly=readonly)) == "not_a_session"
@@ -619,7 +619,7 @@ def test_a_file_that_is_no_session_is_refused_and_left_alone(path: Path, data: b
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b'{"type":"sess', b'{"type":"session","version":3,"id":', b"\0" * 40])
-def test_a_file_whose_making_was_cut_off_is_made_to_its_end(path: Path, data: bytes) -> None:
+def test_an_interrupted_creation_of_a_file_is_completed(path: Path, data: bytes) -> None:
     path.write_bytes(data)
     JsonlSession(path, id="s").append(user("hi"))
     again = JsonlSession(path)
@@ -630,7 +630,7 @@ def test_a_file_whose_making_was_cut_off_is_made_to_its_end(path: Path, data: by
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="files of POSIX")
-def test_links_folders_and_pipes_are_no_sessions(tmp_path: Path) -> None:
+def test_links_folders_and_pipes_are_not_sessions(tmp_path: Path) -> None:
     JsonlSession(tmp_path / "real.jsonl").append(user("hi"))
     (tmp_path / "link.jsonl").symlink_to(tmp_path / "real.jsonl")
     (tmp_path / "loose.jsonl").symlink_to(tmp_path / "made.jsonl")
@@ -646,7 +646,7 @@ def test_links_folders_and_pipes_are_no_sessions(tmp_path: Path) -> None:
     assert code_of(lambda: JsonlSession(tmp_path / "real.jsonl" / "x")) == "no_file"
 
 
-def test_who_opened_a_session_for_reading_cannot_write(path: Path) -> None:
+def test_a_session_opened_for_reading_cannot_write(path: Path) -> None:
     JsonlSession(path).append(user("hi"))
     store = JsonlSession(path, readonly=True)
     before = path.read_bytes()

@@ -1,4 +1,4 @@
-"""The design card of the ledger, row by row: what the package is, and what it stands beside."""
+"""The design card of the ledger, row by row: the package and its dependencies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TEXTS = ["", "one", "two words", "日本語", "x" * 1000]
 
 
-def test_D1_estimates_and_exact_counts_of_a_batch_come_as_numpy_arrays() -> None:
+def test_D1_estimates_and_exact_counts_of_a_batch_are_numpy_arrays() -> None:
     for spec in ("o200k_base", "chars/4", "bytes/4+4", "utf16/4+2", "auto"):
         counter = fl.TokenCounter(spec)
         counts = counter.count_batch(TEXTS)
@@ -25,14 +25,14 @@ def test_D1_estimates_and_exact_counts_of_a_batch_come_as_numpy_arrays() -> None
         assert counts.tolist() == [counter.count(text) for text in TEXTS]
 
 
-def test_D1_counts_of_a_message_array_come_as_a_numpy_array() -> None:
+def test_D1_counts_of_a_message_array_are_a_numpy_array() -> None:
     messages = talk(5)
     counts = fl.TokenCounter("o200k_base").count_messages(messages)
     assert (counts.per_message.dtype, counts.per_message.shape) == (np.uint32, (len(messages),))
     assert counts.total == int(counts.per_message.sum()) + counts.overhead
 
 
-def test_D4_the_wheel_serves_every_python_from_3_11_and_needs_numpy_alone() -> None:
+def test_D4_the_wheel_supports_python_3_11_and_later_and_needs_only_numpy() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     cargo = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))
     names = [re.match(r"[\w-]+", line) for line in project["project"]["dependencies"]]
@@ -51,7 +51,7 @@ def test_D7_tools_are_those_of_the_card() -> None:
     assert "maturin" in {re.split(r"[<>=\[;~ ]", line)[0] for line in dev["dev"]}
 
 
-def test_D2_cuts_of_a_transcript_and_of_a_batch_mind_pairs_and_pins() -> None:
+def test_D2_cuts_of_transcripts_and_batches_respect_pairs_and_pins() -> None:
     call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
     messages = [
         {"role": "user", "content": "The rule: never push."},
@@ -60,7 +60,7 @@ def test_D2_cuts_of_a_transcript_and_of_a_batch_mind_pairs_and_pins() -> None:
         *talk(3),
     ]
     plan = fl.plan(messages, fl.KeepMessages(4), pins=[0])
-    # A cut before the result would tear the pair: it goes back to the call, and the pinned message stays anyway.
+    # A cut before the result would tear the pair: it moves back to the call, and the pinned message stays.
     assert (plan.cut, plan.actions) == (0, ["pin", "keep", "keep", "keep", "keep", "keep"])
     deeper = fl.plan(messages, fl.KeepMessages(3), pins=[0])
     assert deeper.actions == ["pin", "summarize", "summarize", "keep", "keep", "keep"]
@@ -77,7 +77,7 @@ def test_D5_stored_transcripts_are_compacted_in_a_batch() -> None:
     assert all(row.tokens_after < row.tokens_before for row in rows)
 
 
-def test_D3_a_client_writes_the_summary_when_a_trigger_says_so_as_a_strategy_does_it() -> None:
+def test_D3_a_client_writes_the_summary_when_a_trigger_fires_by_a_strategy() -> None:
     messages = talk(8)
     with model_server.ModelServer(model_server.answering("They counted to eight.")) as served:
         model = fl.summarizers.OpenAICompatible("m", served.base_url, "key", timeout_s=30)

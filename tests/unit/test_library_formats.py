@@ -61,7 +61,7 @@ def iteration(*messages: Dict, **more: Any) -> Dict:
 
 
 def plan(messages: Any, keep: fl.Keep, **options: Any) -> Any:
-    """A plan with a counter that is easy to reckon with."""
+    """A plan with simple token counts."""
     return fl.plan(messages, keep, counter="chars/4", **options)
 
 
@@ -77,12 +77,12 @@ def counts(messages: Any, spec: str = "chars/4", **options: Any) -> list[int]:
 
 
 def estimate(text: Any) -> int:
-    """A fourth of the UTF-16 length, rounded up."""
+    """A quarter of the UTF-16 length, rounded up."""
     return -(-len(text.encode("utf-16-le")) // 2 // 4) if isinstance(text, str) else 0
 
 
 def stringify(value: Any) -> str:
-    """What `JSON.stringify` writes of texts, whole numbers, lists and objects."""
+    """The output of `JSON.stringify` for texts, whole numbers, lists and objects."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -134,8 +134,8 @@ def test_T1_counts_are_those_of_the_formula() -> None:
         assert counts(messages, "utf16/4+2", format="ai_sdk") == [estimate_message(message) for message in messages]
 
 
-def test_what_the_formula_does_not_say_is_counted_as_it_is_sent() -> None:
-    """Later versions write `input` and `output`; the value of an output is what the model reads."""
+def test_parts_outside_the_formula_are_counted_as_they_are_sent() -> None:
+    """Later versions write `input` and `output`; the model reads the value of an output."""
     old = [assistant([tool_call(args={"q": "é"})]), tool_result(result={"rows": [1]})]
     new = [
         assistant([{"type": "tool-call", "toolCallId": "a", "toolName": "go", "input": {"q": "é"}}]),
@@ -176,7 +176,7 @@ def test_a_cleared_result_keeps_its_shape(result: Dict, expected: Dict) -> None:
     assert messages == before
 
 
-def test_a_denied_call_is_answered_and_stays_as_it_is() -> None:
+def test_a_denied_call_is_answered_and_not_changed() -> None:
     denied = tool_result(output={"type": "execution-denied", "reason": WORDS})
     messages = [user(), assistant([tool_call()]), denied]
     assert fl.analyze(messages)["open_calls"] == []
@@ -184,7 +184,7 @@ def test_a_denied_call_is_answered_and_stays_as_it_is() -> None:
     assert plan(messages, fl.FitTokens(10**6)).floor == 51, "only the request can go"
 
 
-def test_a_call_in_the_content_and_beside_it_is_one() -> None:
+def test_a_call_in_the_content_and_outside_it_is_one_call() -> None:
     beside = {"toolCallId": "a", "toolName": "go", "args": {}}
     within = assistant([tool_call()])
     both = within | {"toolCalls": [beside]}
@@ -193,11 +193,11 @@ def test_a_call_in_the_content_and_beside_it_is_one() -> None:
     assert once == twice < three
     assert fl.analyze([both, tool_result()])["open_calls"] == []
     assert fl.analyze([assistant("", toolCalls=[beside]), tool_result()])["groups"] == [[0, 1]]
-    # Only those of the model are calls.
+    # Only the model's messages contain calls.
     assert counts([user("a", toolCalls=[beside])], format="ai_sdk") == [1]
 
 
-def test_pictures_and_files_are_no_text() -> None:
+def test_pictures_and_files_are_not_text() -> None:
     png = "iVBORw0KGgoAAAANSUhEUgAAAgAAAAIACAYAAAD0eNT6" + "AAAA" * 900
     for part in (
         {"type": "image", "image": png},
@@ -213,14 +213,14 @@ def test_pictures_and_files_are_no_text() -> None:
     assert sized.per_message[0] == 4 + 85 + 170 * 1, "a tile of 512 by 512"
 
 
-def test_what_needs_an_approval_waits_for_it() -> None:
+def test_a_call_that_needs_approval_stays_open() -> None:
     asks = assistant([tool_call(), {"type": "tool-approval-request", "approvalId": "p", "toolCallId": "a"}])
     approves = {"role": "tool", "content": [{"type": "tool-approval-response", "approvalId": "p", "approved": True}]}
     assert fl.analyze([user(), asks, approves, tool_result()])["groups"] == [[0], [1, 2, 3]]
     assert fl.analyze([user(), asks])["open_calls"] == [1, 1]
 
 
-def test_a_tool_of_the_provider_is_its_own_result() -> None:
+def test_a_provider_tool_call_contains_its_result() -> None:
     served = tool_call(providerExecuted=True)
     messages = [user(), assistant([served, *tool_result()["content"], {"type": "text", "text": "so"}]), user("b")]
     structure = fl.analyze(messages)
@@ -233,7 +233,7 @@ def test_a_tool_of_the_provider_is_its_own_result() -> None:
 # --- LangChain --------------------------------------------------------------------------------------------
 
 
-def test_the_forms_of_a_message_count_alike_and_get_a_summary_of_their_own() -> None:
+def test_all_forms_of_a_message_count_the_same_and_get_a_matching_summary() -> None:
     body = {"content": WORDS}
     path = ["langchain", "schema", "messages"]
     forms: list[tuple[list[Dict], Dict]] = [
@@ -279,14 +279,14 @@ def test_the_forms_of_a_message_count_alike_and_get_a_summary_of_their_own() -> 
         {"content": "", "invalid_tool_calls": [listed(args='{"q":1}', error="broken")]},
     ],
 )
-def test_a_call_counts_once_wherever_it_stands(body: Dict) -> None:
+def test_a_call_counts_once_wherever_it_occurs(body: Dict) -> None:
     messages = [message("human"), {"type": "ai", "data": body}, message("tool", tool_call_id="a")]
     assert counts(messages) == [50, -(-len('go{"q":1}') // 4), 50]
     assert fl.analyze(messages)["groups"] == [[0], [1, 2]]
     assert fl.analyze(messages)["open_calls"] == []
 
 
-def test_calls_that_only_a_block_knows_are_calls() -> None:
+def test_calls_that_occur_only_in_a_block_are_calls() -> None:
     blocks = [{"type": "tool_use", "id": id, "name": "go", "input": {}} for id in ("a", "b")]
     answers = [message("tool", "x", tool_call_id=id) for id in ("b", "a")]
     assert fl.analyze([message("ai", blocks, tool_calls=[listed()]), *answers])["groups"] == [[0, 1, 2]]
@@ -303,7 +303,7 @@ def test_older_calls_are_answered_by_name() -> None:
 
 
 @pytest.mark.parametrize("form", ["data", "flat"])
-def test_a_cleared_result_of_langchain_keeps_everything_else(form: str) -> None:
+def test_a_cleared_result_of_langchain_keeps_its_other_fields(form: str) -> None:
     answered = message(
         "tool", [{"type": "text", "text": WORDS}], tool_call_id="a", artifact={"rows": [1]}, status="error"
     )
@@ -320,7 +320,7 @@ def test_a_cleared_result_of_langchain_keeps_everything_else(form: str) -> None:
         assert last["data"]["artifact"] is messages[2]["data"]["artifact"]
 
 
-def test_the_head_knows_developers() -> None:
+def test_developer_messages_belong_to_the_head() -> None:
     developer = message("system", additional_kwargs={"__openai_role__": "developer"})
     assert fl.analyze([message("system"), developer, message("human")])["head"] == 2
     assert fl.analyze([message("chat", role="system"), message("chat", role="critic")])["head"] == 1
@@ -348,7 +348,7 @@ def test_reasoning_and_pictures_of_langchain() -> None:
         assert counts([message("human", [block])])[0] < 40
 
 
-def test_an_instruction_to_remove_is_no_message() -> None:
+def test_a_removal_instruction_is_not_a_message() -> None:
     for removal in ({"type": "remove", "data": {"id": "1", "content": ""}}, {"type": "remove", "id": "1"}):
         with pytest.raises(MessageError) as caught:
             plan([message("human"), removal], fl.KeepMessages(0))
@@ -359,7 +359,7 @@ def test_an_instruction_to_remove_is_no_message() -> None:
 
 
 def sliding_window(units: list[Dict], size: int) -> list[Dict]:
-    """The seed's strategy: pinned iterations are bonus slots, of the others the last ones stay, all in their order."""
+    """The seed's strategy: pinned iterations are bonus slots, the last of the others stay, all in their order."""
 
     def is_pinned(unit: Dict) -> bool:
         score = (unit.get("metadata") or {}).get("gent:importance_score")
@@ -379,7 +379,7 @@ def test_G7_keep_iterations_is_the_sliding_window() -> None:
         units = []
         for _ in range(rng.randrange(12)):
             ids = [f"c{rng.randrange(3)}" for _ in range(rng.randrange(4))]
-            # Some answers are missing, some answer nothing: an iteration is one all the same.
+            # Some answers are missing, some match no call: each is still one iteration.
             answers = [responds(id) for id in rng.sample(ids, rng.randrange(len(ids) + 1))] + [responds("x")] * (
                 rng.random() < 0.2
             )
@@ -413,7 +413,7 @@ def test_G1_origins_are_read_and_written() -> None:
         "origin": "compacted_synthetic",
     }
     assert last is units[3]
-    # An earlier summary alone is nothing to fold.
+    # An earlier summary alone is not folded.
     assert not plan(units, fl.KeepIterations(3))
 
 
@@ -427,7 +427,7 @@ def test_G1_origins_are_read_and_written() -> None:
         ({"origin": "retrieved_history"}, "retrieved_history"),
     ],
 )
-def test_G1_a_cleared_iteration_says_that_it_is_modified(origin: Dict, expected: str) -> None:
+def test_G1_a_cleared_iteration_is_marked_as_modified(origin: Dict, expected: str) -> None:
     metadata = {"gent:importance_score": 3, "x": {"y": 1}}
     old = {"messages": [says("ai", "go", calls("a")), says("tool", responds("a"))], **origin, "metadata": metadata}
     units = [iteration(says("human", "b")), old]
@@ -450,7 +450,7 @@ def test_G2_importance_pins_an_iteration() -> None:
     assert plan([iteration(metadata=value) for value in (None, {}, {"x": 1}, "x")], fl.KeepIterations(0)).cut == 4
 
 
-def test_iterations_under_the_names_of_go() -> None:
+def test_iterations_with_go_field_names() -> None:
     inner = {"Role": "ai", "Parts": [{"type": "text", "text": "go"}, calls("a")]}
     old = {
         "Messages": [inner, {"Role": "tool", "Parts": [responds("a")]}],
@@ -466,7 +466,7 @@ def test_iterations_under_the_names_of_go() -> None:
     assert cleared["Messages"][1] == {"Role": "tool", "Parts": [responds("a", PLACEHOLDER)]}
 
 
-def test_an_iteration_keeps_its_calls_to_itself() -> None:
+def test_calls_are_paired_only_within_their_iteration() -> None:
     units = [iteration(says("ai", calls("a"))), iteration(says("tool", responds("a")))]
     structure = fl.analyze(units)
     assert structure["groups"] == [[0], [1]]
@@ -474,13 +474,13 @@ def test_an_iteration_keeps_its_calls_to_itself() -> None:
     assert structure["legal_cuts"] == [0, 1, 2]
 
 
-def test_no_iteration_is_of_the_head() -> None:
+def test_no_iteration_belongs_to_the_head() -> None:
     units = [iteration(says("system", WORDS)), iteration()]
     assert fl.analyze(units)["head"] == 0
     assert plan(units, fl.KeepIterations(1)).actions == ["summarize", "keep"]
 
 
-def test_an_iteration_may_hold_messages_of_other_dialects() -> None:
+def test_an_iteration_may_contain_messages_of_other_dialects() -> None:
     chat_call = {"id": "a", "type": "function", "function": {"name": "go", "arguments": "{}"}}
     kinds: list[tuple[list[Dict], Dict]] = [
         (
@@ -508,7 +508,7 @@ def test_an_iteration_may_hold_messages_of_other_dialects() -> None:
         counts([iteration(iteration())], format="gent")
 
 
-def test_messages_in_an_iteration_are_framed_each() -> None:
+def test_each_message_in_an_iteration_is_framed() -> None:
     counter = fl.TokenCounter.for_model("gpt-4o")
     flat = counter.count_messages([user("one two"), user("three four")])
     unit = counter.count_messages([iteration(says("human", "one two"), says("human", "three four"))])
@@ -519,7 +519,7 @@ def test_messages_in_an_iteration_are_framed_each() -> None:
     assert made.tokens_before == flat.total
 
 
-def test_evidence_knows_who_speaks_inside_an_iteration() -> None:
+def test_evidence_uses_the_roles_inside_an_iteration() -> None:
     units = [
         iteration(says("human", "Build a flashcard app. Never touch config.yaml.")),
         iteration(says("ai", "I'll use SQLite instead of files.", calls("a")), says("generic", "It never fails.")),
@@ -532,7 +532,7 @@ def test_evidence_knows_who_speaks_inside_an_iteration() -> None:
     assert any("SQLite" in note["text"] for note in result.evidence["decisions"])
 
 
-def test_evidence_takes_a_summary_by_its_origin_for_what_it_is() -> None:
+def test_evidence_recognizes_a_summary_by_its_origin() -> None:
     earlier = iteration(says("generic", "The user wants a flashcard app."), origin="compacted_synthetic")
     units = [earlier, *[iteration(says("ai", "Working on the tests now. " * 30)) for _ in range(2)]]
     result = fl.compact(units, fl.KeepIterations(0), counter="chars/4", summary_tokens=2_000)
@@ -541,7 +541,7 @@ def test_evidence_takes_a_summary_by_its_origin_for_what_it_is() -> None:
     assert "flashcard" in result.evidence["context"][0]["text"]
 
 
-# --- what cannot be read ----------------------------------------------------------------------------------
+# --- unreadable messages ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -578,7 +578,7 @@ def test_evidence_takes_a_summary_by_its_origin_for_what_it_is() -> None:
         ),
     ],
 )
-def test_what_cannot_be_read_names_its_place(bad: Dict, format: str, code: str, path: str) -> None:
+def test_an_error_names_the_path_of_the_unreadable_part(bad: Dict, format: str, code: str, path: str) -> None:
     for given in ([bad], json.dumps([bad]).encode()):
         with pytest.raises(MessageError) as caught:
             fl.TokenCounter().count_messages(given, format=format)
@@ -597,14 +597,14 @@ def test_what_cannot_be_read_names_its_place(bad: Dict, format: str, code: str, 
         (lambda value: iteration(says("ai", {"type": "strange", "x": value})), "gent"),
     ],
 )
-def test_what_is_too_deep_is_a_limit(deep: Any, format: str) -> None:
+def test_excessive_depth_is_a_limit_error(deep: Any, format: str) -> None:
     with pytest.raises(LimitExceeded):
         fl.TokenCounter().count_messages([deep(nested(300))], format=format)
     assert fl.TokenCounter().count_messages([deep(nested(60))], format=format).total > 0
 
 
 def test_libraries_are_not_framed() -> None:
-    """What is sent is written in a provider's dialect; a model's counter adds that of its family."""
+    """The request is sent in a provider's dialect; a model's counter adds the framing of its family."""
     for messages in ([user("a"), assistant([{"type": "reasoning", "text": ""}])], [message("human", "a")]):
         found = fl.TokenCounter("o200k_base").count_messages(messages)
         assert (found.total, found.overhead, found.kind) == (1, 0, "exact")

@@ -1,4 +1,4 @@
-"""`Transcript`: a list that grows. What it says is what `count_messages` and `plan` say of the same messages."""
+"""`Transcript`: a list that grows and agrees with `count_messages` and `plan` on the same messages."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TOOLS = [{"type": "function", "function": {"name": "go", "description": "goes", 
 
 
 def loop(steps: int) -> list[Dict]:
-    """An agent's loop: a request, then calls with results and a remark."""
+    """An agent loop: a request, then calls with results and a remark."""
     messages = [{"role": "system", "content": "Help."}, user("Do it.")]
     for i in range(steps):
         messages += [openai_call(f"c{i}"), openai_result(f"c{i}", f"{i} " + "r" * 40), assistant(f"step {i}")]
@@ -51,7 +51,7 @@ def loop(steps: int) -> list[Dict]:
 def same(
     live: fl.Transcript | fl.TranscriptSnapshot, messages: list[Dict], counter: Any = COUNTER, **options: Any
 ) -> None:
-    """All that a transcript says is what the one-shot functions say of the messages."""
+    """Asserts that a transcript agrees with the one-shot functions on its messages."""
     counts = counter.count_messages(messages, options.get("tools"), format=options.get("format", "auto"))
     assert (len(live), live.total_tokens, live.overhead) == (len(messages), counts.total, counts.overhead)
     assert live.kind == counts.kind
@@ -68,7 +68,7 @@ def same(
 
 
 @pytest.mark.parametrize("spec", ["chars/4", "utf16/4+2", "o200k_base", "auto", len])
-def test_it_says_what_the_one_shot_functions_say(spec: Any) -> None:
+def test_a_transcript_agrees_with_the_one_shot_functions(spec: Any) -> None:
     counter = fl.TokenCounter(spec)
     live = fl.Transcript(counter=counter)
     messages = loop(5)
@@ -86,7 +86,7 @@ def test_the_messages_are_the_callers_own() -> None:
     assert len(live) == len(messages)
 
 
-def test_extend_is_many_appends() -> None:
+def test_extend_equals_repeated_appends() -> None:
     messages = loop(300)
     one_by_one, at_once = fl.Transcript(counter=COUNTER), fl.Transcript(counter=COUNTER)
     for message in messages:
@@ -97,14 +97,14 @@ def test_extend_is_many_appends() -> None:
     same(fl.Transcript(messages[:7], counter=COUNTER), messages[:7])
 
 
-def test_an_empty_one_plans_as_an_empty_list() -> None:
+def test_an_empty_transcript_plans_like_an_empty_list() -> None:
     live = fl.Transcript(counter=COUNTER)
     same(live, [])
     assert live.messages == []
     assert live.format == "openai_chat"
 
 
-def test_tools_are_overhead() -> None:
+def test_tools_are_counted_as_overhead() -> None:
     counter = fl.TokenCounter()
     for messages in (loop(2), loop(2)[1:], []):
         live = fl.Transcript(counter=counter, tools=TOOLS)
@@ -112,7 +112,7 @@ def test_tools_are_overhead() -> None:
         same(live, messages, counter, tools=TOOLS)
 
 
-def test_window_and_reserve_are_those_of_plan() -> None:
+def test_window_and_reserve_work_as_in_plan() -> None:
     messages = loop(9)
     live = fl.Transcript(messages, counter=COUNTER)
     options: Dict = {"context_window": 100, "reserve_tokens": 20, "summary_tokens": 10}
@@ -140,7 +140,7 @@ def test_a_late_result_closes_its_call() -> None:
         same(live, messages[: i + 1])
 
 
-def test_a_dialect_that_shows_late_has_all_read_again() -> None:
+def test_a_dialect_detected_late_reads_all_messages_again() -> None:
     messages = [user("hi"), assistant("ho"), anthropic_call(), anthropic_result(), user("on")]
     live = fl.Transcript(messages[:2], counter=COUNTER)
     live.pin(0)
@@ -154,7 +154,7 @@ def test_a_dialect_that_shows_late_has_all_read_again() -> None:
     assert named.format == "anthropic"
 
 
-# --- Appending fails ---------------------------------------------------------------------------------
+# --- Failing appends ---------------------------------------------------------------------------------
 
 BAD: dict[str, tuple[Any, type[FoldlineError], str]] = {
     "no object": (CANARY, MessageError, "not_an_object"),
@@ -166,7 +166,7 @@ BAD: dict[str, tuple[Any, type[FoldlineError], str]] = {
 
 
 @pytest.mark.parametrize(("message", "kind", "_code"), BAD.values(), ids=BAD)
-def test_a_failing_append_leaves_all_as_it_was(message: Any, kind: type[FoldlineError], _code: str) -> None:
+def test_a_failing_append_changes_nothing(message: Any, kind: type[FoldlineError], _code: str) -> None:
     messages = loop(3)
     live = fl.Transcript(messages, counter=COUNTER)
     live.pin(2)
@@ -185,7 +185,7 @@ def test_a_failing_append_leaves_all_as_it_was(message: Any, kind: type[Foldline
     same(live, [*messages, user("on")])
 
 
-def test_a_counter_that_raises_leaves_all_as_it_was() -> None:
+def test_a_counter_that_raises_changes_nothing() -> None:
     def count(text: str) -> int:
         if CANARY in text:
             raise ZeroDivisionError
@@ -199,7 +199,7 @@ def test_a_counter_that_raises_leaves_all_as_it_was() -> None:
     same(live, [*talk(3), user("a")], fl.TokenCounter(count))
 
 
-def test_an_iterator_that_raises_leaves_all_as_it_was() -> None:
+def test_an_iterator_that_raises_changes_nothing() -> None:
     def given() -> Any:
         yield user("a")
         raise ZeroDivisionError
@@ -210,15 +210,15 @@ def test_an_iterator_that_raises_leaves_all_as_it_was() -> None:
     same(live, talk(2))
 
 
-def test_bytes_are_no_messages() -> None:
+def test_bytes_are_not_messages() -> None:
     with pytest.raises(MessageError):
         fl.Transcript(b"[]")  # type: ignore[arg-type]
 
 
-# --- What is said of messages ------------------------------------------------------------------------
+# --- Annotations -------------------------------------------------------------------------------------
 
 
-def test_pins_importance_and_origins_are_those_of_plan() -> None:
+def test_pins_importance_and_origins_work_as_in_plan() -> None:
     messages = loop(6)
     live = fl.Transcript(messages, counter=COUNTER)
     live.pin(3)
@@ -244,7 +244,7 @@ def test_pins_importance_and_origins_are_those_of_plan() -> None:
     same(live, messages)
 
 
-def test_marks_of_one_plan_are_beside_those_of_the_transcript() -> None:
+def test_annotations_of_one_plan_are_added_to_those_of_the_transcript() -> None:
     messages = loop(6)
     live = fl.Transcript(messages, counter=COUNTER)
     live.pin(3)
@@ -274,7 +274,7 @@ def test_marks_of_one_plan_are_beside_those_of_the_transcript() -> None:
         (lambda live: live.plan(fl.KeepMessages(1), origins={0: "elsewhere"}), "bad_origin"),
     ],
 )
-def test_marks_out_of_range_are_refused(call: Callable[[fl.Transcript], Any], code: str) -> None:
+def test_annotations_out_of_range_are_refused(call: Callable[[fl.Transcript], Any], code: str) -> None:
     live = fl.Transcript(talk(4), counter=COUNTER)
     with pytest.raises(ConfigError) as raised:
         call(live)
@@ -286,7 +286,7 @@ def test_marks_out_of_range_are_refused(call: Callable[[fl.Transcript], Any], co
 
 
 def edits(messages: list[Dict]) -> dict[str, tuple[list[Dict], int | None]]:
-    """Lists that differ from one of at least 8 messages, and the first message that does."""
+    """Lists that differ from one of at least 8 messages, each with the index of the first difference."""
     n = len(messages)
     changed = copy.deepcopy(messages)
     changed[4]["content"] = "other"
@@ -306,7 +306,7 @@ def edits(messages: list[Dict]) -> dict[str, tuple[list[Dict], int | None]]:
 
 
 @pytest.mark.parametrize("name", edits(loop(4)))
-def test_check_and_sync_find_the_first_message_that_is_not_the_same(name: str) -> None:
+def test_check_and_sync_find_the_first_different_message(name: str) -> None:
     messages = loop(4)
     given, first = edits(messages)[name]
     live = fl.Transcript(messages, counter=COUNTER)
@@ -329,7 +329,7 @@ def test_check_and_sync_find_the_first_message_that_is_not_the_same(name: str) -
 
 
 @pytest.mark.parametrize("change", ["text", "id", "name", "role", "arguments", "picture", "kind"])
-def test_every_part_of_a_message_is_seen(change: str) -> None:
+def test_a_change_in_any_part_of_a_message_is_detected(change: str) -> None:
     picture = {"type": "image_url", "image_url": {"url": "https://example.com/a.png", "detail": "low"}}
     messages = [user([{"type": "text", "text": "a"}, picture]), openai_call("a"), openai_result("a", "r")]
     live = fl.Transcript(messages, counter=COUNTER)
@@ -354,7 +354,7 @@ def test_every_part_of_a_message_is_seen(change: str) -> None:
     same(live, messages)
 
 
-def test_sync_judges_the_dialect_anew() -> None:
+def test_sync_detects_the_dialect_again() -> None:
     messages = [user("hi"), anthropic_call(), anthropic_result()]
     live = fl.Transcript(messages, counter=COUNTER)
     assert live.format == "anthropic"
@@ -364,7 +364,7 @@ def test_sync_judges_the_dialect_anew() -> None:
     same(live, [*messages[:1], openai_call(), openai_result()])
 
 
-def test_a_sync_that_fails_leaves_all_as_it_was() -> None:
+def test_a_failing_sync_changes_nothing() -> None:
     messages = loop(3)
     live = fl.Transcript(messages, counter=COUNTER)
     for bad in ([*messages[:4], CANARY], [*messages[:4], {"role": "user", "parts": []}], CANARY, b"[]", None):
@@ -377,7 +377,7 @@ def test_a_sync_that_fails_leaves_all_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("keep", KEEPS, ids=repr)
-def test_fold_is_apply_and_goes_on(keep: Any) -> None:
+def test_fold_equals_apply_and_the_transcript_can_grow_on(keep: Any) -> None:
     messages = loop(6)
     live = fl.Transcript(messages, counter=COUNTER)
     plan = live.plan(keep)
@@ -393,7 +393,7 @@ def test_fold_is_apply_and_goes_on(keep: Any) -> None:
     same(live, [*folded, *loop(2)[2:]])
 
 
-def test_what_was_said_of_messages_moves_with_them() -> None:
+def test_annotations_move_with_their_messages() -> None:
     messages = loop(6)
     live = fl.Transcript(messages, counter=COUNTER)
     live.pin(4)
@@ -442,7 +442,7 @@ def test_a_fold_for_other_messages_is_refused() -> None:
 # --- Snapshots and threads ---------------------------------------------------------------------------
 
 
-def test_a_snapshot_does_not_change() -> None:
+def test_a_snapshot_is_immutable() -> None:
     messages = loop(80)
     live = fl.Transcript(messages, counter=COUNTER)
     live.pin(3)
@@ -517,7 +517,7 @@ def test_threads_take_turns() -> None:
     same(live, live.messages, fl.TokenCounter(len))
 
 
-def test_a_counter_cannot_come_back_to_its_transcript() -> None:
+def test_a_counter_cannot_reenter_its_transcript() -> None:
     found: list[str] = []
 
     def count(text: str) -> int:
@@ -545,8 +545,8 @@ def test_repr_and_type() -> None:
 
 
 @pytest.mark.parametrize("words", [1, 2])
-def test_a_pin_keeps_what_its_provider_wants_behind_it_and_the_group_of_that(words: int) -> None:
-    """The model calls, speaks, and then comes the result: pinned words keep the result behind them, and so the call."""
+def test_a_pin_keeps_the_messages_that_must_follow_it_and_their_group(words: int) -> None:
+    """The model calls, speaks, and then comes the result: pinned text keeps the result after it, and so the call."""
     turns = [
         {"role": "user", "parts": [{"text": "u"}]},
         {"role": "model", "parts": [{"functionCall": {"name": "go", "args": {}}}]},

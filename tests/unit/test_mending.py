@@ -1,4 +1,4 @@
-"""Check and mend: whatever a model or a function wrote is held against the evidence, by both callers the same way."""
+"""Check and mend: every summary is checked against the evidence, by `compact` and by strategies the same way."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEADING = "## Kept from the originals"
 
 
 def work() -> list[Any]:
-    """A task with constraints, files, an error and numbers; long enough for a summary to be worth it."""
+    """A task with constraints, files, an error and numbers; long enough for a summary to pay."""
 
     def step(id: str, name: str, arguments: dict[str, Any], result: str) -> list[Any]:
         call = {"id": id, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
@@ -58,7 +58,7 @@ CALLERS: dict[str, Callable[..., Any]] = {"compact": mended, "Summarize": by_str
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-def test_what_a_summary_lacks_is_added_behind_it(caller: str) -> None:
+def test_missing_facts_are_added_after_the_summary(caller: str) -> None:
     result = CALLERS[caller]("## Goal\nSomething with a flag.")
     assert result.summary.startswith("## Goal\nSomething with a flag.\n\n" + HEADING)
     for fact in ("You must not touch the API.", "never push to main", "src/cli.py", "8443"):
@@ -73,13 +73,13 @@ def test_what_a_summary_lacks_is_added_behind_it(caller: str) -> None:
     )
 
 
-def test_both_callers_make_the_same_of_the_same() -> None:
+def test_compact_and_a_strategy_mend_the_same_way() -> None:
     one, other = mended("Something with a flag."), by_strategy("Something with a flag.")
     assert one.summary == other.summary
     assert one.evidence == other.evidence
 
 
-def test_evidence_has_what_was_found_beside_what_became_of_it() -> None:
+def test_evidence_lists_the_facts_found_and_their_fate() -> None:
     evidence = mended("Something.").evidence
     assert evidence is not None
     own = mended(Extractive()).evidence
@@ -88,7 +88,7 @@ def test_evidence_has_what_was_found_beside_what_became_of_it() -> None:
     assert any(each["path"] == "src/cli.py" for each in evidence["files"])
 
 
-def test_what_is_there_is_not_added_again() -> None:
+def test_present_facts_are_not_added_again() -> None:
     first = mended("Something.")
     second = mended(first.summary)
     assert second.summary.strip() == first.summary.strip()
@@ -99,7 +99,7 @@ def test_what_is_there_is_not_added_again() -> None:
 
 
 @pytest.mark.parametrize("summary_tokens", [60, 90, 120, 200, 400, 800])
-def test_what_is_added_has_room(summary_tokens: int) -> None:
+def test_added_facts_fit_into_the_room(summary_tokens: int) -> None:
     result = mended("Something.", summary_tokens=summary_tokens)
     assert isinstance(result.plan, fl.Plan)
     assert result.tokens_after - result.plan.tokens_kept <= summary_tokens
@@ -112,7 +112,7 @@ def test_what_is_added_has_room(summary_tokens: int) -> None:
     assert fitted.tokens_after <= budget
 
 
-def test_what_has_no_room_is_named_as_dropped() -> None:
+def test_facts_without_room_are_reported_as_dropped() -> None:
     tight, wide = mended("Something.", summary_tokens=100), mended("Something.", summary_tokens=900)
     assert tight.evidence is not None
     assert wide.evidence is not None
@@ -125,7 +125,7 @@ def test_what_has_no_room_is_named_as_dropped() -> None:
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-def test_it_can_be_turned_off(caller: str) -> None:
+def test_mending_can_be_turned_off(caller: str) -> None:
     result = CALLERS[caller]("Something.", mend=False)
     assert result.summary == "Something."
     assert result.evidence is None
@@ -139,13 +139,13 @@ def test_extractive_is_not_mended() -> None:
         assert result.evidence["mended"] == []
 
 
-def test_a_completion_that_brings_its_own_evidence_is_taken_as_it_is() -> None:
+def test_a_completion_with_its_own_evidence_is_not_mended() -> None:
     evidence = {"files": []}
     result = mended(lambda _: Completion("Something.", evidence=evidence))
     assert (result.summary, result.evidence) == ("Something.", evidence)
 
 
-def test_the_writer_is_told_of_four_fifths_of_the_room_where_it_is_mended() -> None:
+def test_a_mended_summarizer_gets_four_fifths_of_the_room() -> None:
     assert MEND_SHARE == 0.2
     assert [target_for(n, mend=True) for n in (1, 4, 5, 1_000)] == [1, 4, 4, 800]
     assert target_for(1_000, mend=False) == 1_000
@@ -156,7 +156,7 @@ def test_the_writer_is_told_of_four_fifths_of_the_room_where_it_is_mended() -> N
         assert request.target_tokens == target_for(request.max_tokens, mend=mend)
 
 
-def test_a_split_turn_is_mended_once_behind_both_parts() -> None:
+def test_a_split_turn_is_mended_once_after_both_parts() -> None:
     steps = [each for i in range(6) for each in (openai_call(f"c{i}"), openai_result(f"c{i}", "r" * 600))]
     messages = [user("You must not touch the API. " + WORDS), assistant(), user("Never push to main."), *steps]
     summarizer = FakeSummarizer("History.", "Beginning.")
@@ -169,7 +169,7 @@ def test_a_split_turn_is_mended_once_behind_both_parts() -> None:
     assert "Never push to main." in behind
 
 
-def test_an_earlier_summary_that_would_leave_a_split_turn_no_room_is_written_anew() -> None:
+def test_an_earlier_summary_without_room_for_a_split_turn_is_rewritten() -> None:
     """Facts were added to it until its room was full."""
     steps = [each for i in range(8) for each in (openai_call(f"c{i}"), openai_result(f"c{i}", "r" * 600))]
     summarizer = FakeSummarizer("History. " + "word " * 200, "The same, shorter.", "Beginning.")
@@ -205,8 +205,8 @@ def test_a_pipeline_and_a_shape_pass_the_evidence_on() -> None:
     assert told.evidence["mended"]
 
 
-def test_what_was_added_outlives_the_next_fold() -> None:
-    """Whatever the next model writes, and though the original message is gone."""
+def test_added_facts_survive_the_next_fold() -> None:
+    """Whatever the next model writes, and although the original message is gone."""
     first = mended("Something.")
     model = FakeModel("Something else.")
     again = fl.compact(
@@ -219,7 +219,7 @@ def test_what_was_added_outlives_the_next_fold() -> None:
 
 
 @pytest.mark.parametrize("name", ["gent", "reserve", "budgeted", "layer"])
-def test_presets_mend_unless_they_are_told_not_to(name: str) -> None:
+def test_presets_mend_unless_disabled(name: str) -> None:
     options: Any = {"keep_recent_tokens": 20} if name == "reserve" else {"keep_messages": 1} if name == "layer" else {}
     for mend in (True, False):
         result = getattr(fl.presets, name)(lambda _: "Something.", mend=mend, **options).compact(work(), force=True)
@@ -232,7 +232,7 @@ def test_presets_mend_unless_they_are_told_not_to(name: str) -> None:
     assert caught.value.path == "compaction.mend"
 
 
-def test_on_an_event_loop_the_same_comes_out() -> None:
+def test_the_event_loop_gives_the_same_result() -> None:
     import asyncio
 
     strategy = Summarize(FakeModel("Something."), fl.KeepMessages(1), summary_tokens=600)
@@ -240,12 +240,12 @@ def test_on_an_event_loop_the_same_comes_out() -> None:
     assert result.summary == mended("Something.").summary
 
 
-def test_mending_twice_gives_equal_bytes() -> None:
+def test_mending_twice_is_idempotent() -> None:
     assert mended("Something.").summary == mended("Something.").summary
 
 
 @pytest.mark.parametrize(("summary_tokens", "found"), [(450, 12), (600, 12)])
-def test_twelve_facts_survive_a_summary_that_says_nothing(summary_tokens: int, found: int) -> None:
+def test_twelve_facts_survive_an_empty_summary(summary_tokens: int, found: int) -> None:
     messages = session_with_facts()
     result = fl.compact(
         messages, fl.KeepMessages(1), summarizer=lambda _: "### Message 1", summary_tokens=summary_tokens
@@ -257,7 +257,7 @@ def test_twelve_facts_survive_a_summary_that_says_nothing(summary_tokens: int, f
     assert result.tokens_after < result.tokens_before
 
 
-def test_in_little_room_every_fact_is_in_the_summary_or_named_as_dropped() -> None:
+def test_in_little_room_every_fact_is_in_the_summary_or_reported_as_dropped() -> None:
     result = fl.compact(
         session_with_facts(), fl.KeepMessages(1), summarizer=lambda _: "### Message 1", summary_tokens=250
     )

@@ -1,4 +1,4 @@
-"""`count_messages`: dicts and JSON bytes, counts recalled from before, values that are not plain."""
+"""`count_messages`: dicts and JSON bytes, cached counts, unusual values."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def history(messages: int) -> list[dict[str, Any]]:
     ]
 
 
-# --- One count by every road --------------------------------------------------------------------------
+# --- The same count from every representation ---------------------------------------------------------
 
 
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("name", LISTS)
-def test_a_count_needs_no_transcript_and_a_plan_says_the_same(name: str, spec: str) -> None:
+def test_a_count_needs_no_transcript_and_equals_that_of_a_plan(name: str, spec: str) -> None:
     counter, messages = fl.TokenCounter(spec), LISTS[name]
     counts = counter.count_messages(messages)
     assert counts.total == fl.plan(messages, fl.KeepMessages(0), counter=counter).tokens_before
@@ -49,7 +49,7 @@ def test_a_count_needs_no_transcript_and_a_plan_says_the_same(name: str, spec: s
 
 
 def turned(message: dict[str, Any]) -> dict[str, Any]:
-    """The members of a message and of the functions it calls in the opposite order."""
+    """The members of a message and of its function calls in reverse order."""
     told = dict(reversed(message.items()))
     if isinstance(calls := told.get("tool_calls"), list):
         told["tool_calls"] = [{**call, "function": dict(reversed(call["function"].items()))} for call in calls]
@@ -58,7 +58,7 @@ def turned(message: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("name", LISTS)
-def test_however_messages_are_held_they_count_the_same(name: str, spec: str) -> None:
+def test_every_representation_of_messages_counts_the_same(name: str, spec: str) -> None:
     messages = LISTS[name]
     expected = fl.TokenCounter(spec).count_messages(messages)
     text = json.dumps(messages)
@@ -103,7 +103,7 @@ BROKEN: list[list[Any]] = [
 
 @pytest.mark.parametrize("spec", SPECS)
 @pytest.mark.parametrize("messages", BROKEN, ids=str)
-def test_what_cannot_be_counted_is_the_error_that_planning_gives(messages: list[Any], spec: str) -> None:
+def test_an_uncountable_message_gives_the_same_error_as_planning(messages: list[Any], spec: str) -> None:
     told = []
     for given in (messages, json.dumps(messages).encode()):
         for ask in (
@@ -131,7 +131,7 @@ class Shy(str):
         raise AssertionError("its length was asked for")
 
 
-def test_lengths_are_read_and_not_asked_for() -> None:
+def test_lengths_are_read_without_calling_methods() -> None:
     text = "é" * 200
     for spec in SPECS:
         counter = fl.TokenCounter(spec)
@@ -139,11 +139,11 @@ def test_lengths_are_read_and_not_asked_for() -> None:
         assert list(counter.count_messages(shy).per_message) == list(counter.count_messages(plain).per_message)
 
 
-# --- Counts that are recalled -------------------------------------------------------------------------
+# --- Cached counts ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("counter", [fl.TokenCounter(), fl.TokenCounter.for_model("claude-sonnet-4-5")], ids=str)
-def test_a_history_that_grows_is_counted_as_if_for_the_first_time(counter: fl.TokenCounter) -> None:
+def test_a_growing_history_counts_like_a_new_one(counter: fl.TokenCounter) -> None:
     messages = history(60)
     fresh = fl.TokenCounter() if counter.model is None else fl.TokenCounter.for_model(counter.model)
     expected = fresh.count_messages(messages)
@@ -153,7 +153,7 @@ def test_a_history_that_grows_is_counted_as_if_for_the_first_time(counter: fl.To
     assert counts.total == expected.total
 
 
-def test_a_message_that_was_changed_is_counted_anew() -> None:
+def test_a_changed_message_is_counted_again() -> None:
     counter, messages = fl.TokenCounter(), history(3)
     before = counter.count_messages(messages).per_message.tolist()
     changed = copy.deepcopy(messages)
@@ -164,7 +164,7 @@ def test_a_message_that_was_changed_is_counted_anew() -> None:
     assert after[1] > before[1]
 
 
-def test_one_text_is_framed_by_the_message_that_it_stands_in() -> None:
+def test_a_shared_text_is_framed_by_each_message_that_contains_it() -> None:
     counter, text = fl.TokenCounter.for_model("gpt-4o"), "some words " * 100
     calls = [{"id": "a", "type": "function", "function": {"name": "go", "arguments": text}}]
     lists = [
@@ -180,7 +180,7 @@ def test_one_text_is_framed_by_the_message_that_it_stands_in() -> None:
             assert counter.count_messages(messages).total == fresh.total
 
 
-def test_a_function_is_asked_every_time() -> None:
+def test_a_counting_function_is_never_cached() -> None:
     asked = 0
 
     def count(text: str) -> int:
@@ -192,7 +192,7 @@ def test_a_function_is_asked_every_time() -> None:
     assert [counter.count_messages([user("word " * 500)]).total for _ in range(3)] == [1, 2, 3]
 
 
-def test_threads_recall_alike() -> None:
+def test_threads_share_cached_counts() -> None:
     counter, messages = fl.TokenCounter(), history(80)
     expected = fl.TokenCounter().count_messages(messages).per_message.tolist()
     wrong: list[list[int]] = []
@@ -211,7 +211,7 @@ def test_threads_recall_alike() -> None:
     assert wrong == []
 
 
-def test_more_messages_than_are_recalled_count_the_same() -> None:
+def test_more_messages_than_the_cache_holds_count_the_same() -> None:
     counter = fl.TokenCounter()
     messages = [user(f"{i} " + "word " * 60) for i in range(40_000)]
     first = counter.count_messages(messages)

@@ -50,7 +50,7 @@ REASONING = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_conten
 
 
 def plan(messages: Any, keep: fl.Keep, **options: Any) -> Any:
-    """A plan with a counter that is easy to reckon with."""
+    """A plan with simple token counts."""
     return fl.plan(messages, keep, counter="chars/4", **options)
 
 
@@ -84,7 +84,7 @@ def test_the_summary_has_the_shape_of_its_dialect() -> None:
         ([turn("user"), asks(), answers({"result": WORDS}), turn("model"), turn("user")], "gemini"),
     ],
 )
-def test_compact_gives_what_the_provider_takes(messages: list[Dict], provider: str) -> None:
+def test_compact_gives_a_list_that_the_provider_accepts(messages: list[Dict], provider: str) -> None:
     before = copy.deepcopy(messages)
     result = fl.compact(messages, fl.KeepMessages(1), counter="o200k_base", summary_tokens=150)
     assert result.error is None
@@ -123,7 +123,7 @@ def test_a_cleared_output_of_responses_is_a_text_again() -> None:
     assert last == {"type": "function_call_output", "call_id": "a", "output": PLACEHOLDER, "status": "completed"}
 
 
-# what is kept as it is
+# parts kept unchanged
 
 
 def test_unknown_items_are_kept_and_counted() -> None:
@@ -174,19 +174,19 @@ def test_encrypted_content_is_priced_by_its_length() -> None:
     assert sizes[2] == (8_000 // 4 * 3 - 650) // 4
 
 
-def test_a_signature_makes_an_estimate() -> None:
+def test_a_signature_makes_the_count_an_estimate() -> None:
     counter = fl.TokenCounter.for_model("gemini-2.5-flash")
     assert counter.count_messages([turn("user")]).kind == "calibrated"
     assert counter.count_messages([turn("user"), asks()]).kind == "estimated"
 
 
-def test_approvals_go_together() -> None:
+def test_an_approval_and_its_request_stay_together() -> None:
     request = {"type": "mcp_approval_request", "id": "r", "name": "f", "arguments": "{}", "server_label": "s"}
     response = {"type": "mcp_approval_response", "approval_request_id": "r", "approve": True}
     assert fl.analyze([message("user"), request, response])["groups"] == [[0], [1, 2]]
 
 
-# what cannot be read
+# unreadable messages
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_approvals_go_together() -> None:
         ({"role": "user", "content": [{"text": CANARY}]}, "gemini", "content"),
     ],
 )
-def test_what_cannot_be_read_names_its_place(bad: Dict, format: str, path: str) -> None:
+def test_an_error_names_the_path_of_the_unreadable_part(bad: Dict, format: str, path: str) -> None:
     with pytest.raises(MessageError) as caught:
         fl.TokenCounter().count_messages([bad], format=format)
     assert (caught.value.index, caught.value.path) == (0, path)
@@ -221,13 +221,13 @@ def test_what_cannot_be_read_names_its_place(bad: Dict, format: str, path: str) 
         (lambda value: answers({"a": value, "b": 1}), "gemini"),
     ],
 )
-def test_what_is_too_deep_is_a_limit(deep: Any, format: str) -> None:
+def test_excessive_depth_is_a_limit_error(deep: Any, format: str) -> None:
     with pytest.raises(LimitExceeded):
         fl.TokenCounter().count_messages([deep(nested(300))], format=format)
     assert fl.TokenCounter().count_messages([deep(nested(60))], format=format).total > 0
 
 
-def test_lists_that_hold_each_other_many_times_over_end() -> None:
+def test_lists_nested_many_times_over_terminate() -> None:
     many: list[Any] = []
     for _ in range(60):
         many = [many, many]
@@ -237,7 +237,7 @@ def test_lists_that_hold_each_other_many_times_over_end() -> None:
         assert caught.value.code == "too_many_values"
 
 
-def test_a_list_that_holds_itself_ends() -> None:
+def test_a_list_that_contains_itself_terminates() -> None:
     endless: list[Any] = []
     endless.append(endless)
     for bad in (answers({"a": endless, "b": 1}), asks(functionCall={"name": "f", "args": endless})):
@@ -245,7 +245,7 @@ def test_a_list_that_holds_itself_ends() -> None:
             fl.TokenCounter().count_messages([bad], format="gemini")
 
 
-def test_dicts_and_bytes_count_alike() -> None:
+def test_dicts_and_bytes_count_the_same() -> None:
     for messages in (
         [message("user"), REASONING, call(), output(content=[{"type": "input_text", "text": "é\ud83d"}])],
         [turn("user"), asks(), answers({"a": [1.5, None, "é"], "b": {"c": 10**30}})],
@@ -260,7 +260,7 @@ def test_dicts_and_bytes_count_alike() -> None:
 # tools
 
 
-def test_tools_in_the_provider_s_own_form() -> None:
+def test_tools_in_the_providers_form_are_accepted() -> None:
     schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
     flat = [{"type": "function", "name": "now", "description": "The time.", "parameters": schema, "strict": True}]
     chat = [{"type": "function", "function": {"name": "now", "description": "The time.", "parameters": schema}}]
@@ -278,7 +278,7 @@ def test_tools_in_the_provider_s_own_form() -> None:
     assert 0 < declared[0] == declared[1] < declared[2]
 
 
-def test_context_usage_knows_items_and_turns_of_the_model() -> None:
+def test_context_usage_handles_items_and_model_turns() -> None:
     for messages in ([message("user"), call(), output()], [turn("user"), asks(), answers({"output": WORDS})]):
         usage = fl.ContextUsage.from_messages(messages, usage=1_000)
         assert (usage.usage_tokens, usage.trailing_tokens) == (1_000, 50)

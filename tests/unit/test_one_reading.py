@@ -1,4 +1,4 @@
-"""A request to fold reads the list once, extracts the evidence once, and counts nothing twice."""
+"""A fold reads the list once, extracts the evidence once, and counts nothing twice."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_plan_that_changes_nothing_is_not_counted_again() -> None:
 
 
 @pytest.mark.parametrize("name", SUMMARIZERS)
-def test_what_a_fold_says_it_costs_is_what_counting_the_list_gives(name: str) -> None:
+def test_the_reported_cost_of_a_fold_equals_a_recount(name: str) -> None:
     result = fl.compact(MESSAGES, fl.KeepTokens(400), summarizer=SUMMARIZERS[name](), counter="o200k_base")
     assert result.tokens_after == fl.TokenCounter("o200k_base").count_messages(result.messages).total
 

@@ -1,7 +1,7 @@
-"""Faults seen in other libraries that shorten conversations: each by its name, shown to be absent here.
+"""Faults seen in other libraries that shorten conversations: each by name, shown to be absent here.
 
-`tests/cases/peers.json` has the same faults as single plans with numbers worked out by hand; here they are looked for
-over sweeps of budgets, real conversations, and the whole way through `compact`.
+`tests/cases/peers.json` has the same faults as single plans with numbers worked out by hand; these tests search for
+them over sweeps of budgets, on real conversations, and through all of `compact`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def parallel_run(turns: int = 6, seed: int = 1) -> list[dict[str, Any]]:
 
 
 def one_user_run(steps: int = 20) -> list[dict[str, Any]]:
-    """One request, then an agent at work."""
+    """One request, then the steps of an agent."""
     rng = random.Random(2)
     messages = [SYSTEM, user("Find out why the tests fail, and mend them. " * 6)]
     for step in range(steps):
@@ -77,13 +77,13 @@ def late_run(distance: int) -> list[dict[str, Any]]:
 
 
 def sweep(messages: Sequence[Any]) -> list[int]:
-    """Budgets from next to nothing to next to everything."""
+    """Budgets from nearly nothing to nearly everything."""
     total = COUNTER.count_messages(messages, format="openai_chat").total
     return [total * i // (BUDGETS + 1) for i in range(1, BUDGETS + 1)]
 
 
 def fitted(messages: Sequence[Any], budget: int, **options: Any) -> fl.Plan | None:
-    """The plan for a budget; None where there is none."""
+    """The plan for a budget; None if infeasible."""
     planned = fl.plan(messages, fl.FitTokens(budget), counter=COUNTER, summary_tokens=NOTE_TOKENS, **options)
     if isinstance(planned, fl.Infeasible):
         assert planned.floor > budget
@@ -92,7 +92,7 @@ def fitted(messages: Sequence[Any], budget: int, **options: Any) -> fl.Plan | No
 
 
 def torn_pairs(messages: Sequence[Any]) -> list[str]:
-    """Ids of results without an earlier call, and of calls without a later result; looked for without foldline."""
+    """Ids of results without an earlier call, and of calls without a later result; found without foldline."""
     waiting: list[str] = []
     torn = []
     for message in messages:
@@ -106,12 +106,12 @@ def torn_pairs(messages: Sequence[Any]) -> list[str]:
 
 
 def is_in(message: Any, messages: Sequence[Any]) -> bool:
-    """Whether this very object is there."""
+    """Whether the list contains this very object."""
     return any(each is message for each in messages)
 
 
 def quietly(messages: Any, keep: Any = None, **options: Any) -> fl.FoldResult:
-    """`compact` where a failure is what is asked for: it warns, and gives the very same objects back."""
+    """`compact` with an expected failure: it warns, and returns the very same objects."""
     before = copy.deepcopy(messages)
     with pytest.warns(FoldlineWarning):
         result = fl.compact(messages, keep or fl.KeepMessages(2), counter="chars/4", **options)
@@ -126,7 +126,7 @@ def quietly(messages: Any, keep: Any = None, **options: Any) -> fl.FoldResult:
 
 
 class Recorder:
-    """A summarizer that remembers what it was asked."""
+    """A summarizer that records its tasks."""
 
     def __init__(self, text: str = "What came before.") -> None:
         self.text = text
@@ -145,7 +145,7 @@ class Recorder:
     [*recorded("openai-tools"), parallel_run(), one_user_run()],
     ids=[*(f"recorded {i}" for i in range(len(recorded("openai-tools")))), "parallel", "one user"],
 )
-def test_orphan_results_at_none_of_76_budgets(messages: list[dict[str, Any]]) -> None:
+def test_no_orphan_results_at_any_budget(messages: list[dict[str, Any]]) -> None:
     assert not torn_pairs(messages)
     answered = 0
     for budget in sweep(messages):
@@ -157,11 +157,11 @@ def test_orphan_results_at_none_of_76_budgets(messages: list[dict[str, Any]]) ->
         assert not torn_pairs(folded), budget
         assert not fl.validate(folded, "openai"), budget
         assert COUNTER.fits(folded, budget, format="openai_chat"), budget
-    assert answered >= 20  # A planner that always gives up would pass otherwise.
+    assert answered >= 20  # A planner that always refuses would otherwise pass.
 
 
-def test_the_sweep_finds_the_fault_where_there_is_one() -> None:
-    """The newest messages that fit, without a thought for pairs: half of the budgets tear one."""
+def test_the_sweep_finds_the_fault_if_it_is_present() -> None:
+    """The newest messages that fit, ignoring pairs: half of the budgets tear one."""
     messages = parallel_run()
     torn = 0
     for budget in sweep(messages):
@@ -172,8 +172,8 @@ def test_the_sweep_finds_the_fault_where_there_is_one() -> None:
     assert torn > BUDGETS / 3
 
 
-def test_every_budget_from_the_floor_on_has_an_answer() -> None:
-    """A library that is only safe because it refuses is no better."""
+def test_every_budget_at_or_above_the_floor_has_an_answer() -> None:
+    """A library that is safe only by refusing is not better."""
     messages = parallel_run()
     floor = fl.plan(messages, fl.FitTokens(10**6), counter=COUNTER, summary_tokens=NOTE_TOKENS).floor
     assert fitted(messages, floor - 1) is None
@@ -212,13 +212,13 @@ def test_a_one_user_agent_run_is_not_cut_to_its_system_message() -> None:
         answered += 1
         folded = planned.apply(messages, NOTE)
         assert folded[0] is messages[0]
-        assert folded[1]["role"] == "user"  # The summary, where the request itself is folded.
+        assert folded[1]["role"] == "user"  # The summary, if the request itself is folded.
         assert folded[-1]["role"] == "tool"  # The newest call and its result.
         assert folded[-1]["tool_call_id"] == messages[-1]["tool_call_id"]
     assert answered >= 40
 
 
-def test_a_pinned_request_outlives_every_step_of_its_agent_run() -> None:
+def test_a_pinned_request_survives_every_step_of_its_agent_run() -> None:
     messages = one_user_run()
     for budget in sweep(messages):
         planned = fitted(messages, budget, pins=[1])
@@ -227,7 +227,7 @@ def test_a_pinned_request_outlives_every_step_of_its_agent_run() -> None:
 
 
 def test_a_one_user_agent_run_uses_the_budget_it_has() -> None:
-    """Whole turns alone would keep nothing of a run that is one turn."""
+    """Whole turns alone would keep nothing of a run with one turn."""
     messages = one_user_run()
     budget = sweep(messages)[BUDGETS // 2]
     planned = fitted(messages, budget)
@@ -236,7 +236,7 @@ def test_a_one_user_agent_run_uses_the_budget_it_has() -> None:
     assert planned.tokens_kept > budget * 0.7
 
 
-# --- a system message alone over budget, without a word ---------------------------------------------------
+# --- a system message alone over budget, without an error -------------------------------------------------
 
 
 def test_a_system_message_over_budget_is_infeasible_with_its_floor() -> None:
@@ -251,7 +251,7 @@ def test_a_system_message_over_budget_is_infeasible_with_its_floor() -> None:
     assert isinstance(fl.plan(messages, fl.FitTokens(planned.floor - 1), counter=COUNTER), fl.Infeasible)
 
 
-def test_what_is_infeasible_costs_no_call_and_changes_nothing() -> None:
+def test_an_infeasible_budget_makes_no_call_and_changes_nothing() -> None:
     messages = [{"role": "system", "content": "Be brief. " * 500}, *talk(8)]
     writer = Recorder()
     result = fl.compact(messages, fl.FitTokens(400), counter=COUNTER, summarizer=writer)
@@ -301,13 +301,13 @@ def test_a_failed_summary_can_be_raised(how: str) -> None:
 
 
 def test_a_summary_that_breaks_the_budget_is_refused() -> None:
-    """Room was asked for 100 tokens; 300 come, fewer than what is folded, and still too many."""
+    """The room was 100 tokens; 300 come, fewer than the folded messages, and still too many."""
     result = quietly(talk(20), fl.FitTokens(400), summarizer=lambda _: "word " * 240, summary_tokens=100)
     assert result.error is not None
     assert result.error.code == "summary_over_budget"
 
 
-def test_a_function_that_changes_what_it_gets_changes_nothing_of_the_history() -> None:
+def test_a_function_that_modifies_its_argument_does_not_change_the_history() -> None:
     messages = talk(10)
     before = copy.deepcopy(messages)
 
@@ -320,7 +320,7 @@ def test_a_function_that_changes_what_it_gets_changes_nothing_of_the_history() -
     assert messages == before
 
 
-def test_a_summarizer_that_changes_the_list_itself_does_not_change_the_fold() -> None:
+def test_a_summarizer_that_modifies_the_list_does_not_change_the_fold() -> None:
     messages = talk(10)
     before = list(messages)
 
@@ -344,11 +344,11 @@ def test_a_plan_is_not_applied_without_a_summary() -> None:
         assert caught.value.code == "missing_summary"
 
 
-# --- the summariser seeing a part of what was removed -----------------------------------------------------
+# --- the summarizer seeing only a part of the removed messages ------------------------------------------
 
 
 @pytest.mark.parametrize("keep", [fl.KeepMessages(3), fl.KeepTokens(200), fl.KeepFraction(0.2), fl.FitTokens(700)])
-def test_the_summarizer_sees_all_that_is_removed_and_nothing_else(keep: Any) -> None:
+def test_the_summarizer_receives_exactly_the_removed_messages(keep: Any) -> None:
     messages = parallel_run(seed=3)
     writer = Recorder()
     result = fl.compact(messages, keep, counter="chars/4", summarizer=writer, summary_tokens=100)
@@ -362,7 +362,7 @@ def test_the_summarizer_sees_all_that_is_removed_and_nothing_else(keep: Any) -> 
 
 
 def test_a_function_gets_every_folded_message_whole() -> None:
-    """However long: none is cut before whoever summarises could see it."""
+    """Regardless of length: nothing is truncated before the summarizer sees it."""
     messages = [user("first " * 100_000), *talk(30), user("newest")]
     seen: list[Any] = []
 
@@ -401,7 +401,7 @@ def test_a_group_larger_than_the_budget_is_folded_once() -> None:
 
 
 @pytest.mark.parametrize("messages", [parallel_run(), one_user_run()], ids=["parallel", "one user"])
-def test_what_was_folded_to_fit_is_not_folded_again(messages: list[dict[str, Any]]) -> None:
+def test_a_history_folded_to_fit_is_not_folded_again(messages: list[dict[str, Any]]) -> None:
     for budget in sweep(messages):
         planned = fitted(messages, budget)
         if planned:
@@ -415,7 +415,7 @@ def test_what_was_folded_to_fit_is_not_folded_again(messages: list[dict[str, Any
 
 
 @pytest.mark.parametrize("distance", [1, 2, 5, 6, 7, 20, 60])
-def test_no_cut_separates_a_call_from_a_result_however_far(distance: int) -> None:
+def test_no_cut_separates_a_call_from_a_distant_result(distance: int) -> None:
     messages = late_run(distance)
     call, result = 6, 6 + distance
     assert [call, result] in fl.analyze(messages)["groups"]
@@ -436,7 +436,7 @@ def test_no_cut_separates_a_call_from_a_result_however_far(distance: int) -> Non
 
 
 def test_results_of_many_parallel_calls_stay_with_them() -> None:
-    """The last of forty results stands forty messages behind its call, as the API has it."""
+    """The last of forty results is forty messages after its call, as the API allows."""
     ids = [f"call_{i}" for i in range(40)]
     messages = [*talk(4), calls(*ids), *[openai_result(id) for id in reversed(ids)], *talk(4)]
     for n in range(len(messages)):
@@ -445,8 +445,8 @@ def test_results_of_many_parallel_calls_stay_with_them() -> None:
             assert not fl.validate(planned.apply(messages, NOTE), "openai"), n
 
 
-def test_an_unanswered_call_is_kept_wherever_it_lies() -> None:
-    """Its result may be on its way: folded away, it would come back as an orphan."""
+def test_an_unanswered_call_is_kept_at_any_position() -> None:
+    """Its result may be pending: if the call were folded, the result would be an orphan."""
     messages = [*talk(4), openai_call("open"), *talk(8)]
     planned = fl.plan(messages, fl.KeepMessages(1), counter="chars/4")
     folded = planned.apply(messages, NOTE)
@@ -457,7 +457,7 @@ def test_an_unanswered_call_is_kept_wherever_it_lies() -> None:
 # --- ids reused across turns ------------------------------------------------------------------------------
 
 
-def test_ids_reused_across_turns_are_pairs_of_their_own() -> None:
+def test_ids_reused_across_turns_are_separate_pairs() -> None:
     messages: list[Any] = []
     for _ in range(5):
         messages += [user(), calls("call_0", "call_1"), openai_result("call_1"), openai_result("call_0"), assistant()]
@@ -482,12 +482,12 @@ def test_a_second_compaction_folds_the_first_ones_tail_into_its_summary() -> Non
     second = fl.compact(grown, fl.KeepMessages(4), counter="chars/4", summarizer=writer)
     seen = [grown[i] for i in writer.requests[0].folded]
     assert seen[0] is first.messages[0]  # The first summary,
-    assert all(is_in(message, seen) for message in tail)  # and all that it had left in place.
+    assert all(is_in(message, seen) for message in tail)  # and all messages that it had kept.
     assert len(fl.analyze(second.messages)["summaries"]) == 1
 
 
 def test_over_many_rounds_no_message_is_lost_unseen() -> None:
-    """What is neither in the list nor was shown to a summarizer is gone without anybody knowing."""
+    """A message that is neither in the list nor was shown to a summarizer is lost silently."""
     rng = random.Random(7)
     shown: list[Any] = []
     everything: list[Any] = []
@@ -517,12 +517,12 @@ def total(messages: Any, **options: Any) -> int:
 
 
 @pytest.mark.parametrize("text", ["word " * 300, "工具" * 200, '{"path": "/a/b"}' * 50])
-def test_counts_hold_arguments_whole(text: str) -> None:
+def test_counts_include_whole_arguments(text: str) -> None:
     short, long = [user("Go."), openai_call("a", "{}")], [user("Go."), openai_call("a", text)]
     assert total(long) - total(short) == fl.count_tokens(text) - fl.count_tokens("{}")
 
 
-def test_counts_hold_the_system_prompt_results_and_names() -> None:
+def test_counts_include_the_system_prompt_results_and_names() -> None:
     messages = [user("Go."), openai_call("a"), openai_result("a", "short")]
     long = "a long text of many words " * 50
     with_system = [{"role": "system", "content": long}, *messages]
@@ -545,7 +545,7 @@ TOOLS = [
 ]
 
 
-def test_tools_count_and_are_planned_for() -> None:
+def test_tools_are_counted_and_planned_for() -> None:
     messages = parallel_run()
     with_tools = total(messages, tools=TOOLS)
     description = TOOLS[0]["function"]["description"]  # type: ignore[index]
@@ -556,7 +556,7 @@ def test_tools_count_and_are_planned_for() -> None:
     folded = planned.apply(messages, NOTE)
     assert total(folded, tools=TOOLS) <= budget
     blind = fl.plan(messages, fl.FitTokens(budget), counter=COUNTER, summary_tokens=NOTE_TOKENS)
-    assert total(blind.apply(messages, NOTE), tools=TOOLS) > budget  # So it matters that they are given.
+    assert total(blind.apply(messages, NOTE), tools=TOOLS) > budget  # So passing them makes a difference.
 
 
 # --- Chinese, Japanese, Korean, hexadecimal under-counted by chars/4 ---------------------------------------
@@ -578,12 +578,12 @@ def test_dense_scripts_are_within_the_estimators_bound(script: str) -> None:
     auto = fl.TokenCounter("auto")
     assert auto.error_bound is not None
     assert abs(auto.count(text) - exact) <= auto.error_bound * exact
-    assert fl.TokenCounter("chars/4").count(text) < exact / 1.5  # What a formula over lengths makes of it.
+    assert fl.TokenCounter("chars/4").count(text) < exact / 1.5  # The result of a formula over lengths.
 
 
 @pytest.mark.parametrize("script", DENSE)
-def test_a_budget_in_a_dense_script_is_held(script: str) -> None:
-    """Planned with the exact counter; by chars/4 the same budget would be passed."""
+def test_a_budget_in_a_dense_script_is_kept(script: str) -> None:
+    """Planned with the exact counter; by chars/4 the same budget would be exceeded."""
     text = DENSE[script]
     step = max(1, len(text) // 12)
     messages = [(user, assistant)[i % 2](text[i * step : (i + 1) * step]) for i in range(11)]
@@ -593,12 +593,12 @@ def test_a_budget_in_a_dense_script_is_held(script: str) -> None:
     assert total(planned.apply(messages, NOTE)) <= budget
 
 
-# --- what the best agents do when they compact --------------------------------------------------------------
+# --- practices of the best agents ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("messages", [parallel_run(), *recorded("openai-tools")[:3]])
 def test_every_fold_is_smaller_within_its_budget_and_valid(messages: list[dict[str, Any]]) -> None:
-    """The test of the outcome: not empty, smaller, under the target."""
+    """The result is not empty, smaller, and below the target."""
     for budget in sweep(messages)[20::5]:
         result = fl.compact(messages, fl.FitTokens(budget), counter=COUNTER, summary_tokens=200)
         if result.changed:
@@ -608,7 +608,7 @@ def test_every_fold_is_smaller_within_its_budget_and_valid(messages: list[dict[s
             assert not fl.validate(result.messages, "openai")
 
 
-def test_the_digest_without_a_model_is_the_same_every_time() -> None:
+def test_the_digest_without_a_model_is_deterministic() -> None:
     for messages in recorded("openai-tools")[:3]:
         one, other = (
             fl.compact(copy.deepcopy(messages), fl.KeepMessages(4), summarizer=fl.summarizers.Extractive())
@@ -618,8 +618,8 @@ def test_the_digest_without_a_model_is_the_same_every_time() -> None:
         assert one.messages == other.messages
 
 
-def test_a_summary_says_what_it_covers_by_hash() -> None:
-    """So that a store can tell whether the history that a summary stands for is still the one it was made of."""
+def test_a_summary_names_its_range_by_hash() -> None:
+    """So that a store can tell whether the history covered by a summary has changed since."""
     messages = talk(10)
     edited = [*messages[:3], {**messages[3], "content": "Something else."}, *messages[4:]]
     labels = set()
@@ -630,7 +630,7 @@ def test_a_summary_says_what_it_covers_by_hash() -> None:
     assert all(label.startswith("<foldline-summary messages=") and "hash=" in label for label in labels)
 
 
-def test_a_plan_is_refused_by_a_history_that_was_edited_since() -> None:
+def test_a_plan_is_refused_for_a_history_edited_since() -> None:
     messages = talk(10)
     planned = fl.plan(messages, fl.KeepMessages(2), counter="chars/4")
     stored = fl.Plan.from_json(planned.to_json())
@@ -639,7 +639,7 @@ def test_a_plan_is_refused_by_a_history_that_was_edited_since() -> None:
         stored.apply(messages, NOTE)
 
 
-def test_what_must_stay_is_there_verbatim_after_every_round() -> None:
+def test_messages_that_must_stay_are_verbatim_after_every_round() -> None:
     rule = user("Never delete a file that I did not name. " * 3)
     messages: list[Any] = [SYSTEM, rule, *talk(8)]
     for round_ in range(4):
@@ -654,7 +654,7 @@ def test_what_must_stay_is_there_verbatim_after_every_round() -> None:
         messages = [*result.messages, *talk(6)]
 
 
-def test_a_system_message_is_never_made_of_model_output() -> None:
+def test_a_system_message_never_contains_model_output() -> None:
     result = fl.compact([SYSTEM, *talk(10)], fl.KeepMessages(2), counter="chars/4", summarizer=Recorder("Obey me."))
     assert [message["role"] for message in result.messages].count("system") == 1
     assert result.messages[0] is SYSTEM

@@ -1,4 +1,4 @@
-"""`plan_batch`: many transcripts in; the plans are those of `plan`, one by one, and the arrays say what they say."""
+"""`plan_batch`: many transcripts in; the plans equal those of `plan`, and the arrays agree with the plans."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def lines_of(values: list[Any]) -> bytes:
 
 
 def check(plans: fl.BatchPlans, talks: list[Any], keep: Any, counter: Any = COUNTER, **options: Any) -> None:
-    """Each plan is that of its transcript alone, and every array what the plans say."""
+    """Asserts that each plan is that of its transcript alone, and that every array agrees with the plans."""
     expected = [fl.plan(messages, keep, counter=counter, **options) for messages in talks]
     assert len(plans) == len(talks)
     assert list(plans) == expected
@@ -72,7 +72,7 @@ def check(plans: fl.BatchPlans, talks: list[Any], keep: Any, counter: Any = COUN
 
 @pytest.mark.parametrize("threads", [1, 3, None])
 @pytest.mark.parametrize("keep", KEEPS, ids=repr)
-def test_plans_are_those_of_plan(keep: Any, threads: int | None) -> None:
+def test_plans_equal_those_of_plan(keep: Any, threads: int | None) -> None:
     options: dict[str, Any] = {"counter": COUNTER, "summary_tokens": 25}
     for given in (TALKS, tuple(TALKS), iter(TALKS), lines_of(TALKS), bytearray(lines_of(TALKS))):
         check(fl.plan_batch(given, keep, threads=threads, **options), TALKS, keep, summary_tokens=25)
@@ -82,13 +82,13 @@ def test_plans_are_those_of_plan(keep: Any, threads: int | None) -> None:
 
 
 @pytest.mark.parametrize("spec", ["o200k_base", "utf16/4+2", "auto", len])
-def test_with_every_kind_of_counter(spec: Any) -> None:
+def test_plan_batch_works_with_every_kind_of_counter(spec: Any) -> None:
     counter = fl.TokenCounter(spec)
     for given in (TALKS, lines_of(TALKS), [json.dumps(each).encode() for each in TALKS]):
         check(fl.plan_batch(given, fl.KeepTokens(50), counter=counter, threads=2), TALKS, fl.KeepTokens(50), counter)
 
 
-def test_what_holds_a_conversation_is_one() -> None:
+def test_every_representation_of_a_conversation_is_accepted() -> None:
     messages = talk(4)
     stored = fl.StoredTranscript("id", "openai_chat", messages, {})
     given = [messages, {"messages": messages}, {"body": {"messages": messages}}, stored]
@@ -97,7 +97,7 @@ def test_what_holds_a_conversation_is_one() -> None:
     assert one_text.tokens_before.tolist() == [2]
 
 
-def test_the_format_may_be_named() -> None:
+def test_the_format_can_be_named() -> None:
     plans = fl.plan_batch([talk(4)], fl.KeepMessages(1), counter=COUNTER, format="anthropic")
     check(plans, [talk(4)], fl.KeepMessages(1), format="anthropic")
     assert plans[0].format == "anthropic"  # type: ignore[union-attr]
@@ -110,7 +110,7 @@ def test_lines_are_numbered() -> None:
     assert fl.plan_batch(TALKS, fl.KeepMessages(1)).lines is None
 
 
-def test_none_at_all() -> None:
+def test_an_empty_batch_gives_empty_arrays() -> None:
     for given in ([], b"", b"\n", pa.array([], pa.string())):
         plans = fl.plan_batch(given, fl.KeepMessages(1))
         assert (len(plans), list(plans), plans.offsets.tolist()) == (0, [], [0])
@@ -133,7 +133,7 @@ BROKEN: list[Any] = [talk(2), [user(), CANARY], {"role": "user"}, talk(3), CANAR
 
 
 @pytest.mark.parametrize("as_lines", [False, True])
-def test_errors_stand_in_their_rows(as_lines: bool) -> None:
+def test_errors_are_in_their_rows(as_lines: bool) -> None:
     given: Any = lines_of(BROKEN) + b'{"messages": [' if as_lines else BROKEN
     plans = fl.plan_batch(given, fl.KeepMessages(1), counter=COUNTER, threads=2, errors="null")
     rows = len(BROKEN) + as_lines
@@ -158,7 +158,7 @@ def test_the_first_error_is_raised() -> None:
         holds_no_content(raised.value)
 
 
-def test_a_null_of_a_column_is_no_transcript() -> None:
+def test_a_null_of_a_column_is_not_a_transcript() -> None:
     for column in (pa.array([json.dumps(talk(2)), None]), pa.array([json.dumps(talk(2)), None]).dictionary_encode()):
         plans = fl.plan_batch(column, fl.KeepMessages(1), errors="null")
         assert [(error.code, error.transcript) for error in plans.errors] == [("missing_transcript", 1)]
@@ -185,7 +185,7 @@ def test_options_are_checked_first(options: dict[str, Any], code: str) -> None:
 
 
 @pytest.mark.parametrize("given", [CANARY, {"messages": []}, 3, None])
-def test_what_is_no_list_is_refused(given: Any) -> None:
+def test_an_object_that_is_not_a_list_is_refused(given: Any) -> None:
     with pytest.raises(MessageError) as raised:
         fl.plan_batch(given, fl.KeepMessages(1))
     assert raised.value.code == "not_a_list"
@@ -201,7 +201,7 @@ def test_bundled_conversations_in_any_order_and_number_of_threads() -> None:
     assert list(one) == [fl.plan(messages, fl.FitTokens(2_000)) for messages in talks]
 
 
-def test_count_transcripts_takes_a_column_too() -> None:
+def test_count_transcripts_accepts_a_column_too() -> None:
     column = pa.array([json.dumps(each) for each in TALKS])
     counted = COUNTER.count_transcripts(column)  # type: ignore[arg-type]
     assert counted.totals.tolist() == COUNTER.count_transcripts(TALKS).totals.tolist()

@@ -1,4 +1,4 @@
-"""Plans at the edge: ties, sums that are just enough, many results in one message, what is exactly as long."""
+"""Plans at the edge: ties, sums that are just enough, many results in one message, equal lengths."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import foldline as fl
 from unit.samples import assistant, openai_call, openai_result, user
 
 WORD = "abcd"
-"""One token of `chars/4`."""
+"""One token by `chars/4`."""
 
 PLACEHOLDER = "[cleared]"
 THINKING = {"type": "thinking", "thinking": WORD * 40, "signature": "c2ln"}
@@ -21,12 +21,12 @@ def plan(messages: Any, keep: Any, **options: Any) -> Any:
 
 
 def speakers(order: str) -> list[dict[str, Any]]:
-    """Messages of ten tokens: u the user's, a the assistant's."""
+    """Messages of ten tokens: u from the user, a from the assistant."""
     return [(user if who == "u" else assistant)(WORD * 10) for who in order]
 
 
 def served(*results: tuple[str, Any]) -> dict[str, Any]:
-    """A user message of Anthropic's with results."""
+    """An Anthropic user message with results."""
     return user([{"type": "tool_result", "tool_use_id": id, "content": content} for id, content in results])
 
 
@@ -40,9 +40,9 @@ def calling(*ids: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("order", "keep", "cut", "start"),
     [
-        ("uauaaaaua", 5, 4, 2),  # two before the cut, three behind it
-        ("uauaaaaua", 4, 5, 7),  # three before, two behind
-        ("uauaaaua", 4, 4, 2),  # as far both ways: the earlier one
+        ("uauaaaaua", 5, 4, 2),  # two before the cut, three after it
+        ("uauaaaaua", 4, 5, 7),  # two before, two after
+        ("uauaaaua", 4, 4, 2),  # equally far both ways: the earlier one
     ],
 )
 def test_the_nearest_start_of_a_turn_is_offered(order: str, keep: int, cut: int, start: int) -> None:
@@ -51,7 +51,7 @@ def test_the_nearest_start_of_a_turn_is_offered(order: str, keep: int, cut: int,
     assert [other.cut for other in made.alternatives if other.why == "turn_start"] == [start]
 
 
-def test_a_turn_of_just_as_many_tokens_as_stay_is_not_divided() -> None:
+def test_a_turn_as_large_as_the_kept_part_is_not_split() -> None:
     messages = [user(WORD * 3), user(WORD * 2), assistant(WORD * 8), user(WORD * 2)]
     assert plan(messages, fl.KeepTokens(10)).cut == 1
     longer = [*messages[:2], assistant(WORD * 9), messages[3]]
@@ -61,29 +61,29 @@ def test_a_turn_of_just_as_many_tokens_as_stay_is_not_divided() -> None:
 # --- chunks ---------------------------------------------------------------------------------------------
 
 
-def test_what_holds_nothing_folded_goes_with_the_chunk_before_it() -> None:
+def test_kept_messages_go_with_the_chunk_before_them() -> None:
     messages = [user(WORD * 90), assistant(WORD), user(WORD * 9), assistant(WORD)]
     made = plan(messages, fl.KeepMessages(1), pins=[1])
     assert made.folded == [0, 2]
     assert made.chunks(10) == [fl.Chunk(0, 2, 90, True), fl.Chunk(2, 3, 9, False)]
 
 
-# --- words and costs ------------------------------------------------------------------------------------
+# --- explanations and costs -----------------------------------------------------------------------------
 
 
-def test_words_say_what_share_is_saved() -> None:
+def test_the_explanation_gives_the_saved_share() -> None:
     lines = plan(speakers("uuuu"), fl.KeepMessages(1), summary_tokens=2).explain().splitlines()
     assert "  28 saved (70 %)" in lines
     lines = plan(speakers("uu"), fl.KeepMessages(1), summary_tokens=15).explain().splitlines()
     assert "  5 more (25 %)" in lines
 
 
-def test_what_a_summary_is_said_to_cost_is_what_it_costs() -> None:
+def test_the_predicted_cost_of_a_summary_is_its_cost() -> None:
     effect = plan(speakers("uuuu"), fl.KeepMessages(1)).cache_effect(3.0, 0.3, summary_cost=0.25)
     assert effect.summary_cost == 0.25
 
 
-def test_a_budget_that_cannot_be_met_counts_what_always_stays() -> None:
+def test_an_infeasible_budget_reports_the_tokens_that_always_stay() -> None:
     messages = [{"role": "system", "content": WORD}, user(WORD), assistant(WORD), openai_call("a"), openai_result("a")]
     answer = plan(messages, fl.FitTokens(1), pins=[1])
     assert isinstance(answer, fl.Infeasible)
@@ -94,7 +94,7 @@ def test_a_budget_that_cannot_be_met_counts_what_always_stays() -> None:
 
 
 def test_a_result_whose_placeholder_costs_as_much_is_not_cleared() -> None:
-    """One character longer than the placeholder, and not a token more."""
+    """One character longer than the placeholder, but not one token."""
     messages = [
         openai_call("a"),
         openai_call("b"),
@@ -116,7 +116,7 @@ def test_of_two_results_in_a_message_only_the_longer_is_cleared(short: str) -> N
     assert [cleared[0]["content"], cleared[1]["content"] == WORD * 300] == [short, False]
 
 
-def test_a_picture_is_cleared_however_short_its_text() -> None:
+def test_a_picture_is_cleared_even_with_a_short_text() -> None:
     data = {"type": "base64", "media_type": "image/png", "data": "AAAA"}
     picture = [{"type": "text", "text": "ok"}, {"type": "image", "source": data}]
     messages = [calling("a", "b"), calling("c"), served(("a", picture), ("b", WORD * 300)), served(("c", "ok"))]
@@ -128,8 +128,8 @@ def test_a_picture_is_cleared_however_short_its_text() -> None:
 
 
 @pytest.mark.parametrize("count", [3, 32, 33, 40])
-def test_of_many_results_in_a_message_as_few_are_changed_as_must_be(count: int) -> None:
-    """The longest first. A token is a character."""
+def test_as_few_results_of_a_message_as_possible_are_changed(count: int) -> None:
+    """The longest first. One character is one token."""
     texts = {f"c{i}": "x" * 40 * (count - i) for i in range(count)}
     messages = [user("Go."), calling(*texts), served(*texts.items())]
     before = plan(messages, fl.KeepMessages(9), counter=len).tokens_before - len("Go.")
@@ -142,8 +142,8 @@ def test_of_many_results_in_a_message_as_few_are_changed_as_must_be(count: int) 
         assert given == [PLACEHOLDER] * changed + list(texts.values())[changed:]
 
 
-def test_few_results_are_tried_one_by_one_whatever_a_placeholder_costs() -> None:
-    """To change the first is enough; to change two or three would cost more again."""
+def test_few_results_are_tried_in_order_whatever_a_placeholder_costs() -> None:
+    """Changing the first suffices; changing two or three would cost more again."""
     prices = {"a" * 40: 20, "b" * 39: 1, "c" * 38: 1, "d" * 37: 30, PLACEHOLDER: 5}
 
     def count(text: str) -> int:
@@ -165,25 +165,25 @@ def thinker() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("pin", "stripped"), [(1, [1, 3, 5]), (2, [3, 5]), (3, [3, 5])])
-def test_thinking_is_stripped_once_before_the_cut_at_it_and_behind_it(pin: int, stripped: list[int]) -> None:
+def test_thinking_is_stripped_once_before_at_and_after_the_cut(pin: int, stripped: list[int]) -> None:
     messages = [user(), thinker(), user(), thinker(), user(), thinker(), user()]
     made = plan(messages, fl.KeepMessages(4 if pin != 3 else 3), pins=[pin], thinking="strip")
     assert made.stripped == stripped
 
 
-def test_thinking_that_is_pinned_directly_behind_the_head_is_stripped() -> None:
+def test_pinned_thinking_directly_after_the_head_is_stripped() -> None:
     messages = [thinker(), user(), thinker(), user()]
     assert plan(messages, fl.KeepMessages(1), pins=[0], thinking="strip").stripped == [0]
 
 
-def test_thinking_that_is_pinned_at_the_cut_is_stripped_once() -> None:
+def test_pinned_thinking_at_the_cut_is_stripped_once() -> None:
     messages = [user(WORD * 400), thinker(), user(), assistant()]
     before = plan(messages, fl.KeepMessages(9)).tokens_before
     made = plan(messages, fl.FitTokens(before - 100), pins=[1], thinking="strip")
     assert (made.cut, made.stripped) == (1, [1])
 
 
-def test_what_stands_in_the_head_keeps_its_thinking() -> None:
+def test_messages_in_the_head_keep_their_thinking() -> None:
     head = {"role": "system", "content": [THINKING, {"type": "text", "text": "Be brief."}]}
     made = plan(
         [head, user(), thinker(), user(), assistant()], fl.KeepMessages(1), thinking="strip", format="anthropic"
@@ -192,7 +192,7 @@ def test_what_stands_in_the_head_keeps_its_thinking() -> None:
     assert [warning.code for warning in made.warnings] == []
 
 
-def test_other_cuts_with_room_for_a_summary_read_back() -> None:
+def test_alternatives_with_room_for_a_summary_round_trip() -> None:
     tools = [{"type": "function", "function": {"name": "go", "parameters": {"type": "object", "properties": {}}}}]
     made = plan(speakers("uaua"), fl.KeepMessages(2), summary_tokens=7, tools=tools)
     room = 7 + made.overhead

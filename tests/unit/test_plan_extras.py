@@ -1,4 +1,4 @@
-"""What a plan tells and offers: chunks, words, other cuts, gain, cached prefix, bound thinking, its schema, pins."""
+"""The details of a plan: chunks, explanation, alternatives, gain, cached prefix, bound thinking, schema, pins."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ THINKING = {"type": "thinking", "thinking": "hmm " * 40, "signature": "c2ln"}
 
 
 def plan(messages: Any, keep: Any = None, **options: Any) -> Any:
-    """A plan with a counter that is easy to reckon with."""
+    """A plan with simple token counts."""
     return fl.plan(messages, keep or fl.KeepMessages(1), **({"counter": "chars/4"} | options))
 
 
 def thinker(text: str = "Done.") -> dict[str, Any]:
-    """An answer with thinking in front."""
+    """An answer that begins with thinking."""
     return assistant([THINKING, {"type": "text", "text": text}])
 
 
@@ -53,21 +53,21 @@ def refused(code: str, path: str, **options: Any) -> None:
 # --- chunks -------------------------------------------------------------------------------------------
 
 
-def test_chunks_follow_each_other_from_the_first_folded_message_to_the_cut() -> None:
+def test_chunks_are_contiguous_from_the_first_folded_message_to_the_cut() -> None:
     made = plan([{"role": "system", "content": "Be brief."}, *talk(9)])
     chunks = made.chunks(110)
     assert [(chunk.start, chunk.stop) for chunk in chunks] == [(1, 3), (3, 5), (5, 7), (7, 9)]
     assert all(chunk.tokens <= 110 and not chunk.is_oversized for chunk in chunks)
 
 
-def test_a_pair_is_in_one_chunk_and_a_large_one_says_so() -> None:
+def test_a_pair_is_in_one_chunk_and_a_large_chunk_is_marked() -> None:
     messages = [user(), openai_call("a"), openai_result("a", WORDS * 9), user(), user()]
     oversized = [chunk for chunk in plan(messages).chunks(60) if chunk.is_oversized]
     assert [(chunk.start, chunk.stop) for chunk in oversized] == [(1, 3)]
     assert oversized[0].tokens > 60
 
 
-def test_sizes_may_be_those_of_what_is_really_sent() -> None:
+def test_sizes_may_be_those_of_the_sent_messages() -> None:
     made = plan(talk(5))
     assert made.chunks(10, size=[5] * 5) == [fl.Chunk(0, 2, 10, False), fl.Chunk(2, 4, 10, False)]
     assert made.chunks(10, size=np.array([1, 2, 3, 4, 5])) == [fl.Chunk(0, 4, 10, False)]
@@ -83,7 +83,7 @@ def test_a_chunk_takes_at_least_one_token(most: Any) -> None:
 
 
 @pytest.mark.parametrize("size", [5, [1], [1] * 6, [1.5] * 5, ["1"] * 5, [-1] * 5, [True] * 5, [None] * 5], ids=repr)
-def test_sizes_are_one_whole_number_for_each_message(size: Any) -> None:
+def test_sizes_are_one_whole_number_per_message(size: Any) -> None:
     with pytest.raises(ConfigError) as caught:
         plan(talk(5)).chunks(10, size=size)
     assert (caught.value.code, caught.value.path) == ("bad_number", "size")
@@ -99,7 +99,7 @@ def test_huge_sizes_do_not_overflow() -> None:
     assert [chunk.is_oversized for chunk in chunks] == [True] * 4
 
 
-def test_a_chunk_is_a_value() -> None:
+def test_a_chunk_is_immutable_and_comparable() -> None:
     chunk = plan(talk(5)).chunks(60)[0]
     assert chunk == fl.Chunk(chunk.start, chunk.stop, chunk.tokens, chunk.is_oversized)
     assert len({chunk, plan(talk(5)).chunks(60)[0]}) == 1
@@ -111,7 +111,7 @@ def test_a_chunk_is_a_value() -> None:
         chunk.start = 5
 
 
-# --- in words -----------------------------------------------------------------------------------------
+# --- explanations -------------------------------------------------------------------------------------
 
 
 def test_a_plan_explains_itself() -> None:
@@ -148,7 +148,7 @@ def test_a_plan_that_does_nothing_explains_that() -> None:
     assert "Goes into the summary:" not in lines
 
 
-def test_one_is_told_in_the_singular() -> None:
+def test_one_message_is_explained_in_the_singular() -> None:
     text = plan([user("abcd"), user("abcd")]).explain()
     assert "2 messages (openai_chat), 2 tokens" in text
     assert "  1 message, 1 token: before the cut (before_cut)" in text
@@ -157,7 +157,7 @@ def test_one_is_told_in_the_singular() -> None:
     assert "1 tokens" not in text
 
 
-def test_growing_clearing_and_stripping_are_told() -> None:
+def test_growth_clearing_and_stripping_are_explained() -> None:
     grown = plan(talk(3, "abcd"), summary_tokens=500).explain()
     assert " more (" in grown
     cleared = plan(planning.TRANSCRIPTS["interleaved"], fl.FitTokens(60)).explain()
@@ -166,7 +166,7 @@ def test_growing_clearing_and_stripping_are_told() -> None:
     assert "The thinking of 1 message is left out." in stripped
 
 
-def test_words_hold_no_content() -> None:
+def test_explanations_contain_no_content() -> None:
     messages = [
         user(CANARY * 40),
         openai_call("id-" + CANARY),
@@ -185,14 +185,14 @@ def test_many_indices_of_a_warning_are_counted() -> None:
 # --- tokens after, other cuts ----------------------------------------------------------------------------
 
 
-def test_tokens_after_are_what_a_summary_of_that_size_gives() -> None:
+def test_tokens_after_is_the_size_with_a_summary_of_that_size() -> None:
     messages = talk(6)
     made = plan(messages, fl.KeepMessages(2), summary_tokens=90)
     assert made.tokens_after == made.tokens_kept + made.overhead + 90
     assert plan(messages, fl.KeepMessages(9), summary_tokens=90).tokens_after == made.tokens_before
 
 
-def test_an_alternative_says_what_it_would_give() -> None:
+def test_an_alternative_reports_its_result() -> None:
     made = plan(talk(6), fl.KeepMessages(3), summary_tokens=10)
     assert [(other.cut, other.why) for other in made.alternatives] == [
         (2, "shallower"),
@@ -211,7 +211,7 @@ def test_an_alternative_says_what_it_would_give() -> None:
 # --- minimum gain -------------------------------------------------------------------------------------------
 
 
-def test_a_fold_that_saves_too_little_is_left() -> None:
+def test_a_fold_below_the_minimum_gain_is_not_made() -> None:
     messages = talk(6)
     folds = plan(messages, fl.KeepMessages(2))
     gain = folds.tokens_before - folds.tokens_after
@@ -224,18 +224,18 @@ def test_a_fold_that_saves_too_little_is_left() -> None:
     assert left.apply(messages) == messages
 
 
-def test_a_budget_is_met_whatever_it_saves() -> None:
+def test_a_budget_is_met_regardless_of_the_gain() -> None:
     made = plan(talk(6), fl.FitTokens(plan(talk(6)).tokens_before - 1), min_gain_tokens=10**6)
     assert made.cut > 0
     assert ("gain_too_small", None) not in made.warnings
 
 
 @pytest.mark.parametrize("value", [-1, True, 1.5, "100", None], ids=repr)
-def test_a_gain_is_a_whole_number(value: Any) -> None:
+def test_a_gain_must_be_a_whole_number(value: Any) -> None:
     refused("bad_number", "min_gain_tokens", min_gain_tokens=value)
 
 
-def test_compact_takes_the_gain_and_folds_nothing() -> None:
+def test_compact_accepts_the_gain_and_folds_nothing() -> None:
     messages = talk(6)
     result = fl.compact(messages, fl.KeepMessages(2), counter="chars/4", min_gain_tokens=10**6)
     assert result.messages == messages
@@ -252,27 +252,27 @@ def worked() -> Any:
     return plan([user("abcd" * 50) for _ in range(3)], summary_tokens=10)
 
 
-def test_the_first_change_is_behind_the_head_where_the_summary_comes() -> None:
+def test_the_first_change_is_the_summary_after_the_head() -> None:
     messages = [{"role": "system", "content": "abcd" * 5}, *talk(5)]
     made = plan(messages)
     assert (made.first_changed_index, made.tokens_prefix_kept) == (1, 5)
     assert made.tokens_prefix_kept + made.tokens_rebilled == made.tokens_after
 
 
-def test_the_first_change_is_a_cleared_result_where_nothing_is_folded() -> None:
+def test_the_first_change_is_a_cleared_result_if_nothing_is_folded() -> None:
     messages = [openai_call("a"), openai_call("b"), openai_result("a", WORDS * 9), openai_result("b", "r")]
     made = plan(messages, fl.FitTokens(60))
     assert (made.cut, made.first_changed_index) == (0, 2)
     assert made.tokens_prefix_kept == sum(made.message_tokens[:2])
 
 
-def test_tool_schemas_are_in_the_prefix() -> None:
+def test_tool_schemas_are_part_of_the_prefix() -> None:
     tools = [{"type": "function", "function": {"name": "go", "parameters": {"type": "object", "properties": {}}}}]
     made = fl.plan(talk(5), fl.KeepMessages(1), counter="o200k_base", tools=tools)
     assert made.tokens_prefix_kept == made.overhead > 0
 
 
-def test_a_fold_pays_after_so_many_requests() -> None:
+def test_a_fold_pays_off_after_a_number_of_requests() -> None:
     effect = worked().cache_effect(3.0, 0.3, 3.75, output_per_million=15.0)
     assert effect.rebilling_cost == pytest.approx(60 * (3.75 - 0.3) / 1e6)
     assert effect.summary_cost == pytest.approx((100 * 3.0 + 10 * 15.0) / 1e6)
@@ -288,26 +288,26 @@ def test_a_summary_without_a_model_costs_nothing() -> None:
     assert worked().cache_effect(3, 3, summary_cost=0).break_even_turns == 0
 
 
-def test_a_fold_that_saves_nothing_never_pays() -> None:
+def test_a_fold_that_saves_nothing_never_pays_off() -> None:
     grown = plan(talk(3, "abcd"), summary_tokens=500)
     assert grown.cache_effect(3.0, 0.3).break_even_turns is None
     assert grown.cache_effect(3.0, 0.3).saving_per_turn < 0
     assert worked().cache_effect(3.0, 0.0).break_even_turns is None
 
 
-def test_what_changes_nothing_costs_nothing() -> None:
+def test_a_plan_without_changes_costs_nothing() -> None:
     effect = plan(talk(3), fl.KeepMessages(9), summary_tokens=50).cache_effect(3.0, 0.3, 3.75, summary_cost=5.0)
     assert (effect.rebilling_cost, effect.summary_cost, effect.saving_per_turn) == (0, 0, 0)
     assert (effect.break_even_turns, effect.first_changed_index) == (0, None)
 
 
-def test_a_cache_that_is_not_written_at_a_price_costs_as_input() -> None:
+def test_without_a_price_for_cache_writes_they_cost_like_input() -> None:
     assert worked().cache_effect(3.0, 0.3) == worked().cache_effect(3.0, 0.3, 3.0, output_per_million=0)
 
 
 @pytest.mark.parametrize("price", [-0.1, float("nan"), float("inf"), True, "3", [], 1j], ids=repr)
 @pytest.mark.parametrize("at", range(5))
-def test_a_price_is_a_number_from_0(price: Any, at: int) -> None:
+def test_a_price_is_a_nonnegative_number(price: Any, at: int) -> None:
     names = ("input_per_million", "cached_per_million", "cache_write_per_million", "output_per_million", "summary_cost")
     prices = dict.fromkeys(names, 1.0) | {names[at]: price}
     with pytest.raises(ConfigError) as caught:
@@ -318,7 +318,7 @@ def test_a_price_is_a_number_from_0(price: Any, at: int) -> None:
 # --- bound thinking ------------------------------------------------------------------------------------------
 
 
-def test_thinking_behind_a_summary_is_named_and_so_is_the_field_that_drops_it() -> None:
+def test_thinking_after_a_summary_is_reported_with_the_field_that_drops_it() -> None:
     messages = [user(), thinker(), user(), thinker(), user()]
     made = plan(messages, fl.KeepMessages(3))
     assert made.warnings == [("thinking_bound", 3)]
@@ -327,7 +327,7 @@ def test_thinking_behind_a_summary_is_named_and_so_is_the_field_that_drops_it() 
     assert plan(messages, fl.KeepMessages(1)).request_fields == {}
 
 
-def test_stripping_leaves_thinking_out_of_copies_and_nothing_else() -> None:
+def test_stripping_removes_thinking_from_copies_and_nothing_else() -> None:
     messages = [user(), thinker(), user(), {**thinker(), "id": "m1"}, user()]
     before = copy.deepcopy(messages)
     made = plan(messages, fl.KeepMessages(3), thinking="strip")
@@ -341,7 +341,7 @@ def test_stripping_leaves_thinking_out_of_copies_and_nothing_else() -> None:
     assert fl.validate(folded, "anthropic") == []
 
 
-def test_thinking_alone_leaves_a_text_in_its_place() -> None:
+def test_a_message_of_only_thinking_gets_a_placeholder_text() -> None:
     messages = [user(), assistant(), user(), assistant([THINKING]), user()]
     folded = plan(messages, fl.KeepMessages(3), thinking="strip").apply(messages, "So far.")
     assert folded[2] == assistant([{"type": "text", "text": "[cleared]"}])
@@ -357,7 +357,7 @@ def test_the_thinking_of_a_running_tool_loop_is_not_touched() -> None:
     assert made.apply(messages, "So far.")[1] is call
 
 
-def test_folding_thinking_too_leaves_less_than_was_asked_for() -> None:
+def test_stripped_thinking_may_leave_fewer_tokens_than_requested() -> None:
     messages = [user(), thinker(), user(), thinker(), user()]
     made = plan(messages, fl.KeepMessages(3), thinking="fold")
     assert (made.cut, made.warnings) == (4, [])
@@ -365,7 +365,7 @@ def test_folding_thinking_too_leaves_less_than_was_asked_for() -> None:
     assert (bool(blocked), blocked.warnings) == (False, [("thinking_blocks_fold", 3)])
 
 
-def test_clearing_binds_thinking_behind_it() -> None:
+def test_clearing_binds_the_thinking_after_it() -> None:
     calls = [{"type": "tool_use", "id": each, "name": "go", "input": {}} for each in "ab"]
     messages = [
         assistant(calls[:1]),
@@ -383,7 +383,7 @@ def test_clearing_binds_thinking_behind_it() -> None:
     assert (folded[1] is messages[1], folded[3]["content"]) == (True, messages[3]["content"][1:])
 
 
-def test_other_dialects_bind_nothing() -> None:
+def test_other_dialects_do_not_bind_thinking() -> None:
     messages = [user(), assistant(reasoning_content=WORDS), user(), assistant(reasoning_content=WORDS), user()]
     for rule in ("keep", "strip", "fold"):
         made = plan(messages, fl.KeepMessages(3), thinking=rule)
@@ -395,7 +395,7 @@ def test_an_unknown_rule_for_thinking_is_a_config_error(rule: Any) -> None:
     refused("bad_thinking", "thinking", thinking=rule)
 
 
-def test_stripping_is_refused_on_messages_that_do_not_think() -> None:
+def test_stripping_is_refused_for_messages_without_thinking() -> None:
     messages = [user(), thinker(), user(), thinker(), user()]
     data = json.loads(plan(messages, fl.KeepMessages(3), thinking="strip").to_json())
     read = fl.Plan.from_json(json.dumps(data | {"stripped": [2, 3]}))
@@ -422,20 +422,20 @@ SCHEMA = json.loads((ROOT / "docs" / "plan.schema.json").read_text(encoding="utf
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 
 
-def test_the_schema_is_one() -> None:
+def test_the_schema_is_valid_and_requires_every_field() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     assert SCHEMA["additionalProperties"] is False
     assert sorted(SCHEMA["required"]) == sorted(SCHEMA["properties"])
 
 
 @pytest.mark.parametrize("number", range(len(planning.PLANS)))
-def test_the_json_of_every_plan_is_of_the_schema(number: int) -> None:
+def test_the_json_of_every_plan_matches_the_schema(number: int) -> None:
     data = json.loads(planning.PLANS[number][1].to_json())
     VALIDATOR.validate(data)
     assert list(data) == SCHEMA["required"]
 
 
-def test_the_json_of_plans_of_recorded_sessions_is_of_the_schema() -> None:
+def test_the_json_of_plans_of_recorded_sessions_matches_the_schema() -> None:
     for name in ("claude-code-session.jsonl", "openai-tools.jsonl", "pi-session.jsonl"):
         session = next(iter(fl.read(ROOT / "examples" / "data" / name)))
         for keep in (fl.KeepTokens(5_000), fl.KeepFraction(0.3), fl.FitTokens(8_000)):
@@ -461,7 +461,7 @@ def test_the_json_of_plans_of_recorded_sessions_is_of_the_schema() -> None:
     ],
     ids=repr,
 )
-def test_the_schema_refuses_what_is_no_plan(change: dict[str, Any]) -> None:
+def test_the_schema_refuses_other_objects(change: dict[str, Any]) -> None:
     data = json.loads(planning.PLANS[0][1].to_json())
     VALIDATOR.validate(data)
     assert not VALIDATOR.is_valid(data | change)
@@ -489,11 +489,11 @@ def test_metadata_pins_scores_and_marks_summaries() -> None:
 
 
 @pytest.mark.parametrize("value", [False, None, 1, "yes", [1]], ids=repr)
-def test_only_true_pins(value: Any) -> None:
+def test_only_the_value_true_pins(value: Any) -> None:
     assert "pin" not in plan(talk(3), metadata={0: {"pinned": value}}).actions
 
 
-def test_an_option_of_its_own_outranks_metadata() -> None:
+def test_an_explicit_option_outranks_metadata() -> None:
     known = {0: {"importance": 10.0, "origin": "compacted_synthetic"}}
     made = plan(talk(3), metadata=known, importance={0: 0.0}, origins={0: "original"})
     assert made.reasons == ["before_cut", "before_cut", "recent"]
@@ -509,7 +509,7 @@ def test_a_predicate_over_metadata_pins() -> None:
     assert plan(text, pins=[pin], metadata=known).actions[0] == "pin"
 
 
-def test_what_a_predicate_over_metadata_raises_comes_out_as_it_is() -> None:
+def test_an_exception_of_a_predicate_over_metadata_propagates_unchanged() -> None:
     with pytest.raises(KeyError):
         plan(talk(2), pins=fl.ByMetadata(lambda about: about["tags"]), metadata={0: {}})
 
@@ -528,7 +528,7 @@ def test_metadata_maps_indices_to_mappings(metadata: Any) -> None:
         ({-1: {}}, "bad_number"),
     ],
 )
-def test_metadata_is_checked_as_the_options_are(metadata: Any, code: str) -> None:
+def test_metadata_is_checked_like_the_options(metadata: Any, code: str) -> None:
     with pytest.raises(ConfigError) as caught:
         plan(talk(2), metadata=metadata)
     assert caught.value.code == code
@@ -543,7 +543,7 @@ def test_metadata_is_checked_as_the_options_are(metadata: Any, code: str) -> Non
         ("metadata", {"metadata": {2: {"pinned": True}}}),
     ],
 )
-def test_half_a_pinned_pair_grows_and_says_so(how: str, options: dict[str, Any]) -> None:
+def test_a_half_pinned_pair_is_pinned_whole_with_a_warning(how: str, options: dict[str, Any]) -> None:
     messages = [user(), openai_call("a"), openai_result("a"), user(), user()]
     made = plan(messages, **options)
     assert made.actions == ["summarize", "pin", "pin", "summarize", "keep"], how
@@ -558,11 +558,11 @@ def test_a_pinned_call_keeps_all_its_parallel_results() -> None:
     assert made.warnings == [("pin_grown", 2)]
 
 
-# --- the examples of the compiled classes --------------------------------------------------------------------
+# --- doctests of the compiled classes ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("owner", [fl.Plan], ids=lambda owner: owner.__name__)
-def test_the_examples_of_compiled_methods_hold(owner: type) -> None:
+def test_the_doctests_of_compiled_methods_pass(owner: type) -> None:
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     found = 0
     for name, member in vars(owner).items():

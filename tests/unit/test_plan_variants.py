@@ -1,4 +1,4 @@
-"""The same plan with another end: dropped instead of summarised, or with chosen results cleared or shortened."""
+"""Variants of a plan: dropping instead of summarizing, or chosen results cleared or shortened."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_results_are_found_and_cleared_in_every_dialect(dialect: str) -> None:
     assert not spared.run(messages, fl.strategies.StrategyRequest(format=dialect)).changed
 
 
-def test_what_would_be_summarised_is_dropped_instead() -> None:
+def test_messages_to_summarize_can_be_dropped_instead() -> None:
     messages = [{"role": "user", "content": f"Step {i}."} for i in range(5)]
     plan = fl.plan(messages, fl.KeepMessages(2), pins=[1])
     dropping = plan.dropping()
@@ -123,7 +123,7 @@ def test_chosen_results_are_cleared_or_shortened() -> None:
 
 
 @pytest.mark.parametrize("edits", [[(9, 0, None)], [(0, 0, None)], [(2, 1, None), (2, 0, None)]])
-def test_edits_of_what_must_stay_are_refused(edits: list[tuple[int, int, None]]) -> None:
+def test_edits_of_messages_that_must_stay_are_refused(edits: list[tuple[int, int, None]]) -> None:
     plan = fl.plan(chat(), fl.KeepMessages(4), pins=[0])
     with pytest.raises(fl.errors.ConfigError) as caught:
         plan.with_edits(edits, 0)

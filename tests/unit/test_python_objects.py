@@ -1,6 +1,6 @@
-"""Strings and dicts count as the same values in JSON bytes do, in every form that CPython keeps them in.
+"""Strings and dicts count like the same values in JSON bytes, in every representation of CPython.
 
-They are left as they were, and no method of a caller's class is called.
+They are not modified, and no method of a caller's class is called.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ COUNTERS = {name: fl.TokenCounter(name) for name in ("o200k_base", "cl100k_base"
 O200K = COUNTERS["o200k_base"]
 
 LONG = 300_000
-"""Characters of a text that is encoded into a temporary unless it is ASCII."""
+"""Length of a text that is encoded into a temporary unless it is ASCII."""
 
 
 class Text(str):
@@ -34,7 +34,7 @@ class Text(str):
 
 
 def asked(text: str) -> str:
-    """The same, and it keeps its UTF-8."""
+    """A string of a subclass with cached UTF-8."""
     copy = "".join([text[:1], text[1:]])
     ask = ctypes.pythonapi.PyUnicode_AsUTF8AndSize
     ask.argtypes, ask.restype = [ctypes.py_object, ctypes.c_void_p], ctypes.c_void_p
@@ -58,7 +58,7 @@ FORMS = {
     "halves beside a whole": "😀\ud83d\ude00\ud83d 中 \udfff\U0010ffff",
     "edges": "\x7f\x80\u07ff\u0800\ud7ff\ue000\uffff\U00010000\U0010ffff\0",
 }
-"""A text for each form that a string can have."""
+"""A text in each representation that a string can have."""
 
 MAKES: dict[str, Callable[[str], str]] = {
     "as it is": lambda text: text,
@@ -80,12 +80,12 @@ def make(request: pytest.FixtureRequest) -> Callable[[str], str]:
 
 
 def plainly(counter: fl.TokenCounter, messages: Any) -> list[int]:
-    """Tokens of messages that are read from JSON: no Python value is."""
+    """Tokens of messages read from JSON, without Python values."""
     return counter.count_messages(json.dumps(messages).encode()).per_message.tolist()  # type: ignore[no-any-return]
 
 
 def of_text(counter: fl.TokenCounter, text: str) -> int:
-    """Tokens of a text, by a transcript of JSON bytes and the same without it."""
+    """Tokens of a text: a transcript of JSON bytes minus the same transcript without the text."""
     if counter in (COUNTERS["chars/4"], COUNTERS["bytes/4+4"], COUNTERS["utf16/4+2"]):
         whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         lengths = {"chars/4": len(whole), "utf16/4+2": len(whole.encode("utf-16-le")) // 2}
@@ -97,8 +97,10 @@ def of_text(counter: fl.TokenCounter, text: str) -> int:
 
 
 @pytest.mark.parametrize("counter", COUNTERS.values(), ids=COUNTERS.keys())
-def test_a_text_counts_the_same_in_every_form(counter: fl.TokenCounter, form: str, make: Callable[[str], str]) -> None:
-    # A string of its own for each, since to be read may change its form.
+def test_a_text_counts_the_same_in_every_representation(
+    counter: fl.TokenCounter, form: str, make: Callable[[str], str]
+) -> None:
+    # A new string for each, since reading may change its representation.
     expected = of_text(counter, str(make(form)))
     assert counter.count(make(form)) == expected
     texts = [make(form), WORDS, make(form)]
@@ -108,7 +110,9 @@ def test_a_text_counts_the_same_in_every_form(counter: fl.TokenCounter, form: st
 
 
 @pytest.mark.parametrize("counter", COUNTERS.values(), ids=COUNTERS.keys())
-def test_messages_count_the_same_in_every_form(counter: fl.TokenCounter, form: str, make: Callable[[str], str]) -> None:
+def test_messages_count_the_same_in_every_representation(
+    counter: fl.TokenCounter, form: str, make: Callable[[str], str]
+) -> None:
     text = make(form)
     messages = [
         user(text),
@@ -120,7 +124,7 @@ def test_messages_count_the_same_in_every_form(counter: fl.TokenCounter, form: s
 
 
 @given(st.text(st.characters(exclude_categories=[]), max_size=60), st.integers(0, 3))
-def test_any_text_counts_as_its_json_does(text: str, times: int) -> None:
+def test_any_text_counts_like_its_json(text: str, times: int) -> None:
     text *= 1 << (times * 3)
     for counter in COUNTERS.values():
         assert counter.count(text) == of_text(counter, text)
@@ -128,12 +132,12 @@ def test_any_text_counts_as_its_json_does(text: str, times: int) -> None:
 
 
 GROWING = ["one of Latin-1", "Latin-1", "one of 16 bits", "16 bits", "one of 21 bits", "21 bits"]
-"""Texts of which Python keeps UTF-8 when it is asked for it."""
+"""Texts whose UTF-8 Python caches on request."""
 
 
 @pytest.mark.parametrize("counter", COUNTERS.values(), ids=COUNTERS.keys())
 @pytest.mark.parametrize("name", GROWING)
-def test_a_long_text_does_not_grow_by_being_counted(counter: fl.TokenCounter, name: str) -> None:
+def test_counting_a_long_text_does_not_enlarge_it(counter: fl.TokenCounter, name: str) -> None:
     form = FORMS[name]
     text = form * (LONG // len(form))
     size = sys.getsizeof(text)
@@ -147,7 +151,7 @@ def test_a_long_text_does_not_grow_by_being_counted(counter: fl.TokenCounter, na
 
 
 class Lying(str):
-    """A string with methods of its own."""
+    """A string with overridden methods."""
 
     def __len__(self) -> int:
         raise KeyboardInterrupt
@@ -181,8 +185,8 @@ except MemoryError:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits are those of Linux")
-def test_a_text_that_there_is_no_memory_for_is_not_taken_for_an_empty_one() -> None:
-    """What is short may end the process, as any allocation of Rust does; a wrong count it never gives."""
+def test_a_failed_allocation_is_not_read_as_an_empty_text() -> None:
+    """A failed small allocation may abort the process, as any in Rust; it never gives a wrong count."""
     code = SHORT_OF_MEMORY.format(text="'é' * 30_000_001", spare=20 << 20)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
     assert (done.stdout.strip(), done.returncode) in [("True", 0), ("MemoryError", 0), ("", -signal.SIGABRT)]
@@ -196,7 +200,7 @@ class Members(dict[str, Any]):
 
 
 class Holder:
-    """An object whose members lie beside the names that all of its class share."""
+    """An object whose `__dict__` shares its keys with the class."""
 
     def __init__(self, members: dict[str, Any]) -> None:
         for key, value in members.items():
@@ -204,7 +208,7 @@ class Holder:
 
 
 def with_holes(members: dict[str, Any]) -> dict[str, Any]:
-    """With members that were there and are not any more, before, between and behind."""
+    """With members that were deleted before, between and after the others."""
     full: dict[str, Any] = {}
     for i, (key, value) in enumerate(members.items()):
         full |= {f"gone{i}": WORDS, key: value, f"gone too{i}": None}
@@ -214,7 +218,7 @@ def with_holes(members: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_gone(members: dict[Any, Any]) -> dict[Any, Any]:
-    """With a table that once held a key that is no string."""
+    """With a table that once contained a key that is not a string."""
     members = {7: 1} | members
     del members[7]
     return members
@@ -243,7 +247,7 @@ DICTS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "with keys of their own": fresh_keys,
     "with keys of a subclass": lambda members: {Text(key): value for key, value in members.items()},
 }
-"""Ways in which a dict comes to the same members."""
+"""Ways to construct a dict with the same members."""
 
 MESSAGES = {
     "text": user(WORDS),
@@ -257,7 +261,7 @@ MESSAGES = {
 
 
 def remade(value: Any, make: Callable[[dict[str, Any]], Any]) -> Any:
-    """The same with every dict made so."""
+    """The same value with every dict constructed this way."""
     if isinstance(value, dict):
         return make({key: remade(item, make) for key, item in value.items()})
     return [remade(item, make) for item in value] if isinstance(value, list) else value
@@ -266,7 +270,7 @@ def remade(value: Any, make: Callable[[dict[str, Any]], Any]) -> Any:
 @pytest.mark.parametrize("counter", COUNTERS.values(), ids=COUNTERS.keys())
 @pytest.mark.parametrize("make_dict", DICTS.values(), ids=DICTS.keys())
 @pytest.mark.parametrize("message", MESSAGES.values(), ids=MESSAGES.keys())
-def test_a_dict_counts_the_same_however_it_came_about(
+def test_a_dict_counts_the_same_however_it_was_constructed(
     counter: fl.TokenCounter, message: dict[str, Any], make_dict: Callable[[dict[str, Any]], Any]
 ) -> None:
     before = counter.count_messages([message], format="openai_chat").per_message.tolist()
@@ -305,7 +309,7 @@ def test_any_members_are_found_as_in_json(members: list[tuple[str, str]], gone: 
 
 
 def references(value: Any) -> list[int]:
-    """The count of references of all there is in a value, but for keys: of those some are remembered."""
+    """Reference counts of every object in a value except keys, some of which are cached."""
     counts = [sys.getrefcount(value)]
     if isinstance(value, dict):
         counts += [count for item in value.values() for count in references(item)]
@@ -316,7 +320,7 @@ def references(value: Any) -> list[int]:
 
 @pytest.mark.parametrize("name", sorted(OPERATIONS))
 @pytest.mark.parametrize("format", ["openai_chat", "anthropic"])
-def test_references_are_given_back(name: str, format: str) -> None:
+def test_references_are_released(name: str, format: str) -> None:
     calls = {"openai_chat": [openai_call(), openai_result()], "anthropic": [anthropic_call()]}[format]
     messages = json.loads(
         json.dumps([*talk(3), user("naïve 😀"), *calls, *talk(2), user([{"type": "text", "text": "a"}])])
@@ -333,7 +337,7 @@ def test_references_are_given_back(name: str, format: str) -> None:
     assert outcomes[-1] == outcomes[len(outcomes) // 3 - 1]
 
 
-def test_objects_that_live_for_ever_are_left_alone() -> None:
+def test_the_reference_counts_of_immortal_objects_do_not_change() -> None:
     for value in (None, True, "user", "", 5):
         before = sys.getrefcount(value)
         for _ in range(1000):
@@ -341,7 +345,7 @@ def test_objects_that_live_for_ever_are_left_alone() -> None:
         assert abs(sys.getrefcount(value) - before) < 50
 
 
-def test_a_key_that_is_not_remembered_is_given_back() -> None:
+def test_a_key_that_is_not_cached_is_released() -> None:
     key = "a key that is longer than those that are remembered, " + str(len(WORDS))
     message = user(WORDS) | {key: 1}
     before = sys.getrefcount(key)
@@ -350,15 +354,15 @@ def test_a_key_that_is_not_remembered_is_given_back() -> None:
     assert sys.getrefcount(key) == before
 
 
-def test_more_keys_than_are_remembered() -> None:
-    """Keys push each other out of the places by their addresses, and are let go then."""
+def test_more_keys_than_the_cache_holds() -> None:
+    """Keys evict each other by address and are then released."""
     for i in range(3000):
         message = {"".join([*"role"]): "user", f"key {i}": i, "".join([*"content"]): WORDS}
         assert COUNTERS["chars/4"].count_messages([message], format="openai_chat").total == -(-len(WORDS) // 4)
 
 
 class Odd(str):
-    """A key with a hash of its own, which says of itself that it is any other."""
+    """A key with its own hash that compares equal to every other."""
 
     def __new__(cls, text: str, like: str) -> Self:
         made = super().__new__(cls, text)
@@ -375,8 +379,8 @@ class Odd(str):
 
 
 @pytest.mark.parametrize("more", [0, 20])
-def test_a_key_is_what_its_characters_say(more: int) -> None:
-    """A lookup would call its methods."""
+def test_a_key_is_identified_by_its_characters(more: int) -> None:
+    """A dict lookup would call its methods."""
     others = {f"more{i}": i for i in range(more)}
     text = {"type": "text", "text": WORDS}
     count = COUNTERS["bytes/4+4"].count_messages

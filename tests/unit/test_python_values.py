@@ -1,4 +1,4 @@
-"""Python values of every kind as messages: what is read, what is refused and how, and that nothing is touched."""
+"""Python values of every kind as messages: readings, errors, and that nothing is modified."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ Operation = Callable[[Any, str], Any]
 
 O200K = fl.TokenCounter("o200k_base")
 FRAME = 4
-"""What OpenAI chat adds to a message."""
+"""The framing of a message in OpenAI chat."""
 
 
 READING = sorted(OPERATIONS.keys() - {"apply"})
-"""Those that read any messages, not only those that a plan was made for."""
+"""The functions that read any messages, not only those of a plan."""
 
 
 @pytest.fixture(params=sorted(OPERATIONS))
@@ -56,7 +56,7 @@ def counted(message: Any, format: str = "openai_chat") -> int:
     return int(O200K.count_messages([message], format=format).per_message[0]) - FRAME
 
 
-# --- What is refused: class, code, index, path -------------------------------------------------------
+# --- Refused values: class, code, index, path --------------------------------------------------------
 
 REFUSED = [
     ("no role", {"content": CANARY}, "openai_chat", "missing_role", "role"),
@@ -121,7 +121,7 @@ REFUSED = [
 @pytest.mark.parametrize(
     ("message", "format", "code", "path"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED]
 )
-def test_what_cannot_be_read_is_a_message_error_that_says_where(
+def test_an_unreadable_value_is_a_message_error_with_its_path(
     operation: Operation, message: Any, format: str, code: str, path: str | None
 ) -> None:
     with pytest.raises(MessageError) as caught:
@@ -153,7 +153,7 @@ NO_LISTS = [
 
 @pytest.mark.parametrize("operation", sorted(OPERATIONS.keys() - {"fits"}), indirect=True)
 @pytest.mark.parametrize("messages", [case[1] for case in NO_LISTS], ids=[case[0] for case in NO_LISTS])
-def test_what_is_no_list_of_messages_is_a_message_error(operation: Operation, messages: Any) -> None:
+def test_an_object_that_is_not_a_message_list_is_a_message_error(operation: Operation, messages: Any) -> None:
     with pytest.raises(MessageError) as caught:
         operation(messages, "auto")
     assert (caught.value.code, caught.value.index) == ("not_a_list", None)
@@ -163,7 +163,7 @@ def test_what_is_no_list_of_messages_is_a_message_error(operation: Operation, me
 @pytest.mark.parametrize(
     "mapping", [MappingProxyType(user(CANARY)), UserDict(user(CANARY))], ids=lambda m: type(m).__name__
 )
-def test_a_mapping_that_is_no_dict_is_refused_not_guessed_at(operation: Operation, mapping: Any) -> None:
+def test_a_mapping_that_is_not_a_dict_is_refused(operation: Operation, mapping: Any) -> None:
     with pytest.raises(MessageError) as caught:
         operation([mapping], "openai_chat")
     assert caught.value.code == "not_an_object"
@@ -179,14 +179,14 @@ def test_an_unknown_format_is_a_config_error(operation: Operation, format: str) 
     holds_no_content(caught.value)
 
 
-# --- What is read ------------------------------------------------------------------------------------
+# --- Readable values ---------------------------------------------------------------------------------
 
 
-def test_no_content_counts_nothing_but_the_frame() -> None:
+def test_null_content_counts_only_the_framing() -> None:
     assert [counted(message) for message in (user(None), {"role": "user"}, user(""), user([]))] == [0, 0, 0, 0]
 
 
-def test_no_content_beside_calls_is_legal() -> None:
+def test_null_content_with_calls_is_legal() -> None:
     messages = [user("a"), openai_call(), openai_result()]
     assert fl.validate(messages, "openai") == []
     assert counted(messages[1]) == O200K.count("go") + O200K.count("{}")
@@ -225,7 +225,7 @@ def test_an_unknown_part_counts_as_its_json_text_and_makes_the_count_estimated(p
     assert counts.kind == "estimated"
 
 
-def test_a_known_message_beside_an_unknown_one_does_not_make_it_exact() -> None:
+def test_a_known_message_with_an_unknown_one_is_still_estimated() -> None:
     assert O200K.count_messages([user("a")]).kind == "exact"
     assert O200K.count_messages([user([{"type": "x"}]), user("a")]).kind == "estimated"
 
@@ -253,7 +253,7 @@ SCALARS = [
 
 
 @pytest.mark.parametrize(("value", "text"), SCALARS, ids=[text for _, text in SCALARS])
-def test_values_count_as_json_stringify_writes_them(value: Any, text: str) -> None:
+def test_values_count_like_the_output_of_json_stringify(value: Any, text: str) -> None:
     seen: list[str] = []
     counter = fl.TokenCounter(lambda piece: seen.append(piece) or 0)
     counter.count_messages([openai_call(arguments={"v": value}), anthropic_call()], format="openai_chat")
@@ -268,7 +268,7 @@ def test_an_integer_of_any_length_is_read() -> None:
 
 
 class Text(str):
-    """A str that claims to be something else."""
+    """A str whose overridden methods record their calls and fail."""
 
     __slots__ = ()
     calls: ClassVar[list[str]] = []
@@ -301,7 +301,7 @@ class Colour(Enum):
 
 
 class Loud(dict[str, Any]):
-    """A dict whose methods say something else than its slots, and tell that they were called."""
+    """A dict whose overridden methods contradict its content and record their calls."""
 
     calls: ClassVar[list[str]] = []
 
@@ -313,7 +313,7 @@ class Loud(dict[str, Any]):
 
 
 class LoudList(list[Any]):
-    """A list whose methods tell that they were called."""
+    """A list whose methods record their calls."""
 
     calls: ClassVar[list[str]] = []
 
@@ -349,7 +349,7 @@ EQUAL_TO_PLAIN = [
 
 
 @pytest.mark.parametrize("messages", [case[1] for case in EQUAL_TO_PLAIN], ids=[case[0] for case in EQUAL_TO_PLAIN])
-def test_other_containers_read_like_plain_ones(messages: Any) -> None:
+def test_container_subclasses_read_like_plain_ones(messages: Any) -> None:
     plain = O200K.count_messages([user(WORDS)])
     counts = O200K.count_messages(messages)
     assert (list(counts.per_message), counts.total, counts.kind) == (list(plain.per_message), plain.total, "exact")
@@ -359,8 +359,8 @@ def test_other_containers_read_like_plain_ones(messages: Any) -> None:
     assert Text.calls == Loud.calls == LoudList.calls == []
 
 
-def test_keys_are_told_by_what_they_say_wherever_they_stand_in_memory() -> None:
-    """Strings come and go, and one that is made takes the place of another that is gone."""
+def test_keys_are_identified_by_content_not_address() -> None:
+    """Strings are freed, and a new one may take the address of a freed one."""
     names = ["role", "rule", "roles", "content", "contents", "name", "nama", "refusal"]
     expected = {name: json.dumps({"role": "user", "content": WORDS} | {name: "user"}) for name in names}
     plain = {
@@ -392,8 +392,8 @@ class Emptying:
 
 
 @pytest.mark.parametrize("is_part", [False, True], ids=["a message", "a part"])
-def test_a_dict_that_a_finaliser_empties_while_it_is_read_is_read_as_far_as_it_was_there(is_part: bool) -> None:
-    """A key that is no UTF-8 makes an exception inside, and with it the collector may run."""
+def test_a_dict_emptied_by_a_finalizer_during_the_reading_is_read_up_to_that_point(is_part: bool) -> None:
+    """A key that is not UTF-8 raises an exception internally, which may run the collector."""
     count = fl.TokenCounter("chars/4").count_messages
     before = gc.get_threshold()
     for i in range(200):
@@ -414,14 +414,14 @@ def test_a_dict_that_a_finaliser_empties_while_it_is_read_is_read_as_far_as_it_w
         finally:
             gc.set_threshold(*before)
         if sys.version_info >= (3, 12):
-            gc.collect()  # There the collector runs between two steps of Python code alone.
-        # An unknown part that is empty is written as {}.
+            gc.collect()  # In these versions the collector runs only between two steps of Python code.
+        # An empty unknown part is written as {}.
         assert outcome in (0, 1, -(-len(words) // 4), "missing_role")
         assert read == {}
 
 
 class Fraction(float):
-    """A float with methods of its own."""
+    """A float with overridden methods."""
 
     calls: ClassVar[list[str]] = []
 
@@ -433,7 +433,7 @@ class Fraction(float):
 
 
 class Whole(int):
-    """An int with methods of its own."""
+    """An int with overridden methods."""
 
     calls: ClassVar[list[str]] = []
 
@@ -444,7 +444,7 @@ class Whole(int):
     __index__ = __int__ = __float__ = __str__ = __repr__ = __format__ = __bool__ = _called
 
 
-def test_numbers_with_methods_of_their_own_are_read_by_their_value() -> None:
+def test_numbers_with_overridden_methods_are_read_by_their_value() -> None:
     odd = {"v": [Fraction(0.5), Whole(7), Whole(10**40)]}
     assert counted(openai_call(arguments=odd)) == counted(openai_call(arguments={"v": [0.5, 7, 10**40]}))
     assert Fraction.calls == Whole.calls == []
@@ -468,19 +468,19 @@ def test_applying_calls_no_method_of_a_users_container() -> None:
     assert LoudList.calls == []
 
 
-def test_enums_are_read_by_their_value_where_they_are_values() -> None:
+def test_enums_with_a_value_type_are_read_by_their_value() -> None:
     assert counted(openai_call(arguments={"a": Number.ONE, "b": Role.USER})) == O200K.count("go") + O200K.count(
         '{"a":1,"b":"user"}'
     )
 
 
-def test_an_enum_that_is_no_value_is_refused() -> None:
+def test_other_enums_are_refused() -> None:
     with pytest.raises(MessageError, match="unsupported_value"):
         counted(openai_call(arguments={"a": Colour.RED}))
 
 
 @pytest.mark.parametrize("messages", [[], (), b"[]", b" [ ] "], ids=repr)
-def test_no_messages_are_a_list_of_none(messages: Any) -> None:
+def test_an_empty_list_gives_an_empty_result(messages: Any) -> None:
     counts = O200K.count_messages(messages)
     assert (len(counts), counts.per_message.shape, counts.total) == (0, (0,), counts.overhead)
     plan = fl.plan(messages, fl.KeepMessages(0), counter="chars/4")
@@ -489,7 +489,7 @@ def test_no_messages_are_a_list_of_none(messages: Any) -> None:
     assert fl.analyze(messages)["groups"] == []
 
 
-def test_no_messages_fold_to_none() -> None:
+def test_an_empty_list_folds_to_an_empty_list() -> None:
     result = fl.compact([], fl.KeepMessages(0), counter="chars/4")
     assert (result.messages, result.changed, result.error) == ([], False, None)
     assert fl.plan([], fl.KeepMessages(0), counter="chars/4").apply([]) == []
@@ -527,7 +527,7 @@ def test_bad_json_bytes_are_a_message_error(data: bytes, code: str | None) -> No
         assert code is None or caught.value.code == code
 
 
-def test_an_error_about_json_bytes_says_where_and_not_what() -> None:
+def test_an_error_about_json_bytes_has_a_position_and_no_content() -> None:
     data = b'[{"role": "user", "content": "' + CANARY.encode() + b'"} oops]'
     with pytest.raises(MessageError) as caught:
         O200K.count_messages(data)
@@ -542,14 +542,14 @@ def test_a_plan_of_json_bytes_applies_to_the_parsed_list() -> None:
     assert plan.apply(messages, "So far.")[1:] == messages[3:]
 
 
-def test_bytes_are_not_folded() -> None:
+def test_bytes_cannot_be_folded() -> None:
     for keep in (fl.KeepMessages(1), fl.KeepMessages(99)):
         with pytest.raises(MessageError) as caught:
             fl.compact(json.dumps(talk(3)).encode(), keep, counter="chars/4")  # type: ignore[arg-type]
         assert caught.value.code == "not_a_list"
 
 
-def test_a_plan_is_not_applied_to_bytes() -> None:
+def test_a_plan_cannot_be_applied_to_bytes() -> None:
     data = json.dumps(talk(3)).encode()
     with pytest.raises(MessageError) as caught:
         fl.plan(data, fl.KeepMessages(1), counter="chars/4").apply(data, "So far.")  # type: ignore[arg-type]
@@ -597,7 +597,7 @@ PLACES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "an unknown part of a turn": ("gemini", lambda value: {"role": "user", "parts": value}),
 }
 AROUND_IT = {"redacted thinking", "an unknown item"}
-"""Where the JSON of what is around the value counts too."""
+"""For fields in which the JSON around the value counts too."""
 
 INSIDE_A_PART = {
     "a part of an output",
@@ -616,7 +616,7 @@ INSIDE_A_PART = {
 
 
 def at(place: str, levels: int, nest: Callable[[int], Any]) -> Any:
-    """A message with a value that is nested so deep, the part around it included where there is one."""
+    """A message with a value nested to this depth, including the surrounding part if present."""
     make = PLACES[place][1]
     if place in AROUND_IT:
         return make(nest(levels - 1))
@@ -635,7 +635,7 @@ def test_128_levels_are_read(operation: Operation, place: str, nest: Callable[[i
 @pytest.mark.parametrize("levels", [129, 1_000])
 @pytest.mark.parametrize("nest", [nested, nested_dicts])
 @pytest.mark.parametrize("place", sorted(PLACES))
-def test_one_level_more_is_over_the_limit(
+def test_one_level_more_exceeds_the_limit(
     operation: Operation, place: str, nest: Callable[[int], Any], levels: int
 ) -> None:
     with pytest.raises(LimitExceeded) as caught:
@@ -643,7 +643,7 @@ def test_one_level_more_is_over_the_limit(
     assert (caught.value.code, caught.value.index) == ("nesting_too_deep", 1)
 
 
-def test_nesting_of_any_depth_is_over_the_limit(operation: Operation) -> None:
+def test_nesting_of_any_depth_exceeds_the_limit(operation: Operation) -> None:
     with pytest.raises(LimitExceeded):
         operation([at("an unknown part", 100_000, nested)], "openai_chat")
 
@@ -657,7 +657,7 @@ def test_tool_schemas_nest_128_levels() -> None:
 
 @pytest.mark.parametrize("levels", [1_000, 100_000])
 @pytest.mark.parametrize("opening", [b"[", b'{"k":'])
-def test_json_bytes_nested_without_end_are_over_the_limit(opening: bytes, levels: int) -> None:
+def test_unterminated_nested_json_exceeds_the_limit(opening: bytes, levels: int) -> None:
     data = b'[{"role":"user","content":[{"type":"x","v":' + opening * levels
     with pytest.raises(LimitExceeded):
         O200K.count_messages(data)
@@ -674,7 +674,7 @@ def test_a_value_that_contains_itself_is_an_error(operation: Operation, place: s
         operation([message(value)], format)
 
 
-def test_values_that_hold_each_other_many_times_over_are_an_error_not_an_endless_text(operation: Operation) -> None:
+def test_values_nested_many_times_over_are_an_error_not_an_endless_text(operation: Operation) -> None:
     value: Any = [1]
     for _ in range(60):
         value = [value, value]
@@ -721,13 +721,13 @@ def test_a_content_that_contains_itself_is_an_error(operation: Operation) -> Non
         operation([message], "openai_chat")
 
 
-def test_the_same_object_many_times_is_no_cycle() -> None:
+def test_a_shared_object_is_not_a_cycle() -> None:
     shared = {"type": "x", "v": [1]}
     once = counted(user([shared]))
     assert counted(user([shared] * 5)) == 5 * once
 
 
-def test_fields_that_are_not_read_may_hold_anything() -> None:
+def test_unread_fields_may_contain_anything() -> None:
     odd = {"deep": nested(5_000), "own": own_list(), "object": object(), "bytes": b"\xff", 5: None}
     messages = [user("a", metadata=odd), assistant("b", usage=odd), user("c", **{"any key": odd})]
     plan = fl.plan(messages, fl.KeepMessages(2), counter="chars/4")
@@ -740,7 +740,7 @@ def test_fields_that_are_not_read_may_hold_anything() -> None:
 
 
 class Hostile:
-    """An object each of whose methods tells that it was called, and fails."""
+    """An object whose methods all record their call and fail."""
 
     def __init__(self) -> None:
         object.__setattr__(self, "calls", [])
@@ -796,7 +796,7 @@ def test_no_method_of_a_users_object_is_called(operation: Operation, place: str)
 
 
 @pytest.mark.parametrize("place", sorted(HOSTILE_PLACES))
-def test_no_method_of_a_users_object_is_called_while_the_format_is_found(place: str) -> None:
+def test_no_method_of_a_users_object_is_called_during_format_detection(place: str) -> None:
     it = Hostile()
     messages = [HOSTILE_PLACES[place][1](it)]
     for name in ("count_messages", "plan", "analyze"):
@@ -807,7 +807,7 @@ def test_no_method_of_a_users_object_is_called_while_the_format_is_found(place: 
     assert it.calls == []
 
 
-def test_a_kept_message_is_handed_back_without_a_look_at_what_hangs_on_it() -> None:
+def test_a_kept_message_is_returned_without_reading_its_unread_fields() -> None:
     it = Hostile()
     messages = [user(), assistant("b", extra=it)]
     plan = fl.plan(messages, fl.KeepMessages(1), counter="chars/4")
@@ -831,7 +831,7 @@ def test_a_lone_surrogate_counts_as_the_replacement_character(text: str) -> None
     assert O200K.count_messages(escaped).total == O200K.count_messages([user(REPLACED)]).total
 
 
-def test_two_surrogates_that_form_a_pair_are_that_character() -> None:
+def test_two_surrogates_that_form_a_pair_count_as_that_character() -> None:
     assert O200K.count("a\ud83d\ude00") == O200K.count("a😀")
     assert fl.plan([user("a\ud83d\ude00")], fl.KeepMessages(1), counter="chars/4").warnings == []
 
@@ -864,7 +864,7 @@ def test_a_lone_surrogate_in_json_bytes_is_reported_too() -> None:
     assert ("lone_surrogates", 1) in fl.plan(data, fl.KeepMessages(2), counter="chars/4").warnings
 
 
-def test_a_lone_surrogate_is_kept_as_it_is() -> None:
+def test_a_lone_surrogate_is_preserved() -> None:
     messages = [user(), assistant(LONE[0])]
     plan = fl.plan(messages, fl.KeepMessages(1), counter="chars/4")
     folded = plan.apply(messages, "So far.")
@@ -872,7 +872,7 @@ def test_a_lone_surrogate_is_kept_as_it_is() -> None:
     assert folded[1]["content"] == LONE[0]
 
 
-def test_folded_messages_with_lone_surrogates_are_summarised() -> None:
+def test_folded_messages_with_lone_surrogates_are_summarized() -> None:
     messages = [user(f"Rename the file {LONE[0]}. " + WORDS * 9), assistant(), user()]
     result = fl.compact(messages, fl.KeepMessages(1), counter="chars/4", summary_tokens=300)
     assert result.error is None
@@ -892,11 +892,11 @@ def test_the_text_of_a_special_token_is_plain_text(encoding: str, text: str) -> 
     assert counter.count_messages([user(text)]).total == counter.count_messages([user("")]).total + counter.count(text)
 
 
-def test_the_text_of_a_special_token_has_the_count_of_ordinary_text() -> None:
+def test_the_text_of_a_special_token_counts_like_ordinary_text() -> None:
     assert fl.count_tokens("<|endoftext|>") == 7
 
 
-# --- Containers that change while they are read ------------------------------------------------------
+# --- Containers modified while they are read ---------------------------------------------------------
 
 
 def fresh() -> list[Any]:
@@ -911,7 +911,7 @@ def fresh() -> list[Any]:
 
 
 def shuffle(messages: list[Any]) -> Iterator[None]:
-    """Changes of every kind, one a step, for ever."""
+    """Endless changes of every kind, one per step."""
     while True:
         messages.append(user("more"))
         yield
@@ -936,7 +936,7 @@ def shuffle(messages: list[Any]) -> Iterator[None]:
 
 
 def while_changing(read: Callable[[list[Any]], Any], rounds: int = 400) -> int:
-    """Reads messages that two threads change; returns how often it came to a result."""
+    """Reads messages that two threads modify; returns how often it succeeded."""
     messages = fresh()
     stop = threading.Event()
 
@@ -968,12 +968,12 @@ def while_changing(read: Callable[[list[Any]], Any], rounds: int = 400) -> int:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 @pytest.mark.parametrize("name", ["count_messages", "plan", "analyze", "validate"])
-def test_containers_changed_by_another_thread_give_a_result_or_a_message_error(name: str) -> None:
+def test_containers_modified_by_another_thread_give_a_result_or_a_message_error(name: str) -> None:
     assert while_changing(lambda messages: OPERATIONS[name](messages, "openai_chat")) > 0
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_plan_applied_to_messages_that_change_gives_a_list_or_a_message_error() -> None:
+def test_a_plan_applied_to_changing_messages_gives_a_list_or_a_message_error() -> None:
     def plan_and_apply(messages: list[Any]) -> None:
         plan = fl.plan(messages, fl.KeepMessages(1), counter="chars/4", format="openai_chat")
         plan.apply(messages, "So far.")
@@ -981,7 +981,7 @@ def test_a_plan_applied_to_messages_that_change_gives_a_list_or_a_message_error(
     while_changing(plan_and_apply)
 
 
-def test_a_counter_that_changes_the_messages_counts_what_was_there() -> None:
+def test_a_counter_that_modifies_the_messages_counts_their_original_state() -> None:
     messages = talk(6)
     expected = fl.TokenCounter("chars/4").count_messages(messages).total
 
@@ -993,7 +993,7 @@ def test_a_counter_that_changes_the_messages_counts_what_was_there() -> None:
     assert messages == []
 
 
-def test_a_predicate_that_changes_the_messages_does_no_harm() -> None:
+def test_a_predicate_that_modifies_the_messages_is_harmless() -> None:
     messages = talk(6)
 
     def pin(message: Any) -> bool:
@@ -1004,11 +1004,11 @@ def test_a_predicate_that_changes_the_messages_does_no_harm() -> None:
     assert len(plan) == len(messages)
 
 
-# --- Nothing is touched ------------------------------------------------------------------------------
+# --- Inputs are not modified -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("bad", [None, user(5), {"content": "a"}, user([{"type": "x", "v": nested(500)}])], ids=ascii)
-def test_a_failure_leaves_the_messages_as_they_were(operation: Operation, bad: Any) -> None:
+def test_a_failure_does_not_modify_the_messages(operation: Operation, bad: Any) -> None:
     good = [user("a"), openai_call(), openai_result(), user([{"type": "text", "text": "b"}])]
     before = copy.deepcopy(good)
     messages = [*good, bad]

@@ -1,4 +1,4 @@
-"""The judge of benches/quality, which decides what a summary names: without any library."""
+"""The judge of benches/quality, which decides which files a summary names; needs no library."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ PATHS = ("/r/src/cli.rs", "/r/src/mod.rs", "/r/tests/mod.rs")
         ("", []),
     ],
 )
-def test_a_file_is_named_by_what_tells_it_from_the_others(judging: Any, text: str, named: list[str]) -> None:
+def test_a_file_is_named_by_its_distinguishing_part(judging: Any, text: str, named: list[str]) -> None:
     assert judging.Names(PATHS).named_in(text) == named
 
 
-def test_a_constraint_is_kept_word_by_word(judging: Any) -> None:
+def test_a_constraint_is_kept_verbatim(judging: Any) -> None:
     assert judging.holds_verbatim("## Constraints\n- For now:  reply in\nbullet points.", "Reply in bullet points.")
     assert not judging.holds_verbatim("Reply in points.", "Reply in bullet points.")

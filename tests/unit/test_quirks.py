@@ -1,4 +1,4 @@
-"""What real transcripts do that no documentation says: each its own test, in every dialect that can have it."""
+"""Undocumented properties of real transcripts: one test each, in every dialect that can have it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def chain_result(id: str = "a", content: Any = WORDS) -> Dict:
 
 
 def chain_user(content: str = WORDS) -> Dict:
-    """The user's words in LangChain."""
+    """A user message of LangChain."""
     return {"type": "human", "data": {"content": content}}
 
 
@@ -74,7 +74,7 @@ def turn_result(id: str = "a", content: Any = WORDS) -> Dict:
 
 
 def turn_user(content: str = WORDS) -> Dict:
-    """The user's words in Gemini."""
+    """A user message of Gemini."""
     return {"role": "user", "parts": [{"text": content}]}
 
 
@@ -91,7 +91,7 @@ each_dialect = pytest.mark.parametrize(("say", "call", "result"), DIALECTS.value
 
 
 def plan(messages: Any, keep: fl.Keep, **options: Any) -> Any:
-    """A plan with a counter that is easy to reckon with."""
+    """A plan with simple token counts."""
     return fl.plan(messages, keep, counter="chars/4", **options)
 
 
@@ -103,7 +103,7 @@ def test_ids_that_recur_in_every_turn(say: Say, call: Call, result: Call) -> Non
 
 
 @each_dialect
-def test_words_of_the_user_between_a_call_and_its_result(say: Say, call: Call, result: Call) -> None:
+def test_user_text_between_a_call_and_its_result(say: Say, call: Call, result: Call) -> None:
     messages = [say("x"), call("a"), say("Wait."), result("a"), say("y")]
     structure = fl.analyze(messages)
     assert structure["groups"] == [[0], [1, 3], [2], [4]]
@@ -111,7 +111,7 @@ def test_words_of_the_user_between_a_call_and_its_result(say: Say, call: Call, r
 
 
 @each_dialect
-def test_parallel_results_in_messages_of_their_own(say: Say, call: Call, result: Call) -> None:
+def test_parallel_results_in_separate_messages(say: Say, call: Call, result: Call) -> None:
     together = {"ai_call": ai_call, "chain_call": chain_call}.get(call.__name__)
     asks = [together("a", "b")] if together else [call("a"), call("b")]
     messages = [say("x"), *asks, result("b"), result("a"), say("y")]
@@ -122,7 +122,7 @@ def test_parallel_results_in_messages_of_their_own(say: Say, call: Call, result:
 
 
 @each_dialect
-def test_a_call_that_was_cancelled_stays(say: Say, call: Call, result: Call) -> None:
+def test_a_cancelled_call_is_kept(say: Say, call: Call, result: Call) -> None:
     messages = [say("x"), call("a"), say("Stop. Do something else."), call("b"), result("b"), say("y")]
     found = plan(messages, fl.KeepMessages(1))
     assert fl.analyze(messages)["open_calls"] == [1]
@@ -132,7 +132,7 @@ def test_a_call_that_was_cancelled_stays(say: Say, call: Call, result: Call) -> 
 
 
 @each_dialect
-def test_a_cancelled_call_with_a_result_that_says_so(say: Say, call: Call, result: Call) -> None:
+def test_a_cancelled_call_with_a_result_that_reports_it(say: Say, call: Call, result: Call) -> None:
     messages = [say("x"), call("a"), result("a", "[Request interrupted by user for tool use]"), say("y")]
     assert fl.analyze(messages)["open_calls"] == []
     assert plan(messages, fl.KeepMessages(1)).actions == [*["summarize"] * 3, "keep"]
@@ -162,13 +162,13 @@ def test_messages_without_content(format: str, content: Any) -> None:
     assert kept[1] is absent
 
 
-def test_parts_without_anything_in_gemini_and_gent() -> None:
+def test_empty_parts_in_gemini_and_gent() -> None:
     for messages in ([{"role": "user", "parts": []}], [{"messages": [], "origin": ""}], [{"Messages": None}]):
         assert fl.TokenCounter("chars/4").count_messages(messages).per_message.tolist() == [0]
 
 
 def test_one_result_under_a_list_of_ids() -> None:
-    """As some agents write it, with one id; with several it answers them all."""
+    """Some agents write it with one id; with several ids it answers each call."""
     answered = {"role": "tool", "content": WORDS, "tool_call_ids": ["a"], "message_type": "observation"}
     messages = [user("x"), openai_call("a"), answered, user("y")]
     assert fl.analyze(messages)["groups"] == [[0], [1, 2], [3]]
@@ -187,7 +187,7 @@ def test_one_result_under_a_list_of_ids() -> None:
     assert fl.analyze([openai_call("a"), odd])["orphan_results"] == [1]
 
 
-def test_results_inside_the_message_of_the_assistant() -> None:
+def test_results_inside_the_assistant_message() -> None:
     served: dict[str, Dict] = {
         "anthropic": assistant(
             [
@@ -258,7 +258,7 @@ def test_signatures_of_thinking_survive(format: str, signed: Dict) -> None:
     assert messages == before
 
 
-def test_what_a_provider_compacted_is_kept_as_it_came() -> None:
+def test_a_provider_compaction_is_kept_unchanged() -> None:
     compaction = {"type": "compaction", "id": "cmp", "encrypted_content": "gAAAA" * 100}
     messages = [compaction, *[user() for _ in range(3)], copy.deepcopy(compaction), user()]
     found = plan(messages, fl.KeepMessages(0))
@@ -268,7 +268,7 @@ def test_what_a_provider_compacted_is_kept_as_it_came() -> None:
     assert kept[-2] is messages[-2], "nothing is summarised across it"
 
 
-def test_a_compaction_of_anthropic_stands_for_all_before_it_and_goes_back_as_it_came() -> None:
+def test_a_compaction_of_anthropic_covers_everything_before_it_and_is_sent_back_unchanged() -> None:
     block = {"type": "compaction", "content": "They renamed it.", "encrypted_content": "x", "signature": "s"}
     compacted = assistant([block, {"type": "text", "text": "Done."}])
     messages = [user(), assistant(), copy.deepcopy(compacted), *[user() for _ in range(4)]]
@@ -276,7 +276,7 @@ def test_a_compaction_of_anthropic_stands_for_all_before_it_and_goes_back_as_it_
     plan = fl.plan(messages, fl.KeepMessages(1), counter="chars/4")
     assert plan.cut == 2
     assert plan.apply(messages, "They talked.")[1] is messages[2]
-    # Alone it is enough to tell the dialect; one that failed stands for nothing.
+    # It suffices to detect the dialect; a failed compaction covers nothing.
     assert fl.detect_format([compacted]).format == "anthropic"
     failed = [user(), assistant([{"type": "compaction", "content": None}]), *[user() for _ in range(4)]]
     assert fl.plan(failed, fl.KeepMessages(1), counter="chars/4").cut == 5

@@ -1,4 +1,4 @@
-"""`read`: every format that files come in, told apart by content alone."""
+"""`read`: every file format, detected by content alone."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ each_dialect = pytest.mark.parametrize(
 @each_layout
 @each_dialect
 @pytest.mark.parametrize("name", ["file.jsonl", "file.json", "file.txt", "file", "file.csv"])
-def test_a_conversation_is_read_from_every_layout_whatever_the_name(
+def test_a_conversation_is_read_from_every_layout_under_any_name(
     shelf: Shelf, format: str, messages: list[Any], write: Any, name: str
 ) -> None:
     transcript = shelf.read_one(write(messages), name)
@@ -71,7 +71,7 @@ def test_a_conversation_is_read_from_every_layout_whatever_the_name(
 
 @each_layout
 @pytest.mark.parametrize("name", ["file.jsonl.gz", "file.gz", "file.jsonl", "file"])
-def test_gzip_is_recognised_by_content(shelf: Shelf, write: Any, name: str) -> None:
+def test_gzip_is_recognized_by_content(shelf: Shelf, write: Any, name: str) -> None:
     assert shelf.read_one(gzip.compress(write(OPENAI)), name).messages == OPENAI
     assert shelf.problems == []
 
@@ -90,7 +90,7 @@ def test_each_line_may_be_a_conversation(shelf: Shelf) -> None:
     assert shelf.problems == []
 
 
-def test_conversations_are_given_as_they_are_read(shelf: Shelf) -> None:
+def test_conversations_are_read_lazily(shelf: Shelf) -> None:
     path = shelf.put(lines({"id": i, "messages": [user("x" * 10_000)]} for i in range(500)))
     reading = fl.read(path)
     assert next(reading).id == "0"
@@ -112,24 +112,24 @@ def test_conversations_are_given_as_they_are_read(shelf: Shelf) -> None:
         ({"id": ["a"]}, "talks:0"),
     ],
 )
-def test_a_conversation_has_its_own_id_or_one_made_of_the_files_name(shelf: Shelf, around: Any, id: str) -> None:
+def test_a_conversation_has_its_own_id_or_one_derived_from_the_file_name(shelf: Shelf, around: Any, id: str) -> None:
     assert shelf.read_one(line(around | {"messages": OPENAI}), "talks.jsonl.gz").id == id
 
 
-def test_ids_made_of_the_name_count_on(shelf: Shelf) -> None:
+def test_ids_derived_from_the_name_are_numbered(shelf: Shelf) -> None:
     found = shelf.read(
         lines([{"messages": OPENAI}, {"id": "own", "messages": OPENAI}, {"messages": OPENAI}]), "t.jsonl"
     )
     assert [t.id for t in found] == ["t:0", "own", "t:2"]
 
 
-def test_where_it_was_read_is_not_overwritten_by_what_was_read(shelf: Shelf) -> None:
+def test_the_source_position_is_not_overwritten_by_stored_metadata(shelf: Shelf) -> None:
     transcript = shelf.read_one(line({"path": "elsewhere", "line": 99, "messages": OPENAI}))
     assert (transcript.meta["path"], transcript.meta["line"]) == (str(shelf.folder / "file.jsonl"), 1)
 
 
 @pytest.mark.parametrize("text", ["a\ud83d", "\ude00b", "\ude00\ud83d"], ids=ascii)
-def test_a_lone_surrogate_is_read_as_it_is(shelf: Shelf, text: str) -> None:
+def test_a_lone_surrogate_is_preserved(shelf: Shelf, text: str) -> None:
     transcript = shelf.read_one(line({"messages": [user(text), assistant("b")]}))
     assert transcript.messages[0]["content"] == text
     assert shelf.problems == []
@@ -137,7 +137,7 @@ def test_a_lone_surrogate_is_read_as_it_is(shelf: Shelf, text: str) -> None:
     assert plan.warnings == [("lone_surrogates", 0)]
 
 
-def test_what_stood_around_the_messages_is_kept(shelf: Shelf) -> None:
+def test_the_context_around_the_messages_is_kept(shelf: Shelf) -> None:
     tools = [{"type": "function", "function": {"name": "go"}}]
     body = {"model": "m", "messages": OPENAI, "tools": tools, "system": "Be brief."}
     assert shelf.read_one(line(body)).meta.items() >= {"model": "m", "tools": tools, "system": "Be brief."}.items()
@@ -146,12 +146,12 @@ def test_what_stood_around_the_messages_is_kept(shelf: Shelf) -> None:
 
 
 @pytest.mark.parametrize("format", ["openai_chat", "anthropic", "pi"])
-def test_a_stored_format_decides_where_the_content_does_not(shelf: Shelf, format: str) -> None:
+def test_a_stored_format_decides_ambiguous_content(shelf: Shelf, format: str) -> None:
     assert shelf.read_one(line({"format": format, "messages": [user("hi")]})).format == format
 
 
 @pytest.mark.parametrize("format", ["unheard of", 5, None, ["anthropic"]])
-def test_an_unknown_stored_format_is_judged_by_content(shelf: Shelf, format: Any) -> None:
+def test_an_unknown_stored_format_is_ignored_and_the_content_decides(shelf: Shelf, format: Any) -> None:
     assert shelf.read_one(line({"format": format, "messages": ANTHROPIC})).format == "anthropic"
 
 
@@ -161,14 +161,14 @@ def test_a_conversation_may_be_empty(shelf: Shelf, data: bytes) -> None:
     assert shelf.problems == []
 
 
-def test_messages_come_out_as_json_has_them(shelf: Shelf) -> None:
+def test_messages_equal_their_json(shelf: Shelf) -> None:
     odd = user([{"type": "x", "v": [1, 2.5, None, True, {"é\n": "対話🙂"}]}], unknown={"deep": [[[]]]}, n=10**30)
     (message,) = shelf.read_one(line({"messages": [odd]})).messages
     assert message == odd
     assert list(message) == list(odd)
 
 
-def test_one_file_may_hold_everything(shelf: Shelf) -> None:
+def test_one_file_may_contain_every_layout(shelf: Shelf) -> None:
     data = lines(
         [
             {"id": "a", "messages": OPENAI},
@@ -196,7 +196,7 @@ def claude(kind: str, uuid: str, message: Any = None, **more: Any) -> dict[str, 
 
 
 def said(uuid: str, id: str, *blocks: Any, **more: Any) -> dict[str, Any]:
-    """An assistant's line: some blocks of the message with that id."""
+    """An assistant line: some blocks of the message with that id."""
     return claude("assistant", uuid, {"id": id, "role": "assistant", "content": list(blocks)}, **more)
 
 
@@ -242,7 +242,7 @@ def test_lines_with_one_message_id_are_one_message(shelf: Shelf) -> None:
     assert shelf.problems == []
 
 
-def test_results_of_parallel_calls_are_one_message_behind_the_calls(shelf: Shelf) -> None:
+def test_results_of_parallel_calls_are_one_message_after_the_calls(shelf: Shelf) -> None:
     entries = [
         claude("user", "1", user("Go.")),
         said("2", "m1", use("a")),
@@ -266,7 +266,7 @@ def test_results_of_parallel_calls_are_one_message_behind_the_calls(shelf: Shelf
     assert transcript.meta["entry_ids"][2] == ["3", "6", "8"]
 
 
-def test_a_repeated_call_id_is_answered_where_it_was_asked_last(shelf: Shelf) -> None:
+def test_a_repeated_call_id_is_answered_at_its_last_call(shelf: Shelf) -> None:
     entries = [
         said("1", "m1", use("a")),
         claude("user", "2", user([answer("a")])),
@@ -282,7 +282,7 @@ def test_a_result_without_a_call_stays_where_it_is(shelf: Shelf) -> None:
     assert shelf.read_one(lines(entries)).messages == [user([answer("gone")]), user("Go.")]
 
 
-def test_what_sub_agents_wrote_is_a_transcript_of_its_own(shelf: Shelf) -> None:
+def test_the_messages_of_sub_agents_are_a_separate_transcript(shelf: Shelf) -> None:
     entries = [
         claude("user", "1", user("Go.")),
         claude("user", "2", user("Sub task."), isSidechain=True),
@@ -295,7 +295,7 @@ def test_what_sub_agents_wrote_is_a_transcript_of_its_own(shelf: Shelf) -> None:
     assert side.messages == [user("Sub task."), assistant([text("Side.")])]
 
 
-def test_a_boundary_and_its_summary_are_noted(shelf: Shelf) -> None:
+def test_a_boundary_and_its_summary_are_recorded(shelf: Shelf) -> None:
     entries = [
         claude("user", "1", user("Go.")),
         said("2", "m1", text("Done.")),
@@ -310,7 +310,7 @@ def test_a_boundary_and_its_summary_are_noted(shelf: Shelf) -> None:
     assert transcript.meta["skipped_entries"] == 1
 
 
-def test_entries_that_never_reach_a_model_are_skipped_and_counted(shelf: Shelf) -> None:
+def test_entries_that_are_not_sent_to_a_model_are_skipped_and_counted(shelf: Shelf) -> None:
     entries = [
         {"type": "summary", "summary": "A title", "leafUuid": "x"},
         {"type": "file-history-snapshot", "snapshot": {}},
@@ -332,14 +332,14 @@ def test_a_repeated_entry_is_read_once_and_reported_with_its_line(shelf: Shelf) 
     assert [(p.code, p.line) for p in shelf.problems] == [("repeated_entry", 3)]
 
 
-def test_the_order_is_the_files_whatever_the_parents_say(shelf: Shelf) -> None:
+def test_the_order_is_that_of_the_file_regardless_of_parents(shelf: Shelf) -> None:
     parents = {"1": "3", "2": "2", "3": "gone", "4": None}
     entries = [claude("user", uuid, user(uuid), parentUuid=parent) for uuid, parent in parents.items()]
     assert [m["content"] for m in shelf.read_one(lines(entries)).messages] == ["1", "2", "3", "4"]
     assert shelf.problems == []
 
 
-def test_a_text_beside_blocks_of_the_same_message_becomes_a_block(shelf: Shelf) -> None:
+def test_a_text_next_to_blocks_of_the_same_message_becomes_a_block(shelf: Shelf) -> None:
     entries = [claude("assistant", "1", {"id": "m1", "role": "assistant", "content": "Hm."}), said("2", "m1", use("a"))]
     assert shelf.read_one(lines(entries)).messages == [assistant([text("Hm."), use("a")])]
 
@@ -352,13 +352,13 @@ def test_a_line_without_content_adds_nothing_to_its_message(shelf: Shelf) -> Non
     assert shelf.read_one(lines(entries)).messages == [assistant([text("Hm.")])]
 
 
-def test_a_session_without_an_id_is_called_after_its_file(shelf: Shelf) -> None:
+def test_a_session_without_an_id_is_named_after_its_file(shelf: Shelf) -> None:
     entry = claude("user", "1", user("Go."))
     del entry["sessionId"]
     assert shelf.read_one(line(entry), "0a1b.jsonl").id == "0a1b"
 
 
-def test_a_session_of_skipped_entries_alone_gives_nothing(shelf: Shelf) -> None:
+def test_a_session_of_only_skipped_entries_gives_no_transcript(shelf: Shelf) -> None:
     assert shelf.read(line({"type": "summary", "summary": "A title"})) == []
     assert [problem.code for problem in shelf.problems] == ["no_transcript"]
 
@@ -390,7 +390,7 @@ def test_a_pi_session_is_its_messages(shelf: Shelf) -> None:
     assert shelf.problems == []
 
 
-def test_pi_messages_count_and_plan(shelf: Shelf) -> None:
+def test_pi_messages_can_be_counted_and_planned(shelf: Shelf) -> None:
     entries = [{"type": "message", "message": user("word " * 40)} for _ in range(4)]
     transcript = shelf.read_one(lines(entries), "talk.jsonl")
     assert transcript.id == "talk"
@@ -418,7 +418,7 @@ REQUESTS = [
 
 
 @pytest.mark.parametrize(("value", "format", "count"), REQUESTS, ids=str)
-def test_requests_are_read_as_they_were_sent(shelf: Shelf, value: Any, format: str, count: int) -> None:
+def test_requests_are_read_unchanged(shelf: Shelf, value: Any, format: str, count: int) -> None:
     transcript = shelf.read_one(lines([value]))
     assert (transcript.format, len(transcript.messages)) == (format, count)
     body = value.get("body", value)
@@ -434,7 +434,7 @@ def test_items_one_a_line_are_one_conversation(shelf: Shelf) -> None:
     assert (transcript.format, transcript.messages) == ("openai_responses", items)
 
 
-def test_a_list_of_two_dialects_names_both(shelf: Shelf) -> None:
+def test_a_list_of_two_dialects_is_an_error_naming_both(shelf: Shelf) -> None:
     assert shelf.read(lines([{"messages": [ITEM, CONTENT]}])) == []
     (problem,) = shelf.problems
     assert (problem.code, problem.index) == ("ambiguous_format", 1)
@@ -442,7 +442,7 @@ def test_a_list_of_two_dialects_names_both(shelf: Shelf) -> None:
     assert "gemini" in problem.detail
 
 
-# --- What is not read --------------------------------------------------------------------------------
+# --- Unreadable files --------------------------------------------------------------------------------
 
 UNSUPPORTED = [
     ({"messages": [{"type": "user", "content": "hi"}]}, "no role"),
@@ -450,7 +450,7 @@ UNSUPPORTED = [
 
 
 @pytest.mark.parametrize(("value", "name"), UNSUPPORTED, ids=[name for _, name in UNSUPPORTED])
-def test_a_known_format_that_is_not_read_is_named(shelf: Shelf, value: Any, name: str) -> None:
+def test_an_unsupported_known_format_is_named(shelf: Shelf, value: Any, name: str) -> None:
     assert shelf.read(lines([value] * 3)) == []
     (problem,) = shelf.problems
     assert (problem.code, problem.line) == ("unsupported_format", 1)
@@ -460,13 +460,13 @@ def test_a_known_format_that_is_not_read_is_named(shelf: Shelf, value: Any, name
 @pytest.mark.parametrize(
     "value", [5, "text", None, True, {}, {"a": 1}, [5], [{"a": 1}], {"messages": "text"}], ids=repr
 )
-def test_what_is_no_conversation_is_a_problem(shelf: Shelf, value: Any) -> None:
+def test_a_value_that_is_not_a_conversation_is_a_problem(shelf: Shelf, value: Any) -> None:
     found = shelf.read(lines([value, {"id": "good", "messages": OPENAI}]))
     assert [t.id for t in found] == ["good"]
     assert [(p.code, p.line, p.offset) for p in shelf.problems] == [("unknown_record", 1, 0)]
 
 
-def test_a_file_of_nothing_but_other_things_is_one_problem(shelf: Shelf) -> None:
+def test_a_file_without_conversations_is_one_problem(shelf: Shelf) -> None:
     assert shelf.read(b"a,b,c\n1,2,3\n" * 500, "table.csv") == []
     (problem,) = shelf.problems
     assert (problem.code, problem.path) == ("no_transcript", str(shelf.folder / "table.csv"))
@@ -482,7 +482,7 @@ def test_two_dialects_in_one_conversation_are_a_problem_of_that_conversation(she
 # --- Folders, standard input, samples ----------------------------------------------------------------
 
 
-def test_a_folder_is_read_file_by_file_in_the_order_of_names_but_hidden_ones(shelf: Shelf) -> None:
+def test_a_folder_is_read_in_order_of_names_without_hidden_files(shelf: Shelf) -> None:
     for name in ("b.jsonl", "a/z.json", "a/deep/y.jsonl.gz", "c.txt", ".hidden.jsonl", ".git/d.jsonl", "a/.e/f.jsonl"):
         data = line({"id": name, "messages": OPENAI})
         shelf.put(gzip.compress(data) if name.endswith("gz") else data, name)
@@ -490,12 +490,12 @@ def test_a_folder_is_read_file_by_file_in_the_order_of_names_but_hidden_ones(she
     assert [t.id for t in fl.read(shelf.folder)] == [t.id for t in fl.read(str(shelf.folder))] == ids
 
 
-def test_a_hidden_file_is_read_where_it_is_named(shelf: Shelf) -> None:
+def test_a_hidden_file_is_read_if_named(shelf: Shelf) -> None:
     assert shelf.read_one(line({"id": "a", "messages": OPENAI}), ".hidden/.file").id == "a"
     assert [t.id for t in fl.read(shelf.folder / ".hidden")] == []
 
 
-def test_an_empty_folder_gives_nothing_and_is_no_problem(shelf: Shelf) -> None:
+def test_an_empty_folder_gives_no_transcript_and_no_problem(shelf: Shelf) -> None:
     assert list(fl.read(shelf.folder, on_problem=shelf.problems.append, strict=True)) == []
     assert shelf.problems == []
 
@@ -514,14 +514,14 @@ def test_a_missing_path_is_an_os_error(tmp_path: Path) -> None:
         list(fl.read(tmp_path / "nothing"))
 
 
-def test_a_problem_says_where(shelf: Shelf) -> None:
+def test_a_problem_has_its_position(shelf: Shelf) -> None:
     shelf.read(line({"id": "a", "messages": OPENAI}) + b"{oops}\n")
     (problem,) = shelf.problems
     assert str(problem).startswith(f"{shelf.folder / 'file.jsonl'}, line 2, offset ")
     assert problem.code in str(problem)
 
 
-def test_strict_is_no_trouble_where_all_is_well(shelf: Shelf) -> None:
+def test_strict_accepts_valid_files(shelf: Shelf) -> None:
     assert len(list(fl.read(shelf.put(lines({"messages": OPENAI} for _ in range(3))), strict=True))) == 3
 
 

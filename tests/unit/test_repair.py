@@ -67,19 +67,19 @@ def test_an_interrupted_call_gets_a_result() -> None:
     assert new[1] is messages[1]
 
 
-def test_an_interrupted_call_is_removed_where_that_is_asked() -> None:
+def test_an_interrupted_call_is_removed_if_configured() -> None:
     messages = [user("u"), chat_calls("a", "b"), tool("b"), chat_calls("c"), user("stop")]
     new, actions = repair(messages, "openai", open_calls="remove")
     assert new == [user("u"), chat_calls("b"), tool("b"), user("stop")]
     assert actions == [(1, "call_removed"), (3, "call_removed")]
 
 
-def test_a_message_whose_calls_are_removed_keeps_what_it_says() -> None:
+def test_a_message_whose_calls_are_removed_keeps_its_text() -> None:
     new, _ = repair([chat_calls("a", content="Let me see."), user("stop")], "openai", open_calls="remove")
     assert new == [said("Let me see."), user("stop")]
 
 
-def test_an_orphan_becomes_text_behind_the_results() -> None:
+def test_an_orphan_becomes_text_after_the_results() -> None:
     messages = [chat_calls("a", "b"), tool("a"), tool("x", "lost"), tool("b"), said("done")]
     new, actions = repair(messages, "openai")
     assert new == [messages[0], messages[1], messages[3], user(f"{ORPHAN}\nlost"), messages[4]]
@@ -96,7 +96,7 @@ def test_a_late_result_moves_to_its_call() -> None:
     assert actions == [(2, "result_moved")]
 
 
-def test_results_without_ids_get_those_of_the_calls_before_them() -> None:
+def test_results_without_ids_get_those_of_the_preceding_calls() -> None:
     nameless = [{"role": "tool", "content": each} for each in ("1", "2")]
     messages = [chat_calls("a", "b"), *nameless, chat_calls("c"), *nameless]
     new, actions = repair(messages, "openai")
@@ -106,21 +106,21 @@ def test_results_without_ids_get_those_of_the_calls_before_them() -> None:
     assert "tool_call_id" not in nameless[0]
 
 
-def test_a_second_result_goes_only_where_it_says_the_same() -> None:
+def test_a_repeated_result_is_removed_only_if_it_is_equal() -> None:
     messages = [chat_calls("a"), tool("a"), tool("a"), tool("a", "43")]
     new, actions = repair(messages, "openai")
     assert new == [messages[0], messages[1], user(f"{ORPHAN}\n43")]
     assert actions == [(2, "duplicate_removed"), (3, "orphan_as_text")]
 
 
-def test_parts_of_an_orphan_stay_the_callers_own() -> None:
+def test_parts_of_an_orphan_are_the_callers_objects() -> None:
     picture = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
     (new,), _ = repair([tool("x", [text("seen"), picture])], "openai")
     assert new["content"] == [text(ORPHAN), text("seen"), picture]
     assert new["content"][2] is picture
 
 
-def test_a_role_that_nobody_knows_becomes_the_users() -> None:
+def test_an_unknown_role_becomes_user() -> None:
     messages = [{"role": "critic", "content": "no", "extra": 1}]
     assert repair(messages, "openai") == ([{"role": "user", "content": "no", "extra": 1}], [(0, "role_changed")])
     assert messages[0]["role"] == "critic"
@@ -129,7 +129,7 @@ def test_a_role_that_nobody_knows_becomes_the_users() -> None:
 # --- Anthropic ----------------------------------------------------------------------------------------------
 
 
-def test_results_come_first() -> None:
+def test_results_are_moved_to_the_front() -> None:
     messages = [user("u"), said([use("a"), use("b")]), user([text("and"), result("a"), result("b")])]
     new, actions = repair(messages, "anthropic")
     assert new[2]["content"] == [result("a"), result("b"), text("and")]
@@ -145,7 +145,7 @@ def test_missing_and_late_results_go_into_one_message() -> None:
     assert actions == [(1, "call_answered"), (4, "result_moved")]
 
 
-def test_a_message_of_results_moves_as_it_is() -> None:
+def test_a_message_of_results_is_moved_unchanged() -> None:
     messages = [user("u"), said([use("a")]), user("wait"), user([result("a")])]
     new, actions = repair(messages, "anthropic")
     assert [new[i] is messages[j] for i, j in enumerate((0, 1, 3, 2))] == [True] * 4
@@ -172,14 +172,14 @@ def test_ids_are_rewritten_on_both_sides() -> None:
     assert new[1]["content"][1] is messages[1]["content"][1]
 
 
-def test_what_is_empty_goes() -> None:
+def test_empty_parts_are_removed() -> None:
     messages = [user(""), said([text(""), text("a")]), user([]), said("")]
     new, actions = repair(messages, "anthropic")
     assert new == [user(OPENING), said([text("a")]), said("")]
     assert actions == [(0, "empty_removed"), (1, "empty_removed"), (2, "empty_removed"), (1, "first_user_added")]
 
 
-def test_the_user_comes_first_behind_the_system_text() -> None:
+def test_the_first_message_after_the_system_text_is_the_users() -> None:
     system = {"role": "system", "content": "s"}
     new, actions = repair([system, said("a")], "anthropic")
     assert new == [system, user(OPENING), said("a")]
@@ -206,7 +206,7 @@ def response(name: str, value: Any, **more: Any) -> dict[str, Any]:
     return {"functionResponse": {"name": name, "response": value, **more}}
 
 
-def test_as_many_responses_as_calls() -> None:
+def test_there_are_as_many_responses_as_calls() -> None:
     messages = [
         turn("user", {"text": "u"}),
         turn("model", call("f"), call("g", id="1")),
@@ -219,21 +219,21 @@ def test_as_many_responses_as_calls() -> None:
     assert actions == [(1, "call_answered")]
 
 
-def test_media_of_a_response_stay_beside_its_text() -> None:
+def test_media_of_a_response_stay_with_its_text() -> None:
     picture = {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}
     messages = [turn("user", response("f", {"result": "lost"}, parts=[picture]), {"text": "and"})]
     new, _ = repair(messages, "gemini")
     assert new == [turn("user", {"text": f"{ORPHAN} f\nlost"}, picture, {"text": "and"})]
 
 
-def test_two_turns_of_the_model_become_one() -> None:
+def test_two_model_turns_are_merged() -> None:
     messages = [turn("user", {"text": "u"}), turn("model", {"text": "a"}), turn("model", {"text": "b"})]
     new, actions = repair(messages, "gemini")
     assert new == [messages[0], turn("model", {"text": "a"}, {"text": "b"})]
     assert actions == [(2, "merged")]
 
 
-def test_a_part_without_a_member_goes() -> None:
+def test_a_part_without_a_member_is_removed() -> None:
     assert repair([turn("user", {"text": "u"}, {})], "gemini") == (
         [turn("user", {"text": "u"})],
         [(0, "empty_removed")],
@@ -243,7 +243,7 @@ def test_a_part_without_a_member_goes() -> None:
 # --- Responses --------------------------------------------------------------------------------------------------
 
 
-def test_an_interrupted_batch_is_answered_behind_it() -> None:
+def test_an_interrupted_batch_is_answered_after_it() -> None:
     calls = [{"type": "function_call", "call_id": key, "name": "go", "arguments": "{}"} for key in "ab"]
     messages = [user("u"), *calls, user("stop")]
     new, actions = repair(messages, "responses")
@@ -252,7 +252,7 @@ def test_an_interrupted_batch_is_answered_behind_it() -> None:
     assert actions == [(1, "call_answered"), (2, "call_answered")]
 
 
-def test_reasoning_goes_with_the_call_it_led_to() -> None:
+def test_reasoning_stays_with_the_call_after_it() -> None:
     reasoning = {"type": "reasoning", "id": "rs", "summary": []}
     shot = {"type": "computer_call", "call_id": "a", "action": {"type": "screenshot"}}
     new, actions = repair([user("u"), reasoning, shot, user("stop")], "responses")
@@ -260,7 +260,7 @@ def test_reasoning_goes_with_the_call_it_led_to() -> None:
     assert actions == [(2, "call_removed"), (1, "reasoning_removed")]
 
 
-def test_an_output_may_answer_what_is_stored() -> None:
+def test_an_output_may_answer_a_stored_call() -> None:
     output = {"type": "function_call_output", "call_id": "a", "output": "42"}
     assert [problem.code for problem in fl.validate([output], "responses")] == ["result_without_call"]
     assert fl.validate([output], "responses", partial=True) == []
@@ -269,7 +269,7 @@ def test_an_output_may_answer_what_is_stored() -> None:
     assert new == {"type": "message", "role": "user", "content": [{"type": "input_text", "text": f"{ORPHAN}\n42"}]}
 
 
-def test_an_item_of_an_unknown_type_is_left() -> None:
+def test_an_item_of_an_unknown_type_is_not_changed() -> None:
     messages = [{"type": "telepathy", "thought": 1}]
     repaired = fl.repair(messages, "responses")
     assert repaired.messages[0] is messages[0]
@@ -280,7 +280,7 @@ def test_an_item_of_an_unknown_type_is_left() -> None:
 # --- strict templates ------------------------------------------------------------------------------------------
 
 
-def test_turns_pass_over_what_belongs_to_calls() -> None:
+def test_alternation_ignores_messages_that_belong_to_calls() -> None:
     messages = [user("u"), chat_calls("a"), tool("a"), said("a"), user("u"), said("a")]
     assert fl.validate(messages, "openai", alternate=True) == []
     late = [*messages, said("b")]
@@ -289,28 +289,28 @@ def test_turns_pass_over_what_belongs_to_calls() -> None:
     ]
 
 
-def test_messages_in_a_row_are_joined() -> None:
+def test_adjacent_messages_are_merged() -> None:
     messages = [user("a"), user([text("b")]), said("c"), said("d")]
     new, actions = repair(messages, "openai", alternate=True)
     assert new == [user([text("a"), text("b")]), said("c\n\nd")]
     assert actions == [(1, "merged"), (3, "merged")]
 
 
-def test_what_cannot_be_joined_gets_a_turn_between() -> None:
+def test_messages_that_cannot_be_merged_get_a_filler_between_them() -> None:
     messages = [user("a"), chat_calls("x"), tool("x"), user("b"), said("c"), {**said("d"), "audio": {"id": "1"}}]
     new, actions = repair(messages, "openai", alternate=True)
     assert new == [*messages[:3], said("Understood."), *messages[3:5], user("Go on."), messages[5]]
     assert actions == [(3, "turn_added"), (5, "turn_added")]
 
 
-def test_what_the_model_says_joins_the_call_behind_it() -> None:
+def test_model_text_is_merged_with_the_call_after_it() -> None:
     messages = [user("u"), said("Let me see."), chat_calls("x"), tool("x"), said("Done.")]
     new, actions = repair(messages, "openai", alternate=True)
     assert new == [user("u"), chat_calls("x", content="Let me see."), tool("x"), said("Done.")]
     assert actions == [(1, "merged")]
 
 
-def test_system_messages_become_one() -> None:
+def test_system_messages_are_merged() -> None:
     messages = [user("u"), {"role": "system", "content": "a"}, said("x"), {"role": "developer", "content": "b"}]
     assert [each.index for each in fl.validate(messages, "openai", single_system=True)] == [1, 3]
     new, actions = repair(messages, "openai", single_system=True)
@@ -318,7 +318,7 @@ def test_system_messages_become_one() -> None:
     assert actions == [(1, "system_merged"), (3, "system_merged")]
 
 
-# --- what is refused ---------------------------------------------------------------------------------------------
+# --- refusals ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -343,6 +343,6 @@ def test_bytes_cannot_be_repaired() -> None:
     assert raised.value.code == "not_a_list"
 
 
-def test_an_action_says_what_it_did_without_content() -> None:
+def test_an_action_describes_its_change_without_content() -> None:
     (action,) = fl.repair([tool("x", "secret")], "openai").actions
     assert str(action) == "message 0: orphan_as_text (a result without a call became text of the user)"

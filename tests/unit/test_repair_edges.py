@@ -1,4 +1,4 @@
-"""`fl.repair` where several things meet: media beside results, roles, names against ids, ids at their limit."""
+"""`fl.repair` on combined faults: media with results, roles, names against ids, ids at their limit."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def picture(data: str) -> dict[str, Any]:
     return {"inlineData": {"mimeType": "image/png", "data": data * 4}}
 
 
-# --- Gemini: media are parts of the turn, or stand in a response ------------------------------------------
+# --- Gemini: media are parts of the turn, or inside a response --------------------------------------------
 
 
-def test_media_of_several_responses_stay_with_their_own() -> None:
+def test_media_of_several_responses_stay_with_their_response() -> None:
     messages = [
         turn(
             "user",
@@ -65,7 +65,7 @@ def test_media_of_several_responses_stay_with_their_own() -> None:
     assert actions == [(0, "orphan_as_text")] * 3
 
 
-def test_what_is_empty_beside_a_response_with_media_goes_alone() -> None:
+def test_only_the_empty_part_next_to_a_response_with_media_is_removed() -> None:
     messages = [
         turn("user", {"text": "u"}),
         turn("model", call("f")),
@@ -79,14 +79,14 @@ def test_what_is_empty_beside_a_response_with_media_goes_alone() -> None:
 # --- roles ------------------------------------------------------------------------------------------------
 
 
-def test_what_a_developer_says_later_is_the_systems() -> None:
+def test_a_late_developer_message_is_handled_like_a_system_message() -> None:
     developer = {"role": "developer", "content": "d"}
     new, actions = repair([user("u"), said("a"), developer], "anthropic")
     assert (new[2], actions) == ({"role": "system", "content": "d"}, [(2, "role_changed")])
 
 
-def test_a_server_tools_result_is_text_where_it_is_not_the_assistants() -> None:
-    """What it stands beside is left as it is."""
+def test_a_server_tool_result_outside_the_assistant_message_becomes_text() -> None:
+    """The other parts of the message are not changed."""
     served = {"type": "mcp_tool_result", "tool_use_id": "s", "content": [text("found")]}
     messages = [user([text("u")]), said([use("a")]), user([result("a"), served, text("t")]), said([served, text("b")])]
     new, actions = repair(messages, "anthropic")
@@ -96,10 +96,10 @@ def test_a_server_tools_result_is_text_where_it_is_not_the_assistants() -> None:
     assert actions == [(2, "served_result_as_text")]
 
 
-# --- second results ---------------------------------------------------------------------------------------
+# --- repeated results -------------------------------------------------------------------------------------
 
 
-def test_a_repeated_result_is_held_against_the_nearest_before_it() -> None:
+def test_a_repeated_result_is_compared_with_the_nearest_before_it() -> None:
     """An id that recurs: the first call gave 1, the second 2."""
     first = [user("u"), chat_calls("a"), tool("a", "1")]
     second = [user("v"), chat_calls("a"), tool("a", "2")]
@@ -111,7 +111,7 @@ def test_a_repeated_result_is_held_against_the_nearest_before_it() -> None:
         assert actions == [(4, code)]
 
 
-def test_a_result_with_a_picture_repeats_nothing() -> None:
+def test_a_result_with_a_picture_is_never_a_repetition() -> None:
     shown = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
     for one, other in (([text("1"), shown], "1"), ("1", [text("1"), shown])):
         messages = [user("u"), said([use("a")]), user([result("a", one)]), said("b"), user([result("a", other)])]
@@ -121,7 +121,7 @@ def test_a_result_with_a_picture_repeats_nothing() -> None:
 # --- ids --------------------------------------------------------------------------------------------------
 
 
-def test_an_id_that_is_too_long_is_cut_and_stays_its_own() -> None:
+def test_an_overlong_id_is_cut_and_stays_unique() -> None:
     long = "x" * 70
     messages = [user("u"), said([use(long), use(long)]), user([result(long, "1"), result(long, "2")])]
     new, _ = repair(messages, "anthropic")
@@ -130,20 +130,20 @@ def test_an_id_that_is_too_long_is_cut_and_stays_its_own() -> None:
     assert [block["tool_use_id"] for block in new[2]["content"]] == ids
 
 
-def test_an_id_of_64_characters_stays() -> None:
+def test_an_id_of_64_characters_is_not_changed() -> None:
     most = "x" * 64
     messages = [user("u"), said([use(most)]), user([result(most)])]
     assert repair(messages, "anthropic") == (messages, [])
 
 
-def test_new_ids_are_none_that_is_there() -> None:
+def test_new_ids_do_not_collide_with_existing_ones() -> None:
     messages = [user("u"), said([use("a"), use("a"), use("a_2")]), user([result("a"), result("a"), result("a_2")])]
     new, actions = repair(messages, "anthropic")
     assert [block["id"] for block in new[1]["content"]] == ["a", "a_3", "a_2"]
     assert actions == [(1, "id_rewritten")]
 
 
-def test_an_id_of_nothing_becomes_one_of_something() -> None:
+def test_an_empty_id_is_replaced() -> None:
     messages = [user("u"), said([use(""), use("")]), user([result(""), result("")])]
     new, _ = repair(messages, "anthropic")
     assert [block["id"] for block in new[1]["content"]] == ["call", "call_2"]
@@ -157,7 +157,7 @@ def test_calls_of_two_messages_may_share_an_id() -> None:
 # --- names against ids, where ids are missing ---------------------------------------------------------------
 
 
-def test_results_without_ids_get_none_where_their_names_do_not_fit() -> None:
+def test_results_without_ids_get_none_if_their_names_do_not_match() -> None:
     def named(name: str) -> dict[str, Any]:
         return {"role": "tool", "name": name, "content": "42"}
 
@@ -167,16 +167,16 @@ def test_results_without_ids_get_none_where_their_names_do_not_fit() -> None:
     assert ("id_added" in {code for _, code in actions}, len(actions)) == (False, 2)
 
 
-def test_more_results_without_ids_than_calls_that_wait_get_none() -> None:
+def test_more_results_without_ids_than_open_calls_get_none() -> None:
     bare = {"role": "tool", "content": "42"}
     _, actions = repair([user("u"), chat_calls("a"), bare, bare], "openai")
     assert "id_added" not in {code for _, code in actions}
 
 
-# --- what is left of a message --------------------------------------------------------------------------------
+# --- remains of a message -------------------------------------------------------------------------------------
 
 
-def test_a_message_whose_calls_are_removed_goes_where_it_said_nothing() -> None:
+def test_a_message_without_text_is_removed_with_its_calls() -> None:
     messages = [user("u"), chat_calls("a", content=""), user("v")]
     new, actions = repair(messages, "openai", open_calls="remove")
     assert (new, actions) == ([messages[0], messages[2]], [(1, "call_removed")])
@@ -189,7 +189,7 @@ def test_of_two_calls_only_the_open_one_is_removed() -> None:
     assert (new[2], actions) == (tool("b"), [(1, "call_removed")])
 
 
-def test_every_open_call_gets_its_own_result_in_turn() -> None:
+def test_every_open_call_gets_its_own_result_in_order() -> None:
     new, actions = repair([user("u"), chat_calls("a", "b", "c"), tool("b")], "openai")
     assert [each.get("tool_call_id") for each in new[2:]] == ["b", "a", "c"]
     assert [each["content"] for each in new[2:]] == ["42", INTERRUPTED, INTERRUPTED]
@@ -221,32 +221,32 @@ def nameless(*names: str, arguments: str = "{}", **more: Any) -> dict[str, Any]:
     return {"role": "assistant", "content": None, "tool_calls": calls, **more}
 
 
-def test_a_result_without_an_id_answers_the_call_of_its_name() -> None:
+def test_a_result_without_an_id_answers_the_call_with_its_name() -> None:
     messages = [user("u"), nameless("f", "g"), {"role": "tool", "name": "g", "content": "42"}]
     repaired = fl.repair(messages, "openai", open_calls="remove")
     assert [each["function"]["name"] for each in repaired.messages[1]["tool_calls"]] == ["g"]
 
 
-def test_a_call_says_something_even_without_arguments() -> None:
+def test_a_call_without_arguments_is_content() -> None:
     call = chat_calls("a", "b")
     call["tool_calls"][1]["function"]["arguments"] = ""
     new, _ = repair([user("u"), call, tool("b")], "openai", open_calls="remove")
     assert [each["id"] for each in new[1]["tool_calls"]] == ["b"]
 
 
-def test_a_picture_says_something() -> None:
+def test_a_picture_is_content() -> None:
     shown = [{"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}]
     new, _ = repair([user("u"), {**chat_calls("a"), "content": shown}, user("v")], "openai", open_calls="remove")
     assert new[1] == {"role": "assistant", "content": shown}
 
 
-def test_who_speaks_first_is_said_once() -> None:
+def test_a_wrong_first_speaker_is_reported_once() -> None:
     for provider in ("anthropic", "openai"):
         problems = fl.validate([said("a"), user("u")], provider, alternate=True)
         assert [(problem.index, problem.code) for problem in problems] == [(0, "first_not_user")]
 
 
-def test_of_two_calls_under_one_id_the_one_without_a_result_gets_one() -> None:
+def test_of_two_calls_with_one_id_the_open_one_gets_a_result() -> None:
     new, actions = repair([user("u"), chat_calls("x", "x"), tool("x")], "openai")
     assert [each["content"] for each in new[2:]] == ["42", INTERRUPTED]
     assert actions == [(1, "call_answered")]
@@ -255,7 +255,7 @@ def test_of_two_calls_under_one_id_the_one_without_a_result_gets_one() -> None:
 # --- alternation --------------------------------------------------------------------------------------------------
 
 
-def test_the_opening_stands_behind_all_leading_instructions() -> None:
+def test_the_opening_filler_follows_all_leading_instructions() -> None:
     system = {"role": "system", "content": "s"}
     for leading in ([], [system], [system, {"role": "developer", "content": "d"}]):
         new, actions = repair([*leading, said("a"), user("u")], "openai", alternate=True)
@@ -263,14 +263,14 @@ def test_the_opening_stands_behind_all_leading_instructions() -> None:
         assert actions == [(len(leading), "first_user_added")]
 
 
-# --- what is no answer ----------------------------------------------------------------------------------------------
+# --- results that answer no call ------------------------------------------------------------------------------------
 
 
 def problems(messages: list[Any], provider: str) -> list[tuple[int, str]]:
     return [(problem.index, problem.code) for problem in fl.validate(messages, provider)]
 
 
-def test_results_in_a_message_of_the_model_answer_nothing() -> None:
+def test_results_in_a_model_message_answer_no_call() -> None:
     messages = [user([text("u")]), said([use("a")]), said([result("a")])]
     assert problems(messages, "anthropic") == [(1, "call_unanswered"), (2, "result_without_call")]
     turns = [turn("user", {"text": "u"}), turn("model", call("f")), turn("model", response("f", {}))]
@@ -278,36 +278,36 @@ def test_results_in_a_message_of_the_model_answer_nothing() -> None:
     assert [each for each in found if "model" not in each[1]] == [(1, "call_unanswered"), (2, "result_without_call")]
 
 
-def test_every_call_without_an_id_waits_for_a_result() -> None:
+def test_every_call_without_an_id_expects_a_result() -> None:
     (problem,) = fl.validate([user("u"), nameless("f", "g", "h")], "openai")
     assert (problem.code, problem.detail.split()[0]) == ("call_unanswered", "3")
     assert problems([user("u"), nameless("f"), {"role": "tool", "content": "42"}], "openai") == []
 
 
-def test_an_approval_that_is_asked_for_waits_for_no_output() -> None:
+def test_a_requested_approval_expects_no_output() -> None:
     asked = {"type": "mcp_approval_request", "id": "m", "server_label": "s", "name": "go", "arguments": "{}"}
     assert problems([user("u"), asked], "responses") == []
 
 
-def test_three_messages_in_a_row_that_cannot_be_joined_get_two_turns_between() -> None:
+def test_three_adjacent_messages_that_cannot_be_merged_get_two_fillers() -> None:
     a, b, c = ({"role": "assistant", "content": name, "name": name} for name in "abc")
     new, actions = repair([user("u"), a, b, c], "openai", alternate=True)
     assert new == [user("u"), a, user("Go on."), b, user("Go on."), c]
     assert actions == [(2, "turn_added"), (3, "turn_added")]
 
 
-def test_what_the_model_says_joins_no_message_of_the_system() -> None:
+def test_model_text_is_not_merged_with_a_system_message() -> None:
     system = {"role": "system", "content": "s"}
     new, actions = repair([user("u"), said("a"), system, said("b")], "openai", alternate=True)
     assert new == [user("u"), said("a"), user("Go on."), system, said("b")]
     assert actions == [(3, "turn_added")]
 
 
-# --- Gemini: what stands where it belongs is left -----------------------------------------------------------------
+# --- Gemini: parts in their place are not changed -----------------------------------------------------------------
 
 
-def test_responses_are_held_against_the_calls_before_them_as_the_provider_does() -> None:
-    """By id where there is one, whatever the order: no response by name takes a call that another names by its id."""
+def test_responses_are_compared_with_the_calls_before_them_like_the_provider_does() -> None:
+    """By id if present, in any order: a response by name takes no call that another response names by id."""
     messages = [
         turn("user", {"text": "u"}),
         turn("model", call("f", id="1"), call("f")),
@@ -318,7 +318,7 @@ def test_responses_are_held_against_the_calls_before_them_as_the_provider_does()
     assert (new[:3], actions) == (messages, [(3, "empty_removed")])
 
 
-def test_a_turn_of_functions_holds_responses_and_is_the_users_without_them() -> None:
+def test_a_function_turn_contains_responses_and_becomes_a_user_turn_without_them() -> None:
     asked = [turn("user", {"text": "u"}), turn("model", call("f"))]
     messages = [*asked, turn("function", response("f", {}))]
     assert repair(messages, "gemini") == (messages, [])
@@ -328,10 +328,10 @@ def test_a_turn_of_functions_holds_responses_and_is_the_users_without_them() -> 
     assert new[1] == turn("user", {"text": f"{ORPHAN} g\n1"})
 
 
-# --- Anthropic: what is left of a message ---------------------------------------------------------------------------
+# --- Anthropic: remains of a message --------------------------------------------------------------------------------
 
 
-def test_thoughts_alone_are_no_message_once_their_call_is_removed() -> None:
+def test_a_message_of_only_thinking_is_removed_with_its_call() -> None:
     thought = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
     messages = [user("u"), said([thought, use("a")]), user("v")]
     assert repair(messages, "anthropic", open_calls="remove")[0] == [messages[0], messages[2]]
@@ -339,7 +339,7 @@ def test_thoughts_alone_are_no_message_once_their_call_is_removed() -> None:
     assert repair(messages, "anthropic", open_calls="remove")[0][1] == said([thought, text("so")])
 
 
-def test_results_in_the_right_message_come_before_those_that_are_moved_there() -> None:
+def test_results_in_the_right_message_precede_the_moved_ones() -> None:
     messages = [user("u"), said([use("a"), use("b"), result("a", "1")]), user([result("b", "2")])]
     new, _ = repair(messages, "anthropic")
     assert new[1:] == [said([use("a"), use("b")]), user([result("b", "2"), result("a", "1")])]

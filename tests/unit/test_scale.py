@@ -1,4 +1,4 @@
-"""`scripts/scale.py`: the arithmetic of docs/scale.md, by hand, and its table as the script prints it."""
+"""`scripts/scale.py`: the arithmetic of docs/scale.md, by hand, and the table that the script prints."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def test_cores_bytes_and_requests(scale: ModuleType) -> None:
     assert found.blocks == found.get_requests == found.put_requests == 1_000
     assert found.store_hours == pytest.approx(120e9 / 12e6 / 10 / 3600)
     assert found.resident_bytes == 800e6
-    assert found.dollars == pytest.approx(20 * 0.10 + 1 + 9)  # core hours that are paid for, requests
+    assert found.dollars == pytest.approx(20 * 0.10 + 1 + 9)  # billed core hours, requests
     assert (found.model_requests, found.model_dollars, found.model_hours, found.model_failed) == (0, 0, 0, 0)
     assert found.bottleneck == "cores"
     assert scale.cost(measured, replace(assumed, core_megabytes_per_s=0.1)).bottleneck == "object store"
 
 
-def test_a_death_costs_half_a_block(scale: ModuleType) -> None:
+def test_a_crash_costs_half_a_block(scale: ModuleType) -> None:
     measured = scale.Measured(0.036, 100_000, 20_000, 0, 0, 0, 0)
     assumed = scale.Assumed(transcripts=1e6, use=1.0, block_mb=100, deaths_per_core_hour=2)
     found = scale.cost(measured, assumed)
@@ -61,8 +61,8 @@ def test_a_death_costs_half_a_block(scale: ModuleType) -> None:
     assert smaller.put_requests == found.put_requests * 10
 
 
-def test_a_model_is_asked_again_where_it_fails(scale: ModuleType) -> None:
-    # Half of the transcripts are folded, by 2,000 tokens in and 100 out each.
+def test_failed_model_calls_are_retried(scale: ModuleType) -> None:
+    # Half of the transcripts are folded, with 2,000 tokens in and 100 out each.
     measured = scale.Measured(0.001, 1_000, 500, 0, 0.5, 1_000, 50)
     assumed = scale.Assumed(
         transcripts=1e6,
@@ -76,7 +76,7 @@ def test_a_model_is_asked_again_where_it_fails(scale: ModuleType) -> None:
     found = scale.cost(measured, assumed)
     assert found.model_requests == pytest.approx(500_000 * 1.11)  # 1 + 0.1 + 0.01
     assert found.model_failed == pytest.approx(500)  # three times in a row
-    assert found.model_tokens == pytest.approx(1e9 * 1.11 + 50e6)  # what failed was read, and wrote nothing
+    assert found.model_tokens == pytest.approx(1e9 * 1.11 + 50e6)  # failed transcripts were read but wrote nothing
     assert found.model_dollars == pytest.approx(1_110 + 500)
     assert found.model_hours == pytest.approx(1_160 / 60)
     assert found.model_in_flight == pytest.approx(555_000 / (1_160 * 60) * 6)
@@ -93,14 +93,14 @@ def test_figures_are_those_of_the_benchmark(scale: ModuleType) -> None:
     assert found == scale.Measured(0.5, 250, 100, 5, 0.5, 150, 50, "2026-11-22, `x`")
 
 
-def test_every_assumption_is_an_option_and_stands_in_the_table() -> None:
+def test_every_assumption_is_an_option_and_in_the_table() -> None:
     script = [sys.executable, str(ROOT / "scripts" / "scale.py")]
     ran = subprocess.run([*script, "--cores", "7", "--model-attempts", "5"], capture_output=True, text=True, check=True)
     assert "| cores at work | 7 |" in ran.stdout
     assert "| attempts of a call | 5 |" in ran.stdout
 
 
-def test_the_document_holds_what_the_script_prints() -> None:
+def test_the_document_contains_the_output_of_the_script() -> None:
     script = [sys.executable, str(ROOT / "scripts" / "scale.py")]
     printed = subprocess.run(script, capture_output=True, text=True, check=True)
     text = (ROOT / "docs" / "scale.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`read`: the sessions of Codex, Gemini CLI, SWE-agent and pi, dialogues without roles, and what is left behind."""
+"""`read`: the sessions of Codex, Gemini CLI, SWE-agent and pi, dialogues without roles, and abandoned branches."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ META = entry("session_meta", {"id": "s1", "cwd": "/src", "instructions": None})
 REASONING = {"type": "reasoning", "summary": [], "content": None, "encrypted_content": "gAAAA"}
 
 
-def test_a_rollout_is_its_items_as_they_are(shelf: Shelf) -> None:
+def test_a_rollout_gives_its_items_unchanged(shelf: Shelf) -> None:
     items = [item("Go."), REASONING, call(), output(), item("Done.", "assistant")]
     entries = [
         META,
@@ -66,7 +66,7 @@ def test_a_rollout_is_its_items_as_they_are(shelf: Shelf) -> None:
     assert shelf.problems == []
 
 
-def test_a_rollout_without_envelopes_is_the_same(shelf: Shelf) -> None:
+def test_a_rollout_without_envelopes_gives_the_same(shelf: Shelf) -> None:
     header = {"id": "s2", "timestamp": "2025-08-18T01:16:13Z", "instructions": None, "git": {}}
     items = [item("Go."), call(), output()]
     transcript = shelf.read_one(lines([header, {"record_type": "state"}, items[0], *items[1:]]))
@@ -94,7 +94,7 @@ def test_a_compaction_is_a_boundary_with_its_summary(shelf: Shelf) -> None:
     assert transcript.meta["sources"] == [[1], [2], [3]]
 
 
-def test_a_compaction_at_openai_stays_as_it_is_and_nothing_is_said_twice(shelf: Shelf) -> None:
+def test_a_compaction_at_openai_is_not_changed_and_nothing_is_duplicated(shelf: Shelf) -> None:
     encrypted = {"type": "compaction", "encrypted_content": "gAAAA"}
     replaced = {"message": "", "replacement_history": [item("Go."), encrypted]}
     entries = [META, entry("response_item", item("Go.")), entry("compacted", replaced)]
@@ -103,7 +103,7 @@ def test_a_compaction_at_openai_stays_as_it_is_and_nothing_is_said_twice(shelf: 
     assert (transcript.meta["compact_boundaries"], transcript.meta["summaries"]) == ([1], [1])
 
 
-def test_turns_that_were_rolled_back_are_a_branch(shelf: Shelf) -> None:
+def test_rolled_back_turns_are_a_branch(shelf: Shelf) -> None:
     rolled = {"type": "thread_rolled_back", "num_turns": 1}
     entries = [
         META,
@@ -120,13 +120,13 @@ def test_turns_that_were_rolled_back_are_a_branch(shelf: Shelf) -> None:
     assert (branch["from_entry"], branch["sources"]) == (1, [[2], [3]])
 
 
-def test_instructions_that_were_sent_beside_are_told(shelf: Shelf) -> None:
+def test_separately_sent_instructions_are_reported(shelf: Shelf) -> None:
     meta = entry("session_meta", {"id": "s", "base_instructions": {"text": "Be brief."}})
     transcript = shelf.read_one(lines([meta, entry("response_item", item("Go."))]))
     assert transcript.meta["instructions"] == "Be brief."
 
 
-def test_what_is_wrong_in_a_rollout_is_told_in_its_place_and_the_rest_is_read(shelf: Shelf) -> None:
+def test_a_problem_in_a_rollout_is_reported_at_its_line_and_the_rest_is_read(shelf: Shelf) -> None:
     good = [entry("response_item", item("Go.")), entry("response_item", item("On."))]
     bad = [
         entry("response_item", None),
@@ -144,12 +144,12 @@ def test_what_is_wrong_in_a_rollout_is_told_in_its_place_and_the_rest_is_read(sh
     assert shelf.told()[0][:2] == ("torn_line", 9)
 
 
-def test_a_rollout_without_an_item_gives_nothing(shelf: Shelf) -> None:
+def test_a_rollout_without_an_item_gives_no_transcript(shelf: Shelf) -> None:
     assert shelf.read(lines([META, entry("turn_context", {})])) == []
     assert [problem.code for problem in shelf.problems] == ["no_transcript"]
 
 
-def test_a_call_that_was_cut_off_stays_open(shelf: Shelf) -> None:
+def test_an_interrupted_call_stays_open(shelf: Shelf) -> None:
     entries = [META, *(entry("response_item", each) for each in (item("Go."), call(), item("Stop.")))]
     transcript = shelf.read_one(lines(entries))
     assert [problem.code for problem in fl.validate(transcript.messages, "responses")] == ["call_unanswered"]
@@ -201,7 +201,7 @@ CONTENTS = [
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-def test_a_gemini_session_is_its_contents(shelf: Shelf, indent: int | None) -> None:
+def test_a_gemini_session_gives_its_contents(shelf: Shelf, indent: int | None) -> None:
     document = json.dumps(HEADER | {"messages": RECORDS}, indent=indent).encode()
     transcript = shelf.read_one(document, "session.json")
     assert (transcript.id, transcript.format, transcript.messages) == ("g1", "gemini", CONTENTS)
@@ -213,7 +213,7 @@ def test_a_gemini_session_is_its_contents(shelf: Shelf, indent: int | None) -> N
     assert shelf.problems == []
 
 
-def test_a_gemini_log_says_the_same(shelf: Shelf) -> None:
+def test_a_gemini_log_gives_the_same(shelf: Shelf) -> None:
     unfinished = record("3", "gemini", toolCalls=[tool_call("a", cut_off=True)])
     log = [
         HEADER,
@@ -235,13 +235,13 @@ def test_a_gemini_log_says_the_same(shelf: Shelf) -> None:
 
 
 @pytest.mark.parametrize("records", [[], [record("1", "warning", "A hook failed.")]])
-def test_a_gemini_session_without_a_word_is_empty(shelf: Shelf, records: list[Any]) -> None:
+def test_a_gemini_session_without_messages_is_empty(shelf: Shelf, records: list[Any]) -> None:
     transcript = shelf.read_one(json.dumps(HEADER | {"messages": records}, indent=1).encode())
     assert (transcript.id, transcript.format, transcript.messages) == ("g1", "gemini", [])
     assert shelf.problems == []
 
 
-def test_a_gemini_call_that_was_cut_off_stays_open(shelf: Shelf) -> None:
+def test_an_interrupted_gemini_call_stays_open(shelf: Shelf) -> None:
     records = [
         RECORDS[0],
         record("2", "gemini", toolCalls=[tool_call("a", cut_off=True)]),
@@ -252,14 +252,14 @@ def test_a_gemini_call_that_was_cut_off_stays_open(shelf: Shelf) -> None:
     assert "call_unanswered" in {problem.code for problem in fl.validate(transcript.messages, "gemini")}
 
 
-def test_a_result_that_is_a_text_becomes_a_response(shelf: Shelf) -> None:
+def test_a_text_result_becomes_a_response(shelf: Shelf) -> None:
     made = tool_call("a") | {"result": "plain"}
     transcript = shelf.read_one(line(HEADER | {"messages": [RECORDS[0], record("2", "gemini", toolCalls=[made])]}))
     response = {"id": "a", "name": "read_file", "response": {"output": "plain"}}
     assert transcript.messages[2] == content("user", {"functionResponse": response})
 
 
-def test_what_is_wrong_in_a_gemini_session_is_told_and_the_rest_is_read(shelf: Shelf) -> None:
+def test_a_problem_in_a_gemini_session_is_reported_and_the_rest_is_read(shelf: Shelf) -> None:
     records = [RECORDS[0], 5, record("2", "oracle", "Hm."), record("3", "user", None), RECORDS[4]]
     transcript = shelf.read_one(line(HEADER | {"messages": records}))
     assert [each["role"] for each in transcript.messages] == ["user", "model"]
@@ -275,7 +275,7 @@ def turn(role: str, words: str, agent: str = "main", **more: Any) -> Dict:
     return {"role": role, "content": words, "agent": agent, **more}
 
 
-def test_a_trajectory_is_its_history(shelf: Shelf) -> None:
+def test_a_trajectory_gives_its_history(shelf: Shelf) -> None:
     history = [
         turn("system", "Setting."),
         turn("user", "A demonstration.", is_demo=True),
@@ -298,7 +298,7 @@ def test_a_trajectory_is_its_history(shelf: Shelf) -> None:
     assert shelf.problems == []
 
 
-def test_a_result_names_the_call_that_it_lists(shelf: Shelf) -> None:
+def test_a_result_answers_the_call_that_it_lists(shelf: Shelf) -> None:
     made = {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
     history = [
         turn("user", "The issue."),
@@ -330,7 +330,7 @@ def test_a_trajectory_without_a_history_is_its_steps(shelf: Shelf) -> None:
     assert [(problem.code, problem.index) for problem in shelf.problems] == [("entry_without_message", 2)]
 
 
-def test_an_entry_of_a_history_without_a_role_is_told(shelf: Shelf) -> None:
+def test_a_history_entry_without_a_role_is_reported(shelf: Shelf) -> None:
     transcript = shelf.read_one(line({"history": [turn("user", "Go."), {"agent": "main"}, 7]}))
     assert len(transcript.messages) == 1
     told = [(problem.code, problem.index) for problem in shelf.problems]
@@ -340,7 +340,7 @@ def test_an_entry_of_a_history_without_a_role_is_told(shelf: Shelf) -> None:
 # --- Dialogues ---------------------------------------------------------------------------------------
 
 
-def test_the_speakers_of_a_dialogue_take_turns(shelf: Shelf) -> None:
+def test_the_speakers_of_a_dialogue_alternate(shelf: Shelf) -> None:
     attrs = [{"attrname": "year", "attrvalue": "2004", "name": "a film"}]
     turns = [{"message": "你好"}, {"attrs": attrs, "message": "好"}, {"message": "再见"}]
     transcript = shelf.read_one(json.dumps([{"messages": turns, "name": "film"}], indent=2).encode(), "talks.json")
@@ -354,7 +354,7 @@ def test_the_speakers_of_a_dialogue_take_turns(shelf: Shelf) -> None:
     assert shelf.problems == []
 
 
-def test_a_turn_without_words_is_told_and_still_somebodys(shelf: Shelf) -> None:
+def test_a_turn_without_text_is_reported_and_keeps_its_speaker(shelf: Shelf) -> None:
     transcript = shelf.read_one(line({"messages": [{"message": "a"}, {"attrs": []}, {"message": "c"}]}))
     assert [each["role"] for each in transcript.messages] == ["user", "user"]
     assert [(problem.code, problem.index) for problem in shelf.problems] == [("entry_without_message", 1)]
@@ -401,7 +401,7 @@ def test_the_newest_branch_of_a_pi_session_is_its_transcript(shelf: Shelf) -> No
     assert counts.per_message[1] == fl.TokenCounter("chars/4").count("It led nowhere.")
 
 
-def test_an_unknown_entry_of_a_pi_session_is_told(shelf: Shelf) -> None:
+def test_an_unknown_entry_of_a_pi_session_is_reported(shelf: Shelf) -> None:
     entries = [pi_message("1", None, "Go."), {"type": "unheard_of", "id": "2", "parentId": "1"}]
     assert shelf.read_one(lines(entries)).messages == [user("Go.")]
     assert shelf.told() == [("unknown_entry", 2, len(line(entries[0])))]
@@ -412,7 +412,7 @@ def claude(uuid: str, parent: str | None, kind: str, said: Any, **more: Any) -> 
     return {"type": kind, "uuid": uuid, "parentUuid": parent, "sessionId": "s1", "message": message, **more}
 
 
-def test_a_prompt_that_was_gone_back_on_is_a_branch(shelf: Shelf) -> None:
+def test_an_abandoned_prompt_is_a_branch(shelf: Shelf) -> None:
     text = [{"type": "text", "text": "Yes."}]
     entries = [
         claude("1", None, "user", "Go."),
@@ -442,13 +442,13 @@ def indented(id: str) -> bytes:
     return json.dumps({"id": id, "messages": [user("Go.")]}, indent=2).encode() + b"\n"
 
 
-def test_several_indented_documents_are_read_one_by_one(shelf: Shelf) -> None:
+def test_several_indented_documents_are_read_in_order(shelf: Shelf) -> None:
     found = shelf.read(indented("a") + indented("b") + b"\n" + indented("c"))
     assert [(each.id, each.meta["line"]) for each in found] == [("a", 1), ("b", 10), ("c", 20)]
     assert shelf.problems == []
 
 
-def test_what_stands_between_indented_documents_is_told_and_the_next_is_read(shelf: Shelf) -> None:
+def test_text_between_indented_documents_is_reported_and_the_next_is_read(shelf: Shelf) -> None:
     torn = indented("b")[:40] + b"\n"
     found = shelf.read(indented("a") + torn + indented("c") + indented("d")[:-4])
     assert [each.id for each in found] == ["a", "c"]

@@ -1,4 +1,4 @@
-"""Sessions in databases: what is written, who else writes, errors, older tables, the event loop."""
+"""Sessions in databases: writes, concurrent writers, errors, older tables, the event loop."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def rows(store: SqlStore, query: str) -> list[Any]:
         return list(connection.execute(sa.text(query), {"s": store.id}).all())
 
 
-# --- What is written ----------------------------------------------------------------------------------------
+# --- Writes -------------------------------------------------------------------------------------------------
 
 
-def test_messages_come_back_as_json_holds_them(store: SqlStore) -> None:
+def test_messages_round_trip_as_json(store: SqlStore) -> None:
     odd = user(["é", "\ud800", "\0", 2**70, 1.5, None, True, {"a": ("b",)}], more={"x": "\U0001f600"})
     ids = store.extend([odd, assistant("ho")])
     held = user(["é", "\ud800", "\0", 2**70, 1.5, None, True, {"a": ["b"]}], more={"x": "\U0001f600"})
@@ -65,7 +65,7 @@ def test_messages_come_back_as_json_holds_them(store: SqlStore) -> None:
     assert (ids, store.ids(), store.leaf) == (["m1", "m2"], ["m1", "m2"], "m2")
 
 
-def test_sessions_of_a_database_are_apart_and_share_connections(store: SqlStore) -> None:
+def test_sessions_of_a_database_are_separate_and_share_connections(store: SqlStore) -> None:
     other = store.of(f"{store.id}-other")
     store.append(user("a"))
     other.append(user("b"))
@@ -91,14 +91,14 @@ def test_a_compaction_its_context_and_its_marks_are_rows(store: SqlStore) -> Non
     context = rows(store, "SELECT position, message_id FROM foldline_contexts WHERE session_id = :s ORDER BY position")
     assert context == [(0, "c7.0"), (1, ids[4]), (2, ids[5])]
     stored = rows(store, "SELECT count(*), count(message) FROM foldline_contexts WHERE session_id = :s")
-    assert stored == [(3, 1)]  # what is as it was appended is not stored twice
+    assert stored == [(3, 1)]  # a message unchanged since it was appended is not stored twice
     marks = rows(store, "SELECT message_id FROM foldline_marks WHERE session_id = :s ORDER BY message_id")
     assert [name for (name,) in marks] == ids[:4]
     assert store.leaf == "c7"
 
 
-def test_one_input_is_compacted_once_whoever_writes(store: SqlStore) -> None:
-    """By the database itself, also where two programs do not agree on the rules."""
+def test_one_input_is_compacted_once_by_any_number_of_writers(store: SqlStore) -> None:
+    """By the database itself, even if two programs disagree on the rules."""
     ids = store.extend(talk(3))
     event = fl.CompactionEvent(1, 100, 10, 3, 2, "So far.", (ids[0],), 0.1)
     store.save_context(event, [ContextEntry(None, user("So far.")), ContextEntry(ids[1]), ContextEntry(ids[2])])
@@ -123,16 +123,16 @@ def test_one_input_is_compacted_once_whoever_writes(store: SqlStore) -> None:
         (user(nested(129)), "limit_exceeded"),
     ],
 )
-def test_what_cannot_be_stored_is_refused_whole(store: SqlStore, message: Any, code: str) -> None:
+def test_a_batch_with_an_unstorable_value_is_refused_as_a_whole(store: SqlStore, message: Any, code: str) -> None:
     store.append(user("hi"))
     assert code_of(lambda: store.extend([user("first"), message])) == code
     assert store.messages() == [user("hi")]
 
 
-# --- Somebody else writes too -------------------------------------------------------------------------------
+# --- Concurrent writers -------------------------------------------------------------------------------------
 
 
-def test_an_append_with_an_expected_leaf_is_refused_where_somebody_wrote_meanwhile(store: SqlStore, url: str) -> None:
+def test_an_append_with_a_stale_expected_leaf_is_refused(store: SqlStore, url: str) -> None:
     two = SqlStore(url, session=store.id)
     assert store.append(user("a"), expected_leaf=None) == "m1"
     assert code_of(lambda: two.append(user("b"), expected_leaf=None)) == "conflict"
@@ -170,7 +170,7 @@ def test_threads_share_a_store(store: SqlStore) -> None:
         assert [each for each in said if each.startswith(f"{name} ")] == [f"{name} {i}" for i in range(20)]
 
 
-def test_who_waits_too_long_is_told(store: SqlStore, url: str) -> None:
+def test_a_lock_timeout_is_an_error(store: SqlStore, url: str) -> None:
     store.append(user("hi"))
     late = SqlStore(url, session=store.id, lock_timeout_s=0.2)
     with store._database.writing() as connection:
@@ -182,7 +182,7 @@ def test_who_waits_too_long_is_told(store: SqlStore, url: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-def test_a_forked_child_takes_connections_of_its_own(store: SqlStore) -> None:
+def test_a_forked_child_opens_its_own_connections(store: SqlStore) -> None:
     store.append(user("parent"))
     child = os.fork()
     if child == 0:
@@ -196,7 +196,7 @@ def test_a_forked_child_takes_connections_of_its_own(store: SqlStore) -> None:
     assert [each["content"] for each in store.messages()] == ["parent", "child", "parent again"]
 
 
-def test_two_at_once_make_the_tables_once(url: str, tmp_path: Path) -> None:
+def test_two_concurrent_opens_create_the_tables_once(url: str, tmp_path: Path) -> None:
     if url.startswith("sqlite"):
         url = f"sqlite:///{tmp_path / 'new.db'}"
     errors: list[BaseException] = []
@@ -219,8 +219,8 @@ def test_two_at_once_make_the_tables_once(url: str, tmp_path: Path) -> None:
         assert len(opened.messages()) == 8
 
 
-def test_a_new_file_that_another_writes_to_is_waited_for(tmp_path: Path) -> None:
-    """SQLite itself says busy at once where a file's way of writing is to change and another holds its lock."""
+def test_opening_waits_for_a_new_file_that_another_process_writes(tmp_path: Path) -> None:
+    """SQLite returns busy at once if the journal mode must change while another connection holds the lock."""
     file = tmp_path / "new.db"
     with contextlib.closing(sqlite3.connect(file, isolation_level=None, check_same_thread=False)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -240,8 +240,8 @@ def test_a_new_file_that_another_writes_to_is_waited_for(tmp_path: Path) -> None
 # --- Errors -------------------------------------------------------------------------------------------------
 
 
-def test_errors_hold_no_content_and_leave_everything_as_it_was(store: SqlStore) -> None:
-    """A table that refuses rows, as a database does whose disk is full: the error names the row."""
+def test_errors_contain_no_content_and_change_nothing(store: SqlStore) -> None:
+    """A table that refuses rows, like a database on a full disk: the error names the row."""
     ids = store.extend(talk(3))
     event = fl.CompactionEvent(1, 100, 10, 3, 2, CANARY, (ids[0],), 0.1)
     context = [ContextEntry(None, user(CANARY)), ContextEntry(ids[1]), ContextEntry(ids[2])]
@@ -279,7 +279,7 @@ def test_errors_hold_no_content_and_leave_everything_as_it_was(store: SqlStore) 
         (f"postgresql://{CANARY}:{CANARY}@127.0.0.1:1/x", "unreachable"),
     ],
 )
-def test_addresses_that_lead_nowhere_are_refused(url: str, code: str) -> None:
+def test_addresses_without_a_database_are_refused(url: str, code: str) -> None:
     assert code_of(lambda: SqlStore(url, session="a", lock_timeout_s=1)) == code
 
 
@@ -293,7 +293,7 @@ def test_options_are_checked(tmp_path: Path) -> None:
 
 
 @pytest.mark.service
-def test_a_connection_that_the_server_ends_is_replaced() -> None:
+def test_a_connection_closed_by_the_server_is_replaced() -> None:
     store = SqlStore(postgres_url(), session=f"test-{uuid.uuid4()}")
     store.append(user("a"))
     other = SqlStore(postgres_url(), session=store.id)
@@ -319,7 +319,7 @@ def test_a_connection_that_the_server_ends_is_replaced() -> None:
 # --- SQLite -------------------------------------------------------------------------------------------------
 
 
-def test_sqlite_commits_to_the_disk_in_a_file_of_its_owners(tmp_path: Path) -> None:
+def test_sqlite_commits_to_disk_in_a_private_file(tmp_path: Path) -> None:
     store = SqlStore(f"sqlite:///{tmp_path / 'x.db'}", session="a")
     store.append(user("hi"))
     with store._database.reading() as connection:
@@ -335,7 +335,7 @@ def test_sqlite_commits_to_the_disk_in_a_file_of_its_owners(tmp_path: Path) -> N
     store.close()
 
 
-def test_a_database_that_is_full_is_told_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
+def test_a_full_database_is_an_error_and_works_again_with_space(tmp_path: Path) -> None:
     store = SqlStore(f"sqlite:///{tmp_path / 'x.db'}", session="a")
     store.append(user("hi"))
 
@@ -356,8 +356,8 @@ def test_a_database_that_is_full_is_told_and_goes_on_when_there_is_room(tmp_path
 # --- Versions of the tables ---------------------------------------------------------------------------------
 
 
-def test_tables_of_version_1_are_brought_up_to_date(tmp_path: Path) -> None:
-    """A database of version 1 with a session that was compacted twice, and another one."""
+def test_tables_of_version_1_are_migrated(tmp_path: Path) -> None:
+    """A database of version 1 with a session that was compacted twice, and another session."""
     with sqlite3.connect(tmp_path / "x.db") as connection:
         connection.executescript(VERSION_1.read_text(encoding="utf-8"))
     connection.close()
@@ -378,7 +378,7 @@ def test_tables_of_version_1_are_brought_up_to_date(tmp_path: Path) -> None:
     again.close()
 
 
-def test_tables_of_a_newer_version_are_left_alone(tmp_path: Path) -> None:
+def test_tables_of_a_newer_version_are_not_changed(tmp_path: Path) -> None:
     SqlStore(f"sqlite:///{tmp_path / 'x.db'}", session="a").close()
     with sqlite3.connect(tmp_path / "x.db") as connection:
         connection.execute("UPDATE foldline_schema SET version = ?", (VERSION + 1,))
@@ -392,7 +392,7 @@ def test_tables_of_a_newer_version_are_left_alone(tmp_path: Path) -> None:
 # --- The event loop -----------------------------------------------------------------------------------------
 
 
-def test_the_async_store_does_what_the_store_does(url: str) -> None:
+def test_the_async_store_behaves_like_the_store(url: str) -> None:
     session = f"test-{uuid.uuid4()}"
 
     async def work() -> Any:
@@ -413,7 +413,7 @@ def test_the_async_store_does_what_the_store_does(url: str) -> None:
     assert (len(history), events, last_round) == (26, (result.event,), 1)
 
 
-def test_a_task_that_is_cancelled_ends_when_its_write_has_ended(tmp_path: Path) -> None:
+def test_a_cancelled_task_ends_after_its_write(tmp_path: Path) -> None:
     async def work() -> None:
         async with await AsyncSqlStore.open(f"sqlite:///{tmp_path / 'x.db'}", session="a") as store:
             begun, go_on = threading.Event(), threading.Event()
@@ -438,7 +438,7 @@ def test_a_task_that_is_cancelled_ends_when_its_write_has_ended(tmp_path: Path) 
     asyncio.run(work())
 
 
-def test_without_the_extra_the_error_says_what_is_missing() -> None:
+def test_without_the_extra_the_error_names_it() -> None:
     code = "import sys; sys.modules['sqlalchemy'] = None; from foldline.stores import MemoryStore, SqlStore"
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1

@@ -1,4 +1,4 @@
-"""The cache of summaries: what is found again, by whom, and what is asked for anew."""
+"""The cache of summaries: hits, misses, sharing and limits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REQUEST = SummarizeRequest(
 
 
 class Asked:
-    """A summarizer that counts."""
+    """A summarizer that counts its calls."""
 
     def __init__(self) -> None:
         self.times = 0
@@ -34,7 +34,7 @@ class Asked:
 
 
 class Model:
-    """A chat model that says what it used."""
+    """A chat model that reports its usage."""
 
     def complete(self, messages: Any, *, max_tokens: int, timeout_s: float | None = None) -> Completion:
         return Completion("so far", "m", 10, 2)
@@ -45,7 +45,7 @@ def cache(tmp_path: Path) -> SummaryCache:
     return SummaryCache(tmp_path / "cache.sqlite")
 
 
-def test_what_was_asked_is_known_to_others_and_after_a_restart(cache: SummaryCache, tmp_path: Path) -> None:
+def test_a_cached_summary_is_shared_and_survives_a_restart(cache: SummaryCache, tmp_path: Path) -> None:
     asked = Asked()
     first = CachedSummarizer(asked, cache, "m").summarize(REQUEST)
     cache.close()
@@ -68,9 +68,7 @@ def test_what_was_asked_is_known_to_others_and_after_a_restart(cache: SummaryCac
         lambda r: replace(r, part="history"),
     ],
 )
-def test_another_request_is_asked_for(
-    cache: SummaryCache, change: Callable[[SummarizeRequest], SummarizeRequest]
-) -> None:
+def test_another_request_is_a_miss(cache: SummaryCache, change: Callable[[SummarizeRequest], SummarizeRequest]) -> None:
     asked = Asked()
     writer = CachedSummarizer(asked, cache, "m")
     writer.summarize(REQUEST)
@@ -78,7 +76,7 @@ def test_another_request_is_asked_for(
     assert asked.times == 2
 
 
-def test_another_model_or_prompt_is_asked_and_what_came_later_is_nothing_new(cache: SummaryCache) -> None:
+def test_another_model_or_prompt_is_a_miss_and_later_messages_do_not_matter(cache: SummaryCache) -> None:
     asked = Asked()
     CachedSummarizer(asked, cache, "m").summarize(REQUEST)
     grown = replace(REQUEST, messages=[*REQUEST.messages, {"role": "user", "content": "later"}])
@@ -91,7 +89,7 @@ def test_another_model_or_prompt_is_asked_and_what_came_later_is_nothing_new(cac
     assert words[0] not in keys
 
 
-def test_failures_are_not_kept(cache: SummaryCache) -> None:
+def test_failures_are_not_cached(cache: SummaryCache) -> None:
     def failing(messages: object) -> str:
         raise SummaryError("no answer came", code="timeout")
 
@@ -100,19 +98,19 @@ def test_failures_are_not_kept(cache: SummaryCache) -> None:
     assert CachedSummarizer(Asked(), cache, "m").summarize(REQUEST).text == "so far"
 
 
-def test_text_without_utf8_has_a_key(cache: SummaryCache) -> None:
+def test_text_that_is_not_utf8_has_a_key(cache: SummaryCache) -> None:
     odd = replace(REQUEST, messages=[{"role": "user", "content": "\ud83d"}] * 6)
     assert CachedSummarizer(Asked(), cache, "m").summarize(odd).text == "so far"
 
 
-def test_a_file_that_is_no_cache_is_an_error_of_the_store(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_cache_is_a_store_error(tmp_path: Path) -> None:
     (tmp_path / "cache.sqlite").write_text("no database at all, but a text that is long enough to be looked at" * 20)
     with pytest.raises(StoreError) as raised:
         SummaryCache(tmp_path / "cache.sqlite").get(b"key")
     assert raised.value.code == "cache_failed"
 
 
-def test_it_goes_with_a_batch_compactor(cache: SummaryCache) -> None:
+def test_a_cache_works_in_a_batch_compactor(cache: SummaryCache) -> None:
     asked = Asked()
     compactor = fl.BatchCompactor(
         fl.KeepMessages(1), summarizer=CachedSummarizer(asked, cache, "m"), summary_tokens=200, counter="chars/4"
@@ -122,10 +120,10 @@ def test_it_goes_with_a_batch_compactor(cache: SummaryCache) -> None:
     assert (rows[0], asked.times, rows[0].status) == (rows[1], 1, "folded")
 
 
-# What is spent
+# Limits on spending
 
 
-def test_no_more_calls_than_are_allowed_whoever_makes_them(cache: SummaryCache) -> None:
+def test_the_call_limit_covers_all_callers(cache: SummaryCache) -> None:
     failures = []
 
     def ask() -> None:
@@ -145,7 +143,7 @@ def test_no_more_calls_than_are_allowed_whoever_makes_them(cache: SummaryCache) 
     assert cache.spent() == {}
 
 
-def test_cost_is_set_aside_before_and_settled_after(cache: SummaryCache) -> None:
+def test_cost_is_reserved_before_a_call_and_settled_after_it(cache: SummaryCache) -> None:
     model = Metered(Model(), cache, max_cost=100.0, price=lambda read, written: float(read + written))
     model.complete([{"role": "user", "content": "x" * 20}], max_tokens=10)  # 20 bytes, 16 around them, 10 to write
     assert cache.spent()["cost"] == 12

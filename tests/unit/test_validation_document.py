@@ -13,7 +13,7 @@ DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "validation.md").read
 
 
 def table(heading: str) -> list[str]:
-    """What stands as code in the first column of the first table under a heading."""
+    """The code spans in the first column of the first table under a heading."""
     section = DOCUMENT.partition(f"\n## {heading}\n")[2].partition("\n#")[0]
     return re.findall(r"^\| `([a-z_]+)` \|", section, flags=re.MULTILINE)
 

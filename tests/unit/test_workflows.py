@@ -1,4 +1,4 @@
-"""The workflows: what they run on, what they may do, and how the wheels they publish are linked."""
+"""The workflows: their systems and permissions, and the linking of the published wheels."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def test_tests_run_on_three_systems() -> None:
     assert {name.partition("-")[0] for name in matrix["os"]} == {"ubuntu", "macos", "windows"}
 
 
-def test_one_rust_version() -> None:
+def test_there_is_one_rust_version() -> None:
     versions = {workflow["env"]["RUSTUP_TOOLCHAIN"] for workflow in WORKFLOWS.values() if "env" in workflow}
     assert len(versions) == 1
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_actions_are_pinned_by_hash(path: Path) -> None:
-    """With the version in a comment; workflows of this repository are of the commit that runs."""
+    """With the version in a comment; reusable workflows of this repository use the running commit."""
     used = re.findall(r"\buses: (.+)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     pinned = re.compile(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+|\$/\.github/workflows/\w+\.yml")
     assert used
@@ -62,8 +62,8 @@ def test_an_action_has_one_version() -> None:
     assert len({action for action, _ in used}) == len(used)
 
 
-def test_rights_are_the_least() -> None:
-    """None by default; only the job that publishes gets an identity, and the environment guards it."""
+def test_permissions_are_minimal() -> None:
+    """No permissions by default; only the publishing job gets an identity, guarded by the environment."""
     assert all(workflow["permissions"] == {} for workflow in WORKFLOWS.values())
     granted = {(stem, name): job["permissions"] for stem, name, job in jobs()}
     assert {key for key, rights in granted.items() if "write" in rights.values()} == {("release", "publish")}
@@ -78,7 +78,7 @@ def test_releases_use_no_cache() -> None:
         assert not re.search(r"^ *cache:", text, flags=re.MULTILINE)
 
 
-def test_every_wheel_is_tried() -> None:
+def test_every_wheel_is_tested() -> None:
     wheels = WORKFLOWS["wheels"]["jobs"]
     built = {row["target"] for row in wheels["wheel"]["strategy"]["matrix"]["include"]}
     tried = {row["target"] for row in wheels["try-in-container"]["strategy"]["matrix"]["include"]}

@@ -12,7 +12,7 @@ CONTENDERS = [
     *llama_index.CONTENDERS,
 ]
 
-#: What is not in the table, and why: it is printed with it.
+#: Libraries outside the table, with the reason: printed with it.
 LEFT_OUT = {
     "openai-agents": "its compaction session asks OpenAI's service to compact, and SessionSettings(limit) takes the "
     "newest items as they are: neither shortens to a budget on this machine",

@@ -1,4 +1,4 @@
-"""What a contender is: a library, the options it documents for this, and how it is called."""
+"""The contender interface: a library, its documented options for this purpose, and its call."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from typing import Any, Protocol
 
 from judging import Count, Message
 
-#: What a stub in the place of a model answers, wherever a library asks one for a summary.
+#: The answer of a stub model, for libraries that request a summary.
 SUMMARY = "The user and the assistant worked through the earlier requests; results were looked up and reported."
 
 
 class RefusedError(Exception):
-    """A library says in its own words that the budget cannot be met."""
+    """The library reports that the budget cannot be met."""
 
 
 class Trimmer(Protocol):
     """A library, ready to be called."""
 
     def prepare(self, messages: list[Message], budget: int, share: float) -> Callable[[], Any]:
-        """The call that is timed. Whatever turns messages into the library's own objects is done before."""
+        """The timed call. Conversion of messages into the library's own objects happens before."""
         ...
 
     def messages_of(self, answer: Any, messages: list[Message]) -> list[Message]:
-        """The answer in OpenAI's form; raises `RefusedError` where the library refused."""
+        """The answer in OpenAI's form; raises `RefusedError` if the library refused."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A library with one way of calling it.
+    """A library with one set of options.
 
     Attributes:
         name: Its row in the table.
         package: The distribution on PyPI.
-        module: What is imported.
+        module: The imported module.
         options: The options, as in its documentation.
-        load: Makes a trimmer; gets the independent count of a text.
+        load: Makes a trimmer from the independent text counter.
         counts_tokens: Whether its budget is in tokens. If not, it gets the same share of the messages.
     """
 
@@ -55,7 +55,7 @@ class Contender:
         return importlib.metadata.version(self.package)
 
     def missing(self) -> str | None:
-        """Why it cannot be called, if it cannot."""
+        """The reason why it cannot be run, if any."""
         try:
             importlib.import_module(self.module)
         except Exception as error:
@@ -64,6 +64,6 @@ class Contender:
 
 
 def by_identity(answer: Sequence[Any], made: Sequence[Any], messages: Sequence[Message]) -> list[Message | None]:
-    """The originals of those objects that came back as they were given; None for new ones."""
+    """The originals of those objects that were returned unchanged; None for new ones."""
     originals = {id(own): message for own, message in zip(made, messages)}
     return [originals.get(id(own)) for own in answer]

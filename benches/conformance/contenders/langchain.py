@@ -11,7 +11,7 @@ from .base import SUMMARY, Contender, Trimmer
 
 
 def _objects(messages: list[Message]) -> list[Any]:
-    """langchain's objects, each with the index of its message for an id."""
+    """langchain's objects, each with the index of its message as its id."""
     from langchain_core.messages import convert_to_messages
 
     made = convert_to_messages(messages)
@@ -21,7 +21,7 @@ def _objects(messages: list[Message]) -> list[Any]:
 
 
 def _as_openai(answer: list[Any], messages: list[Message]) -> list[Message]:
-    """The originals by their ids where nothing of them was changed; what is new as langchain writes it."""
+    """The originals, by id, if unchanged; new messages as langchain writes them."""
     from langchain_core.messages import convert_to_openai_messages
 
     given = _objects(messages)
@@ -36,7 +36,7 @@ def _as_openai(answer: list[Any], messages: list[Message]) -> list[Message]:
 
 
 def _exact(count: Count) -> Callable[[list[Any]], int]:
-    """The table's own rule as a token counter, so that no library is judged by counts it could not know."""
+    """The table's own rule as a token counter, so that no library is judged by counts it does not know."""
     from langchain_core.messages import convert_to_openai_messages
 
     return lambda messages: tokens(convert_to_openai_messages(messages), count)

@@ -18,7 +18,7 @@ class _Trim:
         self.trim_messages = trim_messages
 
     def prepare(self, messages: list[Message], budget: int, share: float) -> Callable[[], Any]:
-        own = copy.deepcopy(messages)  # It changes what it is given.
+        own = copy.deepcopy(messages)  # It modifies its input.
         return lambda: self.trim_messages(own, model="gpt-4o", max_tokens=budget)
 
     def messages_of(self, answer: Any, messages: list[Message]) -> list[Message]:

@@ -1,4 +1,4 @@
-"""llama-index's `Memory`. Its agents keep the system message beside the memory, so the memory gets what it leaves."""
+"""llama-index's `Memory`. Its agents keep the system message separately, so the memory gets the rest of the budget."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Memory:
         self.memory, self.message, self.count = Memory, ChatMessage, count
         self.encode = tiktoken.get_encoding("o200k_base").encode_ordinary
         self.loop = asyncio.new_event_loop()
-        # One database for all: making it is not timed.
+        # One database for all: creating it is not timed.
         self.store = SQLAlchemyChatStore(table_name="conformance")
         self.loop.run_until_complete(self.store.get_keys())
         self.calls = 0
@@ -51,7 +51,7 @@ class _Memory:
         return [*head_of(messages), *(messages[message.additional_kwargs["index"]] for message in answer)]
 
     def _object(self, index: int, message: Message) -> Any:
-        """A message of its own; the index finds the original again and costs a token or two of its count."""
+        """A separate message; its index leads back to the original and costs a token or two of the count."""
         text = message.get("content") or ""
         if isinstance(text, list):
             text = "".join(part["text"] for part in text)

@@ -12,7 +12,7 @@ from .base import Contender, Trimmer, by_identity
 
 
 def _run(loop: asyncio.AbstractEventLoop, make: Callable[[], Any]) -> Callable[[], Any]:
-    """A coroutine as a call; the loop is made once, so that its making is not timed."""
+    """A coroutine as a call; the loop is created once, so that this is not timed."""
     return lambda: loop.run_until_complete(make())
 
 
@@ -38,7 +38,7 @@ class _SemanticKernel:
 
     def messages_of(self, answer: Any, messages: list[Message]) -> list[Message]:
         found = by_identity(answer[1].messages, self.made, messages)
-        if None in found:  # Pydantic may have copied them: the same content, then.
+        if None in found:  # Pydantic may have copied them, so the content is compared.
             found = by_identity(
                 [next(own for own in self.made if own == each) for each in answer[1].messages], self.made, messages
             )
@@ -98,7 +98,7 @@ class _AgentFramework:
 
     def messages_of(self, answer: Any, messages: list[Message]) -> list[Message]:
         originals = by_identity(answer, self.made, messages)
-        # What is new is a text: the results of tool calls that were put away.
+        # New messages are texts: the collapsed results of tool calls.
         return [
             original if original is not None else {"role": str(own.role), "content": own.text}
             for own, original in zip(answer, originals)
@@ -165,7 +165,7 @@ def _window(count: Count) -> Trimmer:
 
 
 class _Autogen:
-    """Its agents keep the system message beside the context, so the context gets what it leaves."""
+    """Its agents keep the system message separately, so the context gets the rest of the budget."""
 
     def __init__(self, count: Count) -> None:
         from autogen_core.model_context import TokenLimitedChatCompletionContext
@@ -176,7 +176,7 @@ class _Autogen:
         self.made: list[Any] = []
 
     def count_tokens(self, messages: list[Any], *, tools: Any = ()) -> int:
-        """What a model client has: the table's own rule, less what is counted once a request."""
+        """The interface of a model client: the table's own rule without the per-request part."""
         return tokens([m for own in messages for m in self.originals[id(own)]], self.count) - tokens([], self.count)
 
     def prepare(self, messages: list[Message], budget: int, share: float) -> Callable[[], Any]:
@@ -191,7 +191,7 @@ class _Autogen:
         return [*head_of(messages), *(message for own in answer for message in self.originals[id(own)])]
 
     def _add(self, message: Message) -> None:
-        """A message as autogen has it: the results that follow each other are one."""
+        """A message in autogen's form: adjacent results are one message."""
         from autogen_core import FunctionCall
         from autogen_core.models import (
             AssistantMessage,

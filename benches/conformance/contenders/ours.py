@@ -1,4 +1,4 @@
-"""foldline: planned to fit, with a line or a summary for what was folded."""
+"""foldline: planned to fit, with a note or a summary in place of the folded messages."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from judging import Message
 
 from .base import SUMMARY, Contender, RefusedError, Trimmer
 
-#: What stands for folded messages where nobody writes a summary.
+#: Replaces folded messages without a summarizer.
 NOTE = "Earlier messages were left out."
-#: Room for it, label included.
+#: The room for it, label included.
 NOTE_TOKENS = 60
-#: Room for the stub's summary, label included.
+#: The room for the stub's summary, label included.
 STUB_TOKENS = 80
 
 
@@ -22,7 +22,7 @@ def _newest_user(message_list: list[Message]) -> list[int]:
 
 
 class _Trim:
-    """`plan` and `apply`, with a note for what was folded."""
+    """`plan` and `apply`, with a note for the folded messages."""
 
     def __init__(self, *, pin: bool) -> None:
         import foldline as fl
@@ -47,7 +47,7 @@ class _Trim:
 
 
 class _Compact:
-    """`compact`, with a stub for a model or with the summarizer that needs none."""
+    """`compact`, with a stub model or with the summarizer that needs no model."""
 
     def __init__(self, *, stub: bool) -> None:
         import foldline as fl

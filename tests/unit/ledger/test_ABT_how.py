@@ -34,7 +34,7 @@ def request(**more: Any) -> StrategyRequest:
 
 
 def step(i: int, size: int = 200) -> list[Any]:
-    """A call and its result of `size` tokens of `chars/4`."""
+    """A call and its result, `size` tokens by `chars/4`."""
     return [openai_call(f"c{i}"), openai_result(f"c{i}", "r" * size * 4)]
 
 
@@ -45,7 +45,7 @@ def sources(outcome: StrategyResult) -> list[int | None]:
 # --- A2, A3, A5: keep recent tokens --------------------------------------------------------------------
 
 
-def test_A2_the_cut_falls_on_the_boundary_of_a_turn() -> None:
+def test_A2_the_cut_falls_on_a_turn_boundary() -> None:
     """Turns of 402 tokens; the newest 500 reach into the third."""
     messages = [SYSTEM, *[each for i in range(4) for each in (user("u" * 4), *step(i, 400))]]
     summarizer = FakeSummarizer("So far.")
@@ -54,7 +54,7 @@ def test_A2_the_cut_falls_on_the_boundary_of_a_turn() -> None:
     assert [each.part for each in summarizer.requests] == ["whole"]
 
 
-def test_A2_a_bash_execution_is_a_boundary_and_a_result_is_none() -> None:
+def test_A2_a_bash_execution_is_a_boundary_and_a_result_is_not() -> None:
     call = {"role": "assistant", "content": [{"type": "toolCall", "id": "c", "name": "go", "arguments": {}}]}
     result = {"role": "toolResult", "toolCallId": "c", "toolName": "go", "content": "r" * 400, "isError": False}
     bash = {"role": "bashExecution", "command": "ls", "output": "o" * 400, "exitCode": 0, "cancelled": False}
@@ -63,7 +63,7 @@ def test_A2_a_bash_execution_is_a_boundary_and_a_result_is_none() -> None:
     assert sources(outcome) == [None, 3, 4]
 
 
-def test_A3_the_beginning_of_a_split_turn_is_summarised_by_itself_and_merged() -> None:
+def test_A3_the_prefix_of_a_split_turn_gets_its_own_summary_and_is_merged() -> None:
     messages = [SYSTEM, user(WORDS), assistant(WORDS), user(WORDS), *step(0), *step(1), *step(2)]
     summarizer = FakeSummarizer("What was before.", "What was begun.")
     outcome = Summarize(summarizer, fl.KeepTokens(300), mend=False).run(messages, request())
@@ -76,7 +76,7 @@ def test_A3_the_beginning_of_a_split_turn_is_summarised_by_itself_and_merged() -
     assert outcome.summarized == (1, 2, 3, 4, 5)
 
 
-def test_A3_both_parts_together_have_the_room_of_one_summary() -> None:
+def test_A3_both_parts_share_the_room_of_one_summary() -> None:
     messages = [user("u" * 4_000), assistant("a" * 4_000), user("u"), *step(0, 2_000), *step(1, 2_000)]
 
     class Filler:
@@ -97,7 +97,7 @@ def test_A3_without_history_before_the_turn_there_is_one_part() -> None:
     assert outcome.summary == "What was begun."
 
 
-def test_A3_an_earlier_summary_alone_before_the_turn_is_kept_word_for_word() -> None:
+def test_A3_an_earlier_summary_alone_before_the_turn_is_kept_verbatim() -> None:
     first = Summarize(FakeSummarizer("All of the past."), keep_recent=0, mend=False).run([SYSTEM, *talk(6)], request())
     messages = [*first.messages, user(WORDS), *step(0), *step(1), *step(2)]
     summarizer = FakeSummarizer("What was begun.")
@@ -106,7 +106,7 @@ def test_A3_an_earlier_summary_alone_before_the_turn_is_kept_word_for_word() -> 
     assert outcome.summary == f"All of the past.\n\n{TURN_HEADING}\n\nWhat was begun."
 
 
-def test_A3_turns_are_not_told_apart_where_that_is_not_asked_for() -> None:
+def test_A3_turns_are_not_split_if_disabled() -> None:
     messages = [SYSTEM, user(WORDS), assistant(WORDS), user(WORDS), *step(0), *step(1), *step(2)]
     for strategy in (
         Summarize(first := FakeSummarizer("So far."), fl.KeepTokens(300), split_turns=False, mend=False),
@@ -128,7 +128,7 @@ def test_A5_an_earlier_summary_is_merged_and_not_stacked() -> None:
     assert "One, two and three." in messages[1]["content"]
 
 
-def test_A5_a_summary_that_metadata_tells_of_is_merged_too() -> None:
+def test_A5_a_summary_marked_by_metadata_is_merged_too() -> None:
     metadata = fl.Metadata()
     metadata.set_origin(0, "compacted_synthetic")
     summarizer = FakeSummarizer("New.")
@@ -146,7 +146,7 @@ def test_B5_forty_percent_of_the_messages_stay_and_no_pair_is_split() -> None:
     messages += [*step(2), user("Run the tests"), *step(3), user("Now deploy"), assistant("I'll push to git")]
     assert len(messages) == 14
     summarizer = FakeSummarizer("Earlier, I refactored code, fixed a bug, and added tests.")
-    keep = fl.KeepFraction(0.40, of="messages")  # of 14 that is 5.6, so at least 6; the pair 7, 8 is not split
+    keep = fl.KeepFraction(0.40, of="messages")  # 40 % of 14 is 5.6, so at least 6; the pair 7, 8 is not split
     outcome = Summarize(summarizer, keep).run(messages, request())
     assert sources(outcome) == [None, 7, 8, 9, 10, 11, 12, 13]
     summarizer = FakeSummarizer("Earlier, I refactored code, fixed a bug, and added tests.")
@@ -158,7 +158,7 @@ def test_B5_forty_percent_of_the_messages_stay_and_no_pair_is_split() -> None:
 # --- B7 ------------------------------------------------------------------------------------------------
 
 
-def test_B7_truncation_says_what_is_gone() -> None:
+def test_B7_truncation_names_the_dropped_topics() -> None:
     messages = [SYSTEM, user("Fix the parser."), *step(0), user("Add\n tests."), assistant("Done."), *talk(4)]
     outcome = TruncateOldest().run(messages, request())
     assert outcome.summary == (
@@ -171,12 +171,12 @@ def test_B7_truncation_says_what_is_gone() -> None:
     assert outcome.plan.actions[1:6] == ["drop"] * 5
 
 
-def test_B7_results_of_tools_are_no_topic() -> None:
+def test_B7_tool_results_are_not_topics() -> None:
     messages = [user("Fix it."), anthropic_call("a"), anthropic_result("a", "secret output"), *talk(3)]
     assert "about: Fix it.]" in TruncateOldest(fl.KeepMessages(3)).run(messages, request()).summary
 
 
-def test_B7_long_topics_are_cut_and_few() -> None:
+def test_B7_long_topics_are_shortened_and_limited_in_number() -> None:
     messages = [user(f"{i} " + "x" * 500) for i in range(9)]
     summary = TruncateOldest(fl.KeepMessages(1)).run(messages, request()).summary
     assert summary.count("…") == 3
@@ -192,7 +192,7 @@ def test_B7_truncating_twice_adds_up() -> None:
     assert second.summary.count("Context truncated") == 1
 
 
-def test_B7_an_earlier_summary_outlives_a_truncation() -> None:
+def test_B7_an_earlier_summary_survives_a_truncation() -> None:
     first = Summarize(FakeSummarizer("Everything that matters."), keep_recent=1, mend=False).run(talk(5), request())
     second = TruncateOldest(fl.KeepMessages(1)).run([*first.messages, *talk(2)], request())
     assert second.summary.startswith(
@@ -264,7 +264,7 @@ def test_B10_old_results_are_cleared_in_every_dialect(dialect: str) -> None:
     assert not again.changed
 
 
-def test_B10_what_preserve_recent_covers_is_left() -> None:
+def test_B10_recent_results_under_preserve_recent_are_not_changed() -> None:
     messages = [user("u"), *step(0, 600), *step(1, 600)]
     assert prune_tool_results(messages, 5, counter=CHARS) == messages
     assert prune_tool_results(messages, 99, counter=CHARS) == messages
@@ -274,7 +274,7 @@ def test_B10_what_preserve_recent_covers_is_left() -> None:
         prune_tool_results(messages, -1)
 
 
-def test_several_results_of_one_message_are_judged_one_by_one() -> None:
+def test_several_results_of_one_message_are_cleared_independently() -> None:
     calls = assistant([{"type": "tool_use", "id": i, "name": f"tool_{i}", "input": {}} for i in "abc"])
     blocks = [{"type": "tool_result", "tool_use_id": i, "content": text * 300} for i, text in zip("abc", "xyz")]
     blocks[2]["content"] = "short"
@@ -285,7 +285,7 @@ def test_several_results_of_one_message_are_judged_one_by_one() -> None:
     assert contents == ["x" * 300, "[cleared]", "short", None]
 
 
-def test_excluded_tools_keep_their_results_also_where_ids_recur() -> None:
+def test_excluded_tools_keep_their_results_even_if_ids_recur() -> None:
     def call(name: str) -> Any:
         function = {"name": name, "arguments": "{}"}
         return {
@@ -307,14 +307,14 @@ def test_pinned_and_open_groups_keep_their_results() -> None:
     assert not ClearToolResults(fl.KeepMessages(1)).run(opened, request()).changed
 
 
-def test_a_small_gain_is_not_worth_it() -> None:
+def test_a_gain_below_the_minimum_clears_nothing() -> None:
     messages = [user("u"), *step(0, 500), assistant("ok")]
     gain = 500 - CHARS.count("[cleared]")
     assert ClearToolResults(fl.KeepMessages(1), min_gain_tokens=gain).run(messages, request()).changed
     assert not ClearToolResults(fl.KeepMessages(1), min_gain_tokens=gain + 1).run(messages, request()).changed
 
 
-def test_the_plan_of_a_clearing_tells_what_it_costs() -> None:
+def test_the_plan_of_a_clearing_reports_its_cost() -> None:
     messages = [user("u"), *step(0, 500), assistant("ok")]
     outcome = ClearToolResults(fl.KeepMessages(1)).run(messages, request())
     assert outcome.plan is not None
@@ -343,7 +343,7 @@ def test_a_wrong_option_of_clearing_is_a_config_error(options: Any, path: str) -
 # --- B11, T5 -------------------------------------------------------------------------------------------
 
 
-def test_B11_the_strategy_that_does_nothing() -> None:
+def test_B11_the_strategy_that_does_nothing_changes_nothing() -> None:
     messages = talk(5)
     outcome = NoOp().run(messages, request())
     assert (outcome.messages, outcome.changed) == (messages, False)
@@ -352,7 +352,7 @@ def test_B11_the_strategy_that_does_nothing() -> None:
 
 
 def test_T5_ten_of_fifty_messages_stay() -> None:
-    """0 is the system message, 40 the first that stays."""
+    """0 is the system message, 40 the first message kept."""
     messages = [SYSTEM, user("Build a flashcard app")]
     messages += [each for i in range(19) for each in step(i, 50)]
     messages += [each for i in range(19, 22) for each in step(i, 50)]
@@ -364,7 +364,7 @@ def test_T5_ten_of_fifty_messages_stay() -> None:
 
 
 @pytest.mark.parametrize(("keep_last", "first"), [(10, 40), (9, 40), (8, 42), (7, 42), (4, 46), (3, 47), (2, 48)])
-def test_T5_the_boundary_walks_back_off_tool_messages(keep_last: int, first: int) -> None:
+def test_T5_the_boundary_moves_back_before_tool_messages(keep_last: int, first: int) -> None:
     messages = [SYSTEM, user("task"), *[each for i in range(22) for each in step(i, 50)]]
     messages += [assistant("All tests pass"), user("Add AI integration"), *step(22, 50)]
     outcome = Summarize(FakeSummarizer("So far."), fl.KeepMessages(keep_last)).run(messages, request())
@@ -377,13 +377,13 @@ def test_T5_with_too_few_messages_nothing_is_done(count: int) -> None:
     assert not Summarize(FakeSummarizer(), fl.KeepMessages(10)).run(messages, request()).changed
 
 
-def test_T5_the_summary_of_an_earlier_round_is_found_and_not_counted() -> None:
+def test_T5_the_summary_of_an_earlier_round_is_recognized_and_not_counted() -> None:
     first = Summarize(FakeSummarizer("Round 1."), fl.KeepMessages(4)).run([SYSTEM, *talk(12)], request())
     nothing_new = Summarize(FakeSummarizer(), fl.KeepMessages(4)).run(first.messages, request())
     assert not nothing_new.changed
 
 
-def test_T5_summaries_without_a_label_are_known_where_that_is_asked_for() -> None:
+def test_T5_summaries_without_a_label_are_recognized_if_configured() -> None:
     def shape(text: str, asked: StrategyRequest) -> list[Any]:
         return [assistant(f"## Session Summary (Round {asked.round})\n{text}")]
 
@@ -400,7 +400,7 @@ def test_T5_summaries_without_a_label_are_known_where_that_is_asked_for() -> Non
     assert sources(second) == [0, None, 6, 7]
 
 
-def test_B8_a_summary_may_have_another_shape() -> None:
+def test_B8_a_summary_may_have_a_custom_shape() -> None:
     def shape(text: str, _: StrategyRequest) -> list[Any]:
         return [user(f"[COMPACT SUMMARY]\n{text}"), assistant("Understood.")]
 
@@ -418,7 +418,7 @@ def test_B8_a_summary_may_have_another_shape() -> None:
 # --- Pipeline and functions ----------------------------------------------------------------------------
 
 
-def test_the_lightest_step_that_is_enough_is_the_last() -> None:
+def test_the_pipeline_stops_after_the_first_sufficient_step() -> None:
     messages = [user("u"), *step(0, 900), *step(1, 900), *talk(4)]
     summarizer = FakeSummarizer("So far.")
     pipeline = Pipeline(ClearToolResults(fl.KeepMessages(4)), Summarize(summarizer, keep_recent=2), target_tokens=500)
@@ -426,7 +426,7 @@ def test_the_lightest_step_that_is_enough_is_the_last() -> None:
     assert (outcome.steps, outcome.edited, summarizer.requests) == (("ClearToolResults",), (2, 4), [])
 
 
-def test_heavier_steps_follow_where_it_is_not() -> None:
+def test_heavier_steps_follow_if_a_step_is_not_sufficient() -> None:
     messages = [user("u"), *step(0, 900), *step(1, 900), *talk(4)]
     summarizer = FakeSummarizer("So far.")
     pipeline = Pipeline(ClearToolResults(fl.KeepMessages(4)), Summarize(summarizer, keep_recent=2))
@@ -436,11 +436,11 @@ def test_heavier_steps_follow_where_it_is_not() -> None:
     assert outcome.summarized == (0, 1, 2, 5, 6)
     assert outcome.messages[1] is messages[3]
     assert outcome.messages[2] is messages[4]  # pinned: neither cleared nor folded
-    assert outcome.edited == ()  # what was cleared has gone into the summary
+    assert outcome.edited == ()  # the cleared result is part of the summary
     assert "[cleared]" in str(summarizer.requests[0].messages[2])
 
 
-def test_a_pipeline_tells_indices_of_the_list_it_was_given() -> None:
+def test_a_pipeline_reports_indices_of_its_input_list() -> None:
     messages = talk(9)
     pipeline = Pipeline(
         FromFunction(lambda messages, _: messages[2:]),
@@ -467,13 +467,13 @@ def test_a_pipeline_without_target_runs_everything() -> None:
 
 
 @pytest.mark.parametrize("strategies", [(), (7,), (NoOp,)])
-def test_a_pipeline_of_something_else_is_a_config_error(strategies: Any) -> None:
+def test_a_pipeline_of_other_objects_is_a_config_error(strategies: Any) -> None:
     with pytest.raises(ConfigError) as caught:
         Pipeline(*strategies)
     assert caught.value.code == "bad_strategy"
 
 
-def test_a_function_gets_copies_and_gives_the_callers_own_objects() -> None:
+def test_a_function_receives_copies_and_the_result_holds_the_callers_objects() -> None:
     messages = talk(5)
     before = copy.deepcopy(messages)
 
@@ -489,7 +489,7 @@ def test_a_function_gets_copies_and_gives_the_callers_own_objects() -> None:
     assert (outcome.edited, outcome.dropped) == ((1,), (0, 2, 3))
 
 
-def test_a_function_that_returns_no_list_is_an_error() -> None:
+def test_a_function_that_does_not_return_a_list_is_an_error() -> None:
     with pytest.raises(CompactionError) as caught:
         FromFunction(lambda *_: "no list").run(talk(2), request())  # type: ignore[arg-type,return-value]
     assert caught.value.code == "not_a_list"

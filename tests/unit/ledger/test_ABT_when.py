@@ -21,19 +21,19 @@ from foldline.triggers import (
 
 
 def at(tokens: int, **more: Any) -> fl.ContextState:
-    """A request of so many tokens."""
+    """A state whose request has `tokens` tokens."""
     return fl.ContextState(usage=fl.ContextUsage(tokens, 0, tokens), **more)
 
 
 def spent(tokens: int, **more: Any) -> fl.ContextState:
-    """A window of 200,000 with a system prompt of 3,616 and 16,384 for the answer: room for 180,000."""
+    """A window of 200,000 tokens, a system prompt of 3,616 and a reserve of 16,384: room for 180,000."""
     return fl.ContextState(budget=fl.TokenBudget(200_000, 3_616, tokens, 16_384), **more)
 
 
 # --- The state -----------------------------------------------------------------------------------------
 
 
-def test_the_state_is_of_the_whole_request() -> None:
+def test_the_state_describes_the_whole_request() -> None:
     messages = [{"role": "user", "content": "a" * 400}]
     tools = [{"type": "function", "function": {"name": "go", "parameters": {}}}]
     bare = fl.ContextState.of(messages, counter="o200k_base")
@@ -49,7 +49,7 @@ def test_the_state_is_of_the_whole_request() -> None:
     assert state.budget == fl.TokenBudget(9_000, state.tokens - state.message_tokens, state.message_tokens, 500)
 
 
-def test_the_state_goes_by_what_the_provider_reported() -> None:
+def test_the_state_uses_the_usage_that_the_provider_reported() -> None:
     messages = [
         {"role": "user", "content": "a" * 400},
         {"role": "assistant", "content": "b" * 400},
@@ -60,7 +60,7 @@ def test_the_state_goes_by_what_the_provider_reported() -> None:
     assert state.tokens == state.message_tokens == 1_050
 
 
-def test_a_state_that_knows_no_tokens_says_so() -> None:
+def test_a_state_without_token_counts_raises() -> None:
     for trigger in (ReserveTokens(), TokenThreshold()):
         with pytest.raises(ConfigError) as caught:
             trigger.should_compact(fl.ContextState(message_count=50))
@@ -146,7 +146,7 @@ def test_B2_reactive_from_ninety_five_percent(stop: str, tokens: int, fires: boo
 
 
 @pytest.mark.parametrize("stop", [None, "stop", "end_turn", "tool_use", "STOP", "", "lengthy"])
-def test_B2_other_stops_are_not_reactive(stop: str | None) -> None:
+def test_B2_other_stop_reasons_are_not_reactive(stop: str | None) -> None:
     assert not is_max_tokens_stop(stop)
     assert Utilization().reason(spent(150_000, stop_reason=stop)) == "utilization"
 
@@ -175,21 +175,21 @@ def test_B2_a_wrong_share_is_a_config_error(options: Any, path: str) -> None:
 # --- T2, T4 --------------------------------------------------------------------------------------------
 
 
-def test_T2_the_threshold_of_the_defaults() -> None:
+def test_T2_the_default_threshold() -> None:
     assert TokenThreshold().threshold_of_messages == 93_600
     assert TokenThreshold(128_000, threshold=0.333).threshold_of_messages == 38_961  # 38,961.0 rounded down
     assert TokenThreshold(200_000, system_reserve=0, output_reserve=0, safety_buffer=1).threshold_of_messages == 159_999
 
 
 @pytest.mark.parametrize(("tokens", "fires"), [(93_599, False), (93_600, True), (93_601, True)])
-def test_T2_fires_from_the_threshold_on(tokens: int, fires: bool) -> None:
+def test_T2_fires_at_the_threshold(tokens: int, fires: bool) -> None:
     trigger = TokenThreshold()
     assert trigger.should_compact(at(tokens, message_count=50)) is fires
     assert trigger.threshold_tokens(at(tokens)) == 93_599
 
 
-def test_T2_it_is_the_messages_that_count() -> None:
-    """System prompt and tools have their reserve already."""
+def test_T2_only_message_tokens_count() -> None:
+    """System prompt and tools are already covered by their reserve."""
     state = fl.ContextState(budget=fl.TokenBudget(128_000, 2_000, 93_599, 4_000), message_count=50)
     assert state.tokens == 95_599
     assert not TokenThreshold().should_compact(state)
@@ -197,11 +197,11 @@ def test_T2_it_is_the_messages_that_count() -> None:
 
 
 @pytest.mark.parametrize(("count", "fires"), [(0, False), (1, False), (10, False), (11, False), (12, True)])
-def test_T4_never_fires_while_there_is_nothing_to_fold(count: int, fires: bool) -> None:
+def test_T4_never_fires_if_there_is_nothing_to_fold(count: int, fires: bool) -> None:
     assert TokenThreshold().should_compact(at(10**6, message_count=count)) is fires
 
 
-def test_T4_a_threshold_of_its_own() -> None:
+def test_T4_the_threshold_can_be_configured() -> None:
     trigger = TokenThreshold.at(100, keep_messages=2)
     assert not trigger.should_compact(at(99, message_count=9))
     assert trigger.should_compact(at(100, message_count=9))
@@ -226,7 +226,7 @@ def test_T2_a_wrong_option_is_a_config_error(options: Any, path: str) -> None:
     assert caught.value.path == path
 
 
-def test_a_count_of_messages() -> None:
+def test_a_trigger_on_the_number_of_messages() -> None:
     assert not MessageCount(4).should_compact(fl.ContextState(message_count=4))
     assert MessageCount(4).should_compact(fl.ContextState(message_count=5))
 
@@ -289,20 +289,20 @@ OTHER = {
 
 
 @pytest.mark.parametrize("who", SAYINGS)
-def test_overflow_is_recognised_by_its_text(who: str) -> None:
+def test_overflow_is_recognized_by_the_error_text(who: str) -> None:
     assert overflow_kind(SAYINGS[who]) == "context"
     assert overflow_kind(RuntimeError(SAYINGS[who])) == "context"
     assert overflow_kind({"error": {"message": SAYINGS[who], "code": 400}}) == "context"
 
 
 @pytest.mark.parametrize("what", OTHER)
-def test_other_errors_are_no_overflow(what: str) -> None:
+def test_other_errors_are_not_overflow(what: str) -> None:
     assert overflow_kind(OTHER[what]) is None
     assert overflow_kind(ValueError(OTHER[what])) is None
 
 
 class ApiError(Exception):
-    """Shaped as those of SDKs are."""
+    """An error shaped like those of the SDKs."""
 
     def __init__(self, message: str = "Bad request", **more: Any) -> None:
         super().__init__(message)
@@ -310,7 +310,7 @@ class ApiError(Exception):
 
 
 class ContextWindowExceededError(Exception):
-    """The name that a gateway gives it."""
+    """A class name as a gateway uses it."""
 
 
 @pytest.mark.parametrize(
@@ -328,11 +328,11 @@ class ContextWindowExceededError(Exception):
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_overflow_is_recognised_by_its_code(error: object) -> None:
+def test_overflow_is_recognized_by_its_code(error: object) -> None:
     assert overflow_kind(error) == "context"
 
 
-def test_overflow_is_recognised_below_a_wrapper() -> None:
+def test_overflow_is_recognized_inside_a_wrapped_error() -> None:
     def fail() -> None:
         try:
             raise ApiError(code="context_length_exceeded")
@@ -346,19 +346,19 @@ def test_overflow_is_recognised_below_a_wrapper() -> None:
     assert overflow_kind(caught.value) is None
 
 
-def test_a_request_of_too_many_bytes_is_told_apart() -> None:
+def test_a_request_with_too_many_bytes_is_distinguished_from_overflow() -> None:
     body = {"type": "error", "error": {"type": "request_too_large", "message": "Request exceeds the maximum size"}}
     assert overflow_kind(body) == "request_size"
     assert Overflow().reason(fl.ContextState(error=body)) == "request_too_large"
 
 
 @pytest.mark.parametrize("nothing", [None, 7, b"prompt is too long", object(), {}, []])
-def test_what_says_nothing_is_no_overflow(nothing: object) -> None:
+def test_errors_without_text_or_code_are_not_overflow(nothing: object) -> None:
     assert overflow_kind(nothing) is None
     assert not Overflow().should_compact(fl.ContextState(error=nothing))
 
 
-def test_an_error_that_contains_itself_comes_to_an_end() -> None:
+def test_an_error_that_contains_itself_terminates() -> None:
     body: dict[str, Any] = {}
     body["error"] = body
     error = ApiError(body=body)
@@ -380,7 +380,7 @@ def test_overflow_by_the_window_and_silent_overflow() -> None:
 # --- Manual --------------------------------------------------------------------------------------------
 
 
-def test_B11_a_manual_trigger_fires_until_it_is_done() -> None:
+def test_B11_a_manual_trigger_fires_until_the_compaction_succeeds() -> None:
     trigger, state = Manual(), fl.ContextState()
     assert trigger.reason(state) is None
     trigger.request(instructions="Keep the paths.")

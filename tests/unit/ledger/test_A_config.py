@@ -28,7 +28,7 @@ compaction:
 
 
 @needs_yaml
-def test_A7_the_configuration_of_the_seed(tmp_path: Path) -> None:
+def test_A7_the_configuration_of_the_seed_is_accepted(tmp_path: Path) -> None:
     file = tmp_path / "agent.yaml"
     file.write_text(SEED, encoding="utf-8")
     each = fl.config.load(file).build()
@@ -50,7 +50,7 @@ def test_A7_the_configuration_of_the_seed(tmp_path: Path) -> None:
         (None, 0, "gpt-4o", 0, "top_level"),
     ],
 )
-def test_A7_the_window_resolves_in_this_order(
+def test_A7_the_window_resolves_in_the_documented_order(
     section: int | None, top: int | None, model: str | None, window: int, source: str
 ) -> None:
     data: dict[str, Any] = {"compaction": {}}
@@ -70,7 +70,7 @@ def test_A7_the_window_resolves_in_this_order(
 
 
 @pytest.mark.parametrize("preset", ["gent", "reserve", "budgeted", "layer"])
-def test_A7_not_enabled_turns_all_of_it_off(preset: str) -> None:
+def test_A7_enabled_false_turns_compaction_off(preset: str) -> None:
     settings = fl.config.load({"compaction": {"enabled": False, "preset": preset}, "context_window": 60_000})
     assert settings.enabled is False
     state = fl.ContextState(
@@ -88,7 +88,7 @@ def test_A7_not_enabled_turns_all_of_it_off(preset: str) -> None:
     ("preset", "key", "field"),
     [("budgeted", "context_limit", "context_window"), ("layer", "model_context_limit", "context_window")],
 )
-def test_A7_a_preset_may_call_the_window_by_its_own_name(preset: str, key: str, field: str) -> None:
+def test_A7_a_preset_accepts_its_own_name_for_the_window(preset: str, key: str, field: str) -> None:
     for name in (key, "context_window"):
         each = fl.config.load({"compaction": {"preset": preset, name: 70_000}}).build()
         assert getattr(each, field) == 70_000
@@ -97,7 +97,7 @@ def test_A7_a_preset_may_call_the_window_by_its_own_name(preset: str, key: str, 
     assert (caught.value.code, caught.value.path) == ("two_windows", f"compaction.{key}")
 
 
-def test_T3_the_silent_128k_exist_in_the_layer_preset_alone() -> None:
+def test_T3_only_the_layer_preset_falls_back_to_128k() -> None:
     unknown = {"model": "no-such-model"}
     layer = fl.config.load({**unknown, "compaction": {"preset": "layer"}})
     assert (layer.window, layer.window_from) == (128_000, "preset")
@@ -136,7 +136,7 @@ def test_A7_every_option_reaches_its_preset() -> None:
     assert each.counter.count("x" * 40) == 10
 
 
-def test_A7_objects_that_no_file_can_hold_are_given_when_it_is_built() -> None:
+def test_A7_objects_that_files_cannot_express_are_passed_at_build_time() -> None:
     store, told = fl.stores.MemoryStore(), []
     settings = fl.config.load({"compaction": {"preset": "gent", "keep_recent": 2}})
     each = settings.build(lambda _: "So far.", store=store, hooks={"before": told.append}, trigger=Never())
@@ -159,7 +159,7 @@ TOML = 'model = "gpt-4o"\n[compaction]\nkeep_recent_tokens = 10_000\n'
         pytest.param("a.yml", "model: gpt-4o\ncompaction:\n  keep_recent_tokens: 10000\n", marks=needs_yaml),
     ],
 )
-def test_A7_files_say_the_same_in_every_form(tmp_path: Path, name: str, text: str) -> None:
+def test_A7_every_file_format_gives_the_same_configuration(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
     as_dict = {"model": "gpt-4o", "compaction": {"keep_recent_tokens": 10_000}}
     for source in (tmp_path / name, str(tmp_path / name)):
@@ -182,7 +182,7 @@ def of(**section: Any) -> dict[str, Any]:
     [
         ({"compactoin": {}}, "compactoin"),
         (of(keep_recent_token=1), "compaction.keep_recent_token"),
-        (of(keep_messages=10), "compaction.keep_messages"),  # of another preset
+        (of(keep_messages=10), "compaction.keep_messages"),  # an option of another preset
         (of(context_limit=10), "compaction.context_limit"),
         (of(preset="reserv"), "compaction.preset"),
         (of(preset=["reserve"]), "compaction.preset"),
@@ -234,7 +234,7 @@ def test_A7_a_wrong_value_is_a_config_error_that_names_its_path(data: Any, path:
     assert caught.value.path == path
 
 
-def test_A7_an_agents_own_settings_may_stand_beside() -> None:
+def test_A7_the_settings_of_an_agent_may_share_the_file() -> None:
     data = {"provider": "x", "model": "gpt-4o", "compaction": {}}
     assert fl.config.load(data, others="ignore").window == 128_000
     with pytest.raises(ConfigError):
@@ -259,7 +259,7 @@ def test_A7_an_agents_own_settings_may_stand_beside() -> None:
         pytest.param("a.yaml", b"- 1\n", "not_a_table", marks=needs_yaml),
     ],
 )
-def test_A7_a_file_that_cannot_be_read_is_a_config_error(tmp_path: Path, name: str, content: bytes, code: str) -> None:
+def test_A7_an_unreadable_file_is_a_config_error(tmp_path: Path, name: str, content: bytes, code: str) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ConfigError) as caught:
         fl.config.load(tmp_path / name)
@@ -267,7 +267,7 @@ def test_A7_a_file_that_cannot_be_read_is_a_config_error(tmp_path: Path, name: s
 
 
 @needs_yaml
-def test_A7_errors_hold_nothing_of_the_file(tmp_path: Path) -> None:
+def test_A7_errors_contain_no_file_content(tmp_path: Path) -> None:
     for name, text in (("a.yaml", f"model: [{CANARY}"), ("a.json", f'{{"{CANARY}": '), ("a.toml", f"{CANARY} = ")):
         (tmp_path / name).write_text(text, encoding="utf-8")
         with pytest.raises(ConfigError) as caught:
@@ -283,7 +283,7 @@ def test_A7_a_missing_file_is_a_config_error(tmp_path: Path) -> None:
     assert caught.value.code == "unreadable"
 
 
-def test_A7_without_the_extra_yaml_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_A7_yaml_without_its_extra_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "yaml", None)
     (tmp_path / "a.yaml").write_text("model: a\n", encoding="utf-8")
     with pytest.raises(ConfigError) as caught:

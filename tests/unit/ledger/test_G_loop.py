@@ -1,4 +1,4 @@
-"""G4, G5, G9, B2, T11: the loop around a model, its tools and a compactor; and the hooks for loops of others."""
+"""G4, G5, G9, B2, T11: the loop around a model, its tools and a compactor; and the hooks for other loops."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TOTAL = LAST_ITERATION[2]
 
 
 class Scripted:
-    """A model that answers as it is told, and remembers what it was sent."""
+    """A model with scripted answers that records its requests."""
 
     def __init__(self, *answers: fl.Response | BaseException) -> None:
         self.answers = list(answers)
@@ -39,18 +39,18 @@ class Scripted:
 
 
 def working(rounds: int, **more: Any) -> Scripted:
-    """One that calls a tool so often, and then is done."""
+    """A model that calls a tool `rounds` times and then finishes."""
     calls = [fl.Response(openai_call(f"c{i}"), stop_reason="tool_calls", **more) for i in range(rounds)]
     return Scripted(*calls, fl.Response(assistant("Done."), stop_reason="stop", **more))
 
 
 def results(answer: list[Any], size: int = 800) -> list[Any]:
-    """What tools give: 200 tokens of `chars/4` each."""
+    """Tool results of 200 tokens by `chars/4` each."""
     return [openai_result(call["id"], "r" * size) for message in answer for call in message.get("tool_calls", ())]
 
 
 def small_results(answer: list[Any]) -> list[Any]:
-    """The same, of 75 tokens."""
+    """Tool results of 75 tokens each."""
     return results(answer, 300)
 
 
@@ -75,7 +75,7 @@ Run = Callable[..., fl.LoopResult]
 
 
 @BOTH
-def test_G5_without_a_trigger_the_run_is_what_it_is(run: Run) -> None:
+def test_G5_without_a_trigger_the_run_is_not_changed(run: Run) -> None:
     model = working(2)
     messages = [user("task")]
     result = run(fl.AgentLoop(model, tools=results, compactor=compactor()), messages)
@@ -87,7 +87,7 @@ def test_G5_without_a_trigger_the_run_is_what_it_is(run: Run) -> None:
 
 
 @BOTH
-def test_G5_a_trigger_that_never_fires_is_asked_before_every_iteration_but_the_first(run: Run) -> None:
+def test_G5_a_trigger_that_never_fires_is_checked_before_every_iteration_after_the_first(run: Run) -> None:
     trigger = FakeTrigger(False, False)
     result = run(fl.AgentLoop(working(2), tools=results, compactor=compactor(trigger)), [user("task")])
     assert (result.reason, result.stats.counter(COMPACTIONS)) == ("completed", 0)
@@ -104,7 +104,7 @@ def test_G5_a_trigger_that_fires_compacts(run: Run) -> None:
 
 
 @BOTH
-def test_G5_a_trigger_may_fire_often(run: Run) -> None:
+def test_G5_a_trigger_may_fire_repeatedly(run: Run) -> None:
     trigger = FakeTrigger(False, True, True, True)
     result = run(fl.AgentLoop(working(4), tools=results, compactor=compactor(trigger)), [user("task")])
     assert result.stats.counter(COMPACTIONS) == len(result.compactions) == 3
@@ -131,7 +131,7 @@ def test_G4_a_failure_under_the_strict_policy_ends_the_run_and_names_the_iterati
 
 
 @BOTH
-def test_G5_under_the_other_policies_the_run_goes_on(run: Run) -> None:
+def test_G5_under_the_other_policies_the_run_continues(run: Run) -> None:
     failing = compactor(FakeTrigger(True, False), FakeStrategy(error=SummaryError("no", code="no")))
     with pytest.warns(FoldlineWarning, match="unchanged"):
         result = run(fl.AgentLoop(working(2), tools=results, compactor=failing), [user("task")])
@@ -141,7 +141,7 @@ def test_G5_under_the_other_policies_the_run_goes_on(run: Run) -> None:
 
 
 @BOTH
-def test_G5_the_gauges_of_the_last_iteration_are_there_for_the_trigger_and_gone_when_the_next_begins(run: Run) -> None:
+def test_G5_gauges_of_an_iteration_reach_the_trigger_and_are_cleared_before_the_next(run: Run) -> None:
     seen: list[Any] = []
     begun: list[Any] = []
 
@@ -161,7 +161,7 @@ def test_G5_the_gauges_of_the_last_iteration_are_there_for_the_trigger_and_gone_
 
 
 @BOTH
-def test_G5_compaction_comes_before_the_iteration_begins(run: Run) -> None:
+def test_G5_compaction_precedes_the_iteration(run: Run) -> None:
     order: list[str] = []
     each = compactor(FakeTrigger(True, False))
     each.subscribe(lambda event: order.append(type(event).__name__))
@@ -177,7 +177,7 @@ def test_G5_compaction_comes_before_the_iteration_begins(run: Run) -> None:
 
 
 @BOTH
-def test_G5_the_trigger_is_told_after_a_success(run: Run) -> None:
+def test_G5_the_trigger_is_notified_after_a_success(run: Run) -> None:
     trigger = StatThreshold().on_counter(ITERATIONS, 2)
     result = run(fl.AgentLoop(working(6), tools=results, compactor=compactor(trigger)), [user("task")])
     assert result.iterations == 7
@@ -185,7 +185,7 @@ def test_G5_the_trigger_is_told_after_a_success(run: Run) -> None:
 
 
 @BOTH
-def test_G5_never_before_the_first_iteration_unless_that_is_asked_for(run: Run) -> None:
+def test_G5_never_before_the_first_iteration_unless_configured(run: Run) -> None:
     for first, fires, count in ((False, (), 0), (True, (True,), 1)):
         trigger = FakeTrigger(*fires)
         loop = fl.AgentLoop(working(0), compactor=compactor(trigger), compact_first=first)
@@ -194,7 +194,7 @@ def test_G5_never_before_the_first_iteration_unless_that_is_asked_for(run: Run) 
 
 
 @BOTH
-def test_G5_cancellation_comes_before_compaction(run: Run) -> None:
+def test_G5_cancellation_precedes_compaction(run: Run) -> None:
     cancel, trigger = threading.Event(), FakeTrigger()
 
     def tools(answer: list[Any]) -> list[Any]:
@@ -222,14 +222,14 @@ def test_G5_a_compaction_is_cancelled_with_its_run(run: Run, policy: Any) -> Non
 
 
 @BOTH
-def test_G5_the_number_of_iterations_has_a_limit(run: Run) -> None:
+def test_G5_the_number_of_iterations_is_limited(run: Run) -> None:
     trigger = FakeTrigger(False)
     result = run(fl.AgentLoop(working(9), tools=results, compactor=compactor(trigger), max_iterations=2), [user("t")])
     assert (result.reason, result.iterations, len(trigger.asked)) == ("max_iterations", 2, 1)
 
 
 @BOTH
-def test_G5_the_length_of_the_scratchpad_is_a_gauge_in_groups_behind_the_head(run: Run) -> None:
+def test_G5_the_scratchpad_length_is_a_gauge_in_groups_after_the_head(run: Run) -> None:
     lengths: list[float | None] = []
 
     class Looks(FakeTrigger):
@@ -239,7 +239,7 @@ def test_G5_the_length_of_the_scratchpad_is_a_gauge_in_groups_behind_the_head(ru
 
     each = compactor(Looks(False, True, False), SlidingWindow(1))
     run(fl.AgentLoop(working(3), tools=results, compactor=each), [{"role": "system", "content": "s"}, user("t")])
-    assert lengths == [2, 3, 2]  # the task and a call with its result; one more; what the window left, and one more
+    assert lengths == [2, 3, 2]  # the task, and a call with its result; one more; those in the window, and one more
 
 
 @BOTH
@@ -260,11 +260,11 @@ def test_G9_compactions_and_tokens_of_nested_runs_add_up_to_the_parent(run: Run)
     assert result.stats is stats
     assert stats.counter(COMPACTIONS) == 2
     assert stats.counter("input_tokens:small") == 150
-    assert stats.counter(ITERATIONS) == 2  # its own
+    assert stats.counter(ITERATIONS) == 2  # the parent's own
 
 
 @BOTH
-def test_G9_what_a_summary_cost_is_counted_with_the_run(run: Run) -> None:
+def test_G9_the_usage_of_a_summary_is_counted_with_the_run(run: Run) -> None:
     answer = fl.summarizers.Completion("So far.", model="haiku", input_tokens=900, output_tokens=30)
     each = compactor(FakeTrigger(True, False), Summarize(FakeSummarizer(answer), keep_recent=1))
     result = run(fl.AgentLoop(working(2), tools=results, compactor=each), talk(9))
@@ -283,8 +283,8 @@ def budgeted(summarizer: Any = None, **more: Any) -> fl.Compactor:
 
 @BOTH
 @pytest.mark.parametrize(("used", "reason"), [(949, "max_tokens"), (950, "completed")])
-def test_B2_after_a_cut_off_answer_it_compacts_from_ninety_five_percent_on(run: Run, used: int, reason: str) -> None:
-    """By the usage that was reported; below that, compacting would not help and the run ends."""
+def test_B2_a_truncated_answer_compacts_from_ninety_five_percent(run: Run, used: int, reason: str) -> None:
+    """By the reported usage; below that, compacting would not help and the run ends."""
     model = Scripted(fl.Response(assistant("I was ab"), LENGTH, used), fl.Response(assistant("Done."), "stop"))
     result = run(fl.AgentLoop(model, compactor=budgeted()), talk(9))
     assert result.reason == reason
@@ -294,7 +294,7 @@ def test_B2_after_a_cut_off_answer_it_compacts_from_ninety_five_percent_on(run: 
 
 @BOTH
 def test_B2_proactive_above_eighty_percent_before_the_next_request(run: Run) -> None:
-    for used, count in ((600, 0), (601, 1)):  # with the result of the tool (200 and 4 tokens, less rounding) 804 | 805
+    for used, count in ((600, 0), (601, 1)):  # with the tool result (200 and 4 tokens, less rounding) 804 | 805
         model = working(1)
         model.answers[0] = fl.Response(openai_call("c0"), "tool_calls", used - 4)
         result = run(fl.AgentLoop(model, tools=results, compactor=budgeted()), talk(9))
@@ -302,8 +302,8 @@ def test_B2_proactive_above_eighty_percent_before_the_next_request(run: Run) -> 
 
 
 @BOTH
-def test_B2_truncated_calls_are_discarded_before_anything_else(run: Run) -> None:
-    """A whole call is answered, so that the history stays valid; one that was cut off never was."""
+def test_B2_truncated_calls_are_discarded_first(run: Run) -> None:
+    """A complete call is answered, so that the history stays valid; a truncated one is removed."""
     whole = openai_call("a")["tool_calls"][0]
     cut = openai_call("b", '{"path": "src/ma')["tool_calls"][0]
     given: list[Any] = []
@@ -332,7 +332,7 @@ def test_B2_if_compacting_cannot_help_the_run_ends_with_a_result(run: Run) -> No
 
 
 @BOTH
-def test_B2_a_summary_that_fails_does_not_end_the_run(run: Run) -> None:
+def test_B2_a_failed_summary_does_not_end_the_run(run: Run) -> None:
     def down(_: Any) -> str:
         raise OSError
 
@@ -380,7 +380,7 @@ THINKING = {"type": "thinking", "thinking": "Hm.", "signature": "s"}
         ([], []),
     ],
 )
-def test_B2_what_is_discarded_of_a_cut_off_answer(answer: Any, left: Any) -> None:
+def test_B2_which_parts_of_a_truncated_answer_are_discarded(answer: Any, left: Any) -> None:
     before = str(answer)
     kept = discard_truncated_calls(answer)
     assert kept == left
@@ -388,7 +388,7 @@ def test_B2_what_is_discarded_of_a_cut_off_answer(answer: Any, left: Any) -> Non
 
 
 @BOTH
-def test_a_request_that_was_too_long_is_sent_once_more(run: Run) -> None:
+def test_a_request_that_was_too_long_is_retried_once(run: Run) -> None:
     error = RuntimeError("prompt is too long: 213462 tokens > 200000 maximum")
     model = Scripted(error, fl.Response(assistant("Done.")))
     each = compactor(Overflow(), SlidingWindow(2), context_window=200_000)
@@ -400,7 +400,7 @@ def test_a_request_that_was_too_long_is_sent_once_more(run: Run) -> None:
 
 
 @BOTH
-def test_what_a_model_or_a_tool_raises_is_in_the_result(run: Run) -> None:
+def test_exceptions_of_models_and_tools_are_in_the_result(run: Run) -> None:
     error = ValueError("no")
 
     def broken(answer: list[Any]) -> list[Any]:
@@ -428,7 +428,7 @@ def test_functions_may_be_asynchronous() -> None:
     assert isinstance(result.error, ConfigError)
 
 
-def test_a_task_that_is_cancelled_ends_the_run() -> None:
+def test_a_cancelled_task_ends_the_run() -> None:
     async def scenario() -> None:
         async def hanging(messages: list[Any]) -> fl.Response:
             await asyncio.sleep(30)
@@ -491,13 +491,13 @@ def test_T11_the_hooks_of_a_step_in_the_loop(run: Run) -> None:
 
 
 def layered(**more: Any) -> fl.Compactor:
-    """One that keeps 3 messages and fires from 400 tokens on."""
+    """A compactor that keeps 3 messages and fires at 400 tokens."""
     options: dict[str, Any] = {"system_reserve": 0, "output_reserve": 50, "safety_buffer": 0, "keep_messages": 3}
     return fl.presets.layer(more.pop("summarizer", lambda _: "So far."), 550, **options, **more)
 
 
-def test_T11_hooks_for_a_loop_of_ones_own() -> None:
-    """The integration of the seed: prepare, ask, persist, as long as there is something to do."""
+def test_T11_hooks_for_a_custom_loop() -> None:
+    """The integration of the seed: prepare, call the model, persist, until the work is done."""
     store = fl.stores.MemoryStore()
     hooks = fl.StepHooks(layered(store=store))
     messages: list[Any] = [{"role": "system", "content": "s"}, user("Build a flashcard app.")]
@@ -512,7 +512,7 @@ def test_T11_hooks_for_a_loop_of_ones_own() -> None:
     assert fl.validate(messages, "openai") == []
 
 
-def test_T11_on_an_event_loop_too() -> None:
+def test_T11_hooks_on_an_event_loop() -> None:
     async def scenario() -> None:
         hooks = fl.StepHooks(layered())
         prepared = await hooks.aprepare_step([{"role": "system", "content": "s"}, *talk(10)])
@@ -521,7 +521,7 @@ def test_T11_on_an_event_loop_too() -> None:
     asyncio.run(scenario())
 
 
-def test_T9_a_failure_of_the_store_leaves_the_messages_and_the_loop_goes_on() -> None:
+def test_T9_a_store_failure_leaves_the_messages_and_the_loop_continues() -> None:
     class Failing(fl.stores.MemoryStore):
         def save_context(self, event: Any, context: Any) -> None:
             raise StoreError("the disk is full")
@@ -535,7 +535,7 @@ def test_T9_a_failure_of_the_store_leaves_the_messages_and_the_loop_goes_on() ->
     assert [each.reason for each in hooks.session.compactions] == ["failed"]
 
 
-def test_T9_a_store_that_holds_other_messages_is_left_alone() -> None:
+def test_T9_a_store_with_other_messages_is_not_written_to() -> None:
     store = fl.stores.MemoryStore()
     store.append(user("Something else."))
     messages: list[Any] = [{"role": "system", "content": "s"}, *talk(10)]
@@ -545,8 +545,8 @@ def test_T9_a_store_that_holds_other_messages_is_left_alone() -> None:
 
 
 @BOTH
-def test_T9_a_session_goes_on_after_a_restart(run: Run) -> None:
-    """Messages are marked and the event is saved in one step; what is active reloads."""
+def test_T9_a_session_continues_after_a_restart(run: Run) -> None:
+    """Messages are marked and the event is saved in one step; the active messages reload."""
     store = fl.stores.MemoryStore()
     first = run(
         fl.AgentLoop(working(5), tools=small_results, compactor=layered(store=store)),
@@ -567,7 +567,7 @@ def test_T9_a_session_goes_on_after_a_restart(run: Run) -> None:
     assert again.messages() == third.messages
 
 
-def test_metadata_goes_along_and_pins_stay() -> None:
+def test_metadata_moves_with_the_messages_and_pins_are_kept() -> None:
     metadata = fl.Metadata()
     metadata.set_importance(0, 10)
     each = compactor(MessageCount(4), SlidingWindow(1))
@@ -582,7 +582,7 @@ def test_metadata_goes_along_and_pins_stay() -> None:
     assert len(metadata) == 1
 
 
-def test_utilization_without_a_budget_ends_the_run_with_what_is_wrong() -> None:
+def test_utilization_without_a_budget_ends_the_run_with_the_error() -> None:
     result = fl.AgentLoop(working(2), tools=small_results, compactor=compactor(Utilization())).run([user("t")])
     assert result.reason == "compaction_failed"
     assert isinstance(result.error, CompactionError)

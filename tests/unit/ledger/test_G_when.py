@@ -24,7 +24,7 @@ def counted(**counters: int) -> fl.ContextState:
 # --- G1: origins ---------------------------------------------------------------------------------------
 
 
-def test_G1_a_message_is_original_until_something_else_is_said() -> None:
+def test_G1_a_message_is_original_by_default() -> None:
     metadata = fl.Metadata()
     assert [metadata.origin(i) for i in (0, 5, -1, 10**9)] == ["original"] * 4
     for origin in ("original", "compacted_synthetic", "compacted_modified", "retrieved_history"):
@@ -34,13 +34,13 @@ def test_G1_a_message_is_original_until_something_else_is_said() -> None:
     assert metadata.origins(5) == {}
 
 
-def test_G1_there_are_no_other_origins() -> None:
+def test_G1_other_origins_are_refused() -> None:
     with pytest.raises(ConfigError) as caught:
         fl.Metadata().set_origin(0, "invented")
     assert (caught.value.code, caught.value.path) == ("bad_origin", "origin")
 
 
-def test_G1_what_is_said_of_a_message_goes_with_it() -> None:
+def test_G1_metadata_moves_with_its_message() -> None:
     metadata = fl.Metadata()
     metadata.set_origin(3, "retrieved_history")
     metadata.set_importance(4, 10.0)
@@ -64,7 +64,7 @@ def test_G2_metadata_is_empty_until_the_first_write() -> None:
     assert len(metadata) == 0
 
 
-def test_G2_a_write_sets_and_a_second_one_updates() -> None:
+def test_G2_a_first_write_sets_and_a_second_updates() -> None:
     metadata = fl.Metadata()
     metadata.set(2, IMPORTANCE, 5.0)
     assert metadata.get(2, IMPORTANCE) == 5.0
@@ -81,7 +81,7 @@ def test_G2_a_score_of_a_wrong_type_is_neutral(wrong: Any) -> None:
     assert (metadata.importance(0), metadata.is_pinned(0), metadata.importances(1)) == (0.0, False, {})
 
 
-def test_G2_a_key_reads_values_of_its_type_alone() -> None:
+def test_G2_a_key_reads_only_values_of_its_type() -> None:
     reviewed = Key("reviewed", bool)
     metadata = fl.Metadata()
     metadata.set(0, reviewed, True)
@@ -94,7 +94,7 @@ def test_G2_a_key_reads_values_of_its_type_alone() -> None:
 
 
 @pytest.mark.parametrize(("score", "pinned"), [(9.99, False), (10, True), (10.0, True), (-10.0, False), (0.0, False)])
-def test_G2_from_ten_on_a_message_is_pinned(score: float, pinned: bool) -> None:
+def test_G2_a_message_is_pinned_from_importance_ten(score: float, pinned: bool) -> None:
     metadata = fl.Metadata()
     metadata.set_importance(1, score)
     assert PINNED_FROM == 10.0
@@ -105,7 +105,7 @@ def test_G2_from_ten_on_a_message_is_pinned(score: float, pinned: bool) -> None:
 
 
 @pytest.mark.parametrize("score", [10.5, -10.5, float("nan"), float("inf"), "9", True, None])
-def test_G2_importance_lies_between_minus_ten_and_ten(score: Any) -> None:
+def test_G2_importance_is_between_minus_ten_and_ten(score: Any) -> None:
     with pytest.raises(ConfigError) as caught:
         fl.Metadata().set_importance(0, score)
     assert caught.value.path == "score"
@@ -122,7 +122,7 @@ def test_G2_a_write_needs_an_index(index: Any) -> None:
 
 
 class Own:
-    """A user's own trigger."""
+    """A custom trigger."""
 
     def __init__(self, fires: bool) -> None:
         self.fires = fires
@@ -137,7 +137,7 @@ class Own:
 
 @pytest.mark.parametrize("left", [True, False])
 @pytest.mark.parametrize("right", [True, False])
-def test_G3_triggers_are_combined_whoever_wrote_them(left: bool, right: bool) -> None:
+def test_G3_custom_and_builtin_triggers_combine(left: bool, right: bool) -> None:
     state = fl.ContextState(message_count=5)
     own, ours = Own(left), fl.triggers.MessageCount(4 if right else 5)
     for either, both in (((own | ours), (own & ours)), ((ours | own), (ours & own))):
@@ -160,7 +160,7 @@ def test_G3_a_combination_gives_its_reasons() -> None:
 
 
 @pytest.mark.parametrize("thing", [None, 7, "trigger", Own, lambda state: True])
-def test_G3_what_is_no_trigger_is_a_config_error(thing: Any) -> None:
+def test_G3_an_object_that_is_not_a_trigger_is_a_config_error(thing: Any) -> None:
     with pytest.raises(ConfigError) as caught:
         _ = fl.triggers.Never() | thing
     assert caught.value.code == "bad_trigger"
@@ -170,12 +170,12 @@ def test_G3_what_is_no_trigger_is_a_config_error(thing: Any) -> None:
 
 
 @pytest.mark.parametrize(("iterations", "fires"), [(9, False), (10, True), (11, True)])
-def test_G6_a_counter_fires_from_its_delta_on(iterations: int, fires: bool) -> None:
+def test_G6_a_counter_fires_at_its_delta(iterations: int, fires: bool) -> None:
     assert StatThreshold().on_counter("iterations", 10).should_compact(counted(iterations=iterations)) is fires
 
 
 @pytest.mark.parametrize(("level", "fires"), [(19.9, False), (20, True), (21, True)])
-def test_G6_a_gauge_fires_from_its_value_on(level: float, fires: bool) -> None:
+def test_G6_a_gauge_fires_at_its_value(level: float, fires: bool) -> None:
     state = fl.ContextState()
     state.stats.set_gauge("scratchpad", level)
     trigger = StatThreshold().on_gauge("scratchpad", 20)
@@ -186,7 +186,7 @@ def test_G6_a_gauge_fires_from_its_value_on(level: float, fires: bool) -> None:
     assert not trigger.should_compact(state)
 
 
-def test_G6_after_a_compaction_a_counter_needs_its_whole_delta_again() -> None:
+def test_G6_after_a_compaction_a_counter_needs_its_full_delta_again() -> None:
     state = counted(iterations=13)
     trigger = StatThreshold().on_counter("iterations", 10)
     trigger.notify_compacted(state)
@@ -197,7 +197,7 @@ def test_G6_after_a_compaction_a_counter_needs_its_whole_delta_again() -> None:
     assert trigger.reason(state) == "counter:iterations"
 
 
-def test_G6_the_walk_through() -> None:
+def test_G6_the_worked_example() -> None:
     """Iterations by 10 and tokens by 100,000: 5/120K fires, 10/200K does not, 15/250K fires."""
     state = fl.ContextState()
     trigger = StatThreshold().on_counter("iterations", 10).on_counter("input_tokens", 100_000)
@@ -215,14 +215,14 @@ def test_G6_the_walk_through() -> None:
     assert reached(15, 250_000) is None
 
 
-def test_G6_several_thresholds_fire_where_one_does() -> None:
+def test_G6_several_thresholds_fire_if_one_does() -> None:
     trigger = StatThreshold().on_counter("a", 5).on_counter("b", 7)
     assert not trigger.should_compact(counted(a=4, b=6))
     assert trigger.reason(counted(a=4, b=7)) == "counter:b"
     assert not StatThreshold().should_compact(counted(a=4))
 
 
-def test_G6_a_prefix_looks_at_each_key_by_itself() -> None:
+def test_G6_a_prefix_checks_each_key_separately() -> None:
     trigger = StatThreshold().on_counter_prefix("input_tokens:", 50_000)
     state = fl.ContextState()
     state.stats.incr("input_tokens", by=90_000)
@@ -239,7 +239,7 @@ def test_G6_a_prefix_looks_at_each_key_by_itself() -> None:
     assert trigger.reason(state) == "counter:input_tokens:new"
 
 
-def test_G6_an_exact_key_is_no_prefix() -> None:
+def test_G6_an_exact_key_is_not_a_prefix() -> None:
     trigger = StatThreshold().on_counter("tokens", 10)
     state = fl.ContextState()
     state.stats.incr("tokens:model", by=99)
@@ -278,7 +278,7 @@ def test_G6_a_wrong_threshold_is_a_config_error(build: Any, path: str) -> None:
 # --- Stats ---------------------------------------------------------------------------------------------
 
 
-def test_G9_counters_of_nested_runs_add_up_and_gauges_stay() -> None:
+def test_G9_counters_of_nested_runs_add_up_and_gauges_do_not() -> None:
     run = fl.Stats()
     nested, other = run.child(), fl.Stats(parent=run)
     deepest = nested.child()
@@ -293,7 +293,7 @@ def test_G9_counters_of_nested_runs_add_up_and_gauges_stay() -> None:
     assert deepest.counters() == {"compactions": 2, "iterations": 5}
 
 
-def test_G9_statistics_are_safe_to_use_from_many_threads() -> None:
+def test_G9_statistics_are_thread_safe() -> None:
     run = fl.Stats()
     children = [run.child() for _ in range(4)]
 
@@ -310,7 +310,7 @@ def test_G9_statistics_are_safe_to_use_from_many_threads() -> None:
 
 
 @pytest.mark.parametrize("by", [-1, 1.5, True, None, "1"])
-def test_G9_a_counter_only_goes_up(by: Any) -> None:
+def test_G9_a_counter_only_increases(by: Any) -> None:
     stats = fl.Stats()
     with pytest.raises(ConfigError) as caught:
         stats.incr("n", by)
@@ -318,7 +318,7 @@ def test_G9_a_counter_only_goes_up(by: Any) -> None:
     assert stats.counters() == {}
 
 
-def test_a_gauge_is_cleared() -> None:
+def test_a_gauge_can_be_cleared() -> None:
     stats = fl.Stats()
     stats.set_gauge("level", 3)
     assert stats.gauges() == {"level": 3.0}

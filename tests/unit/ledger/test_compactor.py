@@ -38,13 +38,13 @@ def total(messages: Any) -> int:
 
 
 def compactor(trigger: Any = ALWAYS, strategy: Any = None, **options: Any) -> fl.Compactor:
-    """One that keeps two messages, and is easy to reckon with."""
+    """A compactor that keeps two messages, with simple token counts."""
     strategy = Summarize(FakeSummarizer("So far."), keep_recent=2, mend=False) if strategy is None else strategy
     return fl.Compactor(trigger, strategy, **({"counter": "chars/4"} | options))
 
 
 class Hanging:
-    """A summarizer that does not come back until it is let."""
+    """A summarizer that blocks until it is released."""
 
     def __init__(self) -> None:
         self.started = threading.Event()
@@ -58,10 +58,10 @@ class Hanging:
         return Completion("Late.")
 
 
-# --- T8, A8, B9: what is told ----------------------------------------------------------------------------
+# --- T8, A8, B9: results, events, hooks ------------------------------------------------------------------
 
 
-def test_T8_the_result_is_the_messages_and_an_event() -> None:
+def test_T8_the_result_has_the_messages_and_an_event() -> None:
     messages = talk(6)
     before = copy.deepcopy(messages)
     result = compactor().compact(messages, ids=[f"m{i}" for i in range(6)])
@@ -82,7 +82,7 @@ def test_T8_the_result_is_the_messages_and_an_event() -> None:
     assert (result.state.message_count, result.steps) == (3, ("Summarize",))
 
 
-def test_T8_where_nothing_is_to_be_done_nothing_is_told() -> None:
+def test_T8_no_event_is_emitted_if_nothing_is_compacted() -> None:
     told: list[Any] = []
     each = compactor(Never())
     each.subscribe(told.append)
@@ -94,7 +94,7 @@ def test_T8_where_nothing_is_to_be_done_nothing_is_told() -> None:
     assert result.tokens_before == result.tokens_after == total(messages)
 
 
-def test_A8_subscribers_are_told_tokens_and_removed_messages_until_they_leave() -> None:
+def test_A8_subscribers_get_tokens_and_removed_messages_until_they_unsubscribe() -> None:
     told: list[Any] = []
     each = compactor(strategy=SlidingWindow(1))
     leave = each.subscribe(told.append)
@@ -111,7 +111,7 @@ def test_A8_subscribers_are_told_tokens_and_removed_messages_until_they_leave() 
     assert told == []
 
 
-def test_B9_hooks_are_called_in_their_order() -> None:
+def test_B9_hooks_are_called_in_order() -> None:
     told: list[Any] = []
     names = ("before", "after", "session_start", "boundary", "failed")
     hooks = {name: (lambda event, name=name: told.append((name, event))) for name in names}
@@ -137,7 +137,7 @@ def test_B9_hooks_are_called_in_their_order() -> None:
     assert summarizer.requests[0].instructions == "Mind the paths."
 
 
-def test_B9_the_boundary_says_manual_where_it_was() -> None:
+def test_B9_the_boundary_reports_a_manual_compaction() -> None:
     told: list[Any] = []
     trigger = Manual()
     for pull in (lambda: {"force": True}, lambda: trigger.request(instructions="x") or {}):
@@ -150,7 +150,7 @@ def test_B9_the_boundary_says_manual_where_it_was() -> None:
     assert each.compact(talk(6)).reason == "not_triggered"
 
 
-def test_B9_a_hook_may_say_no() -> None:
+def test_B9_a_hook_may_veto() -> None:
     strategy = FakeStrategy()
     result = compactor(strategy=strategy, hooks=Hooks(before=lambda _: False)).compact(talk(6))
     assert (result.compacted, result.reason, strategy.calls) == (False, "vetoed", [])
@@ -180,7 +180,7 @@ def test_B9_a_wrong_hook_is_a_config_error(hooks: Any) -> None:
 # --- T10, B11: many rounds ------------------------------------------------------------------------------
 
 
-def test_T10_each_summary_integrates_the_one_before_and_carries_its_round() -> None:
+def test_T10_each_summary_integrates_the_previous_one_and_carries_its_round() -> None:
     summarizer = FakeSummarizer("Round 1.", "Rounds 1 and 2.", "Rounds 1 to 3.")
     each = compactor(strategy=Summarize(summarizer, keep_recent=2, mend=False))
     messages: list[Any] = [{"role": "system", "content": "s"}]
@@ -197,7 +197,7 @@ def test_T10_each_summary_integrates_the_one_before_and_carries_its_round() -> N
     assert len(messages) == 4
 
 
-def test_T10_the_round_goes_on_where_the_store_or_the_metadata_knows_it() -> None:
+def test_T10_the_round_continues_from_the_store_or_the_metadata() -> None:
     store = FakeStore()
     first = compactor(store=store).compact(talk(6))
     assert first.metadata.get(0, ROUND) == 1
@@ -230,7 +230,7 @@ def test_B11_a_compactor_that_does_nothing() -> None:
 # --- G1, G2: metadata ------------------------------------------------------------------------------------
 
 
-def test_G2_metadata_goes_with_the_messages() -> None:
+def test_G2_metadata_moves_with_the_messages() -> None:
     metadata = fl.Metadata()
     metadata.set_importance(1, 10)
     metadata.set_importance(5, 3.5)
@@ -243,7 +243,7 @@ def test_G2_metadata_goes_with_the_messages() -> None:
     assert (metadata.importance(1), metadata.get(0, "mine")) == (10.0, "gone")
 
 
-def test_G1_a_cleared_message_is_known_as_modified() -> None:
+def test_G1_a_cleared_message_is_marked_as_modified() -> None:
     messages = [user("u"), openai_call("a"), openai_result("a"), *talk(2)]
     result = compactor(strategy=fl.strategies.ClearToolResults(fl.KeepMessages(2))).compact(messages)
     assert [result.metadata.origin(i) for i in range(5)] == [
@@ -272,7 +272,7 @@ FAILURES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-def test_I10_a_failure_leaves_everything_as_it_was(failure: str) -> None:
+def test_I10_a_failure_changes_nothing(failure: str) -> None:
     messages, trigger, store, stats = talk(6), FakeTrigger(True), FakeStore(), fl.Stats()
     before, told = copy.deepcopy(messages), []
     each = compactor(trigger, Summarize(FakeSummarizer(FAILURES[failure]), keep_recent=2), store=store)
@@ -308,7 +308,7 @@ def test_G4_under_the_strict_policy_the_error_is_raised() -> None:
 
 
 @pytest.mark.parametrize("failure", FAILURES)
-def test_B7_under_the_graceful_policy_the_oldest_are_dropped_instead(failure: str) -> None:
+def test_B7_under_the_graceful_policy_the_oldest_messages_are_dropped(failure: str) -> None:
     messages, trigger, store = [user("Fix the parser."), *talk(9)], FakeTrigger(True), FakeStore()
     strategy = Summarize(FakeSummarizer(FAILURES[failure]), fl.KeepFraction(0.40, of="messages"))
     each = compactor(trigger, strategy, store=store, on_failure="truncate")
@@ -324,7 +324,7 @@ def test_B7_under_the_graceful_policy_the_oldest_are_dropped_instead(failure: st
     assert (trigger.notified, [event.fallback for event in store.events]) == (1, ["truncate"])
 
 
-def test_B7_a_summary_that_does_not_come_is_truncated_in_time() -> None:
+def test_B7_a_summary_past_its_deadline_is_replaced_by_truncation() -> None:
     hanging = Hanging()
     each = compactor(strategy=Summarize(hanging, keep_recent=2), on_failure="truncate", timeout_s=0.1)
     with pytest.warns(FoldlineWarning, match="timeout"):
@@ -334,7 +334,7 @@ def test_B7_a_summary_that_does_not_come_is_truncated_in_time() -> None:
     assert len(result.messages) == 3
 
 
-def test_results_of_tools_are_cleared_instead_where_that_is_asked_for() -> None:
+def test_tool_results_are_cleared_as_a_fallback_if_configured() -> None:
     messages = [user("u"), openai_call("a"), openai_result("a"), *talk(2)]
     each = compactor(strategy=Summarize(FakeSummarizer(""), keep_recent=2), on_failure="clear")
     with pytest.warns(FoldlineWarning, match="compacted by clear instead"):
@@ -345,7 +345,7 @@ def test_results_of_tools_are_cleared_instead_where_that_is_asked_for() -> None:
     assert (result.compacted, result.fallback, result.reason) == (False, None, "failed")
 
 
-def test_I10_where_the_store_fails_nothing_is_compacted() -> None:
+def test_I10_a_store_failure_compacts_nothing() -> None:
     messages, trigger, stats = talk(6), FakeTrigger(True, True, True), fl.Stats()
     store = FakeStore(error=OSError("disk full"))
     told: list[Any] = []
@@ -361,7 +361,7 @@ def test_I10_where_the_store_fails_nothing_is_compacted() -> None:
     assert (trigger.notified, len(store.events), stats.counter("compactions")) == (1, 1, 1)
 
 
-def test_I15_what_a_provider_would_refuse_does_not_come_out() -> None:
+def test_I15_a_result_that_the_provider_would_refuse_is_not_returned() -> None:
     messages = [user("u"), openai_call("a"), openai_result("a"), *talk(2)]
     with pytest.warns(FoldlineWarning, match="invalid_result"):
         result = compactor(strategy=lambda messages, _: messages[2:]).compact(messages)
@@ -371,7 +371,7 @@ def test_I15_what_a_provider_would_refuse_does_not_come_out() -> None:
 
 
 @pytest.mark.parametrize("outcome", [None, [], "text"])
-def test_a_strategy_that_gives_no_outcome_fails(outcome: Any) -> None:
+def test_a_strategy_without_an_outcome_fails(outcome: Any) -> None:
     class Wrong:
         def run(self, messages: Any, request: StrategyRequest) -> Any:
             return outcome
@@ -380,12 +380,12 @@ def test_a_strategy_that_gives_no_outcome_fails(outcome: Any) -> None:
         assert compactor(strategy=Wrong()).compact(talk(3)).reason == "failed"
 
 
-def test_messages_that_cannot_be_read_are_an_error_whatever_the_policy() -> None:
+def test_unreadable_messages_are_an_error_under_every_policy() -> None:
     with pytest.raises(MessageError):
         compactor(on_failure="truncate").compact([{"content": "no role"}])
 
 
-def test_a_trigger_that_fails_afterwards_undoes_nothing() -> None:
+def test_a_trigger_that_fails_after_the_compaction_undoes_nothing() -> None:
     class Failing(FakeTrigger):
         def notify_compacted(self, state: Any) -> None:
             raise RuntimeError(CANARY)
@@ -397,8 +397,8 @@ def test_a_trigger_that_fails_afterwards_undoes_nothing() -> None:
 # --- Guards ----------------------------------------------------------------------------------------------
 
 
-def test_after_two_tries_that_did_not_help_there_is_no_third() -> None:
-    """Each summary leaves the request above the threshold, so each is paid for in vain."""
+def test_after_two_attempts_without_progress_there_is_no_third() -> None:
+    """Each summary leaves the request above the threshold, so its cost is wasted."""
     messages = [*talk(2), *[user("x" * 2_000) for _ in range(4)]]
     strategy = FakeStrategy(lambda messages, _: messages[1:])
     each = compactor(ReserveTokens(1_000, 100), strategy)
@@ -412,7 +412,7 @@ def test_after_two_tries_that_did_not_help_there_is_no_third() -> None:
     assert len(strategy.calls) == 2
 
 
-def test_another_try_waits_until_the_context_has_grown() -> None:
+def test_a_retry_waits_until_the_context_has_grown() -> None:
     messages = [user("x" * 4_000) for _ in range(4)]
     each = compactor(ReserveTokens(1_000, 100), FakeStrategy(error=ValueError("no")), hysteresis=0.10)
     with warnings.catch_warnings():
@@ -425,7 +425,7 @@ def test_another_try_waits_until_the_context_has_grown() -> None:
         assert each.compact(messages, force=True).reason == "failed"
 
 
-def test_a_context_that_is_small_again_starts_anew() -> None:
+def test_a_context_that_became_small_again_resets_the_guard() -> None:
     large, small = [user("x" * 4_000) for _ in range(4)], talk(2)
     each = compactor(ReserveTokens(1_000, 100), FakeStrategy(error=ValueError("no")))
     with warnings.catch_warnings():
@@ -437,7 +437,7 @@ def test_a_context_that_is_small_again_starts_anew() -> None:
         assert each.compact(large).reason == "failed"
 
 
-def test_a_floor_above_the_threshold_is_told_before_any_model_is_asked() -> None:
+def test_a_floor_above_the_threshold_is_reported_before_any_model_call() -> None:
     messages = [*talk(4), user("x" * 8_000), user("y" * 8_000)]
     summarizer = FakeSummarizer()
     each = compactor(ReserveTokens(3_000, 100), Summarize(summarizer, keep_recent=2))
@@ -448,7 +448,7 @@ def test_a_floor_above_the_threshold_is_told_before_any_model_is_asked() -> None
     assert summarizer.requests == []
 
 
-def test_what_stands_outside_the_messages_counts_toward_the_floor() -> None:
+def test_tokens_outside_the_messages_count_toward_the_floor() -> None:
     messages = [*talk(6), user("x" * 8_000)]
     summarizer = FakeSummarizer("So far.")
     each = compactor(ReserveTokens(3_000, 500), Summarize(summarizer, keep_recent=1), system="s" * 2_400)
@@ -462,20 +462,20 @@ def test_what_stands_outside_the_messages_counts_toward_the_floor() -> None:
     )
 
 
-def test_a_budget_that_cannot_be_met_is_no_progress() -> None:
+def test_an_infeasible_budget_is_no_progress() -> None:
     result = compactor(strategy=Summarize(FakeSummarizer(), fl.FitTokens(10))).compact([user("x" * 4_000)] * 3)
     assert isinstance(result, fl.NoProgress)
     assert isinstance(result.plan, fl.Infeasible)
     assert result.floor == result.plan.floor
 
 
-def test_somebody_who_forces_it_gets_it() -> None:
+def test_force_overrides_the_guard() -> None:
     messages = [*talk(4), user("x" * 8_000), user("y" * 8_000)]
     each = compactor(ReserveTokens(3_000, 100))
     assert each.compact(messages, force=True).compacted
 
 
-def test_what_does_not_make_it_smaller_is_not_taken() -> None:
+def test_a_result_that_is_not_smaller_is_discarded() -> None:
     each = compactor(strategy=FakeStrategy(lambda messages, _: [*messages, user("more")]))
     messages = talk(3)
     first = each.compact(messages)
@@ -484,16 +484,16 @@ def test_what_does_not_make_it_smaller_is_not_taken() -> None:
     assert isinstance(each.compact(messages), fl.NoProgress)
 
 
-def test_lighter_steps_go_on_until_there_is_room_below_the_threshold() -> None:
-    """A threshold of 900, so lighter steps are enough from 810 on with a hysteresis of 0.1."""
+def test_lighter_steps_continue_until_there_is_room_below_the_threshold() -> None:
+    """With a threshold of 900 and a hysteresis of 0.1, lighter steps suffice from 810 tokens on."""
     strategy = FakeStrategy(lambda messages, _: messages[1:])
     compactor(ReserveTokens(1_000, 100), strategy, hysteresis=0.10).compact(talk(30))
     asked = strategy.calls[0][1]
     assert (asked.threshold_tokens, asked.target_tokens) == (900, 810)
 
 
-def test_after_an_overflow_lighter_steps_go_below_what_was_counted() -> None:
-    """The provider says that it was too long, so the count was too low."""
+def test_after_an_overflow_lighter_steps_go_below_the_counted_size() -> None:
+    """The provider reports that the request was too long, so the count was too low."""
     messages, strategy = talk(4), FakeStrategy(lambda messages, _: messages[1:])
     state = fl.ContextState(error="prompt is too long: 213462 tokens > 200000 maximum")
     compactor(fl.triggers.Overflow(), strategy, context_window=200_000).compact(messages, state)
@@ -503,7 +503,7 @@ def test_after_an_overflow_lighter_steps_go_below_what_was_counted() -> None:
 # --- The state -------------------------------------------------------------------------------------------
 
 
-def test_trigger_and_strategy_look_at_the_same_state() -> None:
+def test_trigger_and_strategy_get_the_same_state() -> None:
     trigger, strategy = FakeTrigger(True), FakeStrategy()
     tools = [{"type": "function", "function": {"name": "go", "parameters": {}}}]
     each = compactor(trigger, strategy, system="s" * 400, tools=tools, context_window=9_000, reserve_tokens=1_000)
@@ -517,7 +517,7 @@ def test_trigger_and_strategy_look_at_the_same_state() -> None:
     assert state.budget.message_tokens == total(messages)
 
 
-def test_what_the_caller_knows_is_not_counted_again() -> None:
+def test_counts_that_the_caller_passes_are_not_repeated() -> None:
     trigger = FakeTrigger(False)
     state = fl.ContextState(usage=fl.ContextUsage(5_000, 5_000, 0), iteration=4, stop_reason="length")
     compactor(trigger, context_window=10_000).compact(talk(2), state)
@@ -526,7 +526,7 @@ def test_what_the_caller_knows_is_not_counted_again() -> None:
     assert asked.budget == fl.TokenBudget(10_000, 0, 5_000, 0)
 
 
-def test_the_state_afterwards_is_of_the_new_request() -> None:
+def test_the_state_after_a_compaction_describes_the_new_request() -> None:
     trigger = FakeTrigger(True)
     state = fl.ContextState(
         usage=fl.ContextUsage(9_000, 9_000, 0),
@@ -556,10 +556,10 @@ def test_one_compaction_is_enough(trigger: Any, keep: Any) -> None:
     assert each.compact(result.messages).reason == "not_triggered"
 
 
-# --- Time, cancelling, threads, the event loop ------------------------------------------------------------
+# --- Deadlines, cancellation, threads, the event loop -----------------------------------------------------
 
 
-def test_a_summary_that_does_not_come_ends_with_the_time() -> None:
+def test_a_summary_that_never_finishes_ends_at_the_deadline() -> None:
     hanging, messages = Hanging(), talk(6)
     with pytest.warns(FoldlineWarning, match="timeout"):
         result = compactor(strategy=Summarize(hanging, keep_recent=2)).compact(messages, timeout_s=0.1)
@@ -567,7 +567,7 @@ def test_a_summary_that_does_not_come_ends_with_the_time() -> None:
     assert (result.error and result.error.code, result.messages) == ("timeout", messages)
 
 
-def test_the_time_is_for_all_of_it() -> None:
+def test_the_deadline_covers_the_whole_compaction() -> None:
     """Two calls of six seconds each do not fit into ten."""
     clock = FakeClock()
 
@@ -588,8 +588,8 @@ def test_the_time_is_for_all_of_it() -> None:
     assert (result.compacted, slow.timeouts) == (False, [10.0, 4.0])
 
 
-def test_what_comes_too_late_does_not_come_into_force() -> None:
-    """However the strategy ended."""
+def test_a_result_after_the_deadline_is_not_committed() -> None:
+    """Regardless of how the strategy ended."""
     clock, cancel, store = FakeClock(), threading.Event(), FakeStore()
 
     def late(messages: list[Any], _: StrategyRequest) -> list[Any]:
@@ -608,7 +608,7 @@ def test_what_comes_too_late_does_not_come_into_force() -> None:
     assert (result.reason, store.events) == ("cancelled", [])
 
 
-def test_a_compaction_is_cancelled_from_outside() -> None:
+def test_a_compaction_can_be_cancelled_from_outside() -> None:
     hanging, cancel, trigger = Hanging(), threading.Event(), FakeTrigger(True, True)
     each = compactor(trigger, Summarize(hanging, keep_recent=2), on_failure="truncate")
     messages = talk(6)
@@ -620,7 +620,7 @@ def test_a_compaction_is_cancelled_from_outside() -> None:
     assert hanging.calls == 1
 
 
-def test_an_interrupt_goes_through() -> None:
+def test_a_keyboard_interrupt_propagates() -> None:
     class Interrupted:
         def summarize(self, request: Any) -> Any:
             raise KeyboardInterrupt
@@ -631,7 +631,7 @@ def test_an_interrupt_goes_through() -> None:
     assert trigger.notified == 0
 
 
-def test_on_an_event_loop_the_same_comes_out() -> None:
+def test_the_event_loop_gives_the_same_result() -> None:
     for strategy in (
         Summarize(FakeSummarizer("So far."), keep_recent=2),
         Summarize(lambda messages: "So far.", keep_recent=2),
@@ -666,7 +666,7 @@ def test_on_an_event_loop_a_model_is_awaited() -> None:
     assert 0 < calls[0] <= 50
 
 
-def test_a_summarizer_that_needs_an_event_loop_says_so() -> None:
+def test_a_summarizer_that_needs_an_event_loop_raises_without_one() -> None:
     class Asynchronous:
         async def asummarize(self, request: Any) -> Completion:
             return Completion("So far.")
@@ -677,7 +677,7 @@ def test_a_summarizer_that_needs_an_event_loop_says_so() -> None:
     assert asyncio.run(compactor(strategy=strategy).acompact(talk(6))).summary == "So far."
 
 
-def test_the_event_loop_runs_while_a_summary_is_written() -> None:
+def test_the_event_loop_is_not_blocked_by_a_summary() -> None:
     async def main() -> tuple[int, fl.CompactionResult]:
         hanging = Hanging()
         task = asyncio.ensure_future(
@@ -694,7 +694,7 @@ def test_the_event_loop_runs_while_a_summary_is_written() -> None:
     assert (ticks >= 3, result.summary) == (True, "Late.")
 
 
-def test_a_task_that_is_cancelled_changes_nothing() -> None:
+def test_a_cancelled_task_changes_nothing() -> None:
     trigger, store, stats = FakeTrigger(True), FakeStore(), fl.Stats()
 
     async def main() -> None:
@@ -712,7 +712,7 @@ def test_a_task_that_is_cancelled_changes_nothing() -> None:
     assert (trigger.notified, store.events, stats.counters()) == (0, [], {})
 
 
-def test_on_an_event_loop_time_ends_too() -> None:
+def test_the_deadline_applies_on_an_event_loop_too() -> None:
     async def main() -> Any:
         class Waiting:
             async def asummarize(self, request: Any) -> Completion:
@@ -731,7 +731,7 @@ def test_on_an_event_loop_time_ends_too() -> None:
     assert (result.compacted, result.error.code) == (False, "timeout")
 
 
-def test_a_task_cancelled_while_it_is_stored_comes_into_force() -> None:
+def test_a_task_cancelled_during_the_store_write_is_committed() -> None:
     trigger = FakeTrigger(True)
     entered, leave = threading.Event(), threading.Event()
 
@@ -777,7 +777,7 @@ def test_many_threads_share_a_compactor() -> None:
 
 
 @pytest.mark.parametrize("messages", [[], [{"role": "system", "content": "s"}], talk(1)])
-def test_what_is_too_short_stays(messages: list[Any]) -> None:
+def test_a_list_that_is_too_short_is_not_changed(messages: list[Any]) -> None:
     for strategy in (SlidingWindow(1), Summarize(keep_recent=1), TruncateOldest(fl.KeepMessages(1)), NoOp()):
         result = compactor(strategy=strategy, system="s").compact(messages, force=True)
         assert (result.compacted, result.reason, result.messages) == (False, "nothing_to_fold", messages)
@@ -828,7 +828,7 @@ def test_a_wrong_option_of_a_call_is_a_config_error(options: Any, path: str) -> 
     assert caught.value.path == path
 
 
-def test_reprs_say_what_is_what() -> None:
+def test_reprs_name_the_configuration() -> None:
     each = compactor(ReserveTokens() | Manual(), fl.strategies.Pipeline(NoOp(), TruncateOldest(fl.KeepMessages(2))))
     assert repr(each) == (
         "Compactor((ReserveTokens(200000, 16384) | Manual(asked=False)), "

@@ -1,6 +1,6 @@
-"""No test of a row is empty: with the behaviour broken, at least one test of that row fails.
+"""No ledger row's tests are vacuous: with the behaviour broken, at least one test of the row fails.
 
-Each mutant changes one constant or comparison of the library while it runs the tests that are named after the row.
+Each mutant changes one constant or comparison of the library while the tests named after the row run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pytest
 
 from unit.services import reopening
 
-#: Row, what is broken (module, and the function or constant in it), how it is written, and what is written instead.
+#: Row, the broken module and function or constant, the original source, and its replacement.
 MUTANTS = [
     ("G1", "foldline.compactor.result", "metadata_after", '"compacted_modified"', '"original"'),
     ("G2", "foldline.context.metadata", "Metadata.is_pinned", ">= PINNED_FROM", "> PINNED_FROM"),
@@ -112,7 +112,7 @@ MODULES = (
 
 
 def mutate(module: ModuleType, name: str, old: str, new: str) -> Callable[[], None]:
-    """Breaks a function in its place; what is returned mends it."""
+    """Replaces the code of a function in place; returns a function that restores it."""
     owner: Any = module
     *path, last = name.split(".")
     for part in path:
@@ -126,7 +126,7 @@ def mutate(module: ModuleType, name: str, old: str, new: str) -> Callable[[], No
     code = "from __future__ import annotations\n" + "\n".join(lines).replace(old, new)
     exec(compile(code, module.__file__ or "", "exec"), vars(module), space)
     broken: FunctionType = space[function.__name__]
-    # In its own body, so that whoever has imported it gets the broken one.
+    # The body itself is replaced, so that modules that imported the function see the mutant.
     whole, defaults, keywords = function.__code__, function.__defaults__, function.__kwdefaults__
     if broken.__code__.co_freevars != whole.co_freevars:
         pytest.fail(f"{name} closes over something")
@@ -139,14 +139,14 @@ def mutate(module: ModuleType, name: str, old: str, new: str) -> Callable[[], No
 
 
 def row_of(value: Any, names: int) -> Any:
-    """The values of one case."""
+    """The arguments of one case."""
     if isinstance(value, type(pytest.param())):
         return value.values
     return (value,) if names == 1 else value
 
 
 def cases(function: Any) -> Iterator[dict[str, Any]]:
-    """The arguments of a test, a dict a case; at most some forty cases."""
+    """The arguments of a test, one dict per case; at most some forty cases."""
     marks = [mark for mark in getattr(function, "pytestmark", ()) if mark.name == "parametrize"]
     axes = []
     for mark in marks:
@@ -169,7 +169,7 @@ def named_after(row: str) -> Iterator[tuple[Any, dict[str, Any]]]:
 
 
 def call(function: Any, arguments: dict[str, Any]) -> None:
-    """Calls a test; one that wants a store gets a new one."""
+    """Calls a test; a test with a store argument gets a new store."""
     kind = arguments.get("open_store")
     if kind is None:
         function(**arguments)
@@ -186,7 +186,7 @@ def call(function: Any, arguments: dict[str, Any]) -> None:
 
 
 def failing(row: str) -> str | None:
-    """The first test of a row that fails; None where all pass."""
+    """The first failing test of a row; None if all pass."""
     for function, arguments in named_after(row):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -198,7 +198,7 @@ def failing(row: str) -> str | None:
 
 
 @pytest.mark.parametrize("row", sorted({mutant[0] for mutant in MUTANTS}))
-def test_what_is_named_after_a_row_passes_as_it_is(row: str) -> None:
+def test_the_tests_of_a_row_pass_on_the_original_code(row: str) -> None:
     assert next(named_after(row), None) is not None
     assert failing(row) is None
 
@@ -206,7 +206,7 @@ def test_what_is_named_after_a_row_passes_as_it_is(row: str) -> None:
 @pytest.mark.parametrize(
     ("row", "module", "name", "old", "new"), MUTANTS, ids=[f"{m[0]}-{m[2]}-{i}" for i, m in enumerate(MUTANTS)]
 )
-def test_with_a_behaviour_broken_a_test_of_its_row_fails(row: str, module: str, name: str, old: str, new: str) -> None:
+def test_a_broken_behaviour_fails_a_test_of_its_row(row: str, module: str, name: str, old: str, new: str) -> None:
     mend = mutate(importlib.import_module(module), name, old, new)
     try:
         found = failing(row)

@@ -1,4 +1,4 @@
-"""The four systems whole: gent (G), reserve (A), budgeted (B), layer (T), with their defaults and shapes."""
+"""The four complete systems, with their defaults and shapes: gent (G), reserve (A), budgeted (B), layer (T)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SO_FAR = "So far, so good."
 
 
 def at(tokens: int, **more: Any) -> fl.ContextState:
-    """The state of a request of so many tokens, of which none lie outside the messages."""
+    """A state whose request has `tokens` tokens, all of them in messages."""
     return fl.ContextState(
         usage=fl.ContextUsage(tokens, tokens, 0), budget=fl.TokenBudget(200_000, 0, tokens, 16_384), **more
     )
@@ -41,7 +41,7 @@ def test_G6_gent_fires_after_ten_iterations_or_twenty_groups() -> None:
     assert repr(trigger) == repr(StatThreshold().on_counter("iterations", 10).on_gauge("scratchpad", 20))
 
 
-def test_G8_gent_is_progressive_unless_something_is_kept() -> None:
+def test_G8_gent_is_progressive_unless_a_keep_is_set() -> None:
     """Summary, then pinned, then recent."""
     for keep_recent, kept in ((0, [2]), (3, [2, 6, 7, 8])):
         model = FakeModel(SO_FAR)
@@ -53,7 +53,7 @@ def test_G8_gent_is_progressive_unless_something_is_kept() -> None:
         assert "## Existing Summary" in model.prompts[0]
 
 
-def test_G8_gent_merges_the_summary_before() -> None:
+def test_G8_gent_merges_the_earlier_summary() -> None:
     model = FakeModel("One.", "One and two.")
     each = fl.presets.gent(model, 1, mend=False)
     first = each.compact(talk(6), force=True)
@@ -63,7 +63,7 @@ def test_G8_gent_merges_the_summary_before() -> None:
     assert second.summary == "One and two."
 
 
-def test_G4_gent_raises() -> None:
+def test_G4_gent_raises_on_failure() -> None:
     with pytest.raises(SummaryError):
         fl.presets.gent(down).compact(talk(6), force=True)
 
@@ -84,7 +84,7 @@ def test_G4_gent_in_a_loop_ends_it_with_compaction_failed_and_the_iteration() ->
     assert "iteration 10" in str(result.error)
 
 
-def test_G8_gent_takes_another_trigger_and_prompt() -> None:
+def test_G8_gent_accepts_another_trigger_and_prompt() -> None:
     model = FakeModel(SO_FAR)
     each = fl.presets.gent(model, 1, trigger=MessageCount(4), prompt="Sum up:\n{existing_summary}\n{new_messages}")
     assert each.compact(talk(4)).reason == "not_triggered"
@@ -108,7 +108,7 @@ def small_reserve(summarizer: Any = None, **more: Any) -> fl.Compactor:
     return fl.presets.reserve(summarizer or (lambda _: SO_FAR), 1_000, 100, 200, **{"mend": False, **more})
 
 
-def test_A2_reserve_cuts_at_the_beginning_of_a_turn() -> None:
+def test_A2_reserve_cuts_at_the_start_of_a_turn() -> None:
     turns = [
         each
         for i in range(4)
@@ -120,7 +120,7 @@ def test_A2_reserve_cuts_at_the_beginning_of_a_turn() -> None:
     assert result.messages[2:] == turns[-4:]
 
 
-def test_A3_reserve_splits_the_newest_turn_where_it_alone_is_too_large() -> None:
+def test_A3_reserve_splits_the_newest_turn_if_it_is_too_large_by_itself() -> None:
     steps = [each for i in range(6) for each in (openai_call(f"c{i}"), openai_result(f"c{i}", "r" * 600))]
     summarizer = FakeSummarizer("History.", "Beginning.")
     result = small_reserve(summarizer).compact([SYSTEM, user(WORDS), assistant(WORDS), user("go"), *steps])
@@ -130,7 +130,7 @@ def test_A3_reserve_splits_the_newest_turn_where_it_alone_is_too_large() -> None
     assert result.messages[2]["role"] == "assistant"
 
 
-def test_A5_reserve_merges_the_summary_before() -> None:
+def test_A5_reserve_merges_the_earlier_summary() -> None:
     summarizer = FakeSummarizer("One.", "One and two.")
     each = small_reserve(summarizer)
     first = each.compact([SYSTEM, *talk(20)])
@@ -156,7 +156,7 @@ def test_A6_an_entry_is_appended_and_the_next_context_is_system_summary_and_the_
     assert store.compacted_ids() == set(ids[1:first_kept]) == set(entry.event.compacted_ids)
 
 
-def test_A6_pinned_messages_stand_in_the_next_context_too() -> None:
+def test_A6_pinned_messages_are_in_the_next_context_too() -> None:
     store = MemoryStore()
     ids = store.extend([SYSTEM, *talk(20)])
     result = small_reserve(store=store).compact(store.messages(), ids=ids, pins=[3])
@@ -165,7 +165,7 @@ def test_A6_pinned_messages_stand_in_the_next_context_too() -> None:
     assert MemoryStore(store.entries).messages() == result.messages
 
 
-def test_A6_a_cleared_result_stands_cleared_in_the_next_context_and_whole_in_the_journal() -> None:
+def test_A6_a_cleared_result_is_cleared_in_the_next_context_and_whole_in_the_journal() -> None:
     store = MemoryStore()
     ids = store.extend([user("go"), openai_call("a"), openai_result("a", "r" * 900), *talk(3)])
     clear = fl.Compactor(MessageCount(1), fl.strategies.ClearToolResults(fl.KeepMessages(1)), store=store)
@@ -175,7 +175,7 @@ def test_A6_a_cleared_result_stands_cleared_in_the_next_context_and_whole_in_the
     assert store.entries[2].message == openai_result("a", "r" * 900)
 
 
-def test_A8_reserve_tells_tokens_and_removed_messages() -> None:
+def test_A8_reserve_reports_tokens_and_removed_messages() -> None:
     told: list[Any] = []
     each = small_reserve()
     each.subscribe(told.append)
@@ -185,7 +185,7 @@ def test_A8_reserve_tells_tokens_and_removed_messages() -> None:
     assert event.messages_removed == 21 - (len(result.messages) - 1)
 
 
-def test_A7_without_a_window_nothing_is_compacted_by_itself() -> None:
+def test_A7_without_a_window_nothing_is_compacted_automatically() -> None:
     each = fl.presets.reserve(lambda _: SO_FAR, 0)
     assert isinstance(each.trigger, Never)
     assert each.compact([user("x" * 4_000_000)]).reason == "not_triggered"
@@ -211,7 +211,7 @@ def test_B2_budgeted_fires_above_eighty_percent_of_183616(tokens: int, fires: bo
 
 
 def test_B4_budgeted_counts_bytes_by_four_and_four_a_message() -> None:
-    """Over content as a string or as parts; calls are not counted, and a system prompt is by four alone."""
+    """Over content as a string or as parts; calls are not counted, and a system prompt costs only its bytes by four."""
     count = small_budgeted().counter.count_messages
     assert count([user("x" * 43)]).total == 10 + 4
     assert count([user("é" * 20), user("")]).total == 10 + 4 + 4
@@ -221,7 +221,7 @@ def test_B4_budgeted_counts_bytes_by_four_and_four_a_message() -> None:
 
 
 def test_B5_budgeted_keeps_forty_percent_and_splits_no_pair() -> None:
-    """Ten steps of a call and its result; 40 % of the tokens are four of them."""
+    """Ten steps of a call and its result; four of them are 40 % of the tokens."""
     steps = [each for i in range(10) for each in (openai_call(f"c{i}"), openai_result(f"c{i}", "r" * 384))]
     result = small_budgeted().compact(steps)
     assert result.messages[2:] == steps[12:]
@@ -229,7 +229,7 @@ def test_B5_budgeted_keeps_forty_percent_and_splits_no_pair() -> None:
     assert by_messages.messages[2:] == steps[12:]
 
 
-def test_B8_budgeted_gives_summary_understood_and_what_is_kept() -> None:
+def test_B8_budgeted_gives_the_summary_an_acknowledgement_and_the_kept_messages() -> None:
     messages = talk(18)
     result = small_budgeted().compact(messages)
     kept = len(result.messages) - 2
@@ -243,8 +243,8 @@ def test_B8_budgeted_gives_summary_understood_and_what_is_kept() -> None:
     assert [result.metadata.origin(i) for i in range(3)] == ["compacted_synthetic"] * 2 + ["original"]
 
 
-def test_B8_the_picture_of_the_seed() -> None:
-    """Three turns with a tool before the split point, and five messages behind it."""
+def test_B8_budgeted_gives_the_picture_of_the_seed() -> None:
+    """Three turns with a tool before the split point, and five messages after it."""
     messages: list[Any] = []
     for i, text in enumerate(("Help me refactor", "Now fix the bug", "Also add tests")):
         messages += [user(text), openai_call(f"c{i}", content="Let me look"), openai_result(f"c{i}", "f" * 1_200)]
@@ -257,7 +257,7 @@ def test_B8_the_picture_of_the_seed() -> None:
     assert fl.validate(result.messages, "openai") == []
 
 
-def test_B8_its_own_summaries_are_merged_and_not_stacked() -> None:
+def test_B8_budgeted_merges_its_own_summaries_and_does_not_stack_them() -> None:
     summarizer = FakeSummarizer("One.", "One and two.", "All three.")
     each = small_budgeted(summarizer)
     messages = talk(18)
@@ -268,7 +268,7 @@ def test_B8_its_own_summaries_are_merged_and_not_stacked() -> None:
     assert sum(m["content"] == UNDERSTOOD for m in messages) == 1
 
 
-def test_B8_a_mark_is_a_summary_in_this_preset_and_right_behind_the_head_alone() -> None:
+def test_B8_a_marked_message_is_a_summary_only_in_this_preset_directly_after_the_head() -> None:
     forged = user(f"{COMPACT_SUMMARY}\nForged.")
     for each, messages, previous in (
         (small_budgeted, [SYSTEM, forged, *talk(18)], "Forged."),
@@ -280,7 +280,7 @@ def test_B8_a_mark_is_a_summary_in_this_preset_and_right_behind_the_head_alone()
         assert summarizer.requests[0].previous_summary == previous
 
 
-def test_B8_if_there_is_nothing_but_its_summary_nobody_is_asked() -> None:
+def test_B8_a_list_with_only_the_summary_calls_no_model() -> None:
     summarizer = FakeSummarizer(SO_FAR)
     each = small_budgeted(summarizer, preserve=0.0)
     first = each.compact(talk(18), force=True)
@@ -300,7 +300,7 @@ def test_B7_budgeted_falls_back_to_truncation_in_the_same_shape(failing: Any) ->
     assert result.messages[2:] == messages[-kept:]
 
 
-def test_B7_truncating_twice_adds_up_in_this_shape_too() -> None:
+def test_B7_truncating_twice_adds_up_in_the_shape_of_budgeted_too() -> None:
     each = small_budgeted(down)
     messages = talk(18)
     with pytest.warns(FoldlineWarning):
@@ -313,7 +313,7 @@ def test_B7_truncating_twice_adds_up_in_this_shape_too() -> None:
     assert f"contained {gone} messages" in second.summary
 
 
-def test_B9_budgeted_calls_its_hooks_in_their_order() -> None:
+def test_B9_budgeted_calls_its_hooks_in_order() -> None:
     told: list[Any] = []
     hooks = {"before": told.append, "session_start": told.append, "boundary": told.append}
     messages = talk(18)
@@ -323,13 +323,13 @@ def test_B9_budgeted_calls_its_hooks_in_their_order() -> None:
     assert told[2].as_message()["compact_metadata"] == {"trigger": "auto", "pre_tokens": result.tokens_before}
 
 
-def test_B9_by_hand_it_is_manual() -> None:
+def test_B9_a_forced_compaction_is_manual() -> None:
     told: list[Any] = []
     small_budgeted(hooks={"boundary": told.append}).compact(talk(6), force=True)
     assert told[0].trigger == "manual"
 
 
-def test_B10_budgeted_shortens_old_results_first_where_that_is_asked_for() -> None:
+def test_B10_budgeted_shortens_old_results_first_if_configured() -> None:
     messages = [user("go"), openai_call("a"), openai_result("a", "r" * 3_000), *talk(2)]
     summarizer = FakeSummarizer()
     result = small_budgeted(summarizer, prune_recent=2, threshold=0.6).compact(messages)
@@ -351,7 +351,7 @@ def test_B11_budgeted_compacts_several_times_in_one_session() -> None:
 
 
 def small_layer(summarizer: Any = None, **more: Any) -> fl.Compactor:
-    """Fires from 800 tokens on and keeps 10 messages."""
+    """Fires at 800 tokens and keeps 10 messages."""
     options: dict[str, Any] = {"system_reserve": 0, "output_reserve": 0, "safety_buffer": 0, "mend": False, **more}
     return fl.presets.layer(summarizer or (lambda _: SO_FAR), 1_000, **options)
 
@@ -376,21 +376,21 @@ def test_T1_layer_counts_in_utf16_units_by_four_and_two_a_message() -> None:
 
 
 def test_T1_layer_over_counts() -> None:
-    """Conservative, as the seed wants it: each part is rounded up."""
+    """Conservative, as in the seed: each part is rounded up."""
     text = "word " * 400
     assert small_layer().counter.count(text) >= fl.count_tokens(text)
 
 
 @pytest.mark.parametrize(("tokens", "fires"), [(93_599, False), (93_600, True)])
-def test_T2_layer_fires_from_93600_on(tokens: int, fires: bool) -> None:
+def test_T2_layer_fires_at_93600(tokens: int, fires: bool) -> None:
     each = fl.presets.layer()
     assert each.trigger.should_compact(at(tokens, message_count=40)) is fires
     assert repr(each.trigger) == repr(TokenThreshold())
     assert each.strategy.keep == fl.KeepMessages(10)
 
 
-def test_T2_the_messages_of_a_real_list_reach_the_threshold() -> None:
-    """11 messages of 3 tokens and one that makes it 93,600."""
+def test_T2_a_real_list_reaches_the_threshold() -> None:
+    """11 messages of 3 tokens and one that brings the total to 93,600."""
     rest = 93_600 - 11 * 3 - 2
     for chars, reason in ((rest * 4, "token_threshold"), (rest * 4 - 4, "not_triggered")):
         messages = [user("x" * chars), *[user("y")] * 11]
@@ -398,7 +398,7 @@ def test_T2_the_messages_of_a_real_list_reach_the_threshold() -> None:
         assert result.reason == reason
 
 
-def test_T3_limits_of_models_have_an_explicit_default() -> None:
+def test_T3_model_limits_have_an_explicit_default() -> None:
     for model, limit in (
         ("gpt-4o", 128_000),
         ("gpt-4-turbo", 128_000),
@@ -413,7 +413,7 @@ def test_T3_limits_of_models_have_an_explicit_default() -> None:
 
 
 def test_T5_layer_gives_the_picture_of_the_seed() -> None:
-    """50 messages, 10 kept: the system message, the summary, then what was [40] to [49]."""
+    """50 messages, 10 kept: the system message, the summary, then the former [40] to [49]."""
     messages = coding(50)
     result = small_layer().compact(messages)
     assert result.messages[0] is SYSTEM
@@ -439,7 +439,7 @@ def test_T8_layer_gives_messages_and_an_event() -> None:
     assert messages == before
 
 
-def test_T8_where_nothing_is_compacted_the_tokens_are_the_same() -> None:
+def test_T8_without_a_compaction_the_tokens_are_the_same() -> None:
     result = small_layer().compact(coding(20))
     assert (result.compacted, result.event, result.summary) == (False, None, "")
     assert result.tokens_before == result.tokens_after
@@ -462,7 +462,7 @@ def test_T9_event_and_marks_are_one_step_and_active_messages_reload() -> None:
     assert restarted.messages() == again.messages
 
 
-def test_T9_where_the_store_fails_messages_and_store_are_as_they_were() -> None:
+def test_T9_a_store_failure_changes_neither_messages_nor_store() -> None:
     class Failing(MemoryStore):
         def save_context(self, event: Any, context: Any) -> None:
             raise OSError
@@ -479,7 +479,7 @@ def test_T9_where_the_store_fails_messages_and_store_are_as_they_were() -> None:
     assert store.messages() == messages
 
 
-def test_T9_ids_that_the_store_does_not_know_are_refused() -> None:
+def test_T9_ids_unknown_to_the_store_are_refused() -> None:
     store = MemoryStore()
     store.extend(coding(50))
     before = store.entries
@@ -502,7 +502,7 @@ def test_T9_a_round_is_stored_once() -> None:
     assert len(store.entries) == 4
 
 
-def test_T9_what_is_appended_meanwhile_stays_behind_the_context() -> None:
+def test_T9_messages_appended_meanwhile_stay_after_the_context() -> None:
     store = MemoryStore()
     ids = store.extend(talk(3))
     late = store.append(user("late"))
@@ -527,7 +527,7 @@ def test_T9_the_store_holds_copies() -> None:
     assert store.messages() == [user(["a"])]
 
 
-def test_T10_each_round_integrates_the_one_before_and_tells_its_number() -> None:
+def test_T10_each_round_integrates_the_previous_one_and_reports_its_number() -> None:
     summarizer = FakeSummarizer("One.", "### Session Summary (Compaction Round 9)\n\nOne and two.", "Three.")
     each, messages = small_layer(summarizer), coding(50)
     for number in range(1, 4):
@@ -542,7 +542,7 @@ def test_T10_each_round_integrates_the_one_before_and_tells_its_number() -> None
 # --- T11: the edge-case table, row by row --------------------------------------------------------------
 
 
-def test_T11_a_single_huge_tool_result_reaches_the_summarizer_cut() -> None:
+def test_T11_a_single_huge_tool_result_is_truncated_for_the_summarizer() -> None:
     summarizer = FakeSummarizer(SO_FAR)
     head = [SYSTEM, user("go"), openai_call("a")]
     messages = [*head, openai_result("a", "r" * 10_001), *coding(20)[2:]]
@@ -556,7 +556,7 @@ def test_T11_a_single_huge_tool_result_reaches_the_summarizer_cut() -> None:
 
 
 def test_T11_all_messages_are_recent() -> None:
-    """Twelve large ones, of which one call and its results reach back to the beginning."""
+    """Twelve large messages; one call and its results reach back to the start."""
     results = [openai_result(f"c{i}", "r" * 500) for i in range(11)]
     calls = {
         "role": "assistant",
@@ -579,8 +579,8 @@ def test_T11_summary_generation_fails() -> None:
     assert isinstance(result.error, SummaryError)
 
 
-def test_T11_an_orphaned_tool_message_takes_its_call_along() -> None:
-    """With 9 kept of 50 the boundary falls on a result; the call before it is kept as well."""
+def test_T11_an_orphaned_tool_message_keeps_its_call() -> None:
+    """With 9 of 50 kept, the boundary falls on a result; the call before it is kept as well."""
     messages = coding(50)
     assert messages[41]["role"] == "tool"
     result = small_layer(keep_messages=9).compact(messages)
@@ -616,8 +616,8 @@ def said(format: str, role: str, text: str) -> Any:
 @pytest.mark.parametrize("format", DIALECTS)
 @pytest.mark.parametrize("name", PRESETS)
 @pytest.mark.parametrize("first", ["user", "assistant"])
-def test_every_preset_gives_what_the_provider_takes_round_after_round(name: str, format: str, first: str) -> None:
-    """Also where what is kept begins with the model's message."""
+def test_every_preset_gives_valid_messages_in_every_round(name: str, format: str, first: str) -> None:
+    """Even if the kept part begins with the model's message."""
     make: dict[str, Any] = {
         "gent": lambda: fl.presets.gent(
             lambda _: SO_FAR, 3 + (first == "user"), trigger=MessageCount(8), format=format
@@ -669,13 +669,13 @@ def test_a_wrong_option_of_a_preset_is_a_config_error(make: Any, options: Any, p
     assert caught.value.path == path
 
 
-def test_policies_are_those_of_the_seeds_and_may_be_others() -> None:
+def test_default_policies_are_those_of_the_seeds_and_can_be_replaced() -> None:
     policies = {name: getattr(fl.presets, name)().on_failure for name in PRESETS}
     assert policies == {"gent": "raise", "reserve": "unchanged", "budgeted": "truncate", "layer": "unchanged"}
     assert fl.presets.gent(on_failure="clear").on_failure == "clear"
 
 
-def test_counters_are_those_of_the_seeds_and_may_be_others() -> None:
+def test_default_counters_are_those_of_the_seeds_and_can_be_replaced() -> None:
     text = "naïve 😀 text, 25 long…"
     for name, counter in (("reserve", "chars/4"), ("budgeted", "bytes/4+4"), ("layer", "utf16/4+2")):
         count = fl.TokenCounter(counter).count_messages([user(text)]).total
@@ -684,7 +684,7 @@ def test_counters_are_those_of_the_seeds_and_may_be_others() -> None:
 
 
 def test_the_extractive_summarizer_merges_summaries_of_every_shape() -> None:
-    """What was asked in the first round is in the summary of the third, once, and not as something the user said."""
+    """The request of the first round is in the summary of the third, once, and not as something the user said."""
     for make in (small_budgeted, small_layer):
         each = make(fl.summarizers.Extractive())
         messages = [SYSTEM, user("Rename the module to parser."), *coding(50)[2:]]
@@ -699,8 +699,8 @@ def test_the_extractive_summarizer_merges_summaries_of_every_shape() -> None:
         assert UNDERSTOOD not in text
 
 
-def test_a_strategy_in_a_shape_keeps_the_callers_own_objects() -> None:
-    """Also where an earlier summary is kept, since nothing was folded."""
+def test_a_strategy_with_a_shape_keeps_the_callers_objects() -> None:
+    """Even if an earlier summary is kept because nothing was folded."""
     first = small_layer().compact(coding(50))
     again = small_layer().compact([*first.messages, user("short")], force=True)
     assert all(any(new is old for old in [*first.messages, *again.messages]) for new in again.messages)
@@ -709,7 +709,7 @@ def test_a_strategy_in_a_shape_keeps_the_callers_own_objects() -> None:
     assert len(outcome.messages) == 3
 
 
-def test_on_an_event_loop_the_same_comes_out() -> None:
+def test_the_event_loop_gives_the_same_result() -> None:
     import asyncio
 
     async def scenario() -> None:

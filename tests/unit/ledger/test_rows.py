@@ -1,4 +1,4 @@
-"""Every behaviour of `docs/seeds.md` has a test that is named after it, in a file that its row names."""
+"""Every behaviour of `docs/seeds.md` has a test named after it, in a file that its row lists."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def rows() -> dict[str, set[str]]:
 
 
 def named_rows() -> dict[str, set[str]]:
-    """The ids that tests of Python are named after, each with the files of these tests."""
+    """The ids that Python tests are named after, each with the files of these tests."""
     found: dict[str, set[str]] = {}
     for path in (ROOT / "tests").rglob("test_*.py"):
         text = path.read_text(encoding="utf-8")
@@ -30,6 +30,6 @@ def test_every_row_has_a_test_and_every_named_test_has_a_row() -> None:
     assert len(rows()) > 40
 
 
-def test_the_files_of_a_row_hold_its_tests() -> None:
+def test_the_files_of_a_row_contain_its_tests() -> None:
     named = named_rows()
     assert [(row, file) for row, files in rows().items() for file in files if file not in named.get(row, ())] == []

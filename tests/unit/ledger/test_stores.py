@@ -1,4 +1,4 @@
-"""A6, T9, T10 on stores that last: files of JSON lines, SQLite, PostgreSQL. Every look is one after a restart."""
+"""A6, T9, T10 on persistent stores: JSON lines files, SQLite, PostgreSQL. Every read follows a restart."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def state_of(store: Any) -> Any:
 # --- A6 ---------------------------------------------------------------------------------------------------
 
 
-def test_A6_a_compaction_is_kept_and_the_next_context_is_system_summary_and_the_rest(open_store: Any) -> None:
+def test_A6_a_compaction_is_stored_and_the_next_context_is_system_summary_and_the_rest(open_store: Any) -> None:
     messages = [SYSTEM, *talk(20)]
     ids = open_store().extend(messages)
     store = open_store()
@@ -81,7 +81,7 @@ def test_A6_nothing_is_ever_deleted(open_store: Any) -> None:
         assert store.last_round() == round
 
 
-def test_A6_pinned_messages_stand_in_the_next_context_too(open_store: Any) -> None:
+def test_A6_pinned_messages_are_in_the_next_context_too(open_store: Any) -> None:
     store = open_store()
     ids = store.extend([SYSTEM, *talk(20)])
     result = summarizing(store).compact(store.messages(), ids=ids, pins=[3])
@@ -90,7 +90,7 @@ def test_A6_pinned_messages_stand_in_the_next_context_too(open_store: Any) -> No
     assert again.ids()[2] == ids[3]
 
 
-def test_A6_a_cleared_result_stands_cleared_in_the_next_context_and_whole_among_the_originals(open_store: Any) -> None:
+def test_A6_a_cleared_result_is_cleared_in_the_next_context_and_whole_among_the_originals(open_store: Any) -> None:
     store = open_store()
     ids = store.extend([user("go"), openai_call("a"), openai_result("a", "r" * 900), *talk(3)])
     clear = fl.strategies.ClearToolResults(fl.KeepMessages(1))
@@ -100,14 +100,14 @@ def test_A6_a_cleared_result_stands_cleared_in_the_next_context_and_whole_among_
     assert again.ids() == ids
     assert again.compacted_ids() == set()
     assert again.restore()[2] == openai_result("a", "r" * 900)
-    # And the cleared one goes on into the next context.
+    # The cleared result stays cleared in the following context.
     again.extend(talk(2))
     result = summarizing(again, keep=7).compact(again.messages(), ids=again.ids(), pins=[2])
     assert "[cleared]" in str(result.messages)
     assert open_store().messages() == result.messages
 
 
-def test_A6_a_session_is_compacted_anew_from_its_originals(open_store: Any) -> None:
+def test_A6_a_session_can_be_compacted_again_from_its_originals(open_store: Any) -> None:
     store = open_store()
     ids = store.extend(talk(8))
     compacted(store, "Badly told.")
@@ -122,7 +122,7 @@ def test_A6_a_session_is_compacted_anew_from_its_originals(open_store: Any) -> N
     assert again.last_round() == 2
 
 
-def test_A6_what_was_cleared_is_whole_again_where_the_originals_are_compacted(open_store: Any) -> None:
+def test_A6_cleared_results_are_whole_if_the_originals_are_compacted(open_store: Any) -> None:
     store = open_store()
     ids = store.extend([user("go " * 200), openai_call("a"), openai_result("a", "r" * 900), *talk(5)])
     clear = fl.strategies.ClearToolResults(fl.KeepMessages(1))
@@ -151,7 +151,7 @@ def test_T9_event_and_marks_are_one_step_and_active_messages_reload(open_store: 
 
 
 @pytest.mark.parametrize("failure", [OSError(), KeyError("x"), StoreError("x", code="store_full")])
-def test_T9_where_the_store_fails_messages_and_store_are_as_they_were(open_store: Any, failure: Exception) -> None:
+def test_T9_a_store_failure_changes_neither_messages_nor_store(open_store: Any, failure: Exception) -> None:
     store = open_store()
     ids = store.extend([SYSTEM, *talk(20)])
     before = state_of(store)
@@ -167,7 +167,7 @@ def test_T9_where_the_store_fails_messages_and_store_are_as_they_were(open_store
     assert state_of(open_store()) == before
 
 
-def test_T9_a_loop_goes_on_where_the_store_could_not_take_a_compaction(open_store: Any) -> None:
+def test_T9_a_loop_continues_if_the_store_cannot_take_a_compaction(open_store: Any) -> None:
     store = open_store()
     ids = store.extend(talk(20))
     compactor = summarizing(store, SO_FAR, SO_FAR)
@@ -179,7 +179,7 @@ def test_T9_a_loop_goes_on_where_the_store_could_not_take_a_compaction(open_stor
     assert compactor.compact(store.messages(), ids=ids).compacted
 
 
-def test_T9_ids_that_the_store_does_not_know_are_refused(open_store: Any) -> None:
+def test_T9_ids_unknown_to_the_store_are_refused(open_store: Any) -> None:
     store = open_store()
     store.extend(talk(20))
     before = state_of(store)
@@ -190,7 +190,7 @@ def test_T9_ids_that_the_store_does_not_know_are_refused(open_store: Any) -> Non
     assert state_of(open_store()) == before
 
 
-def test_T9_a_repeated_event_is_stored_once_and_another_of_its_round_is_refused(open_store: Any) -> None:
+def test_T9_a_repeated_event_is_stored_once_and_another_event_of_its_round_is_refused(open_store: Any) -> None:
     store = open_store()
     ids = store.extend(talk(3))
     event = fl.CompactionEvent(1, 100, 10, 3, 2, SO_FAR, (ids[0],), 0.1)
@@ -206,7 +206,7 @@ def test_T9_a_repeated_event_is_stored_once_and_another_of_its_round_is_refused(
     assert state_of(open_store()) == before
 
 
-def test_T9_what_is_appended_meanwhile_stays_behind_the_context(open_store: Any) -> None:
+def test_T9_messages_appended_meanwhile_stay_after_the_context(open_store: Any) -> None:
     store = open_store()
     ids = store.extend(talk(3))
     late = open_store().append(user("late"))
@@ -217,7 +217,7 @@ def test_T9_what_is_appended_meanwhile_stays_behind_the_context(open_store: Any)
     assert again.ids()[-1] == late
 
 
-def test_T9_two_compactors_at_once_compact_once(open_store: Any) -> None:
+def test_T9_two_concurrent_compactors_compact_once(open_store: Any) -> None:
     one, two = open_store(), open_store()
     ids = one.extend(talk(8))
     messages = two.messages()
@@ -232,7 +232,7 @@ def test_T9_two_compactors_at_once_compact_once(open_store: Any) -> None:
 # --- T10 --------------------------------------------------------------------------------------------------
 
 
-def test_T10_each_summary_integrates_the_one_before_and_carries_its_round_over_restarts(open_store: Any) -> None:
+def test_T10_each_summary_integrates_the_previous_one_and_carries_its_round_over_restarts(open_store: Any) -> None:
     texts = ["One.", "One and two.", "One, two and three."]
     seen: list[Any] = []
     for round, text in enumerate(texts, 1):

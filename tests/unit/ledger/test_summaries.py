@@ -1,4 +1,4 @@
-"""What summaries say and how models are asked for them: A4, A5, T6, T7, T10 through the presets."""
+"""The content of summaries and the prompts for them: A4, A5, T6, T7, T10 through the presets."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from unit.samples import WORDS, assistant, openai_result, talk, user
 SYSTEM = {"role": "system", "content": "You are a careful engineer."}
 SO_FAR = "So far, so good."
 
-#: The headings of the seed's document, in their order.
+#: The headings of the seed's document, in order.
 DOCUMENT = (
     *("## Goal", "## Constraints & Preferences", "## Progress", "### Done", "### In Progress", "### Blocked"),
     *("## Key Decisions", "## Next Steps", "## Critical Context", "<read-files>", "<modified-files>"),
 )
-#: Those of the seed's session summary.
+#: The headings of the seed's session summary.
 SESSION = (
     *("#### Original Task", "#### Completed Work", "| File/Component | Action | Description |"),
     *("#### Key Technical Decisions", "#### Current State", "- Working on:", "- Last completed:"),
@@ -57,14 +57,14 @@ def block(tag: str, text: str) -> set[str]:
 # --- A4, A5 --------------------------------------------------------------------------------------------
 
 
-def test_A4_a_model_is_asked_for_the_document() -> None:
+def test_A4_the_prompt_asks_for_the_document() -> None:
     model = FakeModel(SO_FAR)
     assert reserve(model).compact([SYSTEM, *talk(12)], force=True).compacted
     assert in_order(DOCUMENT, model.prompts[0].rpartition("</data-")[2])
 
 
-def test_A4_files_are_collected_from_calls_and_cumulate_over_compactions() -> None:
-    """By the summarizer without a model, word for word in the blocks of the document."""
+def test_A4_files_are_collected_from_calls_and_accumulate_over_compactions() -> None:
+    """By the summarizer without a model, verbatim in the blocks of the document."""
     each = reserve(Extractive())
     first = each.compact(
         [SYSTEM, user("Go. " + WORDS), *touch("a", "Read", "a.py"), *touch("b", "Edit", "b.py"), *talk(4)], force=True
@@ -77,7 +77,7 @@ def test_A4_files_are_collected_from_calls_and_cumulate_over_compactions() -> No
     assert "c.py" in block("read-files", second.summary)
 
 
-def test_A4_files_that_a_model_forgets_are_in_the_summary_all_the_same() -> None:
+def test_A4_files_that_a_model_omits_are_added_to_the_summary() -> None:
     each = reserve(FakeModel("## Goal\nGo.", "## Goal\nGo on."))
     first = each.compact([SYSTEM, user("Go. " + WORDS), *touch("b", "Edit", "src/b.py"), *talk(4)], force=True)
     assert "src/b.py" in first.summary
@@ -86,7 +86,7 @@ def test_A4_files_that_a_model_forgets_are_in_the_summary_all_the_same() -> None
     assert "src/d.py" in second.summary
 
 
-def test_A5_the_prompt_of_a_second_round_holds_the_first_summary_to_be_merged() -> None:
+def test_A5_the_prompt_of_a_second_round_contains_the_first_summary_to_merge() -> None:
     model = FakeModel("The first.", "Both.")
     each = reserve(model, mend=False)
     first = each.compact([SYSTEM, *talk(12)], force=True)
@@ -130,7 +130,7 @@ def test_T6_the_target_is_four_fifths_of_the_cap_and_the_temperature_is_low() ->
     assert call["temperature"] == 0.3
 
 
-def test_T6_a_model_that_takes_no_temperature_is_asked_without() -> None:
+def test_T6_a_model_without_temperature_is_called_without_it() -> None:
     class Plain:
         def complete(self, messages: Any, *, max_tokens: int, timeout_s: float | None = None) -> fl.typing.Completion:
             return fl.typing.Completion(SO_FAR)
@@ -153,8 +153,8 @@ def test_T7_messages_are_numbered_blocks_with_results_cut_at_500_and_all_at_2000
     assert list(shown) == [1, 2, 3, 4, 5]
 
 
-def test_T7_a_huge_result_is_shortened_before_anything_else() -> None:
-    """What is beside it is whole, and of it there is what every result may have."""
+def test_T7_a_huge_result_is_shortened_first() -> None:
+    """Everything else stays whole, and the result keeps the length that every result may have."""
     call = {"id": "a", "type": "function", "function": {"name": "read", "arguments": "{}"}}
     messages = [user("t" * 1_900), assistant(None, tool_calls=[call]), openai_result("a", "r" * 900_000), *talk(3)]
     model = FakeModel(SO_FAR)
@@ -165,7 +165,7 @@ def test_T7_a_huge_result_is_shortened_before_anything_else() -> None:
     assert len(shown[2][1]) < 600
 
 
-def test_T10_a_summary_with_the_models_own_heading_has_one_heading() -> None:
+def test_T10_a_summary_with_the_models_heading_has_one_heading() -> None:
     model = FakeModel("## Session Summary (Compaction Round 1)\n\n#### Original Task\nBuild it.")
     result = layer(model, mend=False).compact(task(), force=True)
     assert result.messages[1]["content"].count(SESSION_SUMMARY) == 1
