@@ -4,7 +4,7 @@ use super::read::shell_lexer::Word;
 use crate::json::{Tape, with_document};
 use crate::node::Node;
 
-/// Most ranges of one file; more would fill the document without telling more.
+/// Most ranges of one file.
 const MAX_RANGES: usize = 32;
 
 /// The lines named by the arguments of a reading tool: `offset` and `limit`, `start_line` and `end_line`, `view_range`.

@@ -61,7 +61,7 @@ pub fn assemble<N: Node>(records: &N) -> Result<Session<N>> {
     Ok(session)
 }
 
-/// Assembles the messages of a log. O(entries + repeated records * records).
+/// Assembles the messages of a log. O(entries * records): each record is searched by id.
 ///
 /// # Errors
 /// Those of [`each_entry`].

@@ -45,7 +45,7 @@ struct Placing<'a> {
     place: Vec<(usize, usize)>,
     /// Results by the key of their call, ascending.
     answered: HashMap<KeyId, Vec<usize>>,
-    /// Messages whose other blocks were written after the results they hold.
+    /// Messages whose other blocks were written together with their results.
     written: HashSet<usize>,
     sketch: Sketch,
 }
