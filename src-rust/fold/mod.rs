@@ -20,7 +20,7 @@ pub use text::{Finished, Price, Redact, fitted, priced, safe_text, write_extract
 
 use self::checks::{refuse_longer, refuse_over_budget, refuse_over_room, refuse_without_gain};
 use crate::count::counter::{Counter, Interrupt, MessageView};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::evidence::Evidence;
 use crate::plan::{Infeasible, Plan, PlanOptions, Planned, replacements};
 use crate::prepared::Prepared;
@@ -167,6 +167,13 @@ impl Fold {
         counter: &dyn Counter,
         check: Interrupt<'_>,
     ) -> Result<Folded> {
+        if self.needs_summary() {
+            return Err(Error::config(
+                "missing_summary",
+                "written",
+                "the plan folds messages, so a summary is required",
+            ));
+        }
         let placed = place(&self.plan, prepared, String::new(), self.request.alternate, counter, check)?;
         Ok(Folded { summary: None, placed })
     }

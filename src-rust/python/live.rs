@@ -206,6 +206,10 @@ impl State {
     /// A copy that shares the text and copies the numbers. O(messages).
     fn copy(&mut self, py: Python<'_>) -> State {
         self.live.update();
+        self.clone_ref(py)
+    }
+
+    fn clone_ref(&self, py: Python<'_>) -> State {
         let messages = self.messages.iter().map(|message| message.clone_ref(py)).collect();
         State { live: self.live.clone(), messages }
     }
@@ -617,7 +621,8 @@ pub(super) fn prepare<'py>(
 }
 
 /// The state of messages, its counter, and the pins not yet in it. A transcript is reused unless another counter or
-/// format is given; a list is read once. `tools` replace those of a transcript.
+/// format is given; then its messages are read as a list, with its pins. A list is read once. `tools` replace those of a
+/// transcript.
 pub(super) fn state_of<'py>(
     messages: &Bound<'py, PyAny>,
     counter: Option<Bound<'py, TokenCounter>>,
@@ -629,10 +634,8 @@ pub(super) fn state_of<'py>(
     if let Some((counter, state)) = known_state(messages, counter.as_ref(), format)? {
         let Some(tools) = tools else { return Ok((counter, state, pins)) };
         let tools = Arc::from(read_all_tools(Some(tools))?);
-        let mut state = State {
-            live: state.live.clone(),
-            messages: state.messages.iter().map(|message| message.clone_ref(py)).collect(),
-        };
+        // A fresh copy of a transcript is changed in place; the state of a snapshot is shared.
+        let mut state = Arc::try_unwrap(state).unwrap_or_else(|shared| shared.clone_ref(py));
         let token_counter = &*counter.get().counter;
         let set = run(py, 0, |check| state.live.set_tools(tools, token_counter, check));
         return set.map(|()| (counter, Arc::new(state), pins));
@@ -641,24 +644,36 @@ pub(super) fn state_of<'py>(
         let error = Error::config("missing_counter", "counter", "a list needs a counter");
         return Err(exception(py, error));
     };
-    let list = match messages.getattr_opt("messages")? {
-        Some(held)
-            if messages.is_instance_of::<LiveTranscript>() || messages.is_instance_of::<LiveSnapshot>() =>
-        {
-            held
-        }
-        _ => messages.clone(),
-    };
     guard(py, || {
+        let (messages, pins) = listed(messages, &pins)?;
+        // The list as it is now: another thread may change the caller's list while it is read.
+        let list = PyList::new(py, &messages)?.into_any();
         let token_counter = counter.get();
-        let (read, tools) = token_counter.read(&list, tools, format)?;
-        let messages = items(&list)?.into_iter().map(Bound::unbind).collect();
-        let Read { transcript, format } = read;
+        let (Read { transcript, format }, tools) = token_counter.read(&list, tools, format)?;
         let live = run(py, transcript.text.len(), |check| {
             Prepared::from_transcript(transcript, format, &pins, tools.into(), &*token_counter.counter, check)
         })?;
         Ok((counter.clone(), Arc::new(State { live, messages }), Pins::default()))
     })
+}
+
+/// The messages of a list or transcript, and all pins: those of the transcript, then `pins`.
+fn listed(messages: &Bound<'_, PyAny>, pins: &Pins) -> PyResult<(Vec<Py<PyAny>>, Pins)> {
+    let py = messages.py();
+    let of_state = |state: &State| {
+        let mut all = state.live.annotations().pins();
+        all.indices.extend(&pins.indices);
+        all.importance.extend(&pins.importance);
+        all.summaries.extend(&pins.summaries);
+        (state.messages.iter().map(|message| message.clone_ref(py)).collect(), all)
+    };
+    if let Ok(snapshot) = messages.cast::<LiveSnapshot>() {
+        return Ok(of_state(&snapshot.get().state));
+    }
+    if let Ok(transcript) = messages.cast::<LiveTranscript>() {
+        return transcript.get().with(py, |state, _| Ok(of_state(state)));
+    }
+    Ok((items(messages)?.into_iter().map(Bound::unbind).collect(), pins.clone()))
 }
 
 /// The state of a transcript, if it was counted with this counter, in this format.

@@ -8,6 +8,7 @@ import pytest
 
 import foldline as fl
 from foldline import _core
+from foldline.planning.plan import plan_options
 
 MESSAGES = [
     {"role": "system", "content": "You are a careful engineer."},
@@ -104,3 +105,48 @@ def test_a_compactor_takes_the_pins_of_a_transcript() -> None:
     result = compactor.compact(live, force=True)
     assert MESSAGES[3] in result.messages
     assert result.tokens_after == fl.TokenCounter("o200k_base").count_messages(result.messages).total
+
+
+def test_a_strategy_run_by_itself_reads_its_list_once() -> None:
+    strategy = fl.strategies.Summarize(keep=fl.KeepTokens(400))
+    before = _core.meters()
+    result = strategy.run(MESSAGES, fl.strategies.StrategyRequest())
+    assert result.changed
+    assert (_core.meters()[0] - before[0], _core.meters()[1] - before[1]) == (1, 1)
+
+
+def test_a_transcript_keeps_its_pins_with_another_counter() -> None:
+    live = fl.Transcript(MESSAGES, counter="chars/4")
+    live.pin(3)
+    result = fl.compact(live, fl.KeepTokens(400), counter="o200k_base", pins=[5])
+    assert all(any(each is MESSAGES[i] for each in result.messages) for i in (3, 5))
+    result = fl.compact(live.snapshot(), fl.KeepTokens(400), counter="o200k_base")
+    assert any(each is MESSAGES[3] for each in result.messages)
+
+
+def test_tools_of_a_fold_do_not_change_the_transcript() -> None:
+    tools = [{"type": "function", "function": {"name": "run", "parameters": {"type": "object", "properties": {}}}}]
+    live = fl.Transcript(MESSAGES)
+    before, snapshot = live.total_tokens, live.snapshot()
+    for transcript in (live, snapshot):
+        result = fl.compact(transcript, fl.KeepTokens(400), tools=tools)
+        assert result.tokens_before == fl.TokenCounter("o200k_base").count_messages(MESSAGES, tools).total > before
+    assert live.total_tokens == snapshot.total_tokens == before
+
+
+def test_no_attribute_of_a_list_is_asked_for() -> None:
+    class Odd(list):  # type: ignore[type-arg]
+        @property
+        def messages(self) -> Any:
+            raise KeyboardInterrupt
+
+    assert fl.compact(Odd(MESSAGES), fl.KeepTokens(400)).changed
+
+
+def test_a_fold_that_needs_a_summary_is_not_finished_without_one() -> None:
+    options = plan_options(MESSAGES, fl.KeepTokens(400))
+    counter = fl.TokenCounter("o200k_base")
+    fold = _core.begin_fold(MESSAGES, counter, options, alternate=False, tools=None, format="auto")
+    with pytest.raises(fl.errors.ConfigError) as caught:
+        fold.finish()
+    assert caught.value.code == "missing_summary"

@@ -124,10 +124,9 @@ class Summarize(BaseStrategy):
         """Plans, requests the summary, applies the plan, and checks the result."""
         if self.is_summary is not None:
             request = _knowing(messages, request, self.is_summary)
-        options = options_for(request.prepare(messages), self.keep, request, summary_tokens=self.summary_tokens)
-        fold = _core.begin_fold(
-            request.prepare(messages), None, options, alternate=False, tools=None, format=request.format
-        )
+        prepared = request.prepare(messages)
+        options = options_for(prepared, self.keep, request, summary_tokens=self.summary_tokens)
+        fold = _core.begin_fold(prepared, None, options, alternate=False, tools=None, format="auto")
         planned = answered(fold.plan)
         if not isinstance(planned, Plan):
             return StrategyResult.unchanged(messages, planned, floor=planned.floor + request.overhead_tokens)
