@@ -81,7 +81,7 @@ const CASES: &[Case] = &[
     ("estimate/JSON bytes", || {
         let bytes = messages();
         let formula = Heuristic::from_name("chars/4").unwrap();
-        Box::new(move || count_json(&formula, &bytes, None, &[], &mut || true).unwrap().total())
+        Box::new(move || count_json(&formula, &bytes, None, &[], &mut || true).unwrap().counts.total())
     }),
     ("estimate/JSON lines", || {
         let lines = sample("openai-tools.jsonl");

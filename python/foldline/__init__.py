@@ -8,9 +8,6 @@ Examples:
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
 from foldline import errors
 from foldline._core import (
     Alternative,
@@ -22,9 +19,12 @@ from foldline._core import (
     TranscriptCounts,
     __version__,
 )
-from foldline.counting.tokenizer_json import tokenizer_json
 
+# Not from `typing`: importing it takes longer than everything else here. Type checkers know the name.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from foldline import config, presets, stores, strategies, summarizers, testing, triggers
     from foldline.batch import BatchCompactor
     from foldline.compactor import CompactionResult, Compactor, NoProgress, events
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         TranscriptSnapshot,
     )
     from foldline.counting import models
+    from foldline.counting.tokenizer_json import tokenizer_json
     from foldline.folding import FoldResult, acompact
     from foldline.folding.compact import compact
     from foldline.loop import AgentLoop, LoopResult, Response, StepHooks
@@ -147,6 +148,7 @@ _ROOMS = {
         "Transcript",
         "TranscriptSnapshot",
     ),
+    "counting": ("tokenizer_json",),
     "folding": ("FoldResult", "acompact", "compact"),
     "loop": ("AgentLoop", "LoopResult", "Response", "StepHooks"),
     "planning": (
@@ -195,10 +197,12 @@ def count_tokens(text: str, encoding: str = "o200k_base") -> int:
 
 def __getattr__(name: str) -> Any:
     """Imports a public name or module on first use."""
+    from importlib import import_module
+
     if name in _MODULES:
-        value: Any = importlib.import_module(f"{__name__}.{_MODULES[name]}")
+        value: Any = import_module(f"{__name__}.{_MODULES[name]}")
     elif name in _ROOM_OF:
-        value = getattr(importlib.import_module(f"{__name__}.{_ROOM_OF[name]}"), name)
+        value = getattr(import_module(f"{__name__}.{_ROOM_OF[name]}"), name)
     else:
         message = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(message)

@@ -87,7 +87,7 @@ impl Task for Count<'_> {
         read: &read::Read<T>,
         check: Interrupt<'_>,
     ) -> Result<Counts> {
-        read.count(self.0, &[], check)
+        Ok(read.count(self.0, &[], check)?.counts)
     }
 }
 

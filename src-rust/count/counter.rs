@@ -3,12 +3,13 @@
 pub use super::kind::CountKind;
 pub use super::view::{Interrupt, MessageView, PLACEHOLDER, PartView};
 
+use super::by_part::{ByPart, PartSums};
 use super::estimate::formula::Heuristic;
 use super::framing::{Accuracy, FramingCost, MessageFraming, ToolPlacement, scaled};
 use super::memo::messages::MessageCache;
 use super::tools::Tool;
 use crate::error::{Error, Result};
-use crate::transcript::{Framing, PieceKind, Transcript};
+use crate::transcript::{Framing, PartKind, PieceKind, Transcript};
 
 /// Messages between two calls of `check`.
 pub(super) const ASK_EVERY_MESSAGES: usize = 256;
@@ -49,7 +50,7 @@ pub trait Counter: Send + Sync {
     fn count_message(&self, message: &MessageView<'_>, check: Interrupt<'_>) -> Result<u32> {
         let cost = self.framing(message.transcript.framing);
         let around = MessageFraming::of(message, &cost);
-        tokens_u32(message_tokens(self, &cost, message.texts(), &around, check)?)
+        tokens_u32(message_tokens(self, &cost, message.texts(), &around, check)?.total)
     }
 
     /// The framing cost of messages of this dialect, in this counter's tokens.
@@ -175,6 +176,15 @@ impl Counts {
     }
 }
 
+/// Counts of a list of messages, and how the tokens are distributed over their parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageCounts {
+    /// The counts.
+    pub counts: Counts,
+    /// The tokens of all messages, by kind of part.
+    pub by_part: ByPart,
+}
+
 /// Counts every message of a transcript. O(bytes).
 ///
 /// # Errors
@@ -221,19 +231,31 @@ pub fn transcript_fits(
     Ok(total <= limit)
 }
 
+/// Tokens of a message.
+#[derive(Clone, Copy, Debug)]
+pub struct MessageTokens {
+    /// All of them: its texts, the repeated names of called tools, and the framing.
+    pub total: u64,
+    /// Those of its texts.
+    pub texts: u64,
+    /// The same by kind of part, in the counter's encoding.
+    pub encoded: PartSums,
+}
+
 /// Tokens of a message: its texts, the repeated names of called tools, and the framing.
 ///
 /// # Errors
 /// Those of the counter.
+#[inline]
 pub fn message_tokens<'a>(
     counter: &(impl Counter + ?Sized),
     cost: &FramingCost,
-    texts: impl Iterator<Item = (PieceKind, &'a str)> + Clone,
+    texts: impl Iterator<Item = (PartKind, PieceKind, &'a str)> + Clone,
     around: &MessageFraming,
     check: Interrupt<'_>,
-) -> Result<u64> {
+) -> Result<MessageTokens> {
     // The price of encrypted pieces is part of `around`.
-    let texts = texts.filter(|(kind, _)| *kind != PieceKind::Encrypted);
+    let texts = texts.filter(|(_, kind, _)| *kind != PieceKind::Encrypted);
     let message_cache = counter.message_cache();
     let known = message_cache.and_then(|message_cache| {
         Some((message_cache, message_cache.texts(texts.clone(), cost.call_names)?))
@@ -241,18 +263,20 @@ pub fn message_tokens<'a>(
     let encoded = match known.and_then(|(message_cache, key)| message_cache.find(key)) {
         Some(tokens) => tokens,
         None => {
-            let mut tokens = 0;
-            for (kind, text) in texts {
+            let mut tokens = PartSums::default();
+            for (part, kind, text) in texts {
                 let times = if kind == PieceKind::CallName { 1 + u64::from(cost.call_names) } else { 1 };
-                tokens += times * counter.count_encoded(text, check)?;
+                tokens.add(part, times.saturating_mul(counter.count_encoded(text, check)?));
             }
             if let Some((message_cache, key)) = known {
-                message_cache.keep(key, tokens);
+                message_cache.keep(key, &tokens);
             }
             tokens
         }
     };
-    Ok(scaled(encoded, counter.permille()) + u64::from(cost.of_message(around)))
+    let texts = scaled(encoded.total(), counter.permille());
+    let total = texts.saturating_add(cost.of_message(around).into());
+    Ok(MessageTokens { total, texts, encoded })
 }
 
 /// A count as the 32-bit number that arrays store.

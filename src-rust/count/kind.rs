@@ -12,6 +12,9 @@ pub enum CountKind {
 }
 
 impl CountKind {
+    /// Every kind, from the most certain.
+    pub const ALL: [CountKind; 3] = [CountKind::Exact, CountKind::Calibrated, CountKind::Estimated];
+
     /// The public name.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -2,6 +2,7 @@
 
 pub mod batch;
 pub mod bpe;
+pub mod by_part;
 pub mod counter;
 pub mod estimate;
 pub mod framing;

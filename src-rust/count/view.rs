@@ -63,16 +63,17 @@ impl<'a> MessageView<'a> {
         })
     }
 
-    /// Every text of the message with its kind.
-    pub fn texts(&self) -> impl Iterator<Item = (PieceKind, &'a str)> + Clone + use<'a> {
+    /// Every text of the message with the kind of its part and its own.
+    pub fn texts(&self) -> impl Iterator<Item = (PartKind, PieceKind, &'a str)> + Clone + use<'a> {
         let transcript = self.transcript;
         self.parts().flat_map(move |view| {
-            let (pieces, replacement): (&[Piece], Option<(PieceKind, &str)>) = match view {
-                PartView::Original(part) => (transcript.pieces_of(part), None),
-                PartView::Replaced(_, text) => (&[], Some((PieceKind::Result, text))),
-                PartView::Placeholder(text) => (&[], Some((PieceKind::Text, text))),
+            let (part, pieces, replacement): (PartKind, &[Piece], Option<(PieceKind, &str)>) = match view {
+                PartView::Original(part) => (part.kind, transcript.pieces_of(part), None),
+                PartView::Replaced(part, text) => (part.kind, &[], Some((PieceKind::Result, text))),
+                PartView::Placeholder(text) => (PartKind::Text, &[], Some((PieceKind::Text, text))),
             };
-            pieces.iter().map(move |piece| (piece.kind, transcript.str(&piece.span))).chain(replacement)
+            let pieces = pieces.iter().map(|piece| (piece.kind, transcript.str(&piece.span)));
+            pieces.chain(replacement).map(move |(kind, text)| (part, kind, text))
         })
     }
 

@@ -10,6 +10,7 @@ pub mod messages;
 mod parts;
 pub mod record_kind;
 pub mod sessions;
+mod wrong_type;
 
 pub mod jsonl;
 
@@ -18,10 +19,12 @@ pub use detect::detector::{Detector, Observed};
 pub use detect::{Detected, Reason, detect, detect_at};
 pub use format::Format;
 pub use messages::anthropic::is_thinking_block;
+pub use wrong_type::not_a_list;
 
 use self::detect::Candidates;
 use self::header::{Envelope, SimpleMessage};
 use self::parts::text_part;
+use self::wrong_type::not_an_object;
 use crate::error::{Error, Result};
 use crate::meter::READINGS;
 use crate::node::{Kind, Node};
@@ -131,7 +134,7 @@ pub fn read_text_as<N: Node, B: Build<N>>(
 fn read_into<N: Node>(messages: &N, format: Format, builder: &mut impl Build<N>) -> Result<()> {
     READINGS.add();
     if messages.kind() != Kind::Array {
-        return Err(Error::message("not_a_list", "", "messages must be a list of objects"));
+        return Err(not_a_list(messages));
     }
     messages.each_item(|i, message| read_message(message, format, builder).map_err(|error| error.at(i)))
 }
@@ -142,7 +145,7 @@ fn read_into<N: Node>(messages: &N, format: Format, builder: &mut impl Build<N>)
 /// Those of [`read_messages`], without the index.
 pub fn read_message<N: Node>(message: &N, format: Format, builder: &mut impl Build<N>) -> Result<()> {
     if message.kind() != Kind::Object {
-        return Err(Error::message("not_an_object", "", "a message must be an object"));
+        return Err(not_an_object(message));
     }
     if let Some(plain) = SimpleMessage::of(message, format) {
         return plain.read(builder);

@@ -26,7 +26,7 @@ use crate::count::framing::{Accuracy, ToolPlacement};
 use crate::count::tools::Tool;
 use crate::error::{Error, Result};
 use crate::evidence::{Evidence, extract};
-use crate::formats::{Detector, Format, Observed, read_message};
+use crate::formats::{Detector, Format, Observed, not_a_list, read_message};
 use crate::node::{Kind, Node, changed};
 use crate::plan::{PlanInput, PlanOptions, Planned, PrefixSums, plan_input};
 use crate::rules::{Incremental, Pins, Structure};
@@ -485,7 +485,7 @@ impl Prepared {
     /// `not_a_list`, `interrupted`.
     pub fn difference<N: Node>(&self, messages: &N, check: Interrupt<'_>) -> Result<Option<usize>> {
         if messages.kind() != Kind::Array {
-            return Err(Error::message("not_a_list", "", "messages must be a list of objects"));
+            return Err(not_a_list(messages));
         }
         let mut builder = Builder::new(self.format().framing(), self.wants_result_json);
         let count = messages.len();

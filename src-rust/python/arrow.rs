@@ -246,11 +246,6 @@ impl Texts for Column {
         self.chunks[chunk].size_bytes(index)
     }
 
-    fn bytes(&self, index: usize) -> Option<&[u8]> {
-        let (chunk, index) = self.place(index);
-        self.chunks[chunk].bytes(index).ok()?
-    }
-
     fn text(&self, index: usize) -> Result<Option<Cow<'_, str>>> {
         let (chunk, index) = self.place(index);
         let Some(bytes) = self.chunks[chunk].bytes(index)? else { return Ok(None) };

@@ -1,10 +1,12 @@
 //! `TokenCounter`: counts tokens of texts, batches and message lists.
 
-use numpy::{PyArray1, PyArrayMethods};
+use numpy::PyArray1;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyBytes, PyInt, PyString, PyType};
+use pyo3::types::{IntoPyDict, PyBool, PyBytes, PyDict, PyInt, PyString, PyType};
 
+use super::arrays::{int64, read_only};
 use super::gate::{exception, guard, load_numpy, raise_later, run};
 use super::node::text::{PyText, text_of};
 use super::node::{PyNode, Text};
@@ -13,7 +15,8 @@ use super::transcripts::{self, TranscriptCounts};
 use crate::batch::transcripts::{Batch, Count};
 use crate::count::bpe::counter::ExactCounter;
 use crate::count::bpe::encoding::Encoding;
-use crate::count::counter::{self, CountKind, Counter, CustomCounter};
+use crate::count::by_part::ByPart;
+use crate::count::counter::{self, CountKind, Counter, CustomCounter, MessageCounts};
 use crate::count::estimate::auto::AutoCounter;
 use crate::count::estimate::formula::Heuristic;
 use crate::count::framing::ToolPlacement;
@@ -40,8 +43,9 @@ pub(super) struct TokenCounter {
 #[pyclass(frozen, module = "foldline")]
 pub(super) struct Counts {
     counts: counter::Counts,
+    by_part: ByPart,
     /// Created on first access.
-    per_message: PyOnceLock<Py<PyArray1<u32>>>,
+    per_message: PyOnceLock<Py<PyArray1<i64>>>,
 }
 
 /// A transcript read from Python messages or JSON bytes, and its format.
@@ -93,25 +97,47 @@ impl TokenCounter {
                     model: None,
                 });
             }
-            let counter = ExactCounter::new(&name).map_err(|_| exception(py, unknown_spec()))?;
+            let counter = ExactCounter::new(&name).map_err(|_| exception(py, unknown_spec(spec)))?;
             return Ok(TokenCounter { counter: Box::new(Cached::new(counter)), name, model: None });
         }
-        if spec.is_callable() {
+        if spec.is_callable() && !spec.is(py.get_type::<TokenCounter>()) {
             return Ok(TokenCounter {
                 counter: callable_counter(spec),
                 name: "callable".to_owned(),
                 model: None,
             });
         }
-        Err(exception(py, unknown_spec()))
+        Err(exception(py, unknown_spec(spec)))
     }
 }
 
-fn unknown_spec() -> Error {
-    let heuristics: Vec<&str> = Heuristic::ALL.iter().map(|(name, _)| *name).collect();
-    let known = [Encoding::names(), &heuristics, &["auto"]].concat().join(", ");
-    let detail = format!("neither a callable nor one of {known}, nor the path of a tokenizer.json");
+/// Whether `TokenCounter` takes this name.
+fn is_counter_name(name: &str) -> bool {
+    Encoding::get(name).is_some() || Heuristic::from_name(name).is_some() || name == "auto"
+}
+
+/// The error for a value that is not a counter. If it is something from which one can be made, the detail names how.
+fn unknown_spec(spec: &Bound<'_, PyAny>) -> Error {
+    let name = spec.cast::<PyString>().map(|name| text_of(name, |name, _| name.to_owned()));
+    let detail = if let Some(model) = name.ok().and_then(|name| models::lookup(&name)) {
+        format!("a model, not an encoding; its counter is TokenCounter.for_model({:?})", model.name)
+    } else if let Some(hint) = tokenizer_hint(spec) {
+        hint.to_owned()
+    } else if spec.is(spec.py().get_type::<TokenCounter>()) {
+        "the class TokenCounter, not a counter, such as TokenCounter(\"o200k_base\")".to_owned()
+    } else {
+        let heuristics: Vec<&str> = Heuristic::ALL.iter().map(|(name, _)| *name).collect();
+        let known = [Encoding::names(), &heuristics, &["auto"]].concat().join(", ");
+        format!("neither a callable nor one of {known}, nor the path of a tokenizer.json")
+    };
     Error::config("unknown_counter", "counter", detail)
+}
+
+/// How to count with a tokenizer of another library.
+fn tokenizer_hint(spec: &Bound<'_, PyAny>) -> Option<&'static str> {
+    let encodes = spec.hasattr(intern!(spec.py(), "encode")).unwrap_or(false);
+    let hint = "a tokenizer returns ids, not their number; give lambda text: len(tokenizer.encode(text))";
+    (encodes && !spec.is_instance_of::<PyString>()).then_some(hint)
 }
 
 fn callable_counter(callable: &Bound<'_, PyAny>) -> Box<dyn Counter> {
@@ -123,7 +149,9 @@ fn callable_counter(callable: &Bound<'_, PyAny>) -> Box<dyn Counter> {
 fn call(py: Python<'_>, callable: &Py<PyAny>, text: &str) -> Result<u64> {
     let counted = callable.call1(py, (text,)).map_err(raise_later)?;
     counted.extract::<u64>(py).map_err(|_| {
-        Error::config("bad_counter_result", "counter", "the callable did not return a whole number from 0")
+        let detail = tokenizer_hint(callable.bind(py));
+        let detail = detail.unwrap_or("the callable did not return a whole number from 0");
+        Error::config("bad_counter_result", "counter", detail)
     })
 }
 
@@ -159,6 +187,10 @@ impl TokenCounter {
             (_, Some(Text(name))) => {
                 let counter = ExactCounter::new(&name).map_err(|error| exception(py, error))?;
                 Ok(TokenCounter { counter: Box::new(Cached::new(counter)), name, model: Some(model) })
+            }
+            (None, None) if is_counter_name(&model) => {
+                let detail = format!("not a model; its counter is TokenCounter({model:?})");
+                Err(unknown_model_with(py, &detail))
             }
             (None, None) => Err(unknown_model(py)),
         }
@@ -197,14 +229,15 @@ impl TokenCounter {
 
     /// Tokens of a text.
     fn count(&self, py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<u64> {
-        let text = text
-            .cast::<PyString>()
-            .map_err(|_| exception(py, Error::message("not_a_string", "", "a text must be a str")))?;
+        let text = text.cast::<PyString>().map_err(|_| {
+            let detail = "a text must be a str; count_messages counts messages, count_batch several texts";
+            exception(py, Error::message("not_a_string", "", detail))
+        })?;
         let text = PyText::of(text);
         run(py, text.len(), |check| self.counter.count(&text, check))
     }
 
-    /// Tokens of each text: uint32 of shape (texts,), writable.
+    /// Tokens of each text: int64 of shape (texts,), writable.
     ///
     /// Args:
     ///     texts: A list, tuple or iterable of str; a numpy array of str, StringDType or object; or an object with the
@@ -226,7 +259,7 @@ impl TokenCounter {
         py: Python<'py>,
         texts: &Bound<'py, PyAny>,
         threads: Threads,
-    ) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
         guard(py, || texts::count_batch(py, &*self.counter, texts, threads))
     }
 
@@ -312,7 +345,8 @@ impl TokenCounter {
                 read => run(py, read.bytes(), |check| read.count(counter, &tools, check)),
             }
         };
-        Ok(Counts { counts: counts?, per_message: PyOnceLock::new() })
+        let MessageCounts { counts, by_part } = counts?;
+        Ok(Counts { counts, by_part, per_message: PyOnceLock::new() })
     }
 }
 
@@ -354,24 +388,46 @@ pub(super) fn limit_of(limit: &Bound<'_, PyAny>) -> PyResult<u64> {
 
 /// The error for an unknown model.
 pub(super) fn unknown_model(py: Python<'_>) -> PyErr {
-    const DETAIL: &str = "unknown model; name an encoding, or register the model";
-    let raise = || py.import("foldline.errors")?.getattr("UnknownModelError")?.call1((DETAIL,));
+    unknown_model_with(py, "unknown model; name an encoding, or register the model")
+}
+
+fn unknown_model_with(py: Python<'_>, detail: &str) -> PyErr {
+    let raise = || py.import("foldline.errors")?.getattr("UnknownModelError")?.call1((detail,));
     raise().map_or_else(|failure| failure, PyErr::from_value)
 }
 
 #[pymethods]
 impl Counts {
-    /// Tokens of each message, read-only, shape (messages,).
+    /// Tokens of each message; int64 of shape (messages,), read-only.
     #[getter]
-    fn per_message(&self, py: Python<'_>) -> PyResult<Py<PyArray1<u32>>> {
+    fn per_message(&self, py: Python<'_>) -> PyResult<Py<PyArray1<i64>>> {
         load_numpy(py)?;
-        let make = || {
-            let array = PyArray1::from_slice(py, &self.counts.per_message);
-            // Read-only, because all callers share the array.
-            array.readwrite().make_nonwriteable();
-            array.unbind()
-        };
+        let make = || read_only(py, int64(&self.counts.per_message));
         Ok(self.per_message.get_or_init(py, make).clone_ref(py))
+    }
+
+    /// Tokens of the messages by kind of part: text, reasoning, tool_call, tool_result, image, unknown, framing.
+    ///
+    /// Every kind is a key. The sum is that of `per_message`, so the overhead is not included. A picture counts as
+    /// image also within a tool result, and encrypted content as the part that holds it. Framing is what messages cost
+    /// beyond their parts. With a factor or a formula that rounds, the tokens are split in proportion.
+    #[getter]
+    fn by_part<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        self.by_part.named().into_py_dict(py)
+    }
+
+    /// The counts as numbers, texts, a list and a dict, which `json.dumps` writes.
+    ///
+    /// The keys are the names of the attributes: total, overhead, kind, error_bound, per_message, by_part.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let fields = PyDict::new(py);
+        fields.set_item("total", self.total())?;
+        fields.set_item("overhead", self.overhead())?;
+        fields.set_item("kind", self.kind())?;
+        fields.set_item("error_bound", self.error_bound())?;
+        fields.set_item("per_message", &self.counts.per_message)?;
+        fields.set_item("by_part", self.by_part(py)?)?;
+        Ok(fields)
     }
 
     /// Tokens added once per request.

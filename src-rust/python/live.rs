@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use numpy::{PyArray1, PyArrayMethods};
+use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
+use super::arrays::{int64, read_only};
 use super::counting::{Read, TokenCounter, dialect, limit_of, read_all_tools};
 use super::evidence::RangeEvidence;
 use super::gate::{exception, guard, load_numpy, run};
@@ -20,7 +21,7 @@ use super::state::{State, list_of};
 use crate::count::counter::Counter;
 use crate::error::{Error, Result};
 use crate::fold::{Step, check_fingerprint, place};
-use crate::formats::{Detector, Observed};
+use crate::formats::{Detector, Observed, not_a_list};
 use crate::prepared::{Annotations, Origin, Prepared};
 use crate::rules::Pins;
 
@@ -289,18 +290,15 @@ fn items<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> 
     use crate::node::{Kind, Node};
     let node = PyNode::of(messages.clone());
     if node.kind() != Kind::Array {
-        let error = Error::message("not_a_list", "", "messages must be a list or tuple of objects");
-        return Err(exception(messages.py(), error));
+        return Err(exception(messages.py(), not_a_list(&node)));
     }
     let changed = || exception(messages.py(), crate::node::changed());
     (0..node.len()).map(|i| node.item(i).map(PyNode::into_bound).ok_or_else(changed)).collect()
 }
 
-fn per_message<'py>(py: Python<'py>, live: &Prepared) -> PyResult<Bound<'py, PyArray1<u32>>> {
+fn per_message<'py>(py: Python<'py>, live: &Prepared) -> PyResult<Bound<'py, PyArray1<i64>>> {
     load_numpy(py)?;
-    let array = PyArray1::from_slice(py, &live.counts().per_message);
-    array.readwrite().make_nonwriteable();
-    Ok(array)
+    Ok(read_only(py, int64(&live.counts().per_message)).into_bound(py))
 }
 
 /// The index of a message; negative ones count from the end.
@@ -343,10 +341,11 @@ impl LiveTranscript {
 
     /// Appends messages; all or none.
     fn extend(&self, py: Python<'_>, messages: &Bound<'_, PyAny>) -> PyResult<()> {
-        if messages.is_instance_of::<PyBytes>() {
-            let error =
-                Error::message("not_a_list", "", "messages must be an iterable of objects, not bytes");
-            return Err(exception(py, error));
+        if messages.is_instance_of::<PyBytes>()
+            || messages.is_instance_of::<PyString>()
+            || messages.is_instance_of::<PyDict>()
+        {
+            return Err(exception(py, not_a_list(&PyNode::of(messages.clone()))));
         }
         // Collected before the state is locked: an iterator runs the caller's code.
         let messages: Vec<Bound<'_, PyAny>> = messages.try_iter()?.collect::<PyResult<_>>()?;
@@ -463,9 +462,9 @@ impl LiveTranscript {
         self.with(py, |state, _| Ok(state.live.counts().kind.name()))
     }
 
-    /// Tokens of each message; uint32 of shape (messages,), read-only.
+    /// Tokens of each message; int64 of shape (messages,), read-only.
     #[getter]
-    fn per_message<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    fn per_message<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
         self.with(py, |state, _| per_message(py, &state.live))
     }
 
@@ -596,9 +595,9 @@ impl LiveSnapshot {
         self.state.live.counts().kind.name()
     }
 
-    /// Tokens of each message; uint32 of shape (messages,), read-only.
+    /// Tokens of each message; int64 of shape (messages,), read-only.
     #[getter]
-    fn per_message<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    fn per_message<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
         per_message(py, &self.state.live)
     }
 

@@ -4,6 +4,7 @@
 //! objects, and each operation has a file.
 
 mod applying;
+mod arrays;
 mod arrow;
 mod counting;
 mod evidence;
@@ -29,6 +30,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::batch::records;
 use crate::count::bpe::encoding::Encoding;
+use crate::count::counter::CountKind;
 use crate::formats::Format;
 use crate::prepared::Origin;
 use crate::rules::validate::Provider;
@@ -78,6 +80,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(sessions::request_context, module)?)?;
     module.add_function(wrap_pyfunction!(repair::repair, module)?)?;
     module.add_function(wrap_pyfunction!(rules::analyze, module)?)?;
+    module.add_function(wrap_pyfunction!(rules::not_a_list, module)?)?;
     module.add_function(wrap_pyfunction!(rules::tool_results, module)?)?;
     module.add_function(wrap_pyfunction!(rules::validate, module)?)?;
     Ok(())
@@ -90,6 +93,7 @@ fn add_closed_lists(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PROVIDERS", PyTuple::new(py, Provider::ALL.iter().map(|(name, _)| *name))?)?;
     module.add("ORIGINS", PyTuple::new(py, Origin::ALL.iter().map(|(name, _)| *name))?)?;
     module.add("ENCODINGS", PyTuple::new(py, Encoding::names())?)?;
+    module.add("COUNT_KINDS", PyTuple::new(py, CountKind::ALL.map(CountKind::name))?)?;
     let providers = PyDict::new(py);
     for (name, format) in Format::ALL {
         if let Some(provider) = Provider::of(format.framing()) {

@@ -4,12 +4,13 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use super::arrays::read_only;
 use super::counting::TokenCounter;
 use super::gate::{exception, guard, load_numpy};
 use super::options::PlanOptions;
 use super::planning::answer;
 use super::texts::Threads;
-use super::transcripts::{Sink, exceptions, format_of, is_strict, read_only, work_on};
+use super::transcripts::{Sink, exceptions, format_of, is_strict, work_on};
 use crate::batch::plans::Planning;
 use crate::batch::transcripts::Batch;
 use crate::error::{Error, Result};

@@ -5,7 +5,8 @@ use pyo3::types::PyDict;
 
 use super::counting::read;
 use super::gate::{exception, guard};
-use crate::formats::Format;
+use super::node::PyNode;
+use crate::formats::{self, Format};
 use crate::rules::validate::{Provider, Strict, validate as find_problems};
 use crate::rules::{Pins, analyze as find_structure, results};
 
@@ -30,6 +31,12 @@ pub(super) fn validate(
         let problems = find_problems(&read.transcript, provider, strict);
         Ok(problems.into_iter().map(|problem| (problem.index, problem.code, problem.detail)).collect())
     })
+}
+
+/// The error for a value in the place of a list of messages.
+#[pyfunction]
+pub(super) fn not_a_list(messages: Bound<'_, PyAny>) -> PyErr {
+    exception(messages.py(), formats::not_a_list(&PyNode::of(messages.clone())))
 }
 
 /// Groups, turns, legal cuts, open calls and orphan results of messages, as a dict of lists.

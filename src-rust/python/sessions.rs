@@ -10,7 +10,7 @@ use crate::formats::jsonl::{Found as FoundValues, MAX_LINE_BYTES, Scanner, docum
 use crate::formats::record_kind::{RecordKind, classify as classify_record};
 use crate::formats::sessions::session::{Message, Overlay, Session, Thread};
 use crate::formats::sessions::{claude_code, codex, dialogue, gemini_cli, pi_session, swe_agent};
-use crate::formats::{Detected, Format, RequestContext, detect_at};
+use crate::formats::{Detected, Format, RequestContext, detect_at, not_a_list};
 use crate::json::with_document;
 use crate::node::{Key, Kind, Node};
 
@@ -118,7 +118,7 @@ pub(super) fn detect_format(
     fn find<N: Node>(messages: &N, key: Option<&str>) -> Result<Detected> {
         match messages.kind() {
             Kind::Array => detect_at(messages, key),
-            _ => Err(Error::message("not_a_list", "", "messages must be a list of objects")),
+            _ => Err(not_a_list(messages)),
         }
     }
     guard(py, || {

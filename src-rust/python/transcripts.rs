@@ -1,6 +1,6 @@
 //! `count_transcripts`, and the reading and threading common to all batches of transcripts.
 
-use numpy::{Element, PyArray1, PyArrayMethods};
+use numpy::PyArray1;
 use pyo3::buffer::PyBuffer;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -8,6 +8,7 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyMemoryView, PyString, PyTuple, PyType};
 
+use super::arrays::{int64, read_only};
 use super::arrow::{Column, column_of};
 use super::gate::{exception, load_numpy, run};
 use super::node::PyNode;
@@ -33,9 +34,9 @@ const TRANSCRIPT_BYTES: usize = 1 << 10;
 /// Token counts of many transcripts.
 #[pyclass(frozen, module = "foldline")]
 pub(super) struct TranscriptCounts {
-    per_message: Py<PyArray1<u32>>,
+    per_message: Py<PyArray1<i64>>,
     offsets: Py<PyArray1<i64>>,
-    overhead: Py<PyArray1<u32>>,
+    overhead: Py<PyArray1<i64>>,
     totals: Py<PyArray1<i64>>,
     lines: Option<Py<PyArray1<i64>>>,
     errors: Py<PyTuple>,
@@ -119,9 +120,9 @@ impl Tally {
     fn finish(self, py: Python<'_>, has_lines: bool) -> PyResult<TranscriptCounts> {
         Ok(TranscriptCounts {
             errors: exceptions(py, self.errors)?,
-            per_message: read_only(py, self.per_message),
+            per_message: read_only(py, int64(&self.per_message)),
             offsets: read_only(py, self.offsets),
-            overhead: read_only(py, self.overhead),
+            overhead: read_only(py, int64(&self.overhead)),
             totals: read_only(py, self.totals),
             lines: has_lines.then(|| read_only(py, self.lines)),
             total: self.total,
@@ -134,13 +135,6 @@ impl Tally {
 pub(super) fn exceptions(py: Python<'_>, errors: Vec<Error>) -> PyResult<Py<PyTuple>> {
     let errors = errors.into_iter().map(|error| exception(py, error).into_value(py));
     Ok(PyTuple::new(py, errors.collect::<Vec<_>>())?.unbind())
-}
-
-/// An array that callers may share.
-pub(super) fn read_only<T: Element>(py: Python<'_>, values: Vec<T>) -> Py<PyArray1<T>> {
-    let array = PyArray1::from_vec(py, values);
-    array.readwrite().make_nonwriteable();
-    array.unbind()
 }
 
 /// The format of all transcripts; `None` for "auto".
@@ -436,11 +430,11 @@ fn is_stored_transcript(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 
 #[pymethods]
 impl TranscriptCounts {
-    /// Tokens of every message of every transcript, framing included; uint32 of shape (messages,), read-only.
+    /// Tokens of every message of every transcript, framing included; int64 of shape (messages,), read-only.
     ///
     /// Those of transcript i are `per_message[offsets[i]:offsets[i + 1]]`.
     #[getter]
-    fn per_message(&self, py: Python<'_>) -> Py<PyArray1<u32>> {
+    fn per_message(&self, py: Python<'_>) -> Py<PyArray1<i64>> {
         self.per_message.clone_ref(py)
     }
 
@@ -450,9 +444,9 @@ impl TranscriptCounts {
         self.offsets.clone_ref(py)
     }
 
-    /// Tokens added once per transcript; uint32 of shape (transcripts,), read-only.
+    /// Tokens added once per transcript; int64 of shape (transcripts,), read-only.
     #[getter]
-    fn overhead(&self, py: Python<'_>) -> Py<PyArray1<u32>> {
+    fn overhead(&self, py: Python<'_>) -> Py<PyArray1<i64>> {
         self.overhead.clone_ref(py)
     }
 

@@ -66,6 +66,31 @@ pub enum PartKind {
     Unknown,
 }
 
+impl PartKind {
+    /// Every kind, in the order of their numbers.
+    pub const ALL: [PartKind; 6] = [
+        PartKind::Text,
+        PartKind::Reasoning,
+        PartKind::ToolCall,
+        PartKind::ToolResult,
+        PartKind::Image,
+        PartKind::Unknown,
+    ];
+
+    /// The public name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            PartKind::Text => "text",
+            PartKind::Reasoning => "reasoning",
+            PartKind::ToolCall => "tool_call",
+            PartKind::ToolResult => "tool_result",
+            PartKind::Image => "image",
+            PartKind::Unknown => "unknown",
+        }
+    }
+}
+
 /// The kind of a piece of text within its part; counters price kinds differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PieceKind {

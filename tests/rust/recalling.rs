@@ -45,14 +45,19 @@ fn messages(texts: &[String]) -> Vec<u8> {
     serde_json::to_vec(&texts.iter().map(message).collect::<Vec<_>>()).unwrap()
 }
 
+fn sum(counts: &Counts) -> u64 {
+    counts.per_message.iter().map(|&tokens| u64::from(tokens)).sum()
+}
+
 /// Counts by a transcript and without one, which must say the same.
 fn counts(counter: &dyn Counter, texts: &[String], format: Format) -> Counts {
     let json = messages(texts);
     let transcript = with_document(&json, |node| read_messages(&node, format, false)).unwrap().unwrap();
     let by_transcript = count_transcript(counter, &transcript, &mut || true).unwrap();
     let directly = count_json(counter, &json, Some(format), &[], &mut || true).unwrap();
-    assert_eq!(directly, by_transcript);
-    directly
+    assert_eq!(directly.counts, by_transcript);
+    assert_eq!(directly.by_part.parts.total() + directly.by_part.framing, sum(&by_transcript));
+    by_transcript
 }
 
 #[test]

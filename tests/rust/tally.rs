@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)] // What cannot be read is a failing test.
 
 use foldline::count::bpe::counter::ExactCounter;
-use foldline::count::counter::{Counter, Counts, count_transcript};
+use foldline::count::counter::{Counter, Counts, MessageCounts, count_transcript};
 use foldline::count::estimate::auto::AutoCounter;
 use foldline::count::estimate::formula::Heuristic;
 use foldline::count::memo::cached::Cached;
@@ -43,8 +43,13 @@ fn by_transcript(counter: &dyn Counter, json: &[u8], format: Option<Format>) -> 
 fn check(counter: &dyn Counter, json: &[u8], format: Option<Format>) -> bool {
     let long = by_transcript(counter, json, format);
     let short = count_json(counter, json, format, &[], &mut || true);
-    assert_eq!(short, long, "{format:?}: {}", String::from_utf8_lossy(&json[..json.len().min(2000)]));
-    short.is_ok()
+    let shown = String::from_utf8_lossy(&json[..json.len().min(2000)]);
+    if let Ok(MessageCounts { counts, by_part }) = &short {
+        let all: u64 = counts.per_message.iter().map(|&tokens| u64::from(tokens)).sum();
+        assert_eq!(by_part.named().map(|(_, tokens)| tokens).sum::<u64>(), all, "{format:?}: {shown}");
+    }
+    assert_eq!(short.map(|short| short.counts), long, "{format:?}: {shown}");
+    long.is_ok()
 }
 
 /// Judged by content, and every dialect by its name.

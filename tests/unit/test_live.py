@@ -56,7 +56,7 @@ def same(
     assert (len(live), live.total_tokens, live.overhead) == (len(messages), counts.total, counts.overhead)
     assert live.kind == counts.kind
     assert live.per_message.tolist() == counts.per_message.tolist()
-    assert (live.per_message.dtype, live.per_message.flags.writeable) == ("uint32", False)
+    assert (live.per_message.dtype, live.per_message.flags.writeable) == ("int64", False)
     assert live.fits(counts.total)
     assert counts.total == 0 or not live.fits(counts.total - 1)
     assert live.fits(2**70)

@@ -50,9 +50,9 @@ def check(counted: fl.TranscriptCounts, talks: list[Any], counter: fl.TokenCount
     assert len(counted) == len(talks)
     one_by_one = [counter.count_messages(messages, **options) for messages in talks]
     shapes = {
-        "per_message": (np.uint32, sum(map(len, one_by_one))),
+        "per_message": (np.int64, sum(map(len, one_by_one))),
         "offsets": (np.int64, len(talks) + 1),
-        "overhead": (np.uint32, len(talks)),
+        "overhead": (np.int64, len(talks)),
         "totals": (np.int64, len(talks)),
     }
     for name, (dtype, length) in shapes.items():

@@ -6,7 +6,7 @@ import operator
 
 from foldline.errors import ConfigError
 
-__all__ = ["token_number", "whole_number"]
+__all__ = ["message_index", "token_number", "whole_number"]
 
 
 def whole_number(value: object, field: str) -> int:
@@ -22,6 +22,14 @@ def whole_number(value: object, field: str) -> int:
     if number >= 2**53:
         raise ConfigError("larger than any transcript", code="bad_number", path=field)
     return number
+
+
+def message_index(value: object, field: str) -> int:
+    """Returns the index of a message, or raises a `ConfigError` that names the field."""
+    if isinstance(value, int) and value < 0:
+        detail = "an index counts from the start; that of the last message is len(messages) - 1"
+        raise ConfigError(detail, code="bad_number", path=field)
+    return whole_number(value, field)
 
 
 def token_number(value: object, field: str) -> int:

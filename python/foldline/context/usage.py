@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from foldline._core import TokenCounter
+from foldline._core import COUNT_KINDS, TokenCounter
 from foldline._util.checks import token_number
 from foldline.context.calibration import Calibration
 from foldline.counting.counters import as_counter
@@ -81,7 +81,7 @@ class ContextUsage:
         tokens: The sum.
         usage_tokens: Tokens of the provider's last report: the request and the response.
         trailing_tokens: Counted tokens of the messages since.
-        kind: Accuracy of ``tokens``: ``"exact"``, ``"calibrated"`` or ``"estimated"``.
+        kind: Accuracy of ``tokens``, as counters give it: ``"exact"``, ``"calibrated"`` or ``"estimated"``.
     """
 
     tokens: int
@@ -92,8 +92,8 @@ class ContextUsage:
     def __post_init__(self) -> None:
         for field in ("tokens", "usage_tokens", "trailing_tokens"):
             object.__setattr__(self, field, token_number(getattr(self, field), field))
-        if self.kind not in ("exact", "calibrated", "estimated"):
-            raise ConfigError("must be exact, calibrated or estimated", code="bad_kind", path="kind")
+        if self.kind not in COUNT_KINDS:
+            raise ConfigError(f"must be one of {', '.join(COUNT_KINDS)}", code="bad_kind", path="kind")
 
     @classmethod
     def from_messages(

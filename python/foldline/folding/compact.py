@@ -14,7 +14,7 @@ from foldline import _core
 from foldline._core import Fold, LiveSnapshot, LiveTranscript, Plan, TokenCounter
 from foldline._util.lists import same
 from foldline.counting.counters import as_counter
-from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, MessageError, SummaryError
+from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, SummaryError
 from foldline.folding._ask import arequest_summary, request_for, request_summary
 from foldline.folding._finish import finish, shown_messages
 from foldline.folding.redact import Redact, as_redactor
@@ -141,7 +141,7 @@ def compact(
     """
     is_live = isinstance(messages, (LiveTranscript, LiveSnapshot))
     if not isinstance(messages, (list, tuple)) and not is_live:
-        raise MessageError("messages must be a list of objects", code="not_a_list")
+        raise _core.not_a_list(messages)
     if on_failure not in ("unchanged", "raise"):
         raise ConfigError("must be unchanged or raise", code="bad_policy", path="on_failure")
     writer = Extractive() if summarizer is None else as_summarizer(summarizer)

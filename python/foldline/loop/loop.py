@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
+from foldline._core import not_a_list
 from foldline._util.checks import token_number
 from foldline._util.threads import in_thread
 from foldline.compactor import CompactionResult, Compactor
 from foldline.context.metadata import Metadata
 from foldline.context.state import ContextState, Stats
-from foldline.errors import CompactionError, ConfigError, FoldlineError, MessageError
+from foldline.errors import CompactionError, ConfigError, FoldlineError
 from foldline.loop._truncated import discard_truncated_calls
 from foldline.loop.steps import Response, Session
 from foldline.planning import analyze
@@ -207,7 +208,7 @@ class AgentLoop:
     ) -> _Steps:
         """The loop itself; yields the functions to call."""
         if not isinstance(messages, (list, tuple)):
-            raise MessageError("messages must be a list of objects", code="not_a_list")
+            raise not_a_list(messages)
         session = Session(self.compactor, Stats() if stats is None else stats)
         session.metadata = Metadata() if metadata is None else metadata.copy()
         run = _Run(session, cancel)

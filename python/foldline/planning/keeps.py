@@ -73,7 +73,8 @@ class KeepFraction:
         if isinstance(f, bool) or not isinstance(f, numbers.Real) or f != f:
             raise ConfigError("must be a number", code="bad_fraction", path="f")
         if not 0 <= self.f <= 1:
-            raise ConfigError("must lie in [0, 1]", code="bad_fraction", path="f")
+            hint = f"; {self.f:g} percent is {self.f / 100:g}" if 1 < self.f <= 100 else ""
+            raise ConfigError(f"must lie in [0, 1]{hint}", code="bad_fraction", path="f")
         if self.of not in ("tokens", "messages"):
             raise ConfigError("must be tokens or messages", code="bad_keep", path="of")
 
@@ -103,4 +104,17 @@ def checked_keep(keep: object, path: str = "keep") -> None:
         ConfigError: It is not a keep (``bad_keep``).
     """
     if not isinstance(keep, Keep):
-        raise ConfigError("not a keep", code="bad_keep", path=path)
+        raise ConfigError(f"not a keep{_keep_hint(keep)}", code="bad_keep", path=path)
+
+
+def _keep_hint(value: object) -> str:
+    """The keep that was probably meant, for an error."""
+    if isinstance(value, type) and issubclass(value, Keep):
+        example = {"fraction": "0.5", "tokens": "20_000", "fit": "20_000"}.get(value.kind, "20")
+        return f" but the class of one; give an instance, such as {value.__name__}({example})"
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < 2**53:
+        if value < 1:
+            return f"; to keep a share of the tokens, give KeepFraction({value:g})"
+        n = round(value)
+        return f"; for a budget in tokens, give FitTokens({n}); to keep the newest tokens, KeepTokens({n})"
+    return "; give FitTokens(n), KeepTokens(n), KeepFraction(f), KeepMessages(n), KeepTurns(n) or KeepIterations(n)"

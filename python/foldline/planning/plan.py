@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from foldline import _core
 from foldline._core import LiveSnapshot, LiveTranscript, Plan, TokenCounter
-from foldline._util.checks import whole_number
+from foldline._util.checks import message_index, whole_number
 from foldline.counting.counters import as_counter
 from foldline.errors import ConfigError
 from foldline.planning.keeps import Keep, checked_keep, resolved_keep
@@ -207,7 +207,8 @@ def pin_indices(
     try:
         given = [pins] if callable(pins) or isinstance(pins, ByMetadata) else list(pins)
     except TypeError:
-        raise ConfigError("must be indices or predicates", code="bad_pin", path="pins") from None
+        hint = "; one index is a list too: pins=[index]" if isinstance(pins, int) else ""
+        raise ConfigError(f"must be indices or predicates{hint}", code="bad_pin", path="pins") from None
     for pin in given:
         if isinstance(pin, ByMetadata):
             found += [index for index, about in known.items() if pin.predicate(about)]
@@ -216,8 +217,14 @@ def pin_indices(
                 raise ConfigError("a predicate needs messages, not bytes", code="bad_pin", path="pins")
             found += [i for i, message in enumerate(messages) if pin(message)]
         else:
-            found.append(whole_number(pin, "pins"))
+            found.append(_pinned_index(pin))
     return found
+
+
+def _pinned_index(pin: object) -> int:
+    if isinstance(pin, Mapping):
+        raise ConfigError("a message is pinned by its index or a predicate", code="bad_pin", path="pins")
+    return message_index(pin, "pins")
 
 
 def _checked_metadata(metadata: object) -> dict[int, Metadata]:
@@ -264,4 +271,4 @@ def _items(mapping: object, field: str) -> list[tuple[int, object]]:
         return []
     if not isinstance(mapping, Mapping):
         raise ConfigError("must map indices to values", code="bad_mapping", path=field)
-    return [(whole_number(index, field), value) for index, value in mapping.items()]
+    return [(message_index(index, field), value) for index, value in mapping.items()]

@@ -90,10 +90,22 @@ impl Heuristic {
     #[must_use]
     #[inline(always)]
     pub fn of_message(self, sum: u64) -> u64 {
-        match self {
+        let texts = match self {
             Heuristic::CharsDiv4 => sum.div_ceil(4),
-            Heuristic::BytesDiv4Plus4 => sum / 4 + 4,
-            Heuristic::Utf16Div4Plus2 => sum + 2,
+            Heuristic::BytesDiv4Plus4 => sum / 4,
+            Heuristic::Utf16Div4Plus2 => sum,
+        };
+        texts + self.framing()
+    }
+
+    /// Tokens added to every message.
+    #[must_use]
+    #[inline(always)]
+    pub fn framing(self) -> u64 {
+        match self {
+            Heuristic::CharsDiv4 => 0,
+            Heuristic::BytesDiv4Plus4 => 4,
+            Heuristic::Utf16Div4Plus2 => 2,
         }
     }
 

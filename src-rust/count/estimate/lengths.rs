@@ -1,7 +1,8 @@
 //! Estimates messages while they are read: sums lengths without storing text.
 
 use super::formula::Heuristic;
-use crate::count::counter::{CountKind, Counts, tokens_u32};
+use crate::count::by_part::{ByPart, PartSums};
+use crate::count::counter::{CountKind, Counts, MessageCounts, tokens_u32};
 use crate::error::{Error, Result};
 use crate::media::Picture;
 use crate::node::{Key, Node};
@@ -15,6 +16,8 @@ pub struct LengthSum {
     first_role: Option<Role>,
     /// Sum over the parts of the current message.
     sum: u64,
+    /// The same over all messages, by kind of part.
+    by_part: PartSums,
     /// The current part. Only its kind matters; the fields that readers set are for transcripts.
     part: Part,
 }
@@ -31,6 +34,7 @@ impl LengthSum {
             per_message: Vec::with_capacity(MESSAGES),
             first_role: None,
             sum: 0,
+            by_part: PartSums::default(),
             part: Part::new(PartKind::Text),
         }
     }
@@ -43,13 +47,18 @@ impl LengthSum {
 
     /// The counts.
     #[must_use]
-    pub fn finish(self) -> Counts {
-        Counts {
+    pub fn finish(self) -> MessageCounts {
+        let total = self.per_message.iter().map(|&tokens| u64::from(tokens)).sum::<u64>();
+        let framing = self.heuristic.framing() * self.per_message.len() as u64;
+        let none = PartSums::default();
+        let by_part = ByPart::new(total, &self.by_part, total.saturating_sub(framing), &none);
+        let counts = Counts {
             per_message: self.per_message,
             overhead: 0,
             kind: CountKind::Estimated,
             error_permille: None,
-        }
+        };
+        MessageCounts { counts, by_part }
     }
 }
 
@@ -58,8 +67,15 @@ impl LengthSum {
     #[inline(always)]
     fn add(&mut self, kind: PieceKind, length: u64) {
         if self.heuristic.counts(self.part.kind, kind) {
-            self.sum += self.heuristic.of_piece(length);
+            self.add_counted(length);
         }
+    }
+
+    #[inline(always)]
+    fn add_counted(&mut self, length: u64) {
+        let measure = self.heuristic.of_piece(length);
+        self.sum += measure;
+        self.by_part.add(self.part.kind, measure);
     }
 }
 
@@ -91,7 +107,7 @@ impl<N: Node> Build<N> for LengthSum {
         if self.heuristic.counts(self.part.kind, kind)
             && let Some(length) = node.text_length(self.heuristic.unit())
         {
-            self.sum += self.heuristic.of_piece(length);
+            self.add_counted(length);
         }
         Ok(true)
     }
@@ -144,7 +160,7 @@ impl<N: Node> Build<N> for LengthSum {
     #[inline(always)]
     fn measure_result(&mut self, content: &N) -> Result<()> {
         if self.heuristic.wants_result_json() {
-            self.sum += self.heuristic.of_piece(content.json_length(self.heuristic.unit())?);
+            self.add_counted(content.json_length(self.heuristic.unit())?);
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! its texts, about twenty times less than counting them.
 //!
 //! The table is set-associative and of fixed size: [`MESSAGES`] entries in [`BYTES`] bytes, allocated on the first
-//! insertion. Keys are 128-bit hashes under a random seed for each table, so that a collision cannot be constructed.
+//! insertion. Keys are 96-bit hashes under a random seed for each table, so that a collision cannot be constructed.
 //! Threads do not wait for each other: if the table is locked, the message is counted without it.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -12,7 +12,8 @@ use std::sync::Mutex;
 
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-use crate::transcript::PieceKind;
+use crate::count::by_part::PartSums;
+use crate::transcript::{PartKind, PieceKind};
 
 /// Most messages in a table.
 pub const MESSAGES: usize = SETS * WAYS;
@@ -26,8 +27,33 @@ pub const SHORTEST: usize = 256;
 const SETS: usize = 1 << 12;
 const WAYS: usize = 4;
 
-/// The hash and the tokens; all zero if empty.
-type Entry = [u64; 3];
+/// The kinds of parts whose tokens an entry stores. Pictures have no text.
+const KINDS: [PartKind; 5] =
+    [PartKind::Text, PartKind::Reasoning, PartKind::ToolCall, PartKind::ToolResult, PartKind::Unknown];
+
+/// A hash and the tokens by kind of part; all zero if empty. Two entries fill a cache line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Entry {
+    hash: [u32; 3],
+    tokens: [u32; KINDS.len()],
+}
+
+impl Entry {
+    /// `None` if the tokens of a kind have no place.
+    fn new(texts: Texts, tokens: &PartSums) -> Option<Self> {
+        let mut entry = Entry { hash: hash_of(texts), ..Entry::default() };
+        for (stored, kind) in entry.tokens.iter_mut().zip(KINDS) {
+            *stored = u32::try_from(tokens.of(kind)).ok()?;
+        }
+        (tokens.of(PartKind::Image) == 0).then_some(entry)
+    }
+
+    fn tokens(&self) -> PartSums {
+        let mut tokens = PartSums::default();
+        KINDS.into_iter().zip(self.tokens).for_each(|(kind, stored)| tokens.add(kind, stored.into()));
+        tokens
+    }
+}
 
 /// The message counts of one counter.
 #[derive(Debug)]
@@ -51,17 +77,18 @@ impl MessageCache {
     /// repeats the name of a call. O(bytes).
     pub fn texts<'a>(
         &self,
-        texts: impl Iterator<Item = (PieceKind, &'a str)> + Clone,
+        texts: impl Iterator<Item = (PartKind, PieceKind, &'a str)> + Clone,
         repeats: u32,
     ) -> Option<Texts> {
-        let bytes = texts.clone().map(|(_, text)| text.len()).sum::<usize>();
+        let bytes = texts.clone().map(|(.., text)| text.len()).sum::<usize>();
         if bytes < SHORTEST {
             return None;
         }
         let mut hash = u128::from(repeats);
-        for (kind, text) in texts {
+        for (part, kind, text) in texts {
             // The hash so far changes the seed, so that order and borders matter. The length is part of the hash.
-            let seed = self.seed ^ fold(hash) ^ (kind as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let kinds = (part as u64) << 8 | (kind as u64 + 1);
+            let seed = self.seed ^ fold(hash) ^ kinds.wrapping_mul(0x9e37_79b9_7f4a_7c15);
             hash = hash.rotate_left(41) ^ xxh3_128_with_seed(text.as_bytes(), seed);
         }
         Some(Texts(hash))
@@ -69,36 +96,38 @@ impl MessageCache {
 
     /// The cached tokens of a message.
     #[must_use]
-    pub fn find(&self, texts: Texts) -> Option<u64> {
+    pub fn find(&self, texts: Texts) -> Option<PartSums> {
         let entries = self.entries.try_lock().ok()?;
-        let (high, low) = halves(texts.0);
+        let hash = hash_of(texts);
         let set = entries.get(set_of(texts)..)?;
-        set.iter().take(WAYS).find(|entry| entry[0] == high && entry[1] == low).map(|entry| entry[2])
+        set.iter().take(WAYS).find(|entry| entry.hash == hash).map(Entry::tokens)
     }
 
     /// Inserts the tokens of a message.
-    pub fn keep(&self, texts: Texts, tokens: u64) {
+    pub fn keep(&self, texts: Texts, tokens: &PartSums) {
+        let Some(entry) = Entry::new(texts, tokens) else { return };
         let Ok(mut entries) = self.entries.try_lock() else { return };
         if entries.is_empty() {
             // Zeroed pages from the system take no memory until they are written.
-            *entries = vec![[0; 3]; MESSAGES];
+            *entries = vec![Entry::default(); MESSAGES];
         }
-        let (high, low) = halves(texts.0);
         let place = set_of(texts);
         let Some(set) = entries.get_mut(place..place + WAYS) else { return };
-        let free = set.iter().position(|entry| *entry == [0; 3] || (entry[0] == high && entry[1] == low));
+        let is_free = |old: &Entry| *old == Entry::default() || old.hash == entry.hash;
+        let free = set.iter().position(is_free);
         // In a full set, hash bits choose the victim: replacing the oldest would lose every entry to a history that
         // cycles through more messages than fit.
-        set[free.unwrap_or((low >> 32) as usize % WAYS)] = [high, low, tokens];
+        set[free.unwrap_or((texts.0 >> 16) as usize % WAYS)] = entry;
     }
 }
 
-fn halves(hash: u128) -> (u64, u64) {
-    ((hash >> 64) as u64, hash as u64)
+/// The upper bits, which do not choose the set.
+fn hash_of(texts: Texts) -> [u32; 3] {
+    [(texts.0 >> 96) as u32, (texts.0 >> 64) as u32, (texts.0 >> 32) as u32]
 }
 
 fn fold(hash: u128) -> u64 {
-    let (high, low) = halves(hash);
+    let (high, low) = ((hash >> 64) as u64, hash as u64);
     high.rotate_left(32) ^ low
 }
 
@@ -112,7 +141,13 @@ mod tests {
     use super::*;
 
     fn texts(message_cache: &MessageCache, texts: &[(PieceKind, &str)], repeats: u32) -> Option<Texts> {
-        message_cache.texts(texts.iter().copied(), repeats)
+        message_cache.texts(texts.iter().map(|(kind, text)| (PartKind::Text, *kind, *text)), repeats)
+    }
+
+    fn tokens(kind: PartKind, count: u64) -> PartSums {
+        let mut tokens = PartSums::default();
+        tokens.add(kind, count);
+        tokens
     }
 
     #[test]
@@ -146,28 +181,50 @@ mod tests {
     fn it_never_holds_more_than_its_bound_and_never_a_wrong_answer() {
         let message_cache = MessageCache::default();
         let key = |i: u64| Texts(u128::from(i).wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645));
+        let tokens_at = |i: u64| tokens(KINDS[i as usize % KINDS.len()], i);
         assert_eq!(message_cache.find(key(1)), None);
         for i in 1..4 * MESSAGES as u64 {
-            message_cache.keep(key(i), i);
-            assert_eq!(message_cache.find(key(i)), Some(i));
+            message_cache.keep(key(i), &tokens_at(i));
+            assert_eq!(message_cache.find(key(i)), Some(tokens_at(i)));
         }
         let found =
             (1..4 * MESSAGES as u64).filter_map(|i| message_cache.find(key(i)).map(|tokens| (i, tokens)));
-        let found: Vec<(u64, u64)> = found.collect();
-        assert!(found.iter().all(|(i, tokens)| i == tokens));
+        let found: Vec<(u64, PartSums)> = found.collect();
+        assert!(found.iter().all(|(i, tokens)| tokens_at(*i) == *tokens));
         assert!((MESSAGES / 2..=MESSAGES).contains(&found.len()), "{}", found.len());
         assert_eq!(message_cache.entries.lock().map(|entries| entries.len()).ok(), Some(MESSAGES));
-        assert_eq!(BYTES, 384 << 10);
+        assert_eq!(BYTES, 512 << 10);
+    }
+
+    #[test]
+    fn parts_of_another_kind_are_another_message() {
+        let text = "a".repeat(SHORTEST);
+        let message_cache = MessageCache::default();
+        let key = |part| message_cache.texts([(part, PieceKind::Unknown, &*text)].into_iter(), 0);
+        assert_ne!(key(PartKind::Unknown), key(PartKind::ToolResult));
+    }
+
+    #[test]
+    fn tokens_without_a_place_in_an_entry_are_not_kept() {
+        let message_cache = MessageCache::default();
+        let unusual = [tokens(PartKind::Text, 1 << 32), tokens(PartKind::Image, 1)];
+        for (i, tokens) in unusual.iter().enumerate() {
+            let key = Texts((i as u128 + 1) << 64);
+            message_cache.keep(key, tokens);
+            assert_eq!(message_cache.find(key), None);
+        }
     }
 
     #[test]
     fn a_table_in_use_is_not_waited_for() {
         let message_cache = MessageCache::default();
-        message_cache.keep(Texts(7), 7);
+        let (first, second) = (Texts(7 << 64), Texts(8 << 64));
+        let seven = tokens(PartKind::Text, 7);
+        message_cache.keep(first, &seven);
         let held = message_cache.entries.lock();
-        assert_eq!(message_cache.find(Texts(7)), None);
-        message_cache.keep(Texts(8), 8);
+        assert_eq!(message_cache.find(first), None);
+        message_cache.keep(second, &tokens(PartKind::Text, 8));
         drop(held);
-        assert_eq!((message_cache.find(Texts(7)), message_cache.find(Texts(8))), (Some(7), None));
+        assert_eq!((message_cache.find(first), message_cache.find(second)), (Some(seven), None));
     }
 }

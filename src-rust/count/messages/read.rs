@@ -2,7 +2,7 @@
 //!
 //! An estimate by length sums lengths; any other counter receives references to the texts.
 
-use crate::count::counter::{Counter, Counts, Interrupt};
+use crate::count::counter::{Counter, Interrupt, MessageCounts};
 use crate::count::estimate::lengths::LengthSum;
 use crate::count::framing::ToolPlacement;
 use crate::count::messages::refs::TextRefs;
@@ -16,7 +16,7 @@ use crate::node::{Kind, Node};
 #[derive(Debug)]
 pub enum Read<T> {
     /// Counts that were estimated while reading.
-    Estimated(Counts, ToolPlacement),
+    Estimated(MessageCounts, ToolPlacement),
     /// References to texts that remain to be counted.
     Texts(Box<TextRefs<T>>),
 }
@@ -77,14 +77,19 @@ impl<T: std::ops::Deref<Target = str>> Read<T> {
     ///
     /// # Errors
     /// Those of [`Counter::count`], located at the message.
-    pub fn count(&self, counter: &dyn Counter, tools: &[Tool], check: Interrupt<'_>) -> Result<Counts> {
+    pub fn count(
+        &self,
+        counter: &dyn Counter,
+        tools: &[Tool],
+        check: Interrupt<'_>,
+    ) -> Result<MessageCounts> {
         let (mut counts, beside) = match self {
             Read::Estimated(counts, beside) => (counts.clone(), *beside),
             Read::Texts(texts) => (texts.count(counter, check)?, texts.beside()),
         };
         if !tools.is_empty() {
             let (tokens, accuracy) = counter.count_tools(tools, beside, check)?;
-            counts.add_overhead(tokens, accuracy)?;
+            counts.counts.add_overhead(tokens, accuracy)?;
         }
         Ok(counts)
     }
@@ -100,7 +105,7 @@ pub fn count_json(
     format: Option<Format>,
     tools: &[Tool],
     check: Interrupt<'_>,
-) -> Result<Counts> {
+) -> Result<MessageCounts> {
     match Tape::parse(json, check)? {
         Some(tape) => read(counter, &tape.root(), format)?.count(counter, tools, check),
         None => with_document(json, |node| read(counter, &node, format)?.count(counter, tools, check))?,

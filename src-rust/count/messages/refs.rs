@@ -4,7 +4,10 @@
 
 use std::ops::Deref;
 
-use crate::count::counter::{ASK_EVERY_MESSAGES, Counter, Counts, Interrupt, message_tokens, tokens_u32};
+use crate::count::by_part::{ByPart, PartSums};
+use crate::count::counter::{
+    ASK_EVERY_MESSAGES, Counter, Counts, Interrupt, MessageCounts, message_tokens, tokens_u32,
+};
 use crate::count::framing::{Accuracy, FramingCost, MessageFraming, ToolPlacement, encrypted_tokens};
 use crate::error::{Error, Result};
 use crate::media::Picture;
@@ -34,10 +37,12 @@ impl<T: Deref<Target = str>> Text<T> {
 pub struct TextRefs<T> {
     framing: Framing,
     cost: FramingCost,
-    texts: Vec<(PieceKind, Text<T>)>,
+    texts: Vec<(PartKind, PieceKind, Text<T>)>,
     /// The properties of each message, and the end of its texts.
     messages: Vec<(MessageFraming, usize)>,
     bytes: usize,
+    /// Tokens of what has no text to count: pictures and encrypted content.
+    others: PartSums,
     has_calls: bool,
     is_estimated: bool,
     has_named_part: bool,
@@ -55,6 +60,7 @@ impl<T: Deref<Target = str>> TextRefs<T> {
             texts: Vec::new(),
             messages: Vec::new(),
             bytes: 0,
+            others: PartSums::default(),
             has_calls: false,
             is_estimated: false,
             has_named_part: false,
@@ -78,7 +84,8 @@ impl<T: Deref<Target = str>> TextRefs<T> {
     ///
     /// # Errors
     /// Those of [`Counter::count`], located at the message.
-    pub fn count(&self, counter: &dyn Counter, check: Interrupt<'_>) -> Result<Counts> {
+    pub fn count(&self, counter: &dyn Counter, check: Interrupt<'_>) -> Result<MessageCounts> {
+        let (mut encoded, mut text_tokens, mut total) = (PartSums::default(), 0_u64, 0_u64);
         let mut per_message = Vec::with_capacity(self.messages.len());
         let mut from = 0;
         for (index, (around, to)) in self.messages.iter().enumerate() {
@@ -87,14 +94,20 @@ impl<T: Deref<Target = str>> TextRefs<T> {
                 return Err(Error::interrupted());
             }
             let texts = self.texts.get(from..*to).unwrap_or_default();
-            let texts = texts.iter().map(|(kind, text)| (*kind, text.as_str()));
+            let texts = texts.iter().map(|(part, kind, text)| (*part, *kind, text.as_str()));
             let tokens = message_tokens(counter, &self.cost, texts, around, check);
-            per_message.push(tokens.and_then(tokens_u32).map_err(|error| error.at(index))?);
+            let tokens = tokens.map_err(|error| error.at(index))?;
+            per_message.push(tokens_u32(tokens.total).map_err(|error| error.at(index))?);
+            encoded.add_all(&tokens.encoded);
+            text_tokens += tokens.texts;
+            total += tokens.total;
             from = *to;
         }
         let Accuracy { kind, error_permille } =
             counter.accuracy().and(self.cost.accuracy_in(self.has_calls, self.is_estimated));
-        Ok(Counts { per_message, overhead: self.cost.request, kind, error_permille })
+        let by_part = ByPart::new(total, &encoded, text_tokens, &self.others);
+        let counts = Counts { per_message, overhead: self.cost.request, kind, error_permille };
+        Ok(MessageCounts { counts, by_part })
     }
 
     fn around(&mut self) -> Option<&mut MessageFraming> {
@@ -107,11 +120,12 @@ impl<T: Deref<Target = str>> TextRefs<T> {
             if let Some(around) = self.around() {
                 around.encrypted = around.encrypted.saturating_add(tokens);
             }
+            self.others.add(self.part.kind, tokens.into());
             self.is_estimated = true;
             return;
         }
         self.bytes = self.bytes.saturating_add(text.as_str().len());
-        self.texts.push((kind, text));
+        self.texts.push((self.part.kind, kind, text));
         match kind {
             PieceKind::Unknown => self.is_estimated = true,
             PieceKind::ParticipantName if !self.has_named_part => {
@@ -177,6 +191,7 @@ impl<N: Node> Build<N> for TextRefs<N::Text> {
         if let Some(around) = self.around() {
             around.pictures = around.pictures.saturating_add(price);
         }
+        self.others.add(PartKind::Image, price.into());
         self.is_estimated = true;
         Ok(())
     }

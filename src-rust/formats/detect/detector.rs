@@ -1,9 +1,9 @@
 //! Reads messages one by one in the dialect detected so far.
 
 use super::Candidates;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::formats::header::Envelope;
-use crate::formats::{Format, read_enveloped, read_message};
+use crate::formats::{Format, not_an_object, read_enveloped, read_message};
 use crate::node::{Kind, Node};
 use crate::transcript::Build;
 
@@ -76,7 +76,7 @@ impl Detector {
             return self.read_again(i, message, builder).map(|()| Observed::Read);
         };
         if message.kind() != Kind::Object {
-            return Err(not_an_object().at(i));
+            return Err(not_an_object(message).at(i));
         }
         let mut envelope = Envelope::sealed();
         envelope.open(message);
@@ -97,8 +97,4 @@ impl Detector {
     pub fn read_again<N: Node>(&self, i: usize, message: &N, builder: &mut impl Build<N>) -> Result<()> {
         read_message(message, self.format, builder).map_err(|error| error.at(i))
     }
-}
-
-fn not_an_object() -> Error {
-    Error::message("not_an_object", "", "a message must be an object")
 }

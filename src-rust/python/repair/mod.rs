@@ -14,7 +14,7 @@ use super::gate::{exception, guard};
 use super::node::PyNode;
 use super::node::dicts::item;
 use crate::error::{Error, Result};
-use crate::formats::Format;
+use crate::formats::{Format, not_a_list};
 use crate::node::{Kind, Node};
 use crate::rules::repair::{OpenCalls, Options, Orphans, PASSES, Shape, Task};
 use crate::rules::validate::{Problem, Provider, Strict, validate};
@@ -108,8 +108,7 @@ fn listed<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
     let py = messages.py();
     let node = PyNode::of(messages.clone());
     if node.kind() != Kind::Array {
-        let error = Error::message("not_a_list", "", "messages must be a list or tuple of dicts");
-        return Err(exception(py, error));
+        return Err(exception(py, not_a_list(&node)));
     }
     let items = (0..node.len()).map(|i| item(messages, i)).collect::<PyResult<Vec<_>>>()?;
     PyList::new(py, items)
