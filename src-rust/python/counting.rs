@@ -119,16 +119,18 @@ fn is_counter_name(name: &str) -> bool {
 /// The error for a value that is not a counter. If it is something from which one can be made, the detail names how.
 fn unknown_spec(spec: &Bound<'_, PyAny>) -> Error {
     let name = spec.cast::<PyString>().map(|name| text_of(name, |name, _| name.to_owned()));
-    let detail = if let Some(model) = name.ok().and_then(|name| models::lookup(&name)) {
-        format!("a model, not an encoding; its counter is TokenCounter.for_model({:?})", model.name)
-    } else if let Some(hint) = tokenizer_hint(spec) {
+    let model = name.ok().and_then(|name| models::lookup(&name));
+    let detail = if let Some(hint) = tokenizer_hint(spec) {
         hint.to_owned()
     } else if spec.is(spec.py().get_type::<TokenCounter>()) {
         "the class TokenCounter, not a counter, such as TokenCounter(\"o200k_base\")".to_owned()
     } else {
         let heuristics: Vec<&str> = Heuristic::ALL.iter().map(|(name, _)| *name).collect();
         let known = [Encoding::names(), &heuristics, &["auto"]].concat().join(", ");
-        format!("neither a callable nor one of {known}, nor the path of a tokenizer.json")
+        let hint = model.map_or(String::new(), |model| {
+            format!("a model, whose counter is TokenCounter.for_model({:?}): ", model.name)
+        });
+        format!("{hint}neither a callable nor one of {known}, nor the path of a tokenizer.json")
     };
     Error::config("unknown_counter", "counter", detail)
 }

@@ -84,7 +84,6 @@ REPLACED_IN_RUST = {
     "Loan": "MemoGuard",
     "Desk": "Scratch",
     "Huge": "LargeTable",
-    "by_kind": "group_by_script",
     "Crew": "WorkQueue",
     "Gathered": "TextRefs",
     "Estimate": "LengthSum or AutoState",

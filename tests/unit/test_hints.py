@@ -182,7 +182,7 @@ def test_a_single_index_goes_into_a_list() -> None:
 
 def test_a_message_is_pinned_by_its_index() -> None:
     error = error_of(lambda: fl.plan(MESSAGES, fl.KeepTurns(1), pins=[MESSAGES[0]]))  # type: ignore[list-item]
-    assert (error.code, error.path) == ("bad_pin", "pins")
+    assert (error.code, error.path) == ("bad_number", "pins")
     assert "index" in error.detail
 
 

@@ -223,7 +223,7 @@ def pin_indices(
 
 def _pinned_index(pin: object) -> int:
     if isinstance(pin, Mapping):
-        raise ConfigError("a message is pinned by its index or a predicate", code="bad_pin", path="pins")
+        raise ConfigError("a message is pinned by its index or a predicate", code="bad_number", path="pins")
     return message_index(pin, "pins")
 
 
