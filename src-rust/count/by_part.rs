@@ -19,10 +19,10 @@ impl PartSums {
         *sum = sum.saturating_add(amount);
     }
 
-    /// Adds the sums of others.
+    /// Adds the sums of others, which are those of a message or of a list: too small to overflow.
     #[inline(always)]
     pub fn add_all(&mut self, others: &PartSums) {
-        self.0.iter_mut().zip(others.0).for_each(|(sum, other)| *sum = sum.saturating_add(other));
+        self.0.iter_mut().zip(others.0).for_each(|(sum, other)| *sum = sum.wrapping_add(other));
     }
 
     /// The sum of a kind.

@@ -9,7 +9,7 @@ use numpy::{PyArray1, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods
 use pyo3::Borrowed;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyIterator, PyList, PyString, PyTuple};
 
 use super::arrays::int64;
 use super::arrow::column_of;
@@ -58,15 +58,18 @@ pub(super) fn count_batch<'py>(
         })?;
         return Ok(PyArray1::from_vec(py, int64(&counts)));
     }
-    let strings = match texts.cast::<PyUntypedArray>() {
-        Ok(array) if !is_list => strings_of_array(array)?,
-        _ => strings(texts, None)?,
+    let mut strings = match texts.cast::<PyUntypedArray>() {
+        Ok(array) if !is_list => StringReader::of_array(array)?,
+        _ => StringReader::new(texts, None)?,
     };
-    let mut counts: Vec<i64> = Vec::with_capacity(strings.len());
-    let mut window_bytes = WINDOW_BYTES.saturating_mul(threads).min(MAX_WINDOW_BYTES);
-    while counts.len() < strings.len() {
+    let mut counts: Vec<i64> = Vec::with_capacity(texts.len().unwrap_or(0).min(MAX_EXPECTED));
+    let mut window_bytes = if threads == 1 { WINDOW_BYTES } else { MAX_WINDOW_BYTES };
+    loop {
         let first = counts.len();
-        let (window, bytes) = window(&strings[first..], window_bytes);
+        let (window, bytes) = strings.window(window_bytes)?;
+        if window.is_empty() {
+            return Ok(PyArray1::from_vec(py, counts));
+        }
         let mut counted_at = None;
         let counted = run(py, bytes, |check| {
             let counted = count_texts(counter, &window, threads, check).map_err(|mut error| {
@@ -81,33 +84,25 @@ pub(super) fn count_batch<'py>(
             window_bytes = (2 * window_bytes).min(MAX_WINDOW_BYTES);
         }
     }
-    Ok(PyArray1::from_vec(py, counts))
 }
 
-/// Bytes of text that a thread reads and then counts. Below 1 MiB, the strings and the copies of those that are not
-/// ASCII are still in its L2 cache when they are counted.
-const WINDOW_BYTES: usize = 900 << 10;
+/// Bytes of text that one thread reads and then counts. The strings, and the copies of those that are not ASCII, are
+/// still in the L2 cache when they are counted and released, and leave room for the tables of the counter.
+const WINDOW_BYTES: usize = 256 << 10;
 
-/// Bytes of text read before they are counted, on all threads: a bound on memory, as some texts are copied.
+/// Most counts for which memory is reserved because an object says that it has so many texts.
+const MAX_EXPECTED: usize = 1 << 20;
+
+/// What a text costs beyond its bytes, so that windows of many short ones are small too.
+const TEXT_BYTES: usize = size_of::<Option<PyText>>();
+
+/// Most bytes of text read before they are counted: a bound on memory, as some texts are copied. Several threads get as
+/// many at once, because they are started for each window.
 const MAX_WINDOW_BYTES: usize = 32 << 20;
 
 /// If other threads make the call wait longer for the GIL after a window, the next one is twice as large: a thread that
 /// computes gives the GIL up only after 5 ms, several times what a window takes.
 const SHORT_WAIT: Duration = Duration::from_millis(1);
-
-/// The texts of the first strings up to about this number of bytes, and their bytes.
-fn window(strings: &[Option<Bound<'_, PyString>>], window_bytes: usize) -> (Strings, usize) {
-    let (mut texts, mut bytes) = (Vec::new(), 0);
-    for string in strings {
-        let text = string.as_ref().map(PyText::of);
-        bytes += text.as_ref().map_or(0, |text| text.len());
-        texts.push(text);
-        if bytes >= window_bytes {
-            break;
-        }
-    }
-    (Strings(texts), bytes)
-}
 
 /// Texts of Python strings; `None` for a missing one.
 struct Strings(Vec<Option<PyText>>);
@@ -126,54 +121,68 @@ impl Texts for Strings {
     }
 }
 
-type MaybeStrings<'py> = Vec<Option<Bound<'py, PyString>>>;
-
-/// The strings of an iterable. The object `missing`, if given, is a missing text.
-fn strings<'py>(
-    texts: &Bound<'py, PyAny>,
-    missing: Option<&Bound<'py, PyAny>>,
-) -> PyResult<MaybeStrings<'py>> {
-    let not_a_list = || {
-        let detail = "texts must be a list, an array or a column of str; a single text is counted by count";
-        exception(texts.py(), Error::message("not_a_list", "", detail))
-    };
-    if texts.is_instance_of::<PyString>() || texts.is_instance_of::<PyDict>() {
-        return Err(not_a_list());
-    }
-    let iterator = texts.try_iter().map_err(|_| not_a_list())?;
-    let mut strings = Vec::with_capacity(texts.len().unwrap_or(0));
-    for (i, text) in iterator.enumerate() {
-        if i % LOOK_EVERY_TEXTS == 0 {
-            texts.py().check_signals()?;
-        }
-        let text = text?;
-        strings.push(match text.cast::<PyString>() {
-            Ok(text) => Some(text.clone()),
-            Err(_) if missing.is_some_and(|missing| text.is(missing)) => None,
-            Err(_) => {
-                let error = Error::message("not_a_string", "", "a text must be a str");
-                return Err(exception(texts.py(), error.at(i)));
-            }
-        });
-    }
-    Ok(strings)
+/// Reads the strings of an iterable window by window.
+struct StringReader<'py> {
+    iterator: Bound<'py, PyIterator>,
+    /// The object that stands for a missing text, if there is one.
+    missing: Option<Bound<'py, PyAny>>,
+    read: usize,
 }
 
-/// The strings of a numpy array of type `str`, `StringDType` or `object`.
-///
-/// Through `tolist`, which gives Python's own strings: numpy stores `str` as UTF-32, so it must be converted in any
-/// case; and an array may be written to while the GIL is released, a string may not.
-fn strings_of_array<'py>(array: &Bound<'py, PyUntypedArray>) -> PyResult<MaybeStrings<'py>> {
-    let py = array.py();
-    let refused = |code, detail: &str| exception(py, Error::text_type(code, detail));
-    if array.ndim() != 1 {
-        return Err(refused("not_one_dimensional", "an array of texts has one dimension"));
+impl<'py> StringReader<'py> {
+    fn new(texts: &Bound<'py, PyAny>, missing: Option<Bound<'py, PyAny>>) -> PyResult<Self> {
+        let not_a_list = || {
+            let detail =
+                "texts must be a list, an array or a column of str; a single text is counted by count";
+            exception(texts.py(), Error::message("not_a_list", "", detail))
+        };
+        if texts.is_instance_of::<PyString>() || texts.is_instance_of::<PyDict>() {
+            return Err(not_a_list());
+        }
+        let iterator = texts.try_iter().map_err(|_| not_a_list())?;
+        Ok(StringReader { iterator, missing, read: 0 })
     }
-    // numpy turns an empty list into an array of numbers.
-    let is_text = matches!(array.dtype().kind(), b'U' | b'O' | b'T') || array.is_empty();
-    if !is_text {
-        return Err(refused("not_text", "an array of texts is of type str, StringDType or object"));
+
+    /// The strings of a numpy array of type `str`, `StringDType` or `object`.
+    ///
+    /// Through `tolist`, which gives Python's own strings: numpy stores `str` as UTF-32, so it must be converted in any
+    /// case; and an array may be written to while the GIL is released, a string may not.
+    fn of_array(array: &Bound<'py, PyUntypedArray>) -> PyResult<Self> {
+        let py = array.py();
+        let refused = |code, detail: &str| exception(py, Error::text_type(code, detail));
+        if array.ndim() != 1 {
+            return Err(refused("not_one_dimensional", "an array of texts has one dimension"));
+        }
+        // numpy turns an empty list into an array of numbers.
+        let is_text = matches!(array.dtype().kind(), b'U' | b'O' | b'T') || array.is_empty();
+        if !is_text {
+            return Err(refused("not_text", "an array of texts is of type str, StringDType or object"));
+        }
+        let missing = array.dtype().getattr_opt(intern!(py, "na_object"))?;
+        Self::new(&array.call_method0(intern!(py, "tolist"))?, missing)
     }
-    let missing = array.dtype().getattr_opt(intern!(py, "na_object"))?;
-    strings(&array.call_method0(intern!(py, "tolist"))?, missing.as_ref())
+
+    /// The next texts up to about this number of bytes, and their bytes; empty at the end.
+    fn window(&mut self, window_bytes: usize) -> PyResult<(Strings, usize)> {
+        let py = self.iterator.py();
+        let (mut texts, mut bytes) = (Vec::new(), 0);
+        while bytes < window_bytes {
+            if self.read.is_multiple_of(LOOK_EVERY_TEXTS) {
+                py.check_signals()?;
+            }
+            let Some(text) = self.iterator.next().transpose()? else { break };
+            let text = match text.cast::<PyString>() {
+                Ok(text) => Some(PyText::of(text)),
+                Err(_) if self.missing.as_ref().is_some_and(|missing| text.is(missing)) => None,
+                Err(_) => {
+                    let error = Error::message("not_a_string", "", "a text must be a str");
+                    return Err(exception(py, error.at(self.read)));
+                }
+            };
+            self.read += 1;
+            bytes += text.as_ref().map_or(0, |text| text.len()) + TEXT_BYTES;
+            texts.push(text);
+        }
+        Ok((Strings(texts), bytes))
+    }
 }

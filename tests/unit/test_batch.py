@@ -10,7 +10,7 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -157,6 +157,27 @@ def test_threads_out_of_range_are_a_config_error(threads: Any) -> None:
 def test_the_threads_argument_is_keyword_only() -> None:
     with pytest.raises(TypeError):
         COUNTER.count_batch(["a"], 2)  # type: ignore[misc]
+
+
+def test_an_iterable_is_read_in_windows_of_less_than_a_megabyte() -> None:
+    size, read, ahead = 10_000, 0, []
+
+    def texts() -> Iterator[str]:
+        nonlocal read
+        for i in range(400):
+            read += 1
+            yield f"{i:0{size}}"
+
+    def count(text: str) -> int:
+        ahead.append(read - int(text))
+        return len(text)
+
+    assert fl.TokenCounter(count).count_batch(texts()).tolist() == [size] * 400
+    assert 1 < max(ahead) * size < 1 << 20
+
+
+def test_many_empty_texts_are_windows_too() -> None:
+    assert fl.TokenCounter("o200k_base").count_batch([""] * 100_000 + ["a"]).tolist() == [0] * 100_000 + [1]
 
 
 @pytest.mark.parametrize("threads", [1, 4])

@@ -207,8 +207,7 @@ def pin_indices(
     try:
         given = [pins] if callable(pins) or isinstance(pins, ByMetadata) else list(pins)
     except TypeError:
-        hint = "; one index is a list too: pins=[index]" if isinstance(pins, int) else ""
-        raise ConfigError(f"must be indices or predicates{hint}", code="bad_pin", path="pins") from None
+        raise ConfigError("must be indices or predicates, such as pins=[index]", code="bad_pin", path="pins") from None
     for pin in given:
         if isinstance(pin, ByMetadata):
             found += [index for index, about in known.items() if pin.predicate(about)]
