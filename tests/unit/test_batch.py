@@ -169,7 +169,7 @@ def test_an_iterable_is_read_in_windows_of_less_than_a_megabyte() -> None:
             yield f"{i:0{size}}"
 
     def count(text: str) -> int:
-        ahead.append(read - int(text))
+        ahead.append(read - int(text[-4:]))
         return len(text)
 
     assert fl.TokenCounter(count).count_batch(texts()).tolist() == [size] * 400
