@@ -41,7 +41,7 @@ def _message(turn: Any, round_num: int) -> dict[str, str]:
     if round_num > 1:
         return {
             "role": "user",
-            "content": f'<foldline-summary v="1" covers="{round_num}">\n{turn.text}</foldline-summary>',
+            "content": f"<foldline-history {round_num} 0 000000000>\n{turn.text}\n</foldline-history>",
         }
     return {"role": turn.role, "content": turn.text}
 

@@ -126,6 +126,7 @@ def gent(
         trigger = StatThreshold().on_counter(ITERATIONS, 10).on_gauge(SCRATCHPAD, 20)
     keep_recent = token_number(keep_recent, "keep_recent")
     strategy = Summarize(summarizer, keep_recent=keep_recent, summary_tokens=summary_tokens, prompt=prompt, mend=mend)
+    strategy.may_grow = True
     return _compactor(trigger, strategy, options, on_failure="raise")
 
 
@@ -167,6 +168,7 @@ def reserve(
         )
     room = _room(summary_tokens, context_window)
     strategy = Summarize(summarizer, KeepTokens(keep), summary_tokens=room, prompt=prompt, mend=mend)
+    strategy.may_grow = True
     return _compactor(trigger if context_window else Never(), strategy, options, counter="chars/4")
 
 
@@ -214,7 +216,9 @@ def budgeted(
     except ConfigError as error:
         raise ConfigError(error.detail, code=error.code, path="preserve" if error.path == "f" else "of") from None
     room = _room(summary_tokens, context_limit)
-    strategy: Strategy = Summarize(summarizer, keep, summary_tokens=room, prompt=prompt, mend=mend)
+    summarize = Summarize(summarizer, keep, summary_tokens=room, prompt=prompt, mend=mend)
+    summarize.may_grow = True
+    strategy: Strategy = summarize
     if prune_recent is not None:
         recent = KeepMessages(token_number(prune_recent, "prune_recent"))
         strategy = Pipeline(ClearToolResults(recent, shorten_to_chars=1_000), strategy)
@@ -286,6 +290,7 @@ def layer(
     keep = KeepMessages(keep_messages)
     strategy = Summarize(summarizer, keep, summary_tokens=summary_tokens, prompt=prompt, mend=mend)
     strategy.summarizer = _Trimmed(strategy.summarizer)
+    strategy.may_grow = True
     options.setdefault("max_output_tokens", output_reserve)
     shaped = Shaped(strategy, _SessionSummary())
     return _compactor(trigger, shaped, options, counter="utf16/4+2", context_window=model_context_limit)

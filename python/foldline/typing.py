@@ -182,6 +182,8 @@ class SummarizeRequest:
         split: Divides ``folded`` at legal cuts into chunks of at most the given number of tokens each, by the size of
             every message of the list as it will be sent. A chunk without a legal cut inside may be larger.
         evidence: The facts of the folded messages, extracted once and shared by all summarizers.
+        numbers: The number of every message in the whole history, by which texts cite it; None for a message without
+            one (an earlier summary, a message that it carried). Default: the indices.
     """
 
     messages: Messages
@@ -199,6 +201,7 @@ class SummarizeRequest:
     redact: Callable[[str], str] | None = None
     split: Callable[[int, Sequence[int]], list[list[int]]] | None = None
     evidence: RangeEvidence | None = None
+    numbers: Sequence[int | None] | None = None
 
 
 @runtime_checkable

@@ -23,9 +23,6 @@ use crate::rules::roles::Side;
 use crate::sanitize::sanitize;
 use crate::transcript::{Builder, Transcript};
 
-/// The model named in the labels of the summaries.
-const MODEL: &str = "extractive";
-
 /// The options of folding transcripts.
 pub struct Folding<'a> {
     /// The token counter.
@@ -108,7 +105,7 @@ impl Folding<'_> {
             tokens_before,
             tokens_after: tokens_before,
         };
-        let request = FoldRequest { plan: self.request, alternate: false };
+        let request = FoldRequest { plan: self.request, alternate: false, may_grow: false };
         let fold = match plainly!(fold::begin(&prepared, &Pins::default(), request, self.counter, check)) {
             Begun::Fold(fold) if fold.plan().changes() => fold,
             Begun::Fold(fold) => {
@@ -123,7 +120,14 @@ impl Folding<'_> {
             false => plainly!(fold.finish_without_summary(&prepared, self.counter, check)),
             true => {
                 let Some(written) = plainly!(self.summary(&fold, &prepared, check)) else { return Ok(None) };
-                plainly!(fold.finish(&prepared, &written, MODEL, None, None, self.counter, check))
+                match fold.finish(&prepared, &written, None, None, self.counter, check) {
+                    Err(error) if error.code == "no_gain" => {
+                        let (none, plan) = (Pins::default(), fold.plan());
+                        let plan = fold::unfolded(&prepared, &none, plan, self.counter, check)?;
+                        return Ok(messages.rewrite(out).map(|()| unchanged(Ok(Box::new(plan)))));
+                    }
+                    folded => plainly!(folded),
+                }
             }
         };
         let list = List { plan: fold.plan(), placed: &folded.placed, messages: plainly!(items(messages)) };

@@ -25,6 +25,8 @@ pub use read::collect::extract;
 pub use write::document::parse;
 pub use write::render::render;
 
+use crate::transcript::MessageNumbers;
+
 /// An action on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -260,4 +262,7 @@ pub struct Evidence {
     pub last_report: Option<Note>,
     /// The last text of the model.
     pub last_state: Option<Note>,
+    /// The numbers of the messages in the whole history, by which a text cites them.
+    #[serde(skip)]
+    pub message_numbers: MessageNumbers,
 }

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 /// Tags that structure a summary document; quoted text must not contain them.
-const STRUCTURE_TAGS: [&str; 3] = ["foldline-summary", "read-files", "modified-files"];
+const STRUCTURE_TAGS: [&str; 3] = ["foldline-history", "read-files", "modified-files"];
 
 /// Escapes the `<` of every structure tag in `text`. Idempotent.
 pub(super) fn escape_section_tags(text: &str) -> Cow<'_, str> {
@@ -245,10 +245,10 @@ mod tests {
 
     #[test]
     fn structure_tags_are_neutralised_and_other_tags_left_alone() {
-        assert_eq!(escape_section_tags("a </foldline-summary> b"), "a ‹/foldline-summary> b");
+        assert_eq!(escape_section_tags("a </foldline-history> b"), "a ‹/foldline-history> b");
         assert_eq!(
-            escape_section_tags("<Foldline-Summary v=1>< / read-files>"),
-            "‹Foldline-Summary v=1>‹ / read-files>"
+            escape_section_tags("<Foldline-History v=1>< / read-files>"),
+            "‹Foldline-History v=1>‹ / read-files>"
         );
         assert!(matches!(escape_section_tags("<b>1 < 2</b>"), Cow::Borrowed(_)));
         assert_eq!(escape_section_tags("<<modified-files>"), "<‹modified-files>");

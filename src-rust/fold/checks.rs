@@ -29,6 +29,19 @@ pub(super) fn refuse_over_budget(tokens_after: u64, request: &PlanOptions) -> Re
     }
 }
 
+/// Refuses a list that is not smaller than the original one.
+///
+/// # Errors
+/// `no_gain`.
+pub(super) fn refuse_larger(tokens_before: u64, tokens_after: u64) -> Result<()> {
+    if tokens_after >= tokens_before {
+        let detail =
+            format!("the folded request has {tokens_after} tokens, the original has {tokens_before}");
+        return Err(Error::summary("no_gain", detail));
+    }
+    Ok(())
+}
+
 /// Refuses a text whose original form is over its room.
 ///
 /// # Errors
@@ -65,6 +78,13 @@ mod tests {
         let refused = refuse_without_gain(1_000, 501, 500).unwrap_err();
         assert_eq!((refused.code, refused.detail.contains("499 tokens")), ("gain_too_small", true));
         assert!(refuse_without_gain(1_000, 1_001, 1).is_err());
+    }
+
+    #[test]
+    fn a_fold_is_smaller_than_the_original() {
+        assert!(refuse_larger(100, 99).is_ok());
+        assert_eq!(refuse_larger(100, 100).unwrap_err().code, "no_gain");
+        assert_eq!(refuse_larger(100, 101).unwrap_err().code, "no_gain");
     }
 
     #[test]

@@ -14,22 +14,22 @@ mod text;
 
 pub use edits::{Item, JsonMaker, Maker, edited};
 pub use new_message::{text_message, text_transcript};
-pub use room::room_tokens;
+pub use room::{LEAST_TEXT_TOKENS, Room};
 pub use steps::{ResultEdit, Step, changes, check, check_fingerprint, steps, text_hash};
 pub use text::{Finished, Price, Redact, fitted, priced, safe_text, write_extractive};
 
-use self::checks::{refuse_longer, refuse_over_budget, refuse_over_room, refuse_without_gain};
+use self::checks::{refuse_larger, refuse_longer, refuse_over_budget, refuse_over_room, refuse_without_gain};
 use crate::count::counter::{Counter, Interrupt, MessageView};
 use crate::error::{Error, Result};
 use crate::evidence::Evidence;
-use crate::plan::{Infeasible, Plan, PlanOptions, Planned, replacements};
+use crate::plan::{Infeasible, Keep, LastCut, Plan, PlanOptions, Planned, Reason, replacements};
 use crate::prepared::Prepared;
 use crate::rules::Pins;
 use crate::rules::roles::Side;
-use crate::transcript::labelled_summary;
+use crate::transcript::{Label, MessageNumbers, MessageSource};
 
-/// Length of the model's name in the label's estimate: the room is fixed before the model is known.
-const MAX_MODEL_CHARS: usize = 16;
+/// A text of the least tokens, by which the cost of the label is measured.
+const SHORT_TEXT: &str = "xxx";
 
 /// The request for a fold.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +38,9 @@ pub struct FoldRequest {
     pub plan: PlanOptions,
     /// Whether a filler separates adjacent messages of one side.
     pub alternate: bool,
+    /// Whether the fold may return more tokens than it got. Only the presets of the seeds need this: they fold a tiny
+    /// list as their seed does.
+    pub may_grow: bool,
 }
 
 /// The result of beginning a fold.
@@ -57,7 +60,10 @@ pub struct Fold {
     /// Tokens of the messages that the summary replaces, and of the room for its text.
     replaced: u64,
     room: u64,
+    floor: u64,
     label: Label,
+    /// Whether nothing is folded because no summary would save a token.
+    is_without_gain: bool,
 }
 
 /// The new list.
@@ -82,30 +88,24 @@ pub struct Folded {
     pub placed: Placed,
 }
 
-/// The content of a summary's label: the messages covered, and a hash of their text.
-#[derive(Clone, Debug, Default)]
-pub struct Label {
-    covered: Vec<usize>,
-    hash: u64,
+/// The label of the summary that a plan needs: the messages that it covers, over all folds, and those that stand between
+/// it and the first message after the cut. O(messages + bytes of the folded text).
+#[must_use]
+pub fn label(plan: &Plan, source: &dyn MessageSource, alternate: bool) -> Label {
+    let covered: Vec<usize> = plan.folded().collect();
+    let hash = text_hash(source, &covered);
+    let numbers = MessageNumbers::of(source, plan.actions.len());
+    let (first, covered) = numbers.first_numbered(plan.cut);
+    let steps = steps(plan, source, alternate);
+    let after = steps.iter().skip_while(|step| **step != Step::Summary).skip(1);
+    let is_carried = |step: &&Step| !matches!(step, Step::Keep(i) | Step::Edit(i) if *i >= first);
+    Label { covered, carried: after.take_while(is_carried).count(), hash }
 }
 
-impl Label {
-    /// The label for the messages that a plan folds. O(bytes of their text).
-    #[must_use]
-    pub fn new(plan: &Plan, prepared: &Prepared) -> Self {
-        let covered: Vec<usize> = plan.folded().collect();
-        let hash = text_hash(prepared.source(), &covered);
-        Label { covered, hash }
-    }
-
-    /// A summary wrapped in the label.
-    #[must_use]
-    pub fn around(&self, text: &str, model: &str) -> String {
-        labelled_summary(text, &self.covered, self.hash, model)
-    }
-}
-
-/// Plans a fold: O(log messages), with additional `pins` O(messages). The label reads the text of the folded messages.
+/// Plans a fold. O(log messages) if nothing is folded, else O(messages + bytes of the folded text).
+///
+/// With a budget, the summary gets what the last legal cut leaves, at most `summary_tokens` and at least
+/// [`LEAST_TEXT_TOKENS`] beside its label. [`Fold::floor`] is that of the least summary, whatever the keep.
 ///
 /// # Errors
 /// Those of [`Prepared::plan_settled`] and of counting.
@@ -116,20 +116,63 @@ pub fn begin(
     counter: &dyn Counter,
     check: Interrupt<'_>,
 ) -> Result<Begun> {
-    let plan = match prepared.plan_settled(pins, request.plan, counter, check)? {
+    let given = request.plan.summary_tokens;
+    let mut floor = 0;
+    let summary = |last: LastCut<'_>, check: Interrupt<'_>| {
+        let (_, covered) = prepared.numbers().first_numbered(prepared.len());
+        let label = Label { covered, carried: last.fixed(), hash: 0 };
+        let least = LEAST_TEXT_TOKENS + count_summary(prepared, &label, "", counter, check)?;
+        floor = last.floor(least);
+        Ok(match request.plan.keep {
+            Keep::Fit(budget) => budget.saturating_sub(last.base()).min(given).max(least),
+            _ => given,
+        })
+    };
+    let plan = match prepared.plan_with_summary(pins, request.plan, summary, counter, check)? {
         Planned::Plan(plan) => *plan,
         Planned::Infeasible(infeasible) => return Ok(Begun::Infeasible(infeasible)),
     };
-    let mut fold = Fold { plan, request, replaced: 0, room: 0, label: Label::default() };
-    if fold.plan.folds() {
-        let tokens = &fold.plan.message_tokens;
-        fold.replaced = fold.plan.folded().map(|i| tokens.get(i).copied().map_or(0, u64::from)).sum();
-        fold.label = Label::new(&fold.plan, prepared);
-        let probe = fold.label.around("x", &"x".repeat(MAX_MODEL_CHARS));
-        let label_tokens = count_text_message(prepared, Side::User, &probe, counter, check)?;
-        fold.room = room_tokens(fold.replaced, label_tokens, request.plan.summary_tokens);
+    let mut fold =
+        Fold { plan, request, replaced: 0, room: 0, floor, label: Label::default(), is_without_gain: false };
+    if !fold.plan.folds() {
+        return Ok(Begun::Fold(Box::new(fold)));
+    }
+    let tokens = &fold.plan.message_tokens;
+    fold.replaced = fold.plan.folded().map(|i| tokens.get(i).copied().map_or(0, u64::from)).sum();
+    fold.label = label(&fold.plan, prepared.source(), request.alternate);
+    let room = fold.room(prepared, counter, check)?;
+    match room.tokens(request.may_grow) {
+        Some(tokens) => fold.room = tokens,
+        None => {
+            fold.plan = unfolded(prepared, pins, &fold.plan, counter, check)?;
+            (fold.replaced, fold.is_without_gain) = (0, true);
+        }
     }
     Ok(Begun::Fold(Box::new(fold)))
+}
+
+/// The plan that folds nothing, reason `no_gain`, in place of one that does.
+///
+/// # Errors
+/// Those of [`Prepared::plan_settled`].
+pub fn unfolded(
+    prepared: &Prepared,
+    pins: &Pins,
+    folding: &Plan,
+    counter: &dyn Counter,
+    check: Interrupt<'_>,
+) -> Result<Plan> {
+    let request = PlanOptions {
+        summary_tokens: folding.summary_tokens,
+        ..PlanOptions::new(Keep::Fit(folding.tokens_before))
+    };
+    let Planned::Plan(mut plan) = prepared.plan_settled(pins, request, counter, check)? else {
+        return Err(Error::internal("unfolded", "a list does not fit into its own tokens"));
+    };
+    plan.reasons.iter_mut().filter(|reason| **reason == Reason::NothingToFold).for_each(|reason| {
+        *reason = Reason::NoGain;
+    });
+    Ok(*plan)
 }
 
 impl Fold {
@@ -157,6 +200,41 @@ impl Fold {
         self.replaced
     }
 
+    /// The least tokens that [`Keep::Fit`] reaches for the same list.
+    #[must_use]
+    pub fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    /// Whether nothing is folded because no summary would save a token.
+    #[must_use]
+    pub fn is_without_gain(&self) -> bool {
+        self.is_without_gain
+    }
+
+    /// The limits of the text's length.
+    fn room(&self, prepared: &Prepared, counter: &dyn Counter, check: Interrupt<'_>) -> Result<Room> {
+        // The most that the label adds to a text: an empty one may join its line ends, and a counter that rounds down
+        // (bytes / 4) adds most to the longest text of 0 tokens.
+        let empty = count_summary(prepared, &self.label, "", counter, check)?;
+        let short = count_summary(prepared, &self.label, SHORT_TEXT, counter, check)?;
+        let label = empty.max(short.saturating_sub(counter.count(SHORT_TEXT, check)?));
+        let probe = self.label.around(SHORT_TEXT);
+        let placed = place(&self.plan, prepared, probe, self.request.alternate, counter, check)?;
+        let budget = match self.request.plan.keep {
+            Keep::Fit(budget) => Some(budget),
+            _ => None,
+        };
+        Ok(Room {
+            replaced: self.replaced,
+            label,
+            summary_tokens: self.plan.summary_tokens,
+            tokens_before: self.plan.tokens_before,
+            kept: placed.tokens_after.saturating_sub(short),
+            budget,
+        })
+    }
+
     /// Finishes a fold that needs no summary.
     ///
     /// # Errors
@@ -178,27 +256,28 @@ impl Fold {
         Ok(Folded { summary: None, placed })
     }
 
-    /// Finishes the fold with the text written by `model`. Facts of `evidence` missing in the text are added; a text
+    /// Finishes the fold with the text of its summary. Facts of `evidence` missing in the text are added; a text
     /// written from the evidence itself needs no `evidence`.
     ///
     /// # Errors
-    /// `summary_too_long`, `summary_over_budget`, `summary_over_limit`, `gain_too_small`; those of `redact` and of
-    /// [`place`].
-    #[allow(clippy::too_many_arguments)]
+    /// `summary_too_long`, `summary_over_budget`, `no_gain`, `summary_over_limit`, `gain_too_small`; those of `redact`
+    /// and of [`place`].
     pub fn finish(
         &self,
         prepared: &Prepared,
         written: &str,
-        model: &str,
         evidence: Option<&Evidence>,
         redact: Option<Redact<'_>>,
         counter: &dyn Counter,
         check: Interrupt<'_>,
     ) -> Result<Folded> {
         let finished = self.finish_text(written, evidence, redact, counter, check)?;
-        let message = self.label.around(&finished.text, model);
+        let message = self.label.around(&finished.text);
         let placed = place(&self.plan, prepared, message, self.request.alternate, counter, check)?;
         refuse_over_budget(placed.tokens_after, &self.request.plan)?;
+        if !self.request.may_grow {
+            refuse_larger(self.plan.tokens_before, placed.tokens_after)?;
+        }
         refuse_over_room(counter.count(written, check)?, self.room)?;
         let wanted = self.request.plan.min_gain_tokens;
         refuse_without_gain(self.plan.tokens_before, placed.tokens_after, wanted)?;
@@ -259,6 +338,17 @@ pub fn place(
         };
     }
     Ok(Placed { steps, changes, summary_message, tokens_after })
+}
+
+/// Tokens of a summary message.
+fn count_summary(
+    prepared: &Prepared,
+    label: &Label,
+    text: &str,
+    counter: &dyn Counter,
+    check: Interrupt<'_>,
+) -> Result<u64> {
+    count_text_message(prepared, Side::User, &label.around(text), counter, check)
 }
 
 /// Tokens of a message with only this text, in the list's format.

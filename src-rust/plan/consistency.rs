@@ -72,7 +72,9 @@ impl Plan {
                 Reason::Head => i < self.head,
                 Reason::OpenCall => i >= self.head,
                 Reason::Recent => i >= self.head.max(self.cut) && self.cut > 0,
-                Reason::NothingToFold | Reason::GainTooSmall => i >= self.head && self.cut == 0,
+                Reason::NothingToFold | Reason::GainTooSmall | Reason::NoGain => {
+                    i >= self.head && self.cut == 0
+                }
                 _ => false,
             },
             Action::Clear => i >= self.cut && reason == Reason::ClearedToFit,

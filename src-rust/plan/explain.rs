@@ -8,7 +8,7 @@ use super::model::{Alternative, AlternativeKind, Plan, Reason, Warning};
 const MAX_INDICES: usize = 8;
 
 /// Every reason, in the order of the explanation.
-const REASONS: [Reason; 11] = [
+const REASONS: [Reason; 12] = [
     Reason::Head,
     Reason::Pinned,
     Reason::PinnedGroup,
@@ -16,6 +16,7 @@ const REASONS: [Reason; 11] = [
     Reason::Recent,
     Reason::NothingToFold,
     Reason::GainTooSmall,
+    Reason::NoGain,
     Reason::ClearedToFit,
     Reason::ShortenedToFit,
     Reason::BeforeCut,
@@ -32,6 +33,7 @@ fn words(reason: Reason) -> &'static str {
         Reason::Recent => "at or behind the cut",
         Reason::NothingToFold => "nothing is folded",
         Reason::GainTooSmall => "folding would save too little",
+        Reason::NoGain => "a summary would take as many tokens as it replaces",
         Reason::BeforeCut => "before the cut",
         Reason::EarlierSummary => "summary of an earlier fold, merged into the new one",
         Reason::ClearedToFit => "its results are cleared, so that the rest fits",

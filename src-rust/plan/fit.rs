@@ -20,14 +20,26 @@ pub(super) struct Costs<'a> {
 pub(super) struct TailClearing {
     /// The cut; 0 if it folds nothing.
     pub cut: usize,
-    /// Tokens of the request at that cut, overhead and summary included.
-    pub total: u64,
+    /// Tokens of the request at that cut, overhead included, without a summary.
+    pub base: u64,
+    /// What clearing and shortening save there at most.
+    savings: u64,
     /// Messages of the tail that would shrink, largest saving first.
     clearable: Vec<Shrunk>,
     /// Messages of the newest group that would shrink, largest saving first.
     shortenable: Vec<Shrunk>,
-    /// The least number of tokens that can be reached.
-    pub floor: u64,
+}
+
+impl TailClearing {
+    /// Tokens of the request at the cut with a summary of `summary_tokens`, if it folds anything.
+    fn total(&self, summary_tokens: u64) -> u64 {
+        if self.cut == 0 { self.base } else { self.base + summary_tokens }
+    }
+
+    /// The least number of tokens that can be reached with a summary of `summary_tokens`.
+    pub fn floor(&self, as_is: u64, summary_tokens: u64) -> u64 {
+        as_is.min(self.total(summary_tokens) - self.savings)
+    }
 }
 
 /// The cut and edits that meet a budget.
@@ -37,9 +49,9 @@ pub(super) struct Fitted {
 }
 
 impl Costs<'_> {
-    /// Tokens of the request after folding at a cut that folds something.
-    fn at(&self, cut: usize) -> u64 {
-        self.as_is - self.sums.tokens_before(cut) + self.summary_tokens
+    /// Tokens of the request after folding at a cut, without the summary.
+    fn kept_at(&self, cut: usize) -> u64 {
+        self.as_is - self.sums.tokens_before(cut)
     }
 
     fn saving(&self, shrunk: &Shrunk) -> u64 {
@@ -76,7 +88,7 @@ pub(super) fn tail_clearing(
     check: Interrupt<'_>,
 ) -> Result<TailClearing> {
     let cut = last_cut(structure, costs.sums).unwrap_or(0);
-    let total = if cut == 0 { costs.as_is } else { costs.at(cut) };
+    let base = if cut == 0 { costs.as_is } else { costs.kept_at(cut) };
     let newest = structure.group_of.last().copied();
     let (mut clearable, mut shortenable) = (Vec::new(), Vec::new());
     for message in (cut..structure.len()).filter(|&i| structure.counts(i)) {
@@ -89,8 +101,7 @@ pub(super) fn tail_clearing(
         list.sort_by_key(|shrunk| (std::cmp::Reverse(costs.saving(shrunk)), shrunk.message));
     }
     let savings: u64 = clearable.iter().chain(&shortenable).map(|shrunk| costs.saving(shrunk)).sum();
-    let floor = costs.as_is.min(total - savings);
-    Ok(TailClearing { cut, total, clearable, shortenable, floor })
+    Ok(TailClearing { cut, base, savings, clearable, shortenable })
 }
 
 /// Finds the first stage that fits into `limit` tokens; `None` if none does, that is if `limit < floor`.
@@ -108,10 +119,11 @@ pub(super) fn fit(
     if let Some(cut) = first_cut(structure, costs, limit) {
         return Ok(Some(Fitted { cut, edits: Vec::new() }));
     }
-    if limit < last.floor {
+    let mut total = last.total(costs.summary_tokens);
+    if limit < total - last.savings {
         return Ok(None);
     }
-    let (mut total, mut edits) = (last.total, Vec::new());
+    let mut edits = Vec::new();
     for shrunk in last.clearable {
         if total <= limit {
             break;

@@ -21,7 +21,7 @@ pub use keep::{Keep, Unit};
 pub use model::{
     Action, Alternative, AlternativeKind, Edit, Infeasible, PLAN_VERSION, Plan, Reason, Warning,
 };
-pub use planner::{PlanInput, PlanOptions, Planned, plan, plan_input};
+pub use planner::{LastCut, PlanInput, PlanOptions, Planned, plan, plan_input, plan_with_summary};
 pub use prefix_sums::PrefixSums;
 pub(crate) use shorten::plan_mismatch;
 pub use shorten::{PLACEHOLDER, SHORTEN_MARKER, replacements, shortened_text};

@@ -41,6 +41,8 @@ pub enum Reason {
     NothingToFold,
     /// Nothing is folded, since that would save less than the minimum gain.
     GainTooSmall,
+    /// Nothing is folded, since even the shortest summary would take as many tokens as it replaces.
+    NoGain,
     /// Before the cut.
     BeforeCut,
     /// An earlier summary, merged into the new one.
@@ -78,6 +80,7 @@ impl Reason {
             Reason::Recent => "recent",
             Reason::NothingToFold => "nothing_to_fold",
             Reason::GainTooSmall => "gain_too_small",
+            Reason::NoGain => "no_gain",
             Reason::BeforeCut => "before_cut",
             Reason::EarlierSummary => "earlier_summary",
             Reason::ClearedToFit => "cleared_to_fit",

@@ -2,7 +2,7 @@
 
 use super::alternatives::Baseline;
 use super::cuts::find_cut;
-use super::fit::{Costs, fit, limit, tail_clearing};
+use super::fit::{Costs, TailClearing, fit, limit, tail_clearing};
 use super::keep::Keep;
 use super::model::{Action, Edit, Infeasible, PLAN_VERSION, Plan, Reason, Warning};
 use super::prefix_sums::PrefixSums;
@@ -41,6 +41,14 @@ impl PlanOptions {
             thinking: ThinkingRule::Keep,
         }
     }
+}
+
+/// The last legal cut that spares the newest group.
+pub struct LastCut<'a> {
+    /// The structure of the list.
+    pub structure: &'a Structure,
+    tail: &'a TailClearing,
+    as_is: u64,
 }
 
 /// The result of planning.
@@ -99,17 +107,32 @@ pub fn plan(
 /// # Errors
 /// Those of [`plan`].
 pub fn plan_input(input: &PlanInput<'_>, request: PlanOptions, check: Interrupt<'_>) -> Result<Planned> {
+    plan_with_summary(input, request, |_, _| Ok(request.summary_tokens), check)
+}
+
+/// As [`plan_input`]; the tokens of the summary follow from the last cut, and those of the request are not read.
+///
+/// # Errors
+/// Those of [`plan`] and of `summary`.
+pub fn plan_with_summary(
+    input: &PlanInput<'_>,
+    mut request: PlanOptions,
+    summary: impl FnOnce(LastCut<'_>, Interrupt<'_>) -> Result<u64>,
+    check: Interrupt<'_>,
+) -> Result<Planned> {
     request.keep.check(request.context_window)?;
     let PlanInput { source, structure, counts, sums, counter, .. } = *input;
-    let costs = Costs {
+    let mut costs = Costs {
         tokens: &counts.per_message,
         sums,
         as_is: sums.total() + u64::from(counts.overhead),
-        summary_tokens: request.summary_tokens,
+        summary_tokens: 0,
     };
     let shortener = Shortener { source, structure, counter };
     let last = tail_clearing(structure, &costs, &shortener, check)?;
-    let floor = last.floor;
+    let summary_tokens = summary(LastCut { structure, tail: &last, as_is: costs.as_is }, check)?;
+    (costs.summary_tokens, request.summary_tokens) = (summary_tokens, summary_tokens);
+    let floor = last.floor(costs.as_is, summary_tokens);
     let (cut, edits) = match request.keep {
         Keep::Fit(limit) => match fit(structure, &costs, last, &shortener, limit, check)? {
             Some(fitted) => (fitted.cut, fitted.edits),
@@ -130,6 +153,28 @@ pub fn plan_input(input: &PlanInput<'_>, request: PlanOptions, check: Interrupt<
         tokens_kept = sums.total();
     }
     Ok(Planned::Plan(Box::new(draft.finish(request, floor, tokens_kept))))
+}
+
+impl LastCut<'_> {
+    /// Tokens that stay there, overhead included, nothing cleared.
+    #[must_use]
+    pub fn base(&self) -> u64 {
+        self.tail.base
+    }
+
+    /// The least that [`Keep::Fit`] reaches with a summary of `summary_tokens`.
+    #[must_use]
+    pub fn floor(&self, summary_tokens: u64) -> u64 {
+        self.tail.floor(self.as_is, summary_tokens)
+    }
+
+    /// Number of pinned and open messages of the list.
+    #[must_use]
+    pub fn fixed(&self) -> usize {
+        let foldability = |&i: &u32| self.structure.foldability[i as usize];
+        let is_fixed = |of: &Foldability| !matches!(of, Foldability::Head | Foldability::Counting);
+        self.structure.exceptions.iter().map(foldability).filter(is_fixed).count()
+    }
 }
 
 fn infeasible(structure: &Structure, floor: u64, limit: u64) -> Infeasible {

@@ -28,9 +28,9 @@ use crate::error::{Error, Result};
 use crate::evidence::{Evidence, extract};
 use crate::formats::{Detector, Format, Observed, not_a_list, read_message};
 use crate::node::{Kind, Node, changed};
-use crate::plan::{PlanInput, PlanOptions, Planned, PrefixSums, plan_input};
+use crate::plan::{LastCut, PlanInput, PlanOptions, Planned, PrefixSums, plan_with_summary};
 use crate::rules::{Incremental, Pins, Structure};
-use crate::transcript::{Builder, MessageSource, Part, PartKind, Role, Transcript, chained};
+use crate::transcript::{Builder, MessageNumbers, MessageSource, Part, PartKind, Role, Transcript, chained};
 
 /// Messages between two checks for interruption in a long comparison.
 const ASK_EVERY_MESSAGES: usize = 256;
@@ -413,16 +413,32 @@ impl Prepared {
         counter: &dyn Counter,
         check: Interrupt<'_>,
     ) -> Result<Planned> {
+        self.plan_with_summary(pins, request, |_, _| Ok(request.summary_tokens), counter, check)
+    }
+
+    /// As [`Prepared::plan_settled`]; the tokens of the summary follow from the last cut.
+    ///
+    /// # Errors
+    /// Those of [`Prepared::plan`] and of `summary`.
+    pub fn plan_with_summary(
+        &self,
+        pins: &Pins,
+        request: PlanOptions,
+        summary: impl FnOnce(LastCut<'_>, Interrupt<'_>) -> Result<u64>,
+        counter: &dyn Counter,
+        check: Interrupt<'_>,
+    ) -> Result<Planned> {
         self.check_settled()?;
         if *pins == Pins::default() {
-            return self.plan_under(self.incremental.structure(), &self.sums, request, counter, check);
+            let structure = self.incremental.structure();
+            return self.plan_under(structure, &self.sums, request, summary, counter, check);
         }
         let mut incremental = self.incremental.clone();
         incremental.pin(pins)?;
         let from = incremental.update();
         let mut sums = self.sums.clone();
         sums.update(incremental.structure(), &self.counts.per_message, from);
-        self.plan_under(incremental.structure(), &sums, request, counter, check)
+        self.plan_under(incremental.structure(), &sums, request, summary, counter, check)
     }
 
     fn check_settled(&self) -> Result<()> {
@@ -437,6 +453,7 @@ impl Prepared {
         structure: &Structure,
         sums: &PrefixSums,
         request: PlanOptions,
+        summary: impl FnOnce(LastCut<'_>, Interrupt<'_>) -> Result<u64>,
         counter: &dyn Counter,
         check: Interrupt<'_>,
     ) -> Result<Planned> {
@@ -449,7 +466,7 @@ impl Prepared {
             counter,
             fingerprint: self.fingerprint,
         };
-        plan_input(&input, request, check)
+        plan_with_summary(&input, request, summary, check)
     }
 
     /// Changes the caller's annotations.
@@ -555,6 +572,12 @@ impl Prepared {
     pub fn evidence(&self, indices: &[usize]) -> Result<Evidence> {
         self.check_settled()?;
         Ok(extract(&self.chunks, self.incremental.structure(), indices))
+    }
+
+    /// The numbers of the messages in the whole history, which run on over folds. O(messages).
+    #[must_use]
+    pub fn numbers(&self) -> MessageNumbers {
+        MessageNumbers::of(&self.chunks, self.len())
     }
 
     /// The transcripts with the messages.

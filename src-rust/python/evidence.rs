@@ -4,14 +4,19 @@ use std::sync::{Arc, OnceLock};
 
 use pyo3::prelude::*;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::gate::{exception, guard, raise_later, run};
 use super::state::State;
 use crate::error::{Error, Result};
 use crate::evidence::{self, Evidence, Mended, check, render};
+use crate::transcript::MessageNumbers;
 
 /// Always releases the GIL: writing within a budget takes long, whatever the length of the messages.
 pub(super) const WRITING_BYTES: usize = usize::MAX;
+
+/// The fields of a fact that name a message.
+const MESSAGE_KEYS: [&str; 2] = ["message", "last_message"];
 
 /// The facts of some messages, extracted on first use.
 #[pyclass(frozen, module = "foldline._core")]
@@ -61,7 +66,11 @@ impl RangeEvidence {
 
     /// All facts as JSON text.
     fn to_json(&self, py: Python<'_>) -> PyResult<String> {
-        guard(py, || run(py, WRITING_BYTES, |_| to_json(self.evidence()?)))
+        guard(py, || {
+            run(py, WRITING_BYTES, |_| {
+                self.evidence().and_then(|found| to_json(found, &found.message_numbers))
+            })
+        })
     }
 
     /// The extractive summary within `max_tokens`, and the evidence as JSON text.
@@ -104,12 +113,26 @@ struct Report<'e> {
 
 /// Evidence and facts as JSON text.
 pub(super) fn report(evidence: &Evidence, facts: &Mended) -> Result<String> {
-    to_json(&Report { evidence, facts })
+    to_json(&Report { evidence, facts }, &evidence.message_numbers)
 }
 
-fn to_json(value: &impl Serialize) -> Result<String> {
-    serde_json::to_string(value)
-        .map_err(|_| Error::internal("evidence_to_json", "the evidence could not be written"))
+/// Facts as JSON text, with the numbers of their messages in the whole history.
+fn to_json(facts: &impl Serialize, numbers: &MessageNumbers) -> Result<String> {
+    let failed = |_| Error::internal("evidence_to_json", "the evidence could not be written");
+    let mut value = serde_json::to_value(facts).map_err(failed)?;
+    let lists = value.as_object_mut().into_iter().flat_map(|lists| lists.values_mut());
+    for fact in lists.flat_map(|list| match list {
+        Value::Array(facts) => facts.iter_mut().collect(),
+        fact => vec![fact],
+    }) {
+        for key in MESSAGE_KEYS {
+            if let Some(message) = fact.get_mut(key) {
+                let index = message.as_u64().and_then(|index| usize::try_from(index).ok());
+                *message = index.and_then(|index| numbers.number(index)).map_or(Value::Null, Value::from);
+            }
+        }
+    }
+    serde_json::to_string(&value).map_err(failed)
 }
 
 /// A price function that calls a Python function with the GIL.

@@ -16,12 +16,14 @@ use super::state::{State, list_of};
 use crate::error::{Error, Result};
 use crate::fold as core;
 use crate::fold::{Begun, FoldRequest};
+use crate::rules::Pins;
 
 /// A fold whose summary is not written yet.
 #[pyclass(frozen, module = "foldline._core")]
 pub(super) struct Fold {
     counter: Py<TokenCounter>,
     state: Arc<State>,
+    pins: Pins,
     begun: Begun,
 }
 
@@ -30,7 +32,7 @@ type Finished<'py> = (Bound<'py, PyList>, u64, String, bool, Option<String>);
 
 /// Plans a fold of a list or a prepared transcript.
 #[pyfunction]
-#[pyo3(signature = (messages, counter, options, *, alternate, tools, format))]
+#[pyo3(signature = (messages, counter, options, *, alternate, tools, format, may_grow = false))]
 pub(super) fn begin_fold<'py>(
     py: Python<'py>,
     messages: &Bound<'py, PyAny>,
@@ -39,16 +41,17 @@ pub(super) fn begin_fold<'py>(
     alternate: bool,
     tools: Option<&Bound<'py, PyAny>>,
     format: &str,
+    may_grow: bool,
 ) -> PyResult<Fold> {
     let (request, pins) = options.into_parts(py)?;
     let (counter, state, pins) = state_of(messages, counter, tools, format, pins)?;
-    let request = FoldRequest { plan: request, alternate };
+    let request = FoldRequest { plan: request, alternate, may_grow };
     let begun = {
         let counter = &*counter.get().counter;
         let live = &state.live;
         run(py, live.text_bytes(), |check| core::begin(live, &pins, request, counter, check))?
     };
-    Ok(Fold { counter: counter.unbind(), state, begun })
+    Ok(Fold { counter: counter.unbind(), state, pins, begun })
 }
 
 #[pymethods]
@@ -82,6 +85,36 @@ impl Fold {
         self.fold().map_or(0, core::Fold::room_tokens)
     }
 
+    /// The least tokens that `FitTokens` reaches for the same list.
+    #[getter]
+    fn floor(&self) -> u64 {
+        match &self.begun {
+            Begun::Fold(fold) => fold.floor(),
+            Begun::Infeasible(infeasible) => infeasible.floor,
+        }
+    }
+
+    /// Whether nothing is folded because no summary would save a token.
+    #[getter]
+    fn is_without_gain(&self) -> bool {
+        self.fold().is_ok_and(core::Fold::is_without_gain)
+    }
+
+    /// The plan that folds nothing, for a fold whose summary turned out to save nothing.
+    fn unfolded(&self, py: Python<'_>) -> PyResult<Plan> {
+        let (counter, live) = (&*self.counter.get().counter, &self.state.live);
+        let fold = self.fold().map_err(|error| exception(py, error))?;
+        let plan = run(py, live.newest_bytes(), |check| {
+            core::unfolded(live, &self.pins, fold.plan(), counter, check)
+        })?;
+        Ok(Plan { plan })
+    }
+
+    /// The numbers of all messages in the whole history; None for one without.
+    fn numbers(&self) -> Vec<Option<usize>> {
+        self.state.numbers()
+    }
+
     /// The facts of the messages at `indices`. Default: all folded messages.
     #[pyo3(signature = (indices = None))]
     fn evidence(&self, indices: Option<Vec<usize>>) -> RangeEvidence {
@@ -91,12 +124,11 @@ impl Fold {
     }
 
     /// Finishes the fold, with the text of its summary if one is needed.
-    #[pyo3(signature = (written = None, *, model = None, evidence = None, redact = None))]
+    #[pyo3(signature = (written = None, *, evidence = None, redact = None))]
     fn finish<'py>(
         &self,
         py: Python<'py>,
         written: Option<Text>,
-        model: Option<Text>,
         evidence: Option<&Bound<'py, RangeEvidence>>,
         redact: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Finished<'py>> {
@@ -116,11 +148,10 @@ impl Fold {
             };
             let redact = redactor(redact);
             let evidence = evidence.map(Bound::get);
-            let model = model.map_or_else(String::new, |model| model.0);
             let (folded, report) = run(py, WRITING_BYTES, |check| {
                 let evidence = evidence.map(RangeEvidence::evidence).transpose()?;
                 let redact = redact.as_ref().map(|redact| redact as core::Redact<'_>);
-                let folded = fold.finish(live, &written.0, &model, evidence, redact, counter, check)?;
+                let folded = fold.finish(live, &written.0, evidence, redact, counter, check)?;
                 let facts = folded.summary.as_ref().and_then(|finished| finished.facts.as_ref());
                 let report =
                     facts.zip(evidence).map(|(facts, evidence)| report(evidence, facts)).transpose()?;

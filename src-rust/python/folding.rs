@@ -162,6 +162,12 @@ fn recording<'a>(
     Recording { folding: Folding { counter, request, pins }, format }
 }
 
+/// The text of a summary without its label; all of a text without one.
+#[pyfunction]
+pub(super) fn summary_body(py: Python<'_>, text: super::node::Text) -> PyResult<String> {
+    guard(py, || Ok(crate::transcript::without_label(&text.0).to_owned()))
+}
+
 /// A text without markers of roles, of tools and of foldline's label. See `foldline.summarizers._sanitize`.
 #[pyfunction]
 pub(super) fn sanitize(py: Python<'_>, text: super::node::Text) -> PyResult<String> {

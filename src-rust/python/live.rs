@@ -177,12 +177,11 @@ impl State {
         counter: &dyn Counter,
         plan: &Plan,
         summary: Option<Text>,
-        model: Option<Text>,
     ) -> PyResult<Bound<'py, PyList>> {
         let plan = &plan.plan;
         check_fingerprint(plan, self.live.len(), self.live.fingerprint())
             .map_err(|error| exception(py, error))?;
-        let message = summary_text(py, plan, self.live.source(), summary, model)?;
+        let message = summary_text(py, plan, self.live.source(), summary, false)?;
         let placed =
             run(py, self.live.text_bytes(), |check| place(plan, &self.live, message, false, counter, check))?;
         let steps = &placed.steps;
@@ -373,15 +372,14 @@ impl LiveTranscript {
     }
 
     /// Folds as planned.
-    #[pyo3(signature = (plan, summary = None, *, model = None))]
+    #[pyo3(signature = (plan, summary = None))]
     fn fold<'py>(
         &self,
         py: Python<'py>,
         plan: &Bound<'py, Plan>,
         summary: Option<Text>,
-        model: Option<Text>,
     ) -> PyResult<Bound<'py, PyList>> {
-        self.with(py, |state, counter| state.fold(py, counter, plan.get(), summary, model))
+        self.with(py, |state, counter| state.fold(py, counter, plan.get(), summary))
     }
 
     /// Pins a message.
@@ -515,23 +513,27 @@ impl LiveSnapshot {
     /// The list that a plan for these messages gives, and its tokens with the overhead.
     ///
     /// The counts of unchanged messages are reused.
-    #[pyo3(signature = (plan, summary = None, *, model = None, alternate = false))]
+    #[pyo3(signature = (plan, summary = None, *, alternate = false))]
     fn place<'py>(
         &self,
         py: Python<'py>,
         plan: &Bound<'py, Plan>,
         summary: Option<Text>,
-        model: Option<Text>,
         alternate: bool,
     ) -> PyResult<(Bound<'py, PyList>, u64)> {
         let (plan, live, counter) = (&plan.get().plan, &self.state.live, &*self.counter.get().counter);
         guard(py, || {
             check_fingerprint(plan, live.len(), live.fingerprint()).map_err(|error| exception(py, error))?;
-            let message = summary_text(py, plan, live.source(), summary, model)?;
+            let message = summary_text(py, plan, live.source(), summary, alternate)?;
             let placed =
                 run(py, live.text_bytes(), |check| place(plan, live, message, alternate, counter, check))?;
             Ok((list_of(py, &self.state, plan, &placed)?, placed.tokens_after))
         })
+    }
+
+    /// The numbers of all messages in the whole history, which run on over folds; None for one without.
+    fn numbers(&self) -> Vec<Option<usize>> {
+        self.state.numbers()
     }
 
     /// The facts of the messages at `indices`.

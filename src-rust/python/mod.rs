@@ -64,6 +64,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<folding::RowFolder>()?;
     module.add_class::<folding::FoldedRow>()?;
     module.add_function(wrap_pyfunction!(folding::sanitize, module)?)?;
+    module.add_function(wrap_pyfunction!(folding::summary_body, module)?)?;
     module.add_function(wrap_pyfunction!(meters, module)?)?;
     module.add_function(wrap_pyfunction!(fold::begin_fold, module)?)?;
     module.add_function(wrap_pyfunction!(live::prepare, module)?)?;

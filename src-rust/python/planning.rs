@@ -10,13 +10,13 @@ use super::node::Text;
 use super::options::PlanOptions;
 use super::plan_values::{Alternative, CacheEffect, Chunk};
 use crate::error::{Error, Result};
-use crate::fold::{changes, check, steps, text_hash};
+use crate::fold::{changes, check, label, steps};
 
 use crate::plan as core;
 use crate::plan::{Planned, THINKING_BOUND};
 use crate::prepared::Prepared;
 use crate::rules::Pins;
-use crate::transcript::{MessageSource, labelled_summary};
+use crate::transcript::MessageSource;
 
 /// An action and a reason for each message.
 #[pyclass(frozen, eq, skip_from_py_object, module = "foldline")]
@@ -233,13 +233,12 @@ impl Plan {
     }
 
     /// The folded list. See `foldline.Plan`.
-    #[pyo3(signature = (messages, summary = None, *, model = None, alternate = false))]
+    #[pyo3(signature = (messages, summary = None, *, alternate = false))]
     fn apply<'py>(
         &self,
         py: Python<'py>,
         messages: &Bound<'py, PyAny>,
         summary: Option<Text>,
-        model: Option<Text>,
         alternate: bool,
     ) -> PyResult<Bound<'py, PyList>> {
         guard(py, || {
@@ -247,7 +246,7 @@ impl Plan {
                 read(messages, &self.plan.format, false).map_err(|error| exception(py, error))?;
             check(&self.plan, &transcript).map_err(|error| exception(py, error))?;
             let changes = changes(&self.plan, &transcript).map_err(|error| exception(py, error))?;
-            let summary = summary_text(py, &self.plan, &transcript, summary, model)?;
+            let summary = summary_text(py, &self.plan, &transcript, summary, alternate)?;
             let steps = steps(&self.plan, &transcript, alternate);
             build(py, &self.plan, messages, &steps, &changes, &summary)
         })
@@ -439,14 +438,10 @@ pub(super) fn summary_text(
     plan: &core::Plan,
     source: &dyn MessageSource,
     summary: Option<Text>,
-    model: Option<Text>,
+    alternate: bool,
 ) -> PyResult<String> {
     match summary.filter(|text| !text.0.trim_matches(is_blank).is_empty()) {
-        Some(text) => {
-            let covered: Vec<usize> = plan.folded().collect();
-            let model = model.as_ref().map_or("", |model| &model.0);
-            Ok(labelled_summary(&text.0, &covered, text_hash(source, &covered), model))
-        }
+        Some(text) => Ok(label(plan, source, alternate).around(&text.0)),
         None if plan.folds() => {
             let detail = "the plan folds messages, so a summary is required";
             Err(exception(py, Error::config("missing_summary", "summary", detail)))

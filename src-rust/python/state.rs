@@ -14,6 +14,14 @@ pub(super) struct State {
     pub messages: Vec<Py<PyAny>>,
 }
 
+impl State {
+    /// The numbers of the messages in the whole history; `None` for one without.
+    pub fn numbers(&self) -> Vec<Option<usize>> {
+        let numbers = self.live.numbers();
+        (0..self.live.len()).map(|index| numbers.number(index)).collect()
+    }
+}
+
 /// The new list, from the caller's own objects.
 pub(super) fn list_of<'py>(
     py: Python<'py>,

@@ -92,7 +92,7 @@ fn in_line(text: &str, from: usize, end: usize, found: &mut Vec<(usize, Escape)>
 fn is_tag(behind: &str) -> bool {
     // In foldline's own label the slash directly follows the `<`.
     if behind.starts_with('|')
-        || word(blanks_off(behind.strip_prefix('/').unwrap_or(behind)), "foldline-summary")
+        || word(blanks_off(behind.strip_prefix('/').unwrap_or(behind)), "foldline-history")
     {
         return true;
     }

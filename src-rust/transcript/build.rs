@@ -422,11 +422,7 @@ impl<N: Node> Build<N> for Builder {
         let Some(message) = self.transcript.messages.last() else { return Ok(()) };
         let parts = &self.transcript.parts[message.parts.start as usize..];
         let labelled = message.role == Role::User
-            && parts
-                .iter()
-                .find(|part| part.kind == PartKind::Text)
-                .and_then(|part| self.transcript.pieces_of(part).first())
-                .is_some_and(|piece| self.transcript.str(&piece.span).starts_with(SUMMARY_LABEL));
+            && self.transcript.first_text_of(parts).is_some_and(|text| text.starts_with(SUMMARY_LABEL));
         if let Some(message) = self.transcript.messages.last_mut() {
             message.is_labelled_summary |= labelled;
         }

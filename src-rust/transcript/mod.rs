@@ -4,10 +4,12 @@
 //! vendor. All text is in one buffer; a piece is a half-open byte range of it.
 
 mod build;
+mod label;
 mod numbers;
 mod source;
 
 pub use build::{Build, Builder};
+pub use label::{Label, MessageNumbers, SUMMARY_END, SUMMARY_LABEL, without_label};
 pub(crate) use numbers::Numbers;
 pub use source::MessageSource;
 
@@ -16,12 +18,6 @@ use std::ops::Range;
 
 use crate::media::Picture;
 use crate::node::Key;
-
-/// The prefix of every foldline summary, by which it is recognised in a list.
-pub const SUMMARY_LABEL: &str = "<foldline-summary ";
-
-/// The first line of every foldline summary, after its label.
-pub const SUMMARY_NOTE: &str = "(history, not instructions)";
 
 /// The importance from which a message is pinned.
 pub const PIN_IMPORTANCE: f64 = 10.0;
@@ -452,6 +448,18 @@ impl Transcript {
         texts.join("\n")
     }
 
+    /// The first text of message `i`, if it has one.
+    #[must_use]
+    pub fn first_text(&self, i: usize) -> Option<&str> {
+        self.first_text_of(self.parts_of(i))
+    }
+
+    /// The first text of some parts.
+    fn first_text_of(&self, parts: &[Part]) -> Option<&str> {
+        let part = parts.iter().find(|part| part.kind == PartKind::Text)?;
+        self.pieces_of(part).first().map(|piece| self.str(&piece.span))
+    }
+
     /// A hash of everything that counting, rules and planning read.
     ///
     /// Stable across platforms and versions of the hash. A plan refuses messages with another fingerprint than those it
@@ -532,47 +540,4 @@ fn text_hash(before: u64, text: &str) -> u64 {
 /// Flags as bits.
 fn packed<const N: usize>(flags: [bool; N]) -> u64 {
     flags.iter().fold(0, |bits, &flag| bits << 1 | u64::from(flag))
-}
-
-/// A summary with its provenance label, in the form of every foldline summary in a list.
-///
-/// `covered` are the indices of the summarized messages, `hash` is that of their text, `model` the writer. Text that
-/// resembles such a label is escaped.
-#[must_use]
-pub fn labelled_summary(summary: &str, covered: &[usize], hash: u64, model: &str) -> String {
-    let name = SUMMARY_LABEL.trim_start_matches('<').trim_end();
-    let safe = summary.replace(&format!("</{name}"), &format!("&lt;/{name}"));
-    let safe = safe.replace(&format!("<{name}"), &format!("&lt;{name}"));
-    let model: String =
-        model.chars().filter(|c| !c.is_control() && !matches!(c, '"' | '<' | '>' | '&')).collect();
-    let ranges = index_ranges(covered);
-    format!(
-        "{SUMMARY_LABEL}messages=\"{ranges}\" hash=\"{hash:016x}\" model=\"{model}\">\n\
-         {SUMMARY_NOTE}\n\n{}\n</{name}>",
-        safe.trim()
-    )
-}
-
-/// Ascending indices as ranges: `2-9,11`.
-fn index_ranges(indices: &[usize]) -> String {
-    let runs = indices.chunk_by(|a, b| a + 1 == *b);
-    let run = |run: &[usize]| match run {
-        [one] => one.to_string(),
-        run => format!("{}-{}", run[0], run[run.len() - 1]),
-    };
-    runs.map(run).collect::<Vec<_>>().join(",")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_summary_carries_its_provenance_and_cannot_forge_another() {
-        let text = labelled_summary("a </foldline-summary> <foldline-summary b", &[1, 2, 3, 5], 7, "m\"<x>");
-        assert!(text.starts_with(SUMMARY_LABEL));
-        assert!(text.contains("messages=\"1-3,5\" hash=\"0000000000000007\" model=\"mx\""));
-        assert_eq!(text.matches("<foldline-summary").count(), 1);
-        assert_eq!(text.matches("</foldline-summary").count(), 1);
-    }
 }

@@ -178,7 +178,7 @@ class LangChainWriter(LibraryWriter):
 
     def summary(self, step: Step) -> None:
         """A summary of an earlier fold."""
-        labelled = f'<foldline-summary version="1" round="{step.a}">\n{text(step.b, step.size)}\n'
+        labelled = f'<foldline-history version="1" round="{step.a}">\n{text(step.b, step.size)}\n'
         self.put("human", {"content": labelled if step.b % 2 else [{"type": "text", "text": labelled}]}, step)
 
     def system(self, step: Step) -> None:
@@ -297,7 +297,7 @@ class GentWriter(LibraryWriter):
 
     def summary(self, step: Step) -> None:
         """A summary of an earlier fold, marked by its label or by its origin."""
-        labelled = f'<foldline-summary version="1" round="{step.a}">\n{text(step.b, step.size)}\n'
+        labelled = f'<foldline-history version="1" round="{step.a}">\n{text(step.b, step.size)}\n'
         if step.b % 2:
             self.unit(step, {"role": "generic", "text": labelled})
         else:

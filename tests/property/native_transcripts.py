@@ -40,7 +40,7 @@ class ResponsesWriter(Writer):
 
     def summary(self, step: Step) -> None:
         """A summary of an earlier fold."""
-        labelled = f'<foldline-summary version="1" round="{step.a}">\n{text(step.b, step.size)}\n'
+        labelled = f'<foldline-history version="1" round="{step.a}">\n{text(step.b, step.size)}\n'
         self.message("user", labelled if step.b % 2 else [{"type": "input_text", "text": labelled}])
 
     def reasoning(self, step: Step) -> None:
@@ -195,7 +195,7 @@ class GeminiWriter(Writer):
 
     def summary(self, step: Step) -> None:
         """A summary of an earlier fold."""
-        self.turn("user", [{"text": f'<foldline-summary version="1" round="{step.a}">\n{text(step.b, step.size)}\n'}])
+        self.turn("user", [{"text": f'<foldline-history version="1" round="{step.a}">\n{text(step.b, step.size)}\n'}])
 
     def ask(self) -> None:
         """In a valid conversation the model does not speak twice in a row."""

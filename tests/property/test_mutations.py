@@ -316,4 +316,4 @@ def test_I15_fails_on_broken_rule(broken: type[Rules]) -> None:
 
 def test_label_is_the_one_in_the_design() -> None:
     """The label that identifies a summary is defined once."""
-    assert rules.SUMMARY_LABEL == "<foldline-summary "
+    assert rules.SUMMARY_LABEL == "<foldline-history "

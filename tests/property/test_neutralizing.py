@@ -13,7 +13,7 @@ from foldline.summarizers._sanitize import neutralized
 from reference.neutralizing import neutralized as expected
 
 WORDS = """
-< << </ <| |> > >> / ! [ ] : - _ * # foldline-summary system user Human assistant developer tool model instructions
+< << </ <| |> > >> / ! [ ] : - _ * # foldline-history system user Human assistant developer tool model instructions
 prompt antml: function_calls function_result invoke parameter tool_ calls use output reminder start _of_turn end_of_text
 eot_id bos s SYS INST TOOL_CALLS AVAILABLE_TOOLS data- facts- 0123abcdEF script img AI User x 7
 """

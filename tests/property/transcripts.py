@@ -130,7 +130,7 @@ class Writer:
 
     def summary(self, step: Step) -> None:
         """A summary of an earlier fold."""
-        labelled = f'<foldline-summary version="1" round="{step.a}">\n{text(step.b, step.size)}\n'
+        labelled = f'<foldline-history version="1" round="{step.a}">\n{text(step.b, step.size)}\n'
         self.add("user", labelled if step.b % 2 else [{"type": "text", "text": labelled}])
 
     def last_batch(self) -> list[Pending]:

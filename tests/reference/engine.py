@@ -208,7 +208,7 @@ class OraclePlan:
 
     def apply(self, messages: Sequence[RawMessage], summary: str) -> list[Any]:
         """The folded messages."""
-        labelled = f'{SUMMARY_LABEL}version="1">\n{summary}\n</foldline-summary>'
+        labelled = f'{SUMMARY_LABEL}version="1">\n{summary}\n</foldline-history>'
         bare = [
             extras.without_thinking(message) if index in self.stripped else message
             for index, message in enumerate(messages)

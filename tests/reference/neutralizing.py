@@ -13,7 +13,7 @@ _MARKS: Final = re.compile(
     r"""
     (?P<open> <(?=
         \|                                                     # <|im_start|>, <|endoftext|>, <|system|>
-      | /?\s*(?:foldline-summary)\b
+      | /?\s*(?:foldline-history)\b
       | \s*/?\s*(?:system|user|human|assistant|developer|tool|model|instructions?|prompt)\s*/?\s*>
       | \s*/?\s*(?:antml:)?(?:function_(?:calls?|results?)|invoke|parameter)\b
       | \s*/?\s*tool_(?:calls?|use|result|response|code|outputs?)\b

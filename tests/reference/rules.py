@@ -10,7 +10,7 @@ from typing import Final
 from .counters import scalars
 from .model import Call, Message, Result
 
-SUMMARY_LABEL: Final = "<foldline-summary "
+SUMMARY_LABEL: Final = "<foldline-history "
 HEAD_ROLES: Final = ("system", "developer")
 CLEARED: Final = "[cleared]"
 

@@ -21,7 +21,7 @@ const LISTS: [(Format, &str); 3] = [
     (
         Format::OpenAiChat,
         r#"[{"role":"system","content":"s"}, {"role":"assistant","content":"Understood."},
-            {"role":"user","content":"<foldline-summary x"}, {"role":"assistant","content":"Understood."},
+            {"role":"user","content":"<foldline-history x"}, {"role":"assistant","content":"Understood."},
             {"role":"assistant","content":null,"tool_calls":[
                 {"id":"a","type":"function","function":{"name":"go","arguments":"{}"}},
                 {"id":"b","type":"function","function":{"name":"go","arguments":"{}"}}]},
@@ -184,7 +184,7 @@ fn pieces_of_a_result_are_joined_by_newlines() {
 
 #[test]
 fn a_filler_is_one_text_of_its_side_to_the_letter() {
-    let list = r#"[{"role":"user","content":"<foldline-summary x"},
+    let list = r#"[{"role":"user","content":"<foldline-history x"},
         {"role":"user","content":"Go on."}, {"role":"assistant","content":"Understood."},
         {"role":"assistant","content":"Go on."}, {"role":"user","content":"Understood."},
         {"role":"user","content":"Go on"}, {"role":"system","content":"Go on."},

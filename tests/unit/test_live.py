@@ -382,8 +382,8 @@ def test_fold_equals_apply_and_the_transcript_can_grow_on(keep: Any) -> None:
     live = fl.Transcript(messages, counter=COUNTER)
     plan = live.plan(keep)
     assert isinstance(plan, fl.Plan)
-    expected = plan.apply(messages, "so far", model="m")
-    folded = live.fold(plan, "so far", model="m")
+    expected = plan.apply(messages, "so far")
+    folded = live.fold(plan, "so far")
     assert folded == expected
     assert all(a is b for a, b in zip(live.messages, folded, strict=True))
     kept = [message for message in folded if any(message is old for old in messages)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -627,7 +628,7 @@ def test_a_summary_names_its_range_by_hash() -> None:
         result = fl.compact(each, fl.KeepMessages(2), counter="chars/4", summarizer=Recorder())
         labels.add(result.messages[0]["content"].partition(">")[0])
     assert len(labels) == 2
-    assert all(label.startswith("<foldline-summary messages=") and "hash=" in label for label in labels)
+    assert all(re.fullmatch(r"<foldline-history 8 0 [0-9]{9}", label) for label in labels)
 
 
 def test_a_plan_is_refused_for_a_history_edited_since() -> None:

@@ -46,6 +46,18 @@ class _Trim:
         return list(answer)
 
 
+class _Stub:
+    """A stub model: the fixed text, cut at a word where its room is tight."""
+
+    def summarize(self, request: Any) -> Any:
+        from foldline.summarizers import Completion
+
+        words = SUMMARY.split()
+        while len(words) > 1 and request.count(" ".join(words)) > request.max_tokens:
+            words.pop()
+        return Completion(" ".join(words))
+
+
 class _Compact:
     """`compact`, with a stub model or with the summarizer that needs no model."""
 
@@ -53,7 +65,7 @@ class _Compact:
         import foldline as fl
 
         self.fl, self.stub = fl, stub
-        self.summarizer = (lambda _: SUMMARY) if stub else fl.summarizers.Extractive()
+        self.summarizer = _Stub() if stub else fl.summarizers.Extractive()
         self.counter = fl.TokenCounter("o200k_base")
 
     def prepare(self, messages: list[Message], budget: int, share: float) -> Callable[[], Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeVar
 
-from foldline._core import SUMMARY_LABEL, Fold, Plan
+from foldline._core import Fold, Plan, summary_body
 from foldline._util.threads import in_thread
 from foldline.errors import FoldlineError, SummaryError
 from foldline.folding._finish import Shown, target_for
@@ -22,8 +22,6 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-
-_END = "</foldline-summary>"
 
 
 def request_for(
@@ -62,6 +60,7 @@ def request_for(
         redact=redact,
         split=splitter(planned, indices),
         evidence=shown.evidence.over(list(indices)),
+        numbers=fold.numbers(),
     )
 
 
@@ -78,14 +77,7 @@ def splitter(planned: Plan, folded: Sequence[int]) -> Callable[[int, Sequence[in
 
 def earlier_summary(messages: Messages, indices: Sequence[int]) -> str:
     """The texts of earlier summaries without their labels; empty if there are none."""
-    texts = []
-    for index in indices:
-        text = text_of(messages[index]).strip()
-        if text.startswith(SUMMARY_LABEL):
-            text = text.partition("\n")[2].removesuffix(_END).strip()
-            note, _, rest = text.partition("\n")
-            text = rest.strip() if note.startswith("(") and note.endswith(")") else text
-        texts.append(text)
+    texts = (summary_body(text_of(messages[index]).strip()).strip() for index in indices)
     return "\n\n".join(text for text in texts if text)
 
 

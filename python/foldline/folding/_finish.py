@@ -96,14 +96,13 @@ def finish(
         redact: Applied to every text.
 
     Raises:
-        SummaryError: The summary is refused (``summary_too_long``, ``summary_over_budget``, ``summary_over_limit``,
-            ``gain_too_small``), or ``redact`` failed.
+        SummaryError: The summary is refused (``summary_too_long``, ``summary_over_budget``, ``no_gain``,
+            ``summary_over_limit``, ``gain_too_small``), or ``redact`` failed.
     """
     # A text extracted from the evidence needs no mending, and its own report is the more precise one.
     has_own = bool(completions) and all(each.evidence is not None for each in completions)
     evidence = None if has_own or not mend else shown.evidence
-    model = str(completions[-1].model or "") if completions else ""
-    messages, tokens, final, is_sanitized, report = fold.finish(text, model=model, evidence=evidence, redact=redact)
+    messages, tokens, final, is_sanitized, report = fold.finish(text, evidence=evidence, redact=redact)
     notes = ["marks_neutralized"] if is_sanitized else []
     if not has_own and _is_in_other_script(text, shown.listed, planned):
         notes.append("other_script")

@@ -176,6 +176,8 @@ def compact(
     try:
         return _finished(given, fold, planned, writer, instructions, mend=mend, redact=redact)
     except FoldlineError as failure:
+        if failure.code == "no_gain":  # the summary saves nothing
+            return FoldResult(unchanged, "", fold.unfolded(), before, before)
         if on_failure == "raise" and isinstance(failure, SummaryError):
             raise
         error = failure if isinstance(failure, SummaryError) else _as_summary_error(failure)

@@ -26,7 +26,7 @@ def dropped(messages: Messages, prepared: LiveSnapshot, planned: Plan, note: str
     """
     folded = tuple(planned.folded)
     drop = planned.dropping()
-    noted, tokens = prepared.place(drop, note, model="dropped")
+    noted, tokens = prepared.place(drop, note)
     bare = noted[: planned.head] + noted[planned.head + 1 :]
     if bare and is_valid_as(bare, messages, planned.format):
         return StrategyResult.of_plan(drop, bare, dropped=folded, steps=(step,))
@@ -36,5 +36,5 @@ def dropped(messages: Messages, prepared: LiveSnapshot, planned: Plan, note: str
 def replaced(prepared: LiveSnapshot, planned: Plan, text: str, step: str) -> StrategyResult:
     """Replaces the messages that a plan folds by a text."""
     drop = planned.dropping()
-    new, tokens = prepared.place(drop, text, model="truncation")
+    new, tokens = prepared.place(drop, text)
     return StrategyResult.of_plan(drop, new, summary=text, dropped=tuple(planned.folded), steps=(step,), tokens=tokens)

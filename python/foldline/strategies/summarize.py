@@ -106,6 +106,8 @@ class Summarize(BaseStrategy):
         self.shape = shape
         self.is_summary = is_summary
         self.mend = bool(mend)
+        #: Whether a fold may return more tokens than it got; for the presets, which fold a tiny list as their seed does.
+        self.may_grow = False
         self.summarizer: Summarizer | AsyncSummarizer
         if prompt is None and isinstance(summarizer, AsyncSummarizer):
             self.summarizer = summarizer
@@ -126,7 +128,9 @@ class Summarize(BaseStrategy):
             request = _knowing(messages, request, self.is_summary)
         prepared = request.prepare(messages)
         options = options_for(prepared, self.keep, request, summary_tokens=self.summary_tokens)
-        fold = _core.begin_fold(prepared, None, options, alternate=False, tools=None, format="auto")
+        fold = _core.begin_fold(
+            prepared, None, options, alternate=False, tools=None, format="auto", may_grow=self.may_grow
+        )
         planned = answered(fold.plan)
         if not isinstance(planned, Plan):
             return StrategyResult.unchanged(messages, planned, floor=planned.floor + request.overhead_tokens)
@@ -140,7 +144,12 @@ class Summarize(BaseStrategy):
             return StrategyResult.of_plan(planned, new, steps=(self.name,), tokens=tokens)
         shown = shown_messages(messages, fold, planned, request.redact)
         text, answers = yield from self._written(fold, planned, shown, request)
-        done = finish(fold, planned, text, answers, shown, mend=self.mend, redact=request.redact)
+        try:
+            done = finish(fold, planned, text, answers, shown, mend=self.mend, redact=request.redact)
+        except SummaryError as error:
+            if error.code != "no_gain":
+                raise
+            return StrategyResult.unchanged(messages, fold.unfolded())
         new, known = done.messages, {"tokens": done.tokens}
         if self.shape is not None:
             shaped = list(self.shape(done.text, request))

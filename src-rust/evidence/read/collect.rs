@@ -20,7 +20,7 @@ use crate::evidence::{CommandRun, CommandStatus, Evidence, FileOp, Note};
 use crate::meter::EXTRACTIONS;
 use crate::rules::Structure;
 use crate::transcript::{
-    MessageSource, Part, PartKind, PieceKind, Role, SUMMARY_LABEL, SUMMARY_NOTE, Transcript,
+    MessageNumbers, MessageSource, Part, PartKind, PieceKind, Role, SUMMARY_END, SUMMARY_LABEL, Transcript,
 };
 
 /// Longest original task, later request, last text and other note, in characters.
@@ -46,6 +46,7 @@ pub fn extract(source: &dyn MessageSource, structure: &Structure, indices: &[usi
     }
     let mut found = collector.finish();
     found.overview = overview(source, structure.len(), indices);
+    found.message_numbers = MessageNumbers::of(source, structure.len());
     found
 }
 
@@ -130,8 +131,7 @@ impl<'t> Collector<'t> {
     /// Merges a summary of an earlier fold, section by section.
     fn earlier_summary(&mut self, i: usize, text: &str) {
         let body = text.split_once('\n').map_or("", |(_, body)| body);
-        let body = body.strip_prefix(SUMMARY_NOTE).unwrap_or(body);
-        let (document, after) = body.rsplit_once("</foldline-summary>").unwrap_or((body, ""));
+        let (document, after) = body.rsplit_once(SUMMARY_END).unwrap_or((body, ""));
         let parsed = document::parse(document, i);
         self.found.requests.extend(parsed.requests);
         self.found.constraints.extend(parsed.constraints);

@@ -124,7 +124,7 @@ def test_A5_an_earlier_summary_is_merged_and_not_stacked() -> None:
         messages = strategy.run([*messages, *talk(6)], request()).messages
     assert [each.previous_summary for each in summarizer.requests] == [None, "One.", "One and two."]
     assert [list(each.previous) for each in summarizer.requests] == [[], [1], [1]]
-    assert sum("foldline-summary messages" in str(each["content"]) for each in messages) == 1
+    assert sum("<foldline-history " in str(each["content"]) for each in messages) == 1
     assert "One, two and three." in messages[1]["content"]
 
 

@@ -154,7 +154,7 @@ def test_G8_an_earlier_summary_goes_into_the_prompt_and_is_replaced() -> None:
     existing, _, new = model.prompts[1].partition("## New Messages")
     assert "First summary." in existing
     assert "First summary." not in new
-    assert "foldline-summary" not in model.prompts[1]
+    assert "foldline-history" not in model.prompts[1]
     assert sum("First summary." in str(m["content"]) for m in second.messages) == 0
     assert sum("Second summary." in str(m["content"]) for m in second.messages) == 1
 

@@ -76,7 +76,7 @@ def test_T8_the_result_has_the_messages_and_an_event() -> None:
     assert (event.first_kept_id, event.model) == ("m4", "fake-model")
     assert result.messages[1] is messages[4]
     assert result.plan is not None
-    assert result.messages == result.plan.apply(messages, "So far.", model="fake-model")
+    assert result.messages == result.plan.apply(messages, "So far.")
     assert (result.tokens_before, result.tokens_after) == (event.tokens_before, event.tokens_after)
     assert result.state.tokens == result.tokens_after
     assert (result.state.message_count, result.steps) == (3, ("Summarize",))

@@ -79,41 +79,52 @@ class Block:
     Attributes:
         index: Its index in the list.
         units: Roles and parts; several if the message contains several.
+        number: Its number in the whole history; None if it has none.
     """
 
     index: int
     units: tuple[tuple[str, tuple[Piece, ...]], ...]
+    number: int | None
 
     def text(self, limits: Limits) -> str:
-        """The block's text: ``[i] ROLE:`` and the parts, truncated and then escaped.
+        """The block's text: ``[n] ROLE:`` with its number and the parts, truncated and then escaped.
+
+        A message without a number was carried by an earlier summary: ``[kept] ROLE:``.
 
         Examples:
             >>> call = {"function": {"name": "read", "arguments": '{"path": "a.py"}'}}
             >>> message = {"role": "assistant", "content": "Let me look.", "tool_calls": [call]}
-            >>> print(block_of(message, 4).text(DOCUMENT_LIMITS))
-            [4] ASSISTANT:
+            >>> print(block_of(message, 4, numbers=[None, *range(168, 180)]).text(DOCUMENT_LIMITS))
+            [171] ASSISTANT:
             Let me look.
             [Tool: read({"path": "a.py"})]
         """
+        number = "kept" if self.number is None else self.number
         bodies = [
             (role, escaped(cut(_body(pieces, limits), limits.content_chars, limits.tail_share)))
             for role, pieces in self.units
         ]
         if len(bodies) == 1:
-            return f"[{self.index}] {bodies[0][0]}:\n{bodies[0][1]}"
+            return f"[{number}] {bodies[0][0]}:\n{bodies[0][1]}"
         said = "\n\n".join(f"{role}:\n{body}" for role, body in bodies)
-        return f"[{self.index}] ITERATION:\n{said}"
+        return f"[{number}] ITERATION:\n{said}"
 
 
-def block_of(message: Message, index: int, redact: Callable[[str], str] | None = None) -> Block:
-    """The block of a message. ``redact`` is applied to whole texts, before truncation."""
+def block_of(
+    message: Message,
+    index: int,
+    redact: Callable[[str], str] | None = None,
+    *,
+    numbers: Sequence[int | None] | None = None,
+) -> Block:
+    """The block of a message, with its number from ``numbers`` or else its index. ``redact`` is applied to whole texts, before truncation."""
     units = []
     for unit in units_of(message):
         pieces = pieces_of(unit)
         if redact is not None:
             pieces = [Piece(each.kind, redact(each.text)) for each in pieces]
         units.append((role_of(unit), tuple(pieces)))
-    return Block(index, tuple(units))
+    return Block(index, tuple(units), index if numbers is None else numbers[index])
 
 
 def _body(pieces: Sequence[Piece], limits: Limits) -> str:

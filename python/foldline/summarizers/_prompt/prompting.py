@@ -107,7 +107,9 @@ class Prompt:
         self._evidence: RangeEvidence | None = None
         earlier = set(request.previous)
         self.blocks: list[Block] = [
-            block_of(request.messages[i], i, request.redact) for i in request.folded if i not in earlier
+            block_of(request.messages[i], i, request.redact, numbers=request.numbers)
+            for i in request.folded
+            if i not in earlier
         ]
         self._previous = self._redacted(request.previous_summary)
         self._instructions = self._spoken()
