@@ -16,7 +16,9 @@ from .rules import SUMMARY_LABEL
 
 __all__ = ["LABEL", "fold_floor", "fold_summary_tokens", "history_numbers", "label_tokens", "numbers_after"]
 
-LABEL: Final = re.compile(re.escape(SUMMARY_LABEL) + r"(\d{1,9}) (\d{1,9}) (\d{9})>\n(.*)\n</foldline-history>\Z", re.DOTALL)
+LABEL: Final = re.compile(
+    re.escape(SUMMARY_LABEL) + r"(\d{1,9}) (\d{1,9}) (\d{9})>\n(.*)\n</foldline-history>\Z", re.DOTALL
+)
 """A labelled summary: messages covered, messages carried, hash, text."""
 
 LEAST_TEXT: Final = 16

@@ -106,7 +106,7 @@ class Summarize(BaseStrategy):
         self.shape = shape
         self.is_summary = is_summary
         self.mend = bool(mend)
-        #: Whether a fold may return more tokens than it got; for the presets, which fold a tiny list as their seed does.
+        #: Whether a fold may return more tokens than it got: the presets fold a tiny list as their seed does.
         self.may_grow = False
         self.summarizer: Summarizer | AsyncSummarizer
         if prompt is None and isinstance(summarizer, AsyncSummarizer):

@@ -117,7 +117,10 @@ def block_of(
     *,
     numbers: Sequence[int | None] | None = None,
 ) -> Block:
-    """The block of a message, with its number from ``numbers`` or else its index. ``redact`` is applied to whole texts, before truncation."""
+    """The block of a message, with its number from ``numbers`` or else its index.
+
+    ``redact`` is applied to whole texts, before truncation.
+    """
     units = []
     for unit in units_of(message):
         pieces = pieces_of(unit)
