@@ -1,7 +1,8 @@
 """The content of summaries: ``make bench-quality``, or ``benches/quality [--only NAMES] [--seeds FIRST-LAST]``.
 
-Three measures, all offline and without a model: files that a summary names, the planted statements of
-compaction-conformance-kit, and the side constraints of COMPINT. Results are printed and written to out/quality.
+Four measures, all offline and without a model: files that a summary names, the planted statements of
+compaction-conformance-kit, the side constraints of COMPINT, and the size of folds. Results are printed and written to
+out/quality.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ COMPINT = (("sessions", 16_000), ("sessions", 48_000), ("dialogues", 4_000))
 def main() -> int:
     """Run, print, write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", default="files,kit,compint", help="measures, separated by commas")
+    parser.add_argument("--only", default="files,kit,compint,growth", help="measures, separated by commas")
     parser.add_argument("--seeds", default=SEEDS, help="first and last seed of the kit's sessions")
     parser.add_argument("--out", type=Path, default=ROOT / "out" / "quality", help="folder of the results")
     args = parser.parse_args()
@@ -48,7 +49,9 @@ def _measure(name: str, shared: Path, seeds: range) -> list[dict[str, Any]]:
         return _kit(seeds)
     if name == "compint":
         return _compint(shared)
-    sys.exit(f"there is no measure {name!r}: files, kit, compint")
+    if name == "growth":
+        return _growth(shared)
+    sys.exit(f"there is no measure {name!r}: files, kit, compint, growth")
 
 
 def _files(shared: Path) -> list[dict[str, Any]]:
@@ -95,6 +98,20 @@ def _compint(shared: Path) -> list[dict[str, Any]]:
             shares = " | ".join(f"{row.percent:.1f} %" for row in ways)
             print(f"| {ways[0].conversations} {source} | {length:,} | {position} | {shares} | {ways[0].instances} |")
     return every
+
+
+def _growth(shared: Path) -> list[dict[str, Any]]:
+    import growth
+
+    rows = growth.measure(shared)
+    print("\nThe size of folds with the extractive summary (o200k_base)")
+    print("| keep | folded | unchanged | infeasible | failed | grown | tokens gained | label |")
+    print("|---|---|---|---|---|---|---|---|")
+    for row in rows:
+        counts = (row.folded, row.unchanged, row.infeasible, row.failed.total(), row.grown)
+        ends = f"{row.growth[0]:,} to {row.growth[1]:,} | {row.label[0]} to {row.label[1]}"
+        print(f"| {row.keep} | " + " | ".join(f"{count:,}" for count in counts) + f" | {ends} |")
+    return [dataclasses.asdict(row) for row in rows]
 
 
 if __name__ == "__main__":

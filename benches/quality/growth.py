@@ -1,7 +1,7 @@
 """The size of folds: whether any returns more tokens than it got, and what the label costs.
 
 Every recorded session is folded with the extractive summary at several keeps, from folds of almost nothing to tight
-budgets. A session of more than a few hundred messages is cut into lists of 5, 20, 80 and all messages.
+budgets. The first 5, 20 and 80 messages of a session are folded as well.
 """
 
 from __future__ import annotations
@@ -98,10 +98,3 @@ def _fold(
                 messages, keep, counter=counter, summary_tokens=summary_tokens, format=transcript.format
             )
             row.add(result, counter)
-
-
-if __name__ == "__main__":
-    import os
-
-    for row in measure(Path(os.environ["FOLDLINE_SHARED"])):
-        print(row)

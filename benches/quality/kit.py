@@ -1,7 +1,10 @@
 """compaction-conformance-kit: survival of ten planted statements after five rounds within a budget of characters.
 
 Sessions are those of its generated corpus, new for every seed. Its built-in compactors are compared with foldline's
-extractive summary. The kit judges survival.
+extractive summary of all turns, and with `fl.compact` at that budget, which keeps the newest turns as they are. The kit
+judges survival.
+
+``python kit.py [FIRST-LAST]`` measures `fl.compact` alone.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from compaction_kit.runner import run_conformance
 
 import foldline as fl
 
-__all__ = ["Extractive", "Row", "measure", "version"]
+__all__ = ["Compact", "Extractive", "Row", "measure", "version"]
 
 
 class Extractive:
@@ -35,6 +38,20 @@ class Extractive:
         )
         text = fl.summarizers.Extractive().summarize(request).text
         return CompactedContext(text=text, compactor_name=self.name, round_num=round_num)
+
+
+class Compact:
+    """`fl.compact` as a compactor of the kit. Its text is that of all messages; none if the budget is infeasible."""
+
+    name = "foldline-compact"
+
+    def compact(self, turns: list[Any], round_num: int = 1, budget_chars: int | None = None) -> CompactedContext:
+        """The turns folded to ``budget_chars`` characters."""
+        messages = [{"role": turn.role, "content": turn.text} for turn in turns]
+        budget = budget_chars if budget_chars is not None else sum(len(turn.text) for turn in turns)
+        result = fl.compact(messages, fl.FitTokens(budget), counter=len, summary_tokens=budget, format="openai_chat")
+        text = "\n".join(message["content"] for message in result.messages)
+        return CompactedContext(text=text if len(text) <= budget else "", compactor_name=self.name, round_num=round_num)
 
 
 def _message(turn: Any, round_num: int) -> dict[str, str]:
@@ -75,7 +92,7 @@ def measure(seeds: Iterable[int], budgets_percent: Iterable[int] = (10, 20, 30),
     for budget in budgets_percent:
         at_budget = [
             _row(name, kind, budget, seeds, rounds)
-            for name, kind in {**COMPACTORS, Extractive.name: Extractive}.items()
+            for name, kind in {**COMPACTORS, Extractive.name: Extractive, Compact.name: Compact}.items()
         ]
         rows += sorted(at_budget, key=lambda row: -row.percent)
     return rows
@@ -91,3 +108,13 @@ def _row(name: str, kind: Any, budget: int, seeds: list[int], rounds: int) -> Ro
         planted += len(canaries)
         within &= all(result.within_budget for result in run.rounds)
     return Row(name, budget, len(seeds), survived, planted, within)
+
+
+if __name__ == "__main__":
+    import sys
+    import warnings
+
+    warnings.simplefilter("ignore")
+    first, _, last = (sys.argv[1] if len(sys.argv) > 1 else "1001-1200").partition("-")
+    for percent in (10, 20, 30):
+        print(_row(Compact.name, Compact, percent, list(range(int(first), int(last or first) + 1)), 5))

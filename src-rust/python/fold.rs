@@ -33,6 +33,7 @@ type Finished<'py> = (Bound<'py, PyList>, u64, String, bool, Option<String>);
 /// Plans a fold of a list or a prepared transcript.
 #[pyfunction]
 #[pyo3(signature = (messages, counter, options, *, alternate, tools, format, may_grow = false))]
+#[allow(clippy::too_many_arguments)]
 pub(super) fn begin_fold<'py>(
     py: Python<'py>,
     messages: &Bound<'py, PyAny>,

@@ -113,6 +113,7 @@ impl MessageNumbers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transcript::{Build, Builder, Framing, PartKind, PieceKind, Role};
 
     #[test]
     fn a_label_reads_back() {
@@ -133,6 +134,42 @@ mod tests {
         }
         let redacted = Label::read("<foldline-history 5 1 [number]>\nx");
         assert_eq!(redacted, Some(Label { covered: 5, carried: 1, hash: 0 }));
+    }
+
+    #[test]
+    fn numbers_run_on_after_the_messages_that_a_summary_carries() {
+        let mut builder = Builder::new(Framing::OpenAiChat, false);
+        let texts = ["head", "<foldline-history 9 2 000000007>\nx", "pin", "pin", "a", "b"];
+        for text in texts {
+            push(&mut builder, text).unwrap();
+        }
+        let numbers = MessageNumbers::of(&builder.finish(), texts.len());
+        let found: Vec<_> = (0..texts.len()).map(|i| numbers.number(i)).collect();
+        assert_eq!(found, [Some(0), None, None, None, Some(9), Some(10)]);
+        assert_eq!(numbers.first_numbered(2), (4, 9));
+        assert_eq!(numbers.first_numbered(5), (5, 10));
+        assert_eq!(numbers.first_numbered(6), (6, 11));
+    }
+
+    #[test]
+    fn a_label_that_claims_far_too_much_costs_no_time() {
+        let mut builder = Builder::new(Framing::OpenAiChat, false);
+        push(&mut builder, "<foldline-history 999999999 999999999 000000007>\nx").unwrap();
+        push(&mut builder, "<foldline-history 5 0 000000007>\nx").unwrap();
+        push(&mut builder, "a").unwrap();
+        let numbers = MessageNumbers::of(&builder.finish(), 3);
+        assert_eq!(numbers.number(2), Some(999_999_999));
+        assert_eq!(numbers.first_numbered(0), (2, 999_999_999));
+    }
+
+    fn push(
+        builder: &mut impl Build<crate::json::TapeNode<'static>>,
+        text: &str,
+    ) -> crate::error::Result<()> {
+        builder.begin_message(Role::User)?;
+        builder.begin_part(PartKind::Text)?;
+        builder.push_known_text(PieceKind::Text, text)?;
+        builder.end_message()
     }
 
     #[test]
