@@ -173,7 +173,6 @@ class Plan:
         messages: Sequence[Mapping[str, Any]],
         summary: str | None = None,
         *,
-        model: str | None = None,
         alternate: bool = False,
     ) -> list[Any]: ...
     def dropping(self) -> Plan: ...

@@ -172,6 +172,18 @@ def test_a_strategy_returns_no_more_than_it_got() -> None:
     assert list(outcome.messages) == messages
 
 
+def test_a_shape_that_is_larger_than_what_it_replaces_is_not_used() -> None:
+    messages = talk(6)
+
+    def shape(text: str, request: Any) -> list[Any]:
+        return [{"role": "user", "content": text + " more" * 900}]
+
+    strategy = fl.strategies.Summarize(FakeSummarizer("Short."), fl.KeepMessages(1), shape=shape, mend=False)
+    outcome = strategy.run(messages, fl.strategies.StrategyRequest())
+    assert not outcome.changed
+    assert list(outcome.messages) == messages
+
+
 def test_a_preset_folds_a_tiny_list_as_its_seed_does() -> None:
     compactor = fl.presets.gent(FromFunction(lambda _: "Short."), trigger=fl.triggers.Manual(), mend=False)
     messages = talk(3, words=1)

@@ -157,6 +157,10 @@ class Summarize(BaseStrategy):
                 raise CompactionError("the shape returned no message", code="bad_shape")
             new[planned.head : planned.head + 1] = shaped
             known = {}
+            if not self.may_grow:
+                known["tokens"] = request.tokens_of(new) - request.overhead_tokens
+                if known["tokens"] >= planned.tokens_before:
+                    return StrategyResult.unchanged(messages, fold.unfolded())
         return StrategyResult.of_plan(
             planned,
             new,
