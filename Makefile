@@ -91,6 +91,8 @@ check-rust: develop
 check-python: develop
 	$(call say,mypy)
 	@$(PY) -m mypy
+	$(call say,basedpyright: the examples and the typing tests)
+	@$(TOOL)/basedpyright --level error
 	$(call say,import rules)
 	@$(TOOL)/lint-imports --no-logo
 

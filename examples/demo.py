@@ -65,7 +65,7 @@ class Folded:
 
     def groups(self) -> tuple[int, int]:
         """How many groups (a message, or a call with its results) stay, and how many there were."""
-        groups = fl.analyze(self.session.messages, format=self.session.format)["groups"]
+        groups = fl.analyze(self.session.messages, format=self.session.format).groups
         folded = set(self.result.plan.folded) if isinstance(self.result.plan, fl.Plan) else set()
         return sum(not folded & set(group) for group in groups), len(groups)
 

@@ -14,10 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import foldline as fl
+from foldline.typing import Format, FormatOption, Provider
 
 SESSION = Path(__file__).resolve().parent / "data" / "claude-code-session.jsonl"
 PRESETS = ("gent", "reserve", "budgeted", "layer")
-PROVIDERS = {"openai_chat": "openai", "openai_responses": "responses", "anthropic": "anthropic", "gemini": "gemini"}
+PROVIDERS: dict[Format, Provider] = {
+    "openai_chat": "openai",
+    "openai_responses": "responses",
+    "anthropic": "anthropic",
+    "gemini": "gemini",
+}
 ROUNDS = 5
 
 
@@ -42,7 +48,7 @@ class Replay:
     preset: str
     rounds: list[Round]
     messages: list[Any]
-    metadata: fl.Metadata
+    metadata: fl.context.Metadata
     store: fl.stores.MemoryStore
     appended: list[Any]
 
@@ -81,7 +87,7 @@ def is_models(message: dict[str, Any]) -> bool:
 def replay(session: fl.StoredTranscript, name: str) -> Replay:
     """Replays a session until the preset has compacted it five times, or the session ends."""
     tokens = fl.TokenCounter("chars/4").count_messages(session.messages, format=session.format).total
-    store, stats, metadata = fl.stores.MemoryStore(), fl.Stats(), fl.Metadata()
+    store, stats, metadata = fl.stores.MemoryStore(), fl.Stats(), fl.context.Metadata()
     compactor = preset(name, tokens, len(session.messages), store=store, format=session.format)
     metadata.set_importance(0, 10)  # the task
     provider = PROVIDERS.get(session.format)
@@ -108,9 +114,9 @@ def compacted(
     name: str,
     messages: list[Any],
     stats: fl.Stats,
-    metadata: fl.Metadata,
+    metadata: fl.context.Metadata,
     store: fl.stores.MemoryStore,
-    provider: str | None,
+    provider: Provider | None,
 ) -> Iterator[Round]:
     """One round, if the trigger fires."""
     state = fl.ContextState.of(
@@ -122,7 +128,7 @@ def compacted(
         format=compactor.format,
     )
     result = compactor.compact(messages, state, metadata=metadata, ids=store.ids())
-    if result.compacted and result.event is not None:
+    if result.changed and result.event is not None:
         yield Round(
             name,
             result.event.round,
@@ -135,7 +141,7 @@ def compacted(
         )
 
 
-def _is_valid(messages: list[Any], before: list[Any], provider: str | None, format: str) -> bool:
+def _is_valid(messages: list[Any], before: list[Any], provider: Provider | None, format: FormatOption) -> bool:
     """Whether the provider would accept the messages, if it would have accepted those before."""
     if provider is None:
         return True

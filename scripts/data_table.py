@@ -67,9 +67,9 @@ class Row:
         self.dialects.add(transcript.format)
         self.transcripts += 1
         self.messages += len(transcript.messages)
-        self.groups += len(structure["groups"])
-        self.open_calls += len(structure["open_calls"])
-        self.orphan_results += len(structure["orphan_results"])
+        self.groups += len(structure.groups)
+        self.open_calls += len(structure.open_calls)
+        self.orphan_results += len(structure.orphan_results)
         if provider := PROVIDERS.get(transcript.format):
             codes = [problem.code for problem in fl.validate(transcript.messages, provider)]
             self.rejected.update(codes)

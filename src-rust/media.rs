@@ -19,6 +19,14 @@ pub struct Picture {
     pub size: Option<(u32, u32)>,
     /// The requested detail.
     pub detail: Detail,
+    /// A hash of its data or address, by which another picture of the same size is noticed.
+    pub hash: u64,
+}
+
+/// The hash of the data or address of a picture. O(bytes), several gigabytes a second.
+#[must_use]
+pub fn picture_hash(data: &str) -> u64 {
+    xxhash_rust::xxh3::xxh3_64(data.as_bytes())
 }
 
 /// Most bytes of a picture that are decoded. Only in JPEG can the size follow other data (a preview, a colour profile);

@@ -15,7 +15,7 @@ import foldline as fl
 
 
 def fold(source: str, target: str, keep_tokens: int) -> None:
-    compactor = fl.BatchCompactor(fl.KeepTokens(keep_tokens))
+    compactor = fl.batch.BatchCompactor(fl.KeepTokens(keep_tokens))
     schema = compactor.schema()
 
     @daft.func.batch(return_dtype=DataType.from_arrow_type(pa.struct(list(schema))), batch_size=64)

@@ -14,10 +14,11 @@ import foldline as fl
 
 
 def fold(source: str, target: str, keep_tokens: int) -> None:
-    compactor = fl.BatchCompactor(fl.KeepTokens(keep_tokens))
+    compactor = fl.batch.BatchCompactor(fl.KeepTokens(keep_tokens))
     # One connection reads while the other writes.
     with duckdb.connect() as reading, duckdb.connect() as writing:
         rows = reading.execute("SELECT id, messages FROM read_parquet(?)", [source]).to_arrow_reader(64)
+        assert rows is not None, "a query has rows"
         folded = pa.RecordBatchReader.from_batches(compactor.schema(), map(compactor, rows))
         writing.register("folded", folded)
         writing.execute("COPY folded TO $target (FORMAT parquet, COMPRESSION zstd)", {"target": target})

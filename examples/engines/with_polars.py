@@ -13,7 +13,7 @@ import foldline as fl
 
 
 def fold(source: str, target: str, keep_tokens: int) -> None:
-    compactor = fl.BatchCompactor(fl.KeepTokens(keep_tokens))
+    compactor = fl.batch.BatchCompactor(fl.KeepTokens(keep_tokens))
     columns = [compactor.id_column, compactor.messages_column]
 
     def folded(frame: pl.DataFrame) -> pl.DataFrame:

@@ -21,7 +21,7 @@ SCHEMA = (
 
 
 def fold(source: str, target: str, keep_tokens: int) -> None:
-    compactor = fl.BatchCompactor(fl.KeepTokens(keep_tokens))
+    compactor = fl.batch.BatchCompactor(fl.KeepTokens(keep_tokens))
 
     def folded(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return map(compactor, batches)

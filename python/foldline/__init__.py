@@ -9,54 +9,45 @@ Examples:
 from __future__ import annotations
 
 from foldline import errors
-from foldline._core import (
-    Alternative,
-    CacheEffect,
-    Chunk,
-    Counts,
-    Plan,
-    TokenCounter,
-    TranscriptCounts,
-    __version__,
-)
+from foldline._core import Counts, Plan, TokenCounter, __version__
 
 # Not from `typing`: importing it takes longer than everything else here. Type checkers know the name.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from foldline import config, presets, stores, strategies, summarizers, testing, triggers
-    from foldline.batch import BatchCompactor
-    from foldline.compactor import CompactionResult, Compactor, NoProgress, events
-    from foldline.context import (
-        Calibration,
-        ContextState,
-        ContextUsage,
-        Metadata,
-        Stats,
-        TokenBudget,
-        Transcript,
-        TranscriptSnapshot,
+    from foldline import (
+        batch,
+        compactor,
+        config,
+        context,
+        counting,
+        loop,
+        planning,
+        presets,
+        stores,
+        strategies,
+        summarizers,
+        testing,
+        triggers,
+        typing,
     )
+    from foldline.compactor import CompactionResult, Compactor
+    from foldline.context import Calibration, ContextState, ContextUsage, Stats, TokenBudget, Transcript
     from foldline.counting import models
-    from foldline.counting.tokenizer_json import tokenizer_json
-    from foldline.folding import FoldResult, acompact
+    from foldline.folding import Evidence, FoldResult, acompact
     from foldline.folding.compact import compact
-    from foldline.loop import AgentLoop, LoopResult, Response, StepHooks
+    from foldline.folding.evidence import evidence
+    from foldline.folding.trim import trim
     from foldline.planning import (
-        BatchPlans,
-        ByMetadata,
-        DetectedFormat,
+        Analysis,
         FitTokens,
         Infeasible,
-        Keep,
         KeepFraction,
         KeepIterations,
         KeepMessages,
         KeepTokens,
         KeepTurns,
-        Repair,
-        RepairAction,
         analyze,
         detect_format,
         plan_batch,
@@ -67,61 +58,50 @@ if TYPE_CHECKING:
     from foldline.planning.repair import repair
     from foldline.planning.validate import validate
     from foldline.reading import read
-    from foldline.typing import CompactionEvent, Problem, StoredTranscript
+    from foldline.typing import Problem, StoredTranscript
 
 __all__ = [
-    "AgentLoop",
-    "Alternative",
-    "BatchCompactor",
-    "BatchPlans",
-    "ByMetadata",
-    "CacheEffect",
+    "Analysis",
     "Calibration",
-    "Chunk",
-    "CompactionEvent",
     "CompactionResult",
     "Compactor",
     "ContextState",
     "ContextUsage",
     "Counts",
-    "DetectedFormat",
+    "Evidence",
     "FitTokens",
     "FoldResult",
     "Infeasible",
-    "Keep",
     "KeepFraction",
     "KeepIterations",
     "KeepMessages",
     "KeepTokens",
     "KeepTurns",
-    "LoopResult",
-    "Metadata",
-    "NoProgress",
     "Plan",
     "Problem",
-    "Repair",
-    "RepairAction",
-    "Response",
     "Stats",
-    "StepHooks",
     "StoredTranscript",
     "TokenBudget",
     "TokenCounter",
     "Transcript",
-    "TranscriptCounts",
-    "TranscriptSnapshot",
     "__version__",
     "acompact",
     "analyze",
+    "batch",
     "compact",
+    "compactor",
     "config",
+    "context",
     "count_tokens",
+    "counting",
     "detect_format",
     "errors",
-    "events",
+    "evidence",
+    "loop",
     "models",
     "plan",
     "plan_batch",
+    "planning",
     "presets",
     "read",
     "repair",
@@ -129,42 +109,26 @@ __all__ = [
     "strategies",
     "summarizers",
     "testing",
-    "tokenizer_json",
     "triggers",
+    "trim",
+    "typing",
     "validate",
 ]
 
-#: Packages imported on first use, with their public names: a process that only counts does not load asyncio.
+#: Names imported on first use, by their package: a process that only counts does not load asyncio.
 _ROOMS = {
-    "batch": ("BatchCompactor",),
-    "compactor": ("CompactionResult", "Compactor", "NoProgress"),
-    "context": (
-        "Calibration",
-        "ContextState",
-        "ContextUsage",
-        "Metadata",
-        "Stats",
-        "TokenBudget",
-        "Transcript",
-        "TranscriptSnapshot",
-    ),
-    "counting": ("tokenizer_json",),
-    "folding": ("FoldResult", "acompact", "compact"),
-    "loop": ("AgentLoop", "LoopResult", "Response", "StepHooks"),
+    "compactor": ("CompactionResult", "Compactor"),
+    "context": ("Calibration", "ContextState", "ContextUsage", "Stats", "TokenBudget", "Transcript"),
+    "folding": ("Evidence", "FoldResult", "acompact", "compact", "evidence", "trim"),
     "planning": (
-        "BatchPlans",
-        "ByMetadata",
-        "DetectedFormat",
+        "Analysis",
         "FitTokens",
         "Infeasible",
-        "Keep",
         "KeepFraction",
         "KeepIterations",
         "KeepMessages",
         "KeepTokens",
         "KeepTurns",
-        "Repair",
-        "RepairAction",
         "analyze",
         "detect_format",
         "plan",
@@ -173,16 +137,14 @@ _ROOMS = {
         "validate",
     ),
     "reading": ("read",),
-    "typing": ("CompactionEvent", "Problem", "StoredTranscript"),
+    "typing": ("Problem", "StoredTranscript"),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 #: Modules that are attributes of this package, imported on first use.
-_MODULES = {
-    **{room: room for room in _ROOMS},
-    **{name: name for name in ("config", "presets", "stores", "strategies", "summarizers", "testing", "triggers")},
-    "events": "compactor.events",
-    "models": "counting.models",
-}
+_MODULES = {name: name for name in (
+    "batch", "compactor", "config", "context", "counting", "loop", "planning", "presets", "stores", "strategies",
+    "summarizers", "testing", "triggers", "typing",
+)} | {"models": "counting.models"}  # fmt: skip
 
 
 def count_tokens(text: str, encoding: str = "o200k_base") -> int:
@@ -195,19 +157,21 @@ def count_tokens(text: str, encoding: str = "o200k_base") -> int:
     return TokenCounter(encoding).count(text)
 
 
-def __getattr__(name: str) -> Any:
-    """Imports a public name or module on first use."""
-    from importlib import import_module
+if not TYPE_CHECKING:  # else every misspelt name would be an attribute
 
-    if name in _MODULES:
-        value: Any = import_module(f"{__name__}.{_MODULES[name]}")
-    elif name in _ROOM_OF:
-        value = getattr(import_module(f"{__name__}.{_ROOM_OF[name]}"), name)
-    else:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> Any:
+        """Imports a public name or module on first use."""
+        from importlib import import_module
+
+        if name in _MODULES:
+            value: Any = import_module(f"{__name__}.{_MODULES[name]}")
+        elif name in _ROOM_OF:
+            value = getattr(import_module(f"{__name__}.{_ROOM_OF[name]}"), name)
+        else:
+            message = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(message)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

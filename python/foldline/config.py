@@ -41,6 +41,7 @@ from foldline.typing import Completion, Messages
 
 __all__ = ["CompactionConfig", "load"]
 
+Preset: TypeAlias = Literal["gent", "reserve", "budgeted", "layer"]
 Window: TypeAlias = Literal["compaction", "top_level", "model", "preset", "none"]
 
 _SECTION = "compaction"
@@ -65,7 +66,7 @@ class _Preset:
     default_window: int = 0
 
 
-_PRESETS: Final = {
+_PRESETS: Final[Mapping[Preset, _Preset]] = {
     "gent": _Preset(presets.gent, frozenset(("keep_recent",)), None),
     "reserve": _Preset(presets.reserve, frozenset(("reserve_tokens", "keep_recent_tokens")), "context_window"),
     "budgeted": _Preset(
@@ -98,7 +99,7 @@ class CompactionConfig:
     """
 
     enabled: bool = True
-    preset: str = "reserve"
+    preset: Preset = "reserve"
     window: int = 0
     window_from: Window = "none"
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -147,8 +148,8 @@ def load(source: Mapping[str, Any] | str | Path, *, others: Literal["error", "ig
     if others == "error":
         _refuse_unknown(data, _TOP_LEVEL, "")
     section = _mapping(data.get(_SECTION), _SECTION)
-    name = section.get("preset", "reserve")
-    if not isinstance(name, str) or name not in _PRESETS:
+    name = next((known for known in _PRESETS if known == section.get("preset", "reserve")), None)
+    if name is None:
         raise ConfigError(f"must be one of {', '.join(_PRESETS)}", code="unknown_preset", path=f"{_SECTION}.preset")
     preset = _PRESETS[name]
     _refuse_unknown(section, _COMMON | preset.options, f"{_SECTION}.")

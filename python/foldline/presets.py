@@ -43,6 +43,8 @@ from foldline.typing import (
     ChatModel,
     CompactionStore,
     Completion,
+    FailurePolicy,
+    FormatOption,
     Message,
     Messages,
     SessionStore,
@@ -82,14 +84,14 @@ class CompactorOptions(TypedDict, total=False):
 
     counter: TokenCounter | str | Callable[[str], int] | None
     store: CompactionStore | SessionStore | None
-    on_failure: Literal["unchanged", "raise", "truncate", "clear"]
+    on_failure: FailurePolicy
     hooks: Hooks | Mapping[str, Any] | None
-    system: str | None
+    system: str | Messages | None
     tools: Messages | None
     max_output_tokens: int
     timeout_s: float | None
     hysteresis: float
-    format: str
+    format: FormatOption
     clock: Callable[[], float]
     redact: Redact | None
 
@@ -125,8 +127,14 @@ def gent(
     if trigger is None:
         trigger = StatThreshold().on_counter(ITERATIONS, 10).on_gauge(SCRATCHPAD, 20)
     keep_recent = token_number(keep_recent, "keep_recent")
-    strategy = Summarize(summarizer, keep_recent=keep_recent, summary_tokens=summary_tokens, prompt=prompt, mend=mend)
-    strategy.may_grow = True
+    strategy = Summarize(
+        summarizer,
+        keep_recent=keep_recent,
+        summary_tokens=summary_tokens,
+        prompt=prompt,
+        mend=mend,
+        may_grow=True,
+    )
     return _compactor(trigger, strategy, options, on_failure="raise")
 
 
@@ -167,8 +175,7 @@ def reserve(
             "more than the window without its reserve", code="keep_over_window", path="keep_recent_tokens"
         )
     room = _room(summary_tokens, context_window)
-    strategy = Summarize(summarizer, KeepTokens(keep), summary_tokens=room, prompt=prompt, mend=mend)
-    strategy.may_grow = True
+    strategy = Summarize(summarizer, KeepTokens(keep), summary_tokens=room, prompt=prompt, mend=mend, may_grow=True)
     return _compactor(trigger if context_window else Never(), strategy, options, counter="chars/4")
 
 
@@ -216,9 +223,7 @@ def budgeted(
     except ConfigError as error:
         raise ConfigError(error.detail, code=error.code, path="preserve" if error.path == "f" else "of") from None
     room = _room(summary_tokens, context_limit)
-    summarize = Summarize(summarizer, keep, summary_tokens=room, prompt=prompt, mend=mend)
-    summarize.may_grow = True
-    strategy: Strategy = summarize
+    strategy: Strategy = Summarize(summarizer, keep, summary_tokens=room, prompt=prompt, mend=mend, may_grow=True)
     if prune_recent is not None:
         recent = KeepMessages(token_number(prune_recent, "prune_recent"))
         strategy = Pipeline(ClearToolResults(recent, shorten_to_chars=1_000), strategy)
@@ -288,9 +293,8 @@ def layer(
     ):
         summarizer = Prompted(summarizer, form="session")
     keep = KeepMessages(keep_messages)
-    strategy = Summarize(summarizer, keep, summary_tokens=summary_tokens, prompt=prompt, mend=mend)
+    strategy = Summarize(summarizer, keep, summary_tokens=summary_tokens, prompt=prompt, mend=mend, may_grow=True)
     strategy.summarizer = _Trimmed(strategy.summarizer)
-    strategy.may_grow = True
     options.setdefault("max_output_tokens", output_reserve)
     shaped = Shaped(strategy, _SessionSummary())
     return _compactor(trigger, shaped, options, counter="utf16/4+2", context_window=model_context_limit)

@@ -9,7 +9,7 @@ Examples:
     >>> result = compactor.compact(messages)
     >>> result.summary, trigger.notified, [request.folded for request in summarizer.requests]
     ('So far, so good.', 1, [[0, 1, 2]])
-    >>> compactor.compact(result.messages).compacted
+    >>> compactor.compact(result.messages).changed
     False
 """
 

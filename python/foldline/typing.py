@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
 from foldline._core import ORIGINS
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ORIGINS",
+    "UNCHANGED_REASONS",
+    "Action",
     "ArrowArray",
     "ArrowStream",
     "AsyncSummarizer",
@@ -25,20 +27,85 @@ __all__ = [
     "Completion",
     "ContextEntry",
     "Conversation",
+    "CountKind",
+    "Fact",
+    "Facts",
+    "FailurePolicy",
+    "Fallback",
+    "FoldStore",
+    "Folded",
+    "Format",
+    "FormatOption",
     "Message",
     "Messages",
     "Metadata",
     "Origin",
+    "Outcome",
     "Pin",
     "Problem",
+    "Provider",
     "SessionStore",
     "StoredMessage",
     "StoredTranscript",
     "SummarizeRequest",
     "Summarizer",
     "SummaryFunction",
+    "SummaryPart",
     "Texts",
+    "Thinking",
+    "TriggerKind",
+    "UnchangedReason",
 ]
+
+#: The dialect of messages.
+Format: TypeAlias = Literal[
+    "openai_chat", "openai_responses", "anthropic", "gemini", "pi", "ai_sdk", "langchain", "gent"
+]
+
+#: A dialect, or ``"auto"`` to detect it by content.
+FormatOption: TypeAlias = Format | Literal["auto"]
+
+#: A provider whose rules `validate` and `repair` know.
+Provider: TypeAlias = Literal["openai", "responses", "anthropic", "gemini"]
+
+#: The accuracy of a count. ``"exact"``: by the provider's own tokenizer. ``"calibrated"``: fitted, with a stated bound.
+#: ``"estimated"``.
+CountKind: TypeAlias = Literal["exact", "calibrated", "estimated"]
+
+#: The action of a plan on a message.
+Action: TypeAlias = Literal["keep", "pin", "clear", "shorten", "summarize", "drop"]
+
+#: What came of a request to fold.
+Outcome: TypeAlias = Literal["folded", "unchanged", "infeasible", "failed", "fallback"]
+
+#: Why nothing was folded.
+UnchangedReason: TypeAlias = Literal[
+    "not_triggered",
+    "fits",
+    "nothing_to_fold",
+    "no_gain",
+    "gain_too_small",
+    "no_progress",
+    "keep_unmet",
+    "vetoed",
+    "cancelled",
+]
+UNCHANGED_REASONS: tuple[UnchangedReason, ...] = get_args(UnchangedReason)
+
+#: What happens to thinking that stays after a summary or a cleared result.
+Thinking: TypeAlias = Literal["keep", "strip", "fold"]
+
+#: What a compactor does if its strategy fails.
+FailurePolicy: TypeAlias = Literal["unchanged", "raise", "truncate", "clear"]
+
+#: What replaced a strategy that failed.
+Fallback: TypeAlias = Literal["truncate", "clear"]
+
+#: Whether the trigger or the caller requested a compaction.
+TriggerKind: TypeAlias = Literal["auto", "manual"]
+
+#: The part of the folded messages that one summary covers.
+SummaryPart: TypeAlias = Literal["whole", "history", "turn_prefix"]
 
 #: A message in its provider's form. foldline reads it and never writes to it.
 Message: TypeAlias = Mapping[str, Any]
@@ -67,13 +134,82 @@ class ArrowStream(Protocol):
 Texts: TypeAlias = "Iterable[str] | NDArray[np.str_] | NDArray[np.object_] | ArrowArray | ArrowStream"
 
 #: A pinned message: its index, or a predicate over messages.
-Pin: TypeAlias = "int | Callable[[Message], bool]"
+Pin: TypeAlias = "int | Callable[[Any], bool]"
 
 #: Facts about a message, stored outside the list: ``pinned``, ``importance``, ``origin``, and keys of the caller.
 Metadata: TypeAlias = Mapping[str, Any]
 
-#: Origin of a message, one of `ORIGINS`.
-Origin: TypeAlias = str
+#: Origin of a message.
+Origin: TypeAlias = Literal["original", "compacted_synthetic", "compacted_modified", "retrieved_history"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A fact of the evidence.
+
+    Attributes:
+        kind: Its kind: ``"request"``, ``"file"``, ``"command"``, ``"error"``, and others.
+        text: Its text, as a summary contains it.
+        message: The number of its message in the whole history; None if it comes from the summary of an earlier fold.
+    """
+
+    kind: str
+    text: str
+    message: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """The facts of the evidence, by what became of them in a summary.
+
+    Attributes:
+        kept: Facts that the text contains as it was written.
+        added: Facts that were missing and added.
+        dropped: Facts that it lacks.
+    """
+
+    kept: tuple[Fact, ...] = ()
+    added: tuple[Fact, ...] = ()
+    dropped: tuple[Fact, ...] = ()
+
+    @classmethod
+    def of(cls, evidence: Mapping[str, Any] | None) -> Facts:
+        """The checked facts of the evidence of a summary; none without a check."""
+        known = evidence or {}
+        return cls(*(tuple(map(_fact, known.get(name, ()))) for name in ("kept", "added", "dropped")))
+
+
+def _fact(item: Mapping[str, Any]) -> Fact:
+    return Fact(item["kind"], item["text"], item["message"])
+
+
+class Folded(Protocol):
+    """The result of a fold, as `Transcript.fold` continues with it."""
+
+    @property
+    def messages(self) -> list[Any]:
+        """The new list."""
+        ...
+
+    @property
+    def changed(self) -> bool:
+        """Whether it differs from the old one."""
+        ...
+
+    @property
+    def sources(self) -> Sequence[int | None]:
+        """For each new message its old index; None for a new one."""
+        ...
+
+    @property
+    def edited(self) -> tuple[int, ...]:
+        """Old indices of messages whose results were cleared or shortened."""
+        ...
+
+    @property
+    def pins(self) -> tuple[int, ...]:
+        """New indices of pinned messages."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +260,7 @@ class StoredTranscript:
     """
 
     id: str
-    format: str
+    format: Format
     messages: list[dict[str, Any]]
     meta: dict[str, Any] = field(default_factory=dict)
 
@@ -143,6 +279,8 @@ class Completion:
         input_tokens: Tokens read, if known.
         output_tokens: Tokens written, if known.
         finish_reason: Why the answer ended; ``"stop"`` if it is complete.
+        cache_read_tokens: Those of ``input_tokens`` read from the provider's cache, if known.
+        cache_write_tokens: Those of ``input_tokens`` written to the provider's cache, if known.
         evidence: The extracted evidence of the summary, if any: lists of requests, files, commands, errors.
         prompt_version: Version of the prompt, as ``document/1``; empty if no prompt was used.
         notes: Codes of accepted irregularities: ``asked_again``, ``other_script`` (the summary uses another script
@@ -154,6 +292,8 @@ class Completion:
     input_tokens: int | None = None
     output_tokens: int | None = None
     finish_reason: str = "stop"
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
     evidence: Mapping[str, Any] | None = None
     prompt_version: str = ""
     notes: tuple[str, ...] = ()
@@ -190,12 +330,12 @@ class SummarizeRequest:
     folded: Sequence[int]
     max_tokens: int
     count: Callable[[str], int]
-    format: str
+    format: FormatOption
     previous: Sequence[int] = ()
     previous_summary: str | None = None
     instructions: str | None = None
     round: int = 1
-    part: Literal["whole", "history", "turn_prefix"] = "whole"
+    part: SummaryPart = "whole"
     timeout_s: float | None = None
     target_tokens: int | None = None
     redact: Callable[[str], str] | None = None
@@ -263,11 +403,11 @@ class CompactionEvent:
     summary: str
     compacted_ids: tuple[int | str, ...]
     duration_s: float
-    trigger: str = "auto"
+    trigger: TriggerKind = "auto"
     reason: str = ""
     first_kept_id: int | str | None = None
     model: str = ""
-    fallback: str | None = None
+    fallback: Fallback | None = None
     strategy: str = ""
     read_files: tuple[str, ...] = ()
     modified_files: tuple[str, ...] = ()
@@ -344,5 +484,22 @@ class SessionStore(Protocol):
         ...
 
 
+@runtime_checkable
+class FoldStore(Protocol):
+    """Stores the folds of whole histories, as `Compactor.prepare` makes them, but not the histories."""
+
+    def save_fold(self, session: str, fold: str) -> None:
+        """Stores a fold, a JSON text, of a session; ``""`` for histories without a session.
+
+        Raises:
+            StoreError: Saving failed; the fold does not take effect.
+        """
+        ...
+
+    def load_folds(self, session: str, limit: int) -> Sequence[str]:
+        """The newest ``limit`` folds of a session, oldest first."""
+        ...
+
+
 #: The simplest summarizer: a function from the folded messages to a text.
-SummaryFunction: TypeAlias = "Callable[[list[Message]], str | Completion]"
+SummaryFunction: TypeAlias = "Callable[[list[Any]], str | Completion]"

@@ -93,7 +93,7 @@ impl Folding<'_> {
     ) -> Result<Option<Folded>> {
         let transcript = plainly!(read(messages, format, self.counter.wants_result_json()));
         let indices = self.pins.iter().copied().filter(|&pin| pin < transcript.len()).collect();
-        let pins = Pins { indices, importance: Vec::new(), summaries: around.summaries.clone() };
+        let pins = Pins { indices, summaries: around.summaries.clone(), ..Pins::default() };
         let tools = Arc::clone(&around.tools);
         let prepared =
             plainly!(Prepared::from_transcript(transcript, format, &pins, tools, self.counter, check));

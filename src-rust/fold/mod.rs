@@ -22,11 +22,11 @@ use self::checks::{refuse_larger, refuse_longer, refuse_over_budget, refuse_over
 use crate::count::counter::{Counter, Interrupt, MessageView};
 use crate::error::{Error, Result};
 use crate::evidence::Evidence;
-use crate::plan::{Infeasible, Keep, LastCut, Plan, PlanOptions, Planned, Reason, replacements};
+use crate::plan::{Infeasible, Keep, LastCut, Plan, PlanOptions, Planned, Reason, TrimOptions, replacements};
 use crate::prepared::Prepared;
 use crate::rules::Pins;
-use crate::rules::roles::Side;
-use crate::transcript::{Label, MessageNumbers, MessageSource};
+use crate::rules::roles::{Side, has_fillers};
+use crate::transcript::{Label, MessageNumbers, MessageSource, Role};
 
 /// A text of the least tokens, by which the cost of the label is measured.
 const SHORT_TEXT: &str = "xxx";
@@ -96,7 +96,7 @@ pub fn label(plan: &Plan, source: &dyn MessageSource, alternate: bool) -> Label 
     let hash = text_hash(source, &covered);
     let numbers = MessageNumbers::of(source, plan.actions.len());
     let (first, covered) = numbers.first_numbered(plan.cut);
-    let steps = steps(plan, source, alternate);
+    let steps = steps(plan, source, true, alternate);
     let after = steps.iter().skip_while(|step| **step != Step::Summary).skip(1);
     let is_carried = |step: &&Step| !matches!(step, Step::Keep(i) | Step::Edit(i) if *i >= first);
     Label { covered, carried: after.take_while(is_carried).count(), hash }
@@ -169,10 +169,38 @@ pub fn unfolded(
     let Planned::Plan(mut plan) = prepared.plan_settled(pins, request, counter, check)? else {
         return Err(Error::internal("unfolded", "a list does not fit into its own tokens"));
     };
-    plan.reasons.iter_mut().filter(|reason| **reason == Reason::NothingToFold).for_each(|reason| {
+    plan.reasons.iter_mut().filter(|reason| **reason == Reason::Fits).for_each(|reason| {
         *reason = Reason::NoGain;
     });
     Ok(*plan)
+}
+
+/// Plans a trim: messages are dropped, and no summary is needed. O(messages).
+///
+/// # Errors
+/// Those of [`Prepared::trim_settled`] and of counting.
+pub fn begin_trim(
+    prepared: &Prepared,
+    pins: &Pins,
+    options: TrimOptions,
+    counter: &dyn Counter,
+    check: Interrupt<'_>,
+) -> Result<Begun> {
+    let filler_tokens = if has_fillers(prepared.format().framing(), false) {
+        count_text_message(prepared, Side::User, Side::User.filler(), counter, check)?
+    } else {
+        0
+    };
+    let options = TrimOptions { filler_tokens, ..options };
+    let plan = match prepared.trim_settled(pins, options, counter, check)? {
+        Planned::Plan(plan) => *plan,
+        Planned::Infeasible(infeasible) => return Ok(Begun::Infeasible(infeasible)),
+    };
+    let request = PlanOptions::new(Keep::Fit(options.max_tokens));
+    let request = FoldRequest { plan: request, alternate: false, may_grow: false };
+    let (floor, label) = (plan.floor, Label::default());
+    let fold = Fold { plan, request, replaced: 0, room: 0, floor, label, is_without_gain: false };
+    Ok(Begun::Fold(Box::new(fold)))
 }
 
 impl Fold {
@@ -185,7 +213,7 @@ impl Fold {
     /// Whether a summary must be written.
     #[must_use]
     pub fn needs_summary(&self) -> bool {
-        self.plan.folds()
+        self.plan.summarizes()
     }
 
     /// The most tokens that the text of the summary may have; 0 if no summary is needed.
@@ -317,7 +345,7 @@ pub fn place(
     check: Interrupt<'_>,
 ) -> Result<Placed> {
     let source = prepared.source();
-    let steps = steps(plan, source, alternate);
+    let steps = steps(plan, source, !summary_message.is_empty(), alternate);
     let changes = changes(plan, source)?;
     let counts = prepared.counts();
     let mut tokens_after = u64::from(counts.overhead);
@@ -359,6 +387,7 @@ fn count_text_message(
     counter: &dyn Counter,
     check: Interrupt<'_>,
 ) -> Result<u64> {
-    let message = text_transcript(prepared.format().framing(), side, text)?;
+    let role = if side == Side::User { Role::User } else { Role::Assistant };
+    let message = text_transcript(prepared.format().framing(), role, text)?;
     counter.count_message(&MessageView::original(&message, 0), check).map(u64::from)
 }

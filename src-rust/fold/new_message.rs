@@ -63,14 +63,13 @@ pub fn text_message<N: Node>(format: &str, first: Option<&N>, side: Side, text: 
 ///
 /// # Errors
 /// `too_much_text` beyond 4 GiB.
-pub fn text_transcript(framing: Framing, side: Side, text: &str) -> Result<Transcript> {
+pub fn text_transcript(framing: Framing, role: Role, text: &str) -> Result<Transcript> {
     fn build<'j>(builder: &mut impl Build<crate::json::TapeNode<'j>>, role: Role, text: &str) -> Result<()> {
         builder.begin_message(role)?;
         builder.begin_part(PartKind::Text)?;
         builder.push_known_text(PieceKind::Text, text)?;
         builder.end_message()
     }
-    let role = if side == Side::User { Role::User } else { Role::Assistant };
     let mut builder = Builder::new(framing, false);
     build(&mut builder, role, text)?;
     Ok(builder.finish())

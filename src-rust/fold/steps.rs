@@ -33,11 +33,11 @@ pub struct ResultEdit {
     pub content: String,
 }
 
-/// The steps of the new list. The summary comes directly after the head. If the provider rejects messages that become
+/// The steps of the new list. The summary, if there is one, comes directly after the head. If the provider rejects messages that become
 /// adjacent (with `alternate`, any two of one side, see [`fillers`]), a filler of the other side is inserted between
 /// them. A list in which nothing is folded gets no fillers.
 #[must_use]
-pub fn steps(plan: &Plan, source: &dyn MessageSource, alternate: bool) -> Vec<Step> {
+pub fn steps(plan: &Plan, source: &dyn MessageSource, has_summary: bool, alternate: bool) -> Vec<Step> {
     let mut folded = vec![false; plan.actions.len()];
     plan.folded().for_each(|i| folded[i] = true);
     let mut edited = vec![false; plan.actions.len()];
@@ -45,7 +45,7 @@ pub fn steps(plan: &Plan, source: &dyn MessageSource, alternate: bool) -> Vec<St
     plan.stripped.iter().for_each(|&i| edited[i] = true);
     let mut steps = Vec::with_capacity(plan.actions.len() + 1);
     for i in 0..plan.actions.len() {
-        if i == plan.head && plan.folds() {
+        if i == plan.head && plan.folds() && has_summary {
             steps.push(Step::Summary);
         }
         if !folded[i] {

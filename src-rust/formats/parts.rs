@@ -1,7 +1,7 @@
 //! Parts shared by several dialects: texts, pictures, unknown parts.
 
 use crate::error::{Error, Result};
-use crate::media::{Detail, Picture, base64_size, data_url_size};
+use crate::media::{Detail, Picture, base64_size, data_url_size, picture_hash};
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Build, PartKind, PieceKind};
 
@@ -49,18 +49,20 @@ pub(super) fn picture_of<N: Node>(part: &N, depth: u32) -> Picture {
     for (key, value) in part.members().unwrap_or_default() {
         match key.as_str() {
             "url" | "image_url" if value.kind() == Kind::String => {
-                picture.size = value.with_text(|url, _| data_url_size(url)).flatten();
+                let read = |url: &str| (data_url_size(url), picture_hash(url));
+                (picture.size, picture.hash) = value.with_text(|url, _| read(url)).unwrap_or_default();
             }
             "data" | "base64" | "image" if value.kind() == Kind::String => {
                 let size = |data: &str| data_url_size(data).or_else(|| base64_size(data));
-                picture.size = value.with_text(|data, _| size(data)).flatten();
+                let read = |data: &str| (size(data), picture_hash(data));
+                (picture.size, picture.hash) = value.with_text(|data, _| read(data)).unwrap_or_default();
             }
             "detail" if value.with_text(|detail, _| detail == "low") == Some(true) => {
                 picture.detail = Detail::Low;
             }
             "image_url" | "source" | "inlineData" | "inline_data" if depth == 0 => {
                 let inner = picture_of(&value, 1);
-                picture.size = inner.size;
+                (picture.size, picture.hash) = (inner.size, inner.hash);
                 if inner.detail == Detail::Low {
                     picture.detail = Detail::Low;
                 }

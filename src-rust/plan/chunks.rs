@@ -29,7 +29,7 @@ impl Plan {
             Some(sizes) => sizes.get(i).copied().unwrap_or(0),
             None => u64::from(self.message_tokens[i]),
         };
-        let ends = self.split_points.iter().map(|&at| at as usize).chain([self.cut]);
+        let ends = self.split_points().chain([self.cut]);
         let mut chunks: Vec<Chunk> = Vec::new();
         let mut start = first;
         for stop in ends {
@@ -46,5 +46,12 @@ impl Plan {
             start = stop;
         }
         chunks
+    }
+
+    /// Legal cuts between the first folded message and the cut.
+    fn split_points(&self) -> impl Iterator<Item = usize> + '_ {
+        let first = self.folded().next().unwrap_or(self.cut);
+        let from = self.legal_cuts.partition_point(|&at| at as usize <= first);
+        self.legal_cuts[from..].iter().map(|&at| at as usize).take_while(|&at| at < self.cut)
     }
 }

@@ -47,7 +47,7 @@ impl Plan {
             && self.edits_are_consistent()
             && self.stripping_is_consistent()
             && self.tokens_are_consistent()
-            && self.split_points_are_consistent()
+            && self.legal_cuts_are_consistent()
             && self.alternatives_are_consistent()
             && self
                 .warnings
@@ -72,9 +72,11 @@ impl Plan {
                 Reason::Head => i < self.head,
                 Reason::OpenCall => i >= self.head,
                 Reason::Recent => i >= self.head.max(self.cut) && self.cut > 0,
-                Reason::NothingToFold | Reason::GainTooSmall | Reason::NoGain => {
-                    i >= self.head && self.cut == 0
-                }
+                Reason::Fits
+                | Reason::NothingToFold
+                | Reason::KeepUnmet
+                | Reason::GainTooSmall
+                | Reason::NoGain => i >= self.head && self.cut == 0,
                 _ => false,
             },
             Action::Clear => i >= self.cut && reason == Reason::ClearedToFit,
@@ -120,11 +122,11 @@ impl Plan {
             && self.floor <= self.tokens_before
     }
 
-    /// Split points lie between folded messages, ascending.
-    fn split_points_are_consistent(&self) -> bool {
-        let first = self.folded().next().unwrap_or(self.cut);
-        let inside = |&at: &u32| (at as usize) > first && (at as usize) < self.cut;
-        self.split_points.iter().all(inside) && self.split_points.windows(2).all(|pair| pair[0] < pair[1])
+    /// Legal cuts ascend within the list, and the plan's own cut is one of them.
+    fn legal_cuts_are_consistent(&self) -> bool {
+        self.legal_cuts.last().is_none_or(|&last| last as usize <= self.actions.len())
+            && self.legal_cuts.windows(2).all(|pair| pair[0] < pair[1])
+            && (self.cut == 0 || self.legal_cuts.binary_search(&(self.cut as u32)).is_ok())
     }
 
     fn alternatives_are_consistent(&self) -> bool {

@@ -6,8 +6,13 @@ use crate::rules::Structure;
 
 /// The cut for a keep; `None` if no legal cut satisfies it, and for [`Keep::Fit`].
 pub(super) fn find_cut(structure: &Structure, sums: &PrefixSums, keep: Keep) -> Option<usize> {
-    let latest = match keep {
-        Keep::Tokens(n) => return cut_for_tokens(structure, sums, n),
+    structure.legal_at_or_before(wanted_cut(structure, sums, keep)?)
+}
+
+/// The latest boundary, legal or not, that leaves what a keep requires.
+pub(super) fn wanted_cut(structure: &Structure, sums: &PrefixSums, keep: Keep) -> Option<usize> {
+    match keep {
+        Keep::Tokens(n) => wanted_for_tokens(structure, sums, n),
         Keep::Fraction(fraction, Unit::Tokens) => {
             sums.latest_leaving_tokens(share(fraction, sums.counting_tokens()))
         }
@@ -19,8 +24,7 @@ pub(super) fn find_cut(structure: &Structure, sums: &PrefixSums, keep: Keep) -> 
         Keep::Turns(0) => Some(structure.len()),
         Keep::Turns(n) => sums.newest_turn(n),
         Keep::Fit(_) => None,
-    };
-    structure.legal_at_or_before(latest?)
+    }
 }
 
 /// A fraction of `all`, rounded up.
@@ -28,13 +32,12 @@ fn share(fraction: f64, all: u64) -> u64 {
     (fraction * all as f64).ceil() as u64
 }
 
-/// A cut at the start of the turn with the n-th newest token; inside it if it exceeds `n` tokens alone.
-fn cut_for_tokens(structure: &Structure, sums: &PrefixSums, n: u64) -> Option<usize> {
+/// The start of the turn with the n-th newest token; that token's message if the turn exceeds `n` tokens alone.
+fn wanted_for_tokens(structure: &Structure, sums: &PrefixSums, n: u64) -> Option<usize> {
     let at = sums.latest_leaving_tokens(n)?;
-    let latest = structure.legal_at_or_before(at);
     if at == structure.len() {
-        return latest;
+        return Some(at);
     }
     let (start, end) = structure.turn_of(at);
-    if sums.tokens_in(start, end) > n { latest } else { structure.legal_at_or_before(start) }
+    Some(if sums.tokens_in(start, end) > n { at } else { start })
 }

@@ -8,13 +8,15 @@ use super::model::{Alternative, AlternativeKind, Plan, Reason, Warning};
 const MAX_INDICES: usize = 8;
 
 /// Every reason, in the order of the explanation.
-const REASONS: [Reason; 12] = [
+const REASONS: [Reason; 14] = [
     Reason::Head,
     Reason::Pinned,
     Reason::PinnedGroup,
     Reason::OpenCall,
     Reason::Recent,
+    Reason::Fits,
     Reason::NothingToFold,
+    Reason::KeepUnmet,
     Reason::GainTooSmall,
     Reason::NoGain,
     Reason::ClearedToFit,
@@ -30,8 +32,10 @@ fn words(reason: Reason) -> &'static str {
         Reason::Pinned => "pinned",
         Reason::PinnedGroup => "in a group with a pinned message",
         Reason::OpenCall => "in a group with a call that nothing answers yet",
-        Reason::Recent => "at or behind the cut",
+        Reason::Recent => "at or after the cut",
+        Reason::Fits => "the list is within its budget",
         Reason::NothingToFold => "nothing is folded",
+        Reason::KeepUnmet => "no legal cut leaves what the keep requires",
         Reason::GainTooSmall => "folding would save too little",
         Reason::NoGain => "a summary would take as many tokens as it replaces",
         Reason::BeforeCut => "before the cut",

@@ -42,6 +42,15 @@ impl TailClearing {
     }
 }
 
+/// Which results may change.
+#[derive(Clone, Copy)]
+pub(super) struct Allowed {
+    /// Results before the newest group may be cleared.
+    pub clear: bool,
+    /// Results of the newest group may be shortened.
+    pub shorten: bool,
+}
+
 /// The cut and edits that meet a budget.
 pub(super) struct Fitted {
     pub cut: usize,
@@ -89,11 +98,27 @@ pub(super) fn tail_clearing(
 ) -> Result<TailClearing> {
     let cut = last_cut(structure, costs.sums).unwrap_or(0);
     let base = if cut == 0 { costs.as_is } else { costs.kept_at(cut) };
+    clearing_at(cut, base, Allowed { clear: true, shorten: true }, structure, costs, shortener, check)
+}
+
+/// Prepares clearing and shortening at a cut that leaves `base` tokens, without the summary. O(results of the tail).
+pub(super) fn clearing_at(
+    cut: usize,
+    base: u64,
+    allowed: Allowed,
+    structure: &Structure,
+    costs: &Costs<'_>,
+    shortener: &Shortener<'_>,
+    check: Interrupt<'_>,
+) -> Result<TailClearing> {
     let newest = structure.group_of.last().copied();
     let (mut clearable, mut shortenable) = (Vec::new(), Vec::new());
     for message in (cut..structure.len()).filter(|&i| structure.counts(i)) {
+        let is_newest = Some(structure.group_of[message]) == newest;
+        if !(if is_newest { allowed.shorten } else { allowed.clear }) {
+            continue;
+        }
         if let Some(shrunk) = shortener.cleared(message, costs.tokens[message], check)? {
-            let is_newest = Some(structure.group_of[message]) == newest;
             if is_newest { &mut shortenable } else { &mut clearable }.push(shrunk);
         }
     }
@@ -119,6 +144,17 @@ pub(super) fn fit(
     if let Some(cut) = first_cut(structure, costs, limit) {
         return Ok(Some(Fitted { cut, edits: Vec::new() }));
     }
+    shrink(costs, last, shortener, limit, check)
+}
+
+/// Clears, then shortens, until `limit` tokens are met; `None` if they cannot be.
+pub(super) fn shrink(
+    costs: &Costs<'_>,
+    last: TailClearing,
+    shortener: &Shortener<'_>,
+    limit: u64,
+    check: Interrupt<'_>,
+) -> Result<Option<Fitted>> {
     let mut total = last.total(costs.summary_tokens);
     if limit < total - last.savings {
         return Ok(None);

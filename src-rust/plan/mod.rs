@@ -13,6 +13,7 @@ mod planner;
 mod prefix_sums;
 mod shorten;
 mod thinking;
+mod trim;
 mod variants;
 
 pub use cache::{CacheEffect, Prices};
@@ -26,3 +27,4 @@ pub use prefix_sums::PrefixSums;
 pub(crate) use shorten::plan_mismatch;
 pub use shorten::{PLACEHOLDER, SHORTEN_MARKER, replacements, shortened_text};
 pub use thinking::{THINKING_BOUND, ThinkingRule};
+pub use trim::{TrimOptions, newest_user, trim_floor, trim_input};

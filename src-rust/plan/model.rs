@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Version of the JSON form, checked on reading. Its schema is `docs/plan.schema.json`.
-pub const PLAN_VERSION: u32 = 2;
+pub const PLAN_VERSION: u32 = 3;
 
 /// The action on a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,8 +37,12 @@ pub enum Reason {
     OpenCall,
     /// At or after the cut.
     Recent,
-    /// Nothing is folded.
+    /// Nothing is folded: the list is within its budget.
+    Fits,
+    /// Nothing is folded: everything that may be folded belongs to the keep, or only earlier summaries would be folded.
     NothingToFold,
+    /// Nothing is folded: no legal cut leaves what the keep requires.
+    KeepUnmet,
     /// Nothing is folded, since that would save less than the minimum gain.
     GainTooSmall,
     /// Nothing is folded, since even the shortest summary would take as many tokens as it replaces.
@@ -78,7 +82,9 @@ impl Reason {
             Reason::PinnedGroup => "pinned_group",
             Reason::OpenCall => "open_call",
             Reason::Recent => "recent",
+            Reason::Fits => "fits",
             Reason::NothingToFold => "nothing_to_fold",
+            Reason::KeepUnmet => "keep_unmet",
             Reason::GainTooSmall => "gain_too_small",
             Reason::NoGain => "no_gain",
             Reason::BeforeCut => "before_cut",
@@ -193,8 +199,9 @@ pub struct Plan {
     pub stripped: Vec<usize>,
     /// Tokens of every unchanged message.
     pub message_tokens: Vec<u32>,
-    /// Legal cuts between the folded messages, ascending: the points at which they may be divided for a summariser.
-    pub split_points: Vec<u32>,
+    /// All legal cuts, ascending. Those between folded messages are also the points at which these may be divided for a
+    /// summariser.
+    pub legal_cuts: Vec<u32>,
     /// Alternative cuts, ascending; at most one of each kind.
     pub alternatives: Vec<Alternative>,
     /// Warnings for the caller.
@@ -208,6 +215,12 @@ impl Plan {
     #[must_use]
     pub fn folds(&self) -> bool {
         self.cut > 0
+    }
+
+    /// Whether a summary stands for folded messages; false if they are only dropped.
+    #[must_use]
+    pub fn summarizes(&self) -> bool {
+        self.actions.contains(&Action::Summarize)
     }
 
     /// Whether anything is folded, cleared or shortened.

@@ -1,7 +1,7 @@
 //! The planner: counts and structure in, a plan out.
 
 use super::alternatives::Baseline;
-use super::cuts::find_cut;
+use super::cuts::{find_cut, wanted_cut};
 use super::fit::{Costs, TailClearing, fit, limit, tail_clearing};
 use super::keep::Keep;
 use super::model::{Action, Edit, Infeasible, PLAN_VERSION, Plan, Reason, Warning};
@@ -141,7 +141,8 @@ pub fn plan_with_summary(
         // A cut that would fold only earlier summaries folds nothing.
         keep => (find_cut(structure, sums, keep).filter(|&cut| sums.folds(cut)).unwrap_or(0), Vec::new()),
     };
-    let mut draft = Draft::new(input, cut, edits);
+    let unfolded = unfolded_reason(structure, sums, request.keep, !edits.is_empty());
+    let mut draft = Draft::new(input, cut, edits, unfolded);
     draft.fold_thinking(request);
     draft.treat_thinking(request.thinking, &shortener, check)?;
     let mut tokens_kept = draft.tokens_kept(&shortener, check)?;
@@ -153,6 +154,15 @@ pub fn plan_with_summary(
         tokens_kept = sums.total();
     }
     Ok(Planned::Plan(Box::new(draft.finish(request, floor, tokens_kept))))
+}
+
+/// The reason of messages that stay if nothing is folded.
+fn unfolded_reason(structure: &Structure, sums: &PrefixSums, keep: Keep, is_edited: bool) -> Reason {
+    match keep {
+        Keep::Fit(_) if !is_edited => Reason::Fits,
+        keep if wanted_cut(structure, sums, keep).is_some_and(|cut| sums.folds(cut)) => Reason::KeepUnmet,
+        _ => Reason::NothingToFold,
+    }
 }
 
 impl LastCut<'_> {
@@ -193,21 +203,21 @@ fn infeasible(structure: &Structure, floor: u64, limit: u64) -> Infeasible {
 }
 
 /// A cut and its edits, before they become a plan.
-struct Draft<'a> {
+pub(super) struct Draft<'a> {
     input: &'a PlanInput<'a>,
     cut: usize,
     edits: Vec<Edit>,
     treated: Treated,
     /// A message whose thinking stays wherever the cut lies, so nothing is folded.
     blocked_by: Option<usize>,
-    /// Whether folding would save too little, so nothing is folded.
-    is_gain_too_small: bool,
+    /// The reason of messages that stay if nothing is folded.
+    unfolded: Reason,
 }
 
 impl<'a> Draft<'a> {
-    fn new(input: &'a PlanInput<'a>, cut: usize, edits: Vec<Edit>) -> Self {
+    pub(super) fn new(input: &'a PlanInput<'a>, cut: usize, edits: Vec<Edit>, unfolded: Reason) -> Self {
         let treated = Treated::default();
-        Draft { input, cut, edits, treated, blocked_by: None, is_gain_too_small: false }
+        Draft { input, cut, edits, treated, blocked_by: None, unfolded }
     }
 
     fn thinking(&self) -> Thinking<'a> {
@@ -222,12 +232,12 @@ impl<'a> Draft<'a> {
         match self.thinking().cut_behind(self.cut, limit(self.input.structure)) {
             Ok(cut) => self.cut = cut,
             Err(_) if matches!(request.keep, Keep::Fit(_)) => {}
-            Err(index) => (self.cut, self.blocked_by) = (0, Some(index)),
+            Err(index) => (self.cut, self.blocked_by, self.unfolded) = (0, Some(index), Reason::KeepUnmet),
         }
     }
 
     /// Finds or strips the thinking that stays after the first change, by the rule.
-    fn treat_thinking(
+    pub(super) fn treat_thinking(
         &mut self,
         rule: ThinkingRule,
         shortener: &Shortener<'_>,
@@ -244,12 +254,12 @@ impl<'a> Draft<'a> {
 
     /// Reverts to folding nothing.
     fn undo(&mut self) {
-        (self.cut, self.is_gain_too_small) = (0, true);
+        (self.cut, self.unfolded) = (0, Reason::GainTooSmall);
         self.edits.clear();
         self.treated = Treated::default();
     }
 
-    fn finish(self, request: PlanOptions, floor: u64, tokens_kept: u64) -> Plan {
+    pub(super) fn finish(self, request: PlanOptions, floor: u64, tokens_kept: u64) -> Plan {
         let PlanInput { format, structure, counts, sums, fingerprint, .. } = *self.input;
         let overhead = u64::from(counts.overhead);
         let summary_tokens = request.summary_tokens;
@@ -270,7 +280,7 @@ impl<'a> Draft<'a> {
             floor,
             count_kind: counts.kind.name().to_owned(),
             message_tokens: counts.per_message.clone(),
-            split_points: self.split_points(),
+            legal_cuts: structure.legal_cuts.clone(),
             alternatives: baseline.alternatives(),
             warnings: self.warnings(),
             edits: self.edits,
@@ -279,26 +289,12 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Legal cuts between the first folded message and the cut.
-    fn split_points(&self) -> Vec<u32> {
-        let PlanInput { structure, sums, .. } = *self.input;
-        let legal = &structure.legal_cuts;
-        let first = sums.first_counting().unwrap_or(self.cut);
-        let from = legal.partition_point(|&k| k as usize <= first);
-        let to = legal.partition_point(|&k| (k as usize) < self.cut);
-        legal.get(from..to).map_or_else(Vec::new, <[u32]>::to_vec)
-    }
-
     /// Actions and reasons. Those of ordinary messages depend only on their side of the cut; exceptions and edits
     /// overwrite them.
     fn actions(&self) -> (Vec<Action>, Vec<Reason>) {
         let (structure, cut) = (self.input.structure, self.cut);
         let count = structure.len();
-        let stays = match cut {
-            0 if self.is_gain_too_small => Reason::GainTooSmall,
-            0 => Reason::NothingToFold,
-            _ => Reason::Recent,
-        };
+        let stays = if cut == 0 { self.unfolded } else { Reason::Recent };
         let mut actions = vec![Action::Summarize; cut];
         actions.resize(count, Action::Keep);
         let mut reasons = vec![Reason::BeforeCut; cut];
@@ -337,7 +333,7 @@ impl<'a> Draft<'a> {
         (start < self.cut).then_some((start, self.cut))
     }
 
-    fn tokens_kept(&self, shortener: &Shortener<'_>, check: Interrupt<'_>) -> Result<u64> {
+    pub(super) fn tokens_kept(&self, shortener: &Shortener<'_>, check: Interrupt<'_>) -> Result<u64> {
         let PlanInput { source, counts, sums, .. } = *self.input;
         let stripped = &self.treated.stripped;
         let mut total = sums.total() - sums.tokens_before(self.cut);
@@ -379,7 +375,7 @@ impl<'a> Draft<'a> {
     fn warnings_of_the_decision(&self) -> impl Iterator<Item = Warning> {
         let warning = |code: &str, index| Warning { code: code.to_owned(), index };
         let blocked = self.blocked_by.map(|index| warning("thinking_blocks_fold", Some(index)));
-        let too_small = self.is_gain_too_small.then(|| warning("gain_too_small", None));
+        let too_small = (self.unfolded == Reason::GainTooSmall).then(|| warning("gain_too_small", None));
         self.treated.warning().into_iter().chain(blocked).chain(too_small)
     }
 }

@@ -125,6 +125,7 @@ impl Annotations {
         let is_summary = |(_, origin): &(&usize, &Origin)| **origin == Origin::CompactedSynthetic;
         Pins {
             indices: self.pinned.iter().copied().collect(),
+            matched: Vec::new(),
             importance: self.importance.iter().map(|(&index, &importance)| (index, importance)).collect(),
             summaries: self.origins.iter().filter(is_summary).map(|(&index, _)| index).collect(),
         }

@@ -17,6 +17,7 @@ mod ids;
 
 pub use annotations::{Annotations, Origin};
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use self::chunks::Chunks;
@@ -28,8 +29,11 @@ use crate::error::{Error, Result};
 use crate::evidence::{Evidence, extract};
 use crate::formats::{Detector, Format, Observed, not_a_list, read_message};
 use crate::node::{Kind, Node, changed};
-use crate::plan::{LastCut, PlanInput, PlanOptions, Planned, PrefixSums, plan_with_summary};
-use crate::rules::{Incremental, Pins, Structure};
+use crate::plan::{
+    LastCut, PlanInput, PlanOptions, Planned, PrefixSums, TrimOptions, newest_user, plan_with_summary,
+    trim_floor, trim_input,
+};
+use crate::rules::{Foldability, Incremental, Pins, Structure, check_index};
 use crate::transcript::{Builder, MessageNumbers, MessageSource, Part, PartKind, Role, Transcript, chained};
 
 /// Messages between two checks for interruption in a long comparison.
@@ -53,6 +57,8 @@ pub struct Prepared {
     tools: Arc<[Tool]>,
     /// The tools' tokens and accuracy: if the first message is not an instruction, and if it is one.
     tools_cost: [Option<(u64, Accuracy)>; 2],
+    /// Tokens and accuracy of a system prompt outside the messages.
+    system_cost: Option<(u64, Accuracy)>,
     /// Whether any message has calls or results, and any content that can only be estimated.
     has_calls: bool,
     is_estimated: bool,
@@ -103,7 +109,7 @@ impl Prepared {
         list.chunks = Chunks::from_transcript(transcript, list.wants_result_json);
         list.ids = None;
         list.update_overhead(first, has_calls, is_estimated, counter, check)?;
-        list.set_annotations(Annotations::from_pins(pins))?;
+        list.set_annotations(Annotations::from_pins(&list.incremental.resolved(pins)?))?;
         list.update();
         Ok(list)
     }
@@ -136,6 +142,7 @@ impl Prepared {
             annotations: Annotations::default(),
             tools,
             tools_cost: [None; 2],
+            system_cost: None,
             has_calls: false,
             is_estimated: false,
             wants_result_json,
@@ -184,6 +191,27 @@ impl Prepared {
         self.fingerprint
     }
 
+    /// The hash of each message.
+    #[must_use]
+    pub fn hashes(&self) -> &[u64] {
+        &self.hashes
+    }
+
+    /// Whether a message is the summary of an earlier fold.
+    #[must_use]
+    pub fn is_summary(&self, message: usize) -> bool {
+        self.incremental.check_pin(message).is_err()
+    }
+
+    /// Checks that a message may be pinned.
+    ///
+    /// # Errors
+    /// `index_out_of_range`, `pin_on_summary`.
+    pub fn check_pin(&self, message: usize) -> Result<()> {
+        check_index(message, self.len(), "pins")?;
+        self.incremental.check_pin(message)
+    }
+
     /// Approximate bytes of text that a plan may have to read.
     #[must_use]
     pub fn newest_bytes(&self) -> usize {
@@ -213,6 +241,30 @@ impl Prepared {
         let updated = self.update_overhead(first, has_calls, is_estimated, counter, check);
         if updated.is_err() {
             (self.tools, self.tools_cost) = before;
+        }
+        updated
+    }
+
+    /// Adds the system prompt that is sent outside the messages, read as a message of their format. It counts as
+    /// overhead.
+    ///
+    /// # Errors
+    /// Those of counting; then nothing changes.
+    pub fn set_system(
+        &mut self,
+        system: &Transcript,
+        counter: &dyn Counter,
+        check: Interrupt<'_>,
+    ) -> Result<()> {
+        let tokens = counter.count_message(&MessageView::original(system, 0), check)?;
+        let is_estimated = system.messages.first().is_some_and(|message| message.is_estimated);
+        let framing = counter.framing(self.format().framing());
+        let accuracy = counter.accuracy().and(framing.accuracy_in(false, is_estimated));
+        let before = self.system_cost.replace((u64::from(tokens), accuracy));
+        let (first, has_calls, is_estimated) = (self.first_role(), self.has_calls, self.is_estimated);
+        let updated = self.update_overhead(first, has_calls, is_estimated, counter, check);
+        if updated.is_err() {
+            self.system_cost = before;
         }
         updated
     }
@@ -356,6 +408,10 @@ impl Prepared {
         let Accuracy { kind, error_permille } =
             counter.accuracy().and(framing.accuracy_in(has_calls, is_estimated));
         let mut counts = Counts { per_message: Vec::new(), overhead: framing.request, kind, error_permille };
+        let first = if self.system_cost.is_some() { Some(Role::System) } else { first };
+        if let Some((tokens, accuracy)) = self.system_cost {
+            counts.add_overhead(tokens, accuracy)?;
+        }
         if !self.tools.is_empty() {
             let beside = ToolPlacement::new(self.format().framing(), first);
             let place = usize::from(beside.begins_with_system);
@@ -383,6 +439,12 @@ impl Prepared {
     /// The structure of all messages.
     pub fn structure(&mut self) -> &Structure {
         self.update();
+        self.incremental.structure()
+    }
+
+    /// The structure of a list unchanged since [`Prepared::update`].
+    #[must_use]
+    pub fn settled_structure(&self) -> &Structure {
         self.incremental.structure()
     }
 
@@ -434,11 +496,95 @@ impl Prepared {
             return self.plan_under(structure, &self.sums, request, summary, counter, check);
         }
         let mut incremental = self.incremental.clone();
-        incremental.pin(pins)?;
+        incremental.pin(&self.incremental.resolved(pins)?)?;
         let from = incremental.update();
         let mut sums = self.sums.clone();
         sums.update(incremental.structure(), &self.counts.per_message, from);
         self.plan_under(incremental.structure(), &sums, request, summary, counter, check)
+    }
+
+    /// Trims a settled list. The newest user message is kept wherever that fits. O(messages).
+    ///
+    /// # Errors
+    /// Those of [`Prepared::plan`].
+    pub fn trim_settled(
+        &self,
+        pins: &Pins,
+        options: TrimOptions,
+        counter: &dyn Counter,
+        check: Interrupt<'_>,
+    ) -> Result<Planned> {
+        self.check_settled()?;
+        let mut incremental = self.incremental.clone();
+        let mut sums = self.sums.clone();
+        if *pins != Pins::default() {
+            incremental.pin(&self.incremental.resolved(pins)?)?;
+            let from = incremental.update();
+            sums.update(incremental.structure(), &self.counts.per_message, from);
+        }
+        let structure = incremental.structure();
+        let newest = newest_user(&self.chunks, structure).filter(|&i| structure.counts(i));
+        let Some(newest) = newest.filter(|_| options.keep_newest_user) else {
+            return trim_input(&self.input(structure, &sums, counter), options, None, check);
+        };
+        let mut pinned = incremental.clone();
+        pinned.pin(&Pins { indices: vec![newest], ..Pins::default() })?;
+        let from = pinned.update();
+        let mut pinned_sums = sums.clone();
+        pinned_sums.update(pinned.structure(), &self.counts.per_message, from);
+        let keeping = self.input(pinned.structure(), &pinned_sums, counter);
+        let without = self.input(structure, &sums, counter);
+        match trim_input(&keeping, options, Some(newest), check)? {
+            Planned::Plan(mut plan) => {
+                plan.floor = plan.floor.min(trim_floor(&without, options, check)?);
+                Ok(Planned::Plan(plan))
+            }
+            Planned::Infeasible(kept) => {
+                let mut planned = trim_input(&without, options, None, check)?;
+                match &mut planned {
+                    Planned::Plan(plan) => plan.floor = plan.floor.min(kept.floor),
+                    Planned::Infeasible(other) if kept.floor < other.floor => *other = kept,
+                    Planned::Infeasible(_) => {}
+                }
+                Ok(planned)
+            }
+        }
+    }
+
+    /// Pinned messages, ascending: those of the list's own annotations and `pins`. O(messages).
+    ///
+    /// # Errors
+    /// Those of [`Incremental::resolved`].
+    pub fn pinned(&self, pins: &Pins) -> Result<Vec<usize>> {
+        let pins = self.incremental.resolved(pins)?;
+        let mut pinned: Vec<usize> = self.incremental.pinned().chain(pins.pinned()).collect();
+        pinned.sort_unstable();
+        pinned.dedup();
+        Ok(pinned)
+    }
+
+    /// Whether any message is pinned, or the summary of an earlier fold. O(1).
+    #[must_use]
+    pub fn has_pins_or_summary(&self) -> bool {
+        self.annotations != Annotations::default() || self.incremental.has_summary()
+    }
+
+    /// Messages that the last summary carries from before its cut, without fillers and groups with an open call: they
+    /// were pinned, or had an open call that is answered now. By group.
+    #[must_use]
+    pub fn carried(&self) -> Vec<Vec<usize>> {
+        let (numbers, structure) = (self.numbers(), self.incremental.structure());
+        let is_carried = |&i: &usize| {
+            numbers.number(i).is_none()
+                && !structure.is_summary[i]
+                && structure.foldability[i] != Foldability::Open
+                && !self.incremental.is_filler(i)
+        };
+        let mut groups = BTreeMap::<u32, Vec<usize>>::new();
+        for i in (0..structure.len()).filter(is_carried) {
+            groups.entry(structure.group_of[i]).or_default().push(i);
+        }
+        groups.into_values().collect()
     }
 
     fn check_settled(&self) -> Result<()> {
@@ -457,7 +603,16 @@ impl Prepared {
         counter: &dyn Counter,
         check: Interrupt<'_>,
     ) -> Result<Planned> {
-        let input = PlanInput {
+        plan_with_summary(&self.input(structure, sums, counter), request, summary, check)
+    }
+
+    fn input<'a>(
+        &'a self,
+        structure: &'a Structure,
+        sums: &'a PrefixSums,
+        counter: &'a dyn Counter,
+    ) -> PlanInput<'a> {
+        PlanInput {
             source: &self.chunks,
             format: self.format(),
             structure,
@@ -465,8 +620,7 @@ impl Prepared {
             sums,
             counter,
             fingerprint: self.fingerprint,
-        };
-        plan_with_summary(&input, request, summary, check)
+        }
     }
 
     /// Changes the caller's annotations.

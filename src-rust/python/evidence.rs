@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::gate::{exception, guard, raise_later, run};
+use super::node::Text;
 use super::state::State;
 use crate::error::{Error, Result};
 use crate::evidence::{self, Evidence, Mended, check, render};
@@ -89,6 +90,17 @@ impl RangeEvidence {
                 let text = render(evidence, &price, max_tokens)?;
                 let held = check(evidence, &text, &price)?;
                 Ok((text, report(evidence, &held)?))
+            })
+        })
+    }
+
+    /// The facts of these messages that a text contains and lacks, as JSON text.
+    fn check(&self, py: Python<'_>, text: Text, count: &Bound<'_, PyAny>) -> PyResult<String> {
+        guard(py, || {
+            let price = price(count);
+            run(py, WRITING_BYTES, |_| {
+                let evidence = self.evidence()?;
+                to_json(&check(evidence, &text.0, &price)?, &evidence.message_numbers)
             })
         })
     }

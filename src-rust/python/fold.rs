@@ -8,14 +8,14 @@ use pyo3::types::PyList;
 use super::counting::TokenCounter;
 use super::evidence::{RangeEvidence, WRITING_BYTES, report};
 use super::gate::{exception, guard, raise_later, run};
-use super::live::state_of;
 use super::node::Text;
-use super::options::PlanOptions;
-use super::planning::Plan;
-use super::state::{State, list_of};
+use super::plan::{Plan, PlanOptions};
+use super::request::{Request, state_of};
+use super::state::{State, list_of, sources_of};
 use crate::error::{Error, Result};
 use crate::fold as core;
-use crate::fold::{Begun, FoldRequest};
+use crate::fold::{Begun, FoldRequest, Folded};
+use crate::plan::{Keep, TrimOptions};
 use crate::rules::Pins;
 
 /// A fold whose summary is not written yet.
@@ -25,14 +25,51 @@ pub(super) struct Fold {
     state: Arc<State>,
     pins: Pins,
     begun: Begun,
+    /// The plan, or `(floor, why)`.
+    plan: Py<PyAny>,
 }
 
-/// The new list, its tokens, the summary's text, whether it was sanitized, and the check of its facts as JSON.
-type Finished<'py> = (Bound<'py, PyList>, u64, String, bool, Option<String>);
+/// A finished fold.
+#[pyclass(frozen, get_all, module = "foldline._core")]
+pub(super) struct FinishedFold {
+    /// The new list.
+    messages: Py<PyList>,
+    /// For each message of it the index in the old list; None for a new message.
+    sources: Py<PyList>,
+    /// Its tokens, overhead included.
+    tokens: u64,
+    /// The text of the summary.
+    text: String,
+    /// Whether that text was sanitized.
+    is_sanitized: bool,
+    /// The check of its facts as JSON text; None without a check.
+    report: Option<String>,
+}
+
+impl FinishedFold {
+    fn new(
+        py: Python<'_>,
+        state: &State,
+        plan: &crate::plan::Plan,
+        folded: Folded,
+        report: Option<String>,
+    ) -> PyResult<Self> {
+        let summary = folded.summary.map(|finished| (finished.text, finished.is_sanitized));
+        let (text, is_sanitized) = summary.unwrap_or_default();
+        Ok(FinishedFold {
+            messages: list_of(py, state, plan, &folded.placed)?.unbind(),
+            sources: PyList::new(py, sources_of(&folded.placed.steps))?.unbind(),
+            tokens: folded.placed.tokens_after,
+            text,
+            is_sanitized,
+            report,
+        })
+    }
+}
 
 /// Plans a fold of a list or a prepared transcript.
 #[pyfunction]
-#[pyo3(signature = (messages, counter, options, *, alternate, tools, format, may_grow = false))]
+#[pyo3(signature = (messages, counter, options, *, alternate, tools, system = None, format, may_grow = false))]
 #[allow(clippy::too_many_arguments)]
 pub(super) fn begin_fold<'py>(
     py: Python<'py>,
@@ -41,31 +78,94 @@ pub(super) fn begin_fold<'py>(
     options: PlanOptions,
     alternate: bool,
     tools: Option<&Bound<'py, PyAny>>,
+    system: Option<&Bound<'py, PyAny>>,
     format: &str,
     may_grow: bool,
 ) -> PyResult<Fold> {
     let (request, pins) = options.into_parts(py)?;
-    let (counter, state, pins) = state_of(messages, counter, tools, format, pins)?;
+    let around = Request { tools, system, format };
+    let (counter, state, pins) = state_of(messages, counter, around, pins)?;
     let request = FoldRequest { plan: request, alternate, may_grow };
     let begun = {
         let counter = &*counter.get().counter;
         let live = &state.live;
         run(py, live.text_bytes(), |check| core::begin(live, &pins, request, counter, check))?
     };
-    Ok(Fold { counter: counter.unbind(), state, pins, begun })
+    Fold::of(py, counter, state, begun, pins)
+}
+
+/// Plans a trim of a list or a prepared transcript. `options` keep at most a number of tokens.
+#[pyfunction]
+#[pyo3(signature = (messages, counter, options, *, keep_newest_user, start_on_user, whole_turns, clear, shorten, tools,
+                    system, format))]
+#[allow(clippy::too_many_arguments, clippy::fn_params_excessive_bools)]
+pub(super) fn begin_trim<'py>(
+    py: Python<'py>,
+    messages: &Bound<'py, PyAny>,
+    counter: Option<Bound<'py, TokenCounter>>,
+    options: PlanOptions,
+    keep_newest_user: bool,
+    start_on_user: bool,
+    whole_turns: bool,
+    clear: bool,
+    shorten: bool,
+    tools: Option<&Bound<'py, PyAny>>,
+    system: Option<&Bound<'py, PyAny>>,
+    format: &str,
+) -> PyResult<Fold> {
+    let (request, pins) = options.into_parts(py)?;
+    let Keep::Fit(max_tokens) = request.keep else {
+        return Err(exception(py, Error::config("bad_keep", "keep", "a trim needs a budget")));
+    };
+    let around = Request { tools, system, format };
+    let (counter, state, pins) = state_of(messages, counter, around, pins)?;
+    let options = TrimOptions {
+        max_tokens,
+        keep_newest_user,
+        start_on_user,
+        whole_turns,
+        clear,
+        shorten,
+        filler_tokens: 0,
+    };
+    let begun = {
+        let counter = &*counter.get().counter;
+        let live = &state.live;
+        run(py, live.text_bytes(), |check| core::begin_trim(live, &pins, options, counter, check))?
+    };
+    Fold::of(py, counter, state, begun, pins)
+}
+
+impl Fold {
+    fn of(
+        py: Python<'_>,
+        counter: Bound<'_, TokenCounter>,
+        state: Arc<State>,
+        begun: Begun,
+        pins: Pins,
+    ) -> PyResult<Self> {
+        let plan = match &begun {
+            Begun::Fold(fold) => Bound::new(py, Plan::of(fold.plan().clone()))?.into_any(),
+            Begun::Infeasible(infeasible) => {
+                (infeasible.floor, &infeasible.why).into_pyobject(py)?.into_any()
+            }
+        };
+        Ok(Fold { counter: counter.unbind(), state, pins, begun, plan: plan.unbind() })
+    }
 }
 
 #[pymethods]
 impl Fold {
     /// The plan, or `(floor, why)` if the budget cannot be met.
     #[getter]
-    fn plan<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match &self.begun {
-            Begun::Fold(fold) => Ok(Bound::new(py, Plan { plan: fold.plan().clone() })?.into_any()),
-            Begun::Infeasible(infeasible) => {
-                Ok((infeasible.floor, &infeasible.why).into_pyobject(py)?.into_any())
-            }
-        }
+    fn plan(&self, py: Python<'_>) -> Py<PyAny> {
+        self.plan.clone_ref(py)
+    }
+
+    /// Indices of the pinned messages, ascending, without the other messages of their groups.
+    #[getter]
+    fn pins(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
+        self.state.live.pinned(&self.pins).map_err(|error| exception(py, error))
     }
 
     /// Tokens of the request before, overhead included.
@@ -108,7 +208,7 @@ impl Fold {
         let plan = run(py, live.newest_bytes(), |check| {
             core::unfolded(live, &self.pins, fold.plan(), counter, check)
         })?;
-        Ok(Plan { plan })
+        Ok(Plan::of(plan))
     }
 
     /// The numbers of all messages in the whole history; None for one without.
@@ -126,26 +226,19 @@ impl Fold {
 
     /// Finishes the fold, with the text of its summary if one is needed.
     #[pyo3(signature = (written = None, *, evidence = None, redact = None))]
-    fn finish<'py>(
+    fn finish(
         &self,
-        py: Python<'py>,
+        py: Python<'_>,
         written: Option<Text>,
-        evidence: Option<&Bound<'py, RangeEvidence>>,
-        redact: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Finished<'py>> {
+        evidence: Option<&Bound<'_, RangeEvidence>>,
+        redact: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<FinishedFold> {
         guard(py, || {
             let (counter, live) = (&*self.counter.get().counter, &self.state.live);
             let fold = self.fold().map_err(|error| exception(py, error))?;
             let Some(written) = written else {
                 let folded = run(py, 0, |check| fold.finish_without_summary(live, counter, check))?;
-                let tokens = folded.placed.tokens_after;
-                return Ok((
-                    list_of(py, &self.state, fold.plan(), &folded.placed)?,
-                    tokens,
-                    String::new(),
-                    false,
-                    None,
-                ));
+                return FinishedFold::new(py, &self.state, fold.plan(), folded, None);
             };
             let redact = redactor(redact);
             let evidence = evidence.map(Bound::get);
@@ -158,11 +251,7 @@ impl Fold {
                     facts.zip(evidence).map(|(facts, evidence)| report(evidence, facts)).transpose()?;
                 Ok((folded, report))
             })?;
-            let list = list_of(py, &self.state, fold.plan(), &folded.placed)?;
-            let (text, is_sanitized) = folded
-                .summary
-                .map_or_else(Default::default, |finished| (finished.text, finished.is_sanitized));
-            Ok((list, folded.placed.tokens_after, text, is_sanitized, report))
+            FinishedFold::new(py, &self.state, fold.plan(), folded, report)
         })
     }
 }

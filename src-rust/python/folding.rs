@@ -5,7 +5,7 @@ use pyo3::types::{PyBytes, PyList};
 
 use super::counting::TokenCounter;
 use super::gate::{exception, guard, run};
-use super::options::PlanOptions;
+use super::plan::PlanOptions;
 use super::texts::Threads;
 use super::transcripts::format_of;
 use crate::batch::folding::Folding;

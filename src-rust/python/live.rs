@@ -11,16 +11,15 @@ use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
 use super::arrays::{int64, read_only};
-use super::counting::{Read, TokenCounter, dialect, limit_of, read_all_tools};
+use super::counting::{TokenCounter, dialect, limit_of, read_all_tools};
 use super::evidence::RangeEvidence;
 use super::gate::{exception, guard, load_numpy, run};
 use super::node::{PyNode, Text};
-use super::options::PlanOptions;
-use super::planning::{Plan, answer, summary_text};
-use super::state::{State, list_of};
+use super::plan::{Plan, PlanOptions, answer, summary_text};
+use super::state::{State, list_of, sources_of};
 use crate::count::counter::Counter;
 use crate::error::{Error, Result};
-use crate::fold::{Step, check_fingerprint, place};
+use crate::fold::{check_fingerprint, place};
 use crate::formats::{Detector, Observed, not_a_list};
 use crate::prepared::{Annotations, Origin, Prepared};
 use crate::rules::Pins;
@@ -28,17 +27,17 @@ use crate::rules::Pins;
 /// A growing transcript: the base class of `foldline.Transcript`.
 #[pyclass(frozen, subclass, module = "foldline._core")]
 pub(super) struct LiveTranscript {
-    counter: Py<TokenCounter>,
+    pub counter: Py<TokenCounter>,
     state: Mutex<State>,
     /// The thread that uses the state; 0 for none.
     user: AtomicU64,
 }
 
-/// An immutable copy of a transcript: the base class of `foldline.TranscriptSnapshot`.
+/// An immutable copy of a transcript: the base class of `foldline.context.TranscriptSnapshot`.
 #[pyclass(frozen, subclass, module = "foldline._core")]
 pub(super) struct LiveSnapshot {
-    counter: Py<TokenCounter>,
-    state: Arc<State>,
+    pub counter: Py<TokenCounter>,
+    pub state: Arc<State>,
 }
 
 /// A number for the current thread, from 1.
@@ -67,7 +66,7 @@ impl Drop for Using<'_> {
 impl LiveTranscript {
     /// Gives the state to `work`, one thread at a time. Reentrant calls from the caller's own code (a counter, a
     /// finalizer) raise `transcript_in_use`.
-    fn with<R>(
+    pub fn with<R>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&mut State, &dyn Counter) -> PyResult<R>,
@@ -184,54 +183,73 @@ impl State {
         let message = summary_text(py, plan, self.live.source(), summary, false)?;
         let placed =
             run(py, self.live.text_bytes(), |check| place(plan, &self.live, message, false, counter, check))?;
-        let steps = &placed.steps;
         let folded = list_of(py, self, plan, &placed)?;
-        if steps.len() != folded.len() {
-            return Err(exception(py, Error::internal("fold_steps", "the fold does not match the plan")));
-        }
-        let tokens = &self.live.counts().per_message;
-        let known = |step: &Step| match step {
-            Step::Keep(i) => Some(tokens[*i]),
-            Step::Edit(_) | Step::Summary | Step::Filler(_) => None,
-        };
-        let messages = folded.iter().zip(steps.iter().map(known));
-        let mut live = reread(py, &self.live, counter, self.live.detector(), messages)?;
-        let annotations = folded_annotations(self.live.annotations(), steps, live.len());
-        live.set_annotations(annotations.map_err(|error| exception(py, error))?)
-            .map_err(|error| exception(py, error))?;
-        *self = State { live, messages: folded.iter().map(Bound::unbind).collect() };
+        self.replace(py, counter, &folded, &sources_of(&placed.steps), None)?;
         Ok(folded)
     }
 
+    /// Continues with another list, whose messages had the indices `sources` in this one; messages that are the same
+    /// objects are not counted again. `pins` are added.
+    fn replace(
+        &mut self,
+        py: Python<'_>,
+        counter: &dyn Counter,
+        folded: &Bound<'_, PyList>,
+        sources: &[Option<usize>],
+        pins: Option<&[usize]>,
+    ) -> PyResult<()> {
+        if sources.len() != folded.len() {
+            return Err(exception(py, Error::internal("fold_steps", "the fold does not match the list")));
+        }
+        let tokens = &self.live.counts().per_message;
+        let is_same = |new: usize, old: usize| {
+            self.messages.get(old).is_some_and(|mine| folded.get_item(new).is_ok_and(|each| each.is(mine)))
+        };
+        let same: Vec<Option<usize>> =
+            sources.iter().enumerate().map(|(new, old)| old.filter(|&old| is_same(new, old))).collect();
+        let known = same.iter().map(|old| old.map(|old| tokens[old]));
+        let mut live = reread(py, &self.live, counter, self.live.detector(), folded.iter().zip(known))?;
+        let annotations =
+            folded_annotations(self.live.annotations(), sources, &same, pins.unwrap_or_default());
+        live.set_annotations(annotations.map_err(|error| exception(py, error))?)
+            .map_err(|error| exception(py, error))?;
+        *self = State { live, messages: folded.iter().map(Bound::unbind).collect() };
+        Ok(())
+    }
+
     /// A copy that shares the text and copies the numbers. O(messages).
-    fn copy(&mut self, py: Python<'_>) -> State {
+    pub fn copy(&mut self, py: Python<'_>) -> State {
         self.live.update();
         self.clone_ref(py)
     }
 
-    fn clone_ref(&self, py: Python<'_>) -> State {
+    pub fn clone_ref(&self, py: Python<'_>) -> State {
         let messages = self.messages.iter().map(|message| message.clone_ref(py)).collect();
         State { live: self.live.clone(), messages }
     }
 }
 
-/// The annotations of the messages that stay, at their new indices, and the origins of the others.
-fn folded_annotations(annotations: &Annotations, steps: &[Step], count: usize) -> Result<Annotations> {
-    let mut places = HashMap::new();
-    for (at, step) in steps.iter().enumerate() {
-        if let Step::Keep(message) | Step::Edit(message) = step {
-            places.insert(*message, at);
-        }
-    }
+/// The annotations of the messages that stay, at their new indices, with the origins of the others and more pins.
+fn folded_annotations(
+    annotations: &Annotations,
+    sources: &[Option<usize>],
+    same: &[Option<usize>],
+    pins: &[usize],
+) -> Result<Annotations> {
+    let count = sources.len();
+    let places: HashMap<usize, usize> =
+        sources.iter().enumerate().filter_map(|(new, old)| Some(((*old)?, new))).collect();
     let mut annotations = annotations.moved(|message| places.get(&message).copied());
-    for (at, step) in steps.iter().enumerate() {
-        match step {
-            Step::Summary | Step::Filler(_) => {
-                annotations.set_origin(at, Origin::CompactedSynthetic, count).map(drop)?
-            }
-            Step::Edit(_) => annotations.set_origin(at, Origin::CompactedModified, count).map(drop)?,
-            Step::Keep(_) => {}
-        }
+    for (new, (source, same)) in sources.iter().zip(same).enumerate() {
+        let origin = match (source, same) {
+            (None, _) => Origin::CompactedSynthetic,
+            (Some(_), None) => Origin::CompactedModified,
+            (Some(_), Some(_)) => continue,
+        };
+        annotations.set_origin(new, origin, count)?;
+    }
+    for &pin in pins {
+        annotations.set_pin(pin, true, count)?;
     }
     Ok(annotations)
 }
@@ -285,7 +303,7 @@ fn difference(py: Python<'_>, live: &Prepared, messages: &Bound<'_, PyAny>) -> P
 }
 
 /// The items of a list or tuple.
-fn items<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+pub(super) fn items<'py>(messages: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
     use crate::node::{Kind, Node};
     let node = PyNode::of(messages.clone());
     if node.kind() != Kind::Array {
@@ -382,8 +400,27 @@ impl LiveTranscript {
         self.with(py, |state, counter| state.fold(py, counter, plan.get(), summary))
     }
 
+    /// Continues with another list. See `foldline.Transcript.fold`.
+    fn replace<'py>(
+        &self,
+        py: Python<'py>,
+        messages: Bound<'py, PyList>,
+        sources: Vec<Option<usize>>,
+        pins: Vec<usize>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        self.with(py, |state, counter| {
+            let copy = PyList::new(py, messages.iter())?;
+            state.replace(py, counter, &copy, &sources, Some(&pins))?;
+            Ok(copy)
+        })
+    }
+
     /// Pins a message.
     fn pin(&self, py: Python<'_>, index: isize) -> PyResult<()> {
+        self.with(py, |state, _| {
+            let at = index_at(py, index, state.live.len())?;
+            state.live.check_pin(at).map_err(|error| exception(py, error))
+        })?;
         self.mark(py, index, |annotations, i, count| annotations.set_pin(i, true, count))
     }
 
@@ -422,6 +459,12 @@ impl LiveTranscript {
         self.with(py, |state, _| {
             Ok(state.live.annotations().origin(index_at(py, index, state.live.len())?).name())
         })
+    }
+
+    /// Whether any message is pinned, or the summary of an earlier fold. O(1).
+    #[getter]
+    fn has_pins_or_summary(&self, py: Python<'_>) -> PyResult<bool> {
+        self.with(py, |state, _| Ok(state.live.has_pins_or_summary()))
     }
 
     /// Whether all messages and the overhead have at most `limit` tokens.
@@ -471,7 +514,18 @@ impl LiveTranscript {
     }
 }
 
+impl LiveSnapshot {
+    pub fn prepared(&self) -> &Prepared {
+        &self.state.live
+    }
+}
+
 impl LiveTranscript {
+    /// Gives the prepared transcript to `work`.
+    pub fn with_prepared<R>(&self, py: Python<'_>, work: impl FnOnce(&Prepared) -> R) -> PyResult<R> {
+        self.with(py, |state, _| Ok(work(&state.live)))
+    }
+
     fn mark(
         &self,
         py: Python<'_>,
@@ -510,7 +564,8 @@ impl LiveSnapshot {
         difference(py, &self.state.live, messages)
     }
 
-    /// The list that a plan for these messages gives, and its tokens with the overhead.
+    /// The list that a plan for these messages gives, for each message its old index or None, and its tokens with the
+    /// overhead.
     ///
     /// The counts of unchanged messages are reused.
     #[pyo3(signature = (plan, summary = None, *, alternate = false))]
@@ -520,14 +575,14 @@ impl LiveSnapshot {
         plan: &Bound<'py, Plan>,
         summary: Option<Text>,
         alternate: bool,
-    ) -> PyResult<(Bound<'py, PyList>, u64)> {
+    ) -> PyResult<(Bound<'py, PyList>, Vec<Option<usize>>, u64)> {
         let (plan, live, counter) = (&plan.get().plan, &self.state.live, &*self.counter.get().counter);
         guard(py, || {
             check_fingerprint(plan, live.len(), live.fingerprint()).map_err(|error| exception(py, error))?;
             let message = summary_text(py, plan, live.source(), summary, alternate)?;
             let placed =
                 run(py, live.text_bytes(), |check| place(plan, live, message, alternate, counter, check))?;
-            Ok((list_of(py, &self.state, plan, &placed)?, placed.tokens_after))
+            Ok((list_of(py, &self.state, plan, &placed)?, sources_of(&placed.steps), placed.tokens_after))
         })
     }
 
@@ -539,6 +594,38 @@ impl LiveSnapshot {
     /// The facts of the messages at `indices`.
     fn evidence(&self, py: Python<'_>, indices: Vec<usize>) -> PyResult<RangeEvidence> {
         RangeEvidence::new(Arc::clone(&self.state), indices).map_err(|error| exception(py, error))
+    }
+
+    /// Tokens of the first `count` messages.
+    fn tokens_to(&self, count: usize) -> u64 {
+        let tokens = &self.state.live.counts().per_message;
+        tokens.iter().take(count).map(|&tokens| u64::from(tokens)).sum()
+    }
+
+    /// The hash of each message, equal for equal content.
+    fn hashes(&self) -> Vec<u64> {
+        self.state.live.hashes().to_vec()
+    }
+
+    /// Indices of the pinned messages, ascending, without the other messages of their groups.
+    fn pins(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
+        self.state.live.pinned(&Pins::default()).map_err(|error| exception(py, error))
+    }
+
+    /// Raises a `ConfigError` for an index that is out of range, or of a summary (`pin_on_summary`).
+    fn check_pin(&self, py: Python<'_>, index: usize) -> PyResult<()> {
+        self.state.live.check_pin(index).map_err(|error| exception(py, error))
+    }
+
+    /// Indices of the messages that the last summary carries from before its cut, by group: they were pinned.
+    fn carried(&self) -> Vec<Vec<usize>> {
+        self.state.live.carried()
+    }
+
+    /// Indices of the summaries of earlier folds.
+    fn summaries(&self) -> Vec<usize> {
+        let is_summary = &self.state.live.settled_structure().is_summary;
+        (0..is_summary.len()).filter(|&i| is_summary[i]).collect()
     }
 
     /// The counter.
@@ -560,6 +647,12 @@ impl LiveSnapshot {
     /// The origin of a message.
     fn origin(&self, py: Python<'_>, index: isize) -> PyResult<&'static str> {
         Ok(self.state.live.annotations().origin(index_at(py, index, self.state.live.len())?).name())
+    }
+
+    /// Whether any message is pinned, or the summary of an earlier fold. O(1).
+    #[getter]
+    fn has_pins_or_summary(&self) -> bool {
+        self.state.live.has_pins_or_summary()
     }
 
     /// Whether all messages and the overhead have at most `limit` tokens.
@@ -606,96 +699,4 @@ impl LiveSnapshot {
     fn __len__(&self) -> usize {
         self.state.live.len()
     }
-}
-
-/// Prepares messages for planning and folding: reads and counts a list; reuses a transcript.
-#[pyfunction]
-#[pyo3(signature = (messages, counter, *, tools, format))]
-pub(super) fn prepare<'py>(
-    messages: &Bound<'py, PyAny>,
-    counter: Option<Bound<'py, TokenCounter>>,
-    tools: Option<&Bound<'py, PyAny>>,
-    format: &str,
-) -> PyResult<LiveSnapshot> {
-    let (counter, state, _) = state_of(messages, counter, tools, format, Pins::default())?;
-    Ok(LiveSnapshot { counter: counter.unbind(), state })
-}
-
-/// The state of messages, its counter, and the pins not yet in it. A transcript is reused unless another counter or
-/// format is given; then its messages are read as a list, with its pins. A list is read once. `tools` replace those of a
-/// transcript.
-pub(super) fn state_of<'py>(
-    messages: &Bound<'py, PyAny>,
-    counter: Option<Bound<'py, TokenCounter>>,
-    tools: Option<&Bound<'py, PyAny>>,
-    format: &str,
-    pins: Pins,
-) -> PyResult<(Bound<'py, TokenCounter>, Arc<State>, Pins)> {
-    let py = messages.py();
-    if let Some((counter, state)) = known_state(messages, counter.as_ref(), format)? {
-        let Some(tools) = tools else { return Ok((counter, state, pins)) };
-        let tools = Arc::from(read_all_tools(Some(tools))?);
-        // A fresh copy of a transcript is changed in place; the state of a snapshot is shared.
-        let mut state = Arc::try_unwrap(state).unwrap_or_else(|shared| shared.clone_ref(py));
-        let token_counter = &*counter.get().counter;
-        let set = run(py, 0, |check| state.live.set_tools(tools, token_counter, check));
-        return set.map(|()| (counter, Arc::new(state), pins));
-    }
-    let Some(counter) = counter else {
-        let error = Error::config("missing_counter", "counter", "a list needs a counter");
-        return Err(exception(py, error));
-    };
-    guard(py, || {
-        let (messages, pins) = listed(messages, &pins)?;
-        // The list as it is now: another thread may change the caller's list while it is read.
-        let list = PyList::new(py, &messages)?.into_any();
-        let token_counter = counter.get();
-        let (Read { transcript, format }, tools) = token_counter.read(&list, tools, format)?;
-        let live = run(py, transcript.text.len(), |check| {
-            Prepared::from_transcript(transcript, format, &pins, tools.into(), &*token_counter.counter, check)
-        })?;
-        Ok((counter.clone(), Arc::new(State { live, messages }), Pins::default()))
-    })
-}
-
-/// The messages of a list or transcript, and all pins: those of the transcript, then `pins`.
-fn listed(messages: &Bound<'_, PyAny>, pins: &Pins) -> PyResult<(Vec<Py<PyAny>>, Pins)> {
-    let py = messages.py();
-    let of_state = |state: &State| {
-        let mut all = state.live.annotations().pins();
-        all.indices.extend(&pins.indices);
-        all.importance.extend(&pins.importance);
-        all.summaries.extend(&pins.summaries);
-        (state.messages.iter().map(|message| message.clone_ref(py)).collect(), all)
-    };
-    if let Ok(snapshot) = messages.cast::<LiveSnapshot>() {
-        return Ok(of_state(&snapshot.get().state));
-    }
-    if let Ok(transcript) = messages.cast::<LiveTranscript>() {
-        return transcript.get().with(py, |state, _| Ok(of_state(state)));
-    }
-    Ok((items(messages)?.into_iter().map(Bound::unbind).collect(), pins.clone()))
-}
-
-/// The state of a transcript, if it was counted with this counter, in this format.
-fn known_state<'py>(
-    messages: &Bound<'py, PyAny>,
-    counter: Option<&Bound<'py, TokenCounter>>,
-    format: &str,
-) -> PyResult<Option<(Bound<'py, TokenCounter>, Arc<State>)>> {
-    let py = messages.py();
-    let fits = |own: &Py<TokenCounter>, live: &Prepared| {
-        counter.is_none_or(|counter| counter.get().is_same(own.get()))
-            && (format == "auto" || format == live.format().name())
-    };
-    if let Ok(snapshot) = messages.cast::<LiveSnapshot>() {
-        let LiveSnapshot { counter, state } = snapshot.get();
-        let is_known = fits(counter, &state.live);
-        return Ok(is_known.then(|| (counter.bind(py).clone(), Arc::clone(state))));
-    }
-    let Ok(transcript) = messages.cast::<LiveTranscript>() else { return Ok(None) };
-    let transcript = transcript.get();
-    let state = transcript
-        .with(py, |state, _| Ok(fits(&transcript.counter, &state.live).then(|| Arc::new(state.copy(py)))))?;
-    Ok(state.map(|state| (transcript.counter.bind(py).clone(), state)))
 }

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use super::applying::build;
-use crate::fold::Placed;
+use crate::fold::{Placed, Step};
 use crate::prepared::Prepared;
 
 /// Messages, and their prepared value.
@@ -12,6 +12,15 @@ pub(super) struct State {
     pub live: Prepared,
     /// The caller's own objects.
     pub messages: Vec<Py<PyAny>>,
+}
+
+/// For each step the index of the caller's message; `None` for a new message.
+pub(super) fn sources_of(steps: &[Step]) -> Vec<Option<usize>> {
+    let source = |step: &Step| match *step {
+        Step::Keep(i) | Step::Edit(i) => Some(i),
+        Step::Summary | Step::Filler(_) => None,
+    };
+    steps.iter().map(source).collect()
 }
 
 impl State {

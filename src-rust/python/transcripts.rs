@@ -32,7 +32,7 @@ const READ_AHEAD_BYTES: usize = 8 << 20;
 const TRANSCRIPT_BYTES: usize = 1 << 10;
 
 /// Token counts of many transcripts.
-#[pyclass(frozen, module = "foldline")]
+#[pyclass(frozen, module = "foldline.counting")]
 pub(super) struct TranscriptCounts {
     per_message: Py<PyArray1<i64>>,
     offsets: Py<PyArray1<i64>>,

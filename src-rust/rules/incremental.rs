@@ -6,7 +6,7 @@
 //! its results. A late result costs the messages back to its call.
 
 use super::pairing::Pairer;
-use super::pins::Pins;
+use super::pins::{Pins, pin_on_summary};
 use super::roles::is_filler;
 use super::structure::{Foldability, Group, Structure};
 use crate::error::Result;
@@ -46,6 +46,8 @@ pub struct Incremental {
     summary: Option<usize>,
     /// The first message whose group has changed since the last update.
     unsettled: usize,
+    /// Whether a labelled summary was appended.
+    has_summary: bool,
 }
 
 impl Incremental {
@@ -61,6 +63,7 @@ impl Incremental {
             last: None,
             compaction: None,
             summary: None,
+            has_summary: false,
             unsettled: 0,
         }
     }
@@ -106,6 +109,7 @@ impl Incremental {
         let message = &transcript.messages[index];
         let number = self.len();
         self.note_head(message, number);
+        self.has_summary |= message.is_labelled_summary;
         let flag = |is: bool, flag: u8| if is { flag } else { 0 };
         self.flags.push(
             flag(message.binding == Binding::Turn, TURN)
@@ -233,9 +237,54 @@ impl Incremental {
     /// Those of [`Pins::check`]; then nothing has changed.
     pub fn pin(&mut self, pins: &Pins) -> Result<()> {
         pins.check(self.len())?;
-        pins.pinned().for_each(|message| self.set_pinned(message, true));
         pins.summaries.iter().for_each(|&message| self.set_summary(message, true));
+        pins.pinned().for_each(|message| self.set_pinned(message, true));
         Ok(())
+    }
+
+    /// The pins of a caller, with matched messages as indices unless they are summaries.
+    ///
+    /// # Errors
+    /// Those of [`Pins::check`], and of [`Incremental::check_pin`] for each index.
+    pub fn resolved(&self, pins: &Pins) -> Result<Pins> {
+        pins.check(self.len())?;
+        let check = |message: usize| match pins.summaries.contains(&message) {
+            true => Err(pin_on_summary(message)),
+            false => self.check_pin(message),
+        };
+        pins.indices.iter().try_for_each(|&message| check(message))?;
+        let mut resolved = pins.clone();
+        resolved.indices.extend(resolved.matched.drain(..).filter(|&message| check(message).is_ok()));
+        Ok(resolved)
+    }
+
+    /// Checks that a message may be pinned: a pinned summary would stay next to the summary that replaces it.
+    ///
+    /// # Errors
+    /// `pin_on_summary`.
+    pub fn check_pin(&self, message: usize) -> Result<()> {
+        if self.flags[message] & (LABELLED | MARKED) == 0 {
+            return Ok(());
+        }
+        Err(pin_on_summary(message))
+    }
+
+    /// Pinned messages, ascending, without those of their groups. O(messages).
+    pub fn pinned(&self) -> impl Iterator<Item = usize> + '_ {
+        let flags = self.flags.iter().enumerate();
+        flags.filter(|(_, flags)| **flags & (PINNED | BORN_PINNED) != 0).map(|(message, _)| message)
+    }
+
+    /// Whether any message is the summary of an earlier fold. O(1).
+    #[must_use]
+    pub fn has_summary(&self) -> bool {
+        self.has_summary
+    }
+
+    /// Whether a message is a filler, which a fold has added between two messages of one side.
+    #[must_use]
+    pub fn is_filler(&self, message: usize) -> bool {
+        self.flags[message] & FILLER != 0
     }
 
     /// Pins or unpins a message.

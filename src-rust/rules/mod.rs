@@ -11,6 +11,6 @@ pub mod validate;
 
 pub use incremental::{Incremental, analyze};
 pub use pairing::{Pairing, pair};
-pub use pins::{Pins, check_importance, check_index};
+pub use pins::{Pins, check_importance, check_index, pin_on_summary};
 pub use results::{FoundResult, results};
 pub use structure::{Foldability, Group, Structure};

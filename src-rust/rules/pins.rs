@@ -6,8 +6,10 @@ use crate::transcript::PIN_IMPORTANCE;
 /// Annotations of messages, passed in addition to the list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Pins {
-    /// Pinned messages.
+    /// Messages pinned by index.
     pub indices: Vec<usize>,
+    /// Messages matched by a predicate. They are pinned, except for summaries of earlier folds.
+    pub matched: Vec<usize>,
     /// Importance of messages. Default: neutral.
     pub importance: Vec<(usize, f64)>,
     /// Messages that are summaries of an earlier fold.
@@ -20,7 +22,8 @@ impl Pins {
     /// # Errors
     /// `index_out_of_range` for an index beyond the list, `bad_importance` for one outside [-10, 10].
     pub fn check(&self, count: usize) -> Result<()> {
-        self.indices.iter().try_for_each(|&index| check_index(index, count, "pins"))?;
+        let mut pinned = self.indices.iter().chain(&self.matched);
+        pinned.try_for_each(|&index| check_index(index, count, "pins"))?;
         for &(index, importance) in &self.importance {
             check_importance(importance)?;
             check_index(index, count, "importance")?;
@@ -28,7 +31,7 @@ impl Pins {
         self.summaries.iter().try_for_each(|&index| check_index(index, count, "origins"))
     }
 
-    /// Pinned messages in any order, possibly with repetitions.
+    /// Messages pinned by index or importance, in any order, possibly with repetitions.
     pub fn pinned(&self) -> impl Iterator<Item = usize> + '_ {
         let important = self.importance.iter().filter(|(_, importance)| *importance >= PIN_IMPORTANCE);
         self.indices.iter().copied().chain(important.map(|(index, _)| *index))
@@ -55,4 +58,14 @@ pub fn check_importance(importance: f64) -> Result<()> {
         return Ok(());
     }
     Err(Error::config("bad_importance", "importance", "an importance must be in [-10, 10]"))
+}
+
+/// The error for a pin by the index of a summary.
+#[must_use]
+pub fn pin_on_summary(message: usize) -> Error {
+    let detail = format!(
+        "message {message} is the summary of an earlier fold: pin by a predicate, take the indices of `result.pins`, \
+         or let `Compactor(pins=...)` remember the pins"
+    );
+    Error::config("pin_on_summary", "pins", detail)
 }

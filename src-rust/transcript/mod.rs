@@ -477,7 +477,13 @@ impl Transcript {
         let mut hash = chained(message.role as u64 | (message.binding as u64) << 8, packed(flags));
         for at in self.part_range(i) {
             let part = &self.parts[at];
-            let flags = [part.is_unchecked, part.slot.is_some(), part.key.is_some(), part.name.is_some()];
+            let flags = [
+                part.is_unchecked,
+                part.is_error,
+                part.slot.is_some(),
+                part.key.is_some(),
+                part.name.is_some(),
+            ];
             hash = chained(hash, part.kind as u64 | packed(flags) << 8 | u64::from(part.images) << 32);
             hash = part.key.map_or(hash, |key| text_hash(hash, self.key_text(key)));
             hash = part.name.as_ref().map_or(hash, |name| text_hash(hash, self.str(name)));
@@ -488,7 +494,7 @@ impl Transcript {
                 for picture in self.pictures_of(at) {
                     let (width, height) = picture.size.unwrap_or_default();
                     hash = chained(hash, u64::from(width) | u64::from(height) << 32);
-                    hash = chained(hash, picture.detail as u64);
+                    hash = chained(chained(hash, picture.detail as u64), picture.hash);
                 }
             }
         }

@@ -255,7 +255,7 @@ def test_dicts_and_bytes_count_and_plan_alike(shared: Path) -> None:
 
 
 @pytest.mark.parametrize("keep", KEEPS, ids=str)
-def test_every_transcript_folds_to_a_valid_list(shared: Path, keep: fl.Keep) -> None:
+def test_every_transcript_folds_to_a_valid_list(shared: Path, keep: fl.planning.Keep) -> None:
     """Order and unknown fields stay, problems never grow, budgets hold, the input is untouched."""
     counter = fl.TokenCounter("o200k_base")
     folded = 0
@@ -290,7 +290,7 @@ def test_every_transcript_folds_to_a_valid_list(shared: Path, keep: fl.Keep) -> 
 
 
 @pytest.mark.parametrize("keep", [fl.KeepTokens(20_000), fl.FitTokens(30_000)], ids=str)
-def test_every_session_compacts(shared: Path, keep: fl.Keep) -> None:
+def test_every_session_compacts(shared: Path, keep: fl.planning.Keep) -> None:
     """The main job on real sessions: it folds, it shrinks, it validates where the session did."""
     folded = 0
     for name, transcript in transcripts_of(shared):

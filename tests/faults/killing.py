@@ -53,7 +53,7 @@ def write(store: Any, pipe: int, random_: random.Random, life: int) -> None:
         active = store.active()
         if len(active) > 12:
             result = compactor.compact([each.message for each in active], ids=[each.id for each in active])
-            if result.compacted and result.event is not None:
+            if result.changed and result.event is not None:
                 os.write(pipe, f"fold {result.event.round}\n".encode())
 
 

@@ -41,8 +41,10 @@ class Slow:
         return f"They spoke of transcript {number}."
 
 
-def compactor(log: str, deadly: bool = False) -> fl.BatchCompactor:
-    return fl.BatchCompactor(fl.KeepMessages(2), counter="chars/4", summary_tokens=300, summarizer=Slow(log, deadly))
+def compactor(log: str, deadly: bool = False) -> fl.batch.BatchCompactor:
+    return fl.batch.BatchCompactor(
+        fl.KeepMessages(2), counter="chars/4", summary_tokens=300, summarizer=Slow(log, deadly)
+    )
 
 
 def listening() -> list[str]:

@@ -166,7 +166,7 @@ def test_items_are_sent_and_replaced(serve: Serve) -> None:
         result = compactor.compact(items, force=True, instructions="And that.")
     assert items == before
     assert result.error is None
-    assert result.compacted
+    assert result.changed
     (request,) = served.requests
     assert request.path == "/v1/responses/compact"
     # Neither the leading instructions nor the unanswered call.

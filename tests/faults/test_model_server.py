@@ -129,9 +129,9 @@ def test_B6_a_separate_model_with_instructions_writes_the_summary(serve: Callabl
         compactor = fl.Compactor(fl.triggers.Manual(), strategy)
         result = compactor.compact(messages(), force=True, instructions="Mind the header.")
         assert result.error is None
-        assert result.compacted
+        assert result.changed
         again = asyncio.run(compactor.acompact(messages(), force=True, instructions="Mind the header."))
-        assert again.compacted
+        assert again.changed
     for request in served.requests:
         assert request.body["model"] == "small"
         assert "Mind the header." in json.dumps(request.body["messages"])

@@ -218,7 +218,7 @@ def test_the_command_on_ray_writes_what_it_writes_here(tmp_path: Path, environme
 def test_what_cannot_be_is_refused_before_any_work() -> None:
     import foldline.batch.ray
 
-    compactor = fl.BatchCompactor(fl.KeepMessages(1), summary_tokens=100)
+    compactor = fl.batch.BatchCompactor(fl.KeepMessages(1), summary_tokens=100)
     for option in ({"workers": 0}, {"block_rows": 0}, {"cpus_per_worker": 0.0}, {"cpus_per_worker": float("nan")}):
         with pytest.raises(fl.errors.ConfigError) as caught:
             foldline.batch.ray.compact_dataset(None, compactor, out="never", **option)

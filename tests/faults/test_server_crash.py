@@ -33,7 +33,7 @@ for crash in range(5):
         acknowledged.append(message)
     strategy = fl.strategies.Summarize(lambda messages: f"So far {crash}.", keep_recent=3)
     compactor = fl.Compactor(fl.triggers.MessageCount(1), strategy, store=store, counter="chars/4", on_failure="raise")
-    assert compactor.compact(store.messages(), ids=store.ids()).compacted
+    assert compactor.compact(store.messages(), ids=store.ids()).changed
     context = store.messages()
     # A transaction that is open when the server dies leaves nothing.
     try:

@@ -42,7 +42,7 @@ class Steps:
             self._append(user(f"new {number}"))
         self._look()
         ids = self.store.ids()
-        event = fl.CompactionEvent(1, 100, 10, len(ids), len(ids) - 1, "So far.", tuple(ids[:2]), 0.0)
+        event = fl.typing.CompactionEvent(1, 100, 10, len(ids), len(ids) - 1, "So far.", tuple(ids[:2]), 0.0)
         context = [ContextEntry(None, user("So far.")), *(ContextEntry(each) for each in ids[2:])]
         self.store.save_context(event, context)
         self.rounds = 1
@@ -304,7 +304,7 @@ for action in (
     lambda: store.append({"role": "user", "content": "x" * 5000}),
     lambda: store.extend({"role": "user", "content": "x" * 500} for _ in range(10)),
     lambda: store.save_context(
-        fl.CompactionEvent(1, 9, 1, 1, 1, "y" * 5000, (context[0].id,), 0.0),
+        fl.typing.CompactionEvent(1, 9, 1, 1, 1, "y" * 5000, (context[0].id,), 0.0),
         [fl.typing.ContextEntry(None, {"role": "user", "content": "y" * 5000})],
     ),
 ):

@@ -144,10 +144,10 @@ def test_the_evidence_is_in_the_summary_or_named_as_dropped(address: str, name: 
     if result.error is not None:
         pytest.skip(f"no summary to mend: {result.error.code}")
     assert result.evidence is not None
-    assert result.evidence["kept"] or result.evidence["mended"]
+    assert result.evidence["kept"] or result.evidence["added"]
     # A fact of several lines stands in a list, and its lines are set in.
     summary = " ".join(result.summary.split())
-    for item in result.evidence["mended"]:
+    for item in result.evidence["added"]:
         assert " ".join(item["text"].split()) in summary
 
 
@@ -185,7 +185,7 @@ def test_where_the_room_is_small_the_weightiest_facts_survive(address: str) -> N
     with model_at(address, extra_body=BRIEF) as model:
         result = folded_in_the_end(session_with_facts(), model, summary_tokens=300)
     assert result.evidence is not None
-    weights = [item["weight"] for item in result.evidence["mended"]]
+    weights = [item["weight"] for item in result.evidence["added"]]
     assert weights
     counter = fl.TokenCounter("o200k_base")
     assert counter.count(result.summary) <= 300

@@ -43,6 +43,12 @@ class Sample:
     summary_tokens: int = 0
     counter: str = "chars/4"
 
+    def __post_init__(self) -> None:
+        """Drops pins on the summaries of earlier folds, which are errors."""
+        if self.pins and self.format != "auto":
+            rules = Rules(read(self.messages, self.format), ())
+            object.__setattr__(self, "pins", tuple(pin for pin in self.pins if not rules.is_summary(pin)))
+
     @property
     def price(self) -> Counter:
         """The oracle's counter."""

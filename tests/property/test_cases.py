@@ -34,6 +34,11 @@ def keep_of(spec: dict[str, Any]) -> Keep:
     return Keep(kind, amount, spec.get("of", "tokens"))  # type: ignore[arg-type]
 
 
+def pins_of(fl: Any, pins: list[int]) -> dict[str, Any]:
+    """Pins as options. By importance, which also pins the summary of an earlier fold; the oracle has only indices."""
+    return {"importance": dict.fromkeys(pins, 10.0)} if hasattr(fl, "Transcript") else {"pins": pins}
+
+
 def check_plan(fl: Any, case: dict[str, Any]) -> None:
     """Plans a case and compares the expected fields one by one."""
     expected = case["expect"]
@@ -41,7 +46,7 @@ def check_plan(fl: Any, case: dict[str, Any]) -> None:
         case["messages"],
         public_keep(fl, keep_of(case["keep"])),
         counter=case["counter"],
-        pins=case.get("pins", []),
+        **pins_of(fl, case.get("pins", [])),
         summary_tokens=case.get("summary_tokens", 0),
         format=case["format"],
         **{name: case[name] for name in ("min_gain_tokens", "thinking") if name in case},

@@ -18,6 +18,7 @@ from .invariants import public_keep
 from .strategies import FORMATS, Sample, new_message, random_keeps, seeded
 
 COUNTER = fl.TokenCounter("chars/4")
+SYNTHETIC = "compacted_synthetic"
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +65,7 @@ class Growing(RuleBasedStateMachine):
         self.pins: set[int] = set()
         self.importance: dict[int, float] = {}
         self.summaries: set[int] = set()
-        self.old: list[tuple[fl.TranscriptSnapshot, list[Any], list[int]]] = []
+        self.old: list[tuple[fl.context.TranscriptSnapshot, list[Any], list[int]]] = []
 
     @initialize(format=st.sampled_from(FORMATS), seed=st.integers(0, 2**16))
     def begin(self, format: str, seed: int) -> None:
@@ -89,6 +90,10 @@ class Growing(RuleBasedStateMachine):
         at %= len(self.messages)
         match kind:
             case "pin":
+                if at in fl.analyze(self.messages, format=self.format).summaries or self.live.origin(at) == SYNTHETIC:
+                    with pytest.raises(fl.errors.ConfigError, match="pin_on_summary"):
+                        self.live.pin(at)
+                    return
                 self.live.pin(at)
                 self.pins.add(at)
             case "unpin":

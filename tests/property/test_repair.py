@@ -139,7 +139,7 @@ def is_readable(messages: list[Any], provider: str) -> bool:
     return True
 
 
-def check(messages: list[Any], provider: str, options: Options) -> fl.Repair:
+def check(messages: list[Any], provider: str, options: Options) -> fl.planning.Repair:
     """Asserts every guarantee of a repair."""
     strict = {key: options[key] for key in ("alternate", "single_system") if key in options}
     before = copy.deepcopy(messages)
@@ -164,7 +164,7 @@ def check(messages: list[Any], provider: str, options: Options) -> fl.Repair:
     return repaired
 
 
-def nothing_lost(messages: list[Any], repaired: fl.Repair) -> None:
+def nothing_lost(messages: list[Any], repaired: fl.planning.Repair) -> None:
     """Every text is still present, or an action reports the removal of its container."""
     said = list(texts(repaired.messages))
     blob = "\n".join([*said, *(quoted(text) for text in said)])
@@ -175,7 +175,7 @@ def nothing_lost(messages: list[Any], repaired: fl.Repair) -> None:
                 assert text in blob or quoted(text) in blob, (index, text)
 
 
-def untouched_are_the_same(messages: list[Any], repaired: fl.Repair) -> None:
+def untouched_are_the_same(messages: list[Any], repaired: fl.planning.Repair) -> None:
     """A message that no action names is the same object."""
     touched = {action.index for action in repaired.actions}
     new = {id(message) for message in repaired.messages}

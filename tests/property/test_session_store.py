@@ -94,7 +94,7 @@ class Sessions(RuleBasedStateMachine):
         cut = int(len(self.context) * share)
         gone, kept = self.context[:cut], self.context[cut:]
         self.round += 1
-        event = fl.CompactionEvent(
+        event = fl.typing.CompactionEvent(
             self.round, 9, 1, len(self.context), len(kept) + 1, "S", tuple(each for each, _ in gone), 0.0
         )
         entries = [ContextEntry(None, summary)]
@@ -111,7 +111,7 @@ class Sessions(RuleBasedStateMachine):
     def refuse(self, who: int) -> None:
         with pytest.raises(StoreError):
             self.stores[who].save_context(
-                fl.CompactionEvent(self.round + 1, 9, 1, 1, 1, "S", ("nobody",), 0.0), [ContextEntry("nobody")]
+                fl.typing.CompactionEvent(self.round + 1, 9, 1, 1, 1, "S", ("nobody",), 0.0), [ContextEntry("nobody")]
             )
         with pytest.raises(StoreError):
             self.stores[who].append({"role": "user", "content": {1}})

@@ -138,9 +138,10 @@ fn check_plan(case: &JsonNode<'_>) {
     let format = Format::from_name(&text(&field(case, "format").unwrap())).unwrap();
     let messages = field(case, "messages").unwrap();
     let transcript = read_messages(&messages, format, counter.wants_result_json()).unwrap();
-    let indices =
-        field(case, "pins").map_or(vec![], |pins| items(&pins).iter().map(|i| number(i) as usize).collect());
-    let structure = analyze(&transcript, &Pins { indices, ..Pins::default() }).unwrap();
+    let pinned = field(case, "pins").map_or(vec![], |pins| items(&pins));
+    // By importance, which also pins a summary.
+    let importance = pinned.iter().map(|i| (number(i) as usize, 10.0)).collect();
+    let structure = analyze(&transcript, &Pins { importance, ..Pins::default() }).unwrap();
     let counts = count_transcript(&*counter, &transcript, &mut || true).unwrap();
     let request = PlanOptions {
         summary_tokens: field(case, "summary_tokens").map_or(0, |tokens| number(&tokens)),

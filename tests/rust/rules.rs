@@ -64,7 +64,8 @@ fn what_is_pinned_or_marked_later_stands_as_if_it_had_been_so_from_the_first() {
         let mut incremental = grown(transcript);
         assert_eq!(*incremental.structure(), plain);
         for message in 0..transcript.len() {
-            let pinned = Pins { indices: vec![message], ..Pins::default() };
+            // By importance, which also pins a summary.
+            let pinned = Pins { importance: vec![(message, 10.0)], ..Pins::default() };
             let pinned = analyze(transcript, &pinned).unwrap();
             // Twice is once, and there is a way back.
             for (is_pinned, expected) in [(true, &pinned), (true, &pinned), (false, &plain), (false, &plain)]
@@ -90,7 +91,7 @@ fn what_stays_pinned_is_settled_anew_when_what_is_before_it_changes() {
             incremental.set_pinned(first, true);
             incremental.update();
             incremental.set_pinned(second, true);
-            let both = Pins { indices: vec![first, second], ..Pins::default() };
+            let both = Pins { importance: vec![(first, 10.0), (second, 10.0)], ..Pins::default() };
             assert_eq!(*settled(&mut incremental), analyze(transcript, &both).unwrap(), "{first}, {second}");
         }
     });

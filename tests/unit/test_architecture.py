@@ -280,7 +280,7 @@ MODULES = {
     "_util": "checks files lists overflow sqlite threads",
     "_beside": "",
     "counting": "counters tokenizer_json models",
-    "planning": "keeps plan batch detect validate repair",
+    "planning": "opening keeps plan batch detect validate repair",
     "context": "calibration usage state metadata transcript",
     "summarizers": """
         rendering _sanitize _checks _evidence
@@ -293,9 +293,12 @@ MODULES = {
     """,
     "reading": "_opening _sessions files _rows",
     "triggers": "base stats manual _stop_reasons sizes overflow",
-    "folding": "redact _finish _ask compact",
+    "folding": "redact result _finish _ask compact trim evidence",
     "strategies": "base function noop _note _tool_results truncate window clear shaped pipeline summarize model_fold",
-    "compactor": "events result _commit _guard _request _tasks compactor",
+    "compactor": """
+        events result _commit _guard _background _pins _session _folds _checks _defaults _options _request _tasks
+        _engine _history compactor
+    """,
     "presets": "",
     "testing": "",
     "config": "",
@@ -303,7 +306,7 @@ MODULES = {
     "batch": "compactor _fragments cache ray",
     "_cli": """
         progress sources inputs databases parquet restore fold_file estimate models finalize workers ray runs options
-        run commands
+        run trim commands
     """,
     "cli": "",
     "__main__": "",
@@ -449,7 +452,7 @@ def described(owner: type) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    "owner", [fl.TokenCounter, fl.Counts, fl.TranscriptCounts, fl.Plan], ids=lambda owner: owner.__name__
+    "owner", [fl.TokenCounter, fl.Counts, fl.counting.TranscriptCounts, fl.Plan], ids=lambda owner: owner.__name__
 )
 def test_every_member_of_the_compiled_classes_has_a_docstring(owner: type) -> None:
     names = list(described(owner))

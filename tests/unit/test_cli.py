@@ -311,7 +311,7 @@ def test_plan_equals_the_plan_of_the_library(foldline: Foldline, chat: Path) -> 
         (["--context-window", "60", "--keep-turns", "1"], fl.KeepTurns(1)),
     ],
 )
-def test_every_keep_is_an_option(foldline: Foldline, chat: Path, options: list[str], keep: fl.Keep) -> None:
+def test_every_keep_is_an_option(foldline: Foldline, chat: Path, options: list[str], keep: fl.planning.Keep) -> None:
     plan = fl.plan(CHAT, keep, summary_tokens=5 if "--summary-tokens" in options else 1_000)
     assert isinstance(plan, fl.Plan)
     [record] = foldline("plan", chat, "--json", *options).records

@@ -165,7 +165,7 @@ def test_parquet_input_gives_parquet_output(tmp_path: Path) -> None:
     assert ran.returncode == 1
     assert len(ran.stderr.splitlines()) == 100
     folded = pq.read_table(tmp_path / "out" / "talks.parquet")
-    assert folded.equals(fl.BatchCompactor(fl.KeepMessages(2), summary_tokens=400)(table))
+    assert folded.equals(fl.batch.BatchCompactor(fl.KeepMessages(2), summary_tokens=400)(table))
     assert folded["id"].to_pylist() == table["id"].to_pylist()
     assert set(folded["status"].to_pylist()) == {"folded", "failed", "unchanged"}
     assert source.read_bytes() == before
@@ -229,7 +229,7 @@ def test_parquet_rows_without_a_summary_are_folded_again_on_resume(tmp_path: Pat
         raise fl.errors.SummaryError("not now")
 
     pq.write_table(pa.table({"id": ["a", "b"], "messages": [json.dumps(talk()), "{"]}), tmp_path / "in.parquet")
-    compactor = fl.BatchCompactor(fl.KeepMessages(2), counter="chars/4", summary_tokens=300, summarizer=refuse)
+    compactor = fl.batch.BatchCompactor(fl.KeepMessages(2), counter="chars/4", summary_tokens=300, summarizer=refuse)
     source = Source(str(tmp_path / "in.parquet"), Path("in.parquet"))
     with Reporter() as reporter:
         report = compact_file(source, tmp_path / "out", Path("in.parquet"), compactor, reporter)

@@ -46,7 +46,7 @@ def session(tmp_path: Path) -> Path:
         store.extend(talk(4, f"{text} {'word ' * 40}"))
         strategy = fl.strategies.Summarize(lambda messages, text=text: text, keep_recent=1)
         compactor = fl.Compactor(fl.triggers.MessageCount(1), strategy, store=store, counter="chars/4")
-        assert compactor.compact(store.messages(), ids=store.ids()).compacted
+        assert compactor.compact(store.messages(), ids=store.ids()).changed
     return path
 
 

@@ -39,7 +39,7 @@ class Told(Reporter):
         pass
 
 
-class Deadly(fl.BatchCompactor):
+class Deadly(fl.batch.BatchCompactor):
     """Ends its process at transcripts with a certain id."""
 
     def row_folder(self, threads: int = 1) -> None:
@@ -94,7 +94,9 @@ def test_reports_arrive_in_any_order_and_each_once(tmp_path: Path) -> None:
     sources = write(tmp_path / "in", {f"{i:03}.jsonl": f"t{i}" for i in range(90)})
     names = {source: source.name for source in sources}
     with Reporter() as reporter:
-        found = list(compact_all(sources, names, tmp_path / "out", fl.BatchCompactor(fl.KeepMessages(2)), reporter, 3))
+        found = list(
+            compact_all(sources, names, tmp_path / "out", fl.batch.BatchCompactor(fl.KeepMessages(2)), reporter, 3)
+        )
     assert sorted(source.name for source, _ in found) == sorted(source.name for source in sources)
     assert all(report.source == source.name.as_posix() for source, report in found)
 
@@ -110,7 +112,7 @@ def test_a_worker_that_cannot_send_its_report_does_not_hang(tmp_path: Path) -> N
     sources = write(tmp_path / "in", {f"{i}.jsonl": f"t{i}" for i in range(8)})
     names = {source: source.name for source in sources} | {sources[7]: Untellable("7.jsonl")}
     reporter = Told()
-    done = list(compact_all(sources, names, tmp_path / "out", fl.BatchCompactor(fl.KeepMessages(2)), reporter, 2))
+    done = list(compact_all(sources, names, tmp_path / "out", fl.batch.BatchCompactor(fl.KeepMessages(2)), reporter, 2))
     assert reporter.codes == ["worker_died"]
     assert sorted(source.name.name for source, _ in done) == [f"{i}.jsonl" for i in range(7)]
 
@@ -132,7 +134,7 @@ class Pipe:
 def test_files_are_prefetched_only_while_every_worker_has_enough(files: int, shares: list[int], tmp_path: Path) -> None:
     sources = write(tmp_path / "in", {f"{i}.jsonl": f"t{i}" for i in range(files)})
     names = {source: source.name for source in sources}
-    asks_nobody = fl.BatchCompactor(fl.KeepMessages(2))
+    asks_nobody = fl.batch.BatchCompactor(fl.KeepMessages(2))
     for compactor, expected in ((asks_nobody, shares), (Deadly(fl.KeepMessages(2)), [min(n, 1) for n in shares])):
         crew = workers._Crew(sources, names, tmp_path / "out", compactor, Told())
         crew._workers = [workers._Worker(None, Pipe()) for _ in range(3)]  # type: ignore[arg-type]
@@ -160,7 +162,7 @@ def test_a_strict_run_keeps_the_outputs_before_the_problem(bad: int, tmp_path: P
 
     def work() -> None:
         for source, _ in compact_all(
-            sources, names, tmp_path / "out", fl.BatchCompactor(fl.KeepMessages(2)), reporter, 2
+            sources, names, tmp_path / "out", fl.batch.BatchCompactor(fl.KeepMessages(2)), reporter, 2
         ):
             done.append(source.name.name)
 

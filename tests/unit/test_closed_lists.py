@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -14,8 +15,8 @@ from foldline.errors import ConfigError
 MESSAGES = [{"role": "user", "content": "hello"}]
 LISTS = {"FORMATS": _core.FORMATS, "PROVIDERS": _core.PROVIDERS, "ORIGINS": _core.ORIGINS, "ENCODINGS": _core.ENCODINGS}
 
-NOT_COPIES = {"reading/_sessions.py"}
-"""Files that map other keys to formats, such as a session kind to the format of its messages."""
+NOT_COPIES = {"reading/_sessions.py", "typing.py"}
+"""A file that maps session kinds to formats; and the literal types, which a test compares with the lists."""
 
 
 def test_the_lists_equal_the_documented_ones() -> None:
@@ -35,17 +36,42 @@ def test_the_lists_equal_the_documented_ones() -> None:
     assert typing.ORIGINS is _core.ORIGINS
 
 
+@pytest.mark.parametrize(
+    ("literal", "names"),
+    [
+        (typing.Format, _core.FORMATS),
+        (typing.Provider, _core.PROVIDERS),
+        (typing.Origin, _core.ORIGINS),
+        (typing.CountKind, _core.COUNT_KINDS),
+    ],
+)
+def test_a_literal_type_repeats_the_list_of_the_core(literal: object, names: tuple[str, ...]) -> None:
+    assert get_args(literal) == names
+
+
+def test_every_policy_is_accepted_and_documented() -> None:
+    trigger, strategy = fl.triggers.MessageCount(9), fl.strategies.NoOp()
+    for policy in get_args(typing.FailurePolicy):
+        assert fl.Compactor(trigger, strategy, on_failure=policy).on_failure == policy
+    assert set(get_args(typing.Fallback)) < set(get_args(typing.FailurePolicy))
+
+
+@pytest.mark.parametrize("thinking", get_args(typing.Thinking))
+def test_every_treatment_of_thinking_is_accepted(thinking: str) -> None:
+    assert fl.plan(MESSAGES, fl.KeepMessages(1), thinking=thinking).actions == ["keep"]
+
+
 @pytest.mark.parametrize("format", _core.FORMATS)
 def test_every_format_is_accepted_by_planning_batch_and_configuration(format: str) -> None:
     assert fl.plan([], fl.KeepMessages(1), format=format).to_json()
-    assert fl.BatchCompactor(fl.KeepMessages(1), format=format).format == format
+    assert fl.batch.BatchCompactor(fl.KeepMessages(1), format=format).format == format
     assert fl.config.load({"compaction": {"format": format}}).build().format == format
 
 
 def test_other_formats_are_refused_by_planning_batch_and_configuration() -> None:
     for refused in (
         lambda: fl.plan([], fl.KeepMessages(1), format="morse"),
-        lambda: fl.BatchCompactor(fl.KeepMessages(1), format="morse"),
+        lambda: fl.batch.BatchCompactor(fl.KeepMessages(1), format="morse"),
         lambda: fl.config.load({"compaction": {"format": "morse"}}),
     ):
         with pytest.raises(ConfigError):
@@ -69,7 +95,7 @@ def test_a_format_is_valid_for_its_provider(format: str) -> None:
 
 @pytest.mark.parametrize("origin", _core.ORIGINS)
 def test_every_origin_is_accepted_by_metadata_and_transcripts(origin: str) -> None:
-    metadata = fl.Metadata()
+    metadata = fl.context.Metadata()
     metadata.set_origin(0, origin)
     assert metadata.origin(0) == origin
     assert fl.plan(MESSAGES, fl.KeepMessages(1), origins={0: origin}).actions == ["keep"]

@@ -331,6 +331,7 @@ def test_every_contender_is_pinned(conformance: Any) -> None:
     assert names <= {line.partition("==")[0].replace("_", "-").lower() for line in lines}
 
 
+@pytest.mark.filterwarnings("ignore::foldline.errors.FoldlineWarning")  # as the script does
 def test_foldlines_rows_need_no_other_library(conformance: Any) -> None:
     """A short real run: valid, within the budget, and refusals only if there is no answer."""
     conversations, runs = conformance("conversations"), conformance("runs")

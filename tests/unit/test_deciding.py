@@ -106,7 +106,7 @@ def test_a_transcript_is_compacted_if_its_messages_would_be(trigger: Any) -> Non
     for message in talk(12):
         live.append(message)
         by_list, by_live = compactor().compact(live.messages), compactor().compact(live)
-        assert (by_list.compacted, by_list.reason) == (by_live.compacted, by_live.reason)
+        assert (by_list.changed, by_list.reason) == (by_live.changed, by_live.reason)
         assert by_list.messages == by_live.messages
         why = compactor().should_compact(live)
         assert (why is None) == (by_live.reason == "not_triggered")
@@ -119,7 +119,7 @@ def test_the_result_can_be_written_back_to_the_transcript() -> None:
     live = fl.Transcript(talk(8), counter="chars/4")
     compactor = fl.Compactor(MessageCount(5), SlidingWindow(3), counter="chars/4")
     result = compactor.compact(live)
-    assert result.compacted
+    assert result.changed
     live.sync(result.messages)
     assert live.messages == result.messages
     assert compactor.should_compact(live) is None
@@ -180,7 +180,7 @@ def test_on_an_event_loop_nothing_is_counted_on_its_thread(strategy: Any) -> Non
     messages = [*talk(6), openai_call("1"), {**openai_result("1"), "content": "long " * 400}, *talk(4)]
     compactor = fl.Compactor(MessageCount(5), strategy, counter=count)
     result = asyncio.run(compactor.acompact(messages))
-    assert result.compacted
+    assert result.changed
     assert threads
     assert threading.get_ident() not in threads
 

@@ -83,7 +83,7 @@ def test_the_reason_is_reported(told: Dict, format: str, reason: str) -> None:
         assert (found.format, found.reason) == (format, reason)
         assert found.index == (len(others) if is_told else None)
         assert found.format in found.candidates
-    assert fl.analyze(messages)["format"] == format
+    assert fl.analyze(messages).format == format
 
 
 def test_an_ambiguous_dialect_is_reported() -> None:
@@ -143,5 +143,5 @@ def test_bad_json_is_reported() -> None:
 
 
 def test_a_named_format_is_not_detected() -> None:
-    assert fl.analyze([{"messages": [user()]}], format="gent")["format"] == "gent"
-    assert fl.analyze([user()], format="ai_sdk")["format"] == "ai_sdk"
+    assert fl.analyze([{"messages": [user()]}], format="gent").format == "gent"
+    assert fl.analyze([user()], format="ai_sdk").format == "ai_sdk"

@@ -12,7 +12,7 @@ import shutil
 import tomllib
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -169,6 +169,45 @@ def test_cargo_tests_exist(name: str) -> None:
     named = re.findall(r"cargo test [^\n`]*--test (\w+)(?: (\w+)::)?", code(TEXTS[name]))
     assert {test for test, _ in named} <= tests
     assert {module for _, module in named if module} <= modules
+
+
+def test_the_names_of_the_package_are_those_of_the_table() -> None:
+    """About 45, and no more without a row: the others are in the modules."""
+    listed = re.findall(r"^\| `fl\.(\w+)` \|", DOCS["docs/api.md"], flags=re.MULTILINE)
+    assert sorted(listed) == sorted(fl.__all__)
+    assert len(fl.__all__) <= 52
+
+
+def test_the_names_of_the_modules_exist() -> None:
+    listed = re.findall(r"^\| `fl\.(\w+)\.(\w+)` \|", DOCS["docs/api.md"], flags=re.MULTILINE)
+    assert listed
+    assert [f"{module}.{name}" for module, name in listed if not hasattr(getattr(fl, module), name)] == []
+
+
+@pytest.mark.parametrize(
+    ("row", "literal"),
+    [
+        ("FoldResult.outcome", fl.typing.Outcome),
+        ("formats", fl.typing.Format),
+        ("providers", fl.typing.Provider),
+        ("Plan.actions", fl.typing.Action),
+        ("Counts.kind", fl.typing.CountKind),
+        ("origins", fl.typing.Origin),
+        ("Compactor(on_failure=…)", fl.typing.FailurePolicy),
+    ],
+)
+def test_closed_lists_are_those_of_the_types(row: str, literal: object) -> None:
+    line = re.search(rf"^\| `?{re.escape(row)}`? \| (.*) \|$", DOCS["docs/api.md"], flags=re.MULTILINE)
+    assert line is not None
+    assert tuple(re.findall(r"`(\w+)`", line[1])) == get_args(literal)
+
+
+def test_the_reasons_of_a_fold_are_all_listed() -> None:
+    line = re.search(r"^\| `FoldResult.reason` \| (.*) \|$", DOCS["docs/api.md"], flags=re.MULTILINE)
+    assert line is not None
+    assert set(fl.typing.UNCHANGED_REASONS) | {"requested", "seed_rule", "over_floor"} == set(
+        re.findall(r"`(\w+)`", line[1])
+    )
 
 
 def public_names() -> list[str]:

@@ -53,7 +53,7 @@ def test_a_recipe_gives_the_rows_of_the_compactor(name: str, tmp_path: Path) -> 
     ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=280)
     assert ran.returncode == 0, ran.stderr[-3_000:]
 
-    expected = rows(fl.BatchCompactor(fl.KeepTokens(2_000))(given))
+    expected = rows(fl.batch.BatchCompactor(fl.KeepTokens(2_000))(given))
     assert {row["status"] for row in expected} >= {"folded", "failed"}
     assert rows(pq.read_table(out)) == expected
 

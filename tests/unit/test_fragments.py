@@ -34,8 +34,8 @@ def block(rows: int = 3, name: str = "a") -> Any:
     return pa.table({"id": names, "more": list(range(rows)), "messages": [json.dumps(talk())] * rows})
 
 
-def compactor(**options: Any) -> fl.BatchCompactor:
-    return fl.BatchCompactor(fl.KeepMessages(2), counter="chars/4", **{"summary_tokens": 300, **options})
+def compactor(**options: Any) -> fl.batch.BatchCompactor:
+    return fl.batch.BatchCompactor(fl.KeepMessages(2), counter="chars/4", **{"summary_tokens": 300, **options})
 
 
 def files(out: Path) -> dict[str, bytes]:
@@ -67,7 +67,7 @@ def test_a_name_depends_on_the_rows_and_the_options(tmp_path: Path) -> None:
         FragmentWriter(compactor(pins=[1]), tmp_path).write(block()).name,
         FragmentWriter(compactor(summary_tokens=299), tmp_path).write(block()).name,
         FragmentWriter(compactor(summarizer=lambda messages: "short"), tmp_path).write(block()).name,
-        FragmentWriter(fl.BatchCompactor(fl.KeepMessages(2), summary_tokens=300), tmp_path).write(block()).name,
+        FragmentWriter(fl.batch.BatchCompactor(fl.KeepMessages(2), summary_tokens=300), tmp_path).write(block()).name,
     }
     assert len(names) == 6
 
@@ -158,7 +158,7 @@ def die(messages):
 
 talk, out = json.loads(sys.stdin.read())
 structs = pa.table({"id": ["a", None], "messages": pa.array([talk, talk])})
-compactor = fl.BatchCompactor(fl.KeepMessages(2), counter="chars/4", summary_tokens=300, summarizer=die)
+compactor = fl.batch.BatchCompactor(fl.KeepMessages(2), counter="chars/4", summary_tokens=300, summarizer=die)
 fragment = FragmentWriter(compactor, out).write(structs)
 print(json.dumps(fragment.record()))
 """

@@ -141,7 +141,8 @@ REPLACED_IN_PYTHON = {
     "sweep": "remove_stale",
     "around_tokens": "overhead_tokens",
     "limit_tokens": "threshold_tokens",
-    "Outcome": "StrategyResult",
+    "NoProgress": "CompactionResult",
+    "output_reserve_tokens": "reserve_tokens",
 }
 REPLACED_CODES = {
     "two_keeps": "conflicting_keeps",

@@ -50,20 +50,25 @@ def path(tokenizer: Any, tmp_path: Path) -> str:
 @pytest.mark.parametrize("text", [*CORPUS, "", " ", "x" * 500, "a\n\nb", "😀"])
 def test_a_counter_counts_like_its_tokenizer(tokenizer: Any, path: str, text: str) -> None:
     """Without truncation, padding and template tokens."""
-    assert fl.tokenizer_json(path).count(text) == len(tokenizer.encode(text, add_special_tokens=False).ids)
+    assert fl.counting.tokenizer_json(path).count(text) == len(tokenizer.encode(text, add_special_tokens=False).ids)
 
 
 def test_special_tokens_are_plain_text(path: str) -> None:
-    assert fl.tokenizer_json(path).count("<end>") > 1
+    assert fl.counting.tokenizer_json(path).count("<end>") > 1
 
 
 def test_lone_surrogates_count_as_the_replacement_character(path: str) -> None:
-    counter = fl.tokenizer_json(path)
+    counter = fl.counting.tokenizer_json(path)
     assert counter.count("a\ud83d") == counter.count("a�")
 
 
 def test_every_way_to_name_a_tokenizer_gives_the_same_counter(path: str) -> None:
-    counters = [fl.tokenizer_json(path), fl.tokenizer_json(Path(path)), fl.TokenCounter(path), as_counter(path)]
+    counters = [
+        fl.counting.tokenizer_json(path),
+        fl.counting.tokenizer_json(Path(path)),
+        fl.TokenCounter(path),
+        as_counter(path),
+    ]
     for counter in counters:
         assert (counter.name, counter.kind) == (path, "estimated")
         assert counter.count_batch(CORPUS).tolist() == counters[0].count_batch(CORPUS).tolist()
@@ -73,7 +78,7 @@ def test_every_way_to_name_a_tokenizer_gives_the_same_counter(path: str) -> None
 def test_a_file_of_any_name_is_read(path: str, tmp_path: Path) -> None:
     other = tmp_path / "other.json"
     other.write_bytes(Path(path).read_bytes())
-    assert fl.tokenizer_json(other).count(CORPUS[0]) == fl.tokenizer_json(path).count(CORPUS[0])
+    assert fl.counting.tokenizer_json(other).count(CORPUS[0]) == fl.counting.tokenizer_json(path).count(CORPUS[0])
 
 
 def test_plans_accept_the_path(path: str) -> None:
@@ -92,7 +97,7 @@ def test_a_file_that_is_not_a_tokenizer_is_refused(tmp_path: Path, content: byte
     file = tmp_path / "tokenizer.json"
     if content is not None:
         file.write_bytes(content)
-    for make in (fl.tokenizer_json, fl.TokenCounter, as_counter):
+    for make in (fl.counting.tokenizer_json, fl.TokenCounter, as_counter):
         with pytest.raises(ConfigError) as caught:
             make(str(file))
         assert (caught.value.code, caught.value.path) == ("bad_tokenizer", "counter")
@@ -100,7 +105,7 @@ def test_a_file_that_is_not_a_tokenizer_is_refused(tmp_path: Path, content: byte
 
 def test_without_the_package_the_error_names_the_extra(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    for make in (fl.tokenizer_json, fl.TokenCounter, as_counter):
+    for make in (fl.counting.tokenizer_json, fl.TokenCounter, as_counter):
         with pytest.raises(ConfigError, match=r"foldline\[hf\]") as caught:
             make(path)
         assert caught.value.code == "missing_extra"

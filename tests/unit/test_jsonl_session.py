@@ -414,21 +414,21 @@ def test_check_detects_changes_of_covered_messages(path: Path) -> None:
 def test_a_repeated_compaction_is_stored_once(path: Path) -> None:
     store = JsonlSession(path)
     ids = store.extend(talk(3))
-    event = fl.CompactionEvent(1, 100, 10, 3, 2, "So far.", (ids[0],), 0.25)
+    event = fl.typing.CompactionEvent(1, 100, 10, 3, 2, "So far.", (ids[0],), 0.25)
     context = [ContextEntry(None, user("So far.")), ContextEntry(ids[1]), ContextEntry(ids[2])]
     store.save_context(event, context)
     before = path.read_bytes()
     store.save_context(event, context)
     JsonlSession(path).save_context(event, context, expected_leaf="whatever")
     assert path.read_bytes() == before
-    other = fl.CompactionEvent(1, 100, 10, 3, 2, "Other.", (ids[0],), 0.25)
+    other = fl.typing.CompactionEvent(1, 100, 10, 3, 2, "Other.", (ids[0],), 0.25)
     assert code_of(lambda: store.save_context(other, context)) == "stale_round"
 
 
 def test_a_compaction_may_be_bound_to_a_leaf(path: Path) -> None:
     store = JsonlSession(path)
     ids = store.extend(talk(3))
-    event = fl.CompactionEvent(1, 100, 10, 3, 2, "So far.", (ids[0],), 0.25)
+    event = fl.typing.CompactionEvent(1, 100, 10, 3, 2, "So far.", (ids[0],), 0.25)
     context = [ContextEntry(None, user("So far.")), ContextEntry(ids[1]), ContextEntry(ids[2])]
     JsonlSession(path).append(user("late"))
     assert code_of(lambda: store.save_context(event, context, expected_leaf=ids[2])) == "conflict"
@@ -449,7 +449,7 @@ def test_an_impossible_context_is_refused(path: Path, context: Any) -> None:
     store = JsonlSession(path)
     ids = store.extend(talk(3))
     before = path.read_bytes()
-    event = fl.CompactionEvent(1, 100, 10, 3, 2, "", (ids[0],), 0.0)
+    event = fl.typing.CompactionEvent(1, 100, 10, 3, 2, "", (ids[0],), 0.0)
     assert code_of(lambda: store.save_context(event, context)) in ("unknown_entry", "bad_entry", "not_json")
     assert (path.read_bytes(), store.messages()) == (before, talk(3))
 
@@ -532,7 +532,7 @@ def test_a_recorded_session_of_pi_is_read_continued_and_compacted(shared: Path, 
     strategy = fl.strategies.Summarize(fl.summarizers.Extractive(), keep_recent=20)
     compactor = fl.Compactor(fl.triggers.MessageCount(1), strategy, store=store, on_failure="raise", counter="chars/4")
     result = compactor.compact(store.messages(), ids=store.ids())
-    assert result.compacted
+    assert result.changed
     assert path.read_bytes().startswith(was)
     again = JsonlSession(path)
     assert again.messages() == result.messages

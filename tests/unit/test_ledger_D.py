@@ -72,7 +72,7 @@ def test_D2_cuts_of_transcripts_and_batches_respect_pairs_and_pins() -> None:
 
 def test_D5_stored_transcripts_are_compacted_in_a_batch() -> None:
     stored = [fl.typing.StoredTranscript(f"s{i}", "openai_chat", talk(8)) for i in range(3)]
-    rows = list(fl.BatchCompactor(keep=fl.KeepMessages(2)).compact_rows(stored))
+    rows = list(fl.batch.BatchCompactor(keep=fl.KeepMessages(2)).compact_rows(stored))
     assert [row.id for row in rows] == ["s0", "s1", "s2"]
     assert all(row.tokens_after < row.tokens_before for row in rows)
 

@@ -60,7 +60,7 @@ def iteration(*messages: Dict, **more: Any) -> Dict:
     return {"messages": list(messages) or [says("ai", WORDS)], "origin": "", **more}
 
 
-def plan(messages: Any, keep: fl.Keep, **options: Any) -> Any:
+def plan(messages: Any, keep: fl.planning.Keep, **options: Any) -> Any:
     """A plan with simple token counts."""
     return fl.plan(messages, keep, counter="chars/4", **options)
 
@@ -179,7 +179,7 @@ def test_a_cleared_result_keeps_its_shape(result: Dict, expected: Dict) -> None:
 def test_a_denied_call_is_answered_and_not_changed() -> None:
     denied = tool_result(output={"type": "execution-denied", "reason": WORDS})
     messages = [user(), assistant([tool_call()]), denied]
-    assert fl.analyze(messages)["open_calls"] == []
+    assert fl.analyze(messages).open_calls == []
     assert counts(messages) == [50, 1, 50]
     assert plan(messages, fl.FitTokens(10**6)).floor == 51, "only the request can go"
 
@@ -191,8 +191,8 @@ def test_a_call_in_the_content_and_outside_it_is_one_call() -> None:
     more = within | {"toolCalls": [beside, beside | {"toolCallId": "b"}]}
     once, twice, three = (counts([each])[0] for each in (within, both, more))
     assert once == twice < three
-    assert fl.analyze([both, tool_result()])["open_calls"] == []
-    assert fl.analyze([assistant("", toolCalls=[beside]), tool_result()])["groups"] == [[0, 1]]
+    assert fl.analyze([both, tool_result()]).open_calls == []
+    assert fl.analyze([assistant("", toolCalls=[beside]), tool_result()]).groups == [[0, 1]]
     # Only the model's messages contain calls.
     assert counts([user("a", toolCalls=[beside])], format="ai_sdk") == [1]
 
@@ -216,15 +216,15 @@ def test_pictures_and_files_are_not_text() -> None:
 def test_a_call_that_needs_approval_stays_open() -> None:
     asks = assistant([tool_call(), {"type": "tool-approval-request", "approvalId": "p", "toolCallId": "a"}])
     approves = {"role": "tool", "content": [{"type": "tool-approval-response", "approvalId": "p", "approved": True}]}
-    assert fl.analyze([user(), asks, approves, tool_result()])["groups"] == [[0], [1, 2, 3]]
-    assert fl.analyze([user(), asks])["open_calls"] == [1, 1]
+    assert fl.analyze([user(), asks, approves, tool_result()]).groups == [[0], [1, 2, 3]]
+    assert fl.analyze([user(), asks]).open_calls == [1, 1]
 
 
 def test_a_provider_tool_call_contains_its_result() -> None:
     served = tool_call(providerExecuted=True)
     messages = [user(), assistant([served, *tool_result()["content"], {"type": "text", "text": "so"}]), user("b")]
     structure = fl.analyze(messages)
-    assert (structure["groups"], structure["orphan_results"]) == ([[0], [1], [2]], [])
+    assert (structure.groups, structure.orphan_results) == ([[0], [1], [2]], [])
     assert plan(messages, fl.FitTokens(10**6), pins=[0]).floor == plan(messages, fl.KeepMessages(1), pins=[0]).floor
     fitted = plan(messages, fl.FitTokens(101), pins=[0])
     assert fitted.apply(messages, summary="S")[-1] is messages[2]
@@ -256,7 +256,7 @@ def test_all_forms_of_a_message_count_the_same_and_get_a_matching_summary() -> N
         assert holder.pop("content").startswith(SUMMARY_LABEL)
         assert summary == shape
         again = plan(messages, fl.KeepMessages(1)).apply(messages, summary="S")
-        assert fl.analyze(again)["summaries"] == [0]
+        assert fl.analyze(again).summaries == [0]
 
 
 @pytest.mark.parametrize(
@@ -282,14 +282,14 @@ def test_all_forms_of_a_message_count_the_same_and_get_a_matching_summary() -> N
 def test_a_call_counts_once_wherever_it_occurs(body: Dict) -> None:
     messages = [message("human"), {"type": "ai", "data": body}, message("tool", tool_call_id="a")]
     assert counts(messages) == [50, -(-len('go{"q":1}') // 4), 50]
-    assert fl.analyze(messages)["groups"] == [[0], [1, 2]]
-    assert fl.analyze(messages)["open_calls"] == []
+    assert fl.analyze(messages).groups == [[0], [1, 2]]
+    assert fl.analyze(messages).open_calls == []
 
 
 def test_calls_that_occur_only_in_a_block_are_calls() -> None:
     blocks = [{"type": "tool_use", "id": id, "name": "go", "input": {}} for id in ("a", "b")]
     answers = [message("tool", "x", tool_call_id=id) for id in ("b", "a")]
-    assert fl.analyze([message("ai", blocks, tool_calls=[listed()]), *answers])["groups"] == [[0, 1, 2]]
+    assert fl.analyze([message("ai", blocks, tool_calls=[listed()]), *answers]).groups == [[0, 1, 2]]
     nameless = [{"type": "tool_use", "name": "go", "input": {}} for _ in range(2)]
     assert counts([message("ai", nameless)]) == [2], "two calls without ids are two"
 
@@ -297,7 +297,7 @@ def test_calls_that_occur_only_in_a_block_are_calls() -> None:
 def test_older_calls_are_answered_by_name() -> None:
     function = {"name": "go", "arguments": "{}"}
     older = message("ai", "", additional_kwargs={"function_call": function})
-    assert fl.analyze([older, message("function", name="go")])["groups"] == [[0, 1]]
+    assert fl.analyze([older, message("function", name="go")]).groups == [[0, 1]]
     newer = message("ai", "", tool_calls=[listed()], additional_kwargs={"function_call": function})
     assert counts([newer]) == counts([message("ai", "", tool_calls=[listed()])])
 
@@ -322,8 +322,8 @@ def test_a_cleared_result_of_langchain_keeps_its_other_fields(form: str) -> None
 
 def test_developer_messages_belong_to_the_head() -> None:
     developer = message("system", additional_kwargs={"__openai_role__": "developer"})
-    assert fl.analyze([message("system"), developer, message("human")])["head"] == 2
-    assert fl.analyze([message("chat", role="system"), message("chat", role="critic")])["head"] == 1
+    assert fl.analyze([message("system"), developer, message("human")]).head == 2
+    assert fl.analyze([message("chat", role="system"), message("chat", role="critic")]).head == 1
 
 
 def test_reasoning_and_pictures_of_langchain() -> None:
@@ -402,7 +402,7 @@ def test_G7_keep_iterations_is_the_sliding_window() -> None:
 def test_G1_origins_are_read_and_written() -> None:
     earlier = iteration(says("generic", "What was: " + WORDS), origin="compacted_synthetic")
     units = [earlier, iteration(), iteration(), iteration()]
-    assert fl.analyze(units)["summaries"] == [0]
+    assert fl.analyze(units).summaries == [0]
     found = plan(units, fl.KeepIterations(1))
     assert found.reasons == ["earlier_summary", "before_cut", "before_cut", "recent"]
     summary, last = found.apply(units, summary="S")
@@ -469,14 +469,14 @@ def test_iterations_with_go_field_names() -> None:
 def test_calls_are_paired_only_within_their_iteration() -> None:
     units = [iteration(says("ai", calls("a"))), iteration(says("tool", responds("a")))]
     structure = fl.analyze(units)
-    assert structure["groups"] == [[0], [1]]
-    assert structure["open_calls"] == structure["orphan_results"] == []
-    assert structure["legal_cuts"] == [0, 1, 2]
+    assert structure.groups == [[0], [1]]
+    assert structure.open_calls == structure.orphan_results == []
+    assert structure.legal_cuts == [0, 1, 2]
 
 
 def test_no_iteration_belongs_to_the_head() -> None:
     units = [iteration(says("system", WORDS)), iteration()]
-    assert fl.analyze(units)["head"] == 0
+    assert fl.analyze(units).head == 0
     assert plan(units, fl.KeepIterations(1)).actions == ["summarize", "keep"]
 
 

@@ -49,7 +49,7 @@ def loop(steps: int) -> list[Dict]:
 
 
 def same(
-    live: fl.Transcript | fl.TranscriptSnapshot, messages: list[Dict], counter: Any = COUNTER, **options: Any
+    live: fl.Transcript | fl.context.TranscriptSnapshot, messages: list[Dict], counter: Any = COUNTER, **options: Any
 ) -> None:
     """Asserts that a transcript agrees with the one-shot functions on its messages."""
     counts = counter.count_messages(messages, options.get("tools"), format=options.get("format", "auto"))
@@ -461,7 +461,7 @@ def test_a_snapshot_is_immutable() -> None:
     with pytest.raises(MessageError):
         snapshot.plan(fl.KeepMessages(1), messages=messages[1:])
     with pytest.raises(ConfigError):
-        fl.TranscriptSnapshot(messages)  # type: ignore[arg-type]
+        fl.context.TranscriptSnapshot(messages)  # type: ignore[arg-type]
 
 
 def test_many_threads_plan_from_a_snapshot_while_the_transcript_grows() -> None:

@@ -64,11 +64,11 @@ def test_missing_facts_are_added_after_the_summary(caller: str) -> None:
     for fact in ("You must not touch the API.", "never push to main", "src/cli.py", "8443"):
         assert fact in result.summary
     assert result.evidence is not None
-    assert {item["kind"] for item in result.evidence["mended"]} >= {"constraint"}
+    assert {item["kind"] for item in result.evidence["added"]} >= {"constraint"}
     assert result.summary in result.messages[0]["content"]
     assert all(
         set(item) >= {"kind", "text", "message", "weight", "tokens"}
-        for key in ("kept", "mended", "dropped")
+        for key in ("kept", "added", "dropped")
         for item in result.evidence[key]
     )
 
@@ -94,8 +94,8 @@ def test_present_facts_are_not_added_again() -> None:
     assert second.summary.strip() == first.summary.strip()
     assert second.evidence is not None
     assert first.evidence is not None
-    assert second.evidence["mended"] == []
-    assert len(second.evidence["kept"]) == len(first.evidence["kept"]) + len(first.evidence["mended"])
+    assert second.evidence["added"] == []
+    assert len(second.evidence["kept"]) == len(first.evidence["kept"]) + len(first.evidence["added"])
 
 
 @pytest.mark.parametrize("summary_tokens", [60, 90, 120, 200, 400, 800])
@@ -119,7 +119,7 @@ def test_facts_without_room_are_reported_as_dropped() -> None:
     assert tight.evidence["dropped"]
     assert wide.evidence["dropped"] == []
     texts = [
-        {item["text"] for key in ("kept", "mended", "dropped") for item in each.evidence[key]} for each in (tight, wide)
+        {item["text"] for key in ("kept", "added", "dropped") for item in each.evidence[key]} for each in (tight, wide)
     ]  # type: ignore[index]
     assert texts[0] == texts[1]
 
@@ -136,7 +136,7 @@ def test_extractive_is_not_mended() -> None:
         result = mended(Extractive(), mend=mend)
         assert HEADING not in result.summary
         assert result.evidence is not None
-        assert result.evidence["mended"] == []
+        assert result.evidence["added"] == []
 
 
 def test_a_completion_with_its_own_evidence_is_not_mended() -> None:
@@ -189,7 +189,7 @@ def test_a_pipeline_and_a_shape_pass_the_evidence_on() -> None:
     clear = fl.strategies.ClearToolResults(fl.KeepMessages(20))
     result = fl.Compactor(MessageCount(1), Pipeline(clear, strategy), counter=COUNTER).compact(work())
     assert result.evidence is not None
-    assert result.evidence["mended"]
+    assert result.evidence["added"]
     before = Pipeline(
         Summarize(lambda _: "Something.", fl.KeepMessages(5), summary_tokens=600),
         fl.strategies.ClearToolResults(fl.KeepMessages(3)),
@@ -197,12 +197,12 @@ def test_a_pipeline_and_a_shape_pass_the_evidence_on() -> None:
     cleared = fl.Compactor(MessageCount(1), before, counter=COUNTER).compact(work())
     assert cleared.steps == ("Summarize", "ClearToolResults")
     assert cleared.evidence is not None
-    assert cleared.evidence["mended"]
+    assert cleared.evidence["added"]
     shaped = fl.presets.budgeted(lambda _: "Something.", 4_000, preserve=0.1, max_output_tokens=100)
     told = shaped.compact(work(), force=True)
     assert told.messages[0]["content"].startswith("[COMPACT SUMMARY]\nSomething.\n\n" + HEADING)
     assert told.evidence is not None
-    assert told.evidence["mended"]
+    assert told.evidence["added"]
 
 
 def test_added_facts_survive_the_next_fold() -> None:
@@ -223,7 +223,7 @@ def test_presets_mend_unless_disabled(name: str) -> None:
     options: Any = {"keep_recent_tokens": 20} if name == "reserve" else {"keep_messages": 1} if name == "layer" else {}
     for mend in (True, False):
         result = getattr(fl.presets, name)(lambda _: "Something.", mend=mend, **options).compact(work(), force=True)
-        assert result.compacted
+        assert result.changed
         assert (HEADING in result.summary) is mend
     settings = fl.config.load({"compaction": {"preset": name, "mend": False}})
     assert "mend" in settings.options

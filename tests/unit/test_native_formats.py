@@ -49,7 +49,7 @@ def answers(response: Any, **more: Any) -> Dict:
 REASONING = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA" * 400}
 
 
-def plan(messages: Any, keep: fl.Keep, **options: Any) -> Any:
+def plan(messages: Any, keep: fl.planning.Keep, **options: Any) -> Any:
     """A plan with simple token counts."""
     return fl.plan(messages, keep, counter="chars/4", **options)
 
@@ -66,7 +66,7 @@ def test_the_summary_has_the_shape_of_its_dialect() -> None:
     (part,) = summary["content"]
     assert part["type"] == "input_text"
     assert part["text"].startswith(SUMMARY_LABEL)
-    assert fl.analyze(responses)["format"] == "openai_responses"
+    assert fl.analyze(responses).format == "openai_responses"
 
     gemini = [turn("user"), turn("model")]
     (summary,) = plan(gemini, fl.KeepMessages(0)).apply(gemini, summary="S")
@@ -74,7 +74,7 @@ def test_the_summary_has_the_shape_of_its_dialect() -> None:
     (part,) = summary["parts"]
     assert list(part) == ["text"]
     assert part["text"].startswith(SUMMARY_LABEL)
-    assert fl.analyze([summary])["summaries"] == [0]
+    assert fl.analyze([summary]).summaries == [0]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_unknown_items_are_kept_and_counted() -> None:
 def test_items_of_the_provider_are_never_changed(item: Dict) -> None:
     messages = [message("user"), item, message("assistant"), call(), output()]
     structure = fl.analyze(messages)
-    assert structure["open_calls"] == structure["orphan_results"] == []
+    assert structure.open_calls == structure.orphan_results == []
     assert fl.validate(messages, "responses") == []
     floor = plan(messages, fl.FitTokens(10**6)).floor
     for keep in (fl.FitTokens(floor), fl.KeepMessages(4)):
@@ -183,7 +183,7 @@ def test_a_signature_makes_the_count_an_estimate() -> None:
 def test_an_approval_and_its_request_stay_together() -> None:
     request = {"type": "mcp_approval_request", "id": "r", "name": "f", "arguments": "{}", "server_label": "s"}
     response = {"type": "mcp_approval_response", "approval_request_id": "r", "approve": True}
-    assert fl.analyze([message("user"), request, response])["groups"] == [[0], [1, 2]]
+    assert fl.analyze([message("user"), request, response]).groups == [[0], [1, 2]]
 
 
 # unreadable messages

@@ -31,7 +31,7 @@ def work(call: Any) -> tuple[int, int]:
     """Readings of a list and extractions of evidence during a call."""
     readings, extractions = _core.meters()
     result = call()
-    assert result.changed if isinstance(result, fl.FoldResult) else result.compacted
+    assert result.changed
     after = _core.meters()
     return after[0] - readings, after[1] - extractions
 

@@ -44,7 +44,7 @@ def lines_of(values: list[Any]) -> bytes:
     return b"".join(json.dumps(value).encode() + b"\n" for value in values)
 
 
-def check(plans: fl.BatchPlans, talks: list[Any], keep: Any, counter: Any = COUNTER, **options: Any) -> None:
+def check(plans: fl.planning.BatchPlans, talks: list[Any], keep: Any, counter: Any = COUNTER, **options: Any) -> None:
     """Asserts that each plan is that of its transcript alone, and that every array agrees with the plans."""
     expected = [fl.plan(messages, keep, counter=counter, **options) for messages in talks]
     assert len(plans) == len(talks)

@@ -65,7 +65,7 @@ def test_kept_messages_go_with_the_chunk_before_them() -> None:
     messages = [user(WORD * 90), assistant(WORD), user(WORD * 9), assistant(WORD)]
     made = plan(messages, fl.KeepMessages(1), pins=[1])
     assert made.folded == [0, 2]
-    assert made.chunks(10) == [fl.Chunk(0, 2, 90, True), fl.Chunk(2, 3, 9, False)]
+    assert made.chunks(10) == [fl.planning.Chunk(0, 2, 90, True), fl.planning.Chunk(2, 3, 9, False)]
 
 
 # --- explanations and costs -----------------------------------------------------------------------------

@@ -69,10 +69,10 @@ def test_a_pair_is_in_one_chunk_and_a_large_chunk_is_marked() -> None:
 
 def test_sizes_may_be_those_of_the_sent_messages() -> None:
     made = plan(talk(5))
-    assert made.chunks(10, size=[5] * 5) == [fl.Chunk(0, 2, 10, False), fl.Chunk(2, 4, 10, False)]
-    assert made.chunks(10, size=np.array([1, 2, 3, 4, 5])) == [fl.Chunk(0, 4, 10, False)]
+    assert made.chunks(10, size=[5] * 5) == [fl.planning.Chunk(0, 2, 10, False), fl.planning.Chunk(2, 4, 10, False)]
+    assert made.chunks(10, size=np.array([1, 2, 3, 4, 5])) == [fl.planning.Chunk(0, 4, 10, False)]
     assert made.chunks(10, size=iter(made.message_tokens)) == made.chunks(10)
-    assert made.chunks(1, size=[0] * 5) == [fl.Chunk(0, 4, 0, False)]
+    assert made.chunks(1, size=[0] * 5) == [fl.planning.Chunk(0, 4, 0, False)]
 
 
 @pytest.mark.parametrize("most", [0, -1, True, 1.5, float("nan"), "5", None, [], 2**64], ids=repr)
@@ -101,11 +101,11 @@ def test_huge_sizes_do_not_overflow() -> None:
 
 def test_a_chunk_is_immutable_and_comparable() -> None:
     chunk = plan(talk(5)).chunks(60)[0]
-    assert chunk == fl.Chunk(chunk.start, chunk.stop, chunk.tokens, chunk.is_oversized)
+    assert chunk == fl.planning.Chunk(chunk.start, chunk.stop, chunk.tokens, chunk.is_oversized)
     assert len({chunk, plan(talk(5)).chunks(60)[0]}) == 1
-    assert repr(fl.Chunk(1, 2, 3, True)) == "Chunk(start=1, stop=2, tokens=3, is_oversized=True)"
+    assert repr(fl.planning.Chunk(1, 2, 3, True)) == "Chunk(start=1, stop=2, tokens=3, is_oversized=True)"
     match chunk:
-        case fl.Chunk(start, stop):
+        case fl.planning.Chunk(start, stop):
             assert (start, stop) == (chunk.start, chunk.stop)
     with pytest.raises(AttributeError):
         chunk.start = 5
@@ -124,7 +124,7 @@ def test_a_plan_explains_itself() -> None:
         "  1 message, 5 tokens: instructions in front (head)",
         "  1 message, 10 tokens: pinned (pinned)",
         "  1 message, 1 token: in a group with a call that nothing answers yet (open_call)",
-        "  2 messages, 20 tokens: at or behind the cut (recent)",
+        "  2 messages, 20 tokens: at or after the cut (recent)",
         "Goes into the summary:",
         "  2 messages, 20 tokens: before the cut (before_cut)",
         "Tokens:",
@@ -501,7 +501,7 @@ def test_an_explicit_option_outranks_metadata() -> None:
 
 def test_a_predicate_over_metadata_pins() -> None:
     known = {0: {"tags": ["spec"]}, 2: {"tags": []}}
-    pin = fl.ByMetadata(lambda about: "spec" in about["tags"])
+    pin = fl.planning.ByMetadata(lambda about: "spec" in about["tags"])
     assert plan(talk(4), pins=pin, metadata=known).actions == ["pin", "summarize", "summarize", "keep"]
     assert plan(talk(4), pins=[1, pin], metadata=known).actions == ["pin", "pin", "summarize", "keep"]
     assert plan(talk(4), pins=[pin]).actions == ["summarize"] * 3 + ["keep"]
@@ -511,7 +511,7 @@ def test_a_predicate_over_metadata_pins() -> None:
 
 def test_an_exception_of_a_predicate_over_metadata_propagates_unchanged() -> None:
     with pytest.raises(KeyError):
-        plan(talk(2), pins=fl.ByMetadata(lambda about: about["tags"]), metadata={0: {}})
+        plan(talk(2), pins=fl.planning.ByMetadata(lambda about: about["tags"]), metadata={0: {}})
 
 
 @pytest.mark.parametrize("metadata", [5, [{}], "x", {0: 5}, {0: [("pinned", True)]}, {0: None}], ids=repr)

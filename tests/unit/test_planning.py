@@ -505,26 +505,26 @@ def test_the_json_of_a_plan_holds_no_content() -> None:
 
 def test_the_json_of_a_plan_has_a_version() -> None:
     data = json.loads(PLANS[0][1].to_json())
-    assert data["version"] == 2
-    for version in (-1, None, "2", 2.5):
+    assert data["version"] == 3
+    for version in (-1, None, "3", 3.5):
         with pytest.raises(ConfigError) as caught:
             fl.Plan.from_json(json.dumps(data | {"version": version}))
         assert caught.value.code == "bad_plan"
 
 
-@pytest.mark.parametrize("version", [0, 1, 3, 99])
+@pytest.mark.parametrize("version", [0, 1, 2, 4, 99])
 def test_a_plan_of_another_version_is_refused_and_both_versions_named(version: int) -> None:
     data = json.loads(PLANS[0][1].to_json())
-    older = {name: data[name] for name in data if name not in ("message_tokens", "split_points", "alternatives")}
+    older = {name: data[name] for name in data if name not in ("message_tokens", "legal_cuts", "alternatives")}
     for each in (data, older):
         with pytest.raises(ConfigError) as caught:
             fl.Plan.from_json(json.dumps(each | {"version": version}))
         assert (caught.value.code, caught.value.path) == ("plan_version", "version")
         assert f"version {version}" in str(caught.value)
-        assert "version 2 " in str(caught.value)
+        assert "version 3 " in str(caught.value)
 
 
-NO_PLANS = ["", " ", "{}", "[]", "null", "5", '"plan"', "{", "\x00", "NaN", "[" * 100_000, '{"version":2}', CANARY]
+NO_PLANS = ["", " ", "{}", "[]", "null", "5", '"plan"', "{", "\x00", "NaN", "[" * 100_000, '{"version":3}', CANARY]
 
 
 @pytest.mark.parametrize("text", NO_PLANS, ids=[repr(text[:14]) for text in NO_PLANS])
@@ -552,12 +552,12 @@ def tampered(**changes: Any) -> str:
     """The JSON of a plan of six messages (head, four folded, two kept) with some values changed."""
     data = json.loads(plan([*HEAD, *talk(5)], fl.KeepMessages(1)).to_json())
     assert data["actions"] == ["keep"] + ["summarize"] * 4 + ["keep"]
-    assert data["split_points"] == [2, 3, 4]
+    assert data["legal_cuts"] == [0, 1, 2, 3, 4, 5, 6]
     return json.dumps(data | changes)
 
 
 def test_the_plan_that_is_tampered_with_is_one() -> None:
-    assert fl.Plan.from_json(tampered()).split_points == [2, 3, 4]
+    assert fl.Plan.from_json(tampered()).legal_cuts == [0, 1, 2, 3, 4, 5, 6]
     assert fl.Plan.from_json(tampered(stripped=[5], format="anthropic", tokens_kept=0)).stripped == [5]
 
 
@@ -651,11 +651,11 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any]]] = [
     ("a floor above everything", {"floor": 10**6}),
     ("a summary beyond 64 bits together with the rest", {"summary_tokens": 2**64 - 1}),
     ("an overhead that does not add up", {"overhead": 2**64 - 1}),
-    ("a split point before what is folded", {"split_points": [1, 3]}),
-    ("a split point at the cut", {"split_points": [3, 5]}),
-    ("split points in disorder", {"split_points": [4, 3]}),
-    ("a split point twice", {"split_points": [3, 3]}),
-    ("a split point beyond 32 bits", {"split_points": [2**32]}),
+    ("a cut that is not legal", {"legal_cuts": [0, 1, 6]}),
+    ("a legal cut beyond the list", {"legal_cuts": [5, 7]}),
+    ("legal cuts in disorder", {"legal_cuts": [5, 3]}),
+    ("a legal cut twice", {"legal_cuts": [5, 5]}),
+    ("a legal cut beyond 32 bits", {"legal_cuts": [5, 2**32]}),
     ("thinking stripped from another dialect", {"stripped": [5]}),
     ("thinking stripped from a folded message", {"stripped": [2], "format": "anthropic"}),
     ("thinking stripped from the head", {"stripped": [0], "format": "anthropic"}),
@@ -680,7 +680,6 @@ SHORTENED_REASONS = ["head", *["before_cut"] * 4, "shortened_to_fit"]
 ONE_STAYS = {
     "actions": ["keep", "keep", *["summarize"] * 3, "keep"],
     "tokens_kept": 105,
-    "split_points": [3, 4],
     "alternatives": [],
 }
 ALL_FOLD = {
@@ -689,7 +688,7 @@ ALL_FOLD = {
     "tokens_kept": 3,
     "alternatives": [],
 }
-NOTHING_FOLDS = {"actions": ["keep"] * 6, "cut": 0, "tokens_kept": 258, "split_points": [], "alternatives": []}
+NOTHING_FOLDS = {"actions": ["keep"] * 6, "cut": 0, "tokens_kept": 258, "alternatives": []}
 OTHER_CUT = {"cut": 5, "tokens_kept": 54, "tokens_after": 54, "folded": 4, "is_mid_turn": False, "why": "deeper"}
 
 
@@ -1156,17 +1155,17 @@ def test_analyze_tells_how_messages_hang_together() -> None:
         openai_result("gone"),
         openai_call("open"),
     ]
-    assert fl.analyze(messages) == {
-        "format": "openai_chat",
-        "head": 1,
-        "groups": [[0], [1], [2, 3], [4], [5], [6]],
-        "turns": [(1, 4), (4, 7)],
-        "open_calls": [6],
-        "orphan_results": [5],
-        "summaries": [],
-        "legal_cuts": [0, 1, 2, 4, 6, 7],
-        "lone_surrogates": [],
-    }
+    assert fl.analyze(messages) == fl.planning.Analysis(
+        format="openai_chat",
+        head=1,
+        groups=[[0], [1], [2, 3], [4], [5], [6]],
+        turns=[(1, 4), (4, 7)],
+        open_calls=[6],
+        orphan_results=[5],
+        summaries=[],
+        legal_cuts=[0, 1, 2, 4, 6, 7],
+        lone_surrogates=[],
+    )
 
 
 @pytest.mark.parametrize("provider", ["", "OpenAI", "cohere", CANARY])

@@ -56,6 +56,7 @@ def keeps_its_word(replayed: Any) -> None:
     assert any(message is replayed.appended[0] for message in pinned)
 
 
+@pytest.mark.filterwarnings("ignore:the request has:foldline.errors.FoldlineWarning")
 @pytest.mark.parametrize("name", EXAMPLE.PRESETS)
 @pytest.mark.parametrize("file", ["claude-code-session.jsonl", "pi-session.jsonl"])
 def test_five_rounds_over_a_real_session(file: str, name: str) -> None:
@@ -65,6 +66,7 @@ def test_five_rounds_over_a_real_session(file: str, name: str) -> None:
     keeps_its_word(replayed)
 
 
+@pytest.mark.filterwarnings("ignore:the request has:foldline.errors.FoldlineWarning")
 @pytest.mark.deep
 @pytest.mark.parametrize("name", EXAMPLE.PRESETS)
 @pytest.mark.parametrize(
@@ -85,6 +87,7 @@ def test_rounds_over_recorded_sessions(shared: Path, folder: str, name: str) -> 
     assert rounds or not sessions
 
 
+@pytest.mark.filterwarnings("ignore:the request has:foldline.errors.FoldlineWarning")
 def test_the_table_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert EXAMPLE.main([]) == 0
     lines = capsys.readouterr().out.splitlines()

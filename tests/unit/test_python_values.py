@@ -354,7 +354,7 @@ def test_container_subclasses_read_like_plain_ones(messages: Any) -> None:
     counts = O200K.count_messages(messages)
     assert (list(counts.per_message), counts.total, counts.kind) == (list(plain.per_message), plain.total, "exact")
     assert fl.plan(messages, fl.KeepMessages(1), counter="chars/4").tokens_before == 50
-    assert fl.analyze(messages)["groups"] == [[0]]
+    assert fl.analyze(messages).groups == [[0]]
     assert fl.validate(messages, "openai") == []
     assert Text.calls == Loud.calls == LoudList.calls == []
 
@@ -486,7 +486,7 @@ def test_an_empty_list_gives_an_empty_result(messages: Any) -> None:
     plan = fl.plan(messages, fl.KeepMessages(0), counter="chars/4")
     assert (bool(plan), plan.cut, plan.actions, plan.floor) == (False, 0, [], 0)
     assert fl.validate(messages, "openai") == fl.validate(messages, "anthropic") == []
-    assert fl.analyze(messages)["groups"] == []
+    assert fl.analyze(messages).groups == []
 
 
 def test_an_empty_list_folds_to_an_empty_list() -> None:
@@ -542,11 +542,25 @@ def test_a_plan_of_json_bytes_applies_to_the_parsed_list() -> None:
     assert plan.apply(messages, "So far.")[1:] == messages[3:]
 
 
-def test_bytes_cannot_be_folded() -> None:
-    for keep in (fl.KeepMessages(1), fl.KeepMessages(99)):
-        with pytest.raises(MessageError) as caught:
-            fl.compact(json.dumps(talk(3)).encode(), keep, counter="chars/4")  # type: ignore[arg-type]
-        assert caught.value.code == "not_a_list"
+@pytest.mark.parametrize("keep", [fl.KeepMessages(1), fl.KeepMessages(99)])
+def test_json_bytes_fold_as_their_list(keep: fl.planning.Keep) -> None:
+    messages = talk(3)
+    of_bytes, of_list = (fl.compact(m, keep, counter="chars/4") for m in (json.dumps(messages).encode(), messages))
+    assert of_bytes == of_list
+    assert all(type(message) is dict for message in of_bytes.messages)
+
+
+def test_json_bytes_keep_the_order_of_keys_and_the_forms_of_numbers() -> None:
+    data = b'[{"content": "one", "role": "user", "n": 1.50}, {"role": "user", "z": 1, "a": 12345678901234567890123}]'
+    messages = fl.compact(data, fl.KeepMessages(2), counter="chars/4").messages
+    assert [list(message) for message in messages] == [["content", "role", "n"], ["role", "z", "a"]]
+    assert [messages[0]["n"], messages[1]["a"]] == [1.5, 12345678901234567890123]
+
+
+def test_bytes_that_are_not_json_cannot_be_folded() -> None:
+    with pytest.raises(MessageError) as caught:
+        fl.compact(b'[{"role": "user"', fl.KeepMessages(1), counter="chars/4")
+    assert caught.value.code == "bad_json"
 
 
 def test_a_plan_cannot_be_applied_to_bytes() -> None:
@@ -856,7 +870,7 @@ def test_a_lone_surrogate_is_reported_at_its_message(place: str) -> None:
     messages = [user("fine"), LONE_PLACES[place](LONE[0])]
     plan = fl.plan(messages, fl.KeepMessages(2), counter="chars/4", format="openai_chat")
     assert ("lone_surrogates", 1) in plan.warnings
-    assert fl.analyze(messages, format="openai_chat")["lone_surrogates"] == [1]
+    assert fl.analyze(messages, format="openai_chat").lone_surrogates == [1]
 
 
 def test_a_lone_surrogate_in_json_bytes_is_reported_too() -> None:

@@ -90,7 +90,7 @@ DIALECTS: dict[str, tuple[Say, Call, Call]] = {
 each_dialect = pytest.mark.parametrize(("say", "call", "result"), DIALECTS.values(), ids=DIALECTS)
 
 
-def plan(messages: Any, keep: fl.Keep, **options: Any) -> Any:
+def plan(messages: Any, keep: fl.planning.Keep, **options: Any) -> Any:
     """A plan with simple token counts."""
     return fl.plan(messages, keep, counter="chars/4", **options)
 
@@ -98,7 +98,7 @@ def plan(messages: Any, keep: fl.Keep, **options: Any) -> Any:
 @each_dialect
 def test_ids_that_recur_in_every_turn(say: Say, call: Call, result: Call) -> None:
     messages = [each for _ in range(3) for each in (say("x"), call("a"), result("a"))]
-    assert fl.analyze(messages)["groups"] == [[0], [1, 2], [3], [4, 5], [6], [7, 8]]
+    assert fl.analyze(messages).groups == [[0], [1, 2], [3], [4, 5], [6], [7, 8]]
     assert plan(messages, fl.KeepTurns(1)).cut == 6
 
 
@@ -106,8 +106,8 @@ def test_ids_that_recur_in_every_turn(say: Say, call: Call, result: Call) -> Non
 def test_user_text_between_a_call_and_its_result(say: Say, call: Call, result: Call) -> None:
     messages = [say("x"), call("a"), say("Wait."), result("a"), say("y")]
     structure = fl.analyze(messages)
-    assert structure["groups"] == [[0], [1, 3], [2], [4]]
-    assert structure["legal_cuts"] == [0, 1, 4, 5]
+    assert structure.groups == [[0], [1, 3], [2], [4]]
+    assert structure.legal_cuts == [0, 1, 4, 5]
 
 
 @each_dialect
@@ -117,15 +117,15 @@ def test_parallel_results_in_separate_messages(say: Say, call: Call, result: Cal
     messages = [say("x"), *asks, result("b"), result("a"), say("y")]
     structure = fl.analyze(messages)
     last = len(messages) - 1
-    assert structure["open_calls"] == structure["orphan_results"] == []
-    assert structure["legal_cuts"] == [0, 1, last, last + 1]
+    assert structure.open_calls == structure.orphan_results == []
+    assert structure.legal_cuts == [0, 1, last, last + 1]
 
 
 @each_dialect
 def test_a_cancelled_call_is_kept(say: Say, call: Call, result: Call) -> None:
     messages = [say("x"), call("a"), say("Stop. Do something else."), call("b"), result("b"), say("y")]
     found = plan(messages, fl.KeepMessages(1))
-    assert fl.analyze(messages)["open_calls"] == [1]
+    assert fl.analyze(messages).open_calls == [1]
     assert found.actions == ["summarize", "keep", *["summarize"] * 3, "keep"]
     assert found.reasons[1] == "open_call"
     assert found.apply(messages, summary="S")[1] is messages[1]
@@ -134,7 +134,7 @@ def test_a_cancelled_call_is_kept(say: Say, call: Call, result: Call) -> None:
 @each_dialect
 def test_a_cancelled_call_with_a_result_that_reports_it(say: Say, call: Call, result: Call) -> None:
     messages = [say("x"), call("a"), result("a", "[Request interrupted by user for tool use]"), say("y")]
-    assert fl.analyze(messages)["open_calls"] == []
+    assert fl.analyze(messages).open_calls == []
     assert plan(messages, fl.KeepMessages(1)).actions == [*["summarize"] * 3, "keep"]
 
 
@@ -142,7 +142,7 @@ def test_a_cancelled_call_with_a_result_that_reports_it(say: Say, call: Call, re
 @pytest.mark.parametrize("content", ["", []], ids=["empty", "empty list"])
 def test_results_without_content(say: Say, call: Call, result: Call, content: Any) -> None:
     messages = [say("x"), call("a"), result("a", content), say("y")]
-    assert fl.analyze(messages)["groups"] == [[0], [1, 2], [3]]
+    assert fl.analyze(messages).groups == [[0], [1, 2], [3]]
     counted = fl.TokenCounter("chars/4").count_messages(messages).per_message
     assert counted[2] <= 2
     floor = plan(messages, fl.FitTokens(10**6)).floor
@@ -171,20 +171,20 @@ def test_one_result_under_a_list_of_ids() -> None:
     """Some agents write it with one id; with several ids it answers each call."""
     answered = {"role": "tool", "content": WORDS, "tool_call_ids": ["a"], "message_type": "observation"}
     messages = [user("x"), openai_call("a"), answered, user("y")]
-    assert fl.analyze(messages)["groups"] == [[0], [1, 2], [3]]
+    assert fl.analyze(messages).groups == [[0], [1, 2], [3]]
 
     function = {"name": "go", "arguments": "{}"}
     both = assistant(None, tool_calls=[{"id": id, "type": "function", "function": function} for id in "ab"])
     for ids in ({"tool_call_ids": ["a", "b"]}, {"tool_call_id": ["b", "a"]}):
         messages = [user("x"), both, {"role": "tool", "content": WORDS, **ids}]
         structure = fl.analyze(messages)
-        assert structure["groups"] == [[0], [1, 2]]
-        assert structure["open_calls"] == structure["orphan_results"] == []
+        assert structure.groups == [[0], [1, 2]]
+        assert structure.open_calls == structure.orphan_results == []
         assert fl.TokenCounter("chars/4").count_messages(messages).per_message[2] == 50
         found = plan(messages, fl.FitTokens(plan(messages, fl.FitTokens(10**6)).floor))
         assert found.apply(messages, summary="S")[-1] == {"role": "tool", "content": "[cleared]", **ids}
     odd = {"role": "tool", "content": WORDS, "tool_call_ids": []}
-    assert fl.analyze([openai_call("a"), odd])["orphan_results"] == [1]
+    assert fl.analyze([openai_call("a"), odd]).orphan_results == [1]
 
 
 def test_results_inside_the_assistant_message() -> None:
@@ -208,10 +208,10 @@ def test_results_inside_the_assistant_message() -> None:
     for format, message in served.items():
         messages = [message, message]
         structure = fl.analyze(messages)
-        assert structure["format"] == format
-        assert structure["groups"] == [[0], [1]]
-        assert structure["legal_cuts"] == [0, 1, 2]
-        assert structure["open_calls"] == structure["orphan_results"] == []
+        assert structure.format == format
+        assert structure.groups == [[0], [1]]
+        assert structure.legal_cuts == [0, 1, 2]
+        assert structure.open_calls == structure.orphan_results == []
         floor = plan(messages, fl.FitTokens(10**6)).floor
         assert plan(messages, fl.FitTokens(floor)).apply(messages, summary="S")[-1] is message
 
@@ -251,7 +251,7 @@ def test_signatures_of_thinking_survive(format: str, signed: Dict) -> None:
     first = {"langchain": chain_user(), "gemini": turn_user()}.get(format, user())
     messages = [first, signed, signed]
     before = copy.deepcopy(messages)
-    assert fl.analyze(messages)["format"] == format
+    assert fl.analyze(messages).format == format
     for keep in (fl.KeepMessages(2), fl.FitTokens(plan(messages, fl.FitTokens(10**6)).floor)):
         kept = plan(messages, keep).apply(messages, summary="S")
         assert kept[-1] is signed

@@ -46,7 +46,7 @@ def turn(role: str, *parts: dict[str, Any]) -> dict[str, Any]:
     return {"role": role, "parts": list(parts)}
 
 
-def codes(repaired: fl.Repair) -> list[tuple[int, str]]:
+def codes(repaired: fl.planning.Repair) -> list[tuple[int, str]]:
     return [(action.index, action.code) for action in repaired.actions]
 
 

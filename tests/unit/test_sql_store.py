@@ -100,7 +100,7 @@ def test_a_compaction_its_context_and_its_marks_are_rows(store: SqlStore) -> Non
 def test_one_input_is_compacted_once_by_any_number_of_writers(store: SqlStore) -> None:
     """By the database itself, even if two programs disagree on the rules."""
     ids = store.extend(talk(3))
-    event = fl.CompactionEvent(1, 100, 10, 3, 2, "So far.", (ids[0],), 0.1)
+    event = fl.typing.CompactionEvent(1, 100, 10, 3, 2, "So far.", (ids[0],), 0.1)
     store.save_context(event, [ContextEntry(None, user("So far.")), ContextEntry(ids[1]), ContextEntry(ids[2])])
     copy = (
         "INSERT INTO foldline_compactions (session_id, seq, round, base, covered_from, covered_to, covered_count,"
@@ -243,7 +243,7 @@ def test_opening_waits_for_a_new_file_that_another_process_writes(tmp_path: Path
 def test_errors_contain_no_content_and_change_nothing(store: SqlStore) -> None:
     """A table that refuses rows, like a database on a full disk: the error names the row."""
     ids = store.extend(talk(3))
-    event = fl.CompactionEvent(1, 100, 10, 3, 2, CANARY, (ids[0],), 0.1)
+    event = fl.typing.CompactionEvent(1, 100, 10, 3, 2, CANARY, (ids[0],), 0.1)
     context = [ContextEntry(None, user(CANARY)), ContextEntry(ids[1]), ContextEntry(ids[2])]
     name = f'"refuse_{uuid.uuid4()}"'
     trigger = {
@@ -371,7 +371,7 @@ def test_tables_of_version_1_are_migrated(tmp_path: Path) -> None:
     store.extend(talk(4))
     strategy = fl.strategies.Summarize(lambda messages: "Three.", keep_recent=2)
     compactor = fl.Compactor(fl.triggers.MessageCount(1), strategy, store=store, counter="chars/4")
-    assert compactor.compact(store.messages(), ids=store.ids()).compacted
+    assert compactor.compact(store.messages(), ids=store.ids()).changed
     again = SqlStore(f"sqlite:///{tmp_path / 'x.db'}", session="untouched")
     assert (again.messages(), again.compacted_ids()) == ([user("alone")], frozenset())
     store.close()

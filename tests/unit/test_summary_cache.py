@@ -112,7 +112,7 @@ def test_a_file_that_is_not_a_cache_is_a_store_error(tmp_path: Path) -> None:
 
 def test_a_cache_works_in_a_batch_compactor(cache: SummaryCache) -> None:
     asked = Asked()
-    compactor = fl.BatchCompactor(
+    compactor = fl.batch.BatchCompactor(
         fl.KeepMessages(1), summarizer=CachedSummarizer(asked, cache, "m"), summary_tokens=200, counter="chars/4"
     )
     talk = fl.StoredTranscript("a", "openai_chat", list(REQUEST.messages))

@@ -45,7 +45,9 @@ def lines_of(values: list[Any], newline: bytes = b"\n") -> bytes:
     return b"".join(json.dumps(value).encode() + newline for value in values)
 
 
-def check(counted: fl.TranscriptCounts, talks: list[Any], counter: fl.TokenCounter = COUNTER, **options: Any) -> None:
+def check(
+    counted: fl.counting.TranscriptCounts, talks: list[Any], counter: fl.TokenCounter = COUNTER, **options: Any
+) -> None:
     """The counts are those of `count_messages`, one by one."""
     assert len(counted) == len(talks)
     one_by_one = [counter.count_messages(messages, **options) for messages in talks]

@@ -147,7 +147,7 @@ def test_a_summary_never_has_the_system_role(name: str, format: str) -> None:
     options: Any = {"keep_recent_tokens": 200} if name == "reserve" else {}
     compactor = getattr(fl.presets, name)(model, format=format, **options)
     result = compactor.compact(messages, force=True)
-    assert result.compacted
+    assert result.changed
     new = [message for message, source in zip(result.messages, result.sources) if source is None]
     assert new
     assert {message["role"] for message in new} <= {"user", "assistant", "model"}
@@ -255,7 +255,7 @@ def test_redact_runs_at_every_boundary(kind: str) -> None:
     if kind == "preset":
         compactor = fl.presets.layer(model, keep_messages=1, redact=redact)
         result = compactor.compact(ORIGINAL, force=True, instructions=f"Mind {SECRET}.")
-        assert result.compacted
+        assert result.changed
     else:
         result = fl.compact(
             ORIGINAL,
@@ -371,7 +371,7 @@ def test_if_redact_fails_nothing_is_sent(redact: Any, is_async: bool) -> None:
     compactor = fl.Compactor(MessageCount(1), Summarize(model, keep_recent=1), redact=redact, on_failure="truncate")
     with pytest.warns(FoldlineWarning):
         left = asyncio.run(compactor.acompact(ORIGINAL)) if is_async else compactor.compact(ORIGINAL)
-    assert (left.compacted, left.error.code) == (False, "redact_failed")  # type: ignore[union-attr]
+    assert (left.changed, left.error.code) == (False, "redact_failed")  # type: ignore[union-attr]
     assert model.calls == []
 
 

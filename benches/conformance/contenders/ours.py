@@ -1,4 +1,4 @@
-"""foldline: planned to fit, with a note or a summary in place of the folded messages."""
+"""foldline: trimmed to fit, or planned to fit with a note or a summary in place of the folded messages."""
 
 from __future__ import annotations
 
@@ -22,6 +22,24 @@ def _newest_user(message_list: list[Message]) -> list[int]:
 
 
 class _Trim:
+    """`trim`, with its defaults."""
+
+    def __init__(self) -> None:
+        import foldline as fl
+
+        self.fl = fl
+        self.counter = fl.TokenCounter("o200k_base")
+
+    def prepare(self, messages: list[Message], budget: int, share: float) -> Callable[[], Any]:
+        return lambda: self.fl.trim(messages, budget, counter=self.counter)
+
+    def messages_of(self, answer: Any, messages: list[Message]) -> list[Message]:
+        if answer.outcome == "infeasible":
+            raise RefusedError
+        return list(answer.messages)
+
+
+class _Note:
     """`plan` and `apply`, with a note for the folded messages."""
 
     def __init__(self, *, pin: bool) -> None:
@@ -98,8 +116,9 @@ def _contender(name: str, options: str, make: Callable[[], Trimmer]) -> Contende
 
 
 CONTENDERS = [
-    _contender("note", _PLAN, lambda: _Trim(pin=False)),
-    _contender("note, newest user pinned", f"{_PLAN}, pins=[newest user]", lambda: _Trim(pin=True)),
+    _contender("trim", "trim(budget, counter=o200k_base)", _Trim),
+    _contender("note", _PLAN, lambda: _Note(pin=False)),
+    _contender("note, newest user pinned", f"{_PLAN}, pins=[newest user]", lambda: _Note(pin=True)),
     _contender("stub summary", _STUB, lambda: _Compact(stub=True)),
     _contender("extractive summary", _EXTRACTIVE, lambda: _Compact(stub=False)),
 ]

@@ -23,6 +23,7 @@ from foldline._cli.models import make_predictor, make_summarizer
 from foldline._cli.options import (
     PATHS,
     Folding,
+    checked_paths,
     counter_options,
     database_options,
     folding_options,
@@ -40,10 +41,11 @@ from foldline._cli.sources import (
     find_sources,
     transcripts,
 )
+from foldline._cli.trim import trim_command
 from foldline._core import FORMATS, PROVIDER_OF_FORMAT, PROVIDERS, Plan, TokenCounter, __version__
 from foldline.errors import FoldlineError
 from foldline.planning import Infeasible, analyze, validate
-from foldline.typing import Problem, StoredTranscript
+from foldline.typing import FormatOption, Problem, Provider, StoredTranscript
 
 __all__ = ["run"]
 
@@ -114,19 +116,10 @@ def _cli() -> None:
 
 
 _cli.add_command(restore)
+_cli.add_command(trim_command)
 
 
-def _paths(context: click.Context, parameter: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Checks that the paths can be read together."""
-    del context
-    if STDIN in paths and sys.stdin is None:
-        raise click.BadParameter("standard input is closed", param=parameter)
-    if paths.count(STDIN) > 1:
-        raise click.BadParameter("standard input can be read only once", param=parameter)
-    return paths
-
-
-_paths_argument = click.argument("paths", type=PATHS, nargs=-1, required=True, metavar="PATH…", callback=_paths)
+_paths_argument = click.argument("paths", type=PATHS, nargs=-1, required=True, metavar="PATH…", callback=checked_paths)
 
 
 def _each(
@@ -158,7 +151,12 @@ def _each(
 )
 @json_option
 def count(
-    paths: tuple[str, ...], encoding: str | None, model: str | None, heuristic: str | None, format: str, as_json: bool
+    paths: tuple[str, ...],
+    encoding: str | None,
+    model: str | None,
+    heuristic: str | None,
+    format: FormatOption,
+    as_json: bool,
 ) -> int:
     """Counts the tokens of transcripts.
 
@@ -189,7 +187,7 @@ def count(
     return reporter.exit_code
 
 
-def _counted(transcript: StoredTranscript, counter: TokenCounter, format: str) -> dict[str, Any]:
+def _counted(transcript: StoredTranscript, counter: TokenCounter, format: FormatOption) -> dict[str, Any]:
     messages = transcript.messages
     counts = counter.count_messages(messages, format=format)
     head, tools = system_beside(transcript), tools_beside(transcript)
@@ -310,7 +308,7 @@ def _show_plan(record: dict[str, Any]) -> None:
 
 
 @_cli.command("compact")
-@click.argument("paths", type=PATHS, nargs=-1, metavar="PATH…", callback=_paths)
+@click.argument("paths", type=PATHS, nargs=-1, metavar="PATH…", callback=checked_paths)
 @database_options
 @click.option("--out", required=True, type=click.Path(file_okay=False), metavar="DIR", help="Output folder.")
 @folding_options
@@ -398,7 +396,7 @@ def compact_command(
 @click.option("--strict", is_flag=True, help="Stop at the first problem.")
 @json_option
 def check(
-    paths: tuple[str, ...], provider: str | None, alternate: bool, single_system: bool, strict: bool, as_json: bool
+    paths: tuple[str, ...], provider: Provider | None, alternate: bool, single_system: bool, strict: bool, as_json: bool
 ) -> int:
     """Lists problems of files, and what a provider would reject in their messages.
 
@@ -440,7 +438,7 @@ def _verdict(
     }
 
 
-def _problems(transcript: StoredTranscript, provider: str | None, **strict: bool) -> list[Problem]:
+def _problems(transcript: StoredTranscript, provider: Provider | None, **strict: bool) -> list[Problem]:
     try:
         if provider is not None:
             return validate(transcript.messages, provider, format=transcript.format, **strict)
@@ -453,6 +451,6 @@ def _problems(transcript: StoredTranscript, provider: str | None, **strict: bool
         ("orphan_results", "orphan_result", "results without a call"),
         ("open_calls", "open_call", "calls without a result"),
     ):
-        counts = Counter(structure[key])
+        counts = Counter(getattr(structure, key))
         found += [(index, code, f"{detail}: {number}") for index, number in counts.items()]
     return [Problem(*problem) for problem in sorted(found)]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from foldline._beside import beside_arguments
-from foldline._cli.sources import is_pattern
+from foldline._cli.sources import STDIN, is_pattern
 from foldline._core import Plan, TokenCounter
 from foldline.batch import BatchCompactor
 from foldline.errors import ConfigError, FoldlineError
@@ -24,16 +25,21 @@ from foldline.planning import (
     KeepTurns,
     plan,
 )
-from foldline.typing import StoredTranscript, Summarizer
+from foldline.typing import StoredTranscript, Summarizer, Thinking
 
 __all__ = [
     "PATHS",
     "Folding",
+    "budget_option",
+    "check_pins",
+    "checked_paths",
     "counter_options",
     "database_options",
     "folding_options",
     "json_option",
     "make_counter",
+    "pin_option",
+    "placing_options",
     "running_options",
 ]
 
@@ -87,6 +93,14 @@ counter_options = _all(
     ]
 )
 
+pin_option = click.option(
+    "--pin", "pins", type=_number, metavar="I", multiple=True, help="Keep message I, from 0; repeatable."
+)
+
+budget_option = click.option(
+    "--fit", type=_number, metavar="N", required=True, help="The most tokens of a request, all included."
+)
+
 folding_options = _all(
     [
         click.option(
@@ -107,9 +121,7 @@ folding_options = _all(
         click.option(
             "--reserve-tokens", type=_number, metavar="N", default=0, help="Tokens of the window to leave free."
         ),
-        click.option(
-            "--pin", "pins", type=_number, metavar="I", multiple=True, help="Keep message I, from 0; repeatable."
-        ),
+        pin_option,
         click.option(
             "--summary-tokens",
             type=_number,
@@ -147,7 +159,7 @@ database_options = _all(
     ]
 )
 
-running_options = _all(
+placing_options = _all(
     [
         click.option(
             "--jobs",
@@ -170,6 +182,12 @@ running_options = _all(
             help="Compression of results; auto: like their sources. Parquet files stay Parquet.",
         ),
         click.option("--resume", is_flag=True, help="Continue an earlier run into DIR, however it ended."),
+    ]
+)
+
+running_options = _all(
+    [
+        placing_options,
         click.option(
             "--max-requests",
             type=click.IntRange(0),
@@ -185,6 +203,26 @@ running_options = _all(
         click.option("--dry-run", is_flag=True, help="Show the model requests and their cost; write nothing."),
     ]
 )
+
+
+def checked_paths(context: click.Context, parameter: click.Parameter, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Checks that the paths can be read together."""
+    del context
+    if STDIN in paths and sys.stdin is None:
+        raise click.BadParameter("standard input is closed", param=parameter)
+    if paths.count(STDIN) > 1:
+        raise click.BadParameter("standard input can be read only once", param=parameter)
+    return paths
+
+
+def check_pins(pins: tuple[int, ...], longest: int) -> None:
+    """Checks that every pin, ascending, is an index of the longest transcript.
+
+    Raises:
+        click.UsageError: A pin is not.
+    """
+    if longest and pins and pins[-1] >= longest:
+        raise click.BadParameter(f"no transcript has a message {pins[-1]}", param_hint="--pin")
 
 
 def make_counter(encoding: str | None, model: str | None, heuristic: str | None) -> TokenCounter:
@@ -228,7 +266,7 @@ class Folding:
     pins: tuple[int, ...]
     summary_tokens: int
     min_gain_tokens: int
-    thinking: Literal["keep", "strip", "fold"]
+    thinking: Thinking
 
     @classmethod
     def of(
@@ -240,7 +278,7 @@ class Folding:
         pins: tuple[int, ...],
         summary_tokens: int,
         min_gain_tokens: int,
-        thinking: Literal["keep", "strip", "fold"],
+        thinking: Thinking,
         **keeps: float | None,
     ) -> Folding:
         """The folding options of a command.
@@ -282,8 +320,7 @@ class Folding:
         Raises:
             click.UsageError: A pin is not.
         """
-        if longest and self.pins and self.pins[-1] >= longest:
-            raise click.BadParameter(f"no transcript has a message {self.pins[-1]}", param_hint="--pin")
+        check_pins(self.pins, longest)
 
     def arguments(self, transcript: StoredTranscript) -> dict[str, Any]:
         """Keyword arguments of `plan` for a transcript; pins beyond its end are ignored."""

@@ -1,4 +1,4 @@
-"""A run of `foldline compact`: finds sources, keeps records, starts the workers, prints results."""
+"""A run of `foldline compact` or `trim`: finds sources, keeps records, starts the workers, prints results."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import importlib.util
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import click
 
 from foldline._cli.fold_file import output_names
-from foldline._cli.options import Folding
 from foldline._cli.progress import COUNTS, Column, FileReport, Reporter, Stop, Table, totals
 from foldline._cli.runs import begun, tell_resumed
 from foldline._cli.sources import STDIN, Source, find_sources
@@ -21,6 +20,12 @@ from foldline.batch import BatchCompactor
 from foldline.batch.cache import SummaryCache
 
 __all__ = ["Compacting"]
+
+
+class _Pinned(Protocol):
+    """Options with pins, which some transcript must have."""
+
+    def check_pins(self, longest: int) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,7 @@ class Compacting:
         engine: ``local`` or ``ray``.
         jobs: Files to fold at once. None: the engine's default.
         as_json: Print results as JSON lines.
+        command: Name of the command, for the records.
     """
 
     out: Path
@@ -44,12 +50,13 @@ class Compacting:
     engine: str
     jobs: int | None
     as_json: bool
+    command: str = "compact"
 
     def over(
         self,
         paths: Sequence[str],
         databases: Sequence[Source],
-        folding: Folding,
+        folding: _Pinned,
         compactor: BatchCompactor,
         recorded: Mapping[str, Any],
         cache: SummaryCache | None,
@@ -68,7 +75,7 @@ class Compacting:
             sources = [*find_sources(paths, reporter.problem), *databases]
             folders = [path for path in paths if path != STDIN and Path(path).is_dir()]
             names = output_names(sources, folders, self.out, self.compress)
-            with begun(self.out, recorded) as run:
+            with begun(self.out, recorded, self.command) as run:
                 if self.resume:
                     finished |= run.resumed(sources, names)
                 else:

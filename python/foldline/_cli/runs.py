@@ -36,6 +36,7 @@ class Run:
     Args:
         out: The output folder.
         options: The options of the run.
+        command: The command that started it.
 
     Raises:
         click.UsageError: Another run uses the folder.
@@ -43,8 +44,9 @@ class Run:
         OSError: The folder cannot be used.
     """
 
-    def __init__(self, out: Path, options: Mapping[str, Any]) -> None:
+    def __init__(self, out: Path, options: Mapping[str, Any], command: str = "compact") -> None:
         self.out = out
+        self.command = command
         self.options = json.loads(json.dumps(options))
         self.folder = make_folder(out, BOOKKEEPING)
         self._journal: int | None = None
@@ -113,7 +115,7 @@ class Run:
         """Writes ``run.json``: the options of the run and the outcome of each file. Deterministic."""
         manifest = {
             "foldline": __version__,
-            "command": "compact",
+            "command": self.command,
             "options": self.options,
             "complete": complete,
             "totals": totals(files),
@@ -155,13 +157,13 @@ class Run:
 
 
 @contextlib.contextmanager
-def begun(out: Path, options: Mapping[str, Any]) -> Iterator[Run]:
+def begun(out: Path, options: Mapping[str, Any], command: str) -> Iterator[Run]:
     """Bookkeeping of a run in a writable output folder."""
     try:
         with replacing(make_folder(out, BOOKKEEPING) / "probe"):
             pass
         (out / BOOKKEEPING / "probe").unlink()
-        run = Run(out, options)
+        run = Run(out, options, command)
     except OSError as error:
         raise click.BadParameter(f"cannot be written to: {error.strerror}", param_hint="--out") from None
     except StoreError as error:

@@ -10,15 +10,23 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from foldline import _core
 from foldline._beside import beside_arguments
-from foldline._core import FORMATS, Plan, RowFolder, TokenCounter
+from foldline._core import FORMATS, RowFolder, TokenCounter
 from foldline.counting.counters import as_counter
 from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, InternalError, MessageError, SummaryError
-from foldline.folding import compact
-from foldline.planning import Keep, plan
+from foldline.folding import FoldResult, compact
+from foldline.planning import Infeasible, Keep, plan
 from foldline.planning.plan import plan_options
 from foldline.reading import transcript_of
 from foldline.summarizers import Extractive, as_summarizer
-from foldline.typing import ChatModel, StoredTranscript, Summarizer, SummaryFunction
+from foldline.typing import (
+    Action,
+    ChatModel,
+    FormatOption,
+    StoredTranscript,
+    Summarizer,
+    SummaryFunction,
+    Thinking,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +59,7 @@ class CompactedRow:
     summary: str | None = None
     tokens_before: int | None = None
     tokens_after: int | None = None
-    actions: list[str] | None = None
+    actions: list[Action] | None = None
     status: Status = "failed"
     error: FoldlineError | None = None
     plan_hash: str | None = None
@@ -88,7 +96,7 @@ class BatchCompactor:
 
     Examples:
         >>> import foldline as fl
-        >>> compactor = fl.BatchCompactor(fl.KeepMessages(1), counter="chars/4", summary_tokens=100)
+        >>> compactor = fl.batch.BatchCompactor(fl.KeepMessages(1), counter="chars/4", summary_tokens=100)
         >>> talk = [{"role": "user", "content": "Mind the tests. " * 40} for _ in range(4)]
         >>> rows = compactor.compact_rows(fl.StoredTranscript(name, "openai_chat", talk) for name in "ab")
         >>> [(row.id, row.status, len(row.messages)) for row in rows]
@@ -106,8 +114,8 @@ class BatchCompactor:
         pins: Iterable[int] = (),
         summary_tokens: int = 1_000,
         min_gain_tokens: int = 0,
-        thinking: Literal["keep", "strip", "fold"] = "keep",
-        format: str = "auto",
+        thinking: Thinking = "keep",
+        format: FormatOption = "auto",
         messages_column: str = "messages",
         id_column: str = "id",
     ) -> None:
@@ -115,7 +123,7 @@ class BatchCompactor:
             raise ConfigError(f"must be auto or one of {', '.join(FORMATS)}", code="bad_format", path="format")
         self.keep = keep
         self.summarizer: Summarizer = Extractive() if summarizer is None else as_summarizer(summarizer)
-        self.format = format
+        self.format: FormatOption = format
         self.messages_column = messages_column
         self.id_column = id_column
         self.pins = tuple(pins)
@@ -193,16 +201,7 @@ class BatchCompactor:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", FoldlineWarning)  # the row records it
-                result = compact(
-                    messages,
-                    self.keep,
-                    summarizer=self.summarizer,
-                    counter=self.counter,
-                    format=format_,
-                    pins=[pin for pin in self.pins if pin < len(messages)],
-                    **beside_arguments(transcript),
-                    **self._options,
-                )
+                result = self.fold(transcript, format_)
         except FoldlineError as error:
             return CompactedRow(name, format_, messages, error=error)
         except MemoryError:
@@ -210,10 +209,11 @@ class BatchCompactor:
         except Exception as error:  # noqa: BLE001 - a row never ends the others
             return CompactedRow(name, format_, messages, error=InternalError(f"{type(error).__name__} was raised"))
         before, after = result.tokens_before, result.tokens_after
-        if not isinstance(result.plan, Plan):
-            why = FoldlineError(result.plan.why, code="infeasible")
+        planned = result.plan
+        if isinstance(planned, Infeasible):
+            why = FoldlineError(planned.why, code="infeasible")
             return CompactedRow(name, format_, messages, None, before, after, None, "infeasible", why)
-        actions, plan_hash = list(result.plan.actions), result.plan.fingerprint
+        actions, plan_hash = (None, None) if planned is None else (planned.actions, planned.fingerprint)
         if result.error is not None:
             return CompactedRow(
                 name, format_, messages, None, before, after, actions, "failed", result.error, plan_hash
@@ -221,6 +221,20 @@ class BatchCompactor:
         status: Status = "folded" if result.changed else "unchanged"
         summary = result.summary or None
         return CompactedRow(name, format_, result.messages, summary, before, after, actions, status, None, plan_hash)
+
+    def fold(self, transcript: StoredTranscript, format: FormatOption) -> FoldResult:
+        """Folds one transcript as `compact` does; raises what it raises."""
+        messages = transcript.messages
+        return compact(
+            messages,
+            self.keep,
+            summarizer=self.summarizer,
+            counter=self.counter,
+            format=format,
+            pins=[pin for pin in self.pins if pin < len(messages)],
+            **beside_arguments(transcript),
+            **self._options,
+        )
 
     def __call__(self, batch: Any) -> Any:
         """Folds a `pyarrow.RecordBatch` or `pyarrow.Table`, one transcript a row; returns the same type.

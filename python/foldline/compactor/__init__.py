@@ -1,6 +1,7 @@
-"""The compactor: a trigger and a strategy for one conversation, with results and events."""
+"""The compactor: folds a session when its trigger fires."""
 
+from foldline.compactor import events
 from foldline.compactor.compactor import Compactor
-from foldline.compactor.result import CompactionResult, NoProgress
+from foldline.compactor.result import CompactionResult
 
-__all__ = ["CompactionResult", "Compactor", "NoProgress"]
+__all__ = ["CompactionResult", "Compactor", "events"]

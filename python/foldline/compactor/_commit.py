@@ -6,16 +6,17 @@ from collections.abc import Sequence
 
 from foldline.errors import ConfigError, FoldlineError, StoreError
 from foldline.strategies.base import StrategyResult
-from foldline.typing import CompactionEvent, CompactionStore, ContextEntry, SessionStore
+from foldline.typing import CompactionEvent, CompactionStore, ContextEntry, FoldStore, SessionStore
 
 __all__ = ["checked_store", "context_of", "saved"]
 
 
-def checked_store(store: object) -> CompactionStore | SessionStore | None:
+def checked_store(store: object) -> CompactionStore | SessionStore | FoldStore | None:
     """Checks for a store or None, or raises a `ConfigError`."""
-    if store is None or isinstance(store, (CompactionStore, SessionStore)):
+    if store is None or isinstance(store, (CompactionStore, SessionStore, FoldStore)):
         return store
-    raise ConfigError("must have save_compaction, or all of SessionStore", code="bad_store", path="store")
+    detail = "must have save_compaction, or all of SessionStore, or all of FoldStore"
+    raise ConfigError(detail, code="bad_store", path="store")
 
 
 def context_of(outcome: StrategyResult, ids: Sequence[int | str]) -> list[ContextEntry]:

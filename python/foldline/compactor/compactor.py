@@ -1,124 +1,89 @@
-"""The compactor: runs a strategy when a trigger fires, checks and stores the result."""
+"""The compactor: folds a session when its trigger fires, as a folded list or as a view of a whole history."""
 
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Self, Unpack
 
 from foldline import _core
-from foldline._core import LiveSnapshot, TokenCounter
+from foldline._core import LiveSnapshot, LiveTranscript, TokenCounter
 from foldline._util.checks import token_number
 from foldline._util.threads import in_thread
-from foldline.compactor._commit import checked_store, saved
-from foldline.compactor._guard import CommitToken, LoopGuard, bounded, checked_seconds
-from foldline.compactor._request import Live, Requests, messages_of
-from foldline.compactor._tasks import Task, arun_task, run_task
-from foldline.compactor.events import (
-    CompactBoundary,
-    CompactionFailed,
-    Event,
-    Hooks,
-    PreCompact,
-    SessionStart,
-    Subscribers,
-)
-from foldline.compactor.events import TriggerKind as Kind
-from foldline.compactor.result import (
-    CompactionResult,
-    NoProgress,
-    event_of,
-    metadata_after,
-    no_progress,
-    state_after,
-    unchanged_result,
-)
-from foldline.context.metadata import ROUND, Metadata
-from foldline.context.state import COMPACTIONS, ContextState, checked_number
+from foldline.compactor._checks import check_keep
+from foldline.compactor._commit import checked_store
+from foldline.compactor._defaults import Writer, defaults_for
+from foldline.compactor._engine import Asked, Decided, Engine, Save
+from foldline.compactor._folds import Histories, History
+from foldline.compactor._guard import CommitToken, LoopGuard, checked_seconds
+from foldline.compactor._history import HistoryCall
+from foldline.compactor._options import CompactorOptions
+from foldline.compactor._pins import Pins, as_predicates, split_pins
+from foldline.compactor._request import Live, Requests, Surroundings
+from foldline.compactor._session import Session
+from foldline.compactor.events import Event, Hooks, Subscribers
+from foldline.compactor.result import CompactionResult
+from foldline.context.metadata import Metadata
+from foldline.context.state import ContextState, checked_number
 from foldline.counting.counters import as_counter
-from foldline.errors import CompactionError, ConfigError, FoldlineError, FoldlineWarning, SummaryError
+from foldline.errors import ConfigError
 from foldline.folding.redact import Redact, as_redactor
-from foldline.planning import KeepTokens
-from foldline.planning.plan import pin_indices
-from foldline.strategies import (
-    BaseStrategy,
-    ClearToolResults,
-    Deadline,
-    Shaped,
-    Strategy,
-    StrategyRequest,
-    StrategyResult,
-    TruncateOldest,
-    as_strategy,
-)
-from foldline.strategies._note import is_valid_as
-from foldline.triggers import Trigger, as_trigger, instructions_of, reason_of, threshold_of
-from foldline.typing import CompactionEvent, CompactionStore, Message, Messages, Pin, SessionStore
+from foldline.planning import Keep
+from foldline.planning.opening import checked_system
+from foldline.strategies import Deadline, Strategy, StrategyRequest, as_strategy
+from foldline.triggers import Trigger, as_trigger, reason_of
+from foldline.typing import CompactionStore, FailurePolicy, FoldStore, FormatOption, Messages, SessionStore
 
-__all__ = ["CompactionResult", "Compactor", "NoProgress"]
+__all__ = ["CompactionResult", "Compactor"]
 
 _POLICIES = ("unchanged", "raise", "truncate", "clear")
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """A running compaction."""
-
-    messages: Messages
-    request: StrategyRequest
-    kind: Kind
-    reason: str
-    tokens_before: int
-    started_s: float
-    ids: Sequence[int | str]
-    commit_token: CommitToken
-
-
-@dataclass(frozen=True, slots=True)
-class _Pending:
-    """A checked compaction that is not committed yet."""
-
-    run: _Run
-    outcome: StrategyResult
-    event: CompactionEvent
-    error: FoldlineError | None
+_POLL_S = 0.005
 
 
 class Compactor:
     """Compacts the messages of a session by a strategy when its trigger fires.
 
-    It never changes its input. On any failure the messages stay unchanged unless ``on_failure`` says otherwise,
-    nothing is stored, and the trigger is not notified. A compactor belongs to one session: it counts its rounds and
-    unsuccessful tries. Thread-safe; model calls run outside its lock.
+    `compact` serves loops whose list is the folded one; `prepare` serves hooks that see the whole history at each call.
+    Neither changes its input. On any failure the messages stay unchanged unless ``on_failure`` says otherwise, nothing
+    is stored, and the trigger is not notified. Thread-safe; model calls run outside its lock.
+
+    For `compact`, a compactor belongs to one session: it counts its rounds and unsuccessful tries, and remembers its
+    pinned messages. `prepare` keeps a memory for each session.
 
     Args:
         trigger: Decides when to compact.
         strategy: Decides how; a function gets messages and a `strategies.StrategyRequest` and returns a list.
         counter: Token counter or its name. Default: `o200k_base`.
-        store: Stores compactions; a store that also keeps messages needs their ``ids`` with every call.
+        context_window: The model's window, for a budget if the state has none.
+        reserve_tokens: Tokens reserved for the answer in that budget.
+        store: Stores compactions; a store that also keeps messages needs their ``ids`` with every call. `prepare`
+            stores folds in it.
         on_failure: ``"unchanged"`` returns the messages with a typed error and a warning; ``"raise"`` raises it;
             ``"truncate"`` drops the oldest messages instead, ``"clear"`` clears tool results, both with the error in
             the result and a warning.
         hooks: Functions called during a compaction; see `events.Hooks`.
-        system: The system prompt, if it is outside the messages.
-        tools: Tool schemas sent with the messages.
-        context_window: The model's window, for a budget if the state has none.
-        reserve_tokens: Tokens reserved for the answer in that budget.
+        pins: Predicates: the messages for which one is true stay verbatim, with their groups, in every call.
+        background: Whether a fold is begun before it is needed: above 90 % of the trigger's threshold the strategy runs
+            in the background on the messages so far, and a later call takes the result over if these are still the
+            beginning of its list. When the trigger fires, it is awaited.
+        tools: Tool schemas sent with the messages, for calls that give none.
+        system: The system prompt, if it is outside the messages, for calls that give none: a text, or content blocks of
+            the dialect. It is counted as a leading system message and never inserted.
         timeout_s: Time limit of a whole compaction.
-        hysteresis: Lighter steps continue until the request is this share below the trigger's threshold; after
-            repeated unsuccessful tries, the next waits until the context has grown by this share.
-        format: The dialect of the messages.
-        clock: Returns seconds, for durations and deadlines.
         redact: Applied to every text before a summarizer sees it and before it enters a summary. If it raises, no
             summarizer is called and the compaction fails (``redact_failed``).
+        format: The dialect of the messages.
+        hysteresis: Lighter steps continue until the request is this share below the trigger's threshold; after
+            repeated unsuccessful tries, the next waits until the context has grown by this share.
+        clock: Returns seconds, for durations and deadlines.
+        max_folds: `prepare` keeps this many folds of a session, the newest.
+        max_sessions: `prepare` keeps this many sessions, least recently used first out.
 
     Raises:
-        ConfigError: An option is out of range; ``path`` names it.
+        ConfigError: An option is out of range; ``path`` names it. Or every fold would leave more than the trigger
+            allows (``keep_over_threshold``).
 
     Examples:
         >>> import foldline as fl
@@ -128,8 +93,8 @@ class Compactor:
         ...     fl.strategies.Summarize(lambda messages: "Steps 0 to 3 were done.", keep_recent=2),
         ... )
         >>> result = compactor.compact(messages)
-        >>> result.compacted, result.reason, len(result.messages), result.event.messages_removed
-        (True, 'message_count', 3, 4)
+        >>> result.outcome, result.reason, len(result.messages), result.event.messages_removed
+        ('folded', 'message_count', 3, 4)
         >>> compactor.compact(result.messages).reason
         'not_triggered'
     """
@@ -140,28 +105,28 @@ class Compactor:
         strategy: Strategy | Callable[[list[Any], StrategyRequest], list[Any]],
         *,
         counter: TokenCounter | str | Callable[[str], int] | None = None,
-        store: CompactionStore | SessionStore | None = None,
-        on_failure: Literal["unchanged", "raise", "truncate", "clear"] = "unchanged",
-        hooks: Hooks | Mapping[str, Any] | None = None,
-        system: str | None = None,
-        tools: Messages | None = None,
         context_window: int | None = None,
         reserve_tokens: int = 0,
+        store: CompactionStore | SessionStore | FoldStore | None = None,
+        on_failure: FailurePolicy = "unchanged",
+        hooks: Hooks | Mapping[str, Any] | None = None,
+        pins: Iterable[Callable[[Any], bool]] | Callable[[Any], bool] = (),
+        background: bool = False,
+        tools: Messages | None = None,
+        system: str | Messages | None = None,
         timeout_s: float | None = None,
-        hysteresis: float = 0.10,
-        format: str = "auto",
-        clock: Callable[[], float] = time.monotonic,
         redact: Redact | None = None,
+        format: FormatOption = "auto",
+        hysteresis: float = 0.10,
+        clock: Callable[[], float] = time.monotonic,
+        max_folds: int = 8,
+        max_sessions: int = 1_000,
     ) -> None:
-        self.trigger = as_trigger(trigger)
-        self.strategy = as_strategy(strategy)
+        trigger, strategy, store = as_trigger(trigger), as_strategy(strategy), checked_store(store)
         self.counter = as_counter(counter)
-        self.store = checked_store(store)
         if on_failure not in _POLICIES:
             raise ConfigError(f"must be one of {', '.join(_POLICIES)}", code="bad_policy", path="on_failure")
-        self.on_failure = on_failure
-        self.system = system
-        self.tools = tools
+
         self.context_window = None if context_window is None else token_number(context_window, "context_window")
         self.reserve_tokens = token_number(reserve_tokens, "reserve_tokens")
         if self.context_window is not None and self.reserve_tokens >= self.context_window > 0:
@@ -170,35 +135,166 @@ class Compactor:
         if not 0 <= checked_number(hysteresis, "hysteresis") < 1:
             raise ConfigError("must lie in [0, 1)", code="bad_share", path="hysteresis")
         self.hysteresis = hysteresis
-        self.format = format
-        self._redact = as_redactor(redact)
+        self.tools = tools
+        self.system = checked_system(system)
+        self.format: FormatOption = format
+        self.background = bool(background)
+        check_keep(trigger, strategy, self.context_window, self.reserve_tokens)
+        for name, number in (("max_folds", max_folds), ("max_sessions", max_sessions)):
+            if token_number(number, name) < 1:
+                raise ConfigError("must be at least 1", code="bad_number", path=name)
+        self._pins = as_predicates(pins)
+        self._unpinned: tuple[Callable[[Any], bool], ...] = ()
         self._clock = clock
-        self._lock = threading.RLock()
-        self._guard = LoopGuard(hysteresis)
-        self._round = 0
+        self._session = self._new_session()
+        self._histories = Histories(
+            self._new_session,
+            store if isinstance(store, FoldStore) else None,
+            max_folds=max_folds,
+            max_sessions=max_sessions,
+        )
         self._requests = Requests(
             self.counter,
-            system=system,
-            tools=tools,
+            Surroundings(tools, self.system),
             context_window=self.context_window,
             reserve_tokens=self.reserve_tokens,
             format=format,
         )
         self._subscribers = Subscribers(Hooks.of(hooks))
+        self._engine = Engine(
+            trigger,
+            strategy,
+            self.counter,
+            self._requests,
+            self._subscribers,
+            store=store,
+            on_failure=on_failure,
+            hysteresis=hysteresis,
+            format=format,
+            clock=clock,
+            redact=as_redactor(redact),
+            background=self.background,
+        )
+
+    @classmethod
+    def for_model(
+        cls,
+        model: str,
+        *,
+        summarizer: Writer = None,
+        store: CompactionStore | SessionStore | FoldStore | None = None,
+        trigger: Trigger | None = None,
+        strategy: Strategy | None = None,
+        counter: TokenCounter | str | Callable[[str], int] | None = None,
+        context_window: int | None = None,
+        reserve_tokens: int | None = None,
+        keep: Keep | None = None,
+        summary_tokens: int | None = None,
+        **options: Unpack[CompactorOptions],
+    ) -> Self:
+        """A compactor for a model, with these choices; each keyword overrides one.
+
+        Args:
+            model: Name of the model.
+            summarizer: The summarizer. Default: `summarizers.Extractive`.
+            store: As for `Compactor`.
+            trigger: Default: 80 % of the window less the reserve, or an overflow reported by the provider.
+            strategy: Default: clear the tool results before the newest 2 turns if that saves a sixteenth of the window;
+                then, unless half of the threshold is reached, summarize all but ``keep``.
+            counter: Default: the model's, by the registry.
+            context_window: Default: the model's, by the registry.
+            reserve_tokens: Default: an eighth of the window, at most 16,384.
+            keep: How much the summary leaves. Default: the newest fifth of the window, at most 20,000 tokens.
+            summary_tokens: Room for the summary. Default: a sixteenth of the window, at most 4,000.
+            **options: As for `Compactor`.
+
+        Raises:
+            UnknownModelError: The model is unknown, and ``context_window`` and ``counter`` are not both given.
+            ConfigError: An option is out of range.
+
+        Examples:
+            >>> import foldline as fl
+            >>> compactor = fl.Compactor.for_model("gpt-4o")
+            >>> compactor.context_window, compactor.reserve_tokens
+            (128000, 16000)
+        """
+        found = defaults_for(
+            model,
+            summarizer=summarizer,
+            trigger=trigger,
+            strategy=strategy,
+            counter=counter,
+            context_window=context_window,
+            reserve_tokens=reserve_tokens,
+            keep=keep,
+            summary_tokens=summary_tokens,
+        )
+        return cls(
+            found.trigger,
+            found.strategy,
+            counter=found.counter,
+            context_window=found.context_window,
+            reserve_tokens=found.reserve_tokens,
+            store=store,
+            **options,
+        )
 
     def __repr__(self) -> str:
         return f"Compactor({self.trigger!r}, {self.strategy!r}, on_failure={self.on_failure!r})"
+
+    @property
+    def trigger(self) -> Trigger:
+        """Decides when to compact."""
+        return self._engine.trigger
+
+    @trigger.setter
+    def trigger(self, trigger: Trigger) -> None:
+        self._engine.trigger = as_trigger(trigger)
+
+    @property
+    def strategy(self) -> Strategy:
+        """Decides how."""
+        return self._engine.strategy
+
+    @property
+    def store(self) -> CompactionStore | SessionStore | FoldStore | None:
+        """Stores compactions and folds."""
+        return self._engine.store
+
+    @property
+    def on_failure(self) -> FailurePolicy:
+        """What happens if a compaction fails."""
+        return self._engine.on_failure
 
     def subscribe(self, subscriber: Callable[[Event], Any]) -> Callable[[], None]:
         """Calls a function with every later event; the returned function ends the subscription."""
         return self._subscribers.subscribe(subscriber)
 
-    def should_compact(self, messages: Messages | Live, state: ContextState | None = None) -> str | None:
+    def unpin(self, predicate: Callable[[Any], bool]) -> None:
+        """Ends the pins of all messages for which a predicate is true, from the next call on.
+
+        Pins given with a later call hold nevertheless.
+
+        Raises:
+            ConfigError: The argument is not a predicate.
+        """
+        self._unpinned += as_predicates(predicate, "predicate")
+
+    def should_compact(
+        self,
+        messages: Messages | Live,
+        state: ContextState | None = None,
+        *,
+        tools: Messages | None = None,
+        system: str | Messages | None = None,
+    ) -> str | None:
         """The trigger's reason to compact now; None if it does not fire. Changes nothing.
 
         Args:
             messages: The messages of the next request, or the `Transcript` that contains them.
             state: That request and the run, as for `compact`.
+            tools: Tool schemas sent with the messages. Default: the compactor's.
+            system: The system prompt, if it is outside the messages. Default: the compactor's.
 
         Raises:
             ConfigError: An option is out of range.
@@ -217,7 +313,8 @@ class Compactor:
             >>> compactor.should_compact(live)
             'reserve'
         """
-        return reason_of(self.trigger, self._requests.state(messages, state))
+        known, _ = self._requests.state(messages, state, self._requests.around_of(tools, system))
+        return reason_of(self.trigger, known)
 
     def compact(
         self,
@@ -226,48 +323,53 @@ class Compactor:
         *,
         force: bool = False,
         instructions: str | None = None,
-        pins: Iterable[Pin] | Callable[[Message], bool] = (),
+        pins: Pins = (),
+        tools: Messages | None = None,
+        system: str | Messages | None = None,
         metadata: Metadata | None = None,
         ids: Sequence[int | str] | None = None,
         timeout_s: float | None = None,
         cancel: threading.Event | None = None,
     ) -> CompactionResult:
-        """Compacts if the trigger fires.
+        """Compacts if the trigger fires. For loops whose list is the folded one.
 
         Args:
             messages: The messages of the next request, or the `Transcript` that contains them, whose counts the trigger
-                then uses. They are not changed; ``transcript.sync(result.messages)`` updates the transcript.
+                then uses. They are not changed; ``transcript.fold(result)`` takes the result over.
             state: That request as it will be sent, and the run; missing values are counted.
             force: Compacts regardless of the trigger and of earlier tries.
             instructions: Instructions for the summary.
-            pins: Messages that stay verbatim, with their groups: indices, predicates, or both.
+            pins: Messages that stay verbatim, with their groups: indices of this list, predicates, or both. They stay
+                pinned in later calls, until `unpin`; ``result.pins`` gives their new indices.
+            tools: Tool schemas sent with the messages. Default: the compactor's.
+            system: The system prompt, if it is outside the messages. Default: the compactor's.
             metadata: Metadata of the messages; the result has that of the new ones.
             ids: Ids of the messages, for the event. Default: their indices.
             timeout_s: Time limit of this call. Default: the compactor's.
             cancel: Cancels the compaction when set; the messages then stay unchanged.
 
         Returns:
-            The new messages, with the reason, the counts, the event, and the failure if any.
+            The new messages, with the outcome, the reason, the counts, the event, and the failure if any. A request
+            that stays over its window has ``fits`` False, and a `FoldlineWarning`.
 
         Raises:
-            ConfigError: An option is out of range.
+            ConfigError: An option is out of range, or a pin is the index of a summary that this compactor has not made
+                (``pin_on_summary``).
             MessageError: A message cannot be read.
             FoldlineError: With ``on_failure="raise"``, the failure.
         """
-        run = run_task(self._begun(messages, state, force, instructions, pins, metadata, ids, timeout_s, cancel))
-        if isinstance(run, CompactionResult):
-            return run
-        try:
-            outcome = bounded(
-                lambda: self.strategy.run(run.messages, run.request), run.request.deadline, run.commit_token
+        decided: Decided | None = None
+        if self._is_plain(messages, force, pins, metadata, ids, cancel):
+            around = self._requests.around_of(tools, system)
+            found = self._engine.decide(messages, state, around, self._session)  # type: ignore[arg-type]
+            if isinstance(found, CompactionResult):
+                return found
+            decided = found
+        return self._engine.run(
+            self._asked(
+                messages, state, force, instructions, pins, tools, system, metadata, ids, timeout_s, cancel, decided
             )
-            pending = self._checked(run, outcome)
-            if isinstance(pending, CompactionResult):
-                return pending
-            self._save(pending)
-        except Exception as error:  # noqa: BLE001 - a strategy and a store may raise anything
-            return self._failed(run, error)
-        return self._concluded(pending)
+        )
 
     async def acompact(
         self,
@@ -276,7 +378,9 @@ class Compactor:
         *,
         force: bool = False,
         instructions: str | None = None,
-        pins: Iterable[Pin] | Callable[[Message], bool] = (),
+        pins: Pins = (),
+        tools: Messages | None = None,
+        system: str | Messages | None = None,
         metadata: Metadata | None = None,
         ids: Sequence[int | str] | None = None,
         timeout_s: float | None = None,
@@ -288,278 +392,266 @@ class Compactor:
         are functions, other summarizers, strategies and stores in threads. Cancelling the task leaves everything
         unchanged, unless the compaction is already being stored: then it is committed before the task ends.
         """
-        run = await arun_task(self._begun(messages, state, force, instructions, pins, metadata, ids, timeout_s, cancel))
-        if isinstance(run, CompactionResult):
-            return run
-        try:
-            outcome = await self._strategy_outcome(run)
-            pending = await in_thread(lambda: self._checked(run, outcome))
-            if isinstance(pending, CompactionResult):
-                return pending
-            saving = asyncio.ensure_future(in_thread(lambda: self._save(pending)))
+        return await self._engine.arun(
+            self._asked(messages, state, force, instructions, pins, tools, system, metadata, ids, timeout_s, cancel)
+        )
+
+    def prepare(
+        self,
+        messages: Messages | Live,
+        *,
+        session: str | None = None,
+        state: ContextState | None = None,
+        force: bool = False,
+        instructions: str | None = None,
+        pins: Pins = (),
+        tools: Messages | None = None,
+        system: str | Messages | None = None,
+        metadata: Metadata | None = None,
+        timeout_s: float | None = None,
+        cancel: threading.Event | None = None,
+    ) -> CompactionResult:
+        """The request for a whole history, which is never changed. For hooks that see everything at each call.
+
+        Folds that were made for the beginning of the history are found by its hash, in memory or in the store, and
+        applied without a model call. If the trigger fires for the result, it is folded on from there. An edited or
+        branched history falls back to the longest beginning that still holds.
+
+        Args:
+            messages: The whole history, or the `Transcript` that contains it.
+            session: The session. Two calls of one session at a time: the second waits. Default: folds made without a
+                session are found, by the beginning of the history alone.
+            state: As for `compact`, about the request.
+            force: Folds regardless of the trigger and of earlier tries.
+            instructions: Instructions for the summary.
+            pins: As for `compact`; indices are of the whole history.
+            tools: Tool schemas sent with the messages. Default: the compactor's.
+            system: The system prompt, if it is outside the messages. Default: the compactor's.
+            metadata: Metadata of the history.
+            timeout_s: Time limit of this call. Default: the compactor's.
+            cancel: Cancels the compaction when set.
+
+        Returns:
+            The messages of the request. ``sources``, ``dropped`` and ``edited`` are indices of the history. If a known
+            fold was applied and nothing was folded on, outcome and reason are those of that fold, and ``event`` is
+            None.
+
+        Raises:
+            ConfigError: An option is out of range.
+            MessageError: A message cannot be read.
+            StoreError: The folds of the store cannot be read.
+            FoldlineError: With ``on_failure="raise"``, the failure.
+
+        Complexity: Reading and hashing the history, and counting the request.
+
+        Examples:
+            >>> import foldline as fl
+            >>> compactor = fl.Compactor(fl.triggers.MessageCount(8), fl.strategies.Summarize(keep_recent=2))
+            >>> history = [{"role": "user", "content": f"Step {i}. " + "word " * 80} for i in range(9)]
+            >>> first = compactor.prepare(history, session="a")
+            >>> history.append({"role": "user", "content": "Go on."})
+            >>> again = compactor.prepare(history, session="a")
+            >>> len(first.messages), len(again.messages), again.messages[0] == first.messages[0], again.sources
+            (3, 4, True, (None, 7, 8, 9))
+        """
+        call = self._history_call(
+            messages, session, state, force, instructions, pins, tools, system, metadata, timeout_s, cancel
+        )
+        with call.history.lock:
             try:
-                await asyncio.shield(saving)
-            except asyncio.CancelledError:
-                await saving
-                self._concluded(pending)
-                raise
-        except asyncio.CancelledError:
-            run.commit_token.abandon()
-            raise
-        except Exception as error:  # noqa: BLE001 - a strategy and a store may raise anything
-            return self._failed(run, error)
-        return self._concluded(pending)
+                return call.result(self._engine.run(call.asked()))
+            finally:
+                self._histories.leave(call.history)
 
-    async def _strategy_outcome(self, run: _Run) -> StrategyResult:
-        """The strategy's outcome, within the time left."""
-        strategy, deadline = self.strategy, run.request.deadline
-        if isinstance(strategy, BaseStrategy):
-            work = asyncio.ensure_future(strategy.arun(run.messages, run.request))
-        else:
-            work = asyncio.ensure_future(in_thread(lambda: strategy.run(run.messages, run.request)))
+    async def aprepare(
+        self,
+        messages: Messages | Live,
+        *,
+        session: str | None = None,
+        state: ContextState | None = None,
+        force: bool = False,
+        instructions: str | None = None,
+        pins: Pins = (),
+        tools: Messages | None = None,
+        system: str | Messages | None = None,
+        metadata: Metadata | None = None,
+        timeout_s: float | None = None,
+        cancel: threading.Event | None = None,
+    ) -> CompactionResult:
+        """`prepare` without blocking the event loop, with the same arguments; see `acompact`."""
+        call = await in_thread(
+            lambda: self._history_call(
+                messages, session, state, force, instructions, pins, tools, system, metadata, timeout_s, cancel
+            )
+        )
         try:
-            while True:
-                wait_s = deadline.remaining_s()
-                if run.commit_token.can_be_cancelled:
-                    wait_s = min(0.02, wait_s) if wait_s is not None else 0.02
-                done, _ = await asyncio.wait([work], timeout=wait_s)
-                if done:
-                    return work.result()
-                deadline.check()
+            # Polled: a cancelled task must not leave a thread that takes the lock later.
+            while not call.history.lock.acquire(blocking=False):  # noqa: ASYNC110
+                await asyncio.sleep(_POLL_S)
+            try:
+                asked = await in_thread(call.asked)
+                result = await self._engine.arun(asked)
+                return await in_thread(lambda: call.result(result))
+            finally:
+                call.history.lock.release()
         finally:
-            if not work.done():
-                work.cancel()
-                run.commit_token.abandon()
+            self._histories.leave(call.history)
 
-    # --- Before ---------------------------------------------------------------------------------------
+    # --- Requests -------------------------------------------------------------------------------------
 
-    def _begun(
+    def _new_session(self) -> Session:
+        return Session(LoopGuard(self.hysteresis))
+
+    def _is_plain(
+        self, messages: Messages | Live, force: bool, pins: Pins, metadata: object, ids: object, cancel: object
+    ) -> bool:
+        """Whether a call is for a transcript alone, so that the trigger decides in constant time."""
+        return (
+            isinstance(messages, (LiveTranscript, LiveSnapshot))
+            and not (force or self.background or self._pins or self._session.has_pins)
+            and metadata is None
+            and ids is None
+            and cancel is None
+            and isinstance(pins, tuple)
+            and not pins
+            and not _may_have_pins(messages, self._session)
+        )
+
+    def _asked(
         self,
         messages: Messages | Live,
         state: ContextState | None,
         force: bool,
         instructions: str | None,
-        pins: Iterable[Pin] | Callable[[Message], bool],
+        pins: Pins,
+        tools: Messages | None,
+        system: str | Messages | None,
         metadata: Metadata | None,
         ids: Sequence[int | str] | None,
         timeout_s: float | None,
         cancel: threading.Event | None,
-    ) -> Task[_Run | CompactionResult]:
-        """Everything before the strategy: the run, or the result if nothing is to be done."""
+        decided: Decided | None = None,
+    ) -> Asked:
+        """The request of one call of `compact`."""
+        if ids is not None and len(ids) != len(messages):
+            raise ConfigError("must be one for each message", code="bad_ids", path="ids")
+        metadata = checked_metadata(metadata)
+        session = self._session
+        has_pins = not (isinstance(pins, tuple) and not pins)
+        started_s, deadline, commit_token = self._limits(timeout_s, cancel)
+        return Asked(
+            given=messages,
+            state=state,
+            session=session,
+            pins_of=self._pin_finder(session, pins, metadata),
+            decided=decided,
+            is_pinning=bool(
+                has_pins or self._pins or metadata or session.has_pins or _may_have_pins(messages, session)
+            ),
+            around=self._requests.around_of(tools, system),
+            force=force,
+            instructions=instructions,
+            metadata=metadata,
+            ids=ids,
+            deadline=deadline,
+            commit_token=commit_token,
+            started_s=started_s,
+        )
+
+    def _limits(self, timeout_s: float | None, cancel: threading.Event | None) -> tuple[float, Deadline, CommitToken]:
+        """The start, the time limit and the cancellation flag of one call."""
         started_s = self._clock()
         timeout_s = self.timeout_s if timeout_s is None else checked_seconds(timeout_s)
         commit_token = CommitToken(cancel)
-        deadline = Deadline(
-            None if timeout_s is None else started_s + timeout_s, self._clock, commit_token.is_cancelled
-        )
-        if ids is not None and len(ids) != len(messages):
-            raise ConfigError("must be one for each message", code="bad_ids", path="ids")
-        given, said = messages, state
-        if self._requests.is_known(given, said):
-            state = self._requests.state(given, said)
-        else:
-            state = yield lambda: self._requests.state(given, said)
-        messages = messages_of(given)
-        metadata = Metadata() if metadata is None else metadata
-        if not isinstance(metadata, Metadata):
-            raise ConfigError("must be Metadata", code="bad_metadata", path="metadata")
-        request = StrategyRequest(state, self.counter, metadata=metadata, tools=self.tools, format=self.format)
-        tokens = state.tokens or 0
-        if commit_token.is_cancelled():
-            return unchanged_result(messages, request, tokens, "cancelled")
-        with self._lock:
-            why = reason_of(self.trigger, state)
-            if why is None and not force:
-                self._guard.helped()
-                return unchanged_result(messages, request, tokens, "not_triggered")
-            limit = None if force else threshold_of(self.trigger, state)
-            if not force and self._guard.blocks(tokens):
-                as_it_was = unchanged_result(messages, request, tokens, "no_progress")
-                return no_progress(as_it_was, None, limit, self._guard.tries)
-        kind: Kind = "manual" if force or why == "manual" else "auto"
-        instructions = instructions or instructions_of(self.trigger)
-        found: tuple[LiveSnapshot, Messages, tuple[int, ...]] = yield lambda: self._prepared(given, pins)
-        prepared, listed, pinned = found
-        dialect, counted = prepared.format, prepared.total_tokens
-        around = max(0, tokens - counted)
-        before = counted + around
-        request = StrategyRequest(
-            state,
-            self.counter,
-            pins=pinned,
-            metadata=metadata,
-            instructions=instructions,
-            round=self._next_round(metadata),
-            threshold_tokens=limit,
-            # After an overflow the count was too low, and the limit alone would be met without any work.
-            target_tokens=None if limit is None else int(min(limit, before) * (1 - self.hysteresis)),
-            overhead_tokens=around,
-            tools=self.tools,
-            format=dialect,
-            deadline=deadline,
-            redact=self._redact,
-            prepared=(listed, prepared),
-        )
-        if not self._subscribers.emit(PreCompact(kind, why or "forced", before, len(listed), instructions)):
-            return unchanged_result(listed, request, before, "vetoed")
-        ids = range(len(listed)) if ids is None else ids
-        return _Run(listed, request, kind, why or "forced", before, started_s, ids, commit_token)
+        at = None if timeout_s is None else started_s + timeout_s
+        return started_s, Deadline(at, self._clock, commit_token.is_cancelled), commit_token
 
-    def _prepared(
-        self, given: Messages | Live, pins: Iterable[Pin] | Callable[[Message], bool]
-    ) -> tuple[LiveSnapshot, Messages, tuple[int, ...]]:
-        """The messages, read and counted (a transcript as given), their list, and pinned indices."""
-        prepared = _core.prepare(given, self.counter, tools=self.tools or (), format=self.format)
-        # The snapshot's list: another thread may append to the transcript meanwhile.
-        messages = given if isinstance(given, (list, tuple)) else prepared.messages
-        return prepared, messages, tuple(pin_indices(messages, pins))
+    def _pin_finder(
+        self, session: Session, pins: Pins, metadata: Metadata
+    ) -> Callable[[LiveSnapshot, Messages], tuple[int, ...]]:
+        indices, predicates = split_pins(pins)
+        lasting, unpinned = self._pins, self._unpinned
 
-    def _next_round(self, metadata: Metadata) -> int:
-        """The next round: one after the highest known to compactor, metadata and store."""
-        known = [self._round, *(metadata.get(index, ROUND, 0) for index in metadata)]
-        last_round = getattr(self.store, "last_round", None)
-        if callable(last_round):
-            known.append(token_number(last_round() or 0, "last_round"))
-        return max(known) + 1
+        def find(prepared: LiveSnapshot, messages: Messages) -> tuple[int, ...]:
+            found = session.pins_of(prepared, messages, indices, predicates, lasting, unpinned)
+            important = [index for index in metadata if index < len(messages) and metadata.is_pinned(index)]
+            return tuple(sorted({*found, *important}))
 
-    # --- After ----------------------------------------------------------------------------------------
+        return find
 
-    def _checked(
-        self, run: _Run, outcome: StrategyResult, error: FoldlineError | None = None
-    ) -> _Pending | CompactionResult:
-        """The checked compaction, or the result if nothing is to be committed."""
-        given: object = outcome
-        if not isinstance(given, StrategyResult) or len(given.sources) != len(given.messages):
-            raise CompactionError("the strategy returned no Outcome", code="bad_outcome")
-        if not outcome.changed:
-            as_it_was = unchanged_result(run.messages, run.request, run.tokens_before, "nothing_to_fold", outcome)
-            if outcome.floor is None:
-                return as_it_was
-            return no_progress(as_it_was, outcome.floor, run.request.threshold_tokens, self._guard.tries)
-        if not is_valid_as(outcome.messages, run.messages, run.request.format):
-            raise CompactionError("a provider would reject the result", code="invalid_result")
-        if outcome.tokens is None:
-            after = run.request.tokens_of(outcome.messages)
-        else:
-            after = outcome.tokens + run.request.overhead_tokens
-        if after >= run.tokens_before:
-            with self._lock:
-                self._guard.did_not_help(run.tokens_before)
-            return unchanged_result(run.messages, run.request, run.tokens_before, "no_gain", outcome)
-        event = event_of(
-            outcome,
-            run.request,
-            run.ids,
-            (run.tokens_before, after),
-            duration_s=self._clock() - run.started_s,
-            trigger=run.kind,
-            reason=run.reason,
-            fallback=None if error is None else self.on_failure,
-        )
-        return _Pending(run, outcome, event, error)
+    def _history_call(
+        self,
+        messages: Messages | Live,
+        session: str | None,
+        state: ContextState | None,
+        force: bool,
+        instructions: str | None,
+        pins: Pins,
+        tools: Messages | None,
+        system: str | Messages | None,
+        metadata: Metadata | None,
+        timeout_s: float | None,
+        cancel: threading.Event | None,
+    ) -> HistoryCall:
+        """The request of one call of `prepare`. The caller must leave its history."""
+        name: object = session
+        if name is not None and (not isinstance(name, str) or not name):
+            raise ConfigError("must be a name", code="bad_session", path="session")
+        if self.store is not None and not isinstance(self.store, FoldStore):
+            detail = "must have save_fold and load_folds to serve prepare"
+            raise ConfigError(detail, code="store_without_folds", path="store")
+        metadata, around = checked_metadata(metadata), self._requests.around_of(tools, system)
+        indices, predicates = split_pins(pins)
+        started_s, deadline, commit_token = self._limits(timeout_s, cancel)
+        hashes = _core.hash_history(messages, self.counter, format=self.format)
 
-    def _save(self, pending: _Pending) -> None:
-        """Commits the compaction: saves it to the store, if any."""
-        pending.run.commit_token.commit(pending.run.request.deadline)
-        if self.store is not None:
-            saved(self.store, pending.event, pending.outcome, pending.run.ids)
-
-    def _concluded(self, pending: _Pending) -> CompactionResult:
-        """Updates counters and guard, notifies the trigger, and emits the events."""
-        run, outcome, event = pending.run, pending.outcome, pending.event
-        before = run.request.state
-        before.stats.incr(COMPACTIONS)
-        state = state_after(before, event)
-        with self._lock:
-            self._round = max(self._round, event.round)
-            limit = run.request.threshold_tokens
-            if limit is not None and event.tokens_after > limit:
-                self._guard.did_not_help(event.tokens_after)
-            else:
-                self._guard.helped()
-            try:
-                self.trigger.notify_compacted(state)
-            except Exception as error:  # noqa: BLE001 - the compaction is committed, whatever the trigger does
-                _warn(f"the trigger raised {type(error).__name__} in notify_compacted")
-        for each in (event, SessionStart(), CompactBoundary(run.kind, run.tokens_before)):
-            self._subscribers.emit(each)
-        if pending.error is not None:
-            self._subscribers.emit(CompactionFailed(pending.error, event.fallback))
-        evidence = outcome.evidence
-        if evidence is None:
-            evidence = next((c.evidence for c in reversed(outcome.completions) if c.evidence is not None), None)
-        return CompactionResult(
-            outcome.messages,
-            compacted=True,
-            reason=run.reason,
-            tokens_before=event.tokens_before,
-            tokens_after=event.tokens_after,
-            state=state,
-            summary=outcome.summary,
-            plan=outcome.plan,
-            error=pending.error,
-            fallback=event.fallback,
-            evidence=evidence,
-            event=event,
-            metadata=metadata_after(run.request.metadata, outcome, event.round),
-            sources=outcome.sources,
-            dropped=outcome.dropped,
-            completions=outcome.completions,
-            steps=outcome.steps,
-        )
-
-    def _failed(self, run: _Run, failure: Exception) -> CompactionResult:
-        """Applies the failure policy."""
-        error = failure
-        if not isinstance(error, FoldlineError):
-            error = CompactionError(f"the strategy raised {type(failure).__name__}", code="strategy_failed")
-            error.__cause__ = failure
-        if error.code == "cancelled" and isinstance(error, SummaryError):
-            self._subscribers.emit(CompactionFailed(error))
-            if self.on_failure == "raise":
-                raise error
-            return dataclasses.replace(
-                unchanged_result(run.messages, run.request, run.tokens_before, "cancelled"), error=error
+        def asked_for(
+            given: LiveSnapshot, pinned: tuple[int, ...], metadata: Metadata, history: History, save: Save
+        ) -> Asked:
+            return Asked(
+                given=given,
+                state=state,
+                session=history.session,
+                pins_of=lambda _prepared, _messages: pinned,
+                around=around,
+                force=force,
+                instructions=instructions,
+                metadata=metadata,
+                deadline=deadline,
+                commit_token=commit_token,
+                started_s=started_s,
+                save=save,
+                is_pinning=True,
+                remembers=False,
             )
-        with self._lock:
-            self._guard.did_not_help(run.tokens_before)
-        if self.on_failure == "raise":
-            self._subscribers.emit(CompactionFailed(error))
-            raise error
-        if self.on_failure in ("truncate", "clear"):
-            result = self._fallen_back(run, error)
-            if result is not None:
-                _warn(f"compacted by {self.on_failure} instead: {error}")
-                return result
-        self._subscribers.emit(CompactionFailed(error))
-        _warn(f"not compacted, the messages are unchanged: {error}")
-        return dataclasses.replace(
-            unchanged_result(run.messages, run.request, run.tokens_before, "failed"), error=error
+
+        return HistoryCall(
+            messages=messages.messages if isinstance(messages, (LiveTranscript, LiveSnapshot)) else messages,
+            session=session,
+            hashes=hashes,
+            histories=self._histories,
+            history=self._histories.history(session, hashes.prefixes),
+            indices=indices,
+            predicates=predicates,
+            lasting=self._pins,
+            unpinned=self._unpinned,
+            metadata=metadata,
+            prepare=lambda view: self._requests.prepare(view, around),
+            asked_for=asked_for,
         )
 
-    def _fallen_back(self, run: _Run, error: FoldlineError) -> CompactionResult | None:
-        """Runs the fallback instead of the strategy; None if it does not help either."""
-        keep = getattr(self.strategy, "keep", None)
-        fallback: BaseStrategy
-        if self.on_failure == "truncate":
-            fallback = TruncateOldest(keep)
-        else:
-            fallback = ClearToolResults(KeepTokens(20_000) if keep is None else keep)
-        if isinstance(self.strategy, Shaped):
-            fallback = self.strategy.reshaped(fallback)
-        # The fallback calls no model and is fast, so it gets no deadline: it may run because of a timeout.
-        run = dataclasses.replace(
-            run, request=dataclasses.replace(run.request, deadline=Deadline()), commit_token=CommitToken()
-        )
-        try:
-            pending = self._checked(run, fallback.run(run.messages, run.request), error)
-            if isinstance(pending, CompactionResult):
-                return None
-            self._save(pending)
-        except FoldlineError:
-            return None
-        return self._concluded(pending)
+
+def _may_have_pins(messages: Messages | Live, session: Session) -> bool:
+    """Whether a transcript has pins of its own, or a summary that another process made."""
+    if isinstance(messages, (list, tuple)):
+        return False
+    return messages.has_pins_or_summary and not session.has_folded  # type: ignore[union-attr]
 
 
-def _warn(message: str) -> None:
-    warnings.warn(message, FoldlineWarning, stacklevel=4)
+def checked_metadata(metadata: object) -> Metadata:
+    """The metadata, empty by default, or a `ConfigError`."""
+    if metadata is None:
+        return Metadata()
+    if not isinstance(metadata, Metadata):
+        raise ConfigError("must be Metadata", code="bad_metadata", path="metadata")
+    return metadata

@@ -6,10 +6,10 @@ import threading
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from foldline.errors import ConfigError, FoldlineError, FoldlineWarning
-from foldline.typing import CompactionEvent
+from foldline.typing import CompactionEvent, Fallback, TriggerKind
 
 __all__ = [
     "CompactBoundary",
@@ -22,8 +22,6 @@ __all__ = [
     "Subscribers",
     "TriggerKind",
 ]
-
-TriggerKind: TypeAlias = Literal["auto", "manual"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,7 @@ class CompactionFailed:
     """
 
     error: FoldlineError
-    fallback: str | None = None
+    fallback: Fallback | None = None
 
 
 Event: TypeAlias = PreCompact | CompactionEvent | SessionStart | CompactBoundary | CompactionFailed

@@ -7,116 +7,42 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from foldline._core import Plan
-from foldline.compactor.events import TriggerKind
 from foldline.context.metadata import ROUND, Metadata
 from foldline.context.state import ContextState
 from foldline.context.usage import ContextUsage, TokenBudget
-from foldline.errors import FoldlineError
-from foldline.planning import Infeasible
+from foldline.folding.result import FoldResult
 from foldline.strategies.base import StrategyRequest, StrategyResult
-from foldline.typing import CompactionEvent, Completion, Messages
+from foldline.typing import CompactionEvent, Fallback, TriggerKind
 
-__all__ = [
-    "CompactionResult",
-    "NoProgress",
-    "event_of",
-    "metadata_after",
-    "no_progress",
-    "state_after",
-    "unchanged_result",
-]
+__all__ = ["CompactionResult", "event_of", "metadata_after", "state_after"]
 
 
-@dataclass(frozen=True, slots=True)
-class CompactionResult:
-    """The result of `Compactor.compact`.
+@dataclass(frozen=True, slots=True, repr=False, kw_only=True)
+class CompactionResult(FoldResult):
+    """The result of `Compactor.compact` and `Compactor.prepare`: a `FoldResult` and more.
 
     Attributes:
-        messages: The new list; the unchanged messages if nothing was compacted.
-        compacted: Whether the messages were compacted.
-        reason: The trigger's reason; or why nothing was compacted: ``not_triggered``, ``vetoed``, ``nothing_to_fold``,
-            ``no_gain``, ``no_progress``, ``failed``, ``cancelled``.
-        summary: The text of the summary; empty if there is none.
-        plan: The plan; `Infeasible` or None if there was no plan.
-        tokens_before: Tokens of the whole request before.
-        tokens_after: Tokens of the whole request after.
-        error: The failure, also if a fallback was taken.
-        fallback: The fallback taken: ``"truncate"`` or ``"clear"``.
-        evidence: The facts that the summary must contain: lists of requests, files, commands, errors and more. Of
-            those checked, ``kept`` are in the summary as written, ``mended`` were added, and ``dropped`` did not fit.
-        event: The emitted event; None if nothing was compacted.
         state: The state of the next request, with the new messages.
+        event: The emitted event; None if nothing was compacted.
         metadata: Metadata of the new messages.
-        sources: For every new message its index in the old list; None for a new one.
-        dropped: Indices of messages removed without a summary.
-        completions: Answers of summarizers.
         steps: The strategies that changed something.
+        fallback: The fallback taken: ``"truncate"`` or ``"clear"``.
+        threshold_tokens: With the reason ``no_progress``: the most tokens at which the trigger does not fire, if known.
+        tries: With the reason ``no_progress``: number of consecutive unsuccessful tries.
     """
 
-    messages: list[Any]
-    compacted: bool
-    reason: str
-    tokens_before: int
-    tokens_after: int
     state: ContextState
-    summary: str = ""
-    plan: Plan | Infeasible | None = None
-    error: FoldlineError | None = None
-    fallback: str | None = None
-    evidence: Mapping[str, Any] | None = None
     event: CompactionEvent | None = None
     metadata: Metadata = field(default_factory=Metadata)
-    sources: Sequence[int | None] = ()
-    dropped: tuple[int, ...] = ()
-    completions: tuple[Completion, ...] = ()
     steps: tuple[str, ...] = ()
+    fallback: Fallback | None = None
+    threshold_tokens: int | None = None
+    tries: int = 0
 
     @property
     def trigger(self) -> TriggerKind:
         """``"manual"`` if the caller requested it, else ``"auto"``."""
         return "manual" if self.event is not None and self.event.trigger == "manual" else "auto"
-
-
-@dataclass(frozen=True, slots=True)
-class NoProgress(CompactionResult):
-    """A compaction that was not tried because it would not help. The messages are unchanged.
-
-    Attributes:
-        floor: The fewest tokens of the whole request that it would have reached, if known.
-        threshold_tokens: The limit that it would have had to reach.
-        tries: Number of consecutive unsuccessful tries.
-    """
-
-    floor: int | None = None
-    threshold_tokens: int | None = None
-    tries: int = 0
-
-
-def unchanged_result(
-    messages: Messages, request: StrategyRequest, tokens: int, reason: str, outcome: StrategyResult | None = None
-) -> CompactionResult:
-    """A result without changes."""
-    unchanged = StrategyResult.unchanged(messages)
-    return CompactionResult(
-        unchanged.messages,
-        compacted=False,
-        reason=reason,
-        tokens_before=tokens,
-        tokens_after=tokens,
-        state=request.state,
-        plan=None if outcome is None else outcome.plan,
-        metadata=request.metadata,
-        sources=unchanged.sources,
-        completions=() if outcome is None else outcome.completions,
-    )
-
-
-def no_progress(as_it_was: CompactionResult, floor: int | None, limit: int | None, tries: int) -> NoProgress:
-    """The same result, with the reason that no try was made."""
-    fields = {field.name: getattr(as_it_was, field.name) for field in dataclasses.fields(as_it_was)}
-    fields["reason"] = "no_progress"
-    return NoProgress(**fields, floor=floor, threshold_tokens=limit, tries=tries)
 
 
 def event_of(

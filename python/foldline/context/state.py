@@ -10,14 +10,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from foldline import _core
 from foldline.context.usage import ContextUsage, TokenBudget, reported_tokens
 from foldline.counting.counters import as_counter
 from foldline.errors import ConfigError
-from foldline.planning.detect import dialect_for
+from foldline.planning.opening import checked_system
 
 if TYPE_CHECKING:
     from foldline._core import TokenCounter
-    from foldline.typing import Messages
+    from foldline.typing import FormatOption, Messages
 
 __all__ = [
     "COMPACTIONS",
@@ -222,7 +223,7 @@ class ContextState:
         counter: TokenCounter | str | Callable[[str], int] | None = None,
         stats: Stats | None = None,
         iteration: int = 0,
-        system: str | None = None,
+        system: str | Messages | None = None,
         tools: Messages | None = None,
         usage: int | Mapping[str, Any] | None = None,
         usage_index: int | None = None,
@@ -230,7 +231,7 @@ class ContextState:
         reserve_tokens: int = 0,
         stop_reason: str | None = None,
         error: object = None,
-        format: str = "auto",
+        format: FormatOption = "auto",
     ) -> ContextState:
         """The state of a request before it is sent.
 
@@ -239,7 +240,7 @@ class ContextState:
             counter: Token counter or its name. Default: `o200k_base`.
             stats: Counters and gauges of the run.
             iteration: Iterations started.
-            system: The system prompt, if it is outside the messages.
+            system: The system prompt, if it is outside the messages: a text, or content blocks of the dialect.
             tools: Tool schemas sent with the messages.
             usage: Usage reported with the last response, which covers system prompt and tools; only the messages after
                 it are counted. See `ContextUsage.from_messages`.
@@ -257,14 +258,10 @@ class ContextState:
         Complexity: O(text) of the counted messages.
         """
         counter = as_counter(counter)
-        lead: list[Any] = [{"role": "system", "content": system}] if system else []
-        dialect = dialect_for(messages, format) if lead else format
-        # Counted as one list: the price of tools depends on whether a system prompt is present.
-        counts = counter.count_messages([*lead, *messages] if lead else messages, tools, format=dialect)
-        listed = int(counts.per_message[len(lead) :].sum())
-        around = counts.total - listed
+        prepared = _core.prepare(messages, counter, tools=tools, system=checked_system(system), format=format)
+        around = prepared.overhead
         if usage is None:
-            total = ContextUsage(around + listed, 0, around + listed, counts.kind)
+            total = ContextUsage(prepared.total_tokens, 0, prepared.total_tokens, prepared.kind)
         else:
             reported_tokens(usage)  # an invalid usage is an error even if it is not needed
             total = ContextUsage.from_messages(messages, counter, usage, usage_index, format=format)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from foldline import _core
 from foldline._core import Plan, TokenCounter
 from foldline.counting.counters import as_counter
 from foldline.errors import ConfigError, MessageError
-from foldline.planning import ByMetadata, Infeasible, Keep
-from foldline.planning.plan import answered, plan_options
-from foldline.typing import Message, Messages, Metadata, Origin, Pin
+from foldline.planning import Infeasible, Keep
+from foldline.planning.plan import Pins, answered, plan_options
+from foldline.typing import Folded, FormatOption, Message, Messages, Metadata, Origin, Thinking
 
 if TYPE_CHECKING:
     Base = _core.LiveTranscript | _core.LiveSnapshot
@@ -25,13 +25,13 @@ def _plan(
     messages: Messages | None,
     context_window: int | None,
     reserve_tokens: int,
-    pins: Iterable[Pin | ByMetadata] | Callable[[Message], bool] | ByMetadata,
+    pins: Pins,
     importance: Mapping[int, float] | None,
     origins: Mapping[int, Origin] | None,
     metadata: Mapping[int, Metadata] | None,
     summary_tokens: int,
     min_gain_tokens: int,
-    thinking: str,
+    thinking: Thinking,
 ) -> Plan | Infeasible:
     if messages is not None:
         index = transcript.check(messages)
@@ -100,7 +100,7 @@ class Transcript(_core.LiveTranscript):
         messages: Iterable[Message] = (),
         *,
         counter: TokenCounter | str | Callable[[str], int] | None = None,
-        format: str = "auto",
+        format: FormatOption = "auto",
         tools: Messages | None = None,
     ) -> Self:
         return super().__new__(cls, messages, as_counter(counter), tools, format)
@@ -112,13 +112,13 @@ class Transcript(_core.LiveTranscript):
         messages: Messages | None = None,
         context_window: int | None = None,
         reserve_tokens: int = 0,
-        pins: Iterable[Pin | ByMetadata] | Callable[[Message], bool] | ByMetadata = (),
+        pins: Pins = (),
         importance: Mapping[int, float] | None = None,
         origins: Mapping[int, Origin] | None = None,
         metadata: Mapping[int, Metadata] | None = None,
         summary_tokens: int = 0,
         min_gain_tokens: int = 0,
-        thinking: Literal["keep", "strip", "fold"] = "keep",
+        thinking: Thinking = "keep",
     ) -> Plan | Infeasible:
         """Decides the action for each message, as `foldline.plan`.
 
@@ -141,6 +141,36 @@ class Transcript(_core.LiveTranscript):
         """
         more = (summary_tokens, min_gain_tokens, thinking)
         return _plan(self, keep, messages, context_window, reserve_tokens, pins, importance, origins, metadata, *more)
+
+    def fold(self, plan: Plan | Folded, summary: str | None = None) -> list[Any]:
+        """Continues with a folded list, which it returns.
+
+        Args:
+            plan: The result of a fold of this transcript, with whose messages and pins it continues; or a plan for it.
+            summary: With a plan: the summary of the messages that it folds.
+
+        Raises:
+            MessageError: The result or plan is of other messages (``plan_mismatch``).
+            ConfigError: A summary is missing.
+
+        Complexity: Kept messages are read again but not counted again.
+
+        Examples:
+            >>> import foldline as fl
+            >>> live = fl.Transcript({"role": "user", "content": f"Step {i}. " + "word " * 80} for i in range(6))
+            >>> result = fl.compact(live, fl.KeepMessages(2), pins=[1])
+            >>> live.fold(result) == result.messages, live.total_tokens == result.tokens_after, live.is_pinned(1)
+            (True, True, True)
+        """
+        if isinstance(plan, Plan):
+            return super().fold(plan, summary)
+        if not plan.changed:
+            return self.messages
+        kept = [(new, old) for new, old in enumerate(plan.sources) if old is not None and old not in plan.edited]
+        mine = self.messages
+        if any(old >= len(mine) or plan.messages[new] is not mine[old] for new, old in kept):
+            raise MessageError("the result is of other messages", code="plan_mismatch")
+        return self.replace(plan.messages, plan.sources, list(plan.pins))
 
     def snapshot(self) -> TranscriptSnapshot:
         """An immutable copy of the current transcript; threads may plan from it concurrently.
@@ -173,13 +203,13 @@ class TranscriptSnapshot(_core.LiveSnapshot):
         messages: Messages | None = None,
         context_window: int | None = None,
         reserve_tokens: int = 0,
-        pins: Iterable[Pin | ByMetadata] | Callable[[Message], bool] | ByMetadata = (),
+        pins: Pins = (),
         importance: Mapping[int, float] | None = None,
         origins: Mapping[int, Origin] | None = None,
         metadata: Mapping[int, Metadata] | None = None,
         summary_tokens: int = 0,
         min_gain_tokens: int = 0,
-        thinking: Literal["keep", "strip", "fold"] = "keep",
+        thinking: Thinking = "keep",
     ) -> Plan | Infeasible:
         """As `Transcript.plan`, for the messages of the snapshot."""
         more = (summary_tokens, min_gain_tokens, thinking)

@@ -13,7 +13,7 @@ from foldline.context.calibration import Calibration
 from foldline.counting.counters import as_counter
 from foldline.errors import ConfigError
 from foldline.planning.detect import dialect_for
-from foldline.typing import Message, Messages
+from foldline.typing import CountKind, FormatOption, Message, Messages
 
 __all__ = ["Calibration", "ContextUsage", "TokenBudget", "read_and_written", "reported_tokens"]
 
@@ -87,7 +87,7 @@ class ContextUsage:
     tokens: int
     usage_tokens: int
     trailing_tokens: int
-    kind: str = "estimated"
+    kind: CountKind = "estimated"
 
     def __post_init__(self) -> None:
         for field in ("tokens", "usage_tokens", "trailing_tokens"):
@@ -104,7 +104,7 @@ class ContextUsage:
         usage_index: int | None = None,
         calibration: Calibration | None = None,
         *,
-        format: str = "auto",
+        format: FormatOption = "auto",
     ) -> ContextUsage:
         """The usage of a conversation.
 
@@ -139,7 +139,7 @@ class ContextUsage:
         else:
             reported = reported_tokens(usage)
             trailing = messages[_response(messages, usage_index) + 1 :]
-        kind = "exact"
+        kind: CountKind = "exact"
         counted = 0
         if trailing or usage is None:
             dialect = dialect_for(messages, format)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 from foldline._core import model_all, model_lookup, model_register, model_unregister
 from foldline.errors import ConfigError, UnknownModelError
+from foldline.typing import CountKind
 
 __all__ = ["LONG_CONTEXT_BETA", "Model", "context_limit", "known", "lookup", "register", "unregister"]
 
@@ -53,7 +54,7 @@ class Model:
     encoding: str
     context_window: int | None
     max_output_tokens: int | None
-    kind: str
+    kind: CountKind
     error_bound: float | None
     checked: str
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from foldline import _core
-from foldline._core import Fold, Plan, RangeEvidence, TokenCounter
+from foldline._core import FinishedFold, Fold, Plan, RangeEvidence, TokenCounter
 from foldline._util.lists import same
 from foldline.folding.redact import Redact, redacted_messages, redacted_value
 from foldline.summarizers._checks import other_script, talk_of
@@ -55,18 +55,27 @@ class Finished:
 
     Attributes:
         messages: The folded list.
+        sources: For each message of it its index in the old list; None for a new one.
         tokens: Its tokens, overhead included.
         text: The text of the summary.
         completions: The answers, with redacted texts.
-        evidence: The facts that the summary must contain, with the lists ``kept`` (present), ``mended`` (added) and
+        evidence: The facts that the summary must contain, with the lists ``kept`` (present), ``added`` and
             ``dropped`` (missing).
     """
 
     messages: list[Any]
+    sources: Sequence[int | None]
     tokens: int
     text: str
     completions: tuple[Completion, ...] = ()
     evidence: Mapping[str, Any] | None = None
+
+    @classmethod
+    def of(
+        cls, done: FinishedFold, completions: Sequence[Completion] = (), evidence: Mapping[str, Any] | None = None
+    ) -> Finished:
+        """From the core's finished fold."""
+        return cls(done.messages, done.sources, done.tokens, done.text, tuple(completions), evidence)
 
 
 def target_for(room: int, *, mend: bool) -> int:
@@ -102,20 +111,20 @@ def finish(
     # A text extracted from the evidence needs no mending, and its own report is the more precise one.
     has_own = bool(completions) and all(each.evidence is not None for each in completions)
     evidence = None if has_own or not mend else shown.evidence
-    messages, tokens, final, is_sanitized, report = fold.finish(text, evidence=evidence, redact=redact)
-    notes = ["marks_neutralized"] if is_sanitized else []
+    done = fold.finish(text, evidence=evidence, redact=redact)
+    notes = ["marks_neutralized"] if done.is_sanitized else []
     if not has_own and _is_in_other_script(text, shown.listed, planned):
         notes.append("other_script")
     about: Mapping[str, Any] | None = completions[-1].evidence if has_own else None
-    if report is not None:
-        about = json.loads(report)
+    if done.report is not None:
+        about = json.loads(done.report)
     if redact is not None and about is not None:
         about = redacted_value(about, redact, is_payload=True)
     passed = [_redacted(each, redact, about if has_own else each.evidence) for each in completions]
     if passed:
         known = passed[-1].notes
         passed[-1] = _with_notes(passed[-1], [note for note in notes if note not in known])
-    return Finished(messages, tokens, final, tuple(passed), about)
+    return Finished.of(done, passed, about)
 
 
 def _is_in_other_script(text: str, messages: Messages, planned: Plan) -> bool:

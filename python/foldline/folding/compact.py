@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import functools
+import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from foldline import _core
@@ -16,77 +16,51 @@ from foldline._util.lists import same
 from foldline.counting.counters import as_counter
 from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, SummaryError
 from foldline.folding._ask import arequest_summary, request_for, request_summary
-from foldline.folding._finish import finish, shown_messages
+from foldline.folding._finish import Finished, finish, shown_messages
 from foldline.folding.redact import Redact, as_redactor
-from foldline.planning import ByMetadata, Infeasible, Keep
-from foldline.planning.plan import answered, plan_options
+from foldline.folding.result import FoldResult, edited_by, moved_pins, warn_unfit, within
+from foldline.planning import Keep
+from foldline.planning.keeps import limit_of
+from foldline.planning.opening import checked_system, opened
+from foldline.planning.plan import Pins, answered, plan_options, unchanged_reason
 from foldline.summarizers import Extractive, as_summarizer
 from foldline.typing import (
     AsyncSummarizer,
     ChatModel,
     Completion,
-    Message,
+    FormatOption,
     Messages,
     Metadata,
     Origin,
-    Pin,
+    Outcome,
     Summarizer,
     SummarizeRequest,
     SummaryFunction,
+    Thinking,
 )
 
-__all__ = ["FoldResult", "acompact", "compact"]
-
-
-@dataclass(frozen=True, slots=True)
-class FoldResult:
-    """The result of a fold.
-
-    Attributes:
-        messages: The folded list; the unchanged messages if nothing was folded or something failed.
-        summary: The text of the summary; empty if nothing was summarized.
-        plan: The plan, or `Infeasible`.
-        tokens_before: Tokens of the request before, overhead included.
-        tokens_after: Tokens of the request after.
-        error: The failure, if any; then the messages are unchanged.
-        completion: The summarizer's answer, with its usage.
-        evidence: The facts that the summary must contain: lists of requests, files, commands, errors and more. Of
-            those checked, ``kept`` are in the summary as written, ``mended`` were added, and ``dropped`` did not fit.
-    """
-
-    messages: list[Any]
-    summary: str
-    plan: Plan | Infeasible
-    tokens_before: int
-    tokens_after: int
-    error: FoldlineError | None = None
-    completion: Completion | None = None
-    evidence: Mapping[str, Any] | None = None
-
-    @property
-    def changed(self) -> bool:
-        """Whether the list was changed."""
-        return self.error is None and bool(self.plan)
+__all__ = ["acompact", "compact"]
 
 
 def compact(
-    messages: Messages | LiveTranscript | LiveSnapshot,
+    messages: Messages | bytes | LiveTranscript | LiveSnapshot,
     keep: Keep | None = None,
     *,
     summarizer: Summarizer | ChatModel | SummaryFunction | None = None,
     counter: TokenCounter | str | Callable[[str], int] | None = None,
-    pins: Iterable[Pin | ByMetadata] | Callable[[Message], bool] | ByMetadata = (),
+    pins: Pins = (),
     importance: Mapping[int, float] | None = None,
     origins: Mapping[int, Origin] | None = None,
     metadata: Mapping[int, Metadata] | None = None,
     summary_tokens: int = 1_000,
     min_gain_tokens: int = 0,
-    thinking: Literal["keep", "strip", "fold"] = "keep",
+    thinking: Thinking = "keep",
     context_window: int | None = None,
     reserve_tokens: int = 0,
     tools: Messages | None = None,
+    system: str | Messages | None = None,
     alternate: bool = False,
-    format: str = "auto",
+    format: FormatOption = "auto",
     on_failure: Literal["unchanged", "raise"] = "unchanged",
     instructions: str | None = None,
     mend: bool = True,
@@ -99,8 +73,8 @@ def compact(
     `FitTokens` budget), the messages stay unchanged and the result carries the error.
 
     Args:
-        messages: The messages in their provider's form, or a `Transcript`, which is not changed and not read or
-            counted again.
+        messages: The messages in their provider's form, the bytes of a JSON array of them, or a `Transcript`, which is
+            not changed and not read or counted again.
         keep: How much stays. Default: the most that fits into ``context_window - reserve_tokens``.
         summarizer: The summarizer: a model such as `summarizers.OpenAICompatible`, or a function from the folded
             messages to a text. Default: `summarizers.Extractive` (no network, deterministic).
@@ -115,6 +89,7 @@ def compact(
         context_window: As for `plan`.
         reserve_tokens: As for `plan`.
         tools: As for `plan`.
+        system: As for `plan`.
         alternate: As for `Plan.apply`: folding never makes two messages of one side neighbours.
         format: As for `plan`.
         on_failure: ``"unchanged"`` returns the messages with a typed error and a warning; ``"raise"`` raises it.
@@ -124,7 +99,8 @@ def compact(
             summarizer is called.
 
     Returns:
-        The folded messages, with the plan, the counts, and the failure if any.
+        The folded messages, with the outcome, the plan, the counts, and the failure if any. A request that stays over
+        its budget (`FitTokens`, or window less reserve) has ``fits`` False, and a `FoldlineWarning`.
 
     Raises:
         ConfigError: An option is out of range.
@@ -136,17 +112,15 @@ def compact(
         >>> import foldline as fl
         >>> messages = [{"role": "user", "content": f"Step {i}. " + "Do it well. " * 40} for i in range(9)]
         >>> result = fl.compact(messages, fl.KeepMessages(2), counter="chars/4", summary_tokens=200)
-        >>> len(result.messages), result.tokens_after < result.tokens_before
-        (3, True)
+        >>> result.outcome, len(result.messages), result.tokens_after < result.tokens_before
+        ('folded', 3, True)
     """
-    is_live = isinstance(messages, (LiveTranscript, LiveSnapshot))
-    if not isinstance(messages, (list, tuple)) and not is_live:
-        raise _core.not_a_list(messages)
+    started_s = time.perf_counter()
     if on_failure not in ("unchanged", "raise"):
         raise ConfigError("must be unchanged or raise", code="bad_policy", path="on_failure")
     writer = Extractive() if summarizer is None else as_summarizer(summarizer)
     redact = as_redactor(redact)
-    given = messages.messages if isinstance(messages, (LiveTranscript, LiveSnapshot)) else messages
+    given, counted = opened(messages)
     unchanged = same(given)  # before a summarizer gets the list
     options = plan_options(
         given,
@@ -162,49 +136,127 @@ def compact(
         thinking=thinking,
     )
     fold = _core.begin_fold(
-        messages,
-        None if is_live and counter is None else as_counter(counter),
+        counted,
+        None if counted is not given and counter is None else as_counter(counter),
         options,
         alternate=alternate,
         tools=tools,
+        system=checked_system(system),
         format=format,
     )
     planned = answered(fold.plan)
-    before = fold.tokens_before
-    if not isinstance(planned, Plan) or not planned:
-        return FoldResult(unchanged, "", planned, before, before)
+    limits = (limit_of(options.keep), None if context_window is None else context_window - reserve_tokens)
+
+    def result(outcome: Outcome, reason: str, new: list[Any], tokens: int, **more: Any) -> FoldResult:
+        more.setdefault("sources", range(len(unchanged)))
+        folded = FoldResult(
+            messages=new,
+            outcome=outcome,
+            reason=reason,
+            tokens_before=fold.tokens_before,
+            tokens_after=tokens,
+            fits=within(tokens, *limits),
+            pins=moved_pins(fold.pins, more["sources"]),
+            floor=fold.floor,
+            plan=more.pop("plan", planned),
+            duration_s=time.perf_counter() - started_s,
+            **more,
+        )
+        if folded.error is None:
+            warn_unfit(folded, stacklevel=3)
+        return folded
+
+    if not isinstance(planned, Plan):
+        return result("infeasible", "over_floor", unchanged, fold.tokens_before)
+    if not planned:
+        return result("unchanged", unchanged_reason(planned, options.keep), unchanged, fold.tokens_before)
     try:
-        return _finished(given, fold, planned, writer, instructions, mend=mend, redact=redact)
+        done = _finished(given, fold, planned, writer, instructions, mend=mend, redact=redact)
     except FoldlineError as failure:
         if failure.code == "no_gain":  # the summary saves nothing
-            return FoldResult(unchanged, "", fold.unfolded(), before, before)
+            return result("unchanged", "no_gain", unchanged, fold.tokens_before, plan=fold.unfolded())
         if on_failure == "raise" and isinstance(failure, SummaryError):
             raise
         error = failure if isinstance(failure, SummaryError) else _as_summary_error(failure)
         if on_failure == "raise":
             raise error from failure
         warnings.warn(f"not folded, the messages are unchanged: {error}", FoldlineWarning, stacklevel=2)
-        return FoldResult(unchanged, "", planned, before, before, error=error)
+        return result("failed", error.code, unchanged, fold.tokens_before, error=error)
+    return result(
+        "folded",
+        "requested",
+        done.messages,
+        done.tokens,
+        sources=tuple(done.sources),
+        edited=edited_by(planned),
+        summary=done.text,
+        completions=done.completions,
+        evidence=done.evidence,
+    )
 
 
 async def acompact(
-    messages: Messages | LiveTranscript | LiveSnapshot, keep: Keep | None = None, **options: Any
+    messages: Messages | bytes | LiveTranscript | LiveSnapshot,
+    keep: Keep | None = None,
+    *,
+    summarizer: Summarizer | AsyncSummarizer | ChatModel | SummaryFunction | None = None,
+    counter: TokenCounter | str | Callable[[str], int] | None = None,
+    pins: Pins = (),
+    importance: Mapping[int, float] | None = None,
+    origins: Mapping[int, Origin] | None = None,
+    metadata: Mapping[int, Metadata] | None = None,
+    summary_tokens: int = 1_000,
+    min_gain_tokens: int = 0,
+    thinking: Thinking = "keep",
+    context_window: int | None = None,
+    reserve_tokens: int = 0,
+    tools: Messages | None = None,
+    system: str | Messages | None = None,
+    alternate: bool = False,
+    format: FormatOption = "auto",
+    on_failure: Literal["unchanged", "raise"] = "unchanged",
+    instructions: str | None = None,
+    mend: bool = True,
+    redact: Redact | None = None,
 ) -> FoldResult:
     """`compact` off the event loop, with the same arguments.
 
     A summarizer with ``asummarize``, or a model with ``acomplete``, is awaited on the event loop, and cancelled with
     the call.
     """
-    summarizer = options.get("summarizer")
+    writer: Any = summarizer
     if summarizer is not None and not isinstance(summarizer, AsyncSummarizer):
-        summarizer = as_summarizer(summarizer)
-    if not isinstance(summarizer, AsyncSummarizer):
-        return await asyncio.to_thread(functools.partial(compact, messages, keep, **options))
-    awaited = _Awaited(summarizer, asyncio.get_running_loop())
+        writer = as_summarizer(summarizer)
+    awaited = _Awaited(writer, asyncio.get_running_loop()) if isinstance(writer, AsyncSummarizer) else None
+    work = functools.partial(
+        compact,
+        messages,
+        keep,
+        summarizer=writer if awaited is None else awaited,
+        counter=counter,
+        pins=pins,
+        importance=importance,
+        origins=origins,
+        metadata=metadata,
+        summary_tokens=summary_tokens,
+        min_gain_tokens=min_gain_tokens,
+        thinking=thinking,
+        context_window=context_window,
+        reserve_tokens=reserve_tokens,
+        tools=tools,
+        system=system,
+        alternate=alternate,
+        format=format,
+        on_failure=on_failure,
+        instructions=instructions,
+        mend=mend,
+        redact=redact,
+    )
     try:
-        return await asyncio.to_thread(functools.partial(compact, messages, keep, **{**options, "summarizer": awaited}))
+        return await asyncio.to_thread(work)
     finally:
-        awaited.abandon()
+        if awaited is not None:
+            awaited.abandon()
 
 
 class _Awaited:
@@ -243,19 +295,13 @@ def _finished(
     *,
     mend: bool,
     redact: Redact | None,
-) -> FoldResult:
+) -> Finished:
     """Requests the summary if the plan needs one, and finishes the fold."""
-    before = planned.tokens_before
     if not planned.cut:
-        folded, tokens_after, *_ = fold.finish()
-        return FoldResult(folded, "", planned, before, tokens_after)
+        return Finished.of(fold.finish())
     shown = shown_messages(messages, fold, planned, redact)
     request = request_for(
         fold, planned, shown, planned.folded, fold.room_tokens, instructions=instructions, mend=mend, redact=redact
     )
     answer = request_summary(writer, request)
-    done = finish(fold, planned, answer.text, [answer], shown, mend=mend, redact=redact)
-    (completion,) = done.completions
-    return FoldResult(
-        done.messages, done.text, planned, before, done.tokens, completion=completion, evidence=done.evidence
-    )
+    return finish(fold, planned, answer.text, [answer], shown, mend=mend, redact=redact)

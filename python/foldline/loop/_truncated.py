@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foldline.planning.detect import dialect_for
-from foldline.typing import Message, Messages
+from foldline.typing import FormatOption, Message, Messages
 
 __all__ = ["discard_truncated_calls"]
 
@@ -15,7 +15,7 @@ _CALLS = frozenset(("tool_use", "toolCall", "server_tool_use", "mcp_tool_use"))
 _REASONING = frozenset(("thinking", "redacted_thinking", "reasoning"))
 
 
-def discard_truncated_calls(answer: Message | Messages, *, format: str = "auto") -> list[Any]:
+def discard_truncated_calls(answer: Message | Messages, *, format: FormatOption = "auto") -> list[Any]:
     """An answer without its truncated calls.
 
     Arguments as text are truncated if they are not a JSON object. Parsed arguments do not show truncation; for them the
@@ -79,7 +79,7 @@ def _items(items: Sequence[Message]) -> list[Any]:
     return kept
 
 
-def _message(message: Message, format: str, is_last: bool) -> Message | None:
+def _message(message: Message, format: FormatOption, is_last: bool) -> Message | None:
     """A message without truncated calls; None if nothing remains of it."""
     new: dict[str, Any] = dict(message)
     if isinstance(message.get("tool_calls"), (list, tuple)):

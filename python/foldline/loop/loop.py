@@ -95,8 +95,8 @@ class AgentLoop:
     Examples:
         >>> import foldline as fl
         >>> def model(messages):
-        ...     return fl.Response({"role": "assistant", "content": "Done."}, usage=12, stop_reason="stop")
-        >>> loop = fl.AgentLoop(
+        ...     return fl.loop.Response({"role": "assistant", "content": "Done."}, usage=12, stop_reason="stop")
+        >>> loop = fl.loop.AgentLoop(
         ...     model,
         ...     compactor=fl.presets.reserve(context_window=8_000, keep_recent_tokens=2_000, reserve_tokens=1_000),
         ... )
@@ -250,7 +250,7 @@ class AgentLoop:
             answer = discard_truncated_calls(answer, format=session.format)
         # The reported usage includes discarded calls: then everything is counted again.
         session.answered(answer, response.usage if list(answer) == list(response.listed) else None)
-        calls = bool(answer) and bool(analyze(answer, format=session.format)["open_calls"])
+        calls = bool(answer) and bool(analyze(answer, format=session.format).open_calls)
         if calls and self.tools is not None:
             session.add((yield _Call(partial(self.tools, list(answer)))))
         if self.on_step_finish is not None:

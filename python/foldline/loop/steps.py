@@ -14,7 +14,7 @@ from foldline.context.usage import read_and_written, reported_tokens
 from foldline.errors import ConfigError, FoldlineWarning, StoreError
 from foldline.planning import analyze
 from foldline.planning.detect import dialect_for
-from foldline.typing import Message, Messages, SessionStore
+from foldline.typing import FormatOption, Message, Messages, SessionStore
 
 __all__ = ["LAST_ITERATION", "Response", "Session", "StepHooks"]
 
@@ -96,7 +96,7 @@ class Session:
         return store if isinstance(store, SessionStore) else None
 
     @property
-    def format(self) -> str:
+    def format(self) -> FormatOption:
         """The dialect of the messages."""
         return dialect_for(self.messages, self.compactor.format)
 
@@ -144,10 +144,11 @@ class Session:
     def state(self) -> ContextState:
         """The next request as it will be sent. O(text) of the messages that no usage covers."""
         compactor = self.compactor
-        structure: dict[str, Any] = {"head": 0, "groups": []}
+        groups = 0
         if self.messages:
             structure = analyze(self.messages, format=self.format)
-        self.stats.set_gauge(SCRATCHPAD, sum(group[0] >= structure["head"] for group in structure["groups"]))
+            groups = sum(group[0] >= structure.head for group in structure.groups)
+        self.stats.set_gauge(SCRATCHPAD, groups)
         return ContextState.of(
             self.messages,
             counter=compactor.counter,
@@ -170,9 +171,9 @@ class Session:
 
     def take(self, result: CompactionResult) -> bool:
         """Takes over a result of the compactor; whether it compacted."""
-        if result.compacted or result.error is not None:
+        if result.changed or result.error is not None:
             self.compactions.append(result)
-        if not result.compacted:
+        if not result.changed:
             return False
         self.messages, self.metadata = list(result.messages), result.metadata
         self.usage = self.usage_index = self.stop_reason = self.error = None
@@ -196,7 +197,7 @@ class StepHooks:
 
     Examples:
         >>> import foldline as fl
-        >>> hooks = fl.StepHooks(fl.presets.layer(store=fl.stores.MemoryStore()))
+        >>> hooks = fl.loop.StepHooks(fl.presets.layer(store=fl.stores.MemoryStore()))
         >>> messages = hooks.prepare_step([{"role": "user", "content": "Build a flashcard app."}])
         >>> answer = {"role": "assistant", "content": "Done."}  # your model
         >>> hooks.on_step_finish([answer])

@@ -10,7 +10,7 @@ from foldline._core import Plan, TokenCounter
 from foldline.counting.counters import as_counter
 from foldline.planning.keeps import Keep
 from foldline.planning.plan import Infeasible, plan_options
-from foldline.typing import ArrowArray, ArrowStream
+from foldline.typing import ArrowArray, ArrowStream, FormatOption, Thinking
 
 __all__ = ["BatchPlans", "plan_batch"]
 
@@ -77,10 +77,10 @@ def plan_batch(
     reserve_tokens: int = 0,
     summary_tokens: int = 0,
     min_gain_tokens: int = 0,
-    thinking: Literal["keep", "strip", "fold"] = "keep",
-    format: str = "auto",
+    thinking: Thinking = "keep",
+    format: FormatOption = "auto",
     threads: int | None = 1,
-    errors: str = "raise",
+    errors: Literal["raise", "null"] = "raise",
 ) -> BatchPlans:
     """Plans many transcripts, each as `plan`.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from foldline import _core
-from foldline.typing import Messages
+from foldline.typing import Format, FormatOption, Messages
 
 __all__ = ["DetectedFormat", "detect_format", "dialect_for"]
 
@@ -25,10 +25,10 @@ class DetectedFormat:
         candidates: Every dialect that fits all the messages.
     """
 
-    format: str
+    format: Format
     reason: str
     index: int | None
-    candidates: tuple[str, ...]
+    candidates: tuple[Format, ...]
 
 
 def detect_format(messages: Messages | bytes, *, key: str | None = None) -> DetectedFormat:
@@ -54,7 +54,7 @@ def detect_format(messages: Messages | bytes, *, key: str | None = None) -> Dete
     return DetectedFormat(dialect, reason, index, tuple(candidates))
 
 
-def dialect_for(messages: Messages, format: str) -> str:
+def dialect_for(messages: Messages, format: FormatOption) -> FormatOption:
     """The dialect for an option ``format``: ``"auto"`` is resolved by content.
 
     For an empty list it stays ``"auto"``.

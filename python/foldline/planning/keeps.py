@@ -97,6 +97,11 @@ def resolved_keep(keep: Keep | None, context_window: int | None, reserve_tokens:
     return FitTokens(context_window - reserve_tokens)
 
 
+def limit_of(keep: Keep) -> int | None:
+    """The tokens of a keep that is a budget; None for one that is not."""
+    return keep.n if isinstance(keep, FitTokens) else None
+
+
 def checked_keep(keep: object, path: str = "keep") -> None:
     """Checks that an object is a keep.
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import numbers
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from foldline import _core
 from foldline._core import LiveSnapshot, LiveTranscript, Plan, TokenCounter
 from foldline._util.checks import message_index, whole_number
 from foldline.counting.counters import as_counter
 from foldline.errors import ConfigError
-from foldline.planning.keeps import Keep, checked_keep, resolved_keep
-from foldline.typing import ORIGINS, Message, Messages, Metadata, Origin, Pin
+from foldline.planning.keeps import FitTokens, Keep, checked_keep, resolved_keep
+from foldline.planning.opening import checked_system
+from foldline.typing import ORIGINS, FormatOption, Message, Messages, Metadata, Origin, Pin, Thinking, UnchangedReason
 
-__all__ = ["ByMetadata", "Infeasible", "plan"]
+__all__ = ["ByMetadata", "Infeasible", "Pins", "plan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +26,16 @@ class Infeasible:
     Attributes:
         floor: The fewest tokens that could be reached.
         why: The obstacle, in words without content.
+        cut: 0: nothing is folded.
+        feasible: False.
     """
 
     floor: int
     why: str
+    cut: ClassVar[Literal[0]] = 0
+    feasible: ClassVar[Literal[False]] = False
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> Literal[False]:
         return False
 
 
@@ -42,12 +47,16 @@ class ByMetadata:
         >>> import foldline as fl
         >>> messages = [{"role": "user", "content": "word " * 40} for _ in range(4)]
         >>> known = {1: {"tags": ["spec"]}}
-        >>> pin = fl.ByMetadata(lambda about: "spec" in about["tags"])
+        >>> pin = fl.planning.ByMetadata(lambda about: "spec" in about["tags"])
         >>> fl.plan(messages, fl.KeepMessages(1), counter="chars/4", pins=[pin], metadata=known).actions
         ['summarize', 'pin', 'summarize', 'keep']
     """
 
     predicate: Callable[[Metadata], bool]
+
+
+#: Pinned messages: indices, predicates over messages or their metadata, or one predicate.
+Pins: TypeAlias = "Iterable[Pin | ByMetadata] | Callable[[Any], bool] | ByMetadata"
 
 
 def plan(
@@ -57,15 +66,16 @@ def plan(
     counter: TokenCounter | str | Callable[[str], int] | None = None,
     context_window: int | None = None,
     reserve_tokens: int = 0,
-    pins: Iterable[Pin | ByMetadata] | Callable[[Message], bool] | ByMetadata = (),
+    pins: Pins = (),
     importance: Mapping[int, float] | None = None,
     origins: Mapping[int, Origin] | None = None,
     metadata: Mapping[int, Metadata] | None = None,
     summary_tokens: int = 0,
     min_gain_tokens: int = 0,
-    thinking: Literal["keep", "strip", "fold"] = "keep",
+    thinking: Thinking = "keep",
     tools: Messages | None = None,
-    format: str = "auto",
+    system: str | Messages | None = None,
+    format: FormatOption = "auto",
 ) -> Plan | Infeasible:
     """Decides the action for each message.
 
@@ -96,6 +106,8 @@ def plan(
             (``thinking_blocks_fold`` names the message), nothing is folded, or under `FitTokens` the fold is as with
             ``"keep"``.
         tools: Tool schemas sent with the messages; they count as overhead.
+        system: The system prompt, if it is outside the messages: a text, or content blocks of the dialect. It counts as
+            overhead, as a leading system message would, and is never inserted.
         format: ``"openai_chat"``, ``"openai_responses"``, ``"anthropic"``, ``"gemini"``, ``"pi"``, ``"ai_sdk"``,
             ``"langchain"``, ``"gent"``, or ``"auto"`` to detect it by content (see `detect_format`).
 
@@ -131,8 +143,11 @@ def plan(
     )
     if isinstance(messages, (LiveTranscript, LiveSnapshot)):
         own = None if counter is None else as_counter(counter)
-        return answered(_core.prepare(messages, own, tools=tools, format=format).make_plan(options))
-    return answered(_core.plan(messages, as_counter(counter), options, tools=tools, format=format))
+        prepared = _core.prepare(messages, own, tools=tools, system=checked_system(system), format=format)
+        return answered(prepared.make_plan(options))
+    return answered(
+        _core.plan(messages, as_counter(counter), options, tools=tools, system=checked_system(system), format=format)
+    )
 
 
 @dataclass(slots=True)
@@ -143,8 +158,9 @@ class PlanOptions:
     summary_tokens: int
     context_window: int | None
     min_gain_tokens: int
-    thinking: str
+    thinking: Thinking
     pins: list[int]
+    matched_pins: list[int]
     importance: list[tuple[int, float]]
     summaries: list[int]
 
@@ -155,13 +171,13 @@ def plan_options(
     *,
     context_window: int | None = None,
     reserve_tokens: int = 0,
-    pins: Iterable[Pin | ByMetadata] | Callable[[Message], bool] | ByMetadata = (),
+    pins: Pins = (),
     importance: Mapping[int, float] | None = None,
     origins: Mapping[int, Origin] | None = None,
     metadata: Mapping[int, Metadata] | None = None,
     summary_tokens: int = 0,
     min_gain_tokens: int = 0,
-    thinking: str = "keep",
+    thinking: Thinking = "keep",
 ) -> PlanOptions:
     """Checks the options of `plan`; reads ``messages`` only if a pin is a predicate.
 
@@ -180,7 +196,7 @@ def plan_options(
         context_window,
         whole_number(min_gain_tokens, "min_gain_tokens"),
         thinking,
-        pin_indices(messages, pins, known) if has_pins else [],
+        *(pin_indices(messages, pins, known) if has_pins else ([], [])),
         _scores(_overlaid(known, "importance", importance)) if known or importance is not None else [],
         _summaries(_overlaid(known, "origin", origins, "origins")) if known or origins is not None else [],
     )
@@ -196,13 +212,23 @@ def answered(answer: Plan | tuple[int, str]) -> Plan | Infeasible:
     return Infeasible(*answer) if isinstance(answer, tuple) else answer
 
 
+def unchanged_reason(planned: Plan, keep: Keep) -> UnchangedReason:
+    """Why a plan changes nothing: ``fits``, ``no_gain``, ``gain_too_small``, ``keep_unmet`` or ``nothing_to_fold``."""
+    reasons = set(planned.reasons)
+    if isinstance(keep, FitTokens) and "no_gain" not in reasons:
+        return "fits"
+    found: tuple[UnchangedReason, ...] = ("no_gain", "gain_too_small", "keep_unmet")
+    return next((reason for reason in found if reason in reasons), "nothing_to_fold")
+
+
 def pin_indices(
     messages: Iterable[Message] | bytes,
-    pins: Iterable[Pin | ByMetadata] | Callable[[Message], bool] | ByMetadata,
+    pins: Pins,
     metadata: Mapping[int, Metadata] | None = None,
-) -> list[int]:
-    """The pinned indices for pins of all kinds."""
+) -> tuple[list[int], list[int]]:
+    """The messages pinned by index, and those matched by a predicate, of which summaries are not pinned."""
     known = metadata or {}
+    matched: list[int] = []
     found = [index for index, about in known.items() if about.get("pinned") is True]
     try:
         given = [pins] if callable(pins) or isinstance(pins, ByMetadata) else list(pins)
@@ -214,10 +240,10 @@ def pin_indices(
         elif callable(pin):
             if isinstance(messages, bytes):
                 raise ConfigError("a predicate needs messages, not bytes", code="bad_pin", path="pins")
-            found += [i for i, message in enumerate(messages) if pin(message)]
+            matched += [i for i, message in enumerate(messages) if pin(message)]
         else:
             found.append(_pinned_index(pin))
-    return found
+    return found, matched
 
 
 def _pinned_index(pin: object) -> int:

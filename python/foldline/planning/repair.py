@@ -9,7 +9,7 @@ from foldline import _core
 from foldline.typing import Problem
 
 if TYPE_CHECKING:
-    from foldline.typing import Messages
+    from foldline.typing import FormatOption, Messages, Provider
 
 __all__ = ["Repair", "RepairAction", "repair"]
 
@@ -52,14 +52,14 @@ class Repair:
 
 def repair(
     messages: Messages,
-    provider: str,
+    provider: Provider,
     *,
     open_calls: Literal["answer", "remove"] = "answer",
     orphans: Literal["text", "remove"] = "text",
     alternate: bool = False,
     single_system: bool = False,
     partial: bool = False,
-    format: str = "auto",
+    format: FormatOption = "auto",
 ) -> Repair:
     """Makes messages valid for a provider, and reports every change.
 

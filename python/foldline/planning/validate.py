@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
 
 from foldline import _core
 from foldline._core import LiveSnapshot, LiveTranscript
 from foldline.planning.plan import listed, pin_indices
-from foldline.typing import Messages, Pin, Problem
+from foldline.typing import Format, FormatOption, Messages, Pin, Problem, Provider
 
-__all__ = ["analyze", "validate"]
+__all__ = ["Analysis", "analyze", "validate"]
 
 
 def validate(
     messages: Messages | bytes | LiveTranscript | LiveSnapshot,
-    provider: str,
+    provider: Provider,
     *,
     alternate: bool = False,
     single_system: bool = False,
     partial: bool = False,
-    format: str = "auto",
+    format: FormatOption = "auto",
 ) -> list[Problem]:
     """Problems that a provider's API would reject, in message order; empty if valid.
 
@@ -49,15 +49,51 @@ def validate(
     return [Problem(index, code, detail) for index, code, detail in found]
 
 
-def analyze(
-    messages: Messages | bytes | LiveTranscript | LiveSnapshot, *, pins: Iterable[Pin] = (), format: str = "auto"
-) -> dict[str, Any]:
-    """The structure of messages: groups, turns, calls and legal cuts.
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """The structure of messages.
 
-    Returns:
-        A dict: ``format``, ``head`` (number of leading messages that always stay), ``groups`` (lists of indices),
-        ``turns`` (half-open ranges), ``open_calls`` and ``orphan_results`` (indices of their messages), ``summaries``
-        (of earlier folds), ``legal_cuts``, ``lone_surrogates``.
+    Attributes:
+        format: Their dialect.
+        head: Number of leading messages that always stay.
+        groups: Messages kept or removed together, as lists of indices.
+        turns: Half-open ranges, each from one user message to the next.
+        open_calls: Messages with calls that are not answered.
+        orphan_results: Messages with results that answer no call.
+        summaries: Summaries of earlier folds.
+        legal_cuts: Legal cuts, ascending.
+        lone_surrogates: Messages with half of a UTF-16 pair.
+    """
+
+    format: Format
+    head: int
+    groups: list[list[int]]
+    turns: list[tuple[int, int]]
+    open_calls: list[int]
+    orphan_results: list[int]
+    summaries: list[int]
+    legal_cuts: list[int]
+    lone_surrogates: list[int]
+
+
+def analyze(
+    messages: Messages | bytes | LiveTranscript | LiveSnapshot,
+    *,
+    pins: Iterable[Pin] = (),
+    format: FormatOption = "auto",
+) -> Analysis:
+    """The structure of messages: groups, turns, calls and legal cuts. O(text).
+
+    Raises:
+        ConfigError: The format is unknown, or a pin is out of range.
+        MessageError: A message cannot be read.
+
+    Examples:
+        >>> import foldline as fl
+        >>> found = fl.analyze([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello."}])
+        >>> found.head, found.turns, found.legal_cuts
+        (1, [(1, 2)], [0, 1, 2])
     """
     given = listed(messages)
-    return _core.analyze(given, pin_indices(given, pins), format)
+    pinned, matched = pin_indices(given, pins)
+    return Analysis(**_core.analyze(given, [*pinned, *matched], format))

@@ -8,7 +8,7 @@ from typing import Any
 from foldline import _core
 from foldline._core import FORMATS
 from foldline.errors import FoldlineError
-from foldline.typing import StoredTranscript
+from foldline.typing import Format, StoredTranscript
 
 __all__ = ["DIALECTS", "Entry", "dialect_of", "session_transcripts"]
 
@@ -16,7 +16,7 @@ __all__ = ["DIALECTS", "Entry", "dialect_of", "session_transcripts"]
 Entry = tuple[int, int, Any]
 
 #: Dialect of the messages of each kind of session, in the order in which a file's sessions are yielded.
-DIALECTS = {
+DIALECTS: dict[str, Format] = {
     "claude_code": "anthropic",
     "pi": "pi",
     "codex": "openai_responses",
@@ -93,14 +93,15 @@ def session_transcripts(
         yield StoredTranscript(name + suffix, dialect, thread["messages"], around)
 
 
-def dialect_of(entries: list[Any], messages: list[Any]) -> str:
+def dialect_of(entries: list[Any], messages: list[Any]) -> Format:
     """The dialect of a session in pi's format: pi's, or the recorded or detected one if foldline wrote the file."""
     header = next((each for each in entries if isinstance(each, dict) and each.get("type") == "session"), {})
     ours = header.get("foldline")
     if not isinstance(ours, dict):
         return DIALECTS["pi"]
-    if ours.get("format") in FORMATS:
-        return str(ours["format"])
+    recorded = next((each for each in FORMATS if each == ours.get("format")), None)
+    if recorded is not None:
+        return recorded
     try:
         return _core.detect_format(messages)[0]
     except FoldlineError:

@@ -19,7 +19,10 @@ __all__ = ["AsyncSqlStore", "JsonlSession", "MemoryStore", "SessionEntry", "SqlS
 _LATER = {"AsyncSqlStore": "foldline.stores.sql_async", "SqlStore": "foldline.stores.sql"}
 
 
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(importlib.import_module(_LATER[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # else every misspelt name would be an attribute
+
+    def __getattr__(name: str) -> Any:
+        """Imports a database store on first use."""
+        if name in _LATER:
+            return getattr(importlib.import_module(_LATER[name]), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,10 +9,10 @@ import sqlalchemy as sa
 
 from foldline.errors import StoreError
 
-__all__ = ["COMPACTIONS", "CONTEXTS", "MARKS", "MESSAGES", "SESSIONS", "VERSION", "prepare"]
+__all__ = ["COMPACTIONS", "CONTEXTS", "FOLDS", "MARKS", "MESSAGES", "SESSIONS", "VERSION", "prepare"]
 
 #: Schema version that this release reads and writes.
-VERSION: Final = 2
+VERSION: Final = 3
 
 #: Key of PostgreSQL's advisory lock around creation and migration. An arbitrary number.
 _PREPARING: Final = 0x666F6C64
@@ -87,6 +87,17 @@ MARKS: Final = _table(
 )
 
 
+#: Folds of whole histories. Rows are added, never changed.
+FOLDS: Final = _table(
+    "folds",
+    sa.Column("session_id", _ID, primary_key=True),
+    sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("history", _ID, nullable=False),
+    sa.Column("fold", sa.Text, nullable=False),
+    sa.Column("created_at", sa.String(32), nullable=False),
+)
+
+
 def prepare(connection: sa.Connection) -> None:
     """Creates the tables, or migrates older ones, within the connection's transaction.
 
@@ -133,5 +144,10 @@ def _to_2(connection: sa.Connection) -> None:
         connection.execute(MARKS.insert().values(session_id=session, message_id=message, compaction_seq=seq))
 
 
+def _to_3(connection: sa.Connection) -> None:
+    """Adds the table of folds."""
+    FOLDS.create(connection)
+
+
 #: Migrations: from version 1 to 2, from 2 to 3, …
-_STEPS: Final = (_to_2,)
+_STEPS: Final = (_to_2, _to_3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 import uuid
@@ -16,13 +17,16 @@ from foldline.stores._records import checked_id, event_fields, event_from, hash_
 from foldline.stores._records import timestamp as iso
 from foldline.stores._session_file import SessionFile, new_id
 from foldline.stores._tree import CUSTOM, Context, SessionEntry, SessionTree
-from foldline.typing import CompactionEvent, ContextEntry, Message, Problem, SessionStore, StoredMessage
+from foldline.typing import CompactionEvent, ContextEntry, Format, Message, Problem, SessionStore, StoredMessage
 
 __all__ = ["JsonlSession"]
 
 #: Version of pi's format that is written.
 _VERSION: Final = 3
 _MIB: Final = 1 << 20
+
+#: The type of marks for folds of whole histories.
+_FOLD: Final = "foldline.fold"
 
 #: Types of entries other than messages that callers may add.
 _MARKS: Final = ("model_change", "thinking_level_change", "session_info", "label", "custom", "custom_message")
@@ -72,7 +76,7 @@ class JsonlSession:
         path: str | os.PathLike[str],
         *,
         id: str | None = None,
-        format: str | None = None,
+        format: Format | None = None,
         meta: Mapping[str, Any] | None = None,
         durability: Literal["fsync", "none"] = "fsync",
         readonly: bool = False,
@@ -304,6 +308,26 @@ class JsonlSession:
     def add_usage(self, usage: Mapping[str, Any]) -> str:
         """Records the usage that a provider reported for a request."""
         return self.add_entry(CUSTOM, {"customType": "foldline.usage", "data": usage})
+
+    def save_fold(self, session: str, fold: str) -> None:
+        """Stores a fold of a whole history, as a mark that is never sent to a model.
+
+        Raises:
+            StoreError: Nothing could be written.
+        """
+        data = {"session": session, "fold": json.loads(fold)}
+        self.add_entry(CUSTOM, {"customType": _FOLD, "data": data})
+
+    def load_folds(self, session: str, limit: int) -> list[str]:
+        """The newest folds of a session, oldest first. O(entries).
+
+        Raises:
+            StoreError: The file cannot be read.
+        """
+        marks = [entry.value for entry in self.entries if entry.value.get("customType") == _FOLD]
+        data = [mark["data"] for mark in marks if isinstance(mark.get("data"), dict)]
+        found = [json.dumps(each.get("fold")) for each in data if each.get("session") == session]
+        return found[max(0, len(found) - limit) :]
 
     def reopen(self) -> None:
         """Reads the file again, and accepts appends again after a failed write.

@@ -20,17 +20,19 @@ class StoreEntry:
 
     Attributes:
         id: Its id.
-        kind: ``"message"`` or ``"compaction"``.
+        kind: ``"message"``, ``"compaction"`` or ``"fold"``.
         message: The appended message.
         event: The compaction: its summary, its first kept id, tokens before and after.
         context: The context after a compaction: ids, and messages that are new or edited. New messages get an id.
+        fold: A fold of a whole history: its session, and its JSON text.
     """
 
     id: str
-    kind: Literal["message", "compaction"]
+    kind: Literal["message", "compaction", "fold"]
     message: Message | None = None
     event: CompactionEvent | None = None
     context: tuple[StoredMessage, ...] = ()
+    fold: tuple[str, str] | None = None
 
 
 class MemoryStore:
@@ -139,6 +141,17 @@ class MemoryStore:
             self._entries.append(compaction)
             self._active, self._round = now, event.round
 
+    def save_fold(self, session: str, fold: str) -> None:
+        """Stores a fold of a whole history."""
+        with self._lock:
+            self._entries.append(StoreEntry(self._next_id(), "fold", fold=(session, fold)))
+
+    def load_folds(self, session: str, limit: int) -> list[str]:
+        """The newest folds of a session, oldest first."""
+        with self._lock:
+            found = [entry.fold[1] for entry in self._entries if entry.fold is not None and entry.fold[0] == session]
+        return found[max(0, len(found) - limit) :]
+
     def _next_id(self) -> str:
         return f"e{len(self._entries) + 1}"
 
@@ -148,6 +161,8 @@ class MemoryStore:
             raise StoreError("an entry is missing or out of order", code="bad_entry")
         if entry.kind == "message" and entry.message is not None:
             self._active.append(StoredMessage(entry.id, entry.message))
+        elif entry.kind == "fold" and entry.fold is not None:
+            pass
         elif entry.event is not None:
             known = {*entry.event.compacted_ids, *(each.id for each in entry.context)}
             self._active = [*entry.context, *(each for each in self._active if each.id not in known)]

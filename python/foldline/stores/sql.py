@@ -21,7 +21,7 @@ except ImportError:
     ) from None
 
 from foldline.stores._databases import Database
-from foldline.stores._schema import COMPACTIONS, CONTEXTS, MARKS, MESSAGES, SESSIONS, prepare
+from foldline.stores._schema import COMPACTIONS, CONTEXTS, FOLDS, MARKS, MESSAGES, SESSIONS, prepare
 
 __all__ = ["SqlStore"]
 
@@ -223,6 +223,27 @@ class SqlStore:
         A compaction saved through it is a normal compaction.
         """
         return _Originals(self)
+
+    def save_fold(self, session: str, fold: str) -> None:
+        """Stores a fold of a whole history.
+
+        Raises:
+            StoreError: Nothing could be written, as for `append`.
+        """
+        with self._database.writing() as connection:
+            row = {"seq": self._reserved(connection, 1), "history": session, "fold": fold}
+            self._insert_all(connection, FOLDS, [row | {"created_at": timestamp(self._clock())}])
+
+    def load_folds(self, session: str, limit: int) -> list[str]:
+        """The newest folds of a session, oldest first.
+
+        Raises:
+            StoreError: The database cannot be read.
+        """
+        query = sa.select(FOLDS.c.fold).where(self._is(FOLDS), FOLDS.c.history == session)
+        with self._database.reading() as connection:
+            rows = connection.execute(query.order_by(FOLDS.c.seq.desc()).limit(limit)).scalars()
+            return [str(text) for text in rows][::-1]
 
     # --- Internals ------------------------------------------------------------------------------------
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from foldline._core import PROVIDER_OF_FORMAT, LiveSnapshot, Plan
 from foldline.planning import validate
 from foldline.strategies.base import StrategyResult
-from foldline.typing import Messages
+from foldline.typing import FormatOption, Messages
 
 __all__ = ["dropped", "is_valid_as", "replaced"]
 
 
-def is_valid_as(messages: Messages, before: Messages, format: str) -> bool:
+def is_valid_as(messages: Messages, before: Messages, format: FormatOption) -> bool:
     """Whether a provider accepts the messages, or already rejected the ones before."""
     provider = PROVIDER_OF_FORMAT.get(format)
     if provider is None:
@@ -26,15 +26,17 @@ def dropped(messages: Messages, prepared: LiveSnapshot, planned: Plan, note: str
     """
     folded = tuple(planned.folded)
     drop = planned.dropping()
-    noted, tokens = prepared.place(drop, note)
-    bare = noted[: planned.head] + noted[planned.head + 1 :]
+    noted, sources, tokens = prepared.place(drop, note)
+    head = planned.head
+    bare = noted[:head] + noted[head + 1 :]
     if bare and is_valid_as(bare, messages, planned.format):
-        return StrategyResult.of_plan(drop, bare, dropped=folded, steps=(step,))
-    return StrategyResult.of_plan(drop, noted, summary=note, dropped=folded, steps=(step,), tokens=tokens)
+        return StrategyResult.of_plan(drop, bare, sources[:head] + sources[head + 1 :], dropped=folded, steps=(step,))
+    return StrategyResult.of_plan(drop, noted, sources, summary=note, dropped=folded, steps=(step,), tokens=tokens)
 
 
 def replaced(prepared: LiveSnapshot, planned: Plan, text: str, step: str) -> StrategyResult:
     """Replaces the messages that a plan folds by a text."""
     drop = planned.dropping()
-    new, tokens = prepared.place(drop, text)
-    return StrategyResult.of_plan(drop, new, summary=text, dropped=tuple(planned.folded), steps=(step,), tokens=tokens)
+    new, sources, tokens = prepared.place(drop, text)
+    gone = tuple(planned.folded)
+    return StrategyResult.of_plan(drop, new, sources, summary=text, dropped=gone, steps=(step,), tokens=tokens)

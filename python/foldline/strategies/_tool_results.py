@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from foldline import _core
-from foldline.typing import Messages
+from foldline.typing import FormatOption, Messages
 
 __all__ = ["ToolResult", "tool_results"]
 
@@ -26,7 +26,7 @@ class ToolResult(NamedTuple):
     chars: int
 
 
-def tool_results(messages: Messages, format: str) -> list[ToolResult]:
+def tool_results(messages: Messages, format: FormatOption) -> list[ToolResult]:
     """The tool results of a list, in order.
 
     Results of a provider's own tools are left out: they belong to their calls.

@@ -14,15 +14,16 @@ from foldline import _core
 from foldline._core import LiveSnapshot, Plan, TokenCounter
 from foldline._util.lists import same
 from foldline._util.threads import in_thread
-from foldline.context.metadata import Metadata
+from foldline.context.metadata import PINNED_FROM, Metadata
 from foldline.context.state import ContextState
 from foldline.errors import SummaryError
 from foldline.folding._ask import arequest_summary, request_summary
 from foldline.folding.redact import Redact
-from foldline.planning import Infeasible, Keep
-from foldline.planning.keeps import checked_keep
-from foldline.planning.plan import PlanOptions, answered, plan_options
-from foldline.typing import AsyncSummarizer, Completion, Messages, Summarizer, SummarizeRequest
+from foldline.folding.result import edited_by
+from foldline.planning import FitTokens, Infeasible, Keep
+from foldline.planning.keeps import checked_keep, limit_of
+from foldline.planning.plan import PlanOptions, answered, plan_options, unchanged_reason
+from foldline.typing import AsyncSummarizer, Completion, FormatOption, Messages, Summarizer, SummarizeRequest
 
 __all__ = [
     "BaseStrategy",
@@ -33,9 +34,13 @@ __all__ = [
     "Strategy",
     "StrategyRequest",
     "StrategyResult",
+    "budget_of",
     "checked_keep",
+    "counted",
+    "keep_within",
     "options_for",
     "plan_for",
+    "window_tokens_of",
 ]
 
 
@@ -83,9 +88,11 @@ class StrategyRequest:
         threshold_tokens: The most tokens of the whole request at which the trigger does not fire, if known: a
             compaction that cannot reach it is not worth a model call.
         target_tokens: Tokens of the whole request at which lighter steps suffice.
-        overhead_tokens: Tokens of the whole request that are in neither messages nor tools, such as a system prompt
-            outside the messages.
+        threshold_messages: The most messages at which the trigger does not fire, if known.
+        overhead_tokens: Tokens of the whole request that are in neither messages, tools nor system prompt, such as the
+            difference to the usage that the provider reported.
         tools: Tool schemas sent with the messages.
+        system: The system prompt, if it is outside the messages.
         format: The dialect of the messages.
         deadline: Time limit and cancellation flag.
         redact: Applied to every text before a summarizer sees it and before it enters a summary; raises a
@@ -101,9 +108,11 @@ class StrategyRequest:
     round: int = 1
     threshold_tokens: int | None = None
     target_tokens: int | None = None
+    threshold_messages: int | None = None
     overhead_tokens: int = 0
     tools: Messages | None = None
-    format: str = "auto"
+    system: str | Messages | None = None
+    format: FormatOption = "auto"
     deadline: Deadline = field(default_factory=Deadline)
     redact: Redact | None = None
     prepared: tuple[Messages, LiveSnapshot] | None = None
@@ -116,18 +125,28 @@ class StrategyRequest:
         """
         if self.prepared is not None and self.prepared[0] is messages:
             return self.prepared[1]
-        return _core.prepare(messages, self.counter, tools=self.tools, format=self.format)
+        return _core.prepare(messages, self.counter, tools=self.tools, system=self.system, format=self.format)
 
     def tokens_of(self, messages: Messages) -> int:
         """Tokens of the whole request with these messages."""
-        counts = self.counter.count_messages(messages, self.tools, format=self.format)
-        return counts.total + self.overhead_tokens
+        return self.prepare(messages).total_tokens + self.overhead_tokens
+
+    @property
+    def window_tokens(self) -> int | None:
+        """The window less the reserve, if the state has a budget."""
+        return window_tokens_of(self.state)
 
     def moved(self, sources: Sequence[int | None]) -> StrategyRequest:
         """The request for a new list, whose messages had the indices ``sources`` in the old one."""
         places = {old: new for new, old in enumerate(sources) if old is not None}
         pins = tuple(sorted(places[pin] for pin in self.pins if pin in places))
         return dataclasses.replace(self, pins=pins, metadata=_marked(self.metadata.moved(sources), sources))
+
+
+def window_tokens_of(state: ContextState) -> int | None:
+    """The window less the reserve, if a state has a budget."""
+    budget = state.budget
+    return None if budget is None else max(0, budget.context_limit - budget.max_output_tokens)
 
 
 def _marked(metadata: Metadata, sources: Sequence[int | None]) -> Metadata:
@@ -152,7 +171,8 @@ class StrategyResult:
         edited: Indices of messages whose results were cleared or shortened.
         completions: Answers of summarizers.
         steps: The strategies that changed something.
-        floor: If nothing was done because the limit is out of reach: the fewest tokens it would have reached.
+        reason: Why nothing was done, one of `typing.UNCHANGED_REASONS` or ``"over_floor"``.
+        floor: The fewest tokens of the whole request that `FitTokens` reaches on the same list, if known.
         evidence: The facts that the summary must contain, with the result of the check.
         tokens: Tokens of the new list with tools and framing; None if unknown.
     """
@@ -166,6 +186,7 @@ class StrategyResult:
     edited: tuple[int, ...] = ()
     completions: tuple[Completion, ...] = ()
     steps: tuple[str, ...] = ()
+    reason: str = "nothing_to_fold"
     floor: int | None = None
     evidence: Mapping[str, Any] | None = None
     tokens: int | None = None
@@ -179,20 +200,29 @@ class StrategyResult:
 
     @classmethod
     def unchanged(
-        cls, messages: Messages, planned: Plan | Infeasible | None = None, *, floor: int | None = None
+        cls,
+        messages: Messages,
+        planned: Plan | Infeasible | None = None,
+        *,
+        reason: str = "nothing_to_fold",
+        floor: int | None = None,
     ) -> StrategyResult:
         """An outcome without changes."""
-        return cls(same(messages), range(len(messages)), planned, floor=floor)
+        return cls(same(messages), range(len(messages)), planned, reason=reason, floor=floor)
 
     @classmethod
-    def of_plan(cls, planned: Plan, new: list[Any], **more: Any) -> StrategyResult:
-        """The outcome of applying a plan; new messages of ``new`` are directly after the head."""
-        folded = set(planned.folded)
-        sources: list[int | None] = [i for i in range(len(planned)) if i not in folded]
-        sources[planned.head : planned.head] = [None] * (len(new) - len(sources))
-        shrunk = {i for i, action in enumerate(planned.actions) if action in ("clear", "shorten")}
-        edited = tuple(sorted(shrunk.union(getattr(planned, "stripped", ()))))
-        return cls(new, tuple(sources), planned, edited=edited, **more)
+    def not_folded(
+        cls, messages: Messages, planned: Plan | Infeasible, keep: Keep, request: StrategyRequest
+    ) -> StrategyResult:
+        """The outcome of a plan that changes nothing, or cannot meet its budget."""
+        if isinstance(planned, Plan):
+            return cls.unchanged(messages, planned, reason=unchanged_reason(planned, keep))
+        return cls.unchanged(messages, planned, reason="over_floor", floor=planned.floor + request.overhead_tokens)
+
+    @classmethod
+    def of_plan(cls, planned: Plan, new: list[Any], sources: Sequence[int | None], **more: Any) -> StrategyResult:
+        """The outcome of applying a plan."""
+        return cls(new, tuple(sources), planned, edited=edited_by(planned), **more)
 
 
 @runtime_checkable
@@ -221,6 +251,8 @@ class BaseStrategy(ABC):
 
     #: The keep, if the strategy has one; a fallback uses the same.
     keep: Keep | None = None
+    #: Whether the result may have more tokens than the messages, as a rule of an earlier system demands.
+    may_grow: bool = False
 
     @property
     def name(self) -> str:
@@ -231,9 +263,14 @@ class BaseStrategy(ABC):
     def steps(self, messages: Messages, request: StrategyRequest) -> Steps:
         """Runs the strategy; yields the calls of summarizers."""
 
+    def checked_steps(self, messages: Messages, request: StrategyRequest) -> Steps:
+        """`steps`, with the tokens of the result counted. A result that is not smaller becomes ``no_gain``."""
+        outcome = yield from self.steps(messages, request)
+        return counted(messages, outcome, request, keep=self.keep, may_grow=self.may_grow)
+
     def run(self, messages: Messages, request: StrategyRequest) -> StrategyResult:
         """Runs the strategy."""
-        steps = self.steps(messages, request)
+        steps = self.checked_steps(messages, request)
         try:
             call = next(steps)
             while True:
@@ -254,7 +291,7 @@ class BaseStrategy(ABC):
 
     async def arun(self, messages: Messages, request: StrategyRequest) -> StrategyResult:
         """`run` without blocking the event loop: ``asummarize`` on the loop, the rest in threads."""
-        steps = self.steps(messages, request)
+        steps = self.checked_steps(messages, request)
         try:
             call = await in_thread(lambda: _next_of(lambda: next(steps)))
             while isinstance(call, Call):
@@ -318,6 +355,54 @@ def _count(completion: Completion, request: StrategyRequest) -> None:
     request.state.stats.count_tokens(completion.model, completion.input_tokens, completion.output_tokens)
 
 
+def counted(
+    messages: Messages,
+    outcome: StrategyResult,
+    request: StrategyRequest,
+    *,
+    keep: Keep | None = None,
+    may_grow: bool = False,
+) -> StrategyResult:
+    """The outcome with its tokens; without changes (``no_gain``) if it is not smaller than the messages.
+
+    Raises:
+        SummaryError: It is larger than the budget ``keep`` (``summary_over_budget``), as a summary in another shape may
+            be.
+    """
+    if not outcome.changed:
+        return outcome
+    tokens = outcome.tokens
+    if tokens is None:
+        tokens = request.tokens_of(outcome.messages) - request.overhead_tokens
+    budget = limit_of(keep) if keep is not None else None
+    if budget is not None and tokens + request.overhead_tokens > budget:
+        raise SummaryError("the result is larger than its budget", code="summary_over_budget")
+    plan = outcome.plan
+    is_whole = isinstance(plan, Plan) and len(plan) == len(messages)
+    before = plan.tokens_before if is_whole else request.prepare(messages).total_tokens  # type: ignore[union-attr]
+    if not may_grow and tokens >= before:
+        unchanged = StrategyResult.unchanged(messages, outcome.plan, reason="no_gain", floor=outcome.floor)
+        return dataclasses.replace(unchanged, completions=outcome.completions)
+    return dataclasses.replace(outcome, tokens=tokens)
+
+
+def budget_of(strategy: object) -> int | None:
+    """The tokens of a strategy's `FitTokens`; of several strategies the fewest. None without one."""
+    several = getattr(strategy, "strategies", None)
+    if several is not None:
+        budgets = [budget for each in several if (budget := budget_of(each)) is not None]
+        return min(budgets, default=None)
+    keep = getattr(strategy, "keep", None)
+    return keep.n if isinstance(keep, FitTokens) else None
+
+
+def keep_within(keep: Keep, request: StrategyRequest) -> Keep:
+    """The keep for the counted part of a request: a budget is of the whole request."""
+    if isinstance(keep, FitTokens) and request.overhead_tokens:
+        return FitTokens(max(0, keep.n - request.overhead_tokens))
+    return keep
+
+
 def plan_for(
     prepared: LiveSnapshot, keep: Keep, request: StrategyRequest, *, summary_tokens: int = 0
 ) -> Plan | Infeasible:
@@ -332,9 +417,9 @@ def options_for(
     count = len(prepared)
     return plan_options(
         (),
-        keep,
-        pins=request.pins,
-        importance=request.metadata.importances(count),
+        keep_within(keep, request),
+        # By importance: a summary that its format or transcript pins is no error.
+        importance=request.metadata.importances(count) | dict.fromkeys(request.pins, PINNED_FROM),
         origins=request.metadata.origins(count),
         summary_tokens=summary_tokens,
     )

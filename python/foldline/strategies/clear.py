@@ -9,10 +9,17 @@ from foldline._core import PLACEHOLDER, SHORTEN_MARKER, Plan, TokenCounter
 from foldline._util.checks import token_number
 from foldline.counting.counters import as_counter
 from foldline.errors import ConfigError
-from foldline.planning import Keep, KeepMessages, KeepTokens
+from foldline.planning import Infeasible, Keep, KeepMessages, KeepTokens
 from foldline.strategies._tool_results import ToolResult, tool_results
-from foldline.strategies.base import DirectStrategy, StrategyRequest, StrategyResult, checked_keep, plan_for
-from foldline.typing import Messages
+from foldline.strategies.base import (
+    DirectStrategy,
+    StrategyRequest,
+    StrategyResult,
+    budget_of,
+    checked_keep,
+    plan_for,
+)
+from foldline.typing import FormatOption, Messages
 
 __all__ = ["ClearToolResults", "prune_tool_results"]
 
@@ -79,21 +86,37 @@ class ClearToolResults(DirectStrategy):
         """Clears or shortens large old results."""
         prepared = request.prepare(messages)
         old = plan_for(prepared, self.keep, request)
-        boundary = old.cut if isinstance(old, Plan) else 0
+        if isinstance(old, Plan) and not old:
+            return StrategyResult.not_folded(messages, old, self.keep, request)
         as_it_is = plan_for(prepared, KeepMessages(len(messages)), request)
-        if not boundary or not isinstance(as_it_is, Plan):
+        if not isinstance(as_it_is, Plan):
             return StrategyResult.unchanged(messages, as_it_is)
+        budget = budget_of(self)
+        if budget is None:
+            boundary = old.cut if isinstance(old, Plan) else 0
+        else:  # a budget is met by clearing all results but those of the newest group
+            boundary = max((cut for cut in as_it_is.legal_cuts if cut < len(messages)), default=0)
         touchable = {i for i, reason in enumerate(as_it_is.reasons[:boundary]) if reason == "nothing_to_fold"}
         chosen = [r for r in tool_results(messages, as_it_is.format) if r.message in touchable and self._takes(r)]
+        if not chosen and budget is not None:
+            return self._over_budget(messages, prepared.total_tokens + request.overhead_tokens, budget)
         if not chosen:
             return StrategyResult.unchanged(messages, as_it_is)
         edited = self._edited(as_it_is, chosen, as_it_is.tokens_kept)
-        new, tokens = prepared.place(edited)
+        new, sources, tokens = prepared.place(edited)
         gain = prepared.total_tokens - tokens
         if gain < max(1, self.min_gain_tokens):
-            return StrategyResult.unchanged(messages, as_it_is)
+            reason = "no_gain" if gain < 1 else "gain_too_small"
+            return StrategyResult.unchanged(messages, as_it_is, reason=reason)
+        if budget is not None and tokens + request.overhead_tokens > budget:
+            return self._over_budget(messages, tokens + request.overhead_tokens, budget)
         planned = self._edited(as_it_is, chosen, max(0, as_it_is.tokens_kept - gain))
-        return StrategyResult.of_plan(planned, new, steps=(self.name,), tokens=tokens)
+        return StrategyResult.of_plan(planned, new, sources, steps=(self.name,), tokens=tokens)
+
+    @staticmethod
+    def _over_budget(messages: Messages, floor: int, budget: int) -> StrategyResult:
+        why = f"clearing results reaches {floor} tokens, {floor - budget} over the budget"
+        return StrategyResult.unchanged(messages, Infeasible(floor, why), reason="over_floor", floor=floor)
 
     def _takes(self, result: ToolResult) -> bool:
         shortest = self.shorten_to_chars or len(PLACEHOLDER)
@@ -113,7 +136,7 @@ def prune_tool_results(
     preserve_recent: int,
     *,
     counter: TokenCounter | str | None = None,
-    format: str = "auto",
+    format: FormatOption = "auto",
 ) -> list[Any]:
     """Shortens tool results over `PRUNE_OVER_CHARS`, except in the newest messages.
 

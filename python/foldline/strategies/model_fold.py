@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from foldline._util.checks import token_number
 from foldline.errors import ConfigError, SummaryError
-from foldline.planning import analyze
+from foldline.planning import Analysis, analyze
 from foldline.strategies.base import DirectStrategy, StrategyRequest, StrategyResult
 from foldline.typing import Completion, Message, Messages
 
@@ -142,7 +142,7 @@ class ModelFold(DirectStrategy):
         if self.compact is None:
             return StrategyResult.unchanged(messages)
         analysis = analyze(messages, format=request.format)
-        if analysis["format"] != "openai_responses":
+        if analysis.format != "openai_responses":
             raise SummaryError("the messages are not items of Responses", code="wrong_format")
         sent = _compactable(messages, analysis, request)
         if len(sent) < 2:
@@ -201,11 +201,11 @@ def _is_compaction(message: Message) -> bool:
     )
 
 
-def _compactable(messages: Messages, analysis: Mapping[str, Any], request: StrategyRequest) -> list[int]:
+def _compactable(messages: Messages, analysis: Analysis, request: StrategyRequest) -> list[int]:
     """Indices of the items to compact together."""
-    groups = [tuple(group) for group in analysis["groups"]]
+    groups = [tuple(group) for group in analysis.groups]
     kept = {index for group in groups if not set(group).isdisjoint(request.pins) for index in group}
-    end = min(analysis["open_calls"], default=len(messages))
+    end = min(analysis.open_calls, default=len(messages))
     # A group that the end would split is excluded whole, which may split another one.
     while straddling := [group for group in groups if min(group) < end <= max(group)]:
         end = min(map(min, straddling))

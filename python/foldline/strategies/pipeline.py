@@ -6,12 +6,20 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 from foldline._util.checks import token_number
-from foldline.errors import ConfigError
-from foldline.strategies.base import BaseStrategy, Steps, Strategy, StrategyRequest, StrategyResult
+from foldline.errors import CompactionError, ConfigError
+from foldline.strategies.base import (
+    BaseStrategy,
+    Steps,
+    Strategy,
+    StrategyRequest,
+    StrategyResult,
+    budget_of,
+    counted,
+)
 from foldline.strategies.function import as_strategy
 from foldline.typing import Messages
 
-__all__ = ["Pipeline"]
+__all__ = ["Pipeline", "then"]
 
 
 class Pipeline(BaseStrategy):
@@ -39,35 +47,49 @@ class Pipeline(BaseStrategy):
             raise ConfigError("at least one strategy is needed", code="bad_strategy", path="strategies")
         self.strategies = tuple(as_strategy(each) for each in strategies)
         self.target_tokens = None if target_tokens is None else token_number(target_tokens, "target_tokens")
+        self.may_grow = any(getattr(each, "may_grow", False) for each in self.strategies)
         keeps = (getattr(each, "keep", None) for each in reversed(self.strategies))
         self.keep = next((keep for keep in keeps if keep is not None), None)
 
     def __repr__(self) -> str:
         return f"Pipeline({', '.join(map(repr, self.strategies))})"
 
+    def checked_steps(self, messages: Messages, request: StrategyRequest) -> Steps:
+        """`steps`, with the tokens of the result counted. Each step has its own budget."""
+        outcome = yield from self.steps(messages, request)
+        return counted(messages, outcome, request, may_grow=self.may_grow)
+
     def steps(self, messages: Messages, request: StrategyRequest) -> Steps:
         """Runs the strategies in sequence."""
-        target = request.target_tokens if self.target_tokens is None else self.target_tokens
+        targets = (request.target_tokens if self.target_tokens is None else self.target_tokens, budget_of(self))
+        target = min((each for each in targets if each is not None), default=None)
         done = StrategyResult.unchanged(messages)
         for strategy in self.strategies:
-            if done.changed and target is not None and request.tokens_of(done.messages) <= target:
+            if done.changed and target is not None and _tokens(done) + request.overhead_tokens <= target:
                 break
             request.deadline.check()
             moved = request.moved(done.sources) if done.changed else request
             if isinstance(strategy, BaseStrategy):
-                outcome = yield from strategy.steps(done.messages, moved)
+                outcome = yield from strategy.checked_steps(done.messages, moved)
             else:
-                outcome = strategy.run(done.messages, moved)
-            done = _then(done, outcome)
+                outcome = counted(done.messages, strategy.run(done.messages, moved), moved)
+            done = then(done, outcome)
         return done
 
 
-def _then(first: StrategyResult, second: StrategyResult) -> StrategyResult:
+def _tokens(done: StrategyResult) -> int:
+    if done.tokens is None:
+        raise CompactionError("the tokens of a step are unknown", code="uncounted_step")
+    return done.tokens
+
+
+def then(first: StrategyResult, second: StrategyResult) -> StrategyResult:
     """Composes two outcomes, in indices of the list before the first."""
     if not second.changed:
         floor = first.floor if second.floor is None else second.floor
         plan = first.plan if first.changed else second.plan
-        return dataclasses.replace(first, floor=floor, plan=plan)
+        reason = first.reason if first.changed else second.reason
+        return dataclasses.replace(first, floor=floor, plan=plan, reason=reason)
 
     def back(indices: Iterable[int | None]) -> tuple[int | None, ...]:
         return tuple(None if i is None else first.sources[i] for i in indices)
@@ -88,7 +110,7 @@ def _then(first: StrategyResult, second: StrategyResult) -> StrategyResult:
         edited=tuple(i for i in known(first.edited, second.edited) if i in kept),
         completions=(*first.completions, *second.completions),
         steps=(*first.steps, *second.steps),
-        floor=None,
+        floor=second.floor,
         evidence=first.evidence if second.evidence is None else second.evidence,
         tokens=second.tokens,
     )

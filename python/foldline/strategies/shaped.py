@@ -12,14 +12,14 @@ from foldline.planning import Keep, KeepMessages, plan
 from foldline.strategies.base import BaseStrategy, Steps, StrategyRequest, StrategyResult
 from foldline.strategies.function import as_strategy
 from foldline.summarizers.rendering import text_of
-from foldline.typing import Message, Messages
+from foldline.typing import FormatOption, Message, Messages
 
 __all__ = ["Shape", "Shaped", "message_of"]
 
 _MODEL_ROLES = {"gemini": "model"}
 
 
-def message_of(role: str, text: str, format: str) -> dict[str, Any]:
+def message_of(role: str, text: str, format: FormatOption) -> dict[str, Any]:
     """A message of text in a dialect.
 
     Args:
@@ -83,6 +83,7 @@ class Shaped(BaseStrategy):
         self.strategy = as_strategy(strategy)
         self.shape = shape
         self.keep = getattr(self.strategy, "keep", None)
+        self.may_grow = bool(getattr(self.strategy, "may_grow", False))
 
     def __repr__(self) -> str:
         return f"Shaped({self.strategy!r}, {type(self.shape).__name__})"

@@ -7,12 +7,12 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any, Literal
 
 from foldline import _core
-from foldline._core import Fold, Plan
+from foldline._core import Fold, LiveSnapshot, Plan
 from foldline._util.checks import token_number
 from foldline.errors import CompactionError, ConfigError, SummaryError
 from foldline.folding._ask import earlier_summary, request_for
-from foldline.folding._finish import Shown, finish, shown_messages
-from foldline.planning import Keep, KeepIterations, KeepTokens
+from foldline.folding._finish import Finished, Shown, finish, shown_messages
+from foldline.planning import FitTokens, Infeasible, Keep, KeepIterations, KeepMessages, KeepTokens
 from foldline.planning.plan import answered
 from foldline.strategies.base import (
     BaseStrategy,
@@ -41,6 +41,9 @@ TURN_HEADING = "## Beginning of the current turn"
 
 _HISTORY_SHARE = 2 / 3
 
+#: Recent tokens that stay if neither keep, trigger nor window says how many.
+_KEEP_TOKENS = 20_000
+
 
 class Summarize(BaseStrategy):
     """Folds the messages before a cut into one summary directly after the head.
@@ -53,7 +56,8 @@ class Summarize(BaseStrategy):
     Args:
         summarizer: A summarizer (one with only ``asummarize`` needs an event loop), a model (called through
             `summarizers.Prompted`), or a function from messages to a text. Default: `summarizers.Extractive`.
-        keep: How much stays. Default: the newest 20,000 tokens.
+        keep: How much stays. Default: at most half of the tokens that the trigger allows (half of its messages, if it
+            counts messages), else of the window less the reserve; the newest 20,000 tokens if none is known.
         keep_recent: Instead of ``keep``, the number of iterations that stay; 0 folds everything into the summary.
         summary_tokens: Room for the summary message, its label included.
         prompt: Prompt of a model; see `summarizers.Prompted`.
@@ -64,6 +68,8 @@ class Summarize(BaseStrategy):
         is_summary: Whether a message is the summary of an earlier compaction, for shapes without that label.
         mend: Whether facts missing from the summary are added to it, as far as ``summary_tokens`` allows. The
             summarizer then gets four fifths of the room.
+        may_grow: Whether even a tiny list is folded, whose summary has more tokens than it, as the systems do that
+            `presets` reproduces.
 
     Raises:
         ConfigError: An option is out of range, or ``keep`` and ``keep_recent`` are both given.
@@ -77,7 +83,7 @@ class Summarize(BaseStrategy):
         ('4 steps were done.', 3, (None, 4, 5))
     """
 
-    keep: Keep
+    keep: Keep | None
 
     def __init__(
         self,
@@ -89,15 +95,17 @@ class Summarize(BaseStrategy):
         prompt: str | None = None,
         split_turns: bool | None = None,
         shape: Callable[[str, StrategyRequest], Sequence[Message]] | None = None,
-        is_summary: Callable[[Message], bool] | None = None,
+        is_summary: Callable[[Any], bool] | None = None,
         mend: bool = True,
+        may_grow: bool = False,
     ) -> None:
         if keep is not None and keep_recent is not None:
             raise ConfigError("cannot be combined with keep", code="conflicting_keeps", path="keep_recent")
         if keep_recent is not None:
             keep = KeepIterations(token_number(keep_recent, "keep_recent"))
-        self.keep = KeepTokens(20_000) if keep is None else keep
-        checked_keep(self.keep)
+        self.keep = keep
+        if keep is not None:
+            checked_keep(keep)
         self.summary_tokens = token_number(summary_tokens, "summary_tokens")
         self.split_turns = isinstance(self.keep, KeepTokens) if split_turns is None else split_turns
         for name, function in (("shape", shape), ("is_summary", is_summary)):
@@ -106,8 +114,7 @@ class Summarize(BaseStrategy):
         self.shape = shape
         self.is_summary = is_summary
         self.mend = bool(mend)
-        #: Whether a fold may return more tokens than it got: the presets fold a tiny list as their seed does.
-        self.may_grow = False
+        self.may_grow = bool(may_grow)
         self.summarizer: Summarizer | AsyncSummarizer
         if prompt is None and isinstance(summarizer, AsyncSummarizer):
             self.summarizer = summarizer
@@ -127,21 +134,20 @@ class Summarize(BaseStrategy):
         if self.is_summary is not None:
             request = _knowing(messages, request, self.is_summary)
         prepared = request.prepare(messages)
-        options = options_for(prepared, self.keep, request, summary_tokens=self.summary_tokens)
-        fold = _core.begin_fold(
-            prepared, None, options, alternate=False, tools=None, format="auto", may_grow=self.may_grow
-        )
+        fold, keep = self._begun(prepared, request)
         planned = answered(fold.plan)
-        if not isinstance(planned, Plan):
-            return StrategyResult.unchanged(messages, planned, floor=planned.floor + request.overhead_tokens)
-        if not planned:
-            return StrategyResult.unchanged(messages, planned)
-        floor = planned.tokens_kept + planned.overhead + request.overhead_tokens
-        if request.threshold_tokens is not None and floor > request.threshold_tokens:
-            return StrategyResult.unchanged(messages, planned, floor=floor)
+        floor = fold.floor + request.overhead_tokens
+        if not isinstance(planned, Plan) or not planned:
+            not_folded = StrategyResult.not_folded(messages, planned, keep, request)
+            return dataclasses.replace(not_folded, floor=floor)
+        least = planned.tokens_kept + planned.overhead + request.overhead_tokens
+        if request.threshold_tokens is not None and least > request.threshold_tokens:
+            return StrategyResult.unchanged(messages, planned, reason="no_progress", floor=floor)
         if not planned.cut:  # results are cleared, nothing is summarized
-            new, tokens, *_ = fold.finish()
-            return StrategyResult.of_plan(planned, new, steps=(self.name,), tokens=tokens)
+            done = Finished.of(fold.finish())
+            return StrategyResult.of_plan(
+                planned, done.messages, done.sources, steps=(self.name,), tokens=done.tokens, floor=floor
+            )
         shown = shown_messages(messages, fold, planned, request.redact)
         text, answers = yield from self._written(fold, planned, shown, request)
         try:
@@ -149,28 +155,64 @@ class Summarize(BaseStrategy):
         except SummaryError as error:
             if error.code != "no_gain":
                 raise
-            return StrategyResult.unchanged(messages, fold.unfolded())
-        new, known = done.messages, {"tokens": done.tokens}
+            unchanged = StrategyResult.unchanged(messages, fold.unfolded(), reason="no_gain", floor=floor)
+            return dataclasses.replace(unchanged, completions=answers)
+        new, sources, tokens = list(done.messages), list(done.sources), None if self.shape else done.tokens
         if self.shape is not None:
             shaped = list(self.shape(done.text, request))
             if not shaped:
                 raise CompactionError("the shape returned no message", code="bad_shape")
             new[planned.head : planned.head + 1] = shaped
-            known = {}
-            if not self.may_grow:
-                known["tokens"] = request.tokens_of(new) - request.overhead_tokens
-                if known["tokens"] >= planned.tokens_before:
-                    return StrategyResult.unchanged(messages, fold.unfolded())
+            sources[planned.head : planned.head + 1] = [None] * len(shaped)
         return StrategyResult.of_plan(
             planned,
             new,
+            sources,
             summary=done.text,
             summarized=tuple(planned.folded),
             completions=done.completions,
             steps=(self.name,),
             evidence=done.evidence,
-            **known,
+            tokens=tokens,
+            floor=floor,
         )
+
+    def _begun(self, prepared: LiveSnapshot, request: StrategyRequest) -> tuple[Fold, Keep]:
+        """The fold, and its keep. A derived budget that is out of reach is replaced by the nearest one in reach."""
+        keep = self.keep_for(request)
+        fold = self._begin(prepared, keep, request)
+        planned = answered(fold.plan)
+        if self.keep is None and isinstance(planned, Infeasible) and isinstance(keep, FitTokens):
+            most = request.threshold_tokens if request.threshold_tokens is not None else request.window_tokens
+            reachable = planned.floor + request.overhead_tokens
+            if most is None or reachable <= most:
+                keep = FitTokens(reachable)
+                fold = self._begin(prepared, keep, request)
+        return fold, keep
+
+    def _begin(self, prepared: LiveSnapshot, keep: Keep, request: StrategyRequest) -> Fold:
+        options = options_for(prepared, keep, request, summary_tokens=self.summary_tokens)
+        return _core.begin_fold(
+            prepared,
+            None,
+            options,
+            alternate=False,
+            tools=None,
+            system=None,
+            format="auto",
+            may_grow=self.may_grow,
+        )
+
+    def keep_for(self, request: StrategyRequest) -> Keep:
+        """The keep of a fold: the given one, or one that leaves at most half of what the trigger or window allows."""
+        if self.keep is not None:
+            return self.keep
+        limit = request.window_tokens if request.threshold_tokens is None else request.threshold_tokens
+        if limit is not None:
+            return FitTokens(limit // 2)
+        if request.threshold_messages is not None:
+            return KeepMessages(max(0, request.threshold_messages // 2 - 1))  # one less: the summary counts
+        return KeepTokens(_KEEP_TOKENS)
 
     def _written(
         self, fold: Fold, planned: Plan, shown: Shown, request: StrategyRequest
@@ -218,7 +260,7 @@ class Summarize(BaseStrategy):
         return f"{of_history}\n\n{TURN_HEADING}\n\n{second.text}", (*written, second)
 
 
-def _knowing(messages: Messages, request: StrategyRequest, is_summary: Callable[[Message], bool]) -> StrategyRequest:
+def _knowing(messages: Messages, request: StrategyRequest, is_summary: Callable[[Any], bool]) -> StrategyRequest:
     """The request with earlier summaries marked as such."""
     metadata = request.metadata.copy()
     for index, message in enumerate(messages):

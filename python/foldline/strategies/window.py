@@ -49,6 +49,6 @@ class SlidingWindow(DirectStrategy):
         prepared = request.prepare(messages)
         planned = plan_for(prepared, self.keep, request)
         if not isinstance(planned, Plan) or not planned:
-            return StrategyResult.unchanged(messages, planned)
+            return StrategyResult.not_folded(messages, planned, self.keep, request)
         count = len(planned.folded)
         return dropped(messages, prepared, planned, f"[{count} earlier messages were dropped.]", self.name)

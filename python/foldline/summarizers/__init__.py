@@ -42,11 +42,13 @@ _LATER = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Imports a model on first use."""
-    if name not in _LATER:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
-    value = getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # else every misspelt name would be an attribute
+
+    def __getattr__(name: str) -> Any:
+        """Imports a model on first use."""
+        if name not in _LATER:
+            message = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(message)
+        value = getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+        globals()[name] = value
+        return value

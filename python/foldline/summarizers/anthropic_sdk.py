@@ -63,6 +63,7 @@ class AnthropicSDK(SdkModel):
             usage = _mapping(message.get("usage"))
             read = [usage[name] for name in _READ if isinstance(usage.get(name), int)]
             answer.add_usage(sum(read) if read else None, usage.get("output_tokens"))
+            answer.add_cache_usage(usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens"))
             answer.end_with(message.get("stop_reason"))
         answer.called_tool = answer.called_tool or block.get("type") == "tool_use"
         answer.add_text(block.get("text"))

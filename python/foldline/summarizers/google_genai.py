@@ -85,6 +85,7 @@ class GoogleGenAI(SdkModel):
             written = [usage.candidates_token_count, getattr(usage, "thoughts_token_count", None)]
             known = [count for count in written if count is not None]
             answer.add_usage(usage.prompt_token_count, sum(known) if known else None)
+            answer.add_cache_usage(getattr(usage, "cached_content_token_count", None))
         if getattr(getattr(piece, "prompt_feedback", None), "block_reason", None):
             answer.end_with("prohibited_content")
         for candidate in (getattr(piece, "candidates", None) or ())[:1]:

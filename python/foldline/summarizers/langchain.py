@@ -113,6 +113,13 @@ class _LangChainAnswer(Answer):
             # Each chunk has its own counts; they are added up, as LangChain does.
             read, written = usage.get("input_tokens"), usage.get("output_tokens")
             self.add_usage((self.input_tokens or 0) + (read or 0), (self.output_tokens or 0) + (written or 0))
+            details = usage.get("input_token_details")
+            if isinstance(details, Mapping):
+                cached, created = details.get("cache_read"), details.get("cache_creation")
+                if cached is not None:
+                    self.add_cache_usage((self.cache_read_tokens or 0) + cached)
+                if created is not None:
+                    self.add_cache_usage(None, (self.cache_write_tokens or 0) + created)
 
     def completion(self) -> Completion:
         """As `Answer.completion`; without a finish reason the answer counts as complete."""

@@ -201,8 +201,7 @@ class _Tally:
         self._request = request
         self._version = version
         self._last = Completion("")
-        self._input: list[int | None] = []
-        self._output: list[int | None] = []
+        self._counted: list[Completion] = []
         self._notes: list[str] = []
         self._talk: str | None = None
 
@@ -214,13 +213,13 @@ class _Tally:
         """
         if not calls:
             return []
-        completions = [self._counted(each) for each in (yield calls)]
+        completions = [self._count(each) for each in (yield calls)]
         texts = []
         for call, completion in zip(calls, completions, strict=True):
             why = self._flaw(completion.text, call)
             if why is not None and "asked_again" not in self._notes:
                 self._notes.append("asked_again")
-                completion = self._counted((yield [call.again(FLAWS[why])])[0])
+                completion = self._count((yield [call.again(FLAWS[why])])[0])
                 why = self._flaw(completion.text, call)
             if why == "refused":
                 raise SummaryError("the model refused", code="refused")
@@ -230,10 +229,9 @@ class _Tally:
             texts.append(self._redacted(completion.text))
         return texts
 
-    def _counted(self, answer: object) -> Completion:
+    def _count(self, answer: object) -> Completion:
         completion = usable(answer)
-        self._input.append(completion.input_tokens)
-        self._output.append(completion.output_tokens)
+        self._counted.append(completion)
         return completion
 
     def _redacted(self, text: str) -> str:
@@ -257,8 +255,10 @@ class _Tally:
         return replace(
             self._last,
             text=text,
-            input_tokens=_sum(self._input),
-            output_tokens=_sum(self._output),
+            input_tokens=_sum([each.input_tokens for each in self._counted]),
+            output_tokens=_sum([each.output_tokens for each in self._counted]),
+            cache_read_tokens=_known_sum([each.cache_read_tokens for each in self._counted]),
+            cache_write_tokens=_known_sum([each.cache_write_tokens for each in self._counted]),
             prompt_version=self._version,
             notes=(*self._last.notes, *self._notes),
         )
@@ -276,6 +276,12 @@ def _room(request: SummarizeRequest) -> OutputBudget:
 
 def _whole(prompt: Prompt, kind: Kind, room: OutputBudget) -> ModelCall:
     return prompt.model_call(kind, prompt.texts(prompt.blocks), room, [block.index for block in prompt.blocks])
+
+
+def _known_sum(counts: Sequence[int | None]) -> int | None:
+    """The sum of the known counts; None if none is known."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
 
 
 def _sum(counts: Sequence[int | None]) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from foldline.context.state import ContextState
@@ -15,7 +16,9 @@ __all__ = [
     "Never",
     "Trigger",
     "as_trigger",
+    "budget_tokens_of",
     "instructions_of",
+    "messages_threshold_of",
     "reason_of",
     "threshold_of",
 ]
@@ -50,6 +53,16 @@ class BaseTrigger(ABC):
 
     def threshold_tokens(self, state: ContextState) -> int | None:
         """The most tokens of the request at which it does not fire; None if tokens do not matter."""
+        del state
+        return None
+
+    def threshold_messages(self, state: ContextState) -> int | None:
+        """The most messages at which it does not fire; None if their number does not matter."""
+        del state
+        return None
+
+    def budget_tokens(self, state: ContextState) -> int | None:
+        """The tokens of its window less the reserve; None if it has no window."""
         del state
         return None
 
@@ -97,6 +110,16 @@ def threshold_of(trigger: Trigger, state: ContextState) -> int | None:
     return trigger.threshold_tokens(state) if isinstance(trigger, BaseTrigger) else None
 
 
+def messages_threshold_of(trigger: Trigger, state: ContextState) -> int | None:
+    """The most messages at which a trigger does not fire, if their number matters."""
+    return trigger.threshold_messages(state) if isinstance(trigger, BaseTrigger) else None
+
+
+def budget_tokens_of(trigger: Trigger, state: ContextState) -> int | None:
+    """The tokens of a trigger's window less the reserve, if it has one."""
+    return trigger.budget_tokens(state) if isinstance(trigger, BaseTrigger) else None
+
+
 def instructions_of(trigger: Trigger) -> str | None:
     """A trigger's instructions for the summary, as given with a request."""
     if isinstance(trigger, _Combined):
@@ -126,9 +149,12 @@ class _Combined(BaseTrigger):
         for each in self.triggers:
             each.notify_compacted(state)
 
-    def _thresholds(self, state: ContextState) -> list[int]:
-        found = [threshold_of(each, state) for each in self.triggers]
-        return [each for each in found if each is not None]
+    def _known(self, of: Callable[[Trigger, ContextState], int | None], state: ContextState) -> list[int]:
+        return [known for each in self.triggers if (known := of(each, state)) is not None]
+
+    def budget_tokens(self, state: ContextState) -> int | None:
+        """The smallest of their windows less the reserve."""
+        return min(self._known(budget_tokens_of, state), default=None)
 
 
 class AnyOf(_Combined):
@@ -142,7 +168,11 @@ class AnyOf(_Combined):
 
     def threshold_tokens(self, state: ContextState) -> int | None:
         """The least of their thresholds."""
-        return min(self._thresholds(state), default=None)
+        return min(self._known(threshold_of, state), default=None)
+
+    def threshold_messages(self, state: ContextState) -> int | None:
+        """The least of their thresholds."""
+        return min(self._known(messages_threshold_of, state), default=None)
 
 
 class AllOf(_Combined):
@@ -162,4 +192,8 @@ class AllOf(_Combined):
 
     def threshold_tokens(self, state: ContextState) -> int | None:
         """The greatest of their thresholds: up to it at least one does not fire."""
-        return max(self._thresholds(state), default=None)
+        return max(self._known(threshold_of, state), default=None)
+
+    def threshold_messages(self, state: ContextState) -> int | None:
+        """The greatest of their thresholds."""
+        return max(self._known(messages_threshold_of, state), default=None)

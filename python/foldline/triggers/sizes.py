@@ -73,6 +73,10 @@ class ReserveTokens(BaseTrigger):
         del state
         return self.context_window - self.reserve_tokens if self.context_window else None
 
+    def budget_tokens(self, state: ContextState) -> int | None:
+        """The window less the reserve."""
+        return self.threshold_tokens(state)
+
 
 class Utilization(BaseTrigger):
     """Fires if messages exceed a share of the room for them.
@@ -154,6 +158,7 @@ class TokenThreshold(BaseTrigger):
         keep_messages: int = 10,
     ) -> None:
         limit = token_number(model_context_limit, "model_context_limit")
+        self._budget_tokens: int | None = max(0, limit - output_reserve - safety_buffer)
         for name, value in (
             ("system_reserve", system_reserve),
             ("output_reserve", output_reserve),
@@ -171,9 +176,11 @@ class TokenThreshold(BaseTrigger):
         """Fires from this number of message tokens on."""
         if token_number(tokens, "tokens") < 1:
             raise ConfigError("must be at least 1", code="bad_tokens", path="tokens")
-        return cls(
+        trigger = cls(
             tokens, system_reserve=0, output_reserve=0, safety_buffer=0, threshold=1.0, keep_messages=keep_messages
         )
+        trigger._budget_tokens = None  # a number of tokens, not a window
+        return trigger
 
     def __repr__(self) -> str:
         return f"TokenThreshold.at({self.threshold_of_messages}, keep_messages={self.keep_messages})"
@@ -187,6 +194,11 @@ class TokenThreshold(BaseTrigger):
     def threshold_tokens(self, state: ContextState) -> int | None:
         """One token below the threshold, plus the tokens outside the messages."""
         return _around(state) + self.threshold_of_messages - 1
+
+    def budget_tokens(self, state: ContextState) -> int | None:
+        """The window less the reserves for the answer and the error of the estimate."""
+        del state
+        return self._budget_tokens
 
 
 class MessageCount(BaseTrigger):
@@ -207,3 +219,8 @@ class MessageCount(BaseTrigger):
         if state.message_count is None:
             raise ConfigError("the state has no message count", code="missing_count", path="state.message_count")
         return "message_count" if state.message_count > self.n else None
+
+    def threshold_messages(self, state: ContextState) -> int | None:
+        """The number."""
+        del state
+        return self.n

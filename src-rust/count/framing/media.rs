@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     fn cost(rule: PictureRule, width: u32, height: u32) -> u32 {
-        rule.tokens(Picture { size: Some((width, height)), detail: Detail::Auto })
+        rule.tokens(Picture { size: Some((width, height)), ..Picture::default() })
     }
 
     #[test]
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(cost(tiles, 1024, 1024), 765);
         assert_eq!(cost(tiles, 2048, 4096), 1105);
         assert_eq!(cost(tiles, 128, 64), 255);
-        assert_eq!(tiles.tokens(Picture { size: Some((4096, 8192)), detail: Detail::Low }), 85);
+        assert_eq!(tiles.tokens(Picture { size: Some((4096, 8192)), detail: Detail::Low, hash: 0 }), 85);
         assert_eq!(tiles.tokens(Picture::default()), 765);
         let patches = PictureRule::Patches { percent: 100 };
         assert_eq!(cost(patches, 1024, 1024), 1024);

@@ -37,6 +37,7 @@ pub struct Mended {
     /// Facts found in the text.
     pub kept: Vec<FactItem>,
     /// Facts that were appended.
+    #[serde(rename = "added")]
     pub mended: Vec<FactItem>,
     /// Facts still missing.
     pub dropped: Vec<FactItem>,

@@ -298,6 +298,7 @@ fn read_served<N: Node>(
 
 /// The size of a generated picture, which is bare base64.
 fn generated_picture<N: Node>(data: &N) -> crate::media::Picture {
-    let size = data.with_text(|data, _| crate::media::base64_size(data)).flatten();
-    crate::media::Picture { size, ..Default::default() }
+    let read = |data: &str| (crate::media::base64_size(data), crate::media::picture_hash(data));
+    let (size, hash) = data.with_text(|data, _| read(data)).unwrap_or_default();
+    crate::media::Picture { size, hash, ..Default::default() }
 }

@@ -19,7 +19,7 @@ fn plan_of(outcome: Planned) -> Option<Box<Plan>> {
 /// Whether a fold puts a message behind one that binds to the next: reasoning that is pinned though it led to nothing,
 /// a call by itself, a turn with what is put behind it. They are a group then, and count otherwise.
 fn brings_together(plan: &Plan, subject: &Subject, messages: &[Message]) -> bool {
-    let steps = steps(plan, &subject.transcript, false);
+    let steps = steps(plan, &subject.transcript, true, false);
     if steps.iter().any(|step| matches!(step, Step::Filler(_))) {
         return true;
     }
@@ -85,6 +85,30 @@ proptest! {
         let Some(small) = plan_of(subject.plan(keep)) else { return Ok(()) };
         let large = plan_of(subject.plan(other_keep)).ok_or_else(|| TestCaseError::fail("infeasible with more"))?;
         prop_assert!(large.folded().count() <= small.folded().count());
+    }
+
+    #[test]
+    fn trim_answers_from_its_floor_on_and_drops_less_with_more(case in Cases::new(0..18, Asked::Any)) {
+        let Case { messages, takes_names, .. } = case;
+        let subject = Subject::new(&messages, takes_names, 0);
+        let total = subject.counts.total();
+        let mut dropped = messages.len();
+        let floor = plan_of(subject.trim(total)).map_or(total, |plan| plan.floor);
+        for budget in [floor.saturating_sub(1), floor, (floor + total) / 2, total.saturating_sub(1).max(floor), total] {
+            let Some(plan) = plan_of(subject.trim(budget)) else {
+                prop_assert!(budget < floor);
+                continue;
+            };
+            prop_assert!(budget >= floor && plan.is_consistent() && !plan.summarizes());
+            prop_assert!(plan.tokens_after() <= budget);
+            let gone: Vec<usize> = plan.folded().collect();
+            let group = &subject.structure.group_of;
+            let stays = |i: &usize| !plan.is_folded(*i);
+            prop_assert!(!gone.iter().any(|&i| (0..messages.len()).filter(stays).any(|j| group[i] == group[j])));
+            prop_assert!(gone.iter().all(|&i| subject.structure.counts(i)));
+            prop_assert!(gone.len() <= dropped);
+            dropped = gone.len();
+        }
     }
 
     #[test]

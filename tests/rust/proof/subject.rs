@@ -6,7 +6,10 @@ use foldline::fold::{Step, steps};
 use foldline::formats::{Format, read_message};
 use foldline::json::{JsonNode, with_document};
 use foldline::node::Node;
-use foldline::plan::{Action, Keep, Plan, PlanOptions, Planned, ThinkingRule, plan};
+use foldline::plan::{
+    Action, Keep, Plan, PlanInput, PlanOptions, Planned, PrefixSums, ThinkingRule, TrimOptions, plan,
+    trim_input,
+};
 use foldline::rules::roles::Side;
 use foldline::rules::{Pins, Structure, analyze};
 use foldline::transcript::{Builder, Framing, Transcript};
@@ -53,7 +56,8 @@ impl Subject {
         nodes.for_each(|(format, node)| read_message(&node, format, &mut builder).unwrap());
         let transcript = builder.finish();
         let pinned = messages.iter().enumerate().filter(|(_, message)| message.is_pinned);
-        let pins = Pins { indices: pinned.map(|(i, _)| i).collect(), ..Pins::default() };
+        // By importance, which also pins the summaries of earlier folds.
+        let pins = Pins { importance: pinned.map(|(i, _)| (i, 10.0)).collect(), ..Pins::default() };
         let structure = analyze(&transcript, &pins).unwrap();
         let counts = count_transcript(&counter(), &transcript, &mut || true).unwrap();
         Subject { transcript, structure, counts, summary_tokens }
@@ -73,6 +77,33 @@ impl Subject {
         };
         let Subject { transcript, structure, counts, .. } = self;
         plan(transcript, Format::Pi, structure, counts, &counter(), request, &mut || true).unwrap()
+    }
+}
+
+impl Subject {
+    /// Trims to a budget with every switch at its loosest, and without the pin of the newest user message.
+    pub fn trim(&self, max_tokens: u64) -> Planned {
+        let Subject { transcript, structure, counts, .. } = self;
+        let sums = &PrefixSums::new(structure, &counts.per_message);
+        let input = PlanInput {
+            source: transcript,
+            format: Format::Pi,
+            structure,
+            counts,
+            sums,
+            counter: &counter(),
+            fingerprint: transcript.fingerprint(),
+        };
+        let options = TrimOptions {
+            max_tokens,
+            keep_newest_user: false,
+            start_on_user: false,
+            whole_turns: false,
+            clear: true,
+            shorten: true,
+            filler_tokens: 0,
+        };
+        trim_input(&input, options, None, &mut || true).unwrap()
     }
 }
 
@@ -132,7 +163,7 @@ fn sound(plan: &Plan, subject: &Subject) -> Result<(), String> {
     if !plan.is_consistent() {
         return Err("the plan contradicts itself".to_owned());
     }
-    let steps = steps(plan, &subject.transcript, false);
+    let steps = steps(plan, &subject.transcript, true, false);
     let stays: Vec<usize> = steps.iter().filter_map(|step| place(*step)).collect();
     let folded: Vec<usize> = plan.folded().collect();
     let mut all: Vec<usize> = stays.iter().chain(&folded).copied().collect();
@@ -180,5 +211,5 @@ pub fn folded(plan: &Plan, subject: &Subject, messages: &[Message], summary_char
             Message::new(who, Bound::Free, vec![Part::Text(side.filler().to_owned())])
         }
     };
-    steps(plan, &subject.transcript, false).into_iter().map(new).collect()
+    steps(plan, &subject.transcript, true, false).into_iter().map(new).collect()
 }

@@ -129,7 +129,7 @@ def test_A5_an_earlier_summary_is_merged_and_not_stacked() -> None:
 
 
 def test_A5_a_summary_marked_by_metadata_is_merged_too() -> None:
-    metadata = fl.Metadata()
+    metadata = fl.context.Metadata()
     metadata.set_origin(0, "compacted_synthetic")
     summarizer = FakeSummarizer("New.")
     messages = [user("## Session Summary\nThe past."), *talk(6)]
@@ -172,7 +172,7 @@ def test_B7_truncation_names_the_dropped_topics() -> None:
 
 
 def test_B7_tool_results_are_not_topics() -> None:
-    messages = [user("Fix it."), anthropic_call("a"), anthropic_result("a", "secret output"), *talk(3)]
+    messages = [user("Fix it."), anthropic_call("a"), anthropic_result("a", "secret output " * 20), *talk(3)]
     assert "about: Fix it.]" in TruncateOldest(fl.KeepMessages(3)).run(messages, request()).summary
 
 
@@ -452,7 +452,7 @@ def test_a_pipeline_reports_indices_of_its_input_list() -> None:
 
 
 def test_pins_and_metadata_move_from_step_to_step() -> None:
-    metadata = fl.Metadata()
+    metadata = fl.context.Metadata()
     metadata.set_importance(4, 10.0)
     pipeline = Pipeline(fl.strategies.SlidingWindow(4), Summarize(FakeSummarizer("So far."), keep_recent=1))
     outcome = pipeline.run(talk(9), request(pins=(6,), metadata=metadata))

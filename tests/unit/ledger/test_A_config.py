@@ -141,7 +141,7 @@ def test_A7_objects_that_files_cannot_express_are_passed_at_build_time() -> None
     settings = fl.config.load({"compaction": {"preset": "gent", "keep_recent": 2}})
     each = settings.build(lambda _: "So far.", store=store, hooks={"before": told.append}, trigger=Never())
     ids = store.extend([user("word " * 60) for _ in range(6)])
-    assert each.compact(store.messages(), ids=ids, force=True).compacted
+    assert each.compact(store.messages(), ids=ids, force=True).changed
     assert len(store.messages()) == 3
     assert len(told) == 1
 

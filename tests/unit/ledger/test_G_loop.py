@@ -26,11 +26,11 @@ TOTAL = LAST_ITERATION[2]
 class Scripted:
     """A model with scripted answers that records its requests."""
 
-    def __init__(self, *answers: fl.Response | BaseException) -> None:
+    def __init__(self, *answers: fl.loop.Response | BaseException) -> None:
         self.answers = list(answers)
         self.sent: list[list[Any]] = []
 
-    def __call__(self, messages: list[Any]) -> fl.Response:
+    def __call__(self, messages: list[Any]) -> fl.loop.Response:
         self.sent.append(messages)
         answer = self.answers.pop(0)
         if isinstance(answer, BaseException):
@@ -40,8 +40,8 @@ class Scripted:
 
 def working(rounds: int, **more: Any) -> Scripted:
     """A model that calls a tool `rounds` times and then finishes."""
-    calls = [fl.Response(openai_call(f"c{i}"), stop_reason="tool_calls", **more) for i in range(rounds)]
-    return Scripted(*calls, fl.Response(assistant("Done."), stop_reason="stop", **more))
+    calls = [fl.loop.Response(openai_call(f"c{i}"), stop_reason="tool_calls", **more) for i in range(rounds)]
+    return Scripted(*calls, fl.loop.Response(assistant("Done."), stop_reason="stop", **more))
 
 
 def results(answer: list[Any], size: int = 800) -> list[Any]:
@@ -59,16 +59,16 @@ def compactor(trigger: Any = None, strategy: Any = None, **options: Any) -> fl.C
     return fl.Compactor(Never() if trigger is None else trigger, strategy, **({"counter": "chars/4"} | options))
 
 
-def on_a_loop(loop: fl.AgentLoop, messages: Any, **more: Any) -> fl.LoopResult:
+def on_a_loop(loop: fl.loop.AgentLoop, messages: Any, **more: Any) -> fl.loop.LoopResult:
     return asyncio.run(loop.arun(messages, **more))
 
 
-def at_once(loop: fl.AgentLoop, messages: Any, **more: Any) -> fl.LoopResult:
+def at_once(loop: fl.loop.AgentLoop, messages: Any, **more: Any) -> fl.loop.LoopResult:
     return loop.run(messages, **more)
 
 
 BOTH = pytest.mark.parametrize("run", [at_once, on_a_loop])
-Run = Callable[..., fl.LoopResult]
+Run = Callable[..., fl.loop.LoopResult]
 
 
 # --- G5: the eight cases of section 2.10, in their order ----------------------------------------------------
@@ -78,7 +78,7 @@ Run = Callable[..., fl.LoopResult]
 def test_G5_without_a_trigger_the_run_is_not_changed(run: Run) -> None:
     model = working(2)
     messages = [user("task")]
-    result = run(fl.AgentLoop(model, tools=results, compactor=compactor()), messages)
+    result = run(fl.loop.AgentLoop(model, tools=results, compactor=compactor()), messages)
     assert (result.reason, result.iterations, result.stats.counter(COMPACTIONS)) == ("completed", 3, 0)
     assert messages == [user("task")]
     assert [len(sent) for sent in model.sent] == [1, 3, 5]
@@ -89,7 +89,7 @@ def test_G5_without_a_trigger_the_run_is_not_changed(run: Run) -> None:
 @BOTH
 def test_G5_a_trigger_that_never_fires_is_checked_before_every_iteration_after_the_first(run: Run) -> None:
     trigger = FakeTrigger(False, False)
-    result = run(fl.AgentLoop(working(2), tools=results, compactor=compactor(trigger)), [user("task")])
+    result = run(fl.loop.AgentLoop(working(2), tools=results, compactor=compactor(trigger)), [user("task")])
     assert (result.reason, result.stats.counter(COMPACTIONS)) == ("completed", 0)
     assert [state.iteration for state in trigger.asked] == [1, 2]
 
@@ -97,7 +97,7 @@ def test_G5_a_trigger_that_never_fires_is_checked_before_every_iteration_after_t
 @BOTH
 def test_G5_a_trigger_that_fires_compacts(run: Run) -> None:
     trigger, model = FakeTrigger(False, True), working(2)
-    result = run(fl.AgentLoop(model, tools=results, compactor=compactor(trigger)), [user("task")])
+    result = run(fl.loop.AgentLoop(model, tools=results, compactor=compactor(trigger)), [user("task")])
     assert (result.reason, result.stats.counter(COMPACTIONS)) == ("completed", 1)
     assert [len(sent) for sent in model.sent] == [1, 3, 3]
     assert [each.event.length_after for each in result.compactions if each.event] == [3]
@@ -106,7 +106,7 @@ def test_G5_a_trigger_that_fires_compacts(run: Run) -> None:
 @BOTH
 def test_G5_a_trigger_may_fire_repeatedly(run: Run) -> None:
     trigger = FakeTrigger(False, True, True, True)
-    result = run(fl.AgentLoop(working(4), tools=results, compactor=compactor(trigger)), [user("task")])
+    result = run(fl.loop.AgentLoop(working(4), tools=results, compactor=compactor(trigger)), [user("task")])
     assert result.stats.counter(COMPACTIONS) == len(result.compactions) == 3
     assert [each.event.round for each in result.compactions if each.event] == [1, 2, 3]
 
@@ -118,7 +118,7 @@ def test_G4_a_failure_under_the_strict_policy_ends_the_run_and_names_the_iterati
 ) -> None:
     failing = compactor(FakeTrigger(*fires), FakeStrategy(error=SummaryError("no", code="no")), on_failure="raise")
     model = working(5)
-    result = run(fl.AgentLoop(model, tools=results, compactor=failing), [user("task")])
+    result = run(fl.loop.AgentLoop(model, tools=results, compactor=failing), [user("task")])
     assert (result.reason, result.iterations) == ("compaction_failed", iteration)
     assert isinstance(result.error, CompactionError)
     assert result.error.code == "compaction_failed"
@@ -134,9 +134,9 @@ def test_G4_a_failure_under_the_strict_policy_ends_the_run_and_names_the_iterati
 def test_G5_under_the_other_policies_the_run_continues(run: Run) -> None:
     failing = compactor(FakeTrigger(True, False), FakeStrategy(error=SummaryError("no", code="no")))
     with pytest.warns(FoldlineWarning, match="unchanged"):
-        result = run(fl.AgentLoop(working(2), tools=results, compactor=failing), [user("task")])
+        result = run(fl.loop.AgentLoop(working(2), tools=results, compactor=failing), [user("task")])
     assert (result.reason, result.error, len(result.messages)) == ("completed", None, 6)
-    assert [each.reason for each in result.compactions] == ["failed"]
+    assert [each.outcome for each in result.compactions] == ["failed"]
     assert result.raise_for_error() is result
 
 
@@ -155,7 +155,7 @@ def test_G5_gauges_of_an_iteration_reach_the_trigger_and_are_cleared_before_the_
 
     usage = {"prompt_tokens": 70, "completion_tokens": 7, "total_tokens": 77}
     each = compactor(Looks(False, False))
-    run(fl.AgentLoop(working(2, usage=usage), tools=results, compactor=each, before_iteration=before), [user("t")])
+    run(fl.loop.AgentLoop(working(2, usage=usage), tools=results, compactor=each, before_iteration=before), [user("t")])
     assert seen == [(1, 77, 70), (2, 77, 70)]
     assert begun == [(1, None), (2, None), (3, None)]
 
@@ -165,7 +165,7 @@ def test_G5_compaction_precedes_the_iteration(run: Run) -> None:
     order: list[str] = []
     each = compactor(FakeTrigger(True, False))
     each.subscribe(lambda event: order.append(type(event).__name__))
-    loop = fl.AgentLoop(
+    loop = fl.loop.AgentLoop(
         working(2),
         tools=results,
         compactor=each,
@@ -179,7 +179,7 @@ def test_G5_compaction_precedes_the_iteration(run: Run) -> None:
 @BOTH
 def test_G5_the_trigger_is_notified_after_a_success(run: Run) -> None:
     trigger = StatThreshold().on_counter(ITERATIONS, 2)
-    result = run(fl.AgentLoop(working(6), tools=results, compactor=compactor(trigger)), [user("task")])
+    result = run(fl.loop.AgentLoop(working(6), tools=results, compactor=compactor(trigger)), [user("task")])
     assert result.iterations == 7
     assert result.stats.counter(COMPACTIONS) == 3  # before iterations 3, 5 and 7
 
@@ -188,7 +188,7 @@ def test_G5_the_trigger_is_notified_after_a_success(run: Run) -> None:
 def test_G5_never_before_the_first_iteration_unless_configured(run: Run) -> None:
     for first, fires, count in ((False, (), 0), (True, (True,), 1)):
         trigger = FakeTrigger(*fires)
-        loop = fl.AgentLoop(working(0), compactor=compactor(trigger), compact_first=first)
+        loop = fl.loop.AgentLoop(working(0), compactor=compactor(trigger), compact_first=first)
         assert run(loop, talk(8)).stats.counter(COMPACTIONS) == count
         assert [state.iteration for state in trigger.asked] == [0] * count
 
@@ -201,7 +201,9 @@ def test_G5_cancellation_precedes_compaction(run: Run) -> None:
         cancel.set()
         return results(answer)
 
-    result = run(fl.AgentLoop(working(3), tools=tools, compactor=compactor(trigger)), [user("task")], cancel=cancel)
+    result = run(
+        fl.loop.AgentLoop(working(3), tools=tools, compactor=compactor(trigger)), [user("task")], cancel=cancel
+    )
     assert (result.reason, result.iterations, trigger.asked) == ("cancelled", 1, [])
     assert len(result.messages) == 3
 
@@ -217,14 +219,16 @@ def test_G5_a_compaction_is_cancelled_with_its_run(run: Run, policy: Any) -> Non
             return fl.summarizers.Completion("Late.")
 
     each = compactor(FakeTrigger(True), Summarize(Cancelling(), keep_recent=0), on_failure=policy)
-    result = run(fl.AgentLoop(working(3), tools=results, compactor=each), talk(9), cancel=cancel)
+    result = run(fl.loop.AgentLoop(working(3), tools=results, compactor=each), talk(9), cancel=cancel)
     assert (result.reason, result.error, len(result.messages)) == ("cancelled", None, 11)
 
 
 @BOTH
 def test_G5_the_number_of_iterations_is_limited(run: Run) -> None:
     trigger = FakeTrigger(False)
-    result = run(fl.AgentLoop(working(9), tools=results, compactor=compactor(trigger), max_iterations=2), [user("t")])
+    result = run(
+        fl.loop.AgentLoop(working(9), tools=results, compactor=compactor(trigger), max_iterations=2), [user("t")]
+    )
     assert (result.reason, result.iterations, len(trigger.asked)) == ("max_iterations", 2, 1)
 
 
@@ -238,14 +242,14 @@ def test_G5_the_scratchpad_length_is_a_gauge_in_groups_after_the_head(run: Run) 
             return super().should_compact(state)
 
     each = compactor(Looks(False, True, False), SlidingWindow(1))
-    run(fl.AgentLoop(working(3), tools=results, compactor=each), [{"role": "system", "content": "s"}, user("t")])
+    run(fl.loop.AgentLoop(working(3), tools=results, compactor=each), [{"role": "system", "content": "s"}, user("t")])
     assert lengths == [2, 3, 2]  # the task, and a call with its result; one more; those in the window, and one more
 
 
 @BOTH
 def test_G9_compactions_and_tokens_of_nested_runs_add_up_to_the_parent(run: Run) -> None:
     stats = fl.Stats()
-    nested = fl.AgentLoop(
+    nested = fl.loop.AgentLoop(
         working(2, usage={"input_tokens": 50, "output_tokens": 5}, model="small"),
         tools=results,
         compactor=compactor(FakeTrigger(False, True)),
@@ -256,7 +260,9 @@ def test_G9_compactions_and_tokens_of_nested_runs_add_up_to_the_parent(run: Run)
         return results(answer)
 
     outer = compactor(FakeTrigger(True))
-    result = run(fl.AgentLoop(working(1), tools=tools, compactor=outer), [user("a"), user("b"), user("c")], stats=stats)
+    result = run(
+        fl.loop.AgentLoop(working(1), tools=tools, compactor=outer), [user("a"), user("b"), user("c")], stats=stats
+    )
     assert result.stats is stats
     assert stats.counter(COMPACTIONS) == 2
     assert stats.counter("input_tokens:small") == 150
@@ -267,7 +273,7 @@ def test_G9_compactions_and_tokens_of_nested_runs_add_up_to_the_parent(run: Run)
 def test_G9_the_usage_of_a_summary_is_counted_with_the_run(run: Run) -> None:
     answer = fl.summarizers.Completion("So far.", model="haiku", input_tokens=900, output_tokens=30)
     each = compactor(FakeTrigger(True, False), Summarize(FakeSummarizer(answer), keep_recent=1))
-    result = run(fl.AgentLoop(working(2), tools=results, compactor=each), talk(9))
+    result = run(fl.loop.AgentLoop(working(2), tools=results, compactor=each), talk(9))
     assert result.stats.counter("input_tokens:haiku") == 900
     assert result.stats.counter("output_tokens") == 30
 
@@ -285,8 +291,10 @@ def budgeted(summarizer: Any = None, **more: Any) -> fl.Compactor:
 @pytest.mark.parametrize(("used", "reason"), [(949, "max_tokens"), (950, "completed")])
 def test_B2_a_truncated_answer_compacts_from_ninety_five_percent(run: Run, used: int, reason: str) -> None:
     """By the reported usage; below that, compacting would not help and the run ends."""
-    model = Scripted(fl.Response(assistant("I was ab"), LENGTH, used), fl.Response(assistant("Done."), "stop"))
-    result = run(fl.AgentLoop(model, compactor=budgeted()), talk(9))
+    model = Scripted(
+        fl.loop.Response(assistant("I was ab"), LENGTH, used), fl.loop.Response(assistant("Done."), "stop")
+    )
+    result = run(fl.loop.AgentLoop(model, compactor=budgeted()), talk(9))
     assert result.reason == reason
     assert [each.reason for each in result.compactions] == (["max_tokens_stop"] if reason == "completed" else [])
     assert (assistant("I was ab") in result.messages) is True
@@ -296,8 +304,8 @@ def test_B2_a_truncated_answer_compacts_from_ninety_five_percent(run: Run, used:
 def test_B2_proactive_above_eighty_percent_before_the_next_request(run: Run) -> None:
     for used, count in ((600, 0), (601, 1)):  # with the tool result (200 and 4 tokens, less rounding) 804 | 805
         model = working(1)
-        model.answers[0] = fl.Response(openai_call("c0"), "tool_calls", used - 4)
-        result = run(fl.AgentLoop(model, tools=results, compactor=budgeted()), talk(9))
+        model.answers[0] = fl.loop.Response(openai_call("c0"), "tool_calls", used - 4)
+        result = run(fl.loop.AgentLoop(model, tools=results, compactor=budgeted()), talk(9))
         assert (result.reason, result.stats.counter(COMPACTIONS)) == ("completed", count)
 
 
@@ -313,9 +321,9 @@ def test_B2_truncated_calls_are_discarded_first(run: Run) -> None:
         return results(answer)
 
     model = Scripted(
-        fl.Response(assistant("Both.", tool_calls=[whole, cut]), LENGTH, 980), fl.Response(assistant("Done."))
+        fl.loop.Response(assistant("Both.", tool_calls=[whole, cut]), LENGTH, 980), fl.loop.Response(assistant("Done."))
     )
-    result = run(fl.AgentLoop(model, tools=tools, compactor=budgeted()), talk(15))
+    result = run(fl.loop.AgentLoop(model, tools=tools, compactor=budgeted()), talk(15))
     assert given == [assistant("Both.", tool_calls=[whole])]
     assert fl.validate(result.messages, "openai") == []
     assert result.reason == "completed"
@@ -324,10 +332,10 @@ def test_B2_truncated_calls_are_discarded_first(run: Run) -> None:
 
 @BOTH
 def test_B2_if_compacting_cannot_help_the_run_ends_with_a_result(run: Run) -> None:
-    cut = fl.Response(openai_call("a", '{"pa'), LENGTH, 990)
+    cut = fl.loop.Response(openai_call("a", '{"pa'), LENGTH, 990)
     for each in (budgeted(), compactor()):
         messages = [user("w" * 3_900)]
-        result = run(fl.AgentLoop(Scripted(cut), tools=results, compactor=each), messages)
+        result = run(fl.loop.AgentLoop(Scripted(cut), tools=results, compactor=each), messages)
         assert (result.reason, result.error, result.messages) == ("max_tokens", None, messages)
 
 
@@ -336,9 +344,9 @@ def test_B2_a_failed_summary_does_not_end_the_run(run: Run) -> None:
     def down(_: Any) -> str:
         raise OSError
 
-    model = Scripted(fl.Response(assistant("I was ab"), LENGTH, 960), fl.Response(assistant("Done."), "stop"))
+    model = Scripted(fl.loop.Response(assistant("I was ab"), LENGTH, 960), fl.loop.Response(assistant("Done."), "stop"))
     with pytest.warns(FoldlineWarning, match="truncate"):
-        result = run(fl.AgentLoop(model, compactor=budgeted(down)), talk(9))
+        result = run(fl.loop.AgentLoop(model, compactor=budgeted(down)), talk(9))
     assert (result.reason, result.compactions[0].fallback) == ("completed", "truncate")
 
 
@@ -390,12 +398,12 @@ def test_B2_which_parts_of_a_truncated_answer_are_discarded(answer: Any, left: A
 @BOTH
 def test_a_request_that_was_too_long_is_retried_once(run: Run) -> None:
     error = RuntimeError("prompt is too long: 213462 tokens > 200000 maximum")
-    model = Scripted(error, fl.Response(assistant("Done.")))
+    model = Scripted(error, fl.loop.Response(assistant("Done.")))
     each = compactor(Overflow(), SlidingWindow(2), context_window=200_000)
-    result = run(fl.AgentLoop(model, compactor=each), talk(9))
+    result = run(fl.loop.AgentLoop(model, compactor=each), talk(9))
     assert (result.reason, result.iterations, len(model.sent)) == ("completed", 1, 2)
     assert len(model.sent[1]) < len(model.sent[0])
-    again = run(fl.AgentLoop(Scripted(error, error), compactor=each), talk(9))
+    again = run(fl.loop.AgentLoop(Scripted(error, error), compactor=each), talk(9))
     assert (again.reason, again.error) == ("error", error)
 
 
@@ -406,8 +414,8 @@ def test_exceptions_of_models_and_tools_are_in_the_result(run: Run) -> None:
     def broken(answer: list[Any]) -> list[Any]:
         raise error
 
-    first = run(fl.AgentLoop(Scripted(error), compactor=compactor()), [user("t")])
-    second = run(fl.AgentLoop(working(1), tools=broken, compactor=compactor()), [user("t")])
+    first = run(fl.loop.AgentLoop(Scripted(error), compactor=compactor()), [user("t")])
+    second = run(fl.loop.AgentLoop(working(1), tools=broken, compactor=compactor()), [user("t")])
     assert (first.reason, first.error, len(first.messages)) == ("error", error, 1)
     assert (second.reason, second.error, len(second.messages)) == ("error", error, 2)
 
@@ -415,26 +423,26 @@ def test_exceptions_of_models_and_tools_are_in_the_result(run: Run) -> None:
 def test_functions_may_be_asynchronous() -> None:
     model = working(2)
 
-    async def amodel(messages: list[Any]) -> fl.Response:
+    async def amodel(messages: list[Any]) -> fl.loop.Response:
         await asyncio.sleep(0)
         return model(messages)
 
     async def atools(answer: list[Any]) -> list[Any]:
         return results(answer)
 
-    loop = fl.AgentLoop(amodel, tools=atools, compactor=compactor(FakeTrigger(False, True)))
+    loop = fl.loop.AgentLoop(amodel, tools=atools, compactor=compactor(FakeTrigger(False, True)))
     assert on_a_loop(loop, [user("t")]).reason == "completed"
-    result = fl.AgentLoop(amodel, compactor=compactor()).run([user("t")])
+    result = fl.loop.AgentLoop(amodel, compactor=compactor()).run([user("t")])
     assert isinstance(result.error, ConfigError)
 
 
 def test_a_cancelled_task_ends_the_run() -> None:
     async def scenario() -> None:
-        async def hanging(messages: list[Any]) -> fl.Response:
+        async def hanging(messages: list[Any]) -> fl.loop.Response:
             await asyncio.sleep(30)
             raise AssertionError
 
-        task = asyncio.ensure_future(fl.AgentLoop(hanging, compactor=compactor()).arun([user("t")]))
+        task = asyncio.ensure_future(fl.loop.AgentLoop(hanging, compactor=compactor()).arun([user("t")]))
         await asyncio.sleep(0.01)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -459,14 +467,14 @@ def test_a_cancelled_task_ends_the_run() -> None:
 def test_a_wrong_option_of_a_loop_is_a_config_error(options: Any, path: str) -> None:
     given = {"model": working(0), "compactor": compactor()} | options
     with pytest.raises(ConfigError) as caught:
-        fl.AgentLoop(given.pop("model"), **given)
+        fl.loop.AgentLoop(given.pop("model"), **given)
     assert caught.value.path == path
 
 
 @pytest.mark.parametrize("options", [{"messages": "text"}, {"messages": [1]}, {"messages": {}, "usage": -1}])
 def test_a_wrong_response_is_a_config_error(options: Any) -> None:
     with pytest.raises(ConfigError):
-        fl.Response(**options)
+        fl.loop.Response(**options)
 
 
 # --- T11: prepareStep and onStepFinish ---------------------------------------------------------------------
@@ -476,7 +484,7 @@ def test_a_wrong_response_is_a_config_error(options: Any) -> None:
 def test_T11_the_hooks_of_a_step_in_the_loop(run: Run) -> None:
     finished: list[Any] = []
     model = working(1)
-    loop = fl.AgentLoop(
+    loop = fl.loop.AgentLoop(
         model,
         tools=results,
         compactor=compactor(),
@@ -499,7 +507,7 @@ def layered(**more: Any) -> fl.Compactor:
 def test_T11_hooks_for_a_custom_loop() -> None:
     """The integration of the seed: prepare, call the model, persist, until the work is done."""
     store = fl.stores.MemoryStore()
-    hooks = fl.StepHooks(layered(store=store))
+    hooks = fl.loop.StepHooks(layered(store=store))
     messages: list[Any] = [{"role": "system", "content": "s"}, user("Build a flashcard app.")]
     for number in range(12):
         messages = hooks.prepare_step(messages)
@@ -514,7 +522,7 @@ def test_T11_hooks_for_a_custom_loop() -> None:
 
 def test_T11_hooks_on_an_event_loop() -> None:
     async def scenario() -> None:
-        hooks = fl.StepHooks(layered())
+        hooks = fl.loop.StepHooks(layered())
         prepared = await hooks.aprepare_step([{"role": "system", "content": "s"}, *talk(10)])
         assert len(prepared) == 5
 
@@ -527,12 +535,12 @@ def test_T9_a_store_failure_leaves_the_messages_and_the_loop_continues() -> None
             raise StoreError("the disk is full")
 
     store = Failing()
-    hooks = fl.StepHooks(layered(store=store))
+    hooks = fl.loop.StepHooks(layered(store=store))
     messages: list[Any] = [{"role": "system", "content": "s"}, *talk(10)]
     with pytest.warns(FoldlineWarning, match="unchanged"):
         assert hooks.prepare_step(messages) == messages
     assert [each.kind for each in store.entries] == ["message"] * 11
-    assert [each.reason for each in hooks.session.compactions] == ["failed"]
+    assert [each.outcome for each in hooks.session.compactions] == ["failed"]
 
 
 def test_T9_a_store_with_other_messages_is_not_written_to() -> None:
@@ -540,7 +548,7 @@ def test_T9_a_store_with_other_messages_is_not_written_to() -> None:
     store.append(user("Something else."))
     messages: list[Any] = [{"role": "system", "content": "s"}, *talk(10)]
     with pytest.warns(FoldlineWarning, match="other messages"):
-        assert fl.StepHooks(layered(store=store)).prepare_step(messages) == messages
+        assert fl.loop.StepHooks(layered(store=store)).prepare_step(messages) == messages
     assert len(store.entries) == 1
 
 
@@ -549,7 +557,7 @@ def test_T9_a_session_continues_after_a_restart(run: Run) -> None:
     """Messages are marked and the event is saved in one step; the active messages reload."""
     store = fl.stores.MemoryStore()
     first = run(
-        fl.AgentLoop(working(5), tools=small_results, compactor=layered(store=store)),
+        fl.loop.AgentLoop(working(5), tools=small_results, compactor=layered(store=store)),
         [{"role": "system", "content": "s"}, user("task")],
     )
     assert first.stats.counter(COMPACTIONS) >= 1
@@ -558,23 +566,23 @@ def test_T9_a_session_continues_after_a_restart(run: Run) -> None:
     assert again.messages() == first.messages
     assert again.last_round() == store.last_round()
     model = working(0)
-    second = run(fl.AgentLoop(model, compactor=layered(store=again)), [user("And now?")])
+    second = run(fl.loop.AgentLoop(model, compactor=layered(store=again)), [user("And now?")])
     assert model.sent[0] == [*first.messages, user("And now?")]
     assert again.messages() == second.messages
-    third = run(fl.AgentLoop(working(4), tools=small_results, compactor=layered(store=again)), [user("More.")])
+    third = run(fl.loop.AgentLoop(working(4), tools=small_results, compactor=layered(store=again)), [user("More.")])
     rounds = [entry.event.round for entry in again.entries if entry.event]
     assert rounds == list(range(1, len(rounds) + 1))
     assert again.messages() == third.messages
 
 
 def test_metadata_moves_with_the_messages_and_pins_are_kept() -> None:
-    metadata = fl.Metadata()
+    metadata = fl.context.Metadata()
     metadata.set_importance(0, 10)
     each = compactor(MessageCount(4), SlidingWindow(1))
     messages = [user("Never push to main."), *talk(3, WORDS)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        result = fl.AgentLoop(working(4), tools=small_results, compactor=each).run(messages, metadata=metadata)
+        result = fl.loop.AgentLoop(working(4), tools=small_results, compactor=each).run(messages, metadata=metadata)
     assert result.stats.counter(COMPACTIONS) >= 2
     assert result.messages[0] is messages[0]
     assert result.metadata is not None
@@ -583,7 +591,7 @@ def test_metadata_moves_with_the_messages_and_pins_are_kept() -> None:
 
 
 def test_utilization_without_a_budget_ends_the_run_with_the_error() -> None:
-    result = fl.AgentLoop(working(2), tools=small_results, compactor=compactor(Utilization())).run([user("t")])
+    result = fl.loop.AgentLoop(working(2), tools=small_results, compactor=compactor(Utilization())).run([user("t")])
     assert result.reason == "compaction_failed"
     assert isinstance(result.error, CompactionError)
     assert isinstance(result.error.__cause__, ConfigError)

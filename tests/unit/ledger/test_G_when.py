@@ -25,7 +25,7 @@ def counted(**counters: int) -> fl.ContextState:
 
 
 def test_G1_a_message_is_original_by_default() -> None:
-    metadata = fl.Metadata()
+    metadata = fl.context.Metadata()
     assert [metadata.origin(i) for i in (0, 5, -1, 10**9)] == ["original"] * 4
     for origin in ("original", "compacted_synthetic", "compacted_modified", "retrieved_history"):
         metadata.set_origin(5, origin)
@@ -36,12 +36,12 @@ def test_G1_a_message_is_original_by_default() -> None:
 
 def test_G1_other_origins_are_refused() -> None:
     with pytest.raises(ConfigError) as caught:
-        fl.Metadata().set_origin(0, "invented")
+        fl.context.Metadata().set_origin(0, "invented")
     assert (caught.value.code, caught.value.path) == ("bad_origin", "origin")
 
 
 def test_G1_metadata_moves_with_its_message() -> None:
-    metadata = fl.Metadata()
+    metadata = fl.context.Metadata()
     metadata.set_origin(3, "retrieved_history")
     metadata.set_importance(4, 10.0)
     moved = metadata.moved([None, 3, 4])
@@ -55,7 +55,7 @@ def test_G1_metadata_moves_with_its_message() -> None:
 
 
 def test_G2_metadata_is_empty_until_the_first_write() -> None:
-    metadata = fl.Metadata()
+    metadata = fl.context.Metadata()
     assert (len(metadata), bool(metadata)) == (0, False)
     assert metadata.get(0, IMPORTANCE) is None
     assert metadata.get(0, "anything") is None
@@ -65,7 +65,7 @@ def test_G2_metadata_is_empty_until_the_first_write() -> None:
 
 
 def test_G2_a_first_write_sets_and_a_second_updates() -> None:
-    metadata = fl.Metadata()
+    metadata = fl.context.Metadata()
     metadata.set(2, IMPORTANCE, 5.0)
     assert metadata.get(2, IMPORTANCE) == 5.0
     metadata.set(2, IMPORTANCE, 6.0)
@@ -76,14 +76,14 @@ def test_G2_a_first_write_sets_and_a_second_updates() -> None:
 
 @pytest.mark.parametrize("wrong", ["8.0", None, True, [10.0], {"score": 10}, float("nan"), 10**400])
 def test_G2_a_score_of_a_wrong_type_is_neutral(wrong: Any) -> None:
-    metadata = fl.Metadata()
+    metadata = fl.context.Metadata()
     metadata.set(0, IMPORTANCE, wrong)
     assert (metadata.importance(0), metadata.is_pinned(0), metadata.importances(1)) == (0.0, False, {})
 
 
 def test_G2_a_key_reads_only_values_of_its_type() -> None:
     reviewed = Key("reviewed", bool)
-    metadata = fl.Metadata()
+    metadata = fl.context.Metadata()
     metadata.set(0, reviewed, True)
     metadata.set(1, "reviewed", "yes")
     assert (metadata.get(0, reviewed), metadata.get(1, reviewed), metadata.get(1, reviewed, False)) == (
@@ -95,7 +95,7 @@ def test_G2_a_key_reads_only_values_of_its_type() -> None:
 
 @pytest.mark.parametrize(("score", "pinned"), [(9.99, False), (10, True), (10.0, True), (-10.0, False), (0.0, False)])
 def test_G2_a_message_is_pinned_from_importance_ten(score: float, pinned: bool) -> None:
-    metadata = fl.Metadata()
+    metadata = fl.context.Metadata()
     metadata.set_importance(1, score)
     assert PINNED_FROM == 10.0
     assert metadata.is_pinned(1) is pinned
@@ -107,14 +107,14 @@ def test_G2_a_message_is_pinned_from_importance_ten(score: float, pinned: bool) 
 @pytest.mark.parametrize("score", [10.5, -10.5, float("nan"), float("inf"), "9", True, None])
 def test_G2_importance_is_between_minus_ten_and_ten(score: Any) -> None:
     with pytest.raises(ConfigError) as caught:
-        fl.Metadata().set_importance(0, score)
+        fl.context.Metadata().set_importance(0, score)
     assert caught.value.path == "score"
 
 
 @pytest.mark.parametrize("index", [-1, True, 1.0, "0", None])
 def test_G2_a_write_needs_an_index(index: Any) -> None:
     with pytest.raises(ConfigError) as caught:
-        fl.Metadata().set(index, "key", 1)
+        fl.context.Metadata().set(index, "key", 1)
     assert caught.value.path == "index"
 
 

@@ -71,10 +71,10 @@ def test_G4_gent_raises_on_failure() -> None:
 def test_G4_gent_in_a_loop_ends_it_with_compaction_failed_and_the_iteration() -> None:
     calls = iter(range(99))
 
-    def model(messages: list[Any]) -> fl.Response:
-        return fl.Response(openai_call(f"c{next(calls)}"))
+    def model(messages: list[Any]) -> fl.loop.Response:
+        return fl.loop.Response(openai_call(f"c{next(calls)}"))
 
-    loop = fl.AgentLoop(
+    loop = fl.loop.AgentLoop(
         model,
         tools=lambda answer: [openai_result(answer[0]["tool_calls"][0]["id"], "r" * 400)],
         compactor=fl.presets.gent(down),
@@ -88,7 +88,7 @@ def test_G8_gent_accepts_another_trigger_and_prompt() -> None:
     model = FakeModel(SO_FAR)
     each = fl.presets.gent(model, 1, trigger=MessageCount(4), prompt="Sum up:\n{existing_summary}\n{new_messages}")
     assert each.compact(talk(4)).reason == "not_triggered"
-    assert each.compact(talk(5)).compacted
+    assert each.compact(talk(5)).changed
     assert model.prompts[0].startswith("Sum up:\n")
 
 
@@ -115,7 +115,7 @@ def test_A2_reserve_cuts_at_the_start_of_a_turn() -> None:
         for each in (user(WORDS), openai_call(f"c{i}"), openai_result(f"c{i}", "r" * 700), assistant("ok"))
     ]
     result = small_reserve().compact([SYSTEM, *turns])
-    assert result.compacted
+    assert result.changed
     assert [m.get("role") for m in result.messages] == ["system", "user", "user", "assistant", "tool", "assistant"]
     assert result.messages[2:] == turns[-4:]
 
@@ -180,7 +180,7 @@ def test_A8_reserve_reports_tokens_and_removed_messages() -> None:
     each = small_reserve()
     each.subscribe(told.append)
     result = each.compact([SYSTEM, *talk(20)])
-    event = next(one for one in told if isinstance(one, fl.CompactionEvent))
+    event = next(one for one in told if isinstance(one, fl.typing.CompactionEvent))
     assert (event.tokens_before, event.tokens_after) == (result.tokens_before, result.tokens_after)
     assert event.messages_removed == 21 - (len(result.messages) - 1)
 
@@ -189,7 +189,7 @@ def test_A7_without_a_window_nothing_is_compacted_automatically() -> None:
     each = fl.presets.reserve(lambda _: SO_FAR, 0)
     assert isinstance(each.trigger, Never)
     assert each.compact([user("x" * 4_000_000)]).reason == "not_triggered"
-    assert each.compact([user("x" * 200_000)] * 4, force=True).compacted
+    assert each.compact([user("x" * 200_000)] * 4, force=True).changed
 
 
 # --- B: budgeted -----------------------------------------------------------------------------------------
@@ -292,7 +292,7 @@ def test_B7_budgeted_falls_back_to_truncation_in_the_same_shape(failing: Any) ->
     messages = talk(18)
     with pytest.warns(FoldlineWarning, match="truncate"):
         result = small_budgeted(failing).compact(messages)
-    assert (result.compacted, result.fallback) == (True, "truncate")
+    assert (result.changed, result.fallback) == (True, "truncate")
     kept = len(result.messages) - 2
     line = f"[Context truncated. Earlier conversation contained {18 - kept} messages about: 0 word"
     assert result.messages[0]["content"].startswith(f"{COMPACT_SUMMARY}\n{line}")
@@ -441,7 +441,7 @@ def test_T8_layer_gives_messages_and_an_event() -> None:
 
 def test_T8_without_a_compaction_the_tokens_are_the_same() -> None:
     result = small_layer().compact(coding(20))
-    assert (result.compacted, result.event, result.summary) == (False, None, "")
+    assert (result.changed, result.event, result.summary) == (False, None, "")
     assert result.tokens_before == result.tokens_after
 
 
@@ -473,7 +473,7 @@ def test_T9_a_store_failure_changes_neither_messages_nor_store() -> None:
     each = small_layer(store=store)
     with pytest.warns(FoldlineWarning, match="unchanged"):
         result = each.compact(messages, ids=ids)
-    assert (result.messages, result.reason) == (messages, "failed")
+    assert (result.messages, result.outcome) == (messages, "failed")
     assert isinstance(result.error, StoreError)
     assert store.entries == before
     assert store.messages() == messages
@@ -493,7 +493,7 @@ def test_T9_ids_unknown_to_the_store_are_refused() -> None:
 def test_T9_a_round_is_stored_once() -> None:
     store = MemoryStore()
     ids = store.extend(talk(3))
-    event = fl.CompactionEvent(1, 100, 10, 3, 2, SO_FAR, (ids[0],), 0.0)
+    event = fl.typing.CompactionEvent(1, 100, 10, 3, 2, SO_FAR, (ids[0],), 0.0)
     context = [ContextEntry(None, user(SO_FAR)), ContextEntry(ids[1]), ContextEntry(ids[2])]
     store.save_context(event, context)
     with pytest.raises(StoreError) as caught:
@@ -506,7 +506,7 @@ def test_T9_messages_appended_meanwhile_stay_after_the_context() -> None:
     store = MemoryStore()
     ids = store.extend(talk(3))
     late = store.append(user("late"))
-    event = fl.CompactionEvent(1, 100, 10, 3, 2, SO_FAR, (ids[0],), 0.0)
+    event = fl.typing.CompactionEvent(1, 100, 10, 3, 2, SO_FAR, (ids[0],), 0.0)
     store.save_context(event, [ContextEntry(None, user(SO_FAR)), ContextEntry(ids[1]), ContextEntry(ids[2])])
     assert store.messages() == [user(SO_FAR), *talk(3)[1:], user("late")]
     assert store.ids()[-1] == late
@@ -555,6 +555,7 @@ def test_T11_a_single_huge_tool_result_is_truncated_for_the_summarizer() -> None
     assert len(at_the_limit.requests[0].messages[3]["content"]) == 10_000
 
 
+@pytest.mark.filterwarnings("ignore:the request has:foldline.errors.FoldlineWarning")
 def test_T11_all_messages_are_recent() -> None:
     """Twelve large messages; one call and its results reach back to the start."""
     results = [openai_result(f"c{i}", "r" * 500) for i in range(11)]
@@ -566,7 +567,7 @@ def test_T11_all_messages_are_recent() -> None:
     messages = [SYSTEM, calls, *results]
     summarizer = FakeSummarizer()
     result = small_layer(summarizer).compact(messages)
-    assert (result.messages, result.compacted) == (messages, False)
+    assert (result.messages, result.changed) == (messages, False)
 
 
 def test_T11_summary_generation_fails() -> None:
@@ -588,12 +589,14 @@ def test_T11_an_orphaned_tool_message_keeps_its_call() -> None:
     assert fl.validate(result.messages, "openai") == []
 
 
+@pytest.mark.filterwarnings("ignore:the request has:foldline.errors.FoldlineWarning")
 @pytest.mark.parametrize("messages", [[], [SYSTEM], [user("x" * 9_000)]])
 def test_T11_an_empty_conversation(messages: list[Any]) -> None:
     for force in (False, True):
         assert small_layer(FakeSummarizer()).compact(messages, force=force).messages == messages
 
 
+@pytest.mark.filterwarnings("ignore:the request has:foldline.errors.FoldlineWarning")
 def test_T11_a_very_short_session() -> None:
     each = small_layer()
     long = [user("x" * 4_000) for _ in range(11)]
@@ -634,7 +637,7 @@ def test_every_preset_gives_valid_messages_in_every_round(name: str, format: str
         result = each.compact(messages)
         assert result.error is None
         assert fl.validate(result.messages, DIALECTS[format], format=format) == []
-        rounds += result.compacted
+        rounds += result.changed
         messages = result.messages
     assert rounds >= 3
 
@@ -690,7 +693,7 @@ def test_the_extractive_summarizer_merges_summaries_of_every_shape() -> None:
         messages = [SYSTEM, user("Rename the module to parser."), *coding(50)[2:]]
         for _ in range(3):
             result = each.compact(messages, force=True)
-            assert result.compacted
+            assert result.changed
             messages = [*result.messages, *coding(42)[2:]]
         text = result.summary
         assert text.count("Rename the module to parser.") == 1

@@ -143,7 +143,7 @@ def test_T9_event_and_marks_are_one_step_and_active_messages_reload(open_store: 
     model = FakeModel(f"### Session Summary (Compaction Round 1)\n\n{SO_FAR}")
     compactor = fl.presets.layer(model, store=store)
     result = compactor.compact(store.messages(), ids=store.ids(), force=True)
-    assert result.compacted, result.error
+    assert result.changed, result.error
     again = open_store()
     assert again.messages() == store.messages() == result.messages
     assert again.compacted_ids() == set(ids[1:40])
@@ -162,7 +162,7 @@ def test_T9_a_store_failure_changes_neither_messages_nor_store(open_store: Any, 
     store.save_context = fail
     with pytest.warns(FoldlineWarning, match="unchanged"):
         result = summarizing(store).compact(store.messages(), ids=ids)
-    assert (result.messages, result.reason) == ([SYSTEM, *talk(20)], "failed")
+    assert (result.messages, result.outcome) == ([SYSTEM, *talk(20)], "failed")
     assert isinstance(result.error, StoreError)
     assert state_of(open_store()) == before
 
@@ -176,7 +176,7 @@ def test_T9_a_loop_continues_if_the_store_cannot_take_a_compaction(open_store: A
         failed = compactor.compact(store.messages(), ids=[f"x{i}" for i in range(20)])
     assert failed.error is not None
     assert failed.error.code == "unknown_entry"
-    assert compactor.compact(store.messages(), ids=ids).compacted
+    assert compactor.compact(store.messages(), ids=ids).changed
 
 
 def test_T9_ids_unknown_to_the_store_are_refused(open_store: Any) -> None:
@@ -193,13 +193,13 @@ def test_T9_ids_unknown_to_the_store_are_refused(open_store: Any) -> None:
 def test_T9_a_repeated_event_is_stored_once_and_another_event_of_its_round_is_refused(open_store: Any) -> None:
     store = open_store()
     ids = store.extend(talk(3))
-    event = fl.CompactionEvent(1, 100, 10, 3, 2, SO_FAR, (ids[0],), 0.1)
+    event = fl.typing.CompactionEvent(1, 100, 10, 3, 2, SO_FAR, (ids[0],), 0.1)
     context = [ContextEntry(None, user(SO_FAR)), ContextEntry(ids[1]), ContextEntry(ids[2])]
     store.save_context(event, context)
     before = state_of(store)
     open_store().save_context(event, context)
     assert state_of(open_store()) == before
-    other = fl.CompactionEvent(1, 100, 10, 3, 2, "Other.", (ids[0],), 0.1)
+    other = fl.typing.CompactionEvent(1, 100, 10, 3, 2, "Other.", (ids[0],), 0.1)
     with pytest.raises(StoreError) as caught:
         open_store().save_context(other, context)
     assert caught.value.code == "stale_round"
@@ -210,7 +210,7 @@ def test_T9_messages_appended_meanwhile_stay_after_the_context(open_store: Any) 
     store = open_store()
     ids = store.extend(talk(3))
     late = open_store().append(user("late"))
-    event = fl.CompactionEvent(1, 100, 10, 3, 2, SO_FAR, (ids[0],), 0.0)
+    event = fl.typing.CompactionEvent(1, 100, 10, 3, 2, SO_FAR, (ids[0],), 0.0)
     store.save_context(event, [ContextEntry(None, user(SO_FAR)), ContextEntry(ids[1]), ContextEntry(ids[2])])
     again = open_store()
     assert again.messages() == [user(SO_FAR), *talk(3)[1:], user("late")]

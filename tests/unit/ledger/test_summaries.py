@@ -59,7 +59,7 @@ def block(tag: str, text: str) -> set[str]:
 
 def test_A4_the_prompt_asks_for_the_document() -> None:
     model = FakeModel(SO_FAR)
-    assert reserve(model).compact([SYSTEM, *talk(12)], force=True).compacted
+    assert reserve(model).compact([SYSTEM, *talk(12)], force=True).changed
     assert in_order(DOCUMENT, model.prompts[0].rpartition("</data-")[2])
 
 

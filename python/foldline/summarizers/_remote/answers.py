@@ -44,6 +44,8 @@ class Answer:
         self.end: str | None = None
         self.input_tokens: int | None = None
         self.output_tokens: int | None = None
+        self.cache_read_tokens: int | None = None
+        self.cache_write_tokens: int | None = None
         self.size = 0
 
     def add_text(self, text: object) -> None:
@@ -60,6 +62,13 @@ class Answer:
             self.input_tokens = input_tokens
         if _is_count(output_tokens):
             self.output_tokens = output_tokens
+
+    def add_cache_usage(self, read_tokens: object, write_tokens: object = None) -> None:
+        """Sets those of the tokens read that came from the provider's cache, or were written to it."""
+        if _is_count(read_tokens):
+            self.cache_read_tokens = read_tokens
+        if _is_count(write_tokens):
+            self.cache_write_tokens = write_tokens
 
     def end_with(self, reason: object) -> None:
         """Sets the finish reason."""
@@ -91,7 +100,14 @@ class Answer:
         text = _LONE_SURROGATES.sub("\ufffd", "".join(self.texts))
         if not text.strip():
             raise SummaryError("the answer is empty", code="empty_summary")
-        return Completion(text, self.model, self.input_tokens, self.output_tokens)
+        return Completion(
+            text,
+            self.model,
+            self.input_tokens,
+            self.output_tokens,
+            cache_read_tokens=self.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens,
+        )
 
 
 class ChatAnswer(Answer):
@@ -108,6 +124,9 @@ class ChatAnswer(Answer):
         usage = piece.get("usage")
         if isinstance(usage, Mapping):
             self.add_usage(usage.get("prompt_tokens"), usage.get("completion_tokens"))
+            details = usage.get("prompt_tokens_details")
+            if isinstance(details, Mapping):
+                self.add_cache_usage(details.get("cached_tokens"))
         choices = piece.get("choices")
         for choice in choices if isinstance(choices, (list, tuple)) else ():
             if isinstance(choice, Mapping) and not choice.get("index"):

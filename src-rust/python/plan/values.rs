@@ -8,9 +8,9 @@ use crate::plan as core;
 ///
 /// Only the folded messages in it are sent; `tokens` are theirs. `is_oversized` if they exceed the limit and no legal
 /// cut divides them.
-#[pyclass(frozen, eq, hash, get_all, skip_from_py_object, module = "foldline")]
+#[pyclass(frozen, eq, hash, get_all, skip_from_py_object, module = "foldline.planning")]
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct Chunk {
+pub(in crate::python) struct Chunk {
     start: usize,
     stop: usize,
     tokens: u64,
@@ -47,9 +47,9 @@ impl Chunk {
 ///
 /// `cut`, `tokens_kept`, `tokens_after`, `folded` (a number of messages), `is_mid_turn`, and `why`: `shallower`,
 /// `deeper`, `turn_start` or `everything`.
-#[pyclass(frozen, eq, hash, skip_from_py_object, module = "foldline")]
+#[pyclass(frozen, eq, hash, skip_from_py_object, module = "foldline.planning")]
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub(super) struct Alternative {
+pub(in crate::python) struct Alternative {
     alternative: core::Alternative,
 }
 
@@ -111,9 +111,9 @@ impl Alternative {
 /// The effect of a plan on the costs of requests with a cached prefix; see `Plan.cache_effect`.
 ///
 /// Costs are in the currency of the prices.
-#[pyclass(frozen, eq, get_all, skip_from_py_object, module = "foldline")]
+#[pyclass(frozen, eq, get_all, skip_from_py_object, module = "foldline.planning")]
 #[derive(Clone, PartialEq)]
-pub(super) struct CacheEffect {
+pub(in crate::python) struct CacheEffect {
     first_changed_index: Option<usize>,
     tokens_prefix_kept: u64,
     tokens_rebilled: u64,

@@ -1,14 +1,20 @@
 //! `plan` and `Plan`: plans messages, and applies the plan.
 
+pub(super) mod batch;
+mod options;
+pub(super) mod values;
+
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyList, PyType};
 
+pub(super) use self::options::PlanOptions;
+use self::values::{Alternative, CacheEffect, Chunk};
 use super::applying::build;
 use super::counting::{Read, TokenCounter, read};
 use super::gate::{exception, guard, run};
 use super::node::Text;
-use super::options::PlanOptions;
-use super::plan_values::{Alternative, CacheEffect, Chunk};
+use super::system::set_system;
 use crate::error::{Error, Result};
 use crate::fold::{changes, check, label, steps};
 
@@ -20,9 +26,32 @@ use crate::transcript::MessageSource;
 
 /// An action and a reason for each message.
 #[pyclass(frozen, eq, skip_from_py_object, module = "foldline")]
-#[derive(Clone, PartialEq)]
 pub(super) struct Plan {
     pub plan: core::Plan,
+    actions: PyOnceLock<Py<PyList>>,
+    reasons: PyOnceLock<Py<PyList>>,
+}
+
+impl Plan {
+    pub fn of(plan: core::Plan) -> Self {
+        Plan { plan, actions: PyOnceLock::new(), reasons: PyOnceLock::new() }
+    }
+}
+
+impl PartialEq for Plan {
+    fn eq(&self, other: &Self) -> bool {
+        self.plan == other.plan
+    }
+}
+
+/// A list that is made once and returned each time.
+fn list_once<'py>(
+    py: Python<'py>,
+    cell: &PyOnceLock<Py<PyList>>,
+    names: impl ExactSizeIterator<Item = &'static str>,
+) -> PyResult<Bound<'py, PyList>> {
+    let list = cell.get_or_try_init(py, || Ok::<_, PyErr>(PyList::new(py, names)?.unbind()))?;
+    Ok(list.bind(py).clone())
 }
 
 /// A result, by its message and part, and the code points that stay at its head and tail; `None` for the placeholder.
@@ -31,7 +60,7 @@ type GivenEdit = (usize, usize, Option<(usize, usize)>);
 /// The result of planning: a `Plan`, or `(floor, why)` if the budget cannot be met.
 pub(super) fn answer(py: Python<'_>, outcome: Planned) -> PyResult<Bound<'_, PyAny>> {
     match outcome {
-        Planned::Plan(plan) => Ok(Bound::new(py, Plan { plan: *plan })?.into_any()),
+        Planned::Plan(plan) => Ok(Bound::new(py, Plan::of(*plan))?.into_any()),
         Planned::Infeasible(infeasible) => {
             Ok((infeasible.floor, infeasible.why).into_pyobject(py)?.into_any())
         }
@@ -40,13 +69,14 @@ pub(super) fn answer(py: Python<'_>, outcome: Planned) -> PyResult<Bound<'_, PyA
 
 /// Plans one transcript. Returns a `Plan`, or `(floor, why)` if the budget cannot be met.
 #[pyfunction]
-#[pyo3(signature = (messages, counter, options, *, tools, format))]
+#[pyo3(signature = (messages, counter, options, *, tools, system = None, format))]
 pub(super) fn plan<'py>(
     py: Python<'py>,
     messages: &Bound<'py, PyAny>,
     counter: &Bound<'py, TokenCounter>,
     options: PlanOptions,
     tools: Option<&Bound<'py, PyAny>>,
+    system: Option<&Bound<'py, PyAny>>,
     format: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
     let token_counter = counter.get();
@@ -54,8 +84,11 @@ pub(super) fn plan<'py>(
     let (request, pins) = options.into_parts(py)?;
     let (read, tools) = token_counter.read(messages, tools, format)?;
     let Read { transcript, format } = read;
-    let outcome = run(py, transcript.text.len(), |check| {
-        let prepared = Prepared::from_transcript(transcript, format, &pins, tools.into(), counter, check)?;
+    let mut prepared = run(py, transcript.text.len(), |check| {
+        Prepared::from_transcript(transcript, format, &pins, tools.into(), counter, check)
+    })?;
+    set_system(py, &mut prepared, system, counter)?;
+    let outcome = run(py, prepared.newest_bytes(), |check| {
         prepared.plan_settled(&Pins::default(), request, counter, check)
     })?;
     answer(py, outcome)
@@ -66,7 +99,7 @@ impl Plan {
     /// Reads a plan back from its JSON.
     #[classmethod]
     fn from_json(_class: &Bound<'_, PyType>, py: Python<'_>, text: Text) -> PyResult<Self> {
-        core::Plan::from_json(&text.0).map(|plan| Plan { plan }).map_err(|error| exception(py, error))
+        core::Plan::from_json(&text.0).map(Plan::of).map_err(|error| exception(py, error))
     }
 
     /// Supports pickle and copy.
@@ -83,7 +116,7 @@ impl Plan {
 
     /// The same plan, but folded messages are dropped instead of summarised.
     fn dropping(&self) -> Self {
-        Plan { plan: self.plan.dropping() }
+        Plan::of(self.plan.dropping())
     }
 
     /// The same plan, but with chosen results cleared or shortened.
@@ -98,7 +131,7 @@ impl Plan {
     fn with_edits(&self, py: Python<'_>, edits: Vec<GivenEdit>, tokens_kept: u64) -> PyResult<Self> {
         let edit = |(message, part, kept_chars)| core::Edit { message, part, kept_chars };
         let plan = self.plan.with_edits(edits.into_iter().map(edit).collect(), tokens_kept);
-        plan.map(|plan| Plan { plan }).map_err(|error| exception(py, error))
+        plan.map(Plan::of).map_err(|error| exception(py, error))
     }
 
     /// Divides the folded messages into the fewest chunks, for a summariser with a smaller window.
@@ -247,7 +280,7 @@ impl Plan {
             check(&self.plan, &transcript).map_err(|error| exception(py, error))?;
             let changes = changes(&self.plan, &transcript).map_err(|error| exception(py, error))?;
             let summary = summary_text(py, &self.plan, &transcript, summary, alternate)?;
-            let steps = steps(&self.plan, &transcript, alternate);
+            let steps = steps(&self.plan, &transcript, !summary.is_empty(), alternate);
             build(py, &self.plan, messages, &steps, &changes, &summary)
         })
     }
@@ -258,16 +291,22 @@ impl Plan {
         &self.plan.format
     }
 
-    /// One action per message.
+    /// One action per message: "keep", "pin", "clear", "shorten", "summarize" or "drop". The same list each time.
     #[getter]
-    fn actions(&self) -> Vec<&'static str> {
-        self.plan.actions.iter().map(|action| action.name()).collect()
+    fn actions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        list_once(py, &self.actions, self.plan.actions.iter().map(|action| action.name()))
     }
 
-    /// One reason code per message.
+    /// One reason code per message. The same list each time.
     #[getter]
-    fn reasons(&self) -> Vec<&'static str> {
-        self.plan.reasons.iter().map(|reason| reason.name()).collect()
+    fn reasons<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        list_once(py, &self.reasons, self.plan.reasons.iter().map(|reason| reason.name()))
+    }
+
+    /// True: a plan meets its keep. See `foldline.Infeasible`.
+    #[getter]
+    fn feasible(&self) -> bool {
+        true
     }
 
     /// Number of leading messages that always stay.
@@ -336,10 +375,10 @@ impl Plan {
         self.plan.message_tokens.clone()
     }
 
-    /// Legal cuts between the folded messages.
+    /// All legal cuts, ascending.
     #[getter]
-    fn split_points(&self) -> Vec<u32> {
-        self.plan.split_points.clone()
+    fn legal_cuts(&self) -> Vec<u32> {
+        self.plan.legal_cuts.clone()
     }
 
     /// Messages that stay without their thinking.
@@ -442,7 +481,7 @@ pub(super) fn summary_text(
 ) -> PyResult<String> {
     match summary.filter(|text| !text.0.trim_matches(is_blank).is_empty()) {
         Some(text) => Ok(label(plan, source, alternate).around(&text.0)),
-        None if plan.folds() => {
+        None if plan.summarizes() => {
             let detail = "the plan folds messages, so a summary is required";
             Err(exception(py, Error::config("missing_summary", "summary", detail)))
         }

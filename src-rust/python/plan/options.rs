@@ -3,20 +3,21 @@
 use pyo3::Borrowed;
 use pyo3::prelude::*;
 
-use super::gate::exception;
 use crate::error::Error;
 use crate::plan::{self, Keep, ThinkingRule, Unit};
+use crate::python::gate::exception;
 use crate::rules::Pins;
 
 /// The fields of `foldline.planning.PlanOptions`.
 #[derive(FromPyObject)]
-pub(super) struct PlanOptions {
+pub(in crate::python) struct PlanOptions {
     keep: Keep,
     summary_tokens: u64,
     context_window: Option<u64>,
     min_gain_tokens: u64,
     thinking: String,
     pins: Vec<usize>,
+    matched_pins: Vec<usize>,
     importance: Vec<(usize, f64)>,
     summaries: Vec<usize>,
 }
@@ -32,7 +33,12 @@ impl PlanOptions {
             min_gain_tokens: self.min_gain_tokens,
             thinking,
         };
-        let pins = Pins { indices: self.pins, importance: self.importance, summaries: self.summaries };
+        let pins = Pins {
+            indices: self.pins,
+            matched: self.matched_pins,
+            importance: self.importance,
+            summaries: self.summaries,
+        };
         Ok((request, pins))
     }
 }

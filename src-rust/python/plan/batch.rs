@@ -4,21 +4,21 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use super::arrays::read_only;
-use super::counting::TokenCounter;
-use super::gate::{exception, guard, load_numpy};
+use super::answer;
 use super::options::PlanOptions;
-use super::planning::answer;
-use super::texts::Threads;
-use super::transcripts::{Sink, exceptions, format_of, is_strict, work_on};
 use crate::batch::plans::Planning;
 use crate::batch::transcripts::Batch;
 use crate::error::{Error, Result};
 use crate::plan::{Action, Planned};
+use crate::python::arrays::read_only;
+use crate::python::counting::TokenCounter;
+use crate::python::gate::{exception, guard, load_numpy};
+use crate::python::texts::Threads;
+use crate::python::transcripts::{Sink, exceptions, format_of, is_strict, work_on};
 
 /// Plans of many transcripts.
 #[pyclass(frozen, module = "foldline._core")]
-pub(super) struct BatchPlans {
+pub(in crate::python) struct BatchPlans {
     outcomes: Vec<Option<Planned>>,
     arrays: Arrays<Py<PyArray1<i64>>>,
     feasible: Py<PyArray1<bool>>,
@@ -128,7 +128,7 @@ impl Plans {
 /// Plans many transcripts. See `foldline.plan_batch`.
 #[pyfunction]
 #[pyo3(signature = (transcripts, counter, options, *, format, threads, errors))]
-pub(super) fn plan_batch(
+pub(in crate::python) fn plan_batch(
     py: Python<'_>,
     transcripts: &Bound<'_, PyAny>,
     counter: &Bound<'_, TokenCounter>,

@@ -1,0 +1,720 @@
+"""Runs one compaction: trigger, plan and strategy, checks, store, notification, failure policy."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypedDict
+
+from foldline._core import LiveSnapshot, LiveTranscript, TokenCounter
+from foldline._util.checks import token_number
+from foldline._util.lists import same
+from foldline._util.threads import in_thread
+from foldline.compactor._background import Job, begin, begin_async
+from foldline.compactor._checks import never_met
+from foldline.compactor._commit import saved
+from foldline.compactor._guard import CommitToken, bounded
+from foldline.compactor._request import Live, Requests, Surroundings
+from foldline.compactor._session import Session
+from foldline.compactor._tasks import Task, arun_task, run_task
+from foldline.compactor.events import CompactBoundary, CompactionFailed, PreCompact, SessionStart, Subscribers
+from foldline.compactor.result import CompactionResult, event_of, metadata_after, state_after
+from foldline.context.metadata import ROUND, Metadata
+from foldline.context.state import COMPACTIONS, ContextState
+from foldline.errors import CompactionError, FoldlineError, FoldlineWarning, SummaryError
+from foldline.folding.redact import Redact
+from foldline.folding.result import moved_pins, warn_unfit, within
+from foldline.planning import FitTokens, Keep, KeepTokens
+from foldline.strategies import (
+    BaseStrategy,
+    ClearToolResults,
+    Deadline,
+    Shaped,
+    Strategy,
+    StrategyRequest,
+    StrategyResult,
+    TruncateOldest,
+)
+from foldline.strategies._note import is_valid_as
+from foldline.strategies.base import budget_of, window_tokens_of
+from foldline.strategies.pipeline import then
+from foldline.triggers import (
+    Trigger,
+    budget_tokens_of,
+    instructions_of,
+    messages_threshold_of,
+    reason_of,
+    threshold_of,
+)
+from foldline.typing import (
+    CompactionEvent,
+    CompactionStore,
+    FailurePolicy,
+    FoldStore,
+    FormatOption,
+    Messages,
+    Outcome,
+    SessionStore,
+    TriggerKind,
+)
+
+__all__ = ["Asked", "Decided", "Engine", "Save"]
+
+#: Share of the trigger's threshold above which a fold is begun in the background.
+SOFT_SHARE = 0.9
+
+_POLL_S = 0.02
+
+#: Begins a strategy in the background.
+BeginJob: TypeAlias = "Callable[[_Run, Strategy, Messages, StrategyRequest], Job[_Run]]"
+
+#: Saves a compaction: its event, its outcome, and the ids of the messages.
+Save: TypeAlias = Callable[[CompactionEvent, StrategyResult, Sequence["int | str"]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The state of a request, and the reason of the trigger that fires for it."""
+
+    state: ContextState
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One request to compact.
+
+    Attributes:
+        given: The messages, or the transcript that contains them.
+        state: The state as the caller gave it.
+        session: The memory of the session.
+        pins_of: Finds the pinned messages of the list, once it is counted.
+        save: Saves the compaction; by default the store does.
+        decided: The state and the trigger's reason, if known.
+        is_pinning: Whether there are pins to remember, or to name in the result, also if nothing is compacted.
+        remembers: Whether the pins are remembered for the next call.
+    """
+
+    given: Messages | Live
+    state: ContextState | None
+    session: Session
+    pins_of: Callable[[LiveSnapshot, Messages], tuple[int, ...]]
+    around: Surroundings
+    force: bool = False
+    instructions: str | None = None
+    metadata: Metadata
+    ids: Sequence[int | str] | None = None
+    deadline: Deadline
+    commit_token: CommitToken
+    started_s: float
+    save: Save | None = None
+    decided: Decided | None = None
+    is_pinning: bool = False
+    remembers: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A running compaction."""
+
+    asked: Asked
+    messages: Messages
+    request: StrategyRequest
+    kind: TriggerKind
+    reason: str
+    tokens_before: int
+    ids: Sequence[int | str]
+    #: Whether the trigger does not fire yet: the run takes over a fold of the background, or does nothing.
+    is_early: bool = False
+
+    @property
+    def prepared(self) -> LiveSnapshot:
+        return self.request.prepare(self.messages)
+
+
+class _Unchanged(TypedDict):
+    """What the results of a failure have in common."""
+
+    messages: Messages
+    pins: tuple[int, ...]
+    error: FoldlineError
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A checked compaction that is not committed yet."""
+
+    run: _Run
+    outcome: StrategyResult
+    event: CompactionEvent
+    error: FoldlineError | None
+
+
+class Engine:
+    """Runs compactions. Keeps no state of a session: that is in `Session`."""
+
+    def __init__(
+        self,
+        trigger: Trigger,
+        strategy: Strategy,
+        counter: TokenCounter,
+        requests: Requests,
+        subscribers: Subscribers,
+        *,
+        store: CompactionStore | SessionStore | FoldStore | None,
+        on_failure: FailurePolicy,
+        hysteresis: float,
+        format: FormatOption,
+        clock: Callable[[], float],
+        redact: Redact | None,
+        background: bool,
+    ) -> None:
+        self.trigger = trigger
+        self.strategy = strategy
+        self.counter = counter
+        self.requests = requests
+        self.subscribers = subscribers
+        self.store = store
+        self.on_failure: FailurePolicy = on_failure
+        self.hysteresis = hysteresis
+        self.format: FormatOption = format
+        self.clock = clock
+        self.redact = redact
+        self.background = background
+        self._budget = budget_of(strategy)
+
+    def decide(
+        self, live: Live, state: ContextState | None, around: Surroundings, session: Session
+    ) -> CompactionResult | Decided:
+        """For a transcript without pins: the result if the trigger does not fire, else why it fires.
+
+        A few microseconds, and a copy of the list: this runs before every request.
+        """
+        started_s = self.clock()
+        known, _ = self.requests.state(live, state, around)
+        with session.lock:
+            why = reason_of(self.trigger, known)
+            if why is not None:
+                return Decided(known, why)
+            session.guard.helped()
+        tokens, messages = known.tokens or 0, live.messages
+        result = CompactionResult(
+            messages=messages,
+            outcome="unchanged",
+            reason="not_triggered",
+            tokens_before=tokens,
+            tokens_after=tokens,
+            fits=within(tokens, *self._limits(known)),
+            sources=range(len(messages)),
+            state=known,
+            duration_s=self.clock() - started_s,
+        )
+        if result.fits is False:
+            warn_unfit(result, stacklevel=3)
+        return result
+
+    def run(self, asked: Asked) -> CompactionResult:
+        """Compacts if the trigger fires."""
+        run = run_task(self._begun(asked, begin))
+        if isinstance(run, CompactionResult):
+            return run
+        job = self._taken_job(run)
+        try:
+            if job is not None and not job.is_done:
+                job.wait(asked.deadline)
+            known = None if job is None else self._continued(job, run)
+            if known is None and run.is_early:
+                return self._not_begun(run)
+            outcome: Any = known
+            if known is None or not self._suffices(known, run):
+                rest = _rest(known, run)
+                outcome = bounded(lambda: self.strategy.run(*rest), asked.deadline, asked.commit_token)
+                outcome = outcome if known is None else then(known, outcome)
+            pending = self._checked(run, outcome)
+            if isinstance(pending, _Pending):
+                self._save(pending)
+        except Exception as error:  # noqa: BLE001 - a strategy and a store may raise anything
+            self._put_back(run, job)
+            return self._failed(run, error)
+        return self._ended(run, pending)
+
+    async def arun(self, asked: Asked) -> CompactionResult:
+        """`run` without blocking the event loop."""
+        run = await arun_task(self._begun(asked, begin_async))
+        if isinstance(run, CompactionResult):
+            return run
+        job = self._taken_job(run)
+        try:
+            while job is not None and not (job.is_done or job.is_stopped):
+                asked.deadline.check()
+                await asyncio.sleep(_POLL_S)
+            taken = job
+            known = None if taken is None else await in_thread(lambda: self._continued(taken, run))
+            if known is None and run.is_early:
+                return self._not_begun(run)
+            outcome: Any = known
+            if known is None or not self._suffices(known, run):
+                outcome = await self._strategy_outcome(run, *_rest(known, run))
+                outcome = outcome if known is None else then(known, outcome)
+            pending = await in_thread(lambda: self._checked(run, outcome))
+            if isinstance(pending, _Pending):
+                committed = pending
+                saving = asyncio.ensure_future(in_thread(lambda: self._save(committed)))
+                try:
+                    await asyncio.shield(saving)
+                except asyncio.CancelledError:
+                    await saving
+                    self._concluded(committed)
+                    raise
+        except asyncio.CancelledError:
+            self._put_back(run, job)
+            asked.commit_token.abandon()
+            raise
+        except Exception as error:  # noqa: BLE001 - a strategy and a store may raise anything
+            self._put_back(run, job)
+            return self._failed(run, error)
+        return self._ended(run, pending)
+
+    async def _strategy_outcome(self, run: _Run, messages: Messages, request: StrategyRequest) -> StrategyResult:
+        """The strategy's outcome, within the time left."""
+        strategy, deadline, commit_token = self.strategy, run.asked.deadline, run.asked.commit_token
+        if isinstance(strategy, BaseStrategy):
+            work = asyncio.ensure_future(strategy.arun(messages, request))
+        else:
+            work = asyncio.ensure_future(in_thread(lambda: strategy.run(messages, request)))
+        try:
+            while True:
+                wait_s = deadline.remaining_s()
+                if commit_token.can_be_cancelled:
+                    wait_s = min(0.02, wait_s) if wait_s is not None else 0.02
+                done, _ = await asyncio.wait([work], timeout=wait_s)
+                if done:
+                    return work.result()
+                deadline.check()
+        finally:
+            if not work.done():
+                work.cancel()
+                commit_token.abandon()
+
+    # --- Before ---------------------------------------------------------------------------------------
+
+    def _begun(self, asked: Asked, begin_job: BeginJob) -> Task[_Run | CompactionResult]:
+        """Everything before the strategy: the run, or the result if nothing is to be done."""
+        given, around, session = asked.given, asked.around, asked.session
+        counted: tuple[ContextState, LiveSnapshot | None]
+        if asked.decided is not None:
+            counted = asked.decided.state, None
+        elif self.requests.is_known(given, asked.state):
+            counted = self.requests.state(given, asked.state, around)
+        else:
+            counted = yield lambda: self.requests.state(given, asked.state, around)
+        state, known = counted
+        request = StrategyRequest(
+            state,
+            self.counter,
+            metadata=asked.metadata,
+            tools=around.tools,
+            system=around.system,
+            format=self.format,
+            redact=self.redact,
+        )
+        tokens = state.tokens or 0
+        with session.lock:
+            why = reason_of(self.trigger, state) if asked.decided is None else asked.decided.reason
+            if why is None and not asked.force:
+                session.guard.helped()
+            limit = None if asked.force else threshold_of(self.trigger, state)
+            is_blocked = why is not None and not asked.force and session.guard.blocks(tokens)
+            tries = session.guard.tries
+            job = session.job if self.background else None
+        is_early = why is None and not asked.force
+        begins = is_early and job is None and self._is_soon(state, tokens, session)
+        is_cancelled = asked.commit_token.is_cancelled()
+        waits = is_early and not begins and (job is None or not job.is_done)
+        if waits or is_blocked or is_cancelled:
+            is_pinning = asked.is_pinning or known is not None
+            pinned = (yield lambda: self._prepared(asked, known)[2]) if is_pinning else ()
+            reason = "cancelled" if is_cancelled else "not_triggered" if waits else "no_progress"
+            is_no_progress = reason == "no_progress"
+            return self._unchanged(
+                asked,
+                request,
+                tokens,
+                reason,
+                pins=pinned,
+                threshold_tokens=limit if is_no_progress else None,
+                tries=tries if is_no_progress else 0,
+            )
+        unmet = None if asked.force else never_met(self.trigger, self.strategy, state)
+        if unmet is not None:
+            _warn(f"the keep cannot meet the threshold: {unmet}")
+        kind: TriggerKind = "manual" if asked.force or why == "manual" else "auto"
+        instructions = asked.instructions or instructions_of(self.trigger)
+        found: tuple[LiveSnapshot, Messages, tuple[int, ...]] = yield lambda: self._prepared(asked, known)
+        prepared, listed, pinned = found
+        before = max(tokens, prepared.total_tokens)
+        request = dataclasses.replace(
+            request,
+            pins=pinned,
+            instructions=instructions,
+            round=self._next_round(asked),
+            threshold_tokens=limit,
+            # After an overflow the count was too low, and the limit alone would be met without any work.
+            target_tokens=None if limit is None else int(min(limit, before) * (1 - self.hysteresis)),
+            threshold_messages=messages_threshold_of(self.trigger, state),
+            overhead_tokens=before - prepared.total_tokens,
+            format=prepared.format,
+            deadline=asked.deadline,
+            prepared=(listed, prepared),
+        )
+        reason = why or ("requested" if asked.force else self._reason_soon(state, limit))
+        ids = range(len(listed)) if asked.ids is None else asked.ids
+        run = _Run(asked, listed, request, kind, reason, before, ids, is_early)
+        if job is not None:  # announced when it was begun
+            return run
+        if not self.subscribers.emit(PreCompact(kind, reason, before, len(listed), instructions)):
+            return self._unchanged(asked, request, before, "vetoed", messages=listed, pins=pinned)
+        if not begins:
+            return run
+        # The strategy outlives this call, so it gets neither its deadline nor its flag.
+        fixed = tuple(listed)  # the caller may append to its list meanwhile
+        free = dataclasses.replace(request, deadline=Deadline(), prepared=(fixed, prepared))
+        begun = dataclasses.replace(run, messages=fixed, request=free)
+        job = begin_job(begun, self.strategy, fixed, free)
+        with session.lock:
+            session.job = job
+        return self._not_triggered(run)
+
+    def _is_soon(self, state: ContextState, tokens: int, session: Session) -> bool:
+        """Whether a fold is begun in the background: the request is close to the trigger's threshold."""
+        if not self.background:
+            return False
+        limit = threshold_of(self.trigger, state)
+        return limit is not None and tokens > limit * SOFT_SHARE and tokens >= session.begins_from_tokens
+
+    def _reason_soon(self, state: ContextState, limit: int | None) -> str:
+        """The reason that the trigger will have just above its threshold."""
+        if limit is None or state.usage is None:
+            return "requested"
+        usage = dataclasses.replace(state.usage, tokens=limit + 1)
+        budget = state.budget
+        if budget is not None:
+            budget = dataclasses.replace(budget, message_tokens=max(0, limit + 1 - budget.system_tokens))
+        return reason_of(self.trigger, dataclasses.replace(state, usage=usage, budget=budget)) or "requested"
+
+    def _taken_job(self, run: _Run) -> Job[_Run] | None:
+        """The fold of the background, which this run takes over."""
+        session = run.asked.session
+        with session.lock:
+            job, session.job = session.job, None
+        return job
+
+    def _put_back(self, run: _Run, job: Job[_Run] | None) -> None:
+        """Leaves a fold of the background that is still running to a later call."""
+        if job is not None and not job.is_done:
+            with run.asked.session.lock:
+                run.asked.session.job = job
+
+    def _not_triggered(self, run: _Run) -> CompactionResult:
+        return self._unchanged(
+            run.asked, run.request, run.tokens_before, "not_triggered", messages=run.messages, pins=run.request.pins
+        )
+
+    def _not_begun(self, run: _Run) -> CompactionResult:
+        """The result where a fold of the background is of no use, before the trigger fires."""
+        with run.asked.session.lock:
+            # Another one is begun only after the context has grown.
+            run.asked.session.begins_from_tokens = run.tokens_before * (1 + self.hysteresis)
+        return self._not_triggered(run)
+
+    def _continued(self, job: Job[_Run], run: _Run) -> StrategyResult | None:
+        """The outcome of a fold of the background for the list as it is now; None if it is of no use."""
+        if job.error is not None:
+            error = job.error
+            if not isinstance(error, FoldlineError):
+                error = CompactionError(f"the strategy raised {type(error).__name__}", code="strategy_failed")
+            self.subscribers.emit(CompactionFailed(error))
+            _warn(f"a fold in the background failed: {error}")
+        return _continued(job, run)
+
+    def _suffices(self, outcome: StrategyResult, run: _Run) -> bool:
+        """Whether a fold of the background leaves the list, as it has grown, below threshold and budget."""
+        tokens = (outcome.tokens or 0) + run.request.overhead_tokens
+        limits = (run.request.threshold_tokens, self._budget)
+        return run.is_early or all(limit is None or tokens <= limit for limit in limits)
+
+    def _prepared(self, asked: Asked, known: LiveSnapshot | None) -> tuple[LiveSnapshot, Messages, tuple[int, ...]]:
+        """The messages, read and counted (a transcript as given), their list, and pinned indices."""
+        prepared = self.requests.prepare(asked.given, asked.around) if known is None else known
+        # The snapshot's list: another thread may append to the transcript meanwhile.
+        messages = asked.given if isinstance(asked.given, (list, tuple)) else prepared.messages
+        pinned = asked.pins_of(prepared, messages)
+        if asked.remembers:
+            asked.session.remember(prepared, pinned)
+        return prepared, messages, pinned
+
+    def _next_round(self, asked: Asked) -> int:
+        """The next round: one after the highest known to session, metadata and store."""
+        metadata = asked.metadata
+        known = [asked.session.round, *(metadata.get(index, ROUND, 0) for index in metadata)]
+        last_round = getattr(self.store, "last_round", None)
+        if callable(last_round) and asked.save is None:
+            known.append(token_number(last_round() or 0, "last_round"))
+        return max(known) + 1
+
+    # --- After ----------------------------------------------------------------------------------------
+
+    def _checked(
+        self, run: _Run, outcome: StrategyResult, error: FoldlineError | None = None
+    ) -> _Pending | StrategyResult:
+        """The checked compaction, or the outcome if nothing is to be committed."""
+        given: object = outcome
+        if not isinstance(given, StrategyResult) or len(given.sources) != len(given.messages):
+            raise CompactionError("the strategy returned no StrategyResult", code="bad_outcome")
+        if not outcome.changed:
+            return outcome
+        if not is_valid_as(outcome.messages, run.messages, run.request.format):
+            raise CompactionError("a provider would reject the result", code="invalid_result")
+        if outcome.tokens is None:
+            after = run.request.tokens_of(outcome.messages)
+        else:
+            after = outcome.tokens + run.request.overhead_tokens
+        if after >= run.tokens_before and not getattr(self.strategy, "may_grow", False):
+            return dataclasses.replace(outcome, reason="no_gain")
+        event = event_of(
+            outcome,
+            run.request,
+            run.ids,
+            (run.tokens_before, after),
+            duration_s=self.clock() - run.asked.started_s,
+            trigger=run.kind,
+            reason=run.reason,
+            fallback=None if error is None else self.on_failure,
+        )
+        return _Pending(run, outcome, event, error)
+
+    def _ended(self, run: _Run, pending: _Pending | StrategyResult) -> CompactionResult:
+        """The result of a strategy that did not fail."""
+        return self._concluded(pending) if isinstance(pending, _Pending) else self._not_folded(run, pending)
+
+    def _not_folded(self, run: _Run, outcome: StrategyResult) -> CompactionResult:
+        """The result of a strategy that changed nothing."""
+        session, reason = run.asked.session, outcome.reason
+        with session.lock:
+            if reason == "no_gain":
+                session.guard.did_not_help(run.tokens_before)
+            tries = session.guard.tries
+        return self._unchanged(
+            run.asked,
+            run.request,
+            run.tokens_before,
+            reason,
+            messages=run.messages,
+            pins=run.request.pins,
+            plan=outcome.plan,
+            floor=_floor(outcome, run.request),
+            completions=outcome.completions,
+            threshold_tokens=run.request.threshold_tokens,
+            tries=tries,
+        )
+
+    def _save(self, pending: _Pending) -> None:
+        """Commits the compaction: saves it to the store, if any."""
+        asked = pending.run.asked
+        asked.commit_token.commit(pending.run.request.deadline)
+        if asked.save is not None:
+            asked.save(pending.event, pending.outcome, pending.run.ids)
+        elif isinstance(self.store, (CompactionStore, SessionStore)):
+            saved(self.store, pending.event, pending.outcome, pending.run.ids)
+
+    def _concluded(self, pending: _Pending) -> CompactionResult:
+        """Updates counters and guard, notifies the trigger, and emits the events."""
+        run, outcome, event, session = pending.run, pending.outcome, pending.event, pending.run.asked.session
+        before = run.request.state
+        before.stats.incr(COMPACTIONS)
+        state = state_after(before, event)
+        with session.lock:
+            session.round = max(session.round, event.round)
+            limit = run.request.threshold_tokens
+            if limit is not None and event.tokens_after > limit:
+                session.guard.did_not_help(event.tokens_after)
+            else:
+                session.guard.helped()
+            try:
+                self.trigger.notify_compacted(state)
+            except Exception as error:  # noqa: BLE001 - the compaction is committed, whatever the trigger does
+                _warn(f"the trigger raised {type(error).__name__} in notify_compacted")
+        if run.asked.remembers:
+            session.folded(run.prepared, run.request.pins, outcome.sources, outcome.messages)
+        for each in (event, SessionStart(), CompactBoundary(run.kind, run.tokens_before)):
+            self.subscribers.emit(each)
+        if pending.error is not None:
+            self.subscribers.emit(CompactionFailed(pending.error, event.fallback))
+        evidence = outcome.evidence
+        if evidence is None:
+            evidence = next((c.evidence for c in reversed(outcome.completions) if c.evidence is not None), None)
+        grew = event.tokens_after >= event.tokens_before
+        result = CompactionResult(
+            messages=outcome.messages,
+            outcome="folded" if pending.error is None else "fallback",
+            reason="seed_rule" if grew else run.reason,
+            tokens_before=event.tokens_before,
+            tokens_after=event.tokens_after,
+            fits=within(event.tokens_after, *self._limits(run.request.state)),
+            sources=tuple(outcome.sources),
+            pins=moved_pins(run.request.pins, outcome.sources),
+            dropped=outcome.dropped,
+            edited=outcome.edited,
+            floor=_floor(outcome, run.request),
+            summary=outcome.summary,
+            plan=outcome.plan,
+            error=pending.error,
+            completions=outcome.completions,
+            evidence=evidence,
+            duration_s=event.duration_s,
+            state=state,
+            event=event,
+            metadata=metadata_after(run.request.metadata, outcome, event.round),
+            steps=outcome.steps,
+            fallback=event.fallback,
+        )
+        warn_unfit(result, stacklevel=4)
+        return result
+
+    def _limits(self, state: ContextState) -> tuple[int | None, int | None, int | None]:
+        """The budgets of a request: that of the strategy, of the window, of the trigger's window."""
+        return self._budget, window_tokens_of(state), budget_tokens_of(self.trigger, state)
+
+    def _unchanged(
+        self,
+        asked: Asked,
+        request: StrategyRequest,
+        tokens: int,
+        reason: str,
+        *,
+        outcome: Outcome | None = None,
+        messages: Messages | None = None,
+        **more: Any,
+    ) -> CompactionResult:
+        """A result without changes."""
+        new = _listed(asked.given) if messages is None else same(messages)
+        result = CompactionResult(
+            messages=new,
+            outcome=outcome or ("infeasible" if reason == "over_floor" else "unchanged"),
+            reason=reason,
+            tokens_before=tokens,
+            tokens_after=tokens,
+            fits=within(tokens, *self._limits(request.state)),
+            sources=range(len(new)),
+            state=request.state,
+            metadata=request.metadata,
+            duration_s=self.clock() - asked.started_s,
+            **more,
+        )
+        if result.fits is False and result.error is None:
+            warn_unfit(result, stacklevel=4)
+        return result
+
+    def _failed(self, run: _Run, failure: Exception) -> CompactionResult:
+        """Applies the failure policy."""
+        error = failure
+        if not isinstance(error, FoldlineError):
+            error = CompactionError(f"the strategy raised {type(failure).__name__}", code="strategy_failed")
+            error.__cause__ = failure
+        unchanged: _Unchanged = {"messages": run.messages, "pins": run.request.pins, "error": error}
+        if error.code == "cancelled" and isinstance(error, SummaryError):
+            self.subscribers.emit(CompactionFailed(error))
+            if self.on_failure == "raise":
+                raise error
+            return self._unchanged(run.asked, run.request, run.tokens_before, "cancelled", **unchanged)
+        session = run.asked.session
+        with session.lock:
+            session.guard.did_not_help(run.tokens_before)
+        if self.on_failure == "raise":
+            self.subscribers.emit(CompactionFailed(error))
+            raise error
+        if self.on_failure in ("truncate", "clear"):
+            result = self._fallen_back(run, error)
+            if result is not None:
+                _warn(f"compacted by {self.on_failure} instead: {error}")
+                return result
+        self.subscribers.emit(CompactionFailed(error))
+        _warn(f"not compacted, the messages are unchanged: {error}")
+        return self._unchanged(run.asked, run.request, run.tokens_before, error.code, outcome="failed", **unchanged)
+
+    def _fallen_back(self, run: _Run, error: FoldlineError) -> CompactionResult | None:
+        """Runs the fallback instead of the strategy; None if it does not help either."""
+        keep: Keep | None = getattr(self.strategy, "keep", None)
+        limit = run.request.threshold_tokens
+        if keep is None and limit is not None:
+            keep = FitTokens(limit // 2)
+        fallback: BaseStrategy
+        if self.on_failure == "truncate":
+            fallback = TruncateOldest(keep)
+        else:
+            fallback = ClearToolResults(KeepTokens(20_000) if keep is None else keep)
+        if isinstance(self.strategy, Shaped):
+            fallback = self.strategy.reshaped(fallback)
+        # The fallback calls no model and is fast, so it gets no deadline: it may run because of a timeout.
+        asked = dataclasses.replace(run.asked, deadline=Deadline(), commit_token=CommitToken())
+        run = dataclasses.replace(run, asked=asked, request=dataclasses.replace(run.request, deadline=Deadline()))
+        try:
+            outcome = fallback.run(run.messages, run.request)
+            if not outcome.changed:
+                return None
+            pending = self._checked(run, outcome, error)
+            if not isinstance(pending, _Pending):
+                return None
+            self._save(pending)
+        except FoldlineError:
+            return None
+        return self._concluded(pending)
+
+
+def _rest(known: StrategyResult | None, run: _Run) -> tuple[Messages, StrategyRequest]:
+    """The messages that the strategy runs on, and its request: the list, or that of a fold of the background."""
+    if known is None:
+        return run.messages, run.request
+    return known.messages, run.request.moved(known.sources)
+
+
+def _continued(job: Job[_Run], run: _Run) -> StrategyResult | None:
+    """The outcome of a fold of the background for the list as it is now; None if its prefix or pins have changed."""
+    outcome, begun = job.outcome, job.run
+    count = len(begun.messages)
+    if outcome is None or not outcome.changed or outcome.tokens is None or len(run.messages) < count:
+        return None
+    if run.prepared.format != begun.request.format or run.prepared.hashes()[:count] != begun.prepared.hashes():
+        return None
+    edited = set(outcome.edited)
+    kept = {source for source in outcome.sources if source is not None} - edited
+    if not all(pin >= count or pin in kept for pin in run.request.pins):
+        return None
+    messages = [
+        new if source is None or source in edited else run.messages[source]
+        for new, source in zip(outcome.messages, outcome.sources)
+    ]
+    return dataclasses.replace(
+        outcome,
+        messages=[*messages, *run.messages[count:]],
+        sources=(*outcome.sources, *range(count, len(run.messages))),
+        plan=None,  # it was for the prefix
+        tokens=outcome.tokens + run.prepared.total_tokens - begun.prepared.total_tokens,
+    )
+
+
+def _listed(given: Messages | Live) -> list[Any]:
+    return given.messages if isinstance(given, (LiveTranscript, LiveSnapshot)) else same(given)
+
+
+def _floor(outcome: StrategyResult, request: StrategyRequest) -> int | None:
+    if outcome.floor is not None or outcome.plan is None:
+        return outcome.floor
+    return outcome.plan.floor + request.overhead_tokens
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, FoldlineWarning, stacklevel=4)

@@ -1,0 +1,93 @@
+"""Pins that last: pinned messages are known again by their hash and its occurrence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+from foldline._util.checks import message_index
+from foldline.errors import ConfigError
+from foldline.typing import Pin
+
+__all__ = ["PinMemory", "Pins", "as_predicates", "split_pins"]
+
+#: The pins of one call.
+Pins: TypeAlias = "Iterable[Pin] | Callable[[Any], bool]"
+
+
+def as_predicates(pins: object, path: str = "pins") -> tuple[Callable[[Any], bool], ...]:
+    """Pins that hold for every call, or a `ConfigError`: an index is only valid for one list."""
+    given = (pins,) if callable(pins) else pins
+    if not isinstance(given, Iterable) or isinstance(given, (str, bytes)):
+        raise ConfigError("must be predicates", code="bad_pin", path=path)
+    predicates = tuple(given)
+    if not all(callable(each) for each in predicates):
+        detail = "must be predicates; give indices to compact, or to prepare"
+        raise ConfigError(detail, code="bad_pin", path=path)
+    return predicates
+
+
+def split_pins(pins: Pins) -> tuple[list[int], list[Callable[[Any], bool]]]:
+    """The indices and the predicates of the pins of a call."""
+    try:
+        given = [pins] if callable(pins) else list(pins)
+    except TypeError:
+        raise ConfigError("must be indices or predicates", code="bad_pin", path="pins") from None
+    return [message_index(each, "pins") for each in given if not callable(each)], [e for e in given if callable(e)]
+
+
+class PinMemory:
+    """The pinned messages of a list, by hash and occurrence: the k-th of the messages with one hash."""
+
+    __slots__ = ("_pinned",)
+
+    def __init__(self, pairs: Iterable[tuple[int, int]] = ()) -> None:
+        self._pinned: dict[int, set[int]] = {}
+        self.add(pairs)
+
+    def __bool__(self) -> bool:
+        return bool(self._pinned)
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """Each hash with one of its occurrences, sorted."""
+        return sorted((digest, each) for digest, occurrences in self._pinned.items() for each in occurrences)
+
+    def add(self, pairs: Iterable[tuple[int, int]]) -> None:
+        """Adds pinned messages by hash and occurrence."""
+        for digest, occurrence in pairs:
+            self._pinned.setdefault(digest, set()).add(occurrence)
+
+    def find(self, hashes: Sequence[int]) -> set[int]:
+        """The indices of the pinned messages in a list. O(messages)."""
+        if not self._pinned:
+            return set()
+        places: dict[int, list[int]] = {each: [] for each in self._pinned}
+        for index, digest in enumerate(hashes):
+            if digest in places:
+                places[digest].append(index)
+        found = set()
+        for digest, occurrences in self._pinned.items():
+            at = places[digest]
+            # Fewer equal messages than remembered: the last of them stands for the missing ones.
+            found |= {at[min(each, len(at) - 1)] for each in occurrences if at}
+        return found
+
+    def replace(self, hashes: Sequence[int | None], pins: Iterable[int], *, is_part: bool = False) -> None:
+        """Remembers the pins of a list; a message without a hash is not remembered. O(messages).
+
+        Args:
+            hashes: The hash of each message.
+            pins: The pinned messages.
+            is_part: Whether the list may be a part of a history: pinned messages that it lacks stay remembered.
+        """
+        pinned = set(pins)
+        absent = set(self._pinned).difference(hashes) if is_part else ()
+        self._pinned = {digest: self._pinned[digest] for digest in absent}
+        seen: dict[int, int] = {digest: 0 for pin in pinned if (digest := hashes[pin]) is not None}
+        if not seen:
+            return
+        for index, digest in enumerate(hashes):
+            if digest in seen and digest is not None:
+                if index in pinned:
+                    self._pinned.setdefault(digest, set()).add(seen[digest])
+                seen[digest] += 1
