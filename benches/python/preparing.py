@@ -3,7 +3,7 @@
     .venv-bench/bin/python benches/python/preparing.py
 
 `prepare` reads and hashes the whole history, finds its fold, and counts the request. It is compared with reading the
-history alone. `compact` gets a live transcript, whose counts it uses.
+history alone. `compact` gets live transcripts of several lengths, whose counts it uses.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ conversation = runpy.run_path(str(Path(__file__).with_name("live.py")))["convers
 MESSAGES = 10_000
 KEPT = 60
 TRIES = 21
+LENGTHS = (10, 100, 200, 1_000, MESSAGES)  # messages of a live transcript
 
 
 def paired(first: Callable[[], object], second: Callable[[], object]) -> tuple[float, float, float]:
@@ -66,17 +67,18 @@ def main() -> None:
     for name, read in pairs.items():
         prepared, alone, ratio = paired(lambda: compactor.prepare(history, session="a"), read)
         print(f"  prepare {prepared:6.2f} ms, {name} {alone:6.2f} ms: {ratio:.2f} times")
-    live = fl.Transcript(history)
     state = fl.ContextState(iteration=3)
     resting = fl.Compactor(fl.triggers.ReserveTokens(100_000_000), fl.strategies.NoOp(), counter=counter)
-    calls: dict[str, Callable[[], object]] = {
-        "compact(live)": lambda: resting.compact(live),
-        "compact(live, state)": lambda: resting.compact(live, state),
-        "should_compact(live)": lambda: resting.should_compact(live),
-    }
-    print(f"compact that does not trigger, {len(history):,} messages in a live transcript:")
-    for name, call in calls.items():
-        print(f"  {name:22} {microseconds(call):6.2f} us")
+    print("a call that does not trigger, by the messages of a live transcript:")
+    for length in LENGTHS:
+        live = fl.Transcript(history[:length])
+        calls: dict[str, Callable[[], object]] = {
+            "compact(live)": lambda live=live: resting.compact(live),
+            "compact(live, state)": lambda live=live: resting.compact(live, state),
+            "should_compact(live)": lambda live=live: resting.should_compact(live),
+        }
+        times = ", ".join(f"{name} {microseconds(call):6.2f} us" for name, call in calls.items())
+        print(f"  {length:6,}: {times}")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@
 mod annotations;
 mod chunks;
 mod ids;
+mod planning;
 
 pub use annotations::{Annotations, Origin};
 
@@ -29,10 +30,7 @@ use crate::error::{Error, Result};
 use crate::evidence::{Evidence, extract};
 use crate::formats::{Detector, Format, Observed, not_a_list, read_message};
 use crate::node::{Kind, Node, changed};
-use crate::plan::{
-    LastCut, PlanInput, PlanOptions, Planned, PrefixSums, TrimOptions, newest_user, plan_with_summary,
-    trim_floor, trim_input,
-};
+use crate::plan::PrefixSums;
 use crate::rules::{Foldability, Incremental, Pins, Structure, check_index};
 use crate::transcript::{Builder, MessageNumbers, MessageSource, Part, PartKind, Role, Transcript, chained};
 
@@ -448,109 +446,6 @@ impl Prepared {
         self.incremental.structure()
     }
 
-    /// Plans as [`crate::plan::plan`] does for the same messages. `pins` are added to the list's own annotations; with
-    /// any, planning is O(messages).
-    ///
-    /// # Errors
-    /// Those of [`crate::plan::plan`] and [`Pins::check`].
-    pub fn plan(
-        &mut self,
-        pins: &Pins,
-        request: PlanOptions,
-        counter: &dyn Counter,
-        check: Interrupt<'_>,
-    ) -> Result<Planned> {
-        self.update();
-        self.plan_settled(pins, request, counter, check)
-    }
-
-    /// As [`Prepared::plan`], for a list unchanged since [`Prepared::update`].
-    ///
-    /// # Errors
-    /// Those of [`Prepared::plan`].
-    pub fn plan_settled(
-        &self,
-        pins: &Pins,
-        request: PlanOptions,
-        counter: &dyn Counter,
-        check: Interrupt<'_>,
-    ) -> Result<Planned> {
-        self.plan_with_summary(pins, request, |_, _| Ok(request.summary_tokens), counter, check)
-    }
-
-    /// As [`Prepared::plan_settled`]; the tokens of the summary follow from the last cut.
-    ///
-    /// # Errors
-    /// Those of [`Prepared::plan`] and of `summary`.
-    pub fn plan_with_summary(
-        &self,
-        pins: &Pins,
-        request: PlanOptions,
-        summary: impl FnOnce(LastCut<'_>, Interrupt<'_>) -> Result<u64>,
-        counter: &dyn Counter,
-        check: Interrupt<'_>,
-    ) -> Result<Planned> {
-        self.check_settled()?;
-        if *pins == Pins::default() {
-            let structure = self.incremental.structure();
-            return self.plan_under(structure, &self.sums, request, summary, counter, check);
-        }
-        let mut incremental = self.incremental.clone();
-        incremental.pin(&self.incremental.resolved(pins)?)?;
-        let from = incremental.update();
-        let mut sums = self.sums.clone();
-        sums.update(incremental.structure(), &self.counts.per_message, from);
-        self.plan_under(incremental.structure(), &sums, request, summary, counter, check)
-    }
-
-    /// Trims a settled list. The newest user message is kept wherever that fits. O(messages).
-    ///
-    /// # Errors
-    /// Those of [`Prepared::plan`].
-    pub fn trim_settled(
-        &self,
-        pins: &Pins,
-        options: TrimOptions,
-        counter: &dyn Counter,
-        check: Interrupt<'_>,
-    ) -> Result<Planned> {
-        self.check_settled()?;
-        let mut incremental = self.incremental.clone();
-        let mut sums = self.sums.clone();
-        if *pins != Pins::default() {
-            incremental.pin(&self.incremental.resolved(pins)?)?;
-            let from = incremental.update();
-            sums.update(incremental.structure(), &self.counts.per_message, from);
-        }
-        let structure = incremental.structure();
-        let newest = newest_user(&self.chunks, structure).filter(|&i| structure.counts(i));
-        let Some(newest) = newest.filter(|_| options.keep_newest_user) else {
-            return trim_input(&self.input(structure, &sums, counter), options, None, check);
-        };
-        let mut pinned = incremental.clone();
-        pinned.pin(&Pins { indices: vec![newest], ..Pins::default() })?;
-        let from = pinned.update();
-        let mut pinned_sums = sums.clone();
-        pinned_sums.update(pinned.structure(), &self.counts.per_message, from);
-        let keeping = self.input(pinned.structure(), &pinned_sums, counter);
-        let without = self.input(structure, &sums, counter);
-        match trim_input(&keeping, options, Some(newest), check)? {
-            Planned::Plan(mut plan) => {
-                plan.floor = plan.floor.min(trim_floor(&without, options, check)?);
-                Ok(Planned::Plan(plan))
-            }
-            Planned::Infeasible(kept) => {
-                let mut planned = trim_input(&without, options, None, check)?;
-                match &mut planned {
-                    Planned::Plan(plan) => plan.floor = plan.floor.min(kept.floor),
-                    Planned::Infeasible(other) if kept.floor < other.floor => *other = kept,
-                    Planned::Infeasible(_) => {}
-                }
-                Ok(planned)
-            }
-        }
-    }
-
     /// Pinned messages, ascending: those of the list's own annotations and `pins`. O(messages).
     ///
     /// # Errors
@@ -592,35 +487,6 @@ impl Prepared {
             return Err(Error::internal("unsettled", "messages were added since the sums were updated"));
         }
         Ok(())
-    }
-
-    fn plan_under(
-        &self,
-        structure: &Structure,
-        sums: &PrefixSums,
-        request: PlanOptions,
-        summary: impl FnOnce(LastCut<'_>, Interrupt<'_>) -> Result<u64>,
-        counter: &dyn Counter,
-        check: Interrupt<'_>,
-    ) -> Result<Planned> {
-        plan_with_summary(&self.input(structure, sums, counter), request, summary, check)
-    }
-
-    fn input<'a>(
-        &'a self,
-        structure: &'a Structure,
-        sums: &'a PrefixSums,
-        counter: &'a dyn Counter,
-    ) -> PlanInput<'a> {
-        PlanInput {
-            source: &self.chunks,
-            format: self.format(),
-            structure,
-            counts: &self.counts,
-            sums,
-            counter,
-            fingerprint: self.fingerprint,
-        }
     }
 
     /// Changes the caller's annotations.
@@ -751,7 +617,7 @@ mod tests {
     use crate::count::estimate::formula::Heuristic;
     use crate::formats::read_messages;
     use crate::json::with_document;
-    use crate::plan::{Keep, plan};
+    use crate::plan::{Keep, PlanOptions, plan};
     use crate::rules::analyze;
 
     const LOOP: &str = r#"[

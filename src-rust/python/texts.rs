@@ -90,7 +90,7 @@ pub(super) fn count_batch<'py>(
 /// still in the L2 cache when they are counted and released, and leave room for the tables of the counter.
 const WINDOW_BYTES: usize = 256 << 10;
 
-/// Most counts for which memory is reserved because an object says that it has so many texts.
+/// Most counts for which memory is reserved in advance, whatever length an object states.
 const MAX_EXPECTED: usize = 1 << 20;
 
 /// What a text costs beyond its bytes, so that windows of many short ones are small too.

@@ -224,6 +224,7 @@ class Sessions(RuleBasedStateMachine):
         self.whole = self.compactor(self.store)
         self.talks = {name: self.talk() for name in NAMES}
         self.unpinned: list[Any] = []
+        self.changes = 0
         self.tools: Any = None
         self.system: Any = None
 
@@ -290,12 +291,12 @@ class Sessions(RuleBasedStateMachine):
             talk.writer.messages.append(copy.deepcopy(message))
 
     def is_plain(self, message: Any) -> bool:
-        """Whether it is a text, not a tool result."""
+        """Whether it is a text: not a tool result, nor reasoning, which a hash of the content does not tell apart."""
         if holds_results(message) or "tool_calls" in message or "call_id" in message:
             return False
         content = message.get("content", message.get("parts"))
         parts = [] if isinstance(content, str) else content or []
-        return all("text" in part for part in parts)
+        return bool(content) and all("text" in part for part in parts)
 
     @rule(mode=st.sampled_from(["short", "short", "raises", "empty", "long"]))
     def summaries_are(self, mode: str) -> None:
@@ -345,17 +346,26 @@ class Sessions(RuleBasedStateMachine):
             for pin in sorted(talk.pinned - self.held(talk)):
                 self.ends(talk.history[pin])
             if self.dialect == "gemini":
-                # With a pin its turns may stay, so that roles alternate; a label counts them among the pins.
                 self.end_all(talk)
-                talk.loop.unpin(lambda message: True)
+                self.end_carried_turns(talk)
+
+    def end_carried_turns(self, talk: Talk) -> None:
+        """With a pin its turns may stay, so that roles alternate: a new loop counts them as pinned."""
+        talk.loop.unpin(lambda message: True)
 
     def held(self, talk: Talk) -> set[int]:
-        """Pins that both the label of the list and the newest fold hold."""
-        if not talk.folds:
+        """Pins that both the label of the list and the fold that its history begins with hold."""
+        folds = self.folds_of(talk)
+        if not folds:
             return set()
-        newest = talk.folds[-1]
+        longest = max(reversed(folds), key=lambda fold: len(fold.covered))
         place = talk.origins.index(None) if None in talk.origins else 0
-        return {pin for pin in newest.pinned if pin < len(newest.covered) and pin in talk.origins[place:]}
+        return {pin for pin in longest.pinned if pin < len(longest.covered) and pin in talk.origins[place:]}
+
+    @staticmethod
+    def folds_of(talk: Talk) -> list[Snapshot]:
+        """The known folds that cover a prefix of the history as it is now."""
+        return [fold for fold in talk.folds if fold.covered == talk.history[: len(fold.covered)]]
 
     def finish(self) -> None:
         """Ends what runs in the background."""
@@ -378,7 +388,7 @@ class Sessions(RuleBasedStateMachine):
             other = self.talks[NAMES[1 - NAMES.index(name)]]
             self.end_all(other)
             other.writer = copy.deepcopy(talk.writer)
-            self.rebase(other)
+            self.goes_another_way(other)
             return
         users = [i for i, m in enumerate(history) if m.get("role") == "user" and self.is_plain(m)]
         if not users:
@@ -397,7 +407,16 @@ class Sessions(RuleBasedStateMachine):
                 return
             writer.messages = history[:index]
         talk.writer = writer
-        self.rebase(talk)
+        self.goes_another_way(talk)
+
+    def goes_another_way(self, talk: Talk) -> None:
+        """From here on the history differs from every one before it, and is folded on its own."""
+        self.changes += 1
+        messages = talk.writer.messages
+        while not messages or messages[-1].get("role") != "user" or not self.is_plain(messages[-1]):
+            talk.writer.valid_step(Step("user", 0, 0, 1))  # open calls get their results first
+        messages[-1] = self.another(messages[-1], f"Change {self.changes}.")
+        self.restart_loop(talk)
 
     @staticmethod
     def another(message: Any, text: str) -> Any:
@@ -407,23 +426,17 @@ class Sessions(RuleBasedStateMachine):
         kind = "input_text" if message.get("type") == "message" else "text"
         return {**message, "content": [{"type": kind, "text": text}]}
 
-    def rebase(self, talk: Talk) -> None:
-        """The list of a loop for a history that was changed: from the longest fold that still holds."""
-        talk.folds = [
-            fold
-            for fold in talk.folds
-            if len(fold.covered) <= len(talk.history) and fold.covered == talk.history[: len(fold.covered)]
-        ]
-        self.restart_loop(talk)
-
     def restart_loop(self, talk: Talk) -> None:
-        """A new loop over what the longest fold that keeps the pins gives."""
+        """A new loop over what the longest fold gives that covers the history as it is now, and keeps the pins."""
+        folds = self.folds_of(talk)
         holding = [
-            fold for fold in talk.folds if all(pin >= len(fold.covered) or pin in fold.origins for pin in talk.pinned)
+            fold for fold in folds if all(pin >= len(fold.covered) or pin in fold.origins for pin in talk.pinned)
         ]
         talk.loop = self.compactor(LoopStore(lambda: self.store))
         for pinned in self.unpinned:
             talk.loop.unpin(lambda message, pinned=pinned: bool(message == pinned))
+        if self.dialect == "gemini":
+            self.end_carried_turns(talk)  # the pins themselves are given with the next call
         talk.messages, talk.origins, talk.taken = [], [], 0
         if holding:
             best = max(reversed(holding), key=lambda fold: len(fold.covered))
@@ -445,8 +458,13 @@ class Sessions(RuleBasedStateMachine):
             for place, origin in enumerate(talk.origins)
             if origin is not None and talk.messages[place] is talk.history[origin]
         ]
-        # Not calls and results: of a group, a label tells how many messages stay, not which of them is the pin.
-        places = [p for p in places if self.is_plain(talk.messages[p]) and talk.messages[p] not in self.unpinned]
+        # Of a group, a label tells how many messages stay, not which of them is the pin.
+        alone = {group[0] for group in fl.analyze(talk.messages, format=self.dialect).groups if len(group) == 1}
+        places = [
+            p
+            for p in places
+            if p in alone and self.is_plain(talk.messages[p]) and talk.messages[p] not in self.unpinned
+        ]
         if not places or len(talk.pinned) > 2:
             return
         place = places[int(at * (len(places) - 1))]
@@ -630,7 +648,8 @@ class Sessions(RuleBasedStateMachine):
         assert result.fits is (after <= min(limits))
         if result.fits is False or result.outcome in ("failed", "fallback", "infeasible"):
             assert any(issubclass(each.category, FoldlineWarning) for each in warned) or result.event is None
-        if result.fits is False:
+        is_due = after > LIMIT or getattr(result, "event", True) is not None  # else the strategy was not asked
+        if result.fits is False and is_due:
             assert any(issubclass(each.category, FoldlineWarning) for each in warned)
         assert "\n" not in repr(result)
         provider = PROVIDERS[self.dialect]

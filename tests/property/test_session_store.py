@@ -111,7 +111,7 @@ class Sessions(RuleBasedStateMachine):
     def refuse(self, who: int) -> None:
         with pytest.raises(StoreError):
             self.stores[who].save_context(
-                fl.typing.CompactionEvent(self.round + 1, 9, 1, 1, 1, "S", ("nobody",), 0.0), [ContextEntry("nobody")]
+                fl.typing.CompactionEvent(self.round + 1, 9, 1, 1, 1, "S", ("unknown",), 0.0), [ContextEntry("unknown")]
             )
         with pytest.raises(StoreError):
             self.stores[who].append({"role": "user", "content": {1}})

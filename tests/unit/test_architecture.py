@@ -297,7 +297,7 @@ MODULES = {
     "strategies": "base function noop _note _tool_results truncate window clear shaped pipeline summarize model_fold",
     "compactor": """
         events result _commit _guard _background _pins _session _folds _checks _defaults _options _request _tasks
-        _engine _history compactor
+        _run _engine _history compactor
     """,
     "presets": "",
     "testing": "",

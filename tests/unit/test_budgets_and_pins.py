@@ -342,6 +342,17 @@ def test_fits_counts_tools_and_system_prompt() -> None:
         assert (result.fits, result.reason) == (False, "not_triggered")
 
 
+def test_the_budget_of_a_strategy_is_no_warning_before_its_trigger_fires() -> None:
+    messages = users(6)
+    size = total(messages)
+    folding = compactor(strategy=TruncateOldest(fl.FitTokens(size - 20)), trigger=ReserveTokens(size + 100, 10))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = folding.compact(messages)
+    assert (result.fits, result.reason) == (False, "not_triggered")
+    assert folding.compact([*messages, *users(3)]).fits is True
+
+
 def outcomes() -> dict[tuple[str, str], Callable[[], Any]]:
     """A call for each outcome and each reason."""
     messages, few = users(8), users(3)

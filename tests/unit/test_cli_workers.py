@@ -134,8 +134,8 @@ class Pipe:
 def test_files_are_prefetched_only_while_every_worker_has_enough(files: int, shares: list[int], tmp_path: Path) -> None:
     sources = write(tmp_path / "in", {f"{i}.jsonl": f"t{i}" for i in range(files)})
     names = {source: source.name for source in sources}
-    asks_nobody = fl.batch.BatchCompactor(fl.KeepMessages(2))
-    for compactor, expected in ((asks_nobody, shares), (Deadly(fl.KeepMessages(2)), [min(n, 1) for n in shares])):
+    without_model = fl.batch.BatchCompactor(fl.KeepMessages(2))
+    for compactor, expected in ((without_model, shares), (Deadly(fl.KeepMessages(2)), [min(n, 1) for n in shares])):
         crew = workers._Crew(sources, names, tmp_path / "out", compactor, Told())
         crew._workers = [workers._Worker(None, Pipe()) for _ in range(3)]  # type: ignore[arg-type]
         crew._share()

@@ -130,10 +130,10 @@ def test_deciding_changes_nothing() -> None:
     trigger = Seen()
     compactor = fl.Compactor(trigger, SlidingWindow(3), counter="chars/4")
     state = fl.ContextState(stats=fl.Stats())
-    told: list[object] = []
-    compactor.subscribe(told.append)
+    received: list[object] = []
+    compactor.subscribe(received.append)
     assert [compactor.should_compact(live, state) for _ in range(3)] == ["message_count"] * 3
-    assert (told, state.stats.counters(), len(live)) == ([], {}, 8)
+    assert (received, state.stats.counters(), len(live)) == ([], {}, 8)
 
 
 def test_deciding_counts_nothing_of_a_transcript() -> None:

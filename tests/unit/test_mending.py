@@ -199,10 +199,10 @@ def test_a_pipeline_and_a_shape_pass_the_evidence_on() -> None:
     assert cleared.evidence is not None
     assert cleared.evidence["added"]
     shaped = fl.presets.budgeted(lambda _: "Something.", 4_000, preserve=0.1, max_output_tokens=100)
-    told = shaped.compact(work(), force=True)
-    assert told.messages[0]["content"].startswith("[COMPACT SUMMARY]\nSomething.\n\n" + HEADING)
-    assert told.evidence is not None
-    assert told.evidence["added"]
+    result = shaped.compact(work(), force=True)
+    assert result.messages[0]["content"].startswith("[COMPACT SUMMARY]\nSomething.\n\n" + HEADING)
+    assert result.evidence is not None
+    assert result.evidence["added"]
 
 
 def test_added_facts_survive_the_next_fold() -> None:

@@ -345,6 +345,17 @@ def test_unpin_ends_a_pin_of_a_history(writer: Writer) -> None:
     assert (result.pins, 1 in result.sources) == ((), False)
 
 
+def test_unpin_ends_a_pin_that_the_history_lacks_at_the_time(writer: Writer) -> None:
+    """As in a history that is taken back, and goes the same way again."""
+    folding, history = compactor(writer), users(9)
+    folding.prepare(history, session="a", pins=[6])
+    folding.unpin(lambda message: message == history[6])
+    folding.prepare(history[:3], session="a")
+    assert folding.prepare([*history, *users(6, 20)], session="a").pins == ()
+    assert len(folding.prepare([*history, *users(7, 20)], session="a", pins=[6]).pins) == 1
+    assert len(folding.prepare([*history, *users(8, 20)], session="a").pins) == 1
+
+
 # --- Per call -------------------------------------------------------------------------------------------------------
 
 

@@ -29,7 +29,7 @@ _THRESHOLD = 0.80
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What a compactor for a model is made of."""
+    """The choices for a model: trigger, strategy, counter, window and reserve."""
 
     trigger: Trigger
     strategy: Strategy

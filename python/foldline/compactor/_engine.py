@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, TypeAlias, TypedDict
 
 from foldline._core import LiveSnapshot, LiveTranscript, TokenCounter
@@ -18,16 +17,17 @@ from foldline.compactor._checks import never_met
 from foldline.compactor._commit import saved
 from foldline.compactor._guard import CommitToken, bounded
 from foldline.compactor._request import Live, Requests, Surroundings
+from foldline.compactor._run import Asked, Decided, Pending, Run
 from foldline.compactor._session import Session
 from foldline.compactor._tasks import Task, arun_task, run_task
 from foldline.compactor.events import CompactBoundary, CompactionFailed, PreCompact, SessionStart, Subscribers
 from foldline.compactor.result import CompactionResult, event_of, metadata_after, state_after
-from foldline.context.metadata import ROUND, Metadata
+from foldline.context.metadata import ROUND
 from foldline.context.state import COMPACTIONS, ContextState
 from foldline.errors import CompactionError, FoldlineError, FoldlineWarning, SummaryError
 from foldline.folding.redact import Redact
 from foldline.folding.result import moved_pins, warn_unfit, within
-from foldline.planning import FitTokens, Keep, KeepTokens
+from foldline.planning import KeepTokens
 from foldline.strategies import (
     BaseStrategy,
     ClearToolResults,
@@ -50,7 +50,6 @@ from foldline.triggers import (
     threshold_of,
 )
 from foldline.typing import (
-    CompactionEvent,
     CompactionStore,
     FailurePolicy,
     FoldStore,
@@ -61,7 +60,7 @@ from foldline.typing import (
     TriggerKind,
 )
 
-__all__ = ["Asked", "Decided", "Engine", "Save"]
+__all__ = ["Engine"]
 
 #: Share of the trigger's threshold above which a fold is begun in the background.
 SOFT_SHARE = 0.9
@@ -69,70 +68,7 @@ SOFT_SHARE = 0.9
 _POLL_S = 0.02
 
 #: Begins a strategy in the background.
-BeginJob: TypeAlias = "Callable[[_Run, Strategy, Messages, StrategyRequest], Job[_Run]]"
-
-#: Saves a compaction: its event, its outcome, and the ids of the messages.
-Save: TypeAlias = Callable[[CompactionEvent, StrategyResult, Sequence["int | str"]], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """The state of a request, and the reason of the trigger that fires for it."""
-
-    state: ContextState
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """One request to compact.
-
-    Attributes:
-        given: The messages, or the transcript that contains them.
-        state: The state as the caller gave it.
-        session: The memory of the session.
-        pins_of: Finds the pinned messages of the list, once it is counted.
-        save: Saves the compaction; by default the store does.
-        decided: The state and the trigger's reason, if known.
-        is_pinning: Whether there are pins to remember, or to name in the result, also if nothing is compacted.
-        remembers: Whether the pins are remembered for the next call.
-    """
-
-    given: Messages | Live
-    state: ContextState | None
-    session: Session
-    pins_of: Callable[[LiveSnapshot, Messages], tuple[int, ...]]
-    around: Surroundings
-    force: bool = False
-    instructions: str | None = None
-    metadata: Metadata
-    ids: Sequence[int | str] | None = None
-    deadline: Deadline
-    commit_token: CommitToken
-    started_s: float
-    save: Save | None = None
-    decided: Decided | None = None
-    is_pinning: bool = False
-    remembers: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """A running compaction."""
-
-    asked: Asked
-    messages: Messages
-    request: StrategyRequest
-    kind: TriggerKind
-    reason: str
-    tokens_before: int
-    ids: Sequence[int | str]
-    #: Whether the trigger does not fire yet: the run takes over a fold of the background, or does nothing.
-    is_early: bool = False
-
-    @property
-    def prepared(self) -> LiveSnapshot:
-        return self.request.prepare(self.messages)
+BeginJob: TypeAlias = "Callable[[Run, Strategy, Messages, StrategyRequest], Job[Run]]"
 
 
 class _Unchanged(TypedDict):
@@ -141,16 +77,6 @@ class _Unchanged(TypedDict):
     messages: Messages
     pins: tuple[int, ...]
     error: FoldlineError
-
-
-@dataclass(frozen=True, slots=True)
-class _Pending:
-    """A checked compaction that is not committed yet."""
-
-    run: _Run
-    outcome: StrategyResult
-    event: CompactionEvent
-    error: FoldlineError | None
 
 
 class Engine:
@@ -200,21 +126,7 @@ class Engine:
             if why is not None:
                 return Decided(known, why)
             session.guard.helped()
-        tokens, messages = known.tokens or 0, live.messages
-        result = CompactionResult(
-            messages=messages,
-            outcome="unchanged",
-            reason="not_triggered",
-            tokens_before=tokens,
-            tokens_after=tokens,
-            fits=within(tokens, *self._limits(known)),
-            sources=range(len(messages)),
-            state=known,
-            duration_s=self.clock() - started_s,
-        )
-        if result.fits is False:
-            warn_unfit(result, stacklevel=3)
-        return result
+        return self._as_it_was(live.messages, known, started_s, known.tokens or 0, "not_triggered")
 
     def run(self, asked: Asked) -> CompactionResult:
         """Compacts if the trigger fires."""
@@ -230,11 +142,11 @@ class Engine:
                 return self._not_begun(run)
             outcome: Any = known
             if known is None or not self._suffices(known, run):
-                rest = _rest(known, run)
+                rest = run.rest(known)
                 outcome = bounded(lambda: self.strategy.run(*rest), asked.deadline, asked.commit_token)
                 outcome = outcome if known is None else then(known, outcome)
             pending = self._checked(run, outcome)
-            if isinstance(pending, _Pending):
+            if isinstance(pending, Pending):
                 self._save(pending)
         except Exception as error:  # noqa: BLE001 - a strategy and a store may raise anything
             self._put_back(run, job)
@@ -257,10 +169,10 @@ class Engine:
                 return self._not_begun(run)
             outcome: Any = known
             if known is None or not self._suffices(known, run):
-                outcome = await self._strategy_outcome(run, *_rest(known, run))
+                outcome = await self._strategy_outcome(run, *run.rest(known))
                 outcome = outcome if known is None else then(known, outcome)
             pending = await in_thread(lambda: self._checked(run, outcome))
-            if isinstance(pending, _Pending):
+            if isinstance(pending, Pending):
                 committed = pending
                 saving = asyncio.ensure_future(in_thread(lambda: self._save(committed)))
                 try:
@@ -278,7 +190,7 @@ class Engine:
             return self._failed(run, error)
         return self._ended(run, pending)
 
-    async def _strategy_outcome(self, run: _Run, messages: Messages, request: StrategyRequest) -> StrategyResult:
+    async def _strategy_outcome(self, run: Run, messages: Messages, request: StrategyRequest) -> StrategyResult:
         """The strategy's outcome, within the time left."""
         strategy, deadline, commit_token = self.strategy, run.asked.deadline, run.asked.commit_token
         if isinstance(strategy, BaseStrategy):
@@ -301,7 +213,7 @@ class Engine:
 
     # --- Before ---------------------------------------------------------------------------------------
 
-    def _begun(self, asked: Asked, begin_job: BeginJob) -> Task[_Run | CompactionResult]:
+    def _begun(self, asked: Asked, begin_job: BeginJob) -> Task[Run | CompactionResult]:
         """Everything before the strategy: the run, or the result if nothing is to be done."""
         given, around, session = asked.given, asked.around, asked.session
         counted: tuple[ContextState, LiveSnapshot | None]
@@ -372,7 +284,7 @@ class Engine:
         )
         reason = why or ("requested" if asked.force else self._reason_soon(state, limit))
         ids = range(len(listed)) if asked.ids is None else asked.ids
-        run = _Run(asked, listed, request, kind, reason, before, ids, is_early)
+        run = Run(asked, listed, request, kind, reason, before, ids, is_early)
         if job is not None:  # announced when it was begun
             return run
         if not self.subscribers.emit(PreCompact(kind, reason, before, len(listed), instructions)):
@@ -405,32 +317,32 @@ class Engine:
             budget = dataclasses.replace(budget, message_tokens=max(0, limit + 1 - budget.system_tokens))
         return reason_of(self.trigger, dataclasses.replace(state, usage=usage, budget=budget)) or "requested"
 
-    def _taken_job(self, run: _Run) -> Job[_Run] | None:
+    def _taken_job(self, run: Run) -> Job[Run] | None:
         """The fold of the background, which this run takes over."""
         session = run.asked.session
         with session.lock:
             job, session.job = session.job, None
         return job
 
-    def _put_back(self, run: _Run, job: Job[_Run] | None) -> None:
+    def _put_back(self, run: Run, job: Job[Run] | None) -> None:
         """Leaves a fold of the background that is still running to a later call."""
         if job is not None and not job.is_done:
             with run.asked.session.lock:
                 run.asked.session.job = job
 
-    def _not_triggered(self, run: _Run) -> CompactionResult:
+    def _not_triggered(self, run: Run) -> CompactionResult:
         return self._unchanged(
             run.asked, run.request, run.tokens_before, "not_triggered", messages=run.messages, pins=run.request.pins
         )
 
-    def _not_begun(self, run: _Run) -> CompactionResult:
+    def _not_begun(self, run: Run) -> CompactionResult:
         """The result where a fold of the background is of no use, before the trigger fires."""
         with run.asked.session.lock:
             # Another one is begun only after the context has grown.
             run.asked.session.begins_from_tokens = run.tokens_before * (1 + self.hysteresis)
         return self._not_triggered(run)
 
-    def _continued(self, job: Job[_Run], run: _Run) -> StrategyResult | None:
+    def _continued(self, job: Job[Run], run: Run) -> StrategyResult | None:
         """The outcome of a fold of the background for the list as it is now; None if it is of no use."""
         if job.error is not None:
             error = job.error
@@ -438,9 +350,9 @@ class Engine:
                 error = CompactionError(f"the strategy raised {type(error).__name__}", code="strategy_failed")
             self.subscribers.emit(CompactionFailed(error))
             _warn(f"a fold in the background failed: {error}")
-        return _continued(job, run)
+        return run.taking_over(job)
 
-    def _suffices(self, outcome: StrategyResult, run: _Run) -> bool:
+    def _suffices(self, outcome: StrategyResult, run: Run) -> bool:
         """Whether a fold of the background leaves the list, as it has grown, below threshold and budget."""
         tokens = (outcome.tokens or 0) + run.request.overhead_tokens
         limits = (run.request.threshold_tokens, self._budget)
@@ -468,8 +380,8 @@ class Engine:
     # --- After ----------------------------------------------------------------------------------------
 
     def _checked(
-        self, run: _Run, outcome: StrategyResult, error: FoldlineError | None = None
-    ) -> _Pending | StrategyResult:
+        self, run: Run, outcome: StrategyResult, error: FoldlineError | None = None
+    ) -> Pending | StrategyResult:
         """The checked compaction, or the outcome if nothing is to be committed."""
         given: object = outcome
         if not isinstance(given, StrategyResult) or len(given.sources) != len(given.messages):
@@ -494,13 +406,13 @@ class Engine:
             reason=run.reason,
             fallback=None if error is None else self.on_failure,
         )
-        return _Pending(run, outcome, event, error)
+        return Pending(run, outcome, event, error)
 
-    def _ended(self, run: _Run, pending: _Pending | StrategyResult) -> CompactionResult:
+    def _ended(self, run: Run, pending: Pending | StrategyResult) -> CompactionResult:
         """The result of a strategy that did not fail."""
-        return self._concluded(pending) if isinstance(pending, _Pending) else self._not_folded(run, pending)
+        return self._concluded(pending) if isinstance(pending, Pending) else self._not_folded(run, pending)
 
-    def _not_folded(self, run: _Run, outcome: StrategyResult) -> CompactionResult:
+    def _not_folded(self, run: Run, outcome: StrategyResult) -> CompactionResult:
         """The result of a strategy that changed nothing."""
         session, reason = run.asked.session, outcome.reason
         with session.lock:
@@ -521,7 +433,7 @@ class Engine:
             tries=tries,
         )
 
-    def _save(self, pending: _Pending) -> None:
+    def _save(self, pending: Pending) -> None:
         """Commits the compaction: saves it to the store, if any."""
         asked = pending.run.asked
         asked.commit_token.commit(pending.run.request.deadline)
@@ -530,7 +442,7 @@ class Engine:
         elif isinstance(self.store, (CompactionStore, SessionStore)):
             saved(self.store, pending.event, pending.outcome, pending.run.ids)
 
-    def _concluded(self, pending: _Pending) -> CompactionResult:
+    def _concluded(self, pending: Pending) -> CompactionResult:
         """Updates counters and guard, notifies the trigger, and emits the events."""
         run, outcome, event, session = pending.run, pending.outcome, pending.event, pending.run.asked.session
         before = run.request.state
@@ -601,24 +513,39 @@ class Engine:
     ) -> CompactionResult:
         """A result without changes."""
         new = _listed(asked.given) if messages is None else same(messages)
+        more["metadata"] = request.metadata
+        return self._as_it_was(new, request.state, asked.started_s, tokens, reason, outcome, **more)
+
+    def _as_it_was(
+        self,
+        messages: list[Any],
+        state: ContextState,
+        started_s: float,
+        tokens: int,
+        reason: str,
+        outcome: Outcome | None = None,
+        **more: Any,
+    ) -> CompactionResult:
+        """The result with the messages of a request as they were."""
         result = CompactionResult(
-            messages=new,
+            messages=messages,
             outcome=outcome or ("infeasible" if reason == "over_floor" else "unchanged"),
             reason=reason,
             tokens_before=tokens,
             tokens_after=tokens,
-            fits=within(tokens, *self._limits(request.state)),
-            sources=range(len(new)),
-            state=request.state,
-            metadata=request.metadata,
-            duration_s=self.clock() - asked.started_s,
+            fits=within(tokens, *self._limits(state)),
+            sources=range(len(messages)),
+            state=state,
+            duration_s=self.clock() - started_s,
             **more,
         )
-        if result.fits is False and result.error is None:
-            warn_unfit(result, stacklevel=4)
+        # The strategy's own budget holds for what it folds, and it was not asked before the trigger fires.
+        limits = self._limits(state)[1 if reason == "not_triggered" else 0 :]
+        if result.error is None and within(tokens, *limits) is False:
+            warn_unfit(result, stacklevel=5)
         return result
 
-    def _failed(self, run: _Run, failure: Exception) -> CompactionResult:
+    def _failed(self, run: Run, failure: Exception) -> CompactionResult:
         """Applies the failure policy."""
         error = failure
         if not isinstance(error, FoldlineError):
@@ -645,12 +572,9 @@ class Engine:
         _warn(f"not compacted, the messages are unchanged: {error}")
         return self._unchanged(run.asked, run.request, run.tokens_before, error.code, outcome="failed", **unchanged)
 
-    def _fallen_back(self, run: _Run, error: FoldlineError) -> CompactionResult | None:
+    def _fallen_back(self, run: Run, error: FoldlineError) -> CompactionResult | None:
         """Runs the fallback instead of the strategy; None if it does not help either."""
-        keep: Keep | None = getattr(self.strategy, "keep", None)
-        limit = run.request.threshold_tokens
-        if keep is None and limit is not None:
-            keep = FitTokens(limit // 2)
+        keep = self.strategy.keep_for(run.request) if isinstance(self.strategy, BaseStrategy) else None
         fallback: BaseStrategy
         if self.on_failure == "truncate":
             fallback = TruncateOldest(keep)
@@ -666,44 +590,12 @@ class Engine:
             if not outcome.changed:
                 return None
             pending = self._checked(run, outcome, error)
-            if not isinstance(pending, _Pending):
+            if not isinstance(pending, Pending):
                 return None
             self._save(pending)
         except FoldlineError:
             return None
         return self._concluded(pending)
-
-
-def _rest(known: StrategyResult | None, run: _Run) -> tuple[Messages, StrategyRequest]:
-    """The messages that the strategy runs on, and its request: the list, or that of a fold of the background."""
-    if known is None:
-        return run.messages, run.request
-    return known.messages, run.request.moved(known.sources)
-
-
-def _continued(job: Job[_Run], run: _Run) -> StrategyResult | None:
-    """The outcome of a fold of the background for the list as it is now; None if its prefix or pins have changed."""
-    outcome, begun = job.outcome, job.run
-    count = len(begun.messages)
-    if outcome is None or not outcome.changed or outcome.tokens is None or len(run.messages) < count:
-        return None
-    if run.prepared.format != begun.request.format or run.prepared.hashes()[:count] != begun.prepared.hashes():
-        return None
-    edited = set(outcome.edited)
-    kept = {source for source in outcome.sources if source is not None} - edited
-    if not all(pin >= count or pin in kept for pin in run.request.pins):
-        return None
-    messages = [
-        new if source is None or source in edited else run.messages[source]
-        for new, source in zip(outcome.messages, outcome.sources)
-    ]
-    return dataclasses.replace(
-        outcome,
-        messages=[*messages, *run.messages[count:]],
-        sources=(*outcome.sources, *range(count, len(run.messages))),
-        plan=None,  # it was for the prefix
-        tokens=outcome.tokens + run.prepared.total_tokens - begun.prepared.total_tokens,
-    )
 
 
 def _listed(given: Messages | Live) -> list[Any]:

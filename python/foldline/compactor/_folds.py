@@ -88,11 +88,6 @@ class StoredFold:
         sources += range(self.covered, len(history))
         return View(messages, sources)
 
-    @property
-    def length(self) -> int:
-        """Number of messages that replace the covered ones."""
-        return sum(len(entry) if isinstance(entry, range) else 1 for entry in self.entries)
-
     def keeps(self, index: int) -> bool:
         """Whether a message of the history is in the request, unchanged."""
         if index >= self.covered:
@@ -173,7 +168,6 @@ class History:
         folds: The newest folds of a named session, oldest first.
         pins: The pinned messages.
         knows_pins: Whether these include the pins of the stored folds.
-        unpinned: Number of calls of `Compactor.unpin` that they take into account.
         lock: Held during a call, so that calls of one history wait for each other.
         is_loaded: Whether the stored folds were read.
         users: Number of calls that use it.
@@ -183,7 +177,6 @@ class History:
     folds: list[StoredFold] = field(default_factory=list)
     pins: PinMemory = field(default_factory=PinMemory)
     knows_pins: bool = False
-    unpinned: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
     is_loaded: bool = False
     users: int = 0
@@ -221,15 +214,13 @@ class Histories:
     def history(self, session: str | None, prefixes: Sequence[int]) -> History:
         """The memory of a session; without a session that of the history that this one continues, else a new one.
 
-        Raises:
-            StoreError: The store cannot be read.
+        The caller ends its use by `leave`.
         """
         with self._lock:
             if session is not None:
                 found = self._named.get(session) or self._make_session_history()
                 self._put(self._named, session, found)
             else:
-                self._load_anonymous()
                 key = next((each for each in reversed(prefixes[1:]) if each in self._anonymous), None)
                 found = self._make_session_history() if key is None else self._anonymous.pop(key)
                 if len(prefixes) > 1:
@@ -256,23 +247,24 @@ class Histories:
             history.users -= 1
 
     def load(self, session: str | None, history: History) -> None:
-        """Reads the stored folds of a session, once. The caller holds the history's lock.
+        """Reads the stored folds of a session, or all folds without a session, once.
+
+        The caller holds the history's lock.
 
         Raises:
             StoreError: The store cannot be read.
         """
-        if history.is_loaded or self._store is None or session is None:
+        if self._store is None:
             return
-        stored = self._stored(session, self._max_folds)
-        history.folds = [*stored, *history.folds][-self._max_folds :]
-        history.session.round = max([history.session.round, *(fold.round for fold in history.folds)])
-        history.is_loaded = True
-
-    def _load_anonymous(self) -> None:
-        if not self._is_loaded and self._store is not None:
-            for fold in self._stored("", self._max_sessions):
-                self._anonymous_folds[fold.prefix] = fold
-        self._is_loaded = True
+        if session is None:
+            with self._lock:
+                if not self._is_loaded:
+                    for fold in self._stored("", self._max_sessions):
+                        self._anonymous_folds[fold.prefix] = fold
+                self._is_loaded = True
+        elif not history.is_loaded:
+            history.folds = [*self._stored(session, self._max_folds), *history.folds][-self._max_folds :]
+            history.is_loaded = True
 
     def _stored(self, session: str, limit: int) -> list[StoredFold]:
         """The stored folds; damaged ones are left out, with a warning."""

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 from foldline import _core
 from foldline._core import HistoryHashes, LiveSnapshot
-from foldline.compactor._engine import Asked, Save
 from foldline.compactor._folds import Histories, History, StoredFold, View
+from foldline.compactor._run import Asked, Save
 from foldline.compactor.result import CompactionResult
 from foldline.context.metadata import ROUND, Metadata
 from foldline.strategies import StrategyResult
@@ -73,6 +73,8 @@ class HistoryCall:
         whole = View(list(self.messages), list(range(len(self.messages))))
         self._view = view = whole if fold is None else fold.view(self.messages)
         self._prepared = self.prepare(view.messages)
+        if fold is not None:  # of another process, as after a restart
+            self.history.session.round = max(self.history.session.round, fold.round)
         pinned = set(self._pins)
         places = tuple(place for place, source in enumerate(view.sources) if source in pinned)
         metadata = self.metadata.moved(view.sources)
@@ -97,11 +99,10 @@ class HistoryCall:
         if not history.knows_pins:
             stored = self.histories.longest(self.session, history, self.hashes.prefixes)
             known.add(() if stored is None else stored.pins)  # as after a restart
-        ended = self.unpinned[history.unpinned if history.knows_pins else 0 :]
-        found |= self._without(ended, known.find(self.hashes.messages))
+        found |= known.find(self.hashes.messages, self.messages, self.unpinned)
         found |= self._without(self.unpinned, self._matches(self.lasting, summaries))
-        known.replace(self.hashes.messages, found, is_part=True)
-        history.knows_pins, history.unpinned = True, len(self.unpinned)
+        known.replace(self.hashes.messages, found, passed=len(self.unpinned), is_part=True)
+        history.knows_pins = True
         return tuple(sorted(found))
 
     def _without(self, predicates: Sequence[Callable[[Any], bool]], indices: set[int]) -> set[int]:
@@ -147,21 +148,15 @@ class HistoryCall:
 
     def _tokens_before(self) -> int:
         """Tokens of the messages of the whole history."""
-        assert self._prepared is not None  # noqa: S101 - for the type checker: `asked` comes first
-        in_view = self._prepared.total_tokens - self._prepared.overhead
         if self._fold is None:
-            return in_view
-        return in_view - self._prepared.tokens_to(self._fold.length) + self._fold.covered_tokens
+            return self._tokens_from(0)
+        return self._fold.covered_tokens + self._tokens_from(self._fold.covered)
 
     def _tokens_from(self, index: int) -> int:
-        """Tokens of the messages of the history from one on, which are the last of the view too."""
+        """Tokens of the messages of the history from one on. They are the last of the view, too."""
         assert self._prepared is not None  # noqa: S101 - for the type checker: `asked` comes first
-        behind = len(self.messages) - index
-        return (
-            self._prepared.total_tokens
-            - self._prepared.overhead
-            - self._prepared.tokens_to(len(self._prepared) - behind)
-        )
+        place = len(self._prepared) - (len(self.messages) - index)
+        return self._prepared.total_tokens - self._prepared.overhead - self._prepared.tokens_to(place)
 
     def result(self, result: CompactionResult) -> CompactionResult:
         """The result for the view, as one for the history."""

@@ -34,7 +34,7 @@ class Session:
     job: Job[Any] | None = None
     begins_from_tokens: float = 0.0
     _pinned: PinMemory = field(default_factory=PinMemory)
-    _unpinned: int = 0
+    _passed: int = 0  # predicates of `Compactor.unpin` that these have passed
     #: Of the list after the last fold, and what was appended since: the index in the original history.
     _origins: list[int | None] = field(default_factory=list)
     _length: int = 0
@@ -81,9 +81,9 @@ class Session:
                 place = self._place_of(index, messages) if index in summaries else index
                 prepared.check_pin(place)
                 found.add(place)
-            remembered = self._pinned.find(prepared.hashes()) if self._pinned else set()
-            found |= _without(unpinned[self._unpinned :], remembered, messages)
-            self._unpinned = len(unpinned)
+            remembered = self._pinned.find(prepared.hashes(), messages, unpinned) if self._pinned else set()
+            found |= remembered
+            self._passed = len(unpinned)
             carried: set[int] = set()
             if summaries and not self._summaries:  # a fold of another process, as before a restart
                 for group in prepared.carried():
@@ -103,7 +103,7 @@ class Session:
         """Remembers the pins of a list."""
         with self.lock:
             if pins or self._pinned:
-                self._pinned.replace(prepared.hashes(), pins)
+                self._pinned.replace(prepared.hashes(), pins, passed=self._passed)
 
     def folded(
         self, prepared: LiveSnapshot, pins: Sequence[int], sources: Sequence[int | None], messages: Messages
@@ -122,7 +122,8 @@ class Session:
             self._summaries = [new for new, old in zip(messages, sources) if old is None]
             pinned, hashes = set(pins), prepared.hashes()
             moved = [new for new, old in enumerate(sources) if old in pinned]
-            self._pinned.replace([None if old is None else hashes[old] for old in sources], moved)
+            new = [None if old is None else hashes[old] for old in sources]
+            self._pinned.replace(new, moved, passed=self._passed)
 
     def _origins_of(self, count: int) -> list[int | None]:
         """The index in the original history of each message of a list, if known."""

@@ -9,19 +9,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self, Unpack
 
 from foldline import _core
-from foldline._core import LiveSnapshot, LiveTranscript, TokenCounter
+from foldline._core import HistoryHashes, LiveSnapshot, LiveTranscript, TokenCounter
 from foldline._util.checks import token_number
 from foldline._util.threads import in_thread
 from foldline.compactor._checks import check_keep
 from foldline.compactor._commit import checked_store
 from foldline.compactor._defaults import Writer, defaults_for
-from foldline.compactor._engine import Asked, Decided, Engine, Save
+from foldline.compactor._engine import Engine
 from foldline.compactor._folds import Histories, History
 from foldline.compactor._guard import CommitToken, LoopGuard, checked_seconds
 from foldline.compactor._history import HistoryCall
 from foldline.compactor._options import CompactorOptions
 from foldline.compactor._pins import Pins, as_predicates, split_pins
 from foldline.compactor._request import Live, Requests, Surroundings
+from foldline.compactor._run import Asked, Decided, Save
 from foldline.compactor._session import Session
 from foldline.compactor.events import Event, Hooks, Subscribers
 from foldline.compactor.result import CompactionResult
@@ -359,7 +360,7 @@ class Compactor:
             FoldlineError: With ``on_failure="raise"``, the failure.
         """
         decided: Decided | None = None
-        if self._is_plain(messages, force, pins, metadata, ids, cancel):
+        if self._is_plain(messages, force, pins, metadata, ids, timeout_s, cancel):
             around = self._requests.around_of(tools, system)
             found = self._engine.decide(messages, state, around, self._session)  # type: ignore[arg-type]
             if isinstance(found, CompactionResult):
@@ -454,8 +455,22 @@ class Compactor:
             >>> len(first.messages), len(again.messages), again.messages[0] == first.messages[0], again.sources
             (3, 4, True, (None, 7, 8, 9))
         """
+        started_s = self._clock()
+        hashes = _core.hash_history(messages, self.counter, format=self.format)
         call = self._history_call(
-            messages, session, state, force, instructions, pins, tools, system, metadata, timeout_s, cancel
+            messages,
+            hashes,
+            session,
+            state,
+            force,
+            instructions,
+            pins,
+            tools,
+            system,
+            metadata,
+            timeout_s,
+            cancel,
+            started_s,
         )
         with call.history.lock:
             try:
@@ -479,10 +494,22 @@ class Compactor:
         cancel: threading.Event | None = None,
     ) -> CompactionResult:
         """`prepare` without blocking the event loop, with the same arguments; see `acompact`."""
-        call = await in_thread(
-            lambda: self._history_call(
-                messages, session, state, force, instructions, pins, tools, system, metadata, timeout_s, cancel
-            )
+        started_s = self._clock()
+        hashes = await in_thread(lambda: _core.hash_history(messages, self.counter, format=self.format))
+        call = self._history_call(
+            messages,
+            hashes,
+            session,
+            state,
+            force,
+            instructions,
+            pins,
+            tools,
+            system,
+            metadata,
+            timeout_s,
+            cancel,
+            started_s,
         )
         try:
             # Polled: a cancelled task must not leave a thread that takes the lock later.
@@ -502,16 +529,12 @@ class Compactor:
     def _new_session(self) -> Session:
         return Session(LoopGuard(self.hysteresis))
 
-    def _is_plain(
-        self, messages: Messages | Live, force: bool, pins: Pins, metadata: object, ids: object, cancel: object
-    ) -> bool:
+    def _is_plain(self, messages: Messages | Live, force: bool, pins: Pins, *others: object) -> bool:
         """Whether a call is for a transcript alone, so that the trigger decides in constant time."""
         return (
             isinstance(messages, (LiveTranscript, LiveSnapshot))
             and not (force or self.background or self._pins or self._session.has_pins)
-            and metadata is None
-            and ids is None
-            and cancel is None
+            and all(other is None for other in others)
             and isinstance(pins, tuple)
             and not pins
             and not _may_have_pins(messages, self._session)
@@ -538,7 +561,8 @@ class Compactor:
         metadata = checked_metadata(metadata)
         session = self._session
         has_pins = not (isinstance(pins, tuple) and not pins)
-        started_s, deadline, commit_token = self._limits(timeout_s, cancel)
+        started_s = self._clock()
+        deadline, commit_token = self._limits(timeout_s, cancel, started_s)
         return Asked(
             given=messages,
             state=state,
@@ -558,13 +582,14 @@ class Compactor:
             started_s=started_s,
         )
 
-    def _limits(self, timeout_s: float | None, cancel: threading.Event | None) -> tuple[float, Deadline, CommitToken]:
-        """The start, the time limit and the cancellation flag of one call."""
-        started_s = self._clock()
+    def _limits(
+        self, timeout_s: float | None, cancel: threading.Event | None, started_s: float
+    ) -> tuple[Deadline, CommitToken]:
+        """The time limit and the cancellation flag of one call."""
         timeout_s = self.timeout_s if timeout_s is None else checked_seconds(timeout_s)
         commit_token = CommitToken(cancel)
         at = None if timeout_s is None else started_s + timeout_s
-        return started_s, Deadline(at, self._clock, commit_token.is_cancelled), commit_token
+        return Deadline(at, self._clock, commit_token.is_cancelled), commit_token
 
     def _pin_finder(
         self, session: Session, pins: Pins, metadata: Metadata
@@ -582,6 +607,7 @@ class Compactor:
     def _history_call(
         self,
         messages: Messages | Live,
+        hashes: HistoryHashes,
         session: str | None,
         state: ContextState | None,
         force: bool,
@@ -592,6 +618,7 @@ class Compactor:
         metadata: Metadata | None,
         timeout_s: float | None,
         cancel: threading.Event | None,
+        started_s: float,
     ) -> HistoryCall:
         """The request of one call of `prepare`. The caller must leave its history."""
         name: object = session
@@ -602,8 +629,7 @@ class Compactor:
             raise ConfigError(detail, code="store_without_folds", path="store")
         metadata, around = checked_metadata(metadata), self._requests.around_of(tools, system)
         indices, predicates = split_pins(pins)
-        started_s, deadline, commit_token = self._limits(timeout_s, cancel)
-        hashes = _core.hash_history(messages, self.counter, format=self.format)
+        deadline, commit_token = self._limits(timeout_s, cancel, started_s)
 
         def asked_for(
             given: LiveSnapshot, pinned: tuple[int, ...], metadata: Metadata, history: History, save: Save

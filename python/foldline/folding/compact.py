@@ -18,7 +18,7 @@ from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, Summary
 from foldline.folding._ask import arequest_summary, request_for, request_summary
 from foldline.folding._finish import Finished, finish, shown_messages
 from foldline.folding.redact import Redact, as_redactor
-from foldline.folding.result import FoldResult, edited_by, moved_pins, warn_unfit, within
+from foldline.folding.result import FoldResult, edited_by, fold_result, warn_unfit
 from foldline.planning import Keep
 from foldline.planning.keeps import limit_of
 from foldline.planning.opening import checked_system, opened
@@ -32,7 +32,6 @@ from foldline.typing import (
     Messages,
     Metadata,
     Origin,
-    Outcome,
     Summarizer,
     SummarizeRequest,
     SummaryFunction,
@@ -146,22 +145,10 @@ def compact(
     )
     planned = answered(fold.plan)
     limits = (limit_of(options.keep), None if context_window is None else context_window - reserve_tokens)
+    limit = min((each for each in limits if each is not None), default=None)
 
-    def result(outcome: Outcome, reason: str, new: list[Any], tokens: int, **more: Any) -> FoldResult:
-        more.setdefault("sources", range(len(unchanged)))
-        folded = FoldResult(
-            messages=new,
-            outcome=outcome,
-            reason=reason,
-            tokens_before=fold.tokens_before,
-            tokens_after=tokens,
-            fits=within(tokens, *limits),
-            pins=moved_pins(fold.pins, more["sources"]),
-            floor=fold.floor,
-            plan=more.pop("plan", planned),
-            duration_s=time.perf_counter() - started_s,
-            **more,
-        )
+    def result(*what: Any, **more: Any) -> FoldResult:
+        folded = fold_result(fold, planned, limit, started_s, *what, **more)
         if folded.error is None:
             warn_unfit(folded, stacklevel=3)
         return folded

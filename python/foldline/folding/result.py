@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from foldline._core import Plan
+from foldline._core import Fold, Plan
 from foldline.errors import FoldlineError, FoldlineWarning
 from foldline.planning import Infeasible
 from foldline.typing import Completion, Facts, Outcome
 
-__all__ = ["FoldResult", "edited_by", "moved_pins", "warn_unfit", "within"]
+__all__ = ["FoldResult", "edited_by", "fold_result", "moved_pins", "warn_unfit", "within"]
 
 
 @dataclass(frozen=True, slots=True, repr=False, kw_only=True)
@@ -81,6 +82,35 @@ class FoldResult:
             f"{type(self).__name__}({self.outcome}, {self.reason}: {self.tokens_before:,} -> {self.tokens_after:,} "
             f"tokens, {len(self.messages):,} messages{fits})"
         )
+
+
+def fold_result(
+    fold: Fold,
+    planned: Plan | Infeasible,
+    limit: int | None,
+    started_s: float,
+    outcome: Outcome,
+    reason: str,
+    messages: list[Any],
+    tokens_after: int,
+    **more: Any,
+) -> FoldResult:
+    """The result of a fold with this limit, begun at ``started_s`` by `time.perf_counter`."""
+    sources = more.pop("sources", range(len(messages)))
+    return FoldResult(
+        messages=messages,
+        outcome=outcome,
+        reason=reason,
+        tokens_before=fold.tokens_before,
+        tokens_after=tokens_after,
+        fits=within(tokens_after, limit),
+        sources=sources,
+        pins=moved_pins(fold.pins, sources),
+        floor=fold.floor,
+        plan=more.pop("plan", planned),
+        duration_s=time.perf_counter() - started_s,
+        **more,
+    )
 
 
 def within(tokens: int, *limits: int | None) -> bool | None:

@@ -11,11 +11,11 @@ from foldline._core import LiveSnapshot, LiveTranscript, Plan, TokenCounter
 from foldline._util.checks import token_number
 from foldline._util.lists import same
 from foldline.counting.counters import as_counter
-from foldline.folding.result import FoldResult, edited_by, moved_pins, warn_unfit
+from foldline.folding.result import FoldResult, edited_by, fold_result, warn_unfit
 from foldline.planning import FitTokens
 from foldline.planning.opening import checked_system, opened
 from foldline.planning.plan import Pins, answered, plan_options
-from foldline.typing import FormatOption, Messages, Outcome
+from foldline.typing import FormatOption, Messages
 
 __all__ = ["trim"]
 
@@ -93,21 +93,8 @@ def trim(
     )
     planned = answered(fold.plan)
 
-    def result(outcome: Outcome, reason: str, new: list[Any], tokens: int, **more: Any) -> FoldResult:
-        more.setdefault("sources", range(len(unchanged)))
-        trimmed = FoldResult(
-            messages=new,
-            outcome=outcome,
-            reason=reason,
-            tokens_before=fold.tokens_before,
-            tokens_after=tokens,
-            fits=tokens <= most,
-            pins=moved_pins(fold.pins, more["sources"]),
-            floor=fold.floor,
-            plan=planned,
-            duration_s=time.perf_counter() - started_s,
-            **more,
-        )
+    def result(*what: Any, **more: Any) -> FoldResult:
+        trimmed = fold_result(fold, planned, most, started_s, *what, **more)
         warn_unfit(trimmed, stacklevel=3)
         return trimmed
 

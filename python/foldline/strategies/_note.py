@@ -26,11 +26,10 @@ def dropped(messages: Messages, prepared: LiveSnapshot, planned: Plan, note: str
     """
     folded = tuple(planned.folded)
     drop = planned.dropping()
-    noted, sources, tokens = prepared.place(drop, note)
-    head = planned.head
-    bare = noted[:head] + noted[head + 1 :]
+    bare, sources, tokens = prepared.place(drop)
     if bare and is_valid_as(bare, messages, planned.format):
-        return StrategyResult.of_plan(drop, bare, sources[:head] + sources[head + 1 :], dropped=folded, steps=(step,))
+        return StrategyResult.of_plan(drop, bare, sources, dropped=folded, steps=(step,), tokens=tokens)
+    noted, sources, tokens = prepared.place(drop, note)
     return StrategyResult.of_plan(drop, noted, sources, summary=note, dropped=folded, steps=(step,), tokens=tokens)
 
 

@@ -249,10 +249,15 @@ Steps: TypeAlias = Generator[Call, Completion, StrategyResult]
 class BaseStrategy(ABC):
     """A strategy that runs with and without an event loop. Subclasses implement `steps`."""
 
-    #: The keep, if the strategy has one; a fallback uses the same.
+    #: The keep, if the strategy has one.
     keep: Keep | None = None
     #: Whether the result may have more tokens than the messages, as a rule of an earlier system demands.
     may_grow: bool = False
+
+    def keep_for(self, request: StrategyRequest) -> Keep | None:
+        """The keep of a fold; a fallback uses the same. Default: that of the strategy."""
+        del request
+        return self.keep
 
     @property
     def name(self) -> str:

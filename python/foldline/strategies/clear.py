@@ -94,7 +94,7 @@ class ClearToolResults(DirectStrategy):
         budget = budget_of(self)
         if budget is None:
             boundary = old.cut if isinstance(old, Plan) else 0
-        else:  # a budget is met by clearing all results but those of the newest group
+        else:  # a budget: only the results of the newest group stay
             boundary = max((cut for cut in as_it_is.legal_cuts if cut < len(messages)), default=0)
         touchable = {i for i, reason in enumerate(as_it_is.reasons[:boundary]) if reason == "nothing_to_fold"}
         chosen = [r for r in tool_results(messages, as_it_is.format) if r.message in touchable and self._takes(r)]

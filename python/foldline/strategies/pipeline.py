@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from foldline._util.checks import token_number
 from foldline.errors import CompactionError, ConfigError
+from foldline.planning import Keep
 from foldline.strategies.base import (
     BaseStrategy,
     Steps,
@@ -53,6 +54,11 @@ class Pipeline(BaseStrategy):
 
     def __repr__(self) -> str:
         return f"Pipeline({', '.join(map(repr, self.strategies))})"
+
+    def keep_for(self, request: StrategyRequest) -> Keep | None:
+        """The keep of the last strategy that has one."""
+        keeps = (each.keep_for(request) for each in reversed(self.strategies) if isinstance(each, BaseStrategy))
+        return next((keep for keep in keeps if keep is not None), self.keep)
 
     def checked_steps(self, messages: Messages, request: StrategyRequest) -> Steps:
         """`steps`, with the tokens of the result counted. Each step has its own budget."""

@@ -93,6 +93,10 @@ class Shaped(BaseStrategy):
         """The strategy's name."""
         return str(getattr(self.strategy, "name", type(self.strategy).__name__))
 
+    def keep_for(self, request: StrategyRequest) -> Keep | None:
+        """The keep of the strategy."""
+        return self.strategy.keep_for(request) if isinstance(self.strategy, BaseStrategy) else self.keep
+
     def reshaped(self, strategy: BaseStrategy) -> Shaped:
         """Another strategy, such as a fallback, in the same shape."""
         return Shaped(strategy, self.shape)

@@ -83,53 +83,53 @@ def test_T8_the_result_has_the_messages_and_an_event() -> None:
 
 
 def test_T8_no_event_is_emitted_if_nothing_is_compacted() -> None:
-    told: list[Any] = []
+    received: list[Any] = []
     each = compactor(Never())
-    each.subscribe(told.append)
+    each.subscribe(received.append)
     messages = talk(6)
     result = each.compact(messages)
-    assert (result.changed, result.reason, result.event, told) == (False, "not_triggered", None, [])
+    assert (result.changed, result.reason, result.event, received) == (False, "not_triggered", None, [])
     assert result.messages == messages
     assert result.messages is not messages
     assert result.tokens_before == result.tokens_after == total(messages)
 
 
 def test_A8_subscribers_get_tokens_and_removed_messages_until_they_unsubscribe() -> None:
-    told: list[Any] = []
+    received: list[Any] = []
     each = compactor(strategy=SlidingWindow(1))
-    leave = each.subscribe(told.append)
+    leave = each.subscribe(received.append)
     messages = talk(6)
     result = each.compact(messages)
-    events = [event for event in told if isinstance(event, fl.typing.CompactionEvent)]
+    events = [event for event in received if isinstance(event, fl.typing.CompactionEvent)]
     assert events == [result.event]
     assert (events[0].tokens_before, events[0].tokens_after) == (total(messages), total(result.messages))
     assert events[0].messages_removed == 5
     leave()
     leave()
-    told.clear()
+    received.clear()
     assert each.compact(messages).changed
-    assert told == []
+    assert received == []
 
 
 def test_B9_hooks_are_called_in_order() -> None:
-    told: list[Any] = []
+    received: list[Any] = []
     names = ("before", "after", "session_start", "boundary", "failed")
-    hooks = {name: (lambda event, name=name: told.append((name, event))) for name in names}
+    hooks = {name: (lambda event, name=name: received.append((name, event))) for name in names}
     summarizer = FakeSummarizer("So far.")
     original = summarizer.summarize
-    summarizer.summarize = lambda request: told.append(("model", None)) or original(request)  # type: ignore[method-assign,func-returns-value]
+    summarizer.summarize = lambda request: received.append(("model", None)) or original(request)  # type: ignore[method-assign,func-returns-value]
     each = compactor(strategy=Summarize(summarizer, keep_recent=2), hooks=hooks)
     messages = talk(6)
     result = each.compact(messages, instructions="Mind the paths.")
     before = total(messages)
-    assert told == [
+    assert received == [
         ("before", PreCompact("auto", "message_count", before, 6, "Mind the paths.")),
         ("model", None),
         ("after", result.event),
         ("session_start", SessionStart("compact")),
         ("boundary", CompactBoundary("auto", before)),
     ]
-    assert told[-1][1].as_message() == {
+    assert received[-1][1].as_message() == {
         "type": "system",
         "subtype": "compact_boundary",
         "compact_metadata": {"trigger": "auto", "pre_tokens": before},
@@ -138,14 +138,14 @@ def test_B9_hooks_are_called_in_order() -> None:
 
 
 def test_B9_the_boundary_reports_a_manual_compaction() -> None:
-    told: list[Any] = []
+    received: list[Any] = []
     trigger = Manual()
     for pull in (lambda: {"force": True}, lambda: trigger.request(instructions="x") or {}):
-        each = compactor(trigger, hooks=Hooks(boundary=told.append, before=told.append))
+        each = compactor(trigger, hooks=Hooks(boundary=received.append, before=received.append))
         result = each.compact(talk(6), **pull())
         assert result.changed
-        assert (told[0].trigger, told[1].trigger, result.trigger) == ("manual", "manual", "manual")
-        told.clear()
+        assert (received[0].trigger, received[1].trigger, result.trigger) == ("manual", "manual", "manual")
+        received.clear()
     assert trigger.instructions is None
     assert each.compact(talk(6)).reason == "not_triggered"
 
@@ -274,9 +274,9 @@ FAILURES: dict[str, Any] = {
 @pytest.mark.parametrize("failure", FAILURES)
 def test_I10_a_failure_changes_nothing(failure: str) -> None:
     messages, trigger, store, stats = talk(6), FakeTrigger(True), FakeStore(), fl.Stats()
-    before, told = copy.deepcopy(messages), []
+    before, received = copy.deepcopy(messages), []
     each = compactor(trigger, Summarize(FakeSummarizer(FAILURES[failure]), keep_recent=2), store=store)
-    each.subscribe(told.append)
+    each.subscribe(received.append)
     with pytest.warns(FoldlineWarning, match="the messages are unchanged"):
         result = each.compact(messages, fl.ContextState(stats=stats))
     assert messages == before
@@ -285,8 +285,8 @@ def test_I10_a_failure_changes_nothing(failure: str) -> None:
     assert isinstance(result.error, SummaryError)
     assert CANARY not in str(result.error)
     assert (trigger.notified, store.events, stats.counter("compactions")) == (0, [], 0)
-    assert [type(event) for event in told] == [PreCompact, CompactionFailed]
-    assert told[1] == CompactionFailed(result.error)
+    assert [type(event) for event in received] == [PreCompact, CompactionFailed]
+    assert received[1] == CompactionFailed(result.error)
 
 
 def test_G4_under_the_strict_policy_the_error_is_raised() -> None:
@@ -348,14 +348,14 @@ def test_tool_results_are_cleared_as_a_fallback_if_configured() -> None:
 def test_I10_a_store_failure_compacts_nothing() -> None:
     messages, trigger, stats = talk(6), FakeTrigger(True, True, True), fl.Stats()
     store = FakeStore(error=OSError("disk full"))
-    told: list[Any] = []
+    received: list[Any] = []
     each = compactor(trigger, SlidingWindow(2), store=store, on_failure="truncate")
-    each.subscribe(told.append)
+    each.subscribe(received.append)
     with pytest.warns(FoldlineWarning, match="the store raised OSError"):
         result = each.compact(messages, fl.ContextState(stats=stats))
     assert isinstance(result.error, StoreError)
     assert (result.messages, trigger.notified, stats.counter("compactions")) == (messages, 0, 0)
-    assert [type(event) for event in told] == [PreCompact, CompactionFailed]
+    assert [type(event) for event in received] == [PreCompact, CompactionFailed]
     store.error = None
     assert each.compact(messages, fl.ContextState(stats=stats)).changed
     assert (trigger.notified, len(store.events), stats.counter("compactions")) == (1, 1, 1)

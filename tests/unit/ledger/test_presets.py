@@ -176,11 +176,11 @@ def test_A6_a_cleared_result_is_cleared_in_the_next_context_and_whole_in_the_jou
 
 
 def test_A8_reserve_reports_tokens_and_removed_messages() -> None:
-    told: list[Any] = []
+    received: list[Any] = []
     each = small_reserve()
-    each.subscribe(told.append)
+    each.subscribe(received.append)
     result = each.compact([SYSTEM, *talk(20)])
-    event = next(one for one in told if isinstance(one, fl.typing.CompactionEvent))
+    event = next(one for one in received if isinstance(one, fl.typing.CompactionEvent))
     assert (event.tokens_before, event.tokens_after) == (result.tokens_before, result.tokens_after)
     assert event.messages_removed == 21 - (len(result.messages) - 1)
 
@@ -314,19 +314,19 @@ def test_B7_truncating_twice_adds_up_in_the_shape_of_budgeted_too() -> None:
 
 
 def test_B9_budgeted_calls_its_hooks_in_order() -> None:
-    told: list[Any] = []
-    hooks = {"before": told.append, "session_start": told.append, "boundary": told.append}
+    received: list[Any] = []
+    hooks = {"before": received.append, "session_start": received.append, "boundary": received.append}
     messages = talk(18)
     result = small_budgeted(hooks=hooks).compact(messages)
-    assert [type(each) for each in told] == [PreCompact, SessionStart, CompactBoundary]
-    assert told[1].source == "compact"
-    assert told[2].as_message()["compact_metadata"] == {"trigger": "auto", "pre_tokens": result.tokens_before}
+    assert [type(each) for each in received] == [PreCompact, SessionStart, CompactBoundary]
+    assert received[1].source == "compact"
+    assert received[2].as_message()["compact_metadata"] == {"trigger": "auto", "pre_tokens": result.tokens_before}
 
 
 def test_B9_a_forced_compaction_is_manual() -> None:
-    told: list[Any] = []
-    small_budgeted(hooks={"boundary": told.append}).compact(talk(6), force=True)
-    assert told[0].trigger == "manual"
+    received: list[Any] = []
+    small_budgeted(hooks={"boundary": received.append}).compact(talk(6), force=True)
+    assert received[0].trigger == "manual"
 
 
 def test_B10_budgeted_shortens_old_results_first_if_configured() -> None:
