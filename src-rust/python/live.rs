@@ -101,7 +101,8 @@ impl State {
             // The tools are already counted, so this does not call the caller's code.
             let undone = self.live.truncate(count, detector, counter, &mut || true);
             undone.map_err(|error| exception(py, error))?;
-            self.messages.truncate(count);
+            let messages = self.messages.bind(py);
+            messages.del_slice(count, messages.len())?;
         }
         outcome
     }
@@ -117,9 +118,9 @@ impl State {
             let message = message?;
             let node = PyNode::of(message.clone());
             match self.live.read(&node).map_err(|error| exception(py, error))? {
-                Observed::Read => self.messages.push(message.unbind()),
+                Observed::Read => self.messages.bind(py).append(message)?,
                 Observed::Redetect(detector) => {
-                    self.messages.push(message.unbind());
+                    self.messages.bind(py).append(message)?;
                     let again = self.read_again(py, counter, detector)?;
                     before.get_or_insert(std::mem::replace(&mut self.live, again));
                 }
@@ -134,8 +135,7 @@ impl State {
 
     /// All messages read again, in another format.
     fn read_again(&self, py: Python<'_>, counter: &dyn Counter, detector: Detector) -> PyResult<Prepared> {
-        let messages = self.messages.iter().map(|message| message.bind(py));
-        let messages = messages.map(|message| (message.clone(), None));
+        let messages = self.messages.bind(py).iter().map(|message| (message, None));
         let mut live = reread(py, &self.live, counter, detector, messages)?;
         live.set_annotations(self.live.annotations().clone()).map_err(|error| exception(py, error))?;
         Ok(live)
@@ -152,13 +152,11 @@ impl State {
         let objects = items(messages)?;
         let at = found.unwrap_or(objects.len());
         // Equal messages may still be different objects.
-        let mut new = State { live: self.live.clone(), messages: Vec::with_capacity(objects.len()) };
+        let mut new = State { live: self.live.clone(), messages: PyList::new(py, &objects[..at])?.unbind() };
         let mut detector = self.live.detector().reset();
         let observe =
             |(i, object): (usize, &Bound<'_, PyAny>)| detector.observe(i, &PyNode::of(object.clone()));
         objects[..at].iter().enumerate().try_for_each(observe).map_err(|error| exception(py, error))?;
-        let kept = objects[..at].iter().map(|object| object.clone().unbind());
-        new.messages.extend(kept);
         let truncated = new.live.truncate(at, detector, counter, &mut || true);
         truncated.map_err(|error| exception(py, error))?;
         if detector.format() != self.live.format() {
@@ -202,8 +200,9 @@ impl State {
             return Err(exception(py, Error::internal("fold_steps", "the fold does not match the list")));
         }
         let tokens = &self.live.counts().per_message;
+        let messages = self.messages.bind(py);
         let is_same = |new: usize, old: usize| {
-            self.messages.get(old).is_some_and(|mine| folded.get_item(new).is_ok_and(|each| each.is(mine)))
+            messages.get_item(old).is_ok_and(|mine| folded.get_item(new).is_ok_and(|each| each.is(&mine)))
         };
         let same: Vec<Option<usize>> =
             sources.iter().enumerate().map(|(new, old)| old.filter(|&old| is_same(new, old))).collect();
@@ -213,7 +212,7 @@ impl State {
             folded_annotations(self.live.annotations(), sources, &same, pins.unwrap_or_default());
         live.set_annotations(annotations.map_err(|error| exception(py, error))?)
             .map_err(|error| exception(py, error))?;
-        *self = State { live, messages: folded.iter().map(Bound::unbind).collect() };
+        *self = State { live, messages: folded.get_slice(0, folded.len()).unbind() };
         Ok(())
     }
 
@@ -224,8 +223,7 @@ impl State {
     }
 
     pub fn clone_ref(&self, py: Python<'_>) -> State {
-        let messages = self.messages.iter().map(|message| message.clone_ref(py)).collect();
-        State { live: self.live.clone(), messages }
+        State { live: self.live.clone(), messages: self.listed(py).unbind() }
     }
 }
 
@@ -345,7 +343,7 @@ impl LiveTranscript {
             let live = Prepared::new(dialect, tools, &*counter.get().counter, &mut || true);
             live.map_err(|error| exception(py, error))
         })?;
-        let state = Mutex::new(State { live, messages: Vec::new() });
+        let state = Mutex::new(State { live, messages: PyList::empty(py).unbind() });
         let made = LiveTranscript { counter: counter.unbind(), state, user: AtomicU64::new(0) };
         made.extend(py, messages)?;
         Ok(made)
@@ -476,7 +474,7 @@ impl LiveTranscript {
     /// The caller's own messages.
     #[getter]
     fn messages<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        self.with(py, |state, _| PyList::new(py, &state.messages))
+        self.with(py, |state, _| Ok(state.listed(py)))
     }
 
     /// The format of the messages.
@@ -662,8 +660,8 @@ impl LiveSnapshot {
 
     /// The caller's own messages.
     #[getter]
-    fn messages<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        PyList::new(py, &self.state.messages)
+    fn messages<'py>(&self, py: Python<'py>) -> Bound<'py, PyList> {
+        self.state.listed(py)
     }
 
     /// The format of the messages.

@@ -68,20 +68,19 @@ pub(super) fn state_of<'py>(
     };
     guard(py, || {
         let (messages, pins) = listed(messages, &pins)?;
-        // The list as it is now: another thread may change the caller's list while it is read.
-        let list = PyList::new(py, &messages)?.into_any();
         let token_counter = counter.get();
-        let (Read { transcript, format }, tools) = token_counter.read(&list, tools, format)?;
+        let (Read { transcript, format }, tools) = token_counter.read(messages.as_any(), tools, format)?;
         let mut live = run(py, transcript.text.len(), |check| {
             Prepared::from_transcript(transcript, format, &pins, tools.into(), &*token_counter.counter, check)
         })?;
         set_system(py, &mut live, system, &*token_counter.counter)?;
-        Ok((counter.clone(), Arc::new(State { live, messages }), Pins::default()))
+        Ok((counter.clone(), Arc::new(State { live, messages: messages.unbind() }), Pins::default()))
     })
 }
 
-/// The messages of a list or transcript, and all pins: those of the transcript, then `pins`.
-fn listed(messages: &Bound<'_, PyAny>, pins: &Pins) -> PyResult<(Vec<Py<PyAny>>, Pins)> {
+/// The messages of a list or transcript as they are now, and all pins: those of the transcript, then `pins`. Another
+/// thread may change the caller's list while it is read.
+fn listed<'py>(messages: &Bound<'py, PyAny>, pins: &Pins) -> PyResult<(Bound<'py, PyList>, Pins)> {
     let py = messages.py();
     let of_state = |state: &State| {
         let mut all = state.live.annotations().pins();
@@ -89,7 +88,7 @@ fn listed(messages: &Bound<'_, PyAny>, pins: &Pins) -> PyResult<(Vec<Py<PyAny>>,
         all.matched.extend(&pins.matched);
         all.importance.extend(&pins.importance);
         all.summaries.extend(&pins.summaries);
-        (state.messages.iter().map(|message| message.clone_ref(py)).collect(), all)
+        (state.listed(py), all)
     };
     if let Ok(snapshot) = messages.cast::<LiveSnapshot>() {
         return Ok(of_state(&snapshot.get().state));
@@ -97,7 +96,7 @@ fn listed(messages: &Bound<'_, PyAny>, pins: &Pins) -> PyResult<(Vec<Py<PyAny>>,
     if let Ok(transcript) = messages.cast::<LiveTranscript>() {
         return transcript.get().with(py, |state, _| Ok(of_state(state)));
     }
-    Ok((items(messages)?.into_iter().map(Bound::unbind).collect(), pins.clone()))
+    Ok((PyList::new(py, items(messages)?)?, pins.clone()))
 }
 
 /// The state of a transcript, if it was counted with this counter, in this format.

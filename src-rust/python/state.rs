@@ -10,8 +10,8 @@ use crate::prepared::Prepared;
 /// Messages, and their prepared value.
 pub(super) struct State {
     pub live: Prepared,
-    /// The caller's own objects.
-    pub messages: Vec<Py<PyAny>>,
+    /// The caller's own objects. A list of Python's own, which copies fastest; no code outside holds it.
+    pub messages: Py<PyList>,
 }
 
 /// For each step the index of the caller's message; `None` for a new message.
@@ -24,6 +24,12 @@ pub(super) fn sources_of(steps: &[Step]) -> Vec<Option<usize>> {
 }
 
 impl State {
+    /// A new list of the messages. O(messages).
+    pub fn listed<'py>(&self, py: Python<'py>) -> Bound<'py, PyList> {
+        let messages = self.messages.bind(py);
+        messages.get_slice(0, messages.len())
+    }
+
     /// The numbers of the messages in the whole history; `None` for one without.
     pub fn numbers(&self) -> Vec<Option<usize>> {
         let numbers = self.live.numbers();
@@ -38,6 +44,5 @@ pub(super) fn list_of<'py>(
     plan: &crate::plan::Plan,
     placed: &Placed,
 ) -> PyResult<Bound<'py, PyList>> {
-    let before = PyList::new(py, &state.messages)?;
-    build(py, plan, before.as_any(), &placed.steps, &placed.changes, &placed.summary_message)
+    build(py, plan, state.messages.bind(py).as_any(), &placed.steps, &placed.changes, &placed.summary_message)
 }

@@ -61,6 +61,18 @@ def key(message: Any) -> str:
     return json.dumps(message, sort_keys=True)
 
 
+def is_equal(one: Any, other: Any) -> bool:
+    """Whether the content of two messages is the same: a text may be a string, or a list of one part."""
+
+    def content(message: Any) -> Any:
+        held = message.get("content", message.get("parts"))
+        texts = held if isinstance(held, list) else [{"text": held}]
+        alone = [part.get("text") for part in texts if isinstance(part, dict)]
+        return message.get("role"), alone if alone and None not in alone else message
+
+    return bool(content(one) == content(other))
+
+
 def holds_results(message: Any) -> bool:
     """Whether a message holds results of tools."""
     parts = message.get("parts", message.get("content"))
@@ -208,8 +220,11 @@ class Sessions(RuleBasedStateMachine):
         store=st.sampled_from(["memory", "memory", "memory", "file", "database"]),
         background=st.sampled_from([False, False, True]),
         max_folds=st.sampled_from([1, 8]),
+        turns=st.integers(4, 9),
     )
-    def begin(self, dialect: str, kind: str, policy: str, store: str, background: bool, max_folds: int) -> None:
+    def begin(
+        self, dialect: str, kind: str, policy: str, store: str, background: bool, max_folds: int, turns: int
+    ) -> None:
         self.dialect, self.kind, self.policy, self.background = dialect, kind, policy, background
         self.max_folds = max_folds
         self.summaries = Writer()
@@ -227,6 +242,7 @@ class Sessions(RuleBasedStateMachine):
         self.changes = 0
         self.tools: Any = None
         self.system: Any = None
+        self.works(NAMES[0], 0, turns, 90)  # so that there are folds in every run
 
     def compactor(self, store: Any) -> fl.Compactor:
         writer = self.summaries
@@ -434,7 +450,7 @@ class Sessions(RuleBasedStateMachine):
         ]
         talk.loop = self.compactor(LoopStore(lambda: self.store))
         for pinned in self.unpinned:
-            talk.loop.unpin(lambda message, pinned=pinned: bool(message == pinned))
+            talk.loop.unpin(lambda message, pinned=pinned: is_equal(message, pinned))
         if self.dialect == "gemini":
             self.end_carried_turns(talk)  # the pins themselves are given with the next call
         talk.messages, talk.origins, talk.taken = [], [], 0
@@ -463,7 +479,9 @@ class Sessions(RuleBasedStateMachine):
         places = [
             p
             for p in places
-            if p in alone and self.is_plain(talk.messages[p]) and talk.messages[p] not in self.unpinned
+            if p in alone
+            and self.is_plain(talk.messages[p])
+            and not any(is_equal(talk.messages[p], each) for each in self.unpinned)
         ]
         if not places or len(talk.pinned) > 2:
             return
@@ -486,14 +504,14 @@ class Sessions(RuleBasedStateMachine):
 
     def unpin(self, pinned: Any) -> None:
         for compactor in (self.whole, *(each.loop for each in self.talks.values())):
-            compactor.unpin(lambda message: bool(message == pinned))
+            compactor.unpin(lambda message: is_equal(message, pinned))
 
     def ends(self, pinned: Any) -> None:
         """Ends the pins of all messages equal to one, in every session."""
         self.unpinned.append(pinned)
         self.unpin(pinned)
         for each in self.talks.values():
-            each.pinned = {pin for pin in each.pinned if each.history[pin] != pinned}
+            each.pinned = {pin for pin in each.pinned if not is_equal(each.history[pin], pinned)}
 
     @rule(name=st.sampled_from(NAMES), force=st.sampled_from([False, False, True]), as_task=st.booleans())
     def asks(self, name: str, force: bool, as_task: bool) -> None:

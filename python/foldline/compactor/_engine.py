@@ -527,21 +527,22 @@ class Engine:
         **more: Any,
     ) -> CompactionResult:
         """The result with the messages of a request as they were."""
+        limits = self._limits(state)
         result = CompactionResult(
             messages=messages,
             outcome=outcome or ("infeasible" if reason == "over_floor" else "unchanged"),
             reason=reason,
             tokens_before=tokens,
             tokens_after=tokens,
-            fits=within(tokens, *self._limits(state)),
+            fits=within(tokens, *limits),
             sources=range(len(messages)),
             state=state,
             duration_s=self.clock() - started_s,
             **more,
         )
         # The strategy's own budget holds for what it folds, and it was not asked before the trigger fires.
-        limits = self._limits(state)[1 if reason == "not_triggered" else 0 :]
-        if result.error is None and within(tokens, *limits) is False:
+        is_due = reason != "not_triggered" or within(tokens, *limits[1:]) is False
+        if result.fits is False and is_due and result.error is None:
             warn_unfit(result, stacklevel=5)
         return result
 
