@@ -2,6 +2,8 @@
 //!
 //! Nothing is copied here: the caller slices its own list, so unknown fields, signatures and opaque items survive.
 
+use std::ops::Range;
+
 use crate::error::{Error, Result};
 use crate::plan::{Plan, plan_mismatch, replacements};
 use crate::rules::roles::{Side, fillers, has_fillers, side};
@@ -33,7 +35,7 @@ pub struct ResultEdit {
     pub content: String,
 }
 
-/// The steps of the new list. The summary, if there is one, comes directly after the head. If the provider rejects messages that become
+/// The steps of the new list. The summary, if there is one, comes at [`Plan::summary_index`]. If the provider rejects messages that become
 /// adjacent (with `alternate`, any two of one side, see [`fillers`]), a filler of the other side is inserted between
 /// them. A list in which nothing is folded gets no fillers.
 #[must_use]
@@ -44,14 +46,15 @@ pub fn steps(plan: &Plan, source: &dyn MessageSource, has_summary: bool, alterna
     plan.edits.iter().for_each(|edit| edited[edit.message] = true);
     plan.stripped.iter().for_each(|&i| edited[i] = true);
     let mut steps = Vec::with_capacity(plan.actions.len() + 1);
-    for i in 0..plan.actions.len() {
-        if i == plan.head && plan.folds() && has_summary {
-            steps.push(Step::Summary);
-        }
-        if !folded[i] {
-            steps.push(if edited[i] { Step::Edit(i) } else { Step::Keep(i) });
-        }
+    let kept_in = |range: Range<usize>| {
+        let kept = range.filter(|&i| !folded[i]);
+        kept.map(|i| if edited[i] { Step::Edit(i) } else { Step::Keep(i) })
+    };
+    steps.extend(kept_in(0..plan.summary_index));
+    if plan.folds() && has_summary {
+        steps.push(Step::Summary);
     }
+    steps.extend(kept_in(plan.summary_index..plan.actions.len()));
     if !plan.folds() || !has_fillers(source.at(0).0.framing, alternate) {
         return steps;
     }

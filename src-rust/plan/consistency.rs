@@ -39,6 +39,8 @@ impl Plan {
         self.version == PLAN_VERSION
             && self.reasons.len() == count
             && self.message_tokens.len() == count
+            && self.head <= self.summary_index
+            && self.summary_index <= self.cut.max(self.head)
             && self.head <= count
             && self.cut <= count
             && (self.cut == 0 || self.folded().next().is_some())
@@ -70,7 +72,7 @@ impl Plan {
             Action::Pin => matches!(reason, Reason::Pinned | Reason::PinnedGroup),
             Action::Keep => match reason {
                 Reason::Head => i < self.head,
-                Reason::OpenCall => i >= self.head,
+                Reason::OpenCall | Reason::Compaction => i >= self.head,
                 Reason::Recent => i >= self.head.max(self.cut) && self.cut > 0,
                 Reason::Fits
                 | Reason::NothingToFold
@@ -86,7 +88,7 @@ impl Plan {
 
     /// Whether message `i` counts toward a keep: it may be folded.
     fn counts(&self, i: usize) -> bool {
-        let stays = matches!(self.reasons[i], Reason::Head | Reason::OpenCall);
+        let stays = matches!(self.reasons[i], Reason::Head | Reason::Compaction | Reason::OpenCall);
         !stays && self.actions[i] != Action::Pin
     }
 

@@ -8,8 +8,9 @@ use super::model::{Alternative, AlternativeKind, Plan, Reason, Warning};
 const MAX_INDICES: usize = 8;
 
 /// Every reason, in the order of the explanation.
-const REASONS: [Reason; 14] = [
+const REASONS: [Reason; 15] = [
     Reason::Head,
+    Reason::Compaction,
     Reason::Pinned,
     Reason::PinnedGroup,
     Reason::OpenCall,
@@ -29,6 +30,7 @@ const REASONS: [Reason; 14] = [
 fn words(reason: Reason) -> &'static str {
     match reason {
         Reason::Head => "instructions in front",
+        Reason::Compaction => "with a compaction of the provider, which replaces what is before it",
         Reason::Pinned => "pinned",
         Reason::PinnedGroup => "in a group with a pinned message",
         Reason::OpenCall => "in a group with a call that nothing answers yet",

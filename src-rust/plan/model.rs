@@ -29,6 +29,8 @@ pub enum Action {
 pub enum Reason {
     /// A leading system or developer message.
     Head,
+    /// In the group of the provider's newest compaction, which replaces everything before it.
+    Compaction,
     /// Pinned by the caller.
     Pinned,
     /// In a group with a pinned message.
@@ -78,6 +80,7 @@ impl Reason {
     pub fn name(self) -> &'static str {
         match self {
             Reason::Head => "head",
+            Reason::Compaction => "compaction",
             Reason::Pinned => "pinned",
             Reason::PinnedGroup => "pinned_group",
             Reason::OpenCall => "open_call",
@@ -171,8 +174,11 @@ pub struct Plan {
     pub version: u32,
     /// The format of the messages.
     pub format: String,
-    /// Number of leading messages that always stay; the summary is placed after them.
+    /// Number of leading messages that always stay.
     pub head: usize,
+    /// The message before which the summary is placed: after the head, and after the provider's compaction if the cut
+    /// passes it.
+    pub summary_index: usize,
     /// The cut: before it only head, pinned and open messages stay. 0 if nothing is folded.
     pub cut: usize,
     /// The folded part of a turn, if the cut lies inside one.

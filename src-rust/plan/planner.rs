@@ -269,6 +269,7 @@ impl<'a> Draft<'a> {
             version: PLAN_VERSION,
             format: format.name().to_owned(),
             head: structure.head,
+            summary_index: structure.summary_index(self.cut),
             cut: self.cut,
             turn_prefix: self.turn_prefix(),
             actions,
@@ -302,6 +303,7 @@ impl<'a> Draft<'a> {
         for i in structure.exceptions.iter().map(|&i| i as usize) {
             (actions[i], reasons[i]) = match structure.foldability[i] {
                 Foldability::Head => (Action::Keep, Reason::Head),
+                Foldability::Compaction => (Action::Keep, Reason::Compaction),
                 Foldability::Pinned => (Action::Pin, Reason::Pinned),
                 Foldability::PinnedGroup => (Action::Pin, Reason::PinnedGroup),
                 Foldability::Open => (Action::Keep, Reason::OpenCall),

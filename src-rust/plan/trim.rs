@@ -186,7 +186,7 @@ impl<'a> Walk<'a> {
     /// Whether a message is neither of the head nor pinned by the caller.
     fn is_ordinary(&self, i: usize) -> bool {
         match self.structure.foldability[i] {
-            Foldability::Head => false,
+            Foldability::Head | Foldability::Compaction => false,
             Foldability::Pinned | Foldability::PinnedGroup => {
                 Some(self.structure.group_of[i]) == self.implied
             }
@@ -209,11 +209,18 @@ impl<'a> Walk<'a> {
         i >= self.structure.head && !matches!(self.role(i), Role::System | Role::Developer)
     }
 
-    /// Whether the provider accepts this as the first message. A message of the head is first in any case.
+    /// Whether the provider accepts this as the first message. A message of the head is first in any case, and a
+    /// compaction replaces all before it.
     fn is_accepted_first(&self, first: Option<usize>) -> bool {
         let needs_user = matches!(self.framing, Framing::Anthropic | Framing::Gemini);
         let begins_with_head = (0..self.structure.head).any(|i| self.is_spoken_head(i));
-        !needs_user || begins_with_head || first.is_some_and(|i| self.role(i) == Role::User)
+        !needs_user
+            || begins_with_head
+            || first.is_some_and(|i| self.role(i) == Role::User || self.is_compaction(i))
+    }
+
+    fn is_compaction(&self, i: usize) -> bool {
+        self.structure.compaction.is_some_and(|compaction| compaction.message as usize == i)
     }
 
     /// Whether a message of the head is no instruction: a compaction of the provider.

@@ -8,7 +8,7 @@
 use super::pairing::Pairer;
 use super::pins::{Pins, pin_on_summary};
 use super::roles::is_filler;
-use super::structure::{Foldability, Group, Structure};
+use super::structure::{Compaction, Foldability, Group, Structure};
 use crate::error::Result;
 use crate::transcript::{Binding, Framing, KeyId, Message, PartKind, Role, Transcript};
 
@@ -40,7 +40,7 @@ pub struct Incremental {
     reach: Vec<u32>,
     /// Role and binding of the last message.
     last: Option<(Role, Binding)>,
-    /// The first compaction outside the head: no cut after it is legal.
+    /// The newest compaction outside the head.
     compaction: Option<usize>,
     /// The first summary among the settled messages.
     summary: Option<usize>,
@@ -108,7 +108,7 @@ impl Incremental {
     pub fn append(&mut self, transcript: &Transcript, index: usize, id_of: impl FnMut(KeyId) -> u32) {
         let message = &transcript.messages[index];
         let number = self.len();
-        self.note_head(message, number);
+        let older = self.note_head(message, number);
         self.has_summary |= message.is_labelled_summary;
         let flag = |is: bool, flag: u8| if is { flag } else { 0 };
         self.flags.push(
@@ -140,18 +140,23 @@ impl Incremental {
         }
         self.last = Some((message.role, message.binding));
         self.unsettle(number);
+        if let Some(older) = older {
+            self.unsettle(older);
+        }
     }
 
     /// Extends the head by leading instructions and a provider's compaction, which replaces all messages before it.
-    fn note_head(&mut self, message: &Message, number: usize) {
+    /// Returns the compaction outside the head that this one replaces.
+    fn note_head(&mut self, message: &Message, number: usize) -> Option<usize> {
         let is_compaction = message.binding == Binding::Compaction;
         if self.structure.head == number
             && (is_compaction || matches!(message.role, Role::System | Role::Developer))
         {
             self.structure.head += 1;
-        } else if is_compaction && self.compaction.is_none() {
-            self.compaction = Some(number);
+        } else if is_compaction {
+            return self.compaction.replace(number);
         }
+        None
     }
 
     /// Notes open calls, orphans and pairs of a message. Returns whether it holds a result of another message's call,
@@ -324,6 +329,7 @@ impl Incremental {
             return from;
         }
         self.settle_groups(from);
+        self.settle_compaction();
         self.update_foldability(from);
         self.settle_cuts(from);
         from
@@ -355,6 +361,18 @@ impl Incremental {
         }
     }
 
+    /// Finds the end of the newest compaction's group. O(groups) with one, else O(1).
+    fn settle_compaction(&mut self) {
+        let Structure { groups, group_of, compaction, .. } = &mut self.structure;
+        *compaction = self.compaction.map(|message| {
+            let end = groups[group_of[message] as usize].last + 1;
+            let stays = |group: &&Group| group.is_pinned || group.is_open;
+            let is_passable =
+                !groups.iter().filter(stays).any(|group| group.first < end && end <= group.last);
+            Compaction { message: message as u32, end, is_passable }
+        });
+    }
+
     /// Marks message `i` as kept if it is pinned, or if the provider would reject the list without it: it separates a
     /// kept turn of the model from the next.
     fn update_kept(&mut self, i: usize) {
@@ -364,8 +382,9 @@ impl Incremental {
     }
 
     fn update_foldability(&mut self, from: usize) {
-        let Structure { foldability, is_summary, exceptions, groups, group_of, head, .. } =
+        let Structure { foldability, is_summary, exceptions, groups, group_of, head, compaction, .. } =
             &mut self.structure;
+        let of_compaction = compaction.map(|compaction| group_of[compaction.message as usize]);
         foldability.truncate(from);
         is_summary.truncate(from);
         exceptions.truncate(exceptions.partition_point(|&i| (i as usize) < from));
@@ -376,6 +395,7 @@ impl Incremental {
                 () if flags & (PINNED | BORN_PINNED) != 0 => Foldability::Pinned,
                 () if i < *head => Foldability::Head,
                 () if group.is_pinned => Foldability::PinnedGroup,
+                () if of_compaction == Some(group_of[i]) => Foldability::Compaction,
                 () if group.is_open => Foldability::Open,
                 () => Foldability::Counting,
             };
@@ -392,26 +412,30 @@ impl Incremental {
         }
     }
 
-    /// A cut before message k is legal if message k is not a tool result, no group except pinned and open ones has
-    /// members on both sides of k, and no compaction outside the head precedes k.
+    /// A cut before message k is legal if message k is not a tool result, no group except pinned and open ones and that
+    /// of the newest compaction has members on both sides of k, and this compaction [admits](Compaction::admits) it.
     fn settle_cuts(&mut self, from: usize) {
         let count = self.len();
-        let last = self.compaction.unwrap_or(count);
-        let Structure { is_legal, legal_cuts, is_result, groups, group_of, .. } = &mut self.structure;
+        let Structure { is_legal, legal_cuts, is_result, groups, group_of, compaction, .. } =
+            &mut self.structure;
+        let of_compaction = compaction.map(|compaction| group_of[compaction.message as usize]);
         is_legal.truncate(from);
         legal_cuts.truncate(legal_cuts.partition_point(|&k| (k as usize) < from));
         self.reach.truncate(from + 1);
         let mut reach = self.reach[from];
         for k in from..=count {
             let is_torn = reach as usize > k;
-            let legal = !is_torn && k <= last && (k == count || !is_result[k]);
+            let legal = !is_torn
+                && (k == count || !is_result[k])
+                && compaction.is_none_or(|compaction| compaction.admits(k));
             is_legal.push(legal);
             if legal {
                 legal_cuts.push(k as u32);
             }
             if k < count {
                 let group = groups[group_of[k] as usize];
-                if group.first as usize == k && !group.is_pinned && !group.is_open {
+                let stays = group.is_pinned || group.is_open || of_compaction == Some(group_of[k]);
+                if group.first as usize == k && !stays {
                     reach = reach.max(group.last + 1);
                 }
                 self.reach.push(reach);

@@ -18,11 +18,33 @@ pub struct Group {
     pub is_pinned: bool,
 }
 
+/// The newest compaction of the provider outside the head. It replaces everything before it, so that it stays, and a
+/// summary of later messages stands after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compaction {
+    /// Its message.
+    pub message: u32,
+    /// The index after its group.
+    pub end: u32,
+    /// Whether no pinned or open group lies on both sides of `end`, so that a summary may stand there.
+    pub is_passable: bool,
+}
+
+impl Compaction {
+    /// Whether the list may be cut before message `k` as far as this compaction is concerned.
+    #[must_use]
+    pub fn admits(&self, k: usize) -> bool {
+        k <= self.message as usize || (self.is_passable && k >= self.end as usize)
+    }
+}
+
 /// The reason why a message may or may not be folded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foldability {
     /// A leading system or developer message, or a leading compaction of the provider.
     Head,
+    /// In the group of the newest compaction of the provider outside the head.
+    Compaction,
     /// Pinned by the caller.
     Pinned,
     /// In a group with a pinned message.
@@ -56,6 +78,8 @@ pub struct Structure {
     pub is_legal: Vec<bool>,
     /// The legal cuts of `is_legal` as a list, ascending.
     pub legal_cuts: Vec<u32>,
+    /// The newest compaction of the provider outside the head.
+    pub compaction: Option<Compaction>,
     /// Messages that do not count, and summaries of earlier folds, ascending.
     pub exceptions: Vec<u32>,
     /// The first part of each message.
@@ -89,6 +113,14 @@ impl Structure {
     #[must_use]
     pub fn counts(&self, i: usize) -> bool {
         self.foldability[i] == Foldability::Counting
+    }
+
+    /// The message before which the summary of a fold with this cut stands: after the head, and after the compaction
+    /// of the provider that the cut passes.
+    #[must_use]
+    pub fn summary_index(&self, cut: usize) -> usize {
+        let passed = self.compaction.filter(|compaction| compaction.end as usize <= cut);
+        passed.map_or(self.head, |compaction| compaction.end as usize)
     }
 
     /// The first message of the group of message `i`.

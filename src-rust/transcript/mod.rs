@@ -120,7 +120,8 @@ pub enum Binding {
     Call,
     /// A turn of the model after which its provider requires another speaker: pinned, it keeps the message after it.
     Turn,
-    /// An encrypted compaction of the provider: it replaces everything before it, so nothing is summarized across it.
+    /// A compaction of the provider: it replaces everything before it. The newest one stays, and a summary of later
+    /// messages stands after it.
     Compaction,
     /// A unit of whole messages: it contains its calls and their results, and nothing in it depends on another message.
     Closed,

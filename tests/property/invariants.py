@@ -64,8 +64,14 @@ def fold(plan: Any, sample: Sample) -> tuple[list[Any], Any]:
     folded = list(plan.apply(sample.messages, summary=SUMMARY))
     if not plan.cut:
         return folded, None
-    head = sample.rules.head
-    return folded[:head] + folded[head + 1 :], folded[head]
+    place = place_of_summary(plan, sample)
+    return folded[:place] + folded[place + 1 :], folded[place]
+
+
+def place_of_summary(plan: Any, sample: Sample) -> int:
+    """The index of the summary in the folded list."""
+    before = sample.rules.summary_index(plan.cut)
+    return sum(index < before for index in kept_of(plan))
 
 
 # --- I1 to I3: kept messages -------------------------------------------------------------------------
@@ -135,7 +141,7 @@ def _shortened(text: str, was: Any, now: Any) -> bool:
 
 
 def whole_groups(fl: Any, sample: Sample, keep: Keep) -> bool:
-    """I3: groups stay or go as a whole, open ones stay; the summary follows the head, outside every group."""
+    """I3: groups stay or go as a whole, open ones stay; the summary has its place, outside every group."""
     plan = ask(fl, sample, keep)
     if not is_plan(fl, plan):
         return False
@@ -147,10 +153,12 @@ def whole_groups(fl: Any, sample: Sample, keep: Keep) -> bool:
     folded = list(plan.apply(sample.messages, summary=SUMMARY))
     if plan.cut:
         after = Rules(read(folded, sample.format))
-        assert after.head == rules.head
-        assert after.is_summary(after.head)
-        assert after.group(after.head) == [after.head]
-        assert not any(group[0] < after.head < group[-1] for group in after.groups())
+        place = place_of_summary(plan, sample)
+        # With everything before it folded, a compaction follows the instructions: then it is of the head.
+        assert place == after.head or place == after.summary_index(place)
+        assert after.is_summary(place)
+        assert after.group(place) == [place]
+        assert not any(group[0] < place < group[-1] for group in after.groups())
     return bool(plan.cut)
 
 
@@ -251,9 +259,9 @@ def idempotent(fl: Any, sample: Sample, keep: Keep) -> bool:
     _, summary = fold(plan, sample)
     if summary and sample.price.message(read([summary], sample.format)[0]) > sample.summary_tokens:
         return False
-    head, kept = sample.rules.head, kept_of(plan)
+    of_summary, kept = place_of_summary(plan, sample), kept_of(plan)
     shift = 1 if plan.cut else 0
-    place = {old: new + (shift if new >= head else 0) for new, old in enumerate(kept)}
+    place = {old: new + (shift if new >= of_summary else 0) for new, old in enumerate(kept)}
     pins = tuple(place[index] for index in sample.pins)
     again = ask(fl, replace(sample, messages=folded, pins=pins), keep)
     assert is_plan(fl, again)

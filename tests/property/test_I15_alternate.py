@@ -12,7 +12,7 @@ import foldline as fl
 from reference.history import LABEL
 from reference.planner import Keep
 
-from .invariants import SUMMARY, ask, is_plan
+from .invariants import SUMMARY, ask, is_plan, place_of_summary
 from .strategies import SENT, Sample, random_keeps, random_sample, samples
 
 FILLERS = ("Understood.", "Go on.")
@@ -39,12 +39,12 @@ def still_alternates(sample: Sample, keep: Keep) -> bool:
         return False
     kept = [message for message in folded if text_of(message) not in FILLERS]
     expected = [message for message in plain if text_of(message) not in FILLERS]
-    head = sample.rules.head
-    assert kept[:head] + kept[head + 1 :] == expected[:head] + expected[head + 1 :]
+    place = place_of_summary(plan, sample)
+    assert kept[:place] + kept[place + 1 :] == expected[:place] + expected[place + 1 :]
     # The label counts the fillers between the summary and the first message after the cut.
-    (covered, carried, *said), (*of_plain,) = labelled(kept[head]), labelled(expected[head])
+    (covered, carried, *said), (*of_plain,) = labelled(kept[place]), labelled(expected[place])
     kept_on = sample.messages[plan.cut :]
-    fillers = fillers_between(folded, kept[head], kept_on) - fillers_between(plain, expected[head], kept_on)
+    fillers = fillers_between(folded, kept[place], kept_on) - fillers_between(plain, expected[place], kept_on)
     assert [covered, carried - fillers, *said] == of_plain
     assert sum(any(new is old for old in sample.messages) for new in folded) >= sum(
         any(new is old for old in sample.messages) for new in plain

@@ -331,11 +331,12 @@ class Planner:
 
 
 def applied(messages: Sequence[RawMessage], planned: Planned, summary: RawMessage, format: str) -> list[Any]:
-    """The folded messages: head, summary, then all kept ones, the same objects if unchanged."""
+    """The folded messages: the summary at its place, and all kept ones, the same objects if unchanged."""
     rules = Rules(read(messages, format))
+    place = rules.summary_index(planned.cut)
     out: list[Any] = []
     for index, message in enumerate(messages):
-        if index == rules.head and planned.cut:
+        if index == place and planned.cut:
             out.append(summary)
         if index in planned.cleared:
             out.append(with_results(message, dict.fromkeys(rules.replaceable_results(index), CLEARED), format))
@@ -343,4 +344,6 @@ def applied(messages: Sequence[RawMessage], planned: Planned, summary: RawMessag
             out.append(with_results(message, planned.shortened[index], format))
         elif planned.actions[index] != "summarize":
             out.append(message)
+    if place == len(messages) and planned.cut:
+        out.append(summary)
     return out

@@ -82,9 +82,10 @@ class Rules:
         self.head = self._head()
         self.open = self._open()
         self.pinned = self._grown(self._with_followers(self.explicit_pins))
-        self.counting = [
-            index >= self.head and index not in self.pinned and index not in self.open for index in range(self.n)
-        ]
+        self.compaction = self._compaction()
+        self.held = frozenset() if self.compaction is None else self._grown([self.compaction])
+        stays = self.pinned | self.open | self.held
+        self.counting = [index >= self.head and index not in stays for index in range(self.n)]
 
     # --- groups and pins ---
 
@@ -134,6 +135,11 @@ class Rules:
         while size < self.n and (self.messages[size].role in HEAD_ROLES or self.messages[size].binding == "compaction"):
             size += 1
         return size
+
+    def _compaction(self) -> int | None:
+        """The newest compaction of the provider outside the head. It replaces what is before it, and stays."""
+        found = [i for i in range(self.head, self.n) if self.messages[i].binding == "compaction"]
+        return max(found, default=None)
 
     # --- results ---
 
@@ -187,7 +193,7 @@ class Rules:
 
     def is_legal(self, cut: int) -> bool:
         """Whether the history may be cut before this message."""
-        if any(self.messages[index].binding == "compaction" for index in range(self.head, cut)):
+        if self.compaction is not None and cut > self.compaction and not self._may_pass(cut):
             return False
         if cut == self.n:
             return True
@@ -196,8 +202,19 @@ class Rules:
         return not any(
             group[0] < cut <= group[-1]
             for group in self.groups()
-            if group[0] not in self.pinned and group[0] not in self.open
+            if group[0] not in self.pinned | self.open | self.held
         )
+
+    def _may_pass(self, cut: int) -> bool:
+        """Whether the summary of a cut after the compaction may stand after its group."""
+        end = max(self.held) + 1
+        stay = [group for group in self.groups() if group[0] in self.pinned | self.open]
+        return cut >= end and not any(group[0] < end <= group[-1] for group in stay)
+
+    def summary_index(self, cut: int) -> int:
+        """The summary stands after the head, and after the group of a compaction that the cut passes."""
+        end = max(self.held, default=self.n) + 1
+        return end if end <= cut else self.head
 
     def legal_cuts(self) -> list[int]:
         """All legal cuts from the end of the head on."""

@@ -106,15 +106,16 @@ class _Attempt(Planner):
 
     def begins_well(self, kept: Sequence[int]) -> bool:
         """The first message after head and pins is the user's, if that is asked."""
-        free = [i for i in kept if i >= self.rules.head and i not in self.by_caller]
+        stays = self.by_caller | self.rules.held
+        free = [i for i in kept if i >= self.rules.head and i not in stays]
         return not self.options.start_on_user or not free or self.is_users(free[0])
 
     def is_accepted(self, kept: Sequence[int]) -> bool:
-        """Anthropic and Gemini: the first message after the instructions is a user's, or a compaction of the head."""
+        """Anthropic and Gemini: the first message after the instructions is a user's, or a compaction."""
         spoken = [i for i in kept if self.read[i].role not in HEAD_ROLES]
         if self.format not in (ANTHROPIC, GEMINI) or (spoken and spoken[0] < self.rules.head):
             return True
-        return bool(spoken) and self.read[spoken[0]].role == "user"
+        return bool(spoken) and (self.read[spoken[0]].role == "user" or spoken[0] == self.rules.compaction)
 
     def admissible(self) -> list[int]:
         """Every cut that may be made."""

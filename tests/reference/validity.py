@@ -138,12 +138,16 @@ def _ids(message: RawMessage, kind: str, key: str) -> list[Any]:
     return [block.get(key) for block in _blocks(message) if block["type"] == kind]
 
 
+def _is_compaction(message: RawMessage) -> bool:
+    return any(block["type"] == "compaction" and block.get("content") is not None for block in _blocks(message))
+
+
 def anthropic_problems(messages: Sequence[RawMessage]) -> list[Problem]:
     """Each call has exactly one result in the next message, results come first, no content is empty."""
     problems: list[Problem] = []
     leading = (index for index, each in enumerate(messages) if each["role"] not in ("system", "developer"))
     first = next(leading, len(messages))
-    if len(messages) > first and messages[first]["role"] != "user":
+    if len(messages) > first and messages[first]["role"] != "user" and not _is_compaction(messages[first]):
         problems.append((first, "first_not_user"))
     for index in range(first, len(messages)):
         message = messages[index]

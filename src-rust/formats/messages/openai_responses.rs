@@ -1,8 +1,8 @@
 //! OpenAI Responses items: messages, separate calls and outputs, reasoning, and tools that run at OpenAI.
 //!
 //! An item is a message of the transcript. Consecutive calls form one batch; reasoning stays with the model's item
-//! after it; a compaction replaces everything before it, and no summary crosses it. Items of unknown types are kept
-//! unchanged and counted by their JSON text.
+//! after it; a compaction replaces everything before it, so that a summary stands after it. Items of unknown
+//! types are kept unchanged and counted by their JSON text.
 
 use crate::error::{Error, Result};
 use crate::formats::content::{bad_content, call_arguments, each_item, read_content};

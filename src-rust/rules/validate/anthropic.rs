@@ -8,7 +8,7 @@ use super::codes::{
     RESULT_WITHOUT_CALL, SERVED_RESULT_MISPLACED, UNKNOWN_ROLE,
 };
 use super::{Problem, Provider, head_of};
-use crate::transcript::{KeyId, Part, PartKind, Role, Transcript};
+use crate::transcript::{Binding, KeyId, Part, PartKind, Role, Transcript};
 
 /// Longest id that the API accepts.
 pub(in crate::rules) const MAX_ID_BYTES: usize = 64;
@@ -18,6 +18,8 @@ pub(super) fn problems(transcript: &Transcript) -> Vec<Problem> {
     let head = head_of(transcript, Provider::Anthropic);
     if let Some(first) = transcript.messages.get(head)
         && first.role != Role::User
+        // The API drops what is before a compaction, so that a list may begin with it.
+        && first.binding != Binding::Compaction
     {
         problems.push(Problem::new(head, FIRST_NOT_USER, "the first message must be the user's"));
     }

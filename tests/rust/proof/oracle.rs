@@ -46,6 +46,9 @@ pub struct Oracle<'a> {
     pinned: Vec<bool>,
     explicitly: Vec<bool>,
     open: Vec<bool>,
+    /// The newest compaction outside the head, and whether each message is in its group.
+    compaction: Option<usize>,
+    held: Vec<bool>,
     is_result: Vec<bool>,
     legal: Vec<bool>,
     turns: Vec<(usize, usize)>,
@@ -72,6 +75,8 @@ impl<'a> Oracle<'a> {
         let mut pinned = in_group_with(&|i| behind[i] || tied(i));
         (0..head).for_each(|i| pinned[i] = explicitly[i]);
         let open = in_group_with(&|i| unanswered.iter().any(|(message, _)| *message == i));
+        let compaction = (head..count).rev().find(|&i| messages[i].bound == Bound::Compaction);
+        let held = in_group_with(&|i| compaction == Some(i));
         let foreign =
             |(at, call): &(Place, Option<Place>)| call.is_none_or(|call| call.0 != at.0).then_some(at.0);
         let is_result: Vec<bool> =
@@ -86,6 +91,8 @@ impl<'a> Oracle<'a> {
             pinned,
             explicitly,
             open,
+            compaction,
+            held,
             is_result,
             legal: Vec::new(),
             turns: Vec::new(),
@@ -100,20 +107,28 @@ impl<'a> Oracle<'a> {
     }
 
     fn counts(&self, i: usize) -> bool {
-        i >= self.head && !self.pinned[i] && !self.open[i]
+        i >= self.head && !self.pinned[i] && !self.open[i] && !self.held[i]
     }
 
     fn is_legal(&self, cut: usize) -> bool {
-        if (self.head..cut).any(|i| self.messages[i].bound == Bound::Compaction) {
+        if self.compaction.is_some_and(|compaction| cut > compaction) && !self.may_pass(cut) {
             return false;
         }
         if cut == self.len() {
             return true;
         }
-        let may_be_torn = |i: usize| self.pinned_group(i) || self.open[i];
+        let may_be_torn = |i: usize| self.pinned_group(i) || self.open[i] || self.held[i];
         let torn =
             (0..cut).any(|i| (cut..self.len()).any(|j| self.group[i] == self.group[j] && !may_be_torn(i)));
         !self.is_result[cut] && !torn
+    }
+
+    /// Whether the summary of a cut after the compaction may stand after its group.
+    fn may_pass(&self, cut: usize) -> bool {
+        let count = self.len();
+        let end = (0..count).rev().find(|&i| self.held[i]).map_or(count, |last| last + 1);
+        let stays = |i: usize| self.pinned_group(i) || self.open[i];
+        cut >= end && !(0..end).any(|i| stays(i) && (end..count).any(|j| self.group[i] == self.group[j]))
     }
 
     /// Whether the group of a message is pinned, the head's own part of it included.
