@@ -46,6 +46,7 @@ _POSTGRES_CODES: Final = {
     "3D": "unreachable",
     "57P": "unreachable",
     "58": "io_error",
+    "22021": "corrupt",  # bytes that are invalid in the database's encoding
     "XX001": "corrupt",
     "XX002": "corrupt",
 }
@@ -87,7 +88,8 @@ class Database:
         self._process = os.getpid()
         # `hide_parameters`: errors and logs must not contain message content.
         self._engine = sa.create_engine(parsed, hide_parameters=True, **options)
-        event.listen(self._engine, "connect", self._connected)
+        # First, since SQLAlchemy asks the server for its version and would get bytes from one without an encoding.
+        event.listen(self._engine, "connect", self._connected, insert=True)
         event.listen(self._engine, "begin", self._begun)
 
     def __repr__(self) -> str:
@@ -97,12 +99,15 @@ class Database:
         """Configures a new connection."""
         if self.kind == "sqlite":
             connection.isolation_level = None  # `_begun` starts transactions explicitly
+            # Bytes that are no UTF-8 become lone surrogates, so that one damaged row does not end a query.
+            connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
             set_durable(connection, self._lock_timeout_ms / 1000)
             return
         settings = (
             ("lock_timeout", f"{self._lock_timeout_ms}ms"),
             ("synchronous_commit", "on"),  # only if the server acknowledges commits before they are on disk
         )
+        _read_leniently(connection)
         connection.autocommit = True
         with connection.cursor() as cursor:
             for name, value in settings:
@@ -177,6 +182,23 @@ class Database:
         self._engine.dispose()
 
 
+def _read_leniently(connection: Any) -> None:
+    """Makes psycopg decode bytes that are invalid in the connection's encoding to lone surrogates, as for SQLite."""
+    from psycopg.adapt import Loader
+
+    named = connection.info.encoding
+    encoding = "utf-8" if named == "ascii" else named  # SQL_ASCII: the bytes as they were written, in UTF-8
+
+    class LenientText(Loader):
+        """Decodes any bytes."""
+
+        def load(self, data: Any) -> str:
+            return bytes(data).decode(encoding, "surrogateescape")
+
+    for name in ("text", "varchar", "bpchar", "name"):
+        connection.adapters.register_loader(name, LenientText)
+
+
 def store_error(error: exc.SQLAlchemyError) -> StoreError:
     """A database error as a `StoreError`, without message content."""
     original = getattr(error, "orig", None)
@@ -184,6 +206,8 @@ def store_error(error: exc.SQLAlchemyError) -> StoreError:
     if isinstance(name, str):
         found = next((code for begin, code in _SQLITE_CODES.items() if name.startswith(begin)), "store_failed")
         return StoreError(f"SQLite: {name}", code=found)
+    if type(original).__module__ == "sqlite3":  # raised by the module itself: the file was reached
+        return StoreError(f"SQLite: {type(original).__name__}")
     state = getattr(original, "sqlstate", None)
     if isinstance(state, str):
         found = next((code for begin, code in _POSTGRES_CODES.items() if state.startswith(begin)), "store_failed")
