@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterator
 from typing import Final, Literal
 
+from foldline._util.files import create_private
 from foldline.errors import StoreError
 from foldline.stores import _locks
 
@@ -96,17 +97,16 @@ class AppendFile:
         try:
             if not hasattr(os, "O_NOFOLLOW") and os.path.islink(self.path):  # noqa: PTH114 - it may be anything
                 raise OSError(errno.ELOOP, "a link")
-            made = False
-            try:
-                descriptor = _locks.uninterrupted(lambda: os.open(self.path, flags, 0o600))
-            except FileNotFoundError:
-                if mode != "create":
-                    raise
-                descriptor = _locks.uninterrupted(lambda: os.open(self.path, flags | os.O_CREAT, 0o600))
-                made = True
+            while True:
+                try:
+                    return _locks.uninterrupted(lambda: os.open(self.path, flags)), False
+                except FileNotFoundError:
+                    if mode != "create":
+                        raise
+                with contextlib.suppress(FileExistsError):  # another process created it meanwhile
+                    return _locks.uninterrupted(lambda: create_private(self.path, flags)), True
         except OSError as error:
             raise store_error(error, "opening") from error
-        return descriptor, made
 
 
 class Handle:

@@ -11,6 +11,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy import event, exc
 
+from foldline._util.files import ensure_private
 from foldline._util.sqlite import set_durable
 from foldline.errors import ConfigError, StoreError
 
@@ -222,20 +223,18 @@ def store_error(error: exc.SQLAlchemyError) -> StoreError:
 
 
 def _make_private(path: str) -> None:
-    """Creates the file of a SQLite database with owner-only access; SQLite's auxiliary files inherit its mode.
+    """Creates the file of a SQLite database with owner-only access.
 
     Raises:
         StoreError: The path is a link or not a regular file, or the file cannot be created.
     """
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     try:
-        os.close(os.open(path, flags, 0o600))
-    except FileExistsError:
+        ensure_private(path)
         mode = os.lstat(path).st_mode
         if stat.S_ISLNK(mode):
-            raise StoreError("a link is in place of the database", code="linked_file") from None
+            raise StoreError("a link is in place of the database", code="linked_file")
         if not stat.S_ISREG(mode):
-            raise StoreError("not a regular file", code="not_a_file") from None
+            raise StoreError("not a regular file", code="not_a_file")
     except OSError as error:
         code = "no_file" if isinstance(error, (FileNotFoundError, NotADirectoryError)) else "not_writable"
         raise StoreError(f"the database cannot be created: {type(error).__name__}", code=code) from error
