@@ -37,6 +37,7 @@ __all__ = [
     "make_folder",
     "remove_stale",
     "replacing",
+    "sync_folder",
 ]
 
 #: Suffixes of compressed files.
@@ -53,6 +54,9 @@ PRIVATE = 0o600
 
 #: Errors of file systems that have no modes.
 _NO_MODES = (errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+
+#: Errors of file systems that cannot sync a folder. Any other one means that a name may be lost.
+_NO_FOLDER_SYNC = (errno.EBADF, errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 class Writable(Protocol):
@@ -302,7 +306,7 @@ class Outputs:
                 faults[index] = error
         for folder, indices in folders.items():
             try:
-                _sync_folder(folder)
+                sync_folder(folder)
             except OSError as error:
                 for index in indices:
                     faults[index] = error
@@ -342,13 +346,20 @@ def replacing(path: Path, *, mode: int = PRIVATE) -> Iterator[IO[bytes]]:
             raise fault
 
 
-def _sync_folder(folder: Path) -> None:
-    """Makes the names in a folder durable, where supported."""
+def sync_folder(folder: str | os.PathLike[str]) -> None:
+    """Makes the names in a folder durable, where its system supports that.
+
+    Raises:
+        OSError: The sync failed, so that new names may be lost in a power cut.
+    """
     if not hasattr(os, "O_DIRECTORY"):
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        with contextlib.suppress(OSError):  # not supported by every file system
-            os.fsync(descriptor)
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _NO_FOLDER_SYNC:
+            raise
     finally:
-        os.close(descriptor)
+        with contextlib.suppress(OSError):  # nothing was written through it
+            os.close(descriptor)
