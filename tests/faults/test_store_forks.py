@@ -91,6 +91,7 @@ def test_a_child_does_not_hold_the_lock_of_a_parent_that_died(kind: str, tmp_pat
         else:
             assert outcome in store.ids()
             assert sorted(said) == ["after", "child", "parent"]
+        getattr(store, "close", lambda: None)()
     finally:
         os.kill(child, signal.SIGKILL)
         parent.stdin.close()
@@ -108,11 +109,12 @@ def test_a_fork_of_a_busy_process_disturbs_neither_side(kind: str, tmp_path: Pat
     assert done.returncode == 0, done.stderr
     store: Any = JsonlSession(place) if kind == "jsonl" else SqlStore(place, session=session)
     said = [each["content"] for each in store.messages()]
+    assert store.problems == ()
     assert len(said) == len(set(said))
+    getattr(store, "close", lambda: None)()
     expected = int(done.stdout)
     assert len(said) == expected
     assert sum(each.startswith("child") for each in said) == 12
-    assert store.problems == ()
     for name in range(4):
         own = [each for each in said if each.startswith(f"thread {name} ")]
         assert own == [f"thread {name} {number}" for number in range(len(own))]

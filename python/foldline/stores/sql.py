@@ -258,7 +258,7 @@ class SqlStore:
         """
         with self._database.writing() as connection:
             row = {"seq": self._reserved(connection, 1), "history": session, "fold": fold}
-            self._insert_all(connection, FOLDS.insert(), [row | {"created_at": timestamp(self._clock())}])
+            self._insert_all(connection, FOLDS, [row | {"created_at": timestamp(self._clock())}])
 
     def load_folds(self, session: str, limit: int) -> list[str]:
         """The newest folds of a session, oldest first.
@@ -335,7 +335,7 @@ class SqlStore:
             now = timestamp(self._clock())
             self._insert_all(
                 connection,
-                MESSAGES.insert(),
+                MESSAGES,
                 (
                     {"seq": first + i, "id": name, "message": text, "created_at": now}
                     for i, (name, text) in enumerate(zip(ids, texts))
@@ -389,7 +389,7 @@ class SqlStore:
                 # A message equal to the appended one is not stored twice.
                 text = None if appended.get(each.id) == each.message else text_of(each.message)
                 rows.append({"position": position, "message_id": each.id, "message": text})
-            self._insert_all(connection, CONTEXTS.insert(), ({"compaction_seq": seq} | row for row in rows))
+            self._insert_all(connection, CONTEXTS, ({"compaction_seq": seq} | row for row in rows))
             self._mark(connection, seq, active, made.messages)
             row = SESSIONS.update().where(SESSIONS.c.id == self._session)
             connection.execute(row.values(round=event.round))
@@ -404,11 +404,19 @@ class SqlStore:
             batch = back[at : at + _BATCH_ROWS]
             connection.execute(MARKS.delete().where(self._is(MARKS), MARKS.c.message_id.in_(batch)))
         gone = [str(each.id) for each in was if str(each.id) not in after]
+        rows = ({"message_id": each, "compaction_seq": seq} for each in gone)
         # A mark may be there already if a row is damaged.
-        insert = _insert(connection, MARKS).on_conflict_do_nothing()
-        self._insert_all(connection, insert, ({"message_id": each, "compaction_seq": seq} for each in gone))
+        self._insert_all(connection, MARKS, rows, keep_existing=True)
 
-    def _insert_all(self, connection: sa.Connection, insert: Any, rows: Iterable[Mapping[str, Any]]) -> None:
+    def _insert_all(
+        self,
+        connection: sa.Connection,
+        table: sa.Table,
+        rows: Iterable[Mapping[str, Any]],
+        *,
+        keep_existing: bool = False,
+    ) -> None:
+        insert = _insert(connection, table).on_conflict_do_nothing() if keep_existing else table.insert()
         listed = [{"session_id": self._session, **row} for row in rows]
         for at in range(0, len(listed), _BATCH_ROWS):
             connection.execute(insert, listed[at : at + _BATCH_ROWS])
