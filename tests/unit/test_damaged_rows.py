@@ -274,6 +274,23 @@ def test_a_version_of_the_tables_that_cannot_be_read_is_an_error(sqlite_store: S
         assert caught.value.code == "corrupt"
 
 
+def test_an_error_that_quotes_bytes_of_the_file_is_an_error_without_content(
+    sqlite_store: SqlStore, tmp_path: Path
+) -> None:
+    """sqlite3 cannot decode its own message then, and raises another error, which holds the bytes."""
+    sqlite_store.append(user(CANARY))
+    sqlite_store.close()
+    place = tmp_path / "x.db"
+    with contextlib.closing(sqlite3.connect(place)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    data = place.read_bytes()
+    place.write_bytes(data.replace(b"CREATE TABLE foldline_marks (", b"CREATE TABLE foldline_marks \xff"))
+    with pytest.raises(StoreError) as caught, SqlStore(f"sqlite:///{place}", session="a") as store:
+        store.messages()
+    assert caught.value.code in ("corrupt", "store_failed")
+    assert caught.value.__cause__ is None
+
+
 def test_a_session_whose_name_is_damaged_hides_no_other(sqlite_store: SqlStore) -> None:
     sqlite_store.of("b")
     change(sqlite_store, "UPDATE foldline_sessions SET id = CAST(x'ff' AS TEXT) WHERE id = 'b'")

@@ -245,6 +245,8 @@ class Database:
         except exc.SQLAlchemyError as error:
             # Not chained: a database error about a row may contain the row.
             raise store_error(error) from None
+        except UnicodeDecodeError:  # an error of SQLite that quotes bytes of a damaged file
+            raise StoreError("the database quotes bytes that are no UTF-8", code="corrupt") from None
 
     def close(self) -> None:
         """Closes the connections. Later use opens new ones."""

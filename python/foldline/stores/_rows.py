@@ -92,21 +92,29 @@ class SessionRows:
 
     def _newest_context(self) -> int:
         """Number of the newest compaction whose context is stored; 0 without one."""
-        query = sa.select(COMPACTIONS.c.seq, COMPACTIONS.c.event).where(self._is(COMPACTIONS))
-        # Lazily, since the newest one is usually whole.
-        for seq, text in self._connection.execute(query.order_by(COMPACTIONS.c.seq.desc())):
-            try:
-                number_of(seq)
-                has_context = sa.select(sa.literal(1)).where(self._is(CONTEXTS), CONTEXTS.c.compaction_seq == seq)
-                if self._connection.execute(has_context.limit(1)).first() is not None:
-                    return int(seq)
-                # A compaction may leave nothing; a row with another number than its context is damaged.
-                if object_of(text).get("lengthAfter") == 0:
-                    return int(seq)
-                raise DamagedRow("missing_entry")
-            except DamagedRow as damage:
-                self.damages.add(COMPACTIONS.name, seq, damage.code)
+        query = sa.select(COMPACTIONS.c.seq).where(self._is(COMPACTIONS)).order_by(COMPACTIONS.c.seq.desc())
+        for limit in (1, None):  # the newest one is usually whole
+            for seq in self._connection.execute(query.limit(limit)).scalars():
+                try:
+                    if self._is_whole(number_of(seq)):
+                        return int(seq)
+                except DamagedRow as damage:
+                    self.damages.add(COMPACTIONS.name, seq, damage.code)
         return 0
+
+    def _is_whole(self, seq: int) -> bool:
+        """Whether the context of a compaction is stored, or it left nothing.
+
+        Raises:
+            DamagedRow: Neither: its row has another number than its context (``missing_entry``), or is damaged.
+        """
+        context = sa.select(sa.literal(1)).where(self._is(CONTEXTS), CONTEXTS.c.compaction_seq == seq)
+        if self._connection.execute(context.limit(1)).first() is not None:
+            return True
+        event = sa.select(COMPACTIONS.c.event).where(self._is(COMPACTIONS), COMPACTIONS.c.seq == seq)
+        if object_of(self._connection.execute(event).scalar_one()).get("lengthAfter") == 0:
+            return True
+        raise DamagedRow("missing_entry")
 
     def events(self) -> list[CompactionEvent]:
         """All compactions, oldest first."""
