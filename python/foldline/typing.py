@@ -220,8 +220,8 @@ class Problem:
         index: Index of the message, if one is concerned.
         code: A stable code.
         detail: The defect, without content.
-        path: The file, if one is concerned.
-        line: Its line, from 1.
+        path: The file, or the session of a database, if one is concerned.
+        line: The line of the file, from 1; the sequence number or position of a row.
         offset: Byte offset of the defect in the file.
     """
 
@@ -235,7 +235,7 @@ class Problem:
     def __str__(self) -> str:
         place = [self.path] if self.path else []
         if self.line is not None:
-            place.append(f"line {self.line}, offset {self.offset}")
+            place.append(f"line {self.line}" + ("" if self.offset is None else f", offset {self.offset}"))
         if self.index is not None:
             place.append(f"message {self.index}")
         return ": ".join([", ".join(place), self.code] if place else [self.code]) + (

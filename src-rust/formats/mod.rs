@@ -16,7 +16,7 @@ pub mod jsonl;
 
 pub use context::RequestContext;
 pub use detect::detector::{Detector, Observed};
-pub use detect::{Detected, Reason, detect, detect_at};
+pub use detect::{Detected, Reason, detect, detect_at, is_storable};
 pub use format::Format;
 pub use messages::anthropic::is_thinking_block;
 pub use wrong_type::not_a_list;

@@ -10,7 +10,7 @@ use crate::formats::jsonl::{Found as FoundValues, MAX_LINE_BYTES, Scanner, docum
 use crate::formats::record_kind::{RecordKind, classify as classify_record};
 use crate::formats::sessions::session::{Message, Overlay, Session, Thread};
 use crate::formats::sessions::{claude_code, codex, dialogue, gemini_cli, pi_session, swe_agent};
-use crate::formats::{Detected, Format, RequestContext, detect_at, not_a_list};
+use crate::formats::{Detected, Format, RequestContext, detect_at, is_storable, not_a_list};
 use crate::json::with_document;
 use crate::node::{Key, Kind, Node};
 
@@ -96,6 +96,12 @@ pub(super) fn classify(
             RecordKind::Unknown => ("unknown", vec![]),
         })
     })
+}
+
+/// Whether a store accepts a value as a message.
+#[pyfunction]
+pub(super) fn is_message(py: Python<'_>, value: Bound<'_, PyAny>) -> PyResult<bool> {
+    guard(py, || Ok(is_storable(&PyNode::of(value))))
 }
 
 fn names(path: &[Key]) -> Vec<&'static str> {

@@ -16,6 +16,7 @@ import pytest
 
 import foldline as fl
 from faults.failing_os import FAULTS, FailingOs
+from foldline._util import files
 from foldline.errors import StoreError
 from foldline.stores import JsonlSession, _appending, _locks
 from foldline.typing import ContextEntry
@@ -79,12 +80,17 @@ def path(request: pytest.FixtureRequest, begun: Path, tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def mended() -> Iterator[None]:
     yield
-    _appending.os = _locks.os = os  # type: ignore[attr-defined]
+    use_os(os)
+
+
+def use_os(module: Any) -> None:
+    """Sets the module through which files are written."""
+    _appending.os = _locks.os = files.os = module  # type: ignore[attr-defined]
 
 
 def break_os(at: int, fault: str, *, sticky: bool = False) -> FailingOs:
     failing = FailingOs(at, fault, sticky=sticky)
-    _appending.os = _locks.os = failing  # type: ignore[attr-defined, assignment]
+    use_os(failing)
     return failing
 
 
@@ -106,7 +112,7 @@ def fresh(path: Path, number: int) -> Path:
 
 def check(steps: Steps, old: list[Any], *, may_hold_more: bool) -> JsonlSession:
     """What was acknowledged is there, whole; of what was not, one write at most, and only where nobody could tell."""
-    _appending.os = _locks.os = os  # type: ignore[attr-defined]
+    use_os(os)
     store = JsonlSession(steps.path)
     held, sure = store.restore(), [*old, *steps.acknowledged]
     assert held[: len(sure)] == sure
@@ -151,7 +157,7 @@ def test_I10_I13_every_nth_call_fails(path: Path, fault: str, sticky: bool) -> N
             assert steps.path.read_bytes() == steps.before, (where, n)  # I10: to the byte
         if failed and steps.store is not None and not sticky:
             known = steps.store
-            _appending.os = _locks.os = os  # type: ignore[attr-defined]
+            use_os(os)
             assert known.messages() == JsonlSession(steps.path, readonly=True).messages()  # memory and file agree
             if where == "fdatasync" and fault in ("EIO", "ENOSPC"):
                 with pytest.raises(StoreError) as caught:
@@ -233,7 +239,7 @@ def die_in_every_call(path: Path) -> int:
     """Forks a writer for every call, which dies in it; how many calls there were."""
     old = JsonlSession(path, readonly=True).restore() if path.exists() else []
     calls = calls_of(fresh(path, 0))
-    _appending.os = _locks.os = os  # type: ignore[attr-defined]
+    use_os(os)
     for n in range(1, len(calls) + 1):
         for half in (False, True) if calls[n - 1] == "write" else (False,):
             place = fresh(path, n * 10 + half)

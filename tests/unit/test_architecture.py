@@ -289,7 +289,7 @@ MODULES = {
         extractive prompted function google_genai openai_sdk openai_compatible anthropic_sdk langchain
     """,
     "stores": """
-        _records _tree _schema _databases _locks _appending _session_file memory jsonl sql sql_async
+        _records _damage _tree _schema _rows _databases _locks _appending _session_file memory jsonl sql sql_async
     """,
     "reading": "_opening _sessions files _rows",
     "triggers": "base stats manual _stop_reasons sizes overflow",

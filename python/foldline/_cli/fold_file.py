@@ -17,7 +17,7 @@ from foldline._cli.parquet import folded_batches, is_parquet, write_batches
 from foldline._cli.progress import FileReport, ProgressSink
 from foldline._cli.sources import STDIN, DatabaseSource, Source, transcripts
 from foldline._core import READER_KEYS, RECORD_KEYS
-from foldline._util.files import COMPRESSIONS, Hashing, Outputs, Staged, compressing, make_folder
+from foldline._util.files import COMPRESSIONS, PRIVATE, Hashing, Outputs, Staged, compressing, make_folder
 from foldline.batch import BatchCompactor, CompactedRow, error_record, json_text
 from foldline.errors import StoreError
 from foldline.reading._rows import NamedRow, read_rows
@@ -339,9 +339,8 @@ def _write(stream: IO[bytes], lines: Iterator[bytes], *, as_document: bool) -> N
 
 
 def _mode(source: Source) -> int:
-    """The source's permissions, so that private files stay private."""
-    if source.path == STDIN:
-        return 0o666
-    with contextlib.suppress(OSError):
-        return (os.stat(source.path).st_mode & 0o666) | 0o600  # noqa: PTH116 - the path as given
-    return 0o600
+    """The source's permissions, as gzip gives them to its output; private without a file."""
+    if source.path != STDIN:
+        with contextlib.suppress(OSError):
+            return os.stat(source.path).st_mode & 0o777  # noqa: PTH116 - the path as given
+    return PRIVATE

@@ -49,7 +49,8 @@ def restore(session: str, out: str | None, leaf: str | None, strict: bool) -> in
             write_json(record)
             return reporter.exit_code
         try:
-            with replacing(Path(out)) as stream:
+            mode = os.stat(session).st_mode & 0o777  # noqa: PTH116 - the path as given
+            with replacing(Path(out), mode=mode) as stream:
                 stream.write(json.dumps(record).encode() + b"\n")
         except OSError as error:
             raise click.BadParameter(f"cannot be written: {error.strerror}", param_hint="--out") from None

@@ -17,7 +17,7 @@ from foldline._cli.inputs import sha256_of
 from foldline._cli.progress import FileReport, Reporter, totals
 from foldline._cli.sources import STDIN, Source
 from foldline._core import __version__
-from foldline._util.files import hold, make_folder, remove_stale, replacing
+from foldline._util.files import create_private, hold, make_folder, remove_stale, replacing
 from foldline.errors import StoreError
 from foldline.typing import Problem
 
@@ -102,8 +102,8 @@ class Run:
     def finished(self, report: FileReport) -> None:
         """Records a file whose output is in place. A record lost in a power cut means folding the file again."""
         if self._journal is None:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
-            self._journal = os.open(self.folder / _JOURNAL, flags, 0o600)
+            # `begin` and `write` have removed an earlier one.
+            self._journal = create_private(self.folder / _JOURNAL, os.O_WRONLY | os.O_APPEND)
         line = json.dumps(report.record()).encode() + b"\n"
         while line:
             line = line[os.write(self._journal, line) :]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import hashlib
 import os
 import secrets
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -22,16 +24,20 @@ except ImportError:  # Windows
 
 __all__ = [
     "COMPRESSIONS",
+    "PRIVATE",
     "TEMPORARY",
     "GivenUp",
     "Hashing",
     "Outputs",
     "Staged",
     "compressing",
+    "create_private",
+    "ensure_private",
     "hold",
     "make_folder",
     "remove_stale",
     "replacing",
+    "sync_folder",
 ]
 
 #: Suffixes of compressed files.
@@ -42,6 +48,15 @@ _GZIP_LEVEL, _ZSTD_LEVEL = 6, 3
 
 #: Prefix of temporary files. The dot hides them from readers of the folder.
 TEMPORARY = ".foldline-"
+
+#: Mode of a file that may hold text of conversations: only its owner reads and writes it.
+PRIVATE = 0o600
+
+#: Errors of file systems that have no modes.
+_NO_MODES = (errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
+
+#: Errors of file systems that cannot sync a folder. Any other one means that a name may be lost.
+_NO_FOLDER_SYNC = (errno.EBADF, errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 class Writable(Protocol):
@@ -141,29 +156,73 @@ def make_folder(root: Path, relative: Path) -> Path:
     return folder
 
 
+def create_private(path: str | os.PathLike[str], flags: int) -> int:
+    """Creates a new file that only its owner may read and write, whatever the umask. Returns its descriptor.
+
+    Args:
+        path: The file. A link in its place is not followed.
+        flags: Flags of `os.open`, in addition to those of creation.
+
+    Raises:
+        FileExistsError: There is something already.
+        OSError: It cannot be created.
+    """
+    flags |= os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags, PRIVATE)
+    try:
+        _set_mode(descriptor, PRIVATE)  # a umask may have taken the owner's permissions
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def ensure_private(path: str | os.PathLike[str]) -> None:
+    """Creates a file as `create_private` does if it is missing; one that is there keeps its mode.
+
+    For a database: SQLite gives its auxiliary files, such as the write-ahead log, the mode of the database.
+
+    Raises:
+        OSError: The file cannot be created.
+    """
+    with contextlib.suppress(FileExistsError):
+        os.close(create_private(path, os.O_RDWR))
+
+
+def _set_mode(descriptor: int, mode: int) -> None:
+    """Sets the permissions of an open file, where its system has them."""
+    if not hasattr(os, "fchmod") or stat.S_IMODE(os.fstat(descriptor).st_mode) == mode:
+        return
+    try:
+        os.fchmod(descriptor, mode)
+    except OSError as error:
+        if error.errno not in _NO_MODES:
+            raise
+
+
 class Staged:
-    """A temporary file in the folder of its destination, to be renamed there.
+    """A temporary file in the folder of its destination, to be renamed there. Private until then.
 
     Attributes:
         path: The destination.
         stream: The open temporary file.
     """
 
-    __slots__ = ("_temporary", "path", "stream")
+    __slots__ = ("_mode", "_temporary", "path", "stream")
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, mode: int = PRIVATE) -> None:
         self.path = path
+        self._mode = mode
         self.stream: IO[bytes] | None = None
         self._temporary = path.parent / f"{TEMPORARY}{secrets.token_hex(8)}.tmp"
 
-    def open(self, mode: int) -> IO[bytes]:
+    def open(self) -> IO[bytes]:
         """Creates the temporary file."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-        self.stream = open(os.open(self._temporary, flags, mode), "wb")  # noqa: PTH123, SIM115
+        self.stream = open(create_private(self._temporary, os.O_WRONLY), "wb")  # noqa: SIM115
         return self.stream
 
     def place(self) -> None:
-        """Renames the file to its destination. Its bytes are durable on return; its name is not.
+        """Renames the file, with its final mode, to its destination. Its bytes are durable on return; its name is not.
 
         Raises:
             OSError: The rename failed; the destination is unchanged.
@@ -171,6 +230,7 @@ class Staged:
         assert self.stream is not None  # noqa: S101 - for the type checker: it was opened
         with self.stream as stream:
             stream.flush()
+            _set_mode(stream.fileno(), self._mode)
             os.fsync(stream.fileno())
         self._temporary.replace(self.path)
 
@@ -205,18 +265,18 @@ class Outputs:
             self.discard(staged)
 
     @contextlib.contextmanager
-    def staging(self, path: Path, *, mode: int = 0o666) -> Iterator[tuple[Staged, IO[bytes]]]:
+    def staging(self, path: Path, *, mode: int = PRIVATE) -> Iterator[tuple[Staged, IO[bytes]]]:
         """A temporary file for ``path``, ready to be placed if the block succeeds.
 
         Args:
             path: The file; its folder must exist.
-            mode: Its permissions, before the umask.
+            mode: Its permissions once it is placed, whatever the umask.
         """
-        staged = Staged(path)
+        staged = Staged(path, mode)
         # Registered before the file exists: a signal may end the process at any point.
         self._waiting.add(staged)
         try:
-            stream = staged.open(mode)
+            stream = staged.open()
             yield staged, stream
             stream.flush()
         except BaseException:
@@ -246,7 +306,7 @@ class Outputs:
                 faults[index] = error
         for folder, indices in folders.items():
             try:
-                _sync_folder(folder)
+                sync_folder(folder)
             except OSError as error:
                 for index in indices:
                     faults[index] = error
@@ -267,7 +327,7 @@ def remove_stale(folders: Iterable[Path]) -> None:
 
 
 @contextlib.contextmanager
-def replacing(path: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
+def replacing(path: Path, *, mode: int = PRIVATE) -> Iterator[IO[bytes]]:
     """A stream whose bytes replace the file ``path`` if the block succeeds.
 
     Bytes go to a temporary file in the same folder, removed after any failure including Ctrl-C. ``path`` has its old
@@ -276,7 +336,7 @@ def replacing(path: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
 
     Args:
         path: The file; its folder must exist.
-        mode: Its permissions, before the umask.
+        mode: Its permissions, whatever the umask.
     """
     with Outputs() as outputs:
         with outputs.staging(path, mode=mode) as (staged, stream):
@@ -286,13 +346,20 @@ def replacing(path: Path, *, mode: int = 0o666) -> Iterator[IO[bytes]]:
             raise fault
 
 
-def _sync_folder(folder: Path) -> None:
-    """Makes the names in a folder durable, where supported."""
+def sync_folder(folder: str | os.PathLike[str]) -> None:
+    """Makes the names in a folder durable, where its system supports that.
+
+    Raises:
+        OSError: The sync failed, so that new names may be lost in a power cut.
+    """
     if not hasattr(os, "O_DIRECTORY"):
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        with contextlib.suppress(OSError):  # not supported by every file system
-            os.fsync(descriptor)
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _NO_FOLDER_SYNC:
+            raise
     finally:
-        os.close(descriptor)
+        with contextlib.suppress(OSError):  # nothing was written through it
+            os.close(descriptor)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import secrets
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -17,7 +18,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from foldline._core import __version__
-from foldline._util.files import Hashing, make_folder, replacing
+from foldline._util.files import Hashing, create_private, make_folder, replacing
 from foldline.batch.compactor import CompactedRow, arrow_record, json_text
 from foldline.errors import ConfigError, FoldlineError
 
@@ -196,7 +197,7 @@ class FragmentWriter:
                 fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
                 deaths += 1
         mine = folder / f"{name}.{secrets.token_hex(8)}"
-        with mine.open("xb") as stream:
+        with os.fdopen(create_private(mine, os.O_WRONLY), "wb") as stream:
             with contextlib.suppress(OSError):  # not supported by every file system
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             try:

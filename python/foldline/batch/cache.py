@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from foldline._util.files import ensure_private
 from foldline._util.sqlite import set_durable
 from foldline.errors import ConfigError, StoreError, SummaryError
 from foldline.typing import ChatModel, Completion, Messages, Summarizer, SummarizeRequest
@@ -44,7 +45,7 @@ class SummaryCache:
     Picklable; each process opens the file on first use.
 
     Args:
-        path: The file. SQLite's auxiliary files and a lock file are created next to it.
+        path: The file, created with owner-only access. SQLite's auxiliary files and a lock file are created next to it.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -141,10 +142,13 @@ class SummaryCache:
     def _connection(self) -> sqlite3.Connection:
         if self._open is None or self._open[0] != os.getpid():
             with self._errors():
+                lock_path = self.path.with_suffix(".lock")
+                ensure_private(self.path)
+                ensure_private(lock_path)
                 connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
                 set_durable(connection, lock_timeout_s=60.0)
                 connection.executescript(_TABLES)
-                lock = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+                lock = os.open(lock_path, os.O_RDWR)
             self._open = (os.getpid(), connection, lock)
         return self._open[1]
 

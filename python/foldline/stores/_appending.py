@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterator
 from typing import Final, Literal
 
+from foldline._util.files import create_private, sync_folder
 from foldline.errors import StoreError
 from foldline.stores import _locks
 
@@ -84,8 +85,7 @@ class AppendFile:
                 with contextlib.suppress(OSError):
                     _locks.unlock(descriptor)
         finally:
-            with contextlib.suppress(OSError):  # acknowledged data is on disk already
-                os.close(descriptor)
+            _locks.close(descriptor)
 
     def _open(self, mode: Literal["read", "append", "create"]) -> tuple[int, bool]:
         """A descriptor of the file, and whether the file is new."""
@@ -96,17 +96,16 @@ class AppendFile:
         try:
             if not hasattr(os, "O_NOFOLLOW") and os.path.islink(self.path):  # noqa: PTH114 - it may be anything
                 raise OSError(errno.ELOOP, "a link")
-            made = False
-            try:
-                descriptor = _locks.uninterrupted(lambda: os.open(self.path, flags, 0o600))
-            except FileNotFoundError:
-                if mode != "create":
-                    raise
-                descriptor = _locks.uninterrupted(lambda: os.open(self.path, flags | os.O_CREAT, 0o600))
-                made = True
+            while True:
+                try:
+                    return _locks.uninterrupted(lambda: _locks.opened(lambda: os.open(self.path, flags))), False
+                except FileNotFoundError:
+                    if mode != "create":
+                        raise
+                with contextlib.suppress(FileExistsError):  # another process created it meanwhile
+                    return _locks.uninterrupted(lambda: _locks.opened(lambda: create_private(self.path, flags))), True
         except OSError as error:
             raise store_error(error, "opening") from error
-        return descriptor, made
 
 
 class Handle:
@@ -121,6 +120,7 @@ class Handle:
     def __init__(self, file: AppendFile, descriptor: int, *, made: bool) -> None:
         self._file = file
         self._descriptor = descriptor
+        self._process = os.getpid()
         self.made = made
         status = _locks.uninterrupted(lambda: os.fstat(descriptor))
         self.size = status.st_size
@@ -166,8 +166,10 @@ class Handle:
         refused until the session is reopened. The same applies if truncating failed.
 
         Raises:
-            StoreError: ``store_full``, ``io_error``, ``sync_failed``.
+            StoreError: ``store_full``, ``io_error``, ``sync_failed``; ``forked``: this is a child of the process that
+                began the step, and the step is the parent's.
         """
+        self._check_process()
         syncing = False
         try:
             rest = memoryview(data)
@@ -190,7 +192,12 @@ class Handle:
         except BaseException:  # such as Ctrl-C: the append was not acknowledged
             self._cut_back(len(data))
             raise
+        self._check_process()
         self.size += len(data)
+
+    def _check_process(self) -> None:
+        if self._process != os.getpid():
+            raise StoreError("the process was forked within this step", code="forked")
 
     def sync_all(self) -> None:
         """Syncs the file and its name after its creation.
@@ -202,7 +209,8 @@ class Handle:
             return
         try:
             _locks.sync(self._descriptor)
-            _locks.folder_synced(os.path.dirname(os.path.abspath(self._file.path)))  # noqa: PTH100, PTH120 - the path as given
+            folder = os.path.dirname(os.path.abspath(self._file.path))  # noqa: PTH100, PTH120 - the path as given
+            _locks.uninterrupted(lambda: sync_folder(folder))
         except OSError as error:
             raise StoreError("the new file may not be on the disk", code="sync_failed") from error
 

@@ -1,4 +1,4 @@
-"""Portable file locks between processes, and syncing."""
+"""Portable file locks between processes, syncing, and what a fork does to open files."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ import errno
 import os
 import random
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-__all__ = ["folder_synced", "lock", "sync", "uninterrupted", "unlock"]
+__all__ = ["close", "lock", "opened", "sync", "uninterrupted", "unlock"]
 
 T = TypeVar("T")
 
 #: Errors that mean that the lock is taken.
 _HELD: Final = (errno.EAGAIN, errno.EACCES, errno.EDEADLK)
-
-#: Errors of file systems that cannot sync folders; they are ignored.
-_CANNOT: Final = (errno.EINVAL, errno.EBADF, getattr(errno, "ENOTSUP", errno.EINVAL), errno.EACCES)
 
 if sys.platform == "win32":
     import msvcrt
@@ -54,6 +52,58 @@ else:
     def unlock(descriptor: int) -> None:
         """Releases the lock."""
         fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+#: Descriptors of files that may be locked.
+_OPEN: Final[set[int]] = set()
+
+#: Held while a file is opened or closed, and during a fork, so that a child knows every descriptor that it inherits.
+_GUARD: Final = threading.RLock()
+
+
+def opened(open_file: Callable[[], int]) -> int:
+    """Opens a file; returns its descriptor. `close` closes it.
+
+    A lock belongs to the open file, which a forked child shares: it would hold the lock of a parent that died. So a
+    child lets go of every such file.
+
+    Raises:
+        OSError: Of ``open_file``.
+    """
+    with _GUARD:
+        process = os.getpid()
+        descriptor = open_file()
+        if process != os.getpid():  # a signal handler forked
+            os.close(descriptor)
+            raise InterruptedError
+        _OPEN.add(descriptor)
+        return descriptor
+
+
+def close(descriptor: int) -> None:
+    """Closes a file that `opened` opened. Errors are ignored: acknowledged data is on disk already."""
+    with _GUARD:
+        _OPEN.discard(descriptor)
+        with contextlib.suppress(OSError):
+            os.close(descriptor)
+
+
+def _let_go() -> None:
+    """In a forked child: lets go of the files that its parent had open, without unlocking them for the parent.
+
+    Each descriptor is made one of the null device: its number is not used again while code of the parent may hold it.
+    """
+    with contextlib.suppress(OSError):
+        null = os.open(os.devnull, os.O_RDWR)
+        for descriptor in _OPEN:
+            os.dup2(null, descriptor, inheritable=False)
+        os.close(null)
+    _OPEN.clear()
+    _GUARD.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_GUARD.acquire, after_in_parent=_GUARD.release, after_in_child=_let_go)
 
 
 def lock(descriptor: int, *, shared: bool, timeout_s: float) -> bool:
@@ -92,25 +142,6 @@ def sync(descriptor: int) -> None:
         uninterrupted(lambda: os.fdatasync(descriptor))
     else:
         uninterrupted(lambda: os.fsync(descriptor))
-
-
-def folder_synced(path: str) -> None:
-    """Makes the names in a folder durable, where supported.
-
-    Raises:
-        OSError: The sync failed.
-    """
-    if not hasattr(os, "O_DIRECTORY"):
-        return
-    descriptor = uninterrupted(lambda: os.open(path, os.O_RDONLY | os.O_DIRECTORY))
-    try:
-        uninterrupted(lambda: os.fsync(descriptor))
-    except OSError as error:
-        if error.errno not in _CANNOT:
-            raise
-    finally:
-        with contextlib.suppress(OSError):
-            os.close(descriptor)
 
 
 def uninterrupted(call: Callable[[], T]) -> T:

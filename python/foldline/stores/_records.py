@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from foldline import _core
 from foldline.errors import LimitExceeded, StoreError
 from foldline.typing import CompactionEvent, ContextEntry, Message, StoredMessage
 
@@ -17,7 +18,9 @@ __all__ = [
     "MAX_DEPTH",
     "MAX_ID_CHARS",
     "NewContext",
+    "checked_context",
     "checked_id",
+    "checked_messages",
     "event_fields",
     "event_from",
     "line_of",
@@ -52,6 +55,39 @@ _EVENT_KEYS: Final = {
     "prompt_version": "promptVersion",
 }
 _FILES: Final = {"read_files": "readFiles", "modified_files": "modifiedFiles"}
+
+
+def checked_messages(messages: object, path: str = "message") -> list[dict[str, Any]]:
+    """Shallow copies of the messages that a store is given, once all of them are messages.
+
+    Raises:
+        StoreError: One is not a message (``not_a_message``); ``index`` says which.
+    """
+    if not isinstance(messages, Iterable):
+        raise StoreError("must be a list of messages", code="not_a_message", path="messages")
+    held = []
+    for index, message in enumerate(messages):
+        copied = dict(message) if isinstance(message, Mapping) else None
+        if copied is None or not _core.is_message(copied):
+            detail = "must be a mapping with a role, a type or parts"
+            raise StoreError(detail, code="not_a_message", path=path, index=index)
+        held.append(copied)
+    return held
+
+
+def checked_context(context: object) -> list[ContextEntry]:
+    """The entries of a new context, once each names a message or is one.
+
+    Raises:
+        StoreError: One is neither (``bad_entry``), or its message is none (``not_a_message``).
+    """
+    entries: list[ContextEntry] = []
+    for index, entry in enumerate(context if isinstance(context, Iterable) else [context]):
+        if not isinstance(entry, ContextEntry) or (entry.id is None and entry.message is None):
+            raise StoreError("neither an id nor a message", code="bad_entry", path="context", index=index)
+        entries.append(entry)
+    checked_messages((entry.message for entry in entries if entry.message is not None), "context")
+    return entries
 
 
 def plain(value: Any, depth: int = 0) -> Any:
@@ -181,7 +217,7 @@ def new_context(
     Args:
         own_id: The compaction's id; ids of new messages derive from it.
         event: The compaction.
-        context: The compactor's new context.
+        context: The compactor's new context, checked.
         was: The context before, or the original messages with ``originals``.
         originals: Whether the compaction covers the original messages.
 
@@ -195,8 +231,6 @@ def new_context(
         raise StoreError("an id is not in the context, or occurs twice", code="unknown_entry", path="ids")
     entries: list[tuple[str, Message | None]] = []
     for number, entry in enumerate(context):
-        if entry.id is None and entry.message is None:
-            raise StoreError("neither an id nor a message", code="bad_entry", path="context")
         message = None if entry.message is None else plain(entry.message)
         entries.append((f"{own_id}.{number}" if entry.id is None else str(entry.id), message))
     entries += [(str(each.id), None) for each in was if each.id not in known]  # appended meanwhile

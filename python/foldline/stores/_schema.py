@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Final
 
 import sqlalchemy as sa
 
 from foldline.errors import StoreError
+from foldline.stores._damage import DamagedRow, object_of
 
 __all__ = ["COMPACTIONS", "CONTEXTS", "FOLDS", "MARKS", "MESSAGES", "SESSIONS", "VERSION", "prepare"]
 
@@ -102,7 +102,7 @@ def prepare(connection: sa.Connection) -> None:
     """Creates the tables, or migrates older ones, within the connection's transaction.
 
     Raises:
-        StoreError: A newer release created them (``newer_schema``).
+        StoreError: A newer release created them (``newer_schema``), or their version cannot be read (``corrupt``).
     """
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_PREPARING)))
@@ -110,7 +110,10 @@ def prepare(connection: sa.Connection) -> None:
         _METADATA.create_all(connection)
         connection.execute(SCHEMA.insert().values(version=VERSION))
         return
-    version = connection.execute(sa.select(SCHEMA.c.version)).scalar_one()
+    versions = connection.execute(sa.select(SCHEMA.c.version)).scalars().all()
+    version = versions[0] if len(versions) == 1 else None
+    if not isinstance(version, int) or version < 1:
+        raise StoreError("the version of the tables cannot be read", code="corrupt")
     if version > VERSION:
         raise StoreError(f"the tables have version {version}, newer than {VERSION}", code="newer_schema")
     for step in _STEPS[version - 1 :]:
@@ -137,11 +140,20 @@ def _to_2(connection: sa.Connection) -> None:
             .order_by(CONTEXTS.c.position)
         )
         now = list(rows.scalars())
-        gone = [*before.get(session, ()), *map(str, json.loads(event)["compactedIds"])]
+        gone = [*before.get(session, ()), *_compacted_ids(event)]
         marks |= {(session, each): seq for each in gone if each not in set(now) and (session, each) not in marks}
         before[session] = now
     for (session, message), seq in marks.items():
         connection.execute(MARKS.insert().values(session_id=session, message_id=message, compaction_seq=seq))
+
+
+def _compacted_ids(event: object) -> list[str]:
+    """The ids that an event names; none if its row is damaged."""
+    try:
+        listed = object_of(event).get("compactedIds")
+    except DamagedRow:
+        return []
+    return [str(each) for each in listed] if isinstance(listed, list) else []
 
 
 def _to_3(connection: sa.Connection) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from foldline import _core
 from foldline.stores._records import event_from
 from foldline.typing import CompactionEvent, Message, Problem, StoredMessage
 
@@ -53,7 +54,7 @@ def _message_of(kind: str, value: Mapping[str, Any]) -> Message | None:
     """The message of an entry, read as the core does; a property test compares the two."""
     if kind == "message":
         message = value.get("message")
-        return message if isinstance(message, dict) else None
+        return message if isinstance(message, dict) and _core.is_message(message) else None
     if kind == "custom_message":
         keys = ("customType", "content", "display", "details")
         return {"role": "custom"} | {key: value[key] for key in keys if key in value}
@@ -247,14 +248,16 @@ class SessionTree:
         return context.path.index(index)
 
     def _named(self, entry: SessionEntry, listed: list[Any], rest: Mapping[int | str, Message]) -> list[StoredMessage]:
-        found = []
+        found: dict[str, StoredMessage] = {}
         for each in listed:
             name = each.get("id") if isinstance(each, dict) else None
             message = each.get("message") if isinstance(each, dict) else None
-            if isinstance(message, dict) and isinstance(name, str):
-                found.append(StoredMessage(name, message))
-            elif isinstance(name, str) and name in rest:
-                found.append(StoredMessage(name, rest[name]))
+            if not isinstance(name, str) or name in found:
+                name, message = None, None
+            if name is not None and isinstance(message, dict) and _core.is_message(message):
+                found[name] = StoredMessage(name, message)
+            elif name is not None and message is None and name in rest:
+                found[name] = StoredMessage(name, rest[name])
             else:
                 self.report("missing_entry", entry.line, entry.offset, "the context names what is not in the file")
-        return found
+        return list(found.values())

@@ -13,7 +13,16 @@ from typing import Any, Final, Literal
 
 from foldline.errors import ConfigError, StoreError
 from foldline.stores._appending import AppendFile
-from foldline.stores._records import checked_id, event_fields, event_from, hash_of, new_context, plain
+from foldline.stores._records import (
+    checked_context,
+    checked_id,
+    checked_messages,
+    event_fields,
+    event_from,
+    hash_of,
+    new_context,
+    plain,
+)
 from foldline.stores._records import timestamp as iso
 from foldline.stores._session_file import SessionFile, new_id
 from foldline.stores._tree import CUSTOM, Context, SessionEntry, SessionTree
@@ -30,6 +39,9 @@ _FOLD: Final = "foldline.fold"
 
 #: Types of entries other than messages that callers may add.
 _MARKS: Final = ("model_change", "thinking_level_change", "session_info", "label", "custom", "custom_message")
+
+#: Fields of every entry, which callers may not set.
+_RESERVED: Final = frozenset({"type", "id", "parentId", "timestamp"})
 
 
 class JsonlSession:
@@ -176,8 +188,7 @@ class JsonlSession:
             context = self._context(leaf)
             seen = set(context.originals)
             for index in context.compactions:
-                listed = self._file.tree.entries[index].value.get("context")
-                seen.update(each["id"] for each in listed or () if isinstance(each, dict) and "id" in each)
+                seen.update(each["id"] for each in _named(self._file.tree.entries[index].value))
             return frozenset(seen.difference(each.id for each in context.messages))
 
     def last_round(self) -> int:
@@ -216,8 +227,8 @@ class JsonlSession:
                 since, nothing is written. Default: not checked.
 
         Raises:
-            StoreError: Nothing was written: ``conflict``, ``id_in_use``, ``not_json``, ``busy``, ``store_full``,
-                ``io_error``, ``sync_failed``, ``needs_reopen``, …
+            StoreError: Nothing was written: ``conflict``, ``id_in_use``, ``not_a_message``, ``not_json``, ``busy``,
+                ``store_full``, ``io_error``, ``sync_failed``, ``needs_reopen``, …
             LimitExceeded: The message is nested too deeply or too long, or the file would be too large.
         """
         return self._append([message], id, expected_leaf)[0]
@@ -227,7 +238,7 @@ class JsonlSession:
 
         After an error none is stored; a crash may leave the first ones.
         """
-        return self._append(list(messages), None, expected_leaf)
+        return self._append(messages, None, expected_leaf)
 
     def save_context(
         self,
@@ -296,9 +307,9 @@ class JsonlSession:
         Raises:
             StoreError: Unsupported type, or a reserved field (``bad_entry``); or nothing could be written.
         """
-        if type not in _MARKS or {"type", "id", "parentId", "timestamp"}.intersection(fields):
-            raise StoreError("entries of this kind cannot be added", code="bad_entry", path="type")
         held = plain(fields)
+        if type not in _MARKS or not isinstance(held, dict) or not _RESERVED.isdisjoint(held):
+            raise StoreError("entries of this kind cannot be added", code="bad_entry", path="type")
         return self._file.written(lambda tree: [self._file.entry(tree, type, held)])[0]
 
     def add_model_change(self, model: str, provider: str = "") -> str:
@@ -313,9 +324,12 @@ class JsonlSession:
         """Stores a fold of a whole history, as a mark that is never sent to a model.
 
         Raises:
-            StoreError: Nothing could be written.
+            StoreError: The fold is not JSON (``not_json``), or nothing could be written.
         """
-        data = {"session": session, "fold": json.loads(fold)}
+        try:
+            data = {"session": session, "fold": json.loads(fold)}
+        except (TypeError, ValueError, RecursionError):
+            raise StoreError("a fold must be JSON", code="not_json", path="fold") from None
         self.add_entry(CUSTOM, {"customType": _FOLD, "data": data})
 
     def load_folds(self, session: str, limit: int) -> list[str]:
@@ -346,8 +360,10 @@ class JsonlSession:
         except KeyError:
             raise StoreError("no such entry", code="unknown_entry", path="leaf") from None
 
-    def _append(self, messages: list[Message], id: str | None, expected_leaf: str | EllipsisType | None) -> list[str]:
-        held = [plain(dict(message)) for message in messages]
+    def _append(
+        self, messages: Iterable[Message], id: str | None, expected_leaf: str | EllipsisType | None
+    ) -> list[str]:
+        held = [plain(message) for message in checked_messages(messages)]
         if id is not None:
             checked_id(id)
         if not held:
@@ -374,6 +390,7 @@ class JsonlSession:
         *,
         originals: bool = False,
     ) -> None:
+        context = checked_context(context)
         fields = event_fields(event)
 
         def make(tree: SessionTree) -> list[dict[str, Any]] | str:
@@ -419,15 +436,20 @@ class _Originals:
         return self._session.last_round()
 
 
+def _named(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The entries of a stored context that have an id."""
+    listed = fields.get("context")
+    kept = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    return [each for each in kept if isinstance(each.get("id"), str)]
+
+
 def _is_as_covered(fields: Mapping[str, Any], covered: Mapping[str, Any], before: Context) -> bool:
     """Whether the messages that a compaction covered still have the recorded hash."""
     originals = fields.get("base") == "originals"
     was = before.messages
     if originals:
         was = [StoredMessage(each, message) for each, message in before.originals.items()]
-    listed = fields.get("context")
-    kept = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
-    stays = {each.get("id") for each in kept if "message" not in each}
+    stays = {each["id"] for each in _named(fields) if "message" not in each}
     touched = [each.message for each in was if each.id not in stays]
     salt = f"originals {fields.get('round')}" if originals else "" if touched else f"round {fields.get('round')}"
     return len(touched) == covered.get("count") and hash_of(touched, salt) == covered.get("sha256")

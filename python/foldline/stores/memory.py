@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from foldline.errors import StoreError
+from foldline.stores._records import checked_context, checked_messages
 from foldline.typing import CompactionEvent, ContextEntry, Message, StoredMessage
 
 __all__ = ["MemoryStore", "StoreEntry"]
@@ -45,7 +46,7 @@ class MemoryStore:
         entries: Journal of an earlier store, to continue its session as after a restart.
 
     Raises:
-        StoreError: The journal is invalid (``bad_entry``).
+        StoreError: The journal is invalid (``bad_entry``, ``not_a_message``).
 
     Examples:
         >>> import foldline as fl
@@ -79,17 +80,28 @@ class MemoryStore:
             return tuple(self._entries)
 
     def append(self, message: Message) -> str:
-        """Appends a copy of a message; returns its id. O(size of the message)."""
-        held = copy.deepcopy(message)
-        with self._lock:
-            entry = StoreEntry(self._next_id(), "message", message=held)
-            self._entries.append(entry)
-            self._active.append(StoredMessage(entry.id, held))
-        return entry.id
+        """Appends a copy of a message; returns its id. O(size of the message).
+
+        Raises:
+            StoreError: It is not a message (``not_a_message``).
+        """
+        return self.extend([message])[0]
 
     def extend(self, messages: Iterable[Message]) -> list[str]:
-        """Appends messages in order; returns their ids."""
-        return [self.append(message) for message in messages]
+        """Appends copies of messages in order; returns their ids. After an error none is stored.
+
+        Raises:
+            StoreError: One is not a message (``not_a_message``).
+        """
+        held = copy.deepcopy(checked_messages(messages))
+        ids = []
+        with self._lock:
+            for message in held:
+                entry = StoreEntry(self._next_id(), "message", message=message)
+                self._entries.append(entry)
+                self._active.append(StoredMessage(entry.id, message))
+                ids.append(entry.id)
+        return ids
 
     def active(self) -> tuple[StoredMessage, ...]:
         """The context with its ids."""
@@ -120,8 +132,10 @@ class MemoryStore:
 
         Raises:
             StoreError: The context names an id not in the current one (``unknown_entry``): the compactor did not get
-                the store's ids, or another thread has compacted since. Or the round is not newer (``stale_round``).
+                the store's ids, or another thread has compacted since. Or the round is not newer (``stale_round``). Or
+                an entry is not one (``bad_entry``, ``not_a_message``).
         """
+        context = checked_context(context)
         with self._lock:
             if event.round <= self._round:
                 raise StoreError("a compaction of this round is already stored", code="stale_round")
@@ -159,7 +173,9 @@ class MemoryStore:
         """Applies an entry of an earlier journal."""
         if entry.id != self._next_id():
             raise StoreError("an entry is missing or out of order", code="bad_entry")
+        checked_messages((each.message for each in entry.context), "context")
         if entry.kind == "message" and entry.message is not None:
+            checked_messages([entry.message])
             self._active.append(StoredMessage(entry.id, entry.message))
         elif entry.kind == "fold" and entry.fold is not None:
             pass

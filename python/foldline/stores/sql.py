@@ -7,11 +7,21 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import EllipsisType, TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from foldline.errors import ConfigError, StoreError
-from foldline.stores._records import checked_id, event_fields, event_from, new_context, plain, text_of, timestamp
-from foldline.typing import CompactionEvent, ContextEntry, Message, SessionStore, StoredMessage
+from foldline.stores._records import (
+    checked_context,
+    checked_id,
+    checked_messages,
+    event_fields,
+    event_from,
+    new_context,
+    plain,
+    text_of,
+    timestamp,
+)
+from foldline.typing import CompactionEvent, ContextEntry, Message, Problem, SessionStore, StoredMessage
 
 try:
     import sqlalchemy as sa
@@ -20,10 +30,14 @@ except ImportError:
         "a database needs the package sqlalchemy: pip install 'foldline[sql]'", code="missing_extra", path="url"
     ) from None
 
+from foldline.stores._damage import MAX_NUMBER
 from foldline.stores._databases import Database
+from foldline.stores._rows import SessionRows, newest_seq
 from foldline.stores._schema import COMPACTIONS, CONTEXTS, FOLDS, MARKS, MESSAGES, SESSIONS, prepare
 
 __all__ = ["SqlStore"]
+
+T = TypeVar("T")
 
 #: Ids assigned by the store: of messages, of compactions, and of messages added by compactions.
 _OURS: Final = re.compile(r"m\d+|c\d+(\.\d+)?")
@@ -87,6 +101,7 @@ class SqlStore:
         self._database = database
         self._session = session
         self._clock = clock
+        self._known: set[Problem] = set()  # damaged rows that a warning has named
 
     def __repr__(self) -> str:
         return f"SqlStore({self._database.kind}, session={self._session!r})"
@@ -125,22 +140,24 @@ class SqlStore:
     def sessions(self) -> tuple[str, ...]:
         """Ids of all sessions of the database, sorted."""
         with self._database.reading() as connection:
-            return tuple(connection.execute(sa.select(SESSIONS.c.id).order_by(SESSIONS.c.id)).scalars())
+            found = connection.execute(sa.select(SESSIONS.c.id).order_by(SESSIONS.c.id)).scalars()
+            return tuple(name for name in found if isinstance(name, str) and name.isprintable())
 
     @property
     def leaf(self) -> str | None:
         """Id of the newest message or compaction; None if empty."""
-        with self._database.reading() as connection:
-            return self._leaf(connection)
+        return self._read(SessionRows.leaf)
 
     def active(self) -> tuple[StoredMessage, ...]:
         """The context with its ids. O(its messages).
 
+        Warns:
+            FoldlineWarning: A damaged row was left out.
+
         Raises:
             StoreError: The database cannot be read.
         """
-        with self._database.reading() as connection:
-            return tuple(self._active(connection))
+        return tuple(self._read(SessionRows.active))
 
     def messages(self) -> list[Message]:
         """The context, as sent in the next request."""
@@ -152,8 +169,7 @@ class SqlStore:
 
     def history(self) -> tuple[StoredMessage, ...]:
         """Every appended message with its id."""
-        with self._database.reading() as connection:
-            return tuple(self._originals(connection))
+        return tuple(self._read(SessionRows.messages))
 
     def restore(self) -> list[Message]:
         """The original messages, as if never compacted."""
@@ -161,20 +177,30 @@ class SqlStore:
 
     def events(self) -> tuple[CompactionEvent, ...]:
         """All compactions, oldest first."""
-        query = sa.select(COMPACTIONS.c.event).where(self._is(COMPACTIONS)).order_by(COMPACTIONS.c.seq)
-        with self._database.reading() as connection:
-            return tuple(event_from(json.loads(text), 0) for text in connection.execute(query).scalars())
+        return tuple(self._read(SessionRows.events))
 
     def compacted_ids(self) -> frozenset[int | str]:
         """Ids of all messages marked as compacted: once in the context, but no longer."""
-        with self._database.reading() as connection:
-            return frozenset(connection.execute(sa.select(MARKS.c.message_id).where(self._is(MARKS))).scalars())
+        return self._read(SessionRows.marks)
 
     def last_round(self) -> int:
         """Round of the last compaction; 0 before the first."""
-        query = sa.select(SESSIONS.c.round).where(SESSIONS.c.id == self._session)
+        return self._read(SessionRows.last_round)
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """The damaged rows of the session; all others are read. O(the session).
+
+        Each names its table and, as ``line``, its sequence number, or its position in a context. Rows are left as they
+        are. The same rows are named by a `FoldlineWarning`, once for each store, when they are met.
+
+        Raises:
+            StoreError: The database cannot be read.
+        """
         with self._database.reading() as connection:
-            return connection.execute(query).scalar_one_or_none() or 0
+            rows = SessionRows(connection, self._session)
+            rows.check()
+        return rows.damages.problems()
 
     # --- Writing --------------------------------------------------------------------------------------
 
@@ -189,15 +215,15 @@ class SqlStore:
                 has appended since, nothing is written. Default: not checked.
 
         Raises:
-            StoreError: Nothing was written: ``conflict``, ``id_in_use``, ``not_json``, ``busy``, ``store_full``,
-                ``unreachable``, …; but after ``commit_unknown`` it may have been written.
+            StoreError: Nothing was written: ``conflict``, ``id_in_use``, ``not_a_message``, ``not_json``, ``busy``,
+                ``store_full``, ``unreachable``, …; but after ``commit_unknown`` it may have been written.
             LimitExceeded: The message is nested too deeply.
         """
         return self._append([message], id, expected_leaf)[0]
 
     def extend(self, messages: Iterable[Message], *, expected_leaf: str | EllipsisType | None = ...) -> list[str]:
         """Appends messages in one transaction, all or none; returns their ids."""
-        return self._append(list(messages), None, expected_leaf)
+        return self._append(messages, None, expected_leaf)
 
     def save_context(
         self,
@@ -240,80 +266,57 @@ class SqlStore:
         Raises:
             StoreError: The database cannot be read.
         """
-        query = sa.select(FOLDS.c.fold).where(self._is(FOLDS), FOLDS.c.history == session)
-        with self._database.reading() as connection:
-            rows = connection.execute(query.order_by(FOLDS.c.seq.desc()).limit(limit)).scalars()
-            return [str(text) for text in rows][::-1]
+        return self._read(lambda rows: rows.folds(session, limit))
 
     # --- Internals ------------------------------------------------------------------------------------
 
     def _is(self, table: sa.Table) -> sa.ColumnElement[bool]:
         return table.c.session_id == self._session
 
-    def _locked(self, connection: sa.Connection) -> tuple[int, int]:
-        """The next sequence number and the last round; locks the session's row until the transaction ends."""
-        row = sa.select(SESSIONS.c.next_seq, SESSIONS.c.round).where(SESSIONS.c.id == self._session).with_for_update()
-        found = connection.execute(row).one_or_none()
-        if found is None:
+    def _read(self, read: Callable[[SessionRows], T]) -> T:
+        """Reads in one snapshot, and warns about damaged rows."""
+        with self._database.reading() as connection:
+            rows = SessionRows(connection, self._session)
+            found = read(rows)
+        rows.damages.warn(self._known)
+        return found
+
+    def _locked(self, connection: sa.Connection) -> None:
+        """Locks the session's row until the transaction ends; creates it if it is missing."""
+        row = sa.select(SESSIONS.c.id).where(SESSIONS.c.id == self._session).with_for_update()
+        if connection.execute(row).one_or_none() is None:
             connection.execute(
                 _insert(connection, SESSIONS)
                 .values(id=self._session, created_at=timestamp(self._clock()), next_seq=1, round=0)
                 .on_conflict_do_nothing()
             )
-            found = connection.execute(row).one()
-        return int(found[0]), int(found[1])
+            connection.execute(row).one()
 
     def _reserved(self, connection: sa.Connection, count: int) -> int:
-        """Reserves sequence numbers and returns the first; locks the session's row. One statement."""
-        following = SESSIONS.c.next_seq + count
+        """Reserves sequence numbers and returns the first; locks the session's row. One statement.
+
+        The numbers are greater than that of any row, even if the session's row is damaged.
+        """
+        greatest = sa.func.greatest if self._database.kind == "postgresql" else sa.func.max
+        told = sa.case((SESSIONS.c.next_seq.between(1, MAX_NUMBER), SESSIONS.c.next_seq), else_=1)
+        newest = newest_seq(connection, self._session)
+        following = sa.cast(greatest(told, newest + 1), sa.BigInteger) + count
         row = SESSIONS.update().where(SESSIONS.c.id == self._session).values(next_seq=following)
         found = connection.execute(row.returning(SESSIONS.c.next_seq)).scalar_one_or_none()
         if found is None:
             raise StoreError("the session does not exist", code="no_session", path="session")
         return int(found) - count
 
-    def _leaf(self, connection: sa.Connection) -> str | None:
-        queries = (
-            sa.select(MESSAGES.c.seq, MESSAGES.c.id).where(self._is(MESSAGES)).order_by(MESSAGES.c.seq.desc()).limit(1),
-            sa.select(COMPACTIONS.c.seq, sa.literal(None))
-            .where(self._is(COMPACTIONS))
-            .order_by(COMPACTIONS.c.seq.desc())
-            .limit(1),
-        )
-        rows = [row for query in queries if (row := connection.execute(query).one_or_none()) is not None]
-        if not rows:
-            return None
-        seq, name = max(rows, key=lambda row: int(row[0]))
-        return f"c{seq}" if name is None else str(name)
-
-    def _active(self, connection: sa.Connection) -> list[StoredMessage]:
-        last = connection.execute(sa.select(sa.func.max(COMPACTIONS.c.seq)).where(self._is(COMPACTIONS))).scalar() or 0
-        rows: list[Any] = []
-        if last:
-            is_message = sa.and_(MESSAGES.c.session_id == CONTEXTS.c.session_id, MESSAGES.c.id == CONTEXTS.c.message_id)
-            rows += connection.execute(
-                sa.select(CONTEXTS.c.message_id, sa.func.coalesce(CONTEXTS.c.message, MESSAGES.c.message))
-                .select_from(CONTEXTS.outerjoin(MESSAGES, is_message))
-                .where(self._is(CONTEXTS), CONTEXTS.c.compaction_seq == last)
-                .order_by(CONTEXTS.c.position)
-            ).all()
-        rows += connection.execute(
-            sa.select(MESSAGES.c.id, MESSAGES.c.message)
-            .where(self._is(MESSAGES), MESSAGES.c.seq > last)
-            .order_by(MESSAGES.c.seq)
-        ).all()
-        return [StoredMessage(name, json.loads(text)) for name, text in rows]
-
-    def _originals(self, connection: sa.Connection) -> list[StoredMessage]:
-        query = sa.select(MESSAGES.c.id, MESSAGES.c.message).where(self._is(MESSAGES)).order_by(MESSAGES.c.seq)
-        return [StoredMessage(name, json.loads(text)) for name, text in connection.execute(query)]
-
     def _check_leaf(self, connection: sa.Connection, expected_leaf: str | EllipsisType | None) -> None:
-        if not isinstance(expected_leaf, EllipsisType) and expected_leaf != self._leaf(connection):
+        if isinstance(expected_leaf, EllipsisType):
+            return
+        if expected_leaf != SessionRows(connection, self._session).leaf():
             raise StoreError("another writer has appended since", code="conflict", path="expected_leaf")
 
-    def _append(self, messages: list[Message], id: str | None, expected_leaf: str | EllipsisType | None) -> list[str]:
-        texts = [text_of(plain(dict(message))) for message in messages]
+    def _append(
+        self, messages: Iterable[Message], id: str | None, expected_leaf: str | EllipsisType | None
+    ) -> list[str]:
+        texts = [text_of(plain(message)) for message in checked_messages(messages)]
         if id is not None and _OURS.fullmatch(checked_id(id)):
             raise StoreError("ids such as m1 and c1 are reserved for the store", code="bad_id", path="id")
         if not texts:
@@ -321,10 +324,9 @@ class SqlStore:
         with self._database.writing() as connection:
             if id is not None:
                 self._locked(connection)
-                query = sa.select(MESSAGES.c.message).where(self._is(MESSAGES), MESSAGES.c.id == id)
-                there = connection.execute(query).scalar_one_or_none()
+                there = SessionRows(connection, self._session).message(id)
                 if there is not None:
-                    if json.loads(there) != json.loads(texts[0]):
+                    if there != json.loads(texts[0]):
                         raise StoreError("another message has this id", code="id_in_use", path="id")
                     return [id]
             first = self._reserved(connection, len(texts))
@@ -349,19 +351,21 @@ class SqlStore:
         *,
         originals: bool = False,
     ) -> None:
+        context = checked_context(context)
         fields = event_fields(event)
         with self._database.writing() as connection:
-            seq, last_round = self._locked(connection)
-            query = sa.select(COMPACTIONS.c.event).where(self._is(COMPACTIONS), COMPACTIONS.c.round == event.round)
-            stored = connection.execute(query).scalar_one_or_none()
-            if stored is not None and event_from(json.loads(stored), 0) == event_from(fields, 0):
+            self._locked(connection)
+            stored_rows = SessionRows(connection, self._session)
+            stored = stored_rows.event_of(event.round)
+            if stored is not None and stored == event_from(fields, 0):
                 return
-            if event.round <= last_round:
+            if event.round <= stored_rows.last_round():
                 raise StoreError("a compaction of this round is already stored", code="stale_round")
             self._check_leaf(connection, expected_leaf)
-            active = self._active(connection)
-            appended = {each.id: each.message for each in self._originals(connection)}
+            active = stored_rows.active()
+            appended = {each.id: each.message for each in stored_rows.messages()}
             was = [StoredMessage(*each) for each in appended.items()] if originals else active
+            seq = self._reserved(connection, 1)
             made = new_context(f"c{seq}", event, context, was, originals=originals)
             covered = made.covered
             connection.execute(
@@ -388,7 +392,7 @@ class SqlStore:
             self._insert_all(connection, CONTEXTS, ({"compaction_seq": seq} | row for row in rows))
             self._mark(connection, seq, active, made.messages)
             row = SESSIONS.update().where(SESSIONS.c.id == self._session)
-            connection.execute(row.values(next_seq=seq + 1, round=event.round))
+            connection.execute(row.values(round=event.round))
 
     def _mark(
         self, connection: sa.Connection, seq: int, was: Sequence[StoredMessage], now: Sequence[StoredMessage]
@@ -400,12 +404,22 @@ class SqlStore:
             batch = back[at : at + _BATCH_ROWS]
             connection.execute(MARKS.delete().where(self._is(MARKS), MARKS.c.message_id.in_(batch)))
         gone = [str(each.id) for each in was if str(each.id) not in after]
-        self._insert_all(connection, MARKS, ({"message_id": each, "compaction_seq": seq} for each in gone))
+        rows = ({"message_id": each, "compaction_seq": seq} for each in gone)
+        # A mark may be there already if a row is damaged.
+        self._insert_all(connection, MARKS, rows, keep_existing=True)
 
-    def _insert_all(self, connection: sa.Connection, table: sa.Table, rows: Iterable[Mapping[str, Any]]) -> None:
+    def _insert_all(
+        self,
+        connection: sa.Connection,
+        table: sa.Table,
+        rows: Iterable[Mapping[str, Any]],
+        *,
+        keep_existing: bool = False,
+    ) -> None:
+        insert = _insert(connection, table).on_conflict_do_nothing() if keep_existing else table.insert()
         listed = [{"session_id": self._session, **row} for row in rows]
         for at in range(0, len(listed), _BATCH_ROWS):
-            connection.execute(table.insert(), listed[at : at + _BATCH_ROWS])
+            connection.execute(insert, listed[at : at + _BATCH_ROWS])
 
 
 def _insert(connection: sa.Connection, table: sa.Table) -> Any:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from types import EllipsisType, TracebackType
 from typing import Self, TypeVar
 
+from foldline.stores._records import checked_messages
 from foldline.stores.sql import SqlStore
-from foldline.typing import CompactionEvent, ContextEntry, Message, StoredMessage
+from foldline.typing import CompactionEvent, ContextEntry, Message, Problem, StoredMessage
 
 __all__ = ["AsyncSqlStore"]
 
@@ -70,7 +71,7 @@ class AsyncSqlStore:
 
     async def extend(self, messages: Iterable[Message], *, expected_leaf: str | EllipsisType | None = ...) -> list[str]:
         """As `SqlStore.extend`."""
-        listed = list(messages)
+        listed = checked_messages(messages)
         return await _apart(lambda: self.sync.extend(listed, expected_leaf=expected_leaf))
 
     async def save_context(
@@ -114,6 +115,10 @@ class AsyncSqlStore:
     async def last_round(self) -> int:
         """Round of the last compaction; 0 before the first."""
         return await _apart(self.sync.last_round)
+
+    async def problems(self) -> tuple[Problem, ...]:
+        """The damaged rows of the session, as `SqlStore.problems`."""
+        return await _apart(lambda: self.sync.problems)
 
 
 async def _apart(work: Callable[[], T]) -> T:

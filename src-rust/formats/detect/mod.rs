@@ -350,6 +350,19 @@ pub(super) fn messages_of<N: Node>(unit: &N) -> Option<(Key, N)> {
     [Key::MESSAGES, Key::MESSAGES_GO].into_iter().find_map(|key| Some((key, unit.get(key)?)))
 }
 
+/// Whether a store accepts a value as a message: an object that names a role or a type, or has parts, or the messages of
+/// an iteration. A role must be text; null counts as none.
+pub fn is_storable<N: Node>(value: &N) -> bool {
+    if value.kind() != Kind::Object {
+        return false;
+    }
+    let kind_of = |key: Key| value.get(key).map(|member| member.kind()).filter(|kind| *kind != Kind::Null);
+    match kind_of(Key::ROLE) {
+        Some(kind) => kind == Kind::String,
+        None => kind_of(Key::TYPE) == Some(Kind::String) || kind_of(Key::PARTS).is_some() || is_unit(value),
+    }
+}
+
 /// Whether a node can be a gent iteration: it has a list of messages and no member of a message.
 pub(super) fn is_unit<N: Node>(node: &N) -> bool {
     let is_message = [Key::ROLE, Key::CONTENT, Key::PARTS].into_iter().any(|key| node.get(key).is_some());
@@ -427,6 +440,36 @@ mod tests {
     fn found(json: &str, key: Option<&str>) -> std::result::Result<&'static str, String> {
         let format = with_document(json.as_bytes(), |node| detect_at(&node, key)).unwrap();
         format.map(|found| found.format.name()).map_err(|error| format!("{}: {}", error.code, error.detail))
+    }
+
+    #[test]
+    fn only_messages_are_storable() {
+        let storable = |json: &str| with_document(json.as_bytes(), |node| is_storable(&node)).unwrap();
+        for json in [
+            r#"{"role":"user","content":"a"}"#,
+            r#"{"role":"of another program"}"#,
+            r#"{"type":"function_call_output","call_id":"a","output":"b"}"#,
+            r#"{"type":"unknown"}"#,
+            r#"{"parts":[{"text":"a"}],"role":null}"#,
+            r#"{"messages":[],"origin":"x"}"#,
+            r#"{"Messages":null}"#,
+        ] {
+            assert!(storable(json), "{json}");
+        }
+        for json in [
+            "[]",
+            "{}",
+            "null",
+            "3",
+            r#""user""#,
+            r#"[["role","user"]]"#,
+            r#"{"content":"a"}"#,
+            r#"{"role":null}"#,
+            r#"{"role":3,"type":"message"}"#,
+            r#"{"type":7}"#,
+        ] {
+            assert!(!storable(json), "{json}");
+        }
     }
 
     #[test]

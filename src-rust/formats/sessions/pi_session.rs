@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use super::session::{Branch, Message, Overlay, Session, Thread, each_entry, object_of};
 use crate::error::Result;
+use crate::formats::is_storable;
 use crate::node::{Key, Kind, Node};
 
 /// Types that only entries of pi sessions have.
@@ -123,7 +124,7 @@ fn read<N: Node>(tree_entry: &TreeEntry<N>, session: &mut Session<N>) -> Result<
     let entry = &tree_entry.node;
     let given = |key: Key| entry.get(key).map(Overlay::Given);
     match entry.text_of(Key::TYPE).as_deref() {
-        Some("message") => match object_of(entry, Key::MESSAGE) {
+        Some("message") => match object_of(entry, Key::MESSAGE).filter(is_storable) {
             Some(message) => return Ok(EntryBody::Message(Overlay::Given(message))),
             None => session.problems.push((tree_entry.entry, "entry_without_message")),
         },
