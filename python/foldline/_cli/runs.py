@@ -63,6 +63,17 @@ class Run:
                 os.close(descriptor)
         self._held = self._journal = None
 
+    def probe(self) -> None:
+        """Writes and removes a file.
+
+        Raises:
+            OSError: The folder cannot be written to.
+        """
+        place = self.folder / "probe"
+        with replacing(place):
+            pass
+        place.unlink(missing_ok=True)
+
     def begin(self, names: Mapping[Source, Path]) -> None:
         """Starts a new run: removes temporary files of killed runs and earlier records."""
         self._sweep(names.values())
@@ -158,20 +169,21 @@ class Run:
 
 @contextlib.contextmanager
 def begun(out: Path, options: Mapping[str, Any], command: str) -> Iterator[Run]:
-    """Bookkeeping of a run in a writable output folder."""
-    try:
-        with replacing(make_folder(out, BOOKKEEPING) / "probe"):
-            pass
-        (out / BOOKKEEPING / "probe").unlink()
-        run = Run(out, options, command)
-    except OSError as error:
-        raise click.BadParameter(f"cannot be written to: {error.strerror}", param_hint="--out") from None
-    except StoreError as error:
-        raise click.BadParameter(error.detail, param_hint="--out") from None
-    try:
+    """Bookkeeping of a run in a writable output folder.
+
+    The lock comes first: of two runs started together, one reads that the other holds the folder, and only the holder
+    writes there.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            run = Run(out, options, command)
+            stack.callback(run.close)
+            run.probe()
+        except OSError as error:
+            raise click.BadParameter(f"cannot be written to: {error.strerror}", param_hint="--out") from None
+        except StoreError as error:
+            raise click.BadParameter(error.detail, param_hint="--out") from None
         yield run
-    finally:
-        run.close()
 
 
 def tell_resumed(finished: Mapping[Source, FileReport], reporter: Reporter) -> None:
