@@ -76,6 +76,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
         _forget_stdout()
         click.echo(f"foldline: stopped: {error.strerror or type(error).__name__}", err=True)
         return 1
+    except FoldlineError as error:
+        place = f"{printable(error.path)}: " if error.path else ""
+        click.echo(f"foldline: stopped: {place}{error.detail}", err=True)
+        return 1
     except MemoryError:
         click.echo("foldline: out of memory", err=True)
         return 1

@@ -66,6 +66,7 @@ class Compacting:
         Raises:
             click.UsageError: Outputs would collide, the folder cannot be used, the engine is missing, or a pin matches
                 no message.
+            StoreError: The cache cannot be used; the records of an earlier run are unchanged.
         """
         if self.engine == "ray" and importlib.util.find_spec("ray") is None:
             raise click.UsageError("--engine ray needs the package ray: pip install 'foldline[ray]'")
@@ -76,6 +77,8 @@ class Compacting:
             folders = [path for path in paths if path != STDIN and Path(path).is_dir()]
             names = output_names(sources, folders, self.out, self.compress)
             with begun(self.out, recorded, self.command) as run:
+                if cache is not None:
+                    cache.check()  # before the records of an earlier run are replaced
                 if self.resume:
                     finished |= run.resumed(sources, names)
                 else:
