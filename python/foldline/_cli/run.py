@@ -13,7 +13,7 @@ import click
 
 from foldline._cli.fold_file import output_names
 from foldline._cli.progress import COUNTS, Column, FileReport, Reporter, Stop, Table, totals
-from foldline._cli.runs import begun, tell_resumed
+from foldline._cli.runs import begun, tell_earlier, tell_resumed
 from foldline._cli.sources import STDIN, Source, find_sources
 from foldline._cli.workers import compact_all
 from foldline.batch import BatchCompactor
@@ -106,6 +106,7 @@ class Compacting:
                     run.write(done, complete=len(done) == len(sources))
                     if cache is not None:
                         cache.close()
+                tell_earlier(run, names, done, reporter)
         reports = [finished[source] for source in sources if source in finished]
         table = Table([Column("source")] + [Column(key, "right") for key in COUNTS], as_json=self.as_json)
         for report in reports:
