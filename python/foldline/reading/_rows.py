@@ -6,7 +6,6 @@ in their place among the rows.
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -56,7 +55,7 @@ class NamedRow:
 
 
 def read_rows(
-    path: str, folder: RowFolder, on_problem: Callable[[Problem], None], held: bytes | None = None
+    path: str, folder: RowFolder, on_problem: Callable[[Problem], None], stream: IO[bytes] | None = None
 ) -> Iterator[NamedRow | StoredTranscript]:
     """The transcripts of a file or standard input (``"-"``): folded rows, or transcripts that the core declines.
 
@@ -64,19 +63,19 @@ def read_rows(
         path: The file.
         folder: Folds the rows; cannot be used again.
         on_problem: Called with each problem.
-        held: The bytes of the file, if already read.
+        stream: The bytes of the file, if it is open.
 
     Raises:
         OSError: The path cannot be opened or read.
     """
-    with _opened(path, held) as stream:
-        yield from _Rows(path, on_problem, strict=False).rows(cast("IO[bytes]", stream), folder)
+    with _opened(path, stream) as opened:
+        yield from _Rows(path, on_problem, strict=False).rows(cast("IO[bytes]", opened), folder)
 
 
-def _opened(path: str, held: bytes | None) -> AbstractContextManager[object]:
-    if held is not None:
-        return io.BytesIO(held)
-    return nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb")
+def _opened(path: str, stream: IO[bytes] | None) -> AbstractContextManager[object]:
+    if stream is None and path != "-":
+        return Path(path).open("rb")
+    return nullcontext(sys.stdin.buffer if stream is None else stream)
 
 
 class _Rows(_File):

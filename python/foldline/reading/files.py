@@ -23,7 +23,7 @@ from foldline.reading._opening import MAX_DOCUMENT_BYTES, Opening
 from foldline.reading._sessions import DIALECTS, Entry, session_transcripts
 from foldline.typing import Problem, StoredTranscript
 
-__all__ = ["FORMATS", "MAX_DOCUMENT_BYTES", "read", "transcript_of"]
+__all__ = ["FORMATS", "MAX_DOCUMENT_BYTES", "read", "read_stream", "transcript_of"]
 
 _CHUNK_BYTES = 1 << 20
 
@@ -93,6 +93,20 @@ def read(path: str | Path, on_problem: OnProblem | None = None, *, strict: bool 
                 yield from _File(str(file), report, strict=strict).transcripts(stream)
         except OSError as error:
             report(Problem(None, "unreadable_file", type(error).__name__, str(file)))
+
+
+def read_stream(stream: IO[bytes], path: str, on_problem: OnProblem) -> Iterator[StoredTranscript]:
+    """The transcripts of an open file, as `read` yields them.
+
+    Args:
+        stream: Its bytes.
+        path: Its name in problems and metadata.
+        on_problem: Called with each problem.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    yield from _File(str(Path(path)), on_problem, strict=False).transcripts(stream)
 
 
 def transcript_of(value: Any, name: str) -> StoredTranscript:
