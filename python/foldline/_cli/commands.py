@@ -134,9 +134,10 @@ def _each(
     sources = find_sources(paths, on_problem)
     reporter.files = len(sources)
     for source in sources:
-        for transcript in transcripts(source, on_problem):
-            reporter.advance(transcripts=1)
-            yield source, transcript
+        with reporter.of_file(source.path):
+            for transcript in transcripts(source, on_problem):
+                reporter.advance(transcripts=1)
+                yield source, transcript
         reporter.advance(files=1)
 
 

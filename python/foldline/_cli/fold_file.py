@@ -14,7 +14,7 @@ import click
 
 from foldline._cli.inputs import Input, is_list
 from foldline._cli.parquet import folded_batches, holds_parquet, is_parquet, write_batches
-from foldline._cli.progress import FileReport, ProgressSink
+from foldline._cli.progress import FileProblems, FileReport, ProgressSink
 from foldline._cli.sources import STDIN, DatabaseSource, Source, transcripts
 from foldline._core import READER_KEYS, RECORD_KEYS
 from foldline._util.files import COMPRESSIONS, Hashing, Outputs, Staged, compressing, make_folder
@@ -186,19 +186,20 @@ def fold_file(
         Stop: In a strict run; nothing is written.
     """
     report = FileReport(source_name(source))
-    problems_before = reporter.problems
+    problems = FileProblems(reporter, source.path)
     given = None if source.path == STDIN else Input(Path(source.path))
     if given is not None and not given.has_bytes:
         given = None
     try:
-        output = _folded_output(source, given, out, name, compactor, report, reporter, outputs, threads)
+        output = _folded_output(source, given, out, name, compactor, report, problems, outputs, threads)
         if given is not None:
             report.input_bytes, report.input_sha256 = given.end()
     except BaseException:
         if given is not None:
             given.abandon()
         raise
-    report.problems = reporter.problems - problems_before
+    problems.end()
+    report.problems = problems.problems
     return FoldedFile(report, output)
 
 
