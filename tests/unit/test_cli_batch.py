@@ -164,14 +164,20 @@ def test_parquet_input_gives_parquet_output(tmp_path: Path) -> None:
     before = source.read_bytes()
     ran = run("compact", source, "--out", tmp_path / "out", "--keep-messages", 2, "--summary-tokens", 400)
     assert ran.returncode == 1
-    assert len(ran.stderr.splitlines()) == 100
+    told = ran.stderr.splitlines()  # of each code the first ten, and how many more
+    assert len(told) == 2 * 11
+    assert {line for line in told if "more" in line} == {
+        f"{source}: bad_json (40 more)",
+        f"{source}: unknown_record (40 more)",
+    }
     folded = pq.read_table(tmp_path / "out" / "talks.parquet")
     assert folded.equals(fl.batch.BatchCompactor(fl.KeepMessages(2), summary_tokens=400)(table))
     assert folded["id"].to_pylist() == table["id"].to_pylist()
     assert set(folded["status"].to_pylist()) == {"folded", "failed", "unchanged"}
     assert source.read_bytes() == before
     manifest = json.loads((tmp_path / "out" / ".foldline" / "run.json").read_text())
-    assert (manifest["totals"]["transcripts"], manifest["totals"]["failed"]) == (200, 100)
+    totals = manifest["totals"]
+    assert (totals["transcripts"], totals["failed"], totals["problems"]) == (200, 100, 100)
 
 
 def test_bad_parquet_is_a_problem_and_the_rest_is_folded(folder: Path, tmp_path: Path) -> None:
