@@ -9,7 +9,6 @@ Examples:
 from __future__ import annotations
 
 from foldline import errors
-from foldline._core import Counts, Plan, TokenCounter, __version__
 
 # Not from `typing`: importing it takes longer than everything else here. Type checkers know the name.
 TYPE_CHECKING = False
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
         triggers,
         typing,
     )
+    from foldline._core import Counts, Plan, TokenCounter, __version__
     from foldline.compactor import CompactionResult, Compactor
     from foldline.context import Calibration, ContextState, ContextUsage, Stats, TokenBudget, Transcript
     from foldline.counting import models
@@ -139,6 +139,8 @@ _ROOMS = {
     "reading": ("read",),
     "typing": ("Problem", "StoredTranscript"),
 }
+#: Names of the core. The command line loads it after it has a handler of Ctrl-C, since loading takes some milliseconds.
+_CORE = ("Counts", "Plan", "TokenCounter", "__version__")
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 #: Modules that are attributes of this package, imported on first use.
 _MODULES = {name: name for name in (
@@ -154,13 +156,27 @@ def count_tokens(text: str, encoding: str = "o200k_base") -> int:
         ConfigError: The encoding is unknown.
         MessageError: The text is not a str.
     """
-    return TokenCounter(encoding).count(text)
+    try:
+        counter = TokenCounter
+    except NameError:  # not imported yet
+        _load_core()
+        counter = TokenCounter
+    return counter(encoding).count(text)
+
+
+def _load_core() -> None:
+    from foldline._core import Counts, Plan, TokenCounter, __version__
+
+    globals().update(Counts=Counts, Plan=Plan, TokenCounter=TokenCounter, __version__=__version__)
 
 
 if not TYPE_CHECKING:  # else every misspelt name would be an attribute
 
     def __getattr__(name: str) -> Any:
         """Imports a public name or module on first use."""
+        if name in _CORE:
+            _load_core()
+            return globals()[name]
         from importlib import import_module
 
         if name in _MODULES:
@@ -176,4 +192,4 @@ if not TYPE_CHECKING:  # else every misspelt name would be an attribute
 
 def __dir__() -> list[str]:
     """All public names, whether imported yet or not."""
-    return sorted({*globals(), *_MODULES, *_ROOM_OF})
+    return sorted({*globals(), *_CORE, *_MODULES, *_ROOM_OF})

@@ -224,3 +224,46 @@ def test_what_cannot_be_is_refused_before_any_work() -> None:
             foldline.batch.ray.compact_dataset(None, compactor, out="never", **option)
         assert caught.value.path == next(iter(option))
     assert not Path("never").exists()
+
+
+def writer_of(out: Path, process: subprocess.Popen[str]) -> int:
+    """The process that holds a temporary file of the output folder open, once it has written to it."""
+    deadline = time.monotonic() + 500
+    while True:
+        assert process.poll() is None, process.communicate()[1][-3_000:]
+        assert time.monotonic() < deadline
+        for link in Path("/proc").glob("[0-9]*/fd/*"):
+            with contextlib.suppress(OSError):
+                file = link.readlink()
+                if file.parent == out and file.name.startswith(".foldline-") and file.stat().st_size:
+                    return int(link.parts[2])
+
+
+@pytest.mark.parametrize("victim", ["actor", "driver"])
+def test_temporary_files_of_killed_actors_are_removed(tmp_path: Path, environment: dict[str, str], victim: str) -> None:
+    """An actor is killed while it writes; or Ctrl-C, at which the driver kills its actors."""
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    line = json.dumps({"messages": talk(1)}) + "\n"
+    for name in "ab":
+        (folder / f"{name}.jsonl").write_text(line * 40_000)
+    command = [sys.executable, "-m", "foldline", "compact", str(folder), "--out", str(out), "--keep-messages", "2"]
+    process = subprocess.Popen(
+        [*command, "--engine", "ray", "--jobs", "2"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    writer = writer_of(out, process)
+    if victim == "actor":
+        os.kill(writer, signal.SIGKILL)
+    else:
+        process.send_signal(signal.SIGINT)
+    stderr = process.communicate(timeout=600)[1]
+    assert process.returncode == (0 if victim == "actor" else 130), stderr[-3_000:]
+    assert "Traceback" not in stderr
+    assert not list(out.rglob("*.tmp"))
+    if victim == "actor":
+        assert json.loads((out / ".foldline" / "run.json").read_text())["complete"]
+        assert sorted(path.name for path in out.iterdir()) == [".foldline", "a.jsonl", "b.jsonl"]

@@ -303,7 +303,7 @@ MODULES = {
     "testing": "",
     "config": "",
     "loop": "steps _truncated loop",
-    "batch": "compactor _fragments cache ray",
+    "batch": "compactor _fragments _answers cache ray",
     "_cli": """
         progress sources inputs databases parquet restore fold_file estimate models finalize workers ray runs options
         run trim commands

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import foldline as fl
+from foldline.cli import main
 
 
 def talk(turns: int = 4) -> list[dict[str, Any]]:
@@ -163,14 +164,20 @@ def test_parquet_input_gives_parquet_output(tmp_path: Path) -> None:
     before = source.read_bytes()
     ran = run("compact", source, "--out", tmp_path / "out", "--keep-messages", 2, "--summary-tokens", 400)
     assert ran.returncode == 1
-    assert len(ran.stderr.splitlines()) == 100
+    told = ran.stderr.splitlines()  # of each code the first ten, and how many more
+    assert len(told) == 2 * 11
+    assert {line for line in told if "more" in line} == {
+        f"{source}: bad_json (40 more)",
+        f"{source}: unknown_record (40 more)",
+    }
     folded = pq.read_table(tmp_path / "out" / "talks.parquet")
     assert folded.equals(fl.batch.BatchCompactor(fl.KeepMessages(2), summary_tokens=400)(table))
     assert folded["id"].to_pylist() == table["id"].to_pylist()
     assert set(folded["status"].to_pylist()) == {"folded", "failed", "unchanged"}
     assert source.read_bytes() == before
     manifest = json.loads((tmp_path / "out" / ".foldline" / "run.json").read_text())
-    assert (manifest["totals"]["transcripts"], manifest["totals"]["failed"]) == (200, 100)
+    totals = manifest["totals"]
+    assert (totals["transcripts"], totals["failed"], totals["problems"]) == (200, 100, 100)
 
 
 def test_bad_parquet_is_a_problem_and_the_rest_is_folded(folder: Path, tmp_path: Path) -> None:
@@ -263,3 +270,64 @@ def test_a_missing_engine_is_wrong_usage(folder: Path, tmp_path: Path) -> None:
     ran = run("compact", folder, "--out", tmp_path / "out", "--engine", "ray", env=os.environ | {"PYTHONPATH": path})
     assert (ran.returncode, "foldline[ray]" in ran.stderr) == (2, True)
     assert not (tmp_path / "out").exists()
+
+
+# Sources that are gone
+
+
+def test_the_output_of_a_source_that_is_gone_is_named_and_stays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    text = json.dumps({"messages": [{"role": "user", "content": "x"}]}) + "\n"
+    for name in ("renamed", "removed", "stays"):
+        (folder / f"{name}.jsonl").write_text(text)
+    command = ["compact", str(folder), "--out", str(out), "--json"]
+
+    def run(*more: str) -> tuple[list[str], list[str]]:
+        """Lines on standard error, and the older outputs in the manifest."""
+        assert main([*command, *more]) == 0
+        manifest = json.loads((out / ".foldline" / "run.json").read_text())
+        return capsys.readouterr().err.splitlines(), manifest["earlier_outputs"]
+
+    assert run() == ([], [])
+    assert run("--resume") == ([], [])
+    (folder / "renamed.jsonl").rename(folder / "new.jsonl")
+    (folder / "removed.jsonl").unlink()
+    gone = [
+        f"warning: {out / name}: left from an earlier run; its source is not among those of this run"
+        for name in ("removed.jsonl", "renamed.jsonl")
+    ]
+    for more in (["--resume"], [], ["--resume"]):
+        assert run(*more) == (gone, ["removed.jsonl", "renamed.jsonl"]), more
+        assert (out / "removed.jsonl").exists()
+    (out / "removed.jsonl").unlink()
+    (folder / "new.jsonl").rename(folder / "renamed.jsonl")  # it is back, under its old name
+    assert run("--resume")[1] == ["new.jsonl"]
+
+
+def test_the_older_output_of_a_source_that_gives_none_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, out = tmp_path / "in.jsonl", tmp_path / "out"
+    source.write_text(json.dumps({"messages": [{"role": "user", "content": "x"}]}) + "\n")
+    assert main(["compact", str(source), "--out", str(out)]) == 0
+    source.write_text("")
+    assert main(["compact", str(source), "--out", str(out), "--resume"]) == 1
+    told = capsys.readouterr().err
+    assert f"warning: {out / 'in.jsonl'}: left from an earlier run; nothing was written for its source" in told
+
+
+def test_many_older_outputs_are_a_few_warnings_and_a_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    for number in range(30):
+        (folder / f"{number}.jsonl").write_text(json.dumps({"messages": [{"role": "user", "content": "x"}]}) + "\n")
+    assert main(["compact", str(folder), "--out", str(out)]) == 0
+    for number in range(29):
+        (folder / f"{number}.jsonl").unlink()
+    assert main(["compact", str(folder), "--out", str(out)]) == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning")]
+    assert (len(told), told[-1]) == (11, "warning: 19 more outputs are left from earlier runs")
+    assert len(json.loads((out / ".foldline" / "run.json").read_text())["earlier_outputs"]) == 29

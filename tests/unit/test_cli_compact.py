@@ -18,6 +18,7 @@ import foldline as fl
 from foldline._util import files as output
 from foldline.batch import compactor as batch
 from foldline.cli import main
+from foldline.reading.files import read_stream
 
 DATA = Path(__file__).resolve().parents[2] / "examples" / "data"
 
@@ -586,13 +587,13 @@ def test_conversations_are_streamed(sources: Path, out: Path, monkeypatch: pytes
         return original(messages, *arguments, **options)
 
     def read(*arguments: Any, **options: Any) -> Iterator[fl.StoredTranscript]:
-        for transcript in fl.read(*arguments, **options):
+        for transcript in read_stream(*arguments, **options):
             order.append("read")
             yield transcript
 
     monkeypatch.setattr(batch.BatchCompactor, "row_folder", lambda *_: None)  # the core creates no Python objects
     monkeypatch.setattr(batch, "compact", noted)
-    monkeypatch.setattr("foldline._cli.sources.read", read)
+    monkeypatch.setattr("foldline._cli.fold_file.read_stream", read)
     assert main(["compact", str(sources), "--out", str(out)]) == 0
     assert order == ["read", "fold"] * 10
 

@@ -76,6 +76,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
         _forget_stdout()
         click.echo(f"foldline: stopped: {error.strerror or type(error).__name__}", err=True)
         return 1
+    except FoldlineError as error:
+        place = f"{printable(error.path)}: " if error.path else ""
+        click.echo(f"foldline: stopped: {place}{error.detail}", err=True)
+        return 1
     except MemoryError:
         click.echo("foldline: out of memory", err=True)
         return 1
@@ -130,9 +134,10 @@ def _each(
     sources = find_sources(paths, on_problem)
     reporter.files = len(sources)
     for source in sources:
-        for transcript in transcripts(source, on_problem):
-            reporter.advance(transcripts=1)
-            yield source, transcript
+        with reporter.of_file(source.path):
+            for transcript in transcripts(source, on_problem):
+                reporter.advance(transcripts=1)
+                yield source, transcript
         reporter.advance(files=1)
 
 

@@ -123,7 +123,8 @@ def predict(
         output_names(sources, [path for path in paths if path != STDIN and Path(path).is_dir()], out, compress)
         reporter.files = len(sources)
         for source in sources:
-            prediction = _predict_file(source, predictor, compactor, reporter)
+            with reporter.of_file(source.path):
+                prediction = _predict_file(source, predictor, compactor, reporter)
             total.add(prediction)
             table.add(prediction.record())
             reporter.advance(files=1)

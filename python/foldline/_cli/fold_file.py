@@ -13,14 +13,15 @@ from typing import IO, Any
 import click
 
 from foldline._cli.inputs import Input, is_list
-from foldline._cli.parquet import folded_batches, is_parquet, write_batches
-from foldline._cli.progress import FileReport, ProgressSink
+from foldline._cli.parquet import folded_batches, holds_parquet, is_parquet, write_batches
+from foldline._cli.progress import FileProblems, FileReport, ProgressSink
 from foldline._cli.sources import STDIN, DatabaseSource, Source, transcripts
 from foldline._core import READER_KEYS, RECORD_KEYS
 from foldline._util.files import COMPRESSIONS, PRIVATE, Hashing, Outputs, Staged, compressing, make_folder
 from foldline.batch import BatchCompactor, CompactedRow, error_record, json_text
 from foldline.errors import StoreError
 from foldline.reading._rows import NamedRow, read_rows
+from foldline.reading.files import read_stream
 from foldline.typing import Problem, StoredTranscript
 
 __all__ = [
@@ -185,18 +186,20 @@ def fold_file(
         Stop: In a strict run; nothing is written.
     """
     report = FileReport(source_name(source))
-    problems_before = reporter.problems
+    problems = FileProblems(reporter, source.path)
     given = None if source.path == STDIN else Input(Path(source.path))
-    held = None if given is None else given.held
+    if given is not None and not given.has_bytes:
+        given = None
     try:
-        output = _folded_output(source, held, out, name, compactor, report, reporter, outputs, threads)
+        output = _folded_output(source, given, out, name, compactor, report, problems, outputs, threads)
         if given is not None:
             report.input_bytes, report.input_sha256 = given.end()
     except BaseException:
         if given is not None:
             given.abandon()
         raise
-    report.problems = reporter.problems - problems_before
+    problems.end()
+    report.problems = problems.problems
     return FoldedFile(report, output)
 
 
@@ -224,7 +227,7 @@ def place_files(
 
 def _folded_output(
     source: Source,
-    held: bytes | None,
+    given: Input | None,
     out: Path,
     name: Path,
     compactor: BatchCompactor,
@@ -235,19 +238,19 @@ def _folded_output(
 ) -> Staged | None:
     """The complete output of a file; None if it has no transcripts or a write failed."""
     try:
-        if is_parquet(source.path, held):
-            batches = folded_batches(source.path, compactor, report, reporter)
+        if given is not None and holds_parquet(given.again()):
+            batches = folded_batches(source.path, compactor, report, reporter, given.again())
             first_batch = next(batches, None)
             if first_batch is None:
                 return None
             with _output(report, out, name, source, outputs) as (output, stream):
                 write_batches(stream, itertools.chain([first_batch], batches), compactor)
             return output
-        found = _found(source, held, compactor, reporter, threads)
+        found = _found(source, given, compactor, reporter, threads)
         first = next(found, None)
         if first is None:
             return None
-        as_document = is_list(source.path, held)
+        as_document = given is not None and is_list(given.again())
         with _output(report, out, name, source, outputs) as (output, stream):
             lines = _folded_lines(itertools.chain([first], found), source, compactor, report, reporter)
             _write(stream, lines, as_document=as_document)
@@ -266,15 +269,19 @@ def _tell_unwritten(error: OSError, place: Path, report: FileReport, reporter: P
 
 
 def _found(
-    source: Source, held: bytes | None, compactor: BatchCompactor, reporter: ProgressSink, threads: int
+    source: Source, given: Input | None, compactor: BatchCompactor, reporter: ProgressSink, threads: int
 ) -> Iterator[StoredTranscript | NamedRow]:
     """The transcripts of a file, or rows folded by the core if it supports all options."""
-    folder = compactor.row_folder(threads)
-    if folder is None or isinstance(source, DatabaseSource):
+    folder = None if isinstance(source, DatabaseSource) else compactor.row_folder(threads)
+    if folder is None and given is None:
         yield from transcripts(source, reporter.problem)
         return
+    stream = None if given is None else given.stream()
     try:
-        yield from read_rows(source.path, folder, reporter.problem, held)
+        if folder is not None:
+            yield from read_rows(source.path, folder, reporter.problem, stream)
+        elif stream is not None:
+            yield from read_stream(stream, source.path, reporter.problem)
     except OSError as error:
         reporter.problem(Problem(None, "unreadable_file", error.strerror or type(error).__name__, source.path))
 

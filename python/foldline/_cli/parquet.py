@@ -14,24 +14,36 @@ from foldline.batch._fragments import ROWS_AT_A_TIME, is_worth_another_try
 from foldline.errors import ConfigError, FoldlineError
 from foldline.typing import Problem
 
-__all__ = ["folded_batches", "is_parquet", "write_batches"]
+__all__ = ["folded_batches", "holds_parquet", "is_parquet", "write_batches"]
 
 _MAGIC = b"PAR1"
 
 
-def is_parquet(path: str, held: bytes | None = None) -> bool:
-    """Whether a file begins with Parquet's magic; by its bytes if already read."""
-    if held is not None:
-        return held.startswith(_MAGIC)
+def is_parquet(path: str) -> bool:
+    """Whether a file begins with Parquet's magic."""
     if path == STDIN or not is_file(path):
         return False
     with contextlib.suppress(OSError), open(path, "rb") as stream:  # noqa: PTH123 - the path as given
-        return stream.read(len(_MAGIC)) == _MAGIC
+        return holds_parquet(stream)
     return False
 
 
-def folded_batches(path: str, compactor: BatchCompactor, report: FileReport, reporter: ProgressSink) -> Iterator[Any]:
+def holds_parquet(stream: IO[bytes]) -> bool:
+    """Whether a stream begins with Parquet's magic."""
+    return stream.read(len(_MAGIC)) == _MAGIC
+
+
+def folded_batches(
+    path: str, compactor: BatchCompactor, report: FileReport, reporter: ProgressSink, stream: IO[bytes] | None = None
+) -> Iterator[Any]:
     """The folded rows of a file as `pyarrow.RecordBatch` objects. A corrupt batch is a problem and ends the file.
+
+    Args:
+        path: The file.
+        compactor: Folds the rows.
+        report: Receives the counts.
+        reporter: Receives problems and progress.
+        stream: The bytes of the file, if it is open.
 
     Raises:
         Stop: In a strict run.
@@ -44,7 +56,7 @@ def folded_batches(path: str, compactor: BatchCompactor, report: FileReport, rep
         reporter.problem(Problem(None, "missing_extra", detail, path))
         return
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path if stream is None else stream) as file:
             wanted = {compactor.messages_column, compactor.id_column} & set(file.schema_arrow.names)
             for batch in file.iter_batches(ROWS_AT_A_TIME, columns=sorted(wanted)):
                 folded = compactor(batch)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import time
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COUNTS",
     "Column",
+    "FileProblems",
     "FileReport",
     "ProgressSink",
     "Reporter",
@@ -45,6 +47,9 @@ COUNTS = (
     "tokens_before",
     "tokens_after",
 )
+
+#: Problems of each code that are shown in detail, for each file.
+_DETAILED = 10
 
 #: Delay of the progress bar; shorter work does not show one.
 _BAR_AFTER_S = 1.0
@@ -129,6 +134,52 @@ class ProgressSink(ABC):
         self.problem(Problem(error.index, error.code, detail, path), transcript)
 
 
+class _Shown:
+    """Which problems of a file are shown in detail: the first `_DETAILED` of each code. The others are counted."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._counts: dict[str, int] = {}
+
+    def admits(self, problem: Problem) -> bool:
+        """Counts a problem; whether to show it."""
+        count = self._counts[problem.code] = self._counts.get(problem.code, 0) + 1
+        return count <= _DETAILED
+
+    def rest(self) -> list[Problem]:
+        """For each code, how many problems were not shown."""
+        rest = {code: count - _DETAILED for code, count in self._counts.items() if count > _DETAILED}
+        return [Problem(None, code, f"{count} more", self._path) for code, count in rest.items()]
+
+
+class FileProblems(ProgressSink):
+    """Passes on the first problems of a file in detail, and at its end counts by code: bounds messages and memory.
+
+    Attributes:
+        problems: All problems of the file.
+    """
+
+    def __init__(self, sink: ProgressSink, path: str) -> None:
+        self.problems = 0
+        self._sink = sink
+        self._shown = _Shown(path)
+
+    def problem(self, problem: Problem, transcript: str | None = None) -> None:
+        """Reports a problem."""
+        self.problems += 1
+        if self._shown.admits(problem):
+            self._sink.problem(problem, transcript)
+
+    def advance(self, *, files: int = 0, transcripts: int = 0) -> None:
+        """Reports progress."""
+        self._sink.advance(files=files, transcripts=transcripts)
+
+    def end(self) -> None:
+        """Reports the number of problems that were not shown."""
+        for problem in self._shown.rest():
+            self._sink.problem(problem)
+
+
 class Reporter(ProgressSink):
     """Writes problems and progress to standard error."""
 
@@ -141,6 +192,7 @@ class Reporter(ProgressSink):
         self._bar: Bar | None = None
         self._task: TaskID | None = None
         self._counts = [0, 0]
+        self._shown: _Shown | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -163,11 +215,24 @@ class Reporter(ProgressSink):
             Stop: In a strict run.
         """
         self.problems += 1
+        if self._shown is not None and not self._shown.admits(problem):
+            return
         if transcript is not None:
             problem = replace(problem, path=f"{problem.path}: {transcript}")
         self.say(str(problem))
         if self.strict:
             raise Stop
+
+    @contextlib.contextmanager
+    def of_file(self, path: str) -> Iterator[None]:
+        """Within the block, shows the first problems of each code in detail, and at its end the number of others."""
+        self._shown = _Shown(path)
+        try:
+            yield
+            for problem in self._shown.rest():
+                self.say(str(problem))
+        finally:
+            self._shown = None
 
     def say(self, text: str) -> None:
         """Writes a line to standard error, above the progress bar."""

@@ -15,6 +15,7 @@ import click
 from foldline._cli.fold_file import compact_file
 from foldline._cli.progress import FileReport, ProgressSink, Reporter, Stop
 from foldline._cli.sources import STDIN, Source
+from foldline._util.files import remove_stale
 from foldline.batch import BatchCompactor
 from foldline.batch.ray import running
 from foldline.errors import FoldlineError
@@ -24,6 +25,9 @@ __all__ = ["compact_all_on_ray"]
 
 #: Actors that may die on a file before it is abandoned.
 _TRIES = 2
+
+#: Seconds for killed actors to end, before their temporary files are removed.
+_GRACE_S = 5.0
 
 _Told = list[tuple[Problem, str | None]]
 
@@ -53,6 +57,8 @@ def compact_all_on_ray(
     if not waiting:
         return
     with contextlib.ExitStack() as stack:
+        # Last, when the actors of a local instance have ended with it.
+        stack.callback(remove_stale, {out / name.parent for name in names.values()})
         try:
             ray = stack.enter_context(running(jobs))
         except FoldlineError as error:
@@ -115,6 +121,9 @@ def _on_actors(
         for actor, _ in busy.values():
             with contextlib.suppress(ray.exceptions.RayError):
                 ray.kill(actor)
+        if busy:  # the tasks of an actor end when it is dead, and then it writes no more
+            with contextlib.suppress(ray.exceptions.RayError):
+                ray.wait(list(busy), num_returns=len(busy), timeout=_GRACE_S)
 
 
 def _death(source: Source, error: Exception) -> Problem:

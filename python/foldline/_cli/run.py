@@ -13,7 +13,7 @@ import click
 
 from foldline._cli.fold_file import output_names
 from foldline._cli.progress import COUNTS, Column, FileReport, Reporter, Stop, Table, totals
-from foldline._cli.runs import begun, tell_resumed
+from foldline._cli.runs import begun, tell_earlier, tell_resumed
 from foldline._cli.sources import STDIN, Source, find_sources
 from foldline._cli.workers import compact_all
 from foldline.batch import BatchCompactor
@@ -66,6 +66,7 @@ class Compacting:
         Raises:
             click.UsageError: Outputs would collide, the folder cannot be used, the engine is missing, or a pin matches
                 no message.
+            StoreError: The cache cannot be used; the records of an earlier run are unchanged.
         """
         if self.engine == "ray" and importlib.util.find_spec("ray") is None:
             raise click.UsageError("--engine ray needs the package ray: pip install 'foldline[ray]'")
@@ -76,6 +77,8 @@ class Compacting:
             folders = [path for path in paths if path != STDIN and Path(path).is_dir()]
             names = output_names(sources, folders, self.out, self.compress)
             with begun(self.out, recorded, self.command) as run:
+                if cache is not None:
+                    cache.check()  # before the records of an earlier run are replaced
                 if self.resume:
                     finished |= run.resumed(sources, names)
                 else:
@@ -103,6 +106,7 @@ class Compacting:
                     run.write(done, complete=len(done) == len(sources))
                     if cache is not None:
                         cache.close()
+                tell_earlier(run, names, done, reporter)
         reports = [finished[source] for source in sources if source in finished]
         table = Table([Column("source")] + [Column(key, "right") for key in COUNTS], as_json=self.as_json)
         for report in reports:

@@ -21,13 +21,15 @@ from foldline._util.files import create_private, hold, make_folder, remove_stale
 from foldline.errors import StoreError
 from foldline.typing import Problem
 
-__all__ = ["Run", "begun", "tell_resumed"]
+__all__ = ["Run", "begun", "tell_earlier", "tell_resumed"]
 
 _MANIFEST = "run.json"
 #: Journal of finished files, a line each, during a run. At its end the manifest replaces it.
 _JOURNAL = "finished.jsonl"
 #: Interval between syncs of the journal, in seconds. Outputs are synced before they are recorded.
 _SYNC_EVERY_S = 1.0
+#: Warnings in detail; the rest is a number on standard error, and listed in the manifest.
+_MOST_WARNINGS = 10
 
 
 class Run:
@@ -51,6 +53,8 @@ class Run:
         self.folder = make_folder(out, BOOKKEEPING)
         self._journal: int | None = None
         self._synced_s = 0.0
+        #: Outputs of earlier runs that were there at the start of this one.
+        self._earlier: set[str] = set()
         try:
             self._held = hold(self.folder)
         except StoreError as error:
@@ -63,8 +67,21 @@ class Run:
                 os.close(descriptor)
         self._held = self._journal = None
 
+    def probe(self) -> None:
+        """Writes and removes a file.
+
+        Raises:
+            OSError: The folder cannot be written to.
+        """
+        place = self.folder / "probe"
+        with replacing(place):
+            pass
+        place.unlink(missing_ok=True)
+
     def begin(self, names: Mapping[Source, Path]) -> None:
         """Starts a new run: removes temporary files of killed runs and earlier records."""
+        with contextlib.suppress(click.UsageError):  # no manifest, so nothing is known
+            self._note_earlier(self._manifest())
         self._sweep(names.values())
         # Before everything else, so that files of an earlier run do not count as finished.
         (self.folder / _JOURNAL).unlink(missing_ok=True)
@@ -87,7 +104,8 @@ class Run:
             before = before if isinstance(before, dict) else {}
             keys = [key for key in {**before, **self.options} if before.get(key) != self.options.get(key)]
             raise click.UsageError(f"--resume: the run was started with other options: {', '.join(sorted(keys))}")
-        known = {record.get("source"): record for record in [*manifest["files"], *self._journal_records()]}
+        self._note_earlier(manifest)
+        known = {record.get("source"): record for record in self._records(manifest)}
         done = {}
         for source in sources:
             record = known.get(source_name(source))
@@ -112,13 +130,14 @@ class Run:
             self._synced_s = time.monotonic()
 
     def write(self, files: Sequence[FileReport], *, complete: bool) -> None:
-        """Writes ``run.json``: the options of the run and the outcome of each file. Deterministic."""
+        """Writes ``run.json``: the options of the run, the outcome of each file, older outputs. Deterministic."""
         manifest = {
             "foldline": __version__,
             "command": self.command,
             "options": self.options,
             "complete": complete,
             "totals": totals(files),
+            "earlier_outputs": self.earlier_outputs(files),
         }
         with replacing(self.folder / _MANIFEST) as stream:
             # One line per file, since there may be a million.
@@ -131,6 +150,19 @@ class Run:
             self._journal = None
         (self.folder / _JOURNAL).unlink(missing_ok=True)
 
+    def earlier_outputs(self, files: Iterable[FileReport]) -> list[str]:
+        """Outputs of earlier runs that are not among those of these files, sorted. They are never removed."""
+        return sorted(self._earlier.difference(report.output for report in files if report.output is not None))
+
+    def _note_earlier(self, manifest: Mapping[str, Any] | None) -> None:
+        """Notes the outputs that an earlier run recorded and that are still there."""
+        if manifest is None:
+            return
+        outputs = [record.get("output") for record in self._records(manifest)]
+        listed = manifest.get("earlier_outputs")
+        outputs += listed if isinstance(listed, list) else []
+        self._earlier = {name for name in outputs if isinstance(name, str) and os.path.isfile(self.out / name)}  # noqa: PTH113 - of a million
+
     def _manifest(self) -> dict[str, Any] | None:
         try:
             manifest = json.loads((self.folder / _MANIFEST).read_bytes())
@@ -142,14 +174,16 @@ class Run:
             raise click.UsageError(f"--resume: {self.folder / _MANIFEST} is not a manifest of a run")
         return manifest
 
-    def _journal_records(self) -> Iterator[dict[str, Any]]:
+    def _records(self, manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The files finished by an earlier run, later records last."""
+        return [record for record in (*manifest["files"], *self._journal_records()) if isinstance(record, dict)]
+
+    def _journal_records(self) -> Iterator[Any]:
         """The complete lines of the journal."""
         with contextlib.suppress(FileNotFoundError):
             for line in (self.folder / _JOURNAL).read_bytes().splitlines():
                 with contextlib.suppress(ValueError):
-                    record = json.loads(line)
-                    if isinstance(record, dict):
-                        yield record
+                    yield json.loads(line)
 
     def _sweep(self, names: Iterable[Path]) -> None:
         """Removes temporary files of killed writers."""
@@ -158,20 +192,21 @@ class Run:
 
 @contextlib.contextmanager
 def begun(out: Path, options: Mapping[str, Any], command: str) -> Iterator[Run]:
-    """Bookkeeping of a run in a writable output folder."""
-    try:
-        with replacing(make_folder(out, BOOKKEEPING) / "probe"):
-            pass
-        (out / BOOKKEEPING / "probe").unlink()
-        run = Run(out, options, command)
-    except OSError as error:
-        raise click.BadParameter(f"cannot be written to: {error.strerror}", param_hint="--out") from None
-    except StoreError as error:
-        raise click.BadParameter(error.detail, param_hint="--out") from None
-    try:
+    """Bookkeeping of a run in a writable output folder.
+
+    The lock comes first: of two runs started together, one reads that the other holds the folder, and only the holder
+    writes there.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            run = Run(out, options, command)
+            stack.callback(run.close)
+            run.probe()
+        except OSError as error:
+            raise click.BadParameter(f"cannot be written to: {error.strerror}", param_hint="--out") from None
+        except StoreError as error:
+            raise click.BadParameter(error.detail, param_hint="--out") from None
         yield run
-    finally:
-        run.close()
 
 
 def tell_resumed(finished: Mapping[Source, FileReport], reporter: Reporter) -> None:
@@ -181,6 +216,17 @@ def tell_resumed(finished: Mapping[Source, FileReport], reporter: Reporter) -> N
         if report.problems:
             detail = f"{report.problems} problems were reported by the resumed run"
             reporter.problem(Problem(None, "told_before", detail, source.path))
+
+
+def tell_earlier(run: Run, names: Mapping[Source, Path], files: Sequence[FileReport], reporter: Reporter) -> None:
+    """Warns of outputs of earlier runs that this run has not written."""
+    ours = {name.as_posix() for name in names.values()}
+    earlier = run.earlier_outputs(files)
+    for name in earlier[:_MOST_WARNINGS]:
+        why = "nothing was written for its source" if name in ours else "its source is not among those of this run"
+        reporter.say(f"warning: {run.out / name}: left from an earlier run; {why}")
+    if len(earlier) > _MOST_WARNINGS:
+        reporter.say(f"warning: {len(earlier) - _MOST_WARNINGS} more outputs are left from earlier runs")
 
 
 def _still_true(record: Mapping[str, Any], source: Source, out: Path, name: Path) -> FileReport | None:

@@ -13,6 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any, Self
@@ -182,7 +183,8 @@ class _Crew:
             name="foldline",
             daemon=True,
         )
-        process.start()
+        with _blocked_interrupts():
+            process.start()
         theirs.close()
         self._workers.append(_Worker(process, ours))
 
@@ -212,6 +214,23 @@ class _Crew:
         if self._waiting:
             self._start()
             self._share()
+
+
+@contextlib.contextmanager
+def _blocked_interrupts() -> Iterator[None]:
+    """Keeps Ctrl-C from processes that start here: they would print a traceback before they can ignore it.
+
+    A blocked signal is inherited; here it is delivered at the end of the block.
+    """
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # else it starts with the first process, and unblocks the signal
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 def _is_small(source: Source) -> bool:

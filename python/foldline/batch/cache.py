@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
 import hashlib
 import json
 import os
@@ -16,6 +17,7 @@ from typing import Any
 
 from foldline._util.files import ensure_private
 from foldline._util.sqlite import set_durable
+from foldline.batch._answers import AnswerRoom, Answers
 from foldline.errors import ConfigError, StoreError, SummaryError
 from foldline.typing import ChatModel, Completion, Messages, Summarizer, SummarizeRequest
 
@@ -38,6 +40,24 @@ CREATE TABLE IF NOT EXISTS spent (name TEXT PRIMARY KEY, amount REAL NOT NULL) W
 #: Stored fields of a completion.
 _STORED = tuple(field.name for field in dataclasses.fields(Completion))
 
+#: Room for a stored answer, in bytes: for short ones, and for each token of longer ones. A token has some 4 characters,
+#: of which JSON writes each with up to 6 bytes.
+_LEAST_ROOM_BYTES, _TOKEN_BYTES = 1 << 16, 32
+
+#: What to do about an error of the cache, by SQLite's primary code.
+_NO_CACHE = "it is damaged, or no cache of summaries: move it away; its summaries are then paid for again"
+_DISK_IS_FULL = "its disk is full: make room and continue"
+_REMEDIES = {
+    sqlite3.SQLITE_NOTADB: _NO_CACHE,
+    sqlite3.SQLITE_CORRUPT: _NO_CACHE,
+    sqlite3.SQLITE_ERROR: _NO_CACHE,
+    sqlite3.SQLITE_FULL: _DISK_IS_FULL,
+    sqlite3.SQLITE_IOERR: "its disk fails or is full: make room, or move the folder to another disk",
+    sqlite3.SQLITE_BUSY: "another process holds its lock: wait for it and continue",
+}
+_NOT_ALLOWED = "check that its folder exists, and that both can be read and written"
+_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+
 
 class SummaryCache:
     """An SQLite file of summaries, shared by any number of processes. Writes survive a power cut.
@@ -45,12 +65,13 @@ class SummaryCache:
     Picklable; each process opens the file on first use.
 
     Args:
-        path: The file, created with owner-only access. SQLite's auxiliary files and a lock file are created next to it.
+        path: The file, created with owner-only access. SQLite's auxiliary files, a lock file, and room for answers in
+            flight are created next to it.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._open: tuple[int, sqlite3.Connection, int] | None = None
+        self._open: tuple[int, sqlite3.Connection, int, Answers] | None = None
         self._lock = threading.RLock()  # threads of one process share a connection
 
     def __repr__(self) -> str:
@@ -69,21 +90,61 @@ class SummaryCache:
             StoreError: The file cannot be read.
         """
         with self._errors():
-            row = self._connection().execute("SELECT completion FROM summaries WHERE key = ?", (key,)).fetchone()
-        if row is None:
-            return None
-        stored = json.loads(row[0])
-        return Completion(**(stored | {"notes": tuple(stored["notes"])}))
+            connection = self._connection()
+            row = connection.execute("SELECT completion FROM summaries WHERE key = ?", (key,)).fetchone()
+            if row is None:
+                # An answer that the disk had no room for.
+                row = next(((value,) for _, known, value in self._answers().waiting() if known == key), None)
+            if row is None:
+                return None
+            try:
+                stored = json.loads(row[0])
+                return Completion(**(stored | {"notes": tuple(stored["notes"])}))
+            except (ValueError, TypeError, KeyError):  # a damaged row is a miss
+                connection.execute("DELETE FROM summaries WHERE key = ?", (key,))
+                return None
 
-    def put(self, key: bytes, completion: Completion) -> None:
+    def put(self, key: bytes, completion: Completion, room: AnswerRoom | None = None) -> None:
         """Stores a summary; an existing one is kept.
+
+        Args:
+            key: The key.
+            completion: The summary.
+            room: Where the summary waits if the file cannot be written.
 
         Raises:
             StoreError: The file cannot be written.
         """
         value = json.dumps({name: getattr(completion, name) for name in _STORED})
         with self._errors():
-            self._connection().execute("INSERT OR IGNORE INTO summaries VALUES (?, ?)", (key, value))
+            try:
+                self._connection().execute("INSERT OR IGNORE INTO summaries VALUES (?, ?)", (key, value))
+            except sqlite3.Error:
+                if room is None:
+                    raise
+                room.keep(key, value)
+                return
+        if room is not None:
+            self._answers().give_back(room)
+
+    def room(self, max_tokens: int) -> AnswerRoom:
+        """Room for an answer, allocated on the disk. Give it to `put`; in another process it has no use.
+
+        Raises:
+            StoreError: There is no room.
+        """
+        with self._errors():
+            self._connection()
+            return self._answers().room(max(_LEAST_ROOM_BYTES, max_tokens * _TOKEN_BYTES))
+
+    def check(self) -> None:
+        """Opens the file.
+
+        Raises:
+            StoreError: It cannot be used.
+        """
+        with self._errors():
+            self._connection()
 
     def spend(self, limits: dict[str, float | None], **amounts: float) -> str | None:
         """Adds amounts if all stay within their limits; else adds nothing and returns the exceeded limit's name.
@@ -137,6 +198,7 @@ class SummaryCache:
         if self._open is not None and self._open[0] == os.getpid():
             self._open[1].close()
             os.close(self._open[2])
+            self._open[3].close()
         self._open = None
 
     def _connection(self) -> sqlite3.Connection:
@@ -149,17 +211,35 @@ class SummaryCache:
                 set_durable(connection, lock_timeout_s=60.0)
                 connection.executescript(_TABLES)
                 lock = os.open(lock_path, os.O_RDWR)
-            self._open = (os.getpid(), connection, lock)
+                answers = Answers(self.path)
+                answers.remove_stale()
+                with contextlib.suppress(sqlite3.Error, OSError):  # still no room: they are read where they are
+                    for path, key, value in answers.waiting():
+                        connection.execute("INSERT OR IGNORE INTO summaries VALUES (?, ?)", (key, value))
+                        path.unlink(missing_ok=True)
+            self._open = (os.getpid(), connection, lock, answers)
         return self._open[1]
+
+    def _answers(self) -> Answers:
+        self._connection()
+        assert self._open is not None  # noqa: S101 - for the type checker: it was opened
+        return self._open[3]
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
         try:
             with self._lock:
                 yield
-        except (sqlite3.Error, OSError) as error:
-            detail = f"the cache of summaries cannot be used: {type(error).__name__}"
-            raise StoreError(detail, code="cache_failed") from None
+        except sqlite3.Error as error:
+            # The low byte is the primary code, higher bytes extend it (SQLite, "Result and Error Codes").
+            remedy = _REMEDIES.get(getattr(error, "sqlite_errorcode", -1) & 0xFF, _NOT_ALLOWED)
+            raise self._failure(error, remedy) from None
+        except OSError as error:
+            raise self._failure(error, _DISK_IS_FULL if error.errno in _FULL else _NOT_ALLOWED) from None
+
+    def _failure(self, error: Exception, remedy: str) -> StoreError:
+        detail = f"the cache of summaries cannot be used ({type(error).__name__}): {remedy}"
+        return StoreError(detail, code="cache_failed", path=str(self.path))
 
 
 class CachedSummarizer:
@@ -183,14 +263,31 @@ class CachedSummarizer:
         return f"CachedSummarizer({self.summarizer!r})"
 
     def summarize(self, request: SummarizeRequest) -> Completion:
-        """The cached summary, or a new one."""
+        """The cached summary, or a new one. Room for a new one is made before it is paid for.
+
+        Raises:
+            SummaryError: Those of the summarizer; or the cache cannot be used (``cache_failed``), before any call.
+        """
         key = self.key(request)
-        with self.cache.claimed(key):
-            known = self.cache.get(key)
-            if known is None:
-                known = self.summarizer.summarize(request)
-                self.cache.put(key, known)
-        return known
+        try:
+            with self.cache.claimed(key):
+                known = self.cache.get(key)
+                if known is None:
+                    with self._room(request.max_tokens) as room:
+                        known = self.summarizer.summarize(request)
+                        self.cache.put(key, known, room)
+            return known
+        except StoreError as error:
+            raise SummaryError(error.detail, code=error.code) from None
+
+    @contextlib.contextmanager
+    def _room(self, max_tokens: int) -> Iterator[AnswerRoom]:
+        room = self.cache.room(max_tokens)
+        try:
+            yield room
+        except BaseException:
+            room.remove()
+            raise
 
     def key(self, request: SummarizeRequest) -> bytes:
         """The cache key of a request."""

@@ -6,7 +6,7 @@ in their place among the rows.
 
 from __future__ import annotations
 
-import io
+import itertools
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -17,13 +17,19 @@ from typing import IO, TypeAlias, cast
 from foldline._core import FoldedRow, RowFolder
 from foldline.errors import FoldlineError
 from foldline.reading._opening import MAX_DOCUMENT_BYTES, Opening
-from foldline.reading.files import BAD_LINES, _File
+from foldline.reading.files import BAD_LINES, MAX_CHUNK_LINES, _File, in_few_lines
 from foldline.typing import Problem, StoredTranscript
 
 __all__ = ["NamedRow", "read_rows"]
 
 #: Bytes passed to the core at a time: enough work for all threads, small compared to the memory they need.
 _WINDOW_BYTES = 16 << 20
+
+#: Most lines passed to the core at a time: bounds the memory of problems and of values for another reader.
+_WINDOW_LINES = 1 << 15
+
+#: A session file with shorter entries on average is not folded in the core.
+_ENTRY_BYTES = 64
 
 #: A longer line is skipped instead of buffered to its end.
 _MOST_WAITED_BYTES = 256 << 20
@@ -56,7 +62,7 @@ class NamedRow:
 
 
 def read_rows(
-    path: str, folder: RowFolder, on_problem: Callable[[Problem], None], held: bytes | None = None
+    path: str, folder: RowFolder, on_problem: Callable[[Problem], None], stream: IO[bytes] | None = None
 ) -> Iterator[NamedRow | StoredTranscript]:
     """The transcripts of a file or standard input (``"-"``): folded rows, or transcripts that the core declines.
 
@@ -64,19 +70,19 @@ def read_rows(
         path: The file.
         folder: Folds the rows; cannot be used again.
         on_problem: Called with each problem.
-        held: The bytes of the file, if already read.
+        stream: The bytes of the file, if it is open.
 
     Raises:
         OSError: The path cannot be opened or read.
     """
-    with _opened(path, held) as stream:
-        yield from _Rows(path, on_problem, strict=False).rows(cast("IO[bytes]", stream), folder)
+    with _opened(path, stream) as opened:
+        yield from _Rows(path, on_problem, strict=False).rows(cast("IO[bytes]", opened), folder)
 
 
-def _opened(path: str, held: bytes | None) -> AbstractContextManager[object]:
-    if held is not None:
-        return io.BytesIO(held)
-    return nullcontext(sys.stdin.buffer) if path == "-" else Path(path).open("rb")
+def _opened(path: str, stream: IO[bytes] | None) -> AbstractContextManager[object]:
+    if stream is None and path != "-":
+        return Path(path).open("rb")
+    return nullcontext(sys.stdin.buffer if stream is None else stream)
 
 
 class _Rows(_File):
@@ -95,8 +101,7 @@ class _Rows(_File):
             if opening is not None:
                 kind = _add(opening, window, found)
                 if kind == "document":
-                    begun = [*opening.chunks, following] if following else opening.chunks
-                    yield from self.in_document(begun, windows)
+                    yield from self.in_document(opening, itertools.chain((following,) if following else (), windows))
                     return
                 found = []
                 if kind == "lines" or not following:
@@ -132,9 +137,11 @@ class _Rows(_File):
                 yield from self.in_chunks(_chained(begun, windows))
                 return
         file = b"".join(begun)
-        folded = folder.session(file)
+        # Of many lines too short for entries, the core would keep a problem each.
+        has_short_lines = file.count(b"\n") > max(MAX_CHUNK_LINES, len(file) // _ENTRY_BYTES)
+        folded = None if has_short_lines else folder.session(file)
         if folded is None:
-            yield from self.in_chunks(iter((file,)))
+            yield from self.in_chunks(in_few_lines(file))
             return
         del begun, file
         rows, problems = folded
@@ -160,7 +167,7 @@ def _add(opening: Opening[_Found], window: bytes, found: list[_Found]) -> str:
         found,
         value_line=next(values, None),
         bad_line=next((line for line, code in codes if code in BAD_LINES), None),
-        has_long_line=any(code == "line_too_long" for _, code in codes),
+        has_other=any(code not in BAD_LINES for _, code in codes),
     )
 
 
@@ -183,11 +190,12 @@ def _first_line(window: bytes) -> bytes:
 def _windows(chunks: Iterator[bytes]) -> Iterator[bytes]:
     """The bytes in windows that end with a line, unless a line is overlong."""
     held: list[bytes] = []
-    size = 0
+    size = lines = 0
     for chunk in chunks:
         held.append(chunk)
         size += len(chunk)
-        if size < _WINDOW_BYTES:
+        lines += chunk.count(b"\n")
+        if size < _WINDOW_BYTES and lines < _WINDOW_LINES:
             continue
         end = chunk.rfind(b"\n") + 1
         if end:
@@ -196,7 +204,7 @@ def _windows(chunks: Iterator[bytes]) -> Iterator[bytes]:
             continue
         window = b"".join(held)
         held = [chunk[end:]] if end and end < len(chunk) else []
-        size = len(held[0]) if held else 0
+        size, lines = len(held[0]) if held else 0, 0
         yield window
         del window
     if size:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import itertools
 import json
 import logging
 import sys
 import zlib
 from collections.abc import Callable, Iterator
+from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 
@@ -23,9 +25,12 @@ from foldline.reading._opening import MAX_DOCUMENT_BYTES, Opening
 from foldline.reading._sessions import DIALECTS, Entry, session_transcripts
 from foldline.typing import Problem, StoredTranscript
 
-__all__ = ["FORMATS", "MAX_DOCUMENT_BYTES", "read", "transcript_of"]
+__all__ = ["FORMATS", "MAX_DOCUMENT_BYTES", "read", "read_stream", "transcript_of"]
 
 _CHUNK_BYTES = 1 << 20
+
+#: Most lines of a chunk: bounds the memory of what is found in it, such as a problem for each line.
+MAX_CHUNK_LINES = 1 << 14
 
 _LOG = logging.getLogger(__name__)
 # As is usual for libraries: silent unless the application configures logging. Set up here, next to the only logger,
@@ -38,6 +43,8 @@ OnProblem = Callable[[Problem], None]
 
 #: JSON values with line and offset, and problems with line, offset and code.
 _Found: TypeAlias = tuple[list[tuple[int, int, bytes]], list[tuple[int, int, str]]]
+
+_BOM = b"\xef\xbb\xbf"
 
 #: Codes of lines that are not JSON.
 BAD_LINES = ("bad_json", "torn_line")
@@ -93,6 +100,20 @@ def read(path: str | Path, on_problem: OnProblem | None = None, *, strict: bool 
                 yield from _File(str(file), report, strict=strict).transcripts(stream)
         except OSError as error:
             report(Problem(None, "unreadable_file", type(error).__name__, str(file)))
+
+
+def read_stream(stream: IO[bytes], path: str, on_problem: OnProblem) -> Iterator[StoredTranscript]:
+    """The transcripts of an open file, as `read` yields them.
+
+    Args:
+        stream: Its bytes.
+        path: Its name in problems and metadata.
+        on_problem: Called with each problem.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    yield from _File(str(Path(path)), on_problem, strict=False).transcripts(stream)
 
 
 def transcript_of(value: Any, name: str) -> StoredTranscript:
@@ -207,7 +228,7 @@ class _File:
                 continue
             kind = _add(opening, chunk, found)
             if kind == "document":
-                yield from self._document(opening.chunks, chunks)
+                yield from self._document(opening, chunks)
                 return
             if kind == "lines":
                 for each in opening.found:
@@ -217,7 +238,7 @@ class _File:
         if opening is None:
             yield from self._report(*found)
         elif _add(opening, b"", found) == "document":
-            yield from self._document(opening.chunks, iter(()))
+            yield from self._document(opening, iter(()))
         else:
             for each in opening.found:
                 yield from self._report(*each)
@@ -229,43 +250,54 @@ class _File:
             self.problem(code, line, offset)
         yield from values
 
-    def in_document(self, begun: list[bytes], chunks: Iterator[bytes]) -> Iterator[StoredTranscript]:
+    def in_document(self, opening: Opening[Any], chunks: Iterator[bytes]) -> Iterator[StoredTranscript]:
         """The transcripts of a file whose first line is not JSON."""
-        for value in self._document(begun, chunks):
+        for value in self._document(opening, chunks):
             yield from self.in_value(*value)
         yield from self.at_end()
 
-    def _document(self, begun: list[bytes], chunks: Iterator[bytes]) -> Iterator[tuple[int, int, bytes]]:
+    def _document(self, opening: Opening[Any], chunks: Iterator[bytes]) -> Iterator[tuple[int, int, bytes]]:
         """The file as concatenated documents; line by line if it does not begin with one, or is too large."""
-        size = sum(map(len, begun))
-        for chunk in chunks:
-            begun.append(chunk)
-            size += len(chunk)
-            if size > MAX_DOCUMENT_BYTES:
-                break
-        else:
+        begun = opening.chunks
+        if self._holds_document(begun, chunks):
             document = b"".join(begun)
             ranges, bad = _core.document_ranges(document)
             if ranges:
                 places = _Places(document)
                 # Reports problems in the order of their offsets, as for lines.
-                told = iter(bad)
-                wrong = next(told, None)
-                for begin, end in ranges:
-                    while wrong is not None and wrong[0] < begin:
-                        self.problem(wrong[1], places.line(wrong[0]), wrong[0])
-                        wrong = next(told, None)
-                    yield places.line(begin), begin, document[begin:end]
-                while wrong is not None:
-                    self.problem(wrong[1], places.line(wrong[0]), wrong[0])
-                    wrong = next(told, None)
+                whole = [(begin, end, "") for begin, end in ranges]
+                for begin, end, code in sorted([*whole, *((at, at, code) for at, code in bad)], key=itemgetter(0)):
+                    line, offset = places.line(begin) + opening.skipped_lines, begin + opening.skipped_bytes
+                    if code:
+                        self.problem(code, line, offset)
+                    else:
+                        yield line, offset, document[begin:end]
                 return
         scanner = _core.LineScanner()
-        for chunk in begun:
-            yield from self._report(*scanner.feed(chunk))
+        for chunk in itertools.chain(begun, chunks, (None,)):
+            for piece in (None,) if chunk is None else in_few_lines(chunk):
+                found, problems = scanner.finish() if piece is None else scanner.feed(piece)
+                for line, offset, what in problems:
+                    self.problem(what, line + opening.skipped_lines, offset + opening.skipped_bytes)
+                for line, offset, text in found:
+                    yield line + opening.skipped_lines, offset + opening.skipped_bytes, text
+
+    @staticmethod
+    def _holds_document(begun: list[bytes], chunks: Iterator[bytes]) -> bool:
+        """Reads a document to its end; False as soon as it cannot be one, or is too large."""
+        size = looked_at = sum(map(len, begun))
+        if not _may_be_document(begun):
+            return False
         for chunk in chunks:
-            yield from self._report(*scanner.feed(chunk))
-        yield from self._report(*scanner.finish())
+            begun.append(chunk)
+            size += len(chunk)
+            if size > MAX_DOCUMENT_BYTES:
+                return False
+            if size >= 2 * looked_at:  # at twice the size, so that the cost is linear
+                looked_at = size
+                if not _may_be_document(begun):
+                    return False
+        return True
 
     def chunks(self, raw: IO[bytes]) -> Iterator[bytes]:
         """The decompressed bytes of the file; of a corrupt archive the readable beginning."""
@@ -297,7 +329,7 @@ class _File:
             if not chunk:
                 return
             offset += len(chunk)
-            yield chunk
+            yield from in_few_lines(chunk)
 
     # From values to transcripts.
 
@@ -406,8 +438,30 @@ def _add(opening: Opening[_Found], chunk: bytes, found: _Found) -> str:
         [found],
         value_line=values[0][0] if values else None,
         bad_line=next((line for line, _, code in problems if code in BAD_LINES), None),
-        has_long_line=any(code == "line_too_long" for _, _, code in problems),
+        has_other=any(code not in BAD_LINES for _, _, code in problems),
     )
+
+
+def in_few_lines(chunk: bytes) -> Iterator[bytes]:
+    """A chunk in pieces of at most `MAX_CHUNK_LINES` lines, each of which ends with a line."""
+    if chunk.count(b"\n") <= MAX_CHUNK_LINES:
+        yield chunk
+        return
+    begin = 0
+    while begin < len(chunk):
+        end = chunk.rfind(b"\n", begin, begin + MAX_CHUNK_LINES) + 1 or chunk.find(b"\n", begin) + 1 or len(chunk)
+        yield chunk[begin:end]
+        begin = end
+
+
+def _may_be_document(begun: list[bytes]) -> bool:
+    """Whether the beginning of a file is that of a JSON document, complete or not."""
+    text = b"".join(begun)
+    # Whole lines, so that no word and no character is cut; as one line, for which the scanner decides.
+    scanner = _core.LineScanner()
+    values, _ = scanner.feed(text[: text.rfind(b"\n") + 1].removeprefix(_BOM).replace(b"\n", b" "))
+    rest, problems = scanner.finish()
+    return bool(values or rest) or all(code in ("torn_line", "line_too_long") for _, _, code in problems)
 
 
 class _Rewound:
