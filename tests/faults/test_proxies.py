@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -18,13 +19,13 @@ VARIABLES = ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY")
 #: Names of this machine in a URL, each with an address that it resolves to.
 LOOPBACK = {
     "127.0.0.1": "127.0.0.1",
-    "127.0.0.53": "127.0.0.53",
-    "127.255.255.254": "127.255.255.254",
     "localhost": "127.0.0.1",
     "LocalHost": "127.0.0.1",
     "[::1]": "::1",
     "[::ffff:127.0.0.1]": "127.0.0.1",
 }
+if sys.platform != "darwin":  # which has only the first address of that network
+    LOOPBACK |= {host: host for host in ("127.0.0.53", "127.255.255.254")}
 MESSAGES = [{"role": "user", "content": "Sum it up."}]
 
 Model = Callable[..., Any]
