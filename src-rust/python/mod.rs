@@ -65,6 +65,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sessions::LineScanner>()?;
     module.add_class::<folding::RowFolder>()?;
     module.add_class::<folding::FoldedRow>()?;
+    module.add_function(wrap_pyfunction!(folding::prose, module)?)?;
     module.add_function(wrap_pyfunction!(folding::sanitize, module)?)?;
     module.add_function(wrap_pyfunction!(folding::summary_body, module)?)?;
     module.add_function(wrap_pyfunction!(meters, module)?)?;

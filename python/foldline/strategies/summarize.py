@@ -156,6 +156,8 @@ class Summarize(BaseStrategy):
             if error.code != "no_gain":
                 raise
             unchanged = StrategyResult.unchanged(messages, fold.unfolded(), reason="no_gain", floor=floor)
+            if request.redact is not None:  # the refused texts were not redacted
+                answers = tuple(dataclasses.replace(each, text="", evidence=None) for each in answers)
             return dataclasses.replace(unchanged, completions=answers)
         new, sources, tokens = list(done.messages), list(done.sources), None if self.shape else done.tokens
         if self.shape is not None:
