@@ -277,7 +277,7 @@ LOWEST_ONLY = {"summarizers", "stores", "reading"}
 MODULES = {
     "errors": "",
     "typing": "",
-    "_util": "checks files lists overflow sqlite threads",
+    "_util": "checks files lists overflow sqlite threads turns",
     "_beside": "",
     "counting": "counters tokenizer_json models",
     "planning": "opening keeps plan batch detect validate repair",

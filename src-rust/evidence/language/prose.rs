@@ -11,12 +11,12 @@ const FENCE: &[u8] = b"```";
 /// `_` (to its end), and a call `name(…)` on one line. O(bytes).
 #[must_use]
 pub fn prose(text: &str) -> String {
-    Scanner { text, at: 0, out: String::with_capacity(text.len()), ahead: Ahead::default() }.run()
+    Scanner { text, at: 0, out: String::with_capacity(text.len()), searched: Searched::default() }.run()
 }
 
 /// What earlier searches found out about the rest of the text.
 #[derive(Default)]
-struct Ahead {
+struct Searched {
     /// No fence follows.
     is_after_fences: bool,
     /// No call that begins before this place is closed on its line.
@@ -27,7 +27,7 @@ struct Scanner<'a> {
     text: &'a str,
     at: usize,
     out: String,
-    ahead: Ahead,
+    searched: Searched,
 }
 
 impl Scanner<'_> {
@@ -60,11 +60,11 @@ impl Scanner<'_> {
     fn fenced(&mut self) -> Option<usize> {
         let rest = &self.text.as_bytes()[self.at..];
         let body = rest.strip_prefix(FENCE)?;
-        if self.ahead.is_after_fences {
+        if self.searched.is_after_fences {
             return None;
         }
         let found = memmem::find(body, FENCE);
-        self.ahead.is_after_fences = found.is_none();
+        self.searched.is_after_fences = found.is_none();
         found.map(|place| self.at + place + 2 * FENCE.len())
     }
 
@@ -111,7 +111,7 @@ impl Scanner<'_> {
             return has_host.then(|| (scheme.len(), self.word_end()));
         }
         let function = name.trim_end_matches(is_word);
-        if function.len() == name.len() || !after.starts_with('(') || end < self.ahead.calls_open {
+        if function.len() == name.len() || !after.starts_with('(') || end < self.searched.calls_open {
             return None;
         }
         let bytes = &self.text.as_bytes()[end..];
@@ -119,7 +119,7 @@ impl Scanner<'_> {
         if bytes.get(place) == Some(&b')') {
             return Some((function.len(), end + place + 1));
         }
-        self.ahead.calls_open = end + place;
+        self.searched.calls_open = end + place;
         None
     }
 }
