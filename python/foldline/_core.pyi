@@ -53,6 +53,7 @@ __all__ = [
     "classify",
     "detect_format",
     "document_ranges",
+    "extent",
     "hash_history",
     "is_message",
     "meters",
@@ -64,6 +65,7 @@ __all__ = [
     "plan",
     "plan_batch",
     "prepare",
+    "prose",
     "repair",
     "request_context",
     "sanitize",
@@ -513,6 +515,8 @@ class FoldedRow:
     def messages(self) -> int: ...
     def record(self, id: str) -> bytes: ...
 
+def extent(messages: object, most: int) -> int | None: ...
+def prose(text: str) -> str: ...
 def sanitize(text: str) -> str: ...
 def summary_body(text: str) -> str: ...
 def plan(

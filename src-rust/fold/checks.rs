@@ -3,15 +3,9 @@
 use crate::error::{Error, Result};
 use crate::plan::{Keep, PlanOptions};
 
-/// Refuses a summary with more tokens than the messages it replaces.
-///
-/// # Errors
-/// `summary_too_long`.
-pub(super) fn refuse_longer(summary_tokens: u64, replaced: u64) -> Result<()> {
-    if summary_tokens > replaced {
-        return Err(Error::summary("summary_too_long", "the summary is larger than what it replaces"));
-    }
-    Ok(())
+/// A summary has more tokens than the messages it replaces.
+pub(super) fn longer() -> Error {
+    Error::summary("summary_too_long", "the summary is larger than what it replaces")
 }
 
 /// Refuses a list over the budget of a [`Keep::Fit`].
@@ -42,16 +36,9 @@ pub(super) fn refuse_larger(tokens_before: u64, tokens_after: u64) -> Result<()>
     Ok(())
 }
 
-/// Refuses a text whose original form is over its room.
-///
-/// # Errors
-/// `summary_over_limit`.
-pub(super) fn refuse_over_room(written_tokens: u64, room: u64) -> Result<()> {
-    if written_tokens > room {
-        let detail = format!("the summary is larger than its room of {room} tokens");
-        return Err(Error::summary("summary_over_limit", detail));
-    }
-    Ok(())
+/// A text, as it was written, is over its room.
+pub(super) fn over_room(room: u64) -> Error {
+    Error::summary("summary_over_limit", format!("the summary is larger than its room of {room} tokens"))
 }
 
 /// Refuses a fold that saves less than the minimum gain.

@@ -18,7 +18,7 @@ pub use room::{LEAST_TEXT_TOKENS, Room};
 pub use steps::{ResultEdit, Step, changes, check, check_fingerprint, steps, text_hash};
 pub use text::{Finished, Price, Redact, fitted, priced, safe_text, write_extractive};
 
-use self::checks::{refuse_larger, refuse_longer, refuse_over_budget, refuse_over_room, refuse_without_gain};
+use self::checks::{longer, over_room, refuse_larger, refuse_over_budget, refuse_without_gain};
 use crate::count::counter::{Counter, Interrupt, MessageView};
 use crate::error::{Error, Result};
 use crate::evidence::Evidence;
@@ -299,6 +299,10 @@ impl Fold {
         counter: &dyn Counter,
         check: Interrupt<'_>,
     ) -> Result<Folded> {
+        // Before anything else reads the text.
+        if counter.count_up_to(written, self.room, check)?.is_none() {
+            return Err(self.refuse_long(prepared, written, counter, check)?);
+        }
         let finished = self.finish_text(written, evidence, redact, counter, check)?;
         let message = self.label.around(&finished.text);
         let placed = place(&self.plan, prepared, message, self.request.alternate, counter, check)?;
@@ -306,10 +310,35 @@ impl Fold {
         if !self.request.may_grow {
             refuse_larger(self.plan.tokens_before, placed.tokens_after)?;
         }
-        refuse_over_room(counter.count(written, check)?, self.room)?;
         let wanted = self.request.plan.min_gain_tokens;
         refuse_without_gain(self.plan.tokens_before, placed.tokens_after, wanted)?;
         Ok(Folded { summary: Some(finished), placed })
+    }
+
+    /// The reason to refuse a text over its room: the strongest limit that it breaks.
+    ///
+    /// # Errors
+    /// Those of [`place`].
+    fn refuse_long(
+        &self,
+        prepared: &Prepared,
+        written: &str,
+        counter: &dyn Counter,
+        check: Interrupt<'_>,
+    ) -> Result<Error> {
+        if counter.count_up_to(written, self.replaced, check)?.is_none() {
+            return Ok(longer());
+        }
+        let message = self.label.around(written);
+        let placed = place(&self.plan, prepared, message, self.request.alternate, counter, check)?;
+        let refused = refuse_over_budget(placed.tokens_after, &self.request.plan).and_then(|()| {
+            if self.request.may_grow {
+                Ok(())
+            } else {
+                refuse_larger(self.plan.tokens_before, placed.tokens_after)
+            }
+        });
+        Ok(refused.err().unwrap_or_else(|| over_room(self.room)))
     }
 
     /// The final text: redacted, sanitized, with missing facts added, and not longer than the messages it replaces.
@@ -326,7 +355,9 @@ impl Fold {
     ) -> Result<Finished> {
         let room = usize::try_from(self.room).unwrap_or(usize::MAX);
         let finished = text::finish(written, evidence, redact, room, counter, check)?;
-        refuse_longer(counter.count(&finished.text, check)?, self.replaced)?;
+        if counter.count_up_to(&finished.text, self.replaced, check)?.is_none() {
+            return Err(longer());
+        }
         Ok(finished)
     }
 }

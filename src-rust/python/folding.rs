@@ -168,6 +168,12 @@ pub(super) fn summary_body(py: Python<'_>, text: super::node::Text) -> PyResult<
     guard(py, || Ok(crate::transcript::without_label(&text.0).to_owned()))
 }
 
+/// A text without code, paths, addresses and names. See `foldline.summarizers._checks`.
+#[pyfunction]
+pub(super) fn prose(py: Python<'_>, text: super::node::Text) -> PyResult<String> {
+    guard(py, || Ok(crate::evidence::prose(&text.0)))
+}
+
 /// A text without markers of roles, of tools and of foldline's label. See `foldline.summarizers._sanitize`.
 #[pyfunction]
 pub(super) fn sanitize(py: Python<'_>, text: super::node::Text) -> PyResult<String> {

@@ -8,6 +8,7 @@ mod arrays;
 mod arrow;
 mod counting;
 mod evidence;
+mod extent;
 mod fold;
 mod folding;
 mod gate;
@@ -65,6 +66,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sessions::LineScanner>()?;
     module.add_class::<folding::RowFolder>()?;
     module.add_class::<folding::FoldedRow>()?;
+    module.add_function(wrap_pyfunction!(extent::extent, module)?)?;
+    module.add_function(wrap_pyfunction!(folding::prose, module)?)?;
     module.add_function(wrap_pyfunction!(folding::sanitize, module)?)?;
     module.add_function(wrap_pyfunction!(folding::summary_body, module)?)?;
     module.add_function(wrap_pyfunction!(meters, module)?)?;

@@ -94,13 +94,17 @@ Behaviour: TypeAlias = Callable[[Line], None]
 class ModelServer:
     """Serves on loopback; the n-th request gets the n-th behaviour, and later ones get the last.
 
+    Args:
+        script: The behaviours.
+        host: The address to listen at.
+
     Attributes:
         requests: The received requests, in order.
         came: Counts requests.
         gone: Counts clients that closed a connection on which the server hung or dripped.
     """
 
-    def __init__(self, *script: Behaviour) -> None:
+    def __init__(self, *script: Behaviour, host: str = "127.0.0.1") -> None:
         self.script = script
         self.requests: list[Request] = []
         self.came = threading.Semaphore(0)
@@ -118,14 +122,22 @@ class ModelServer:
             daemon_threads = True
             allow_reuse_address = True
             request_queue_size = 128
+            address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
 
-        self._server = Server(("127.0.0.1", 0), Handler)
+        self._server = Server((host, 0), Handler)
         self._thread = threading.Thread(target=lambda: self._server.serve_forever(poll_interval=0.01), daemon=True)
+
+    @property
+    def port(self) -> int:
+        """Its port."""
+        port = self._server.server_address[1]
+        assert isinstance(port, int)
+        return port
 
     @property
     def origin(self) -> str:
         """Its address."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"http://127.0.0.1:{self.port}"
 
     @property
     def base_url(self) -> str:

@@ -277,7 +277,7 @@ LOWEST_ONLY = {"summarizers", "stores", "reading"}
 MODULES = {
     "errors": "",
     "typing": "",
-    "_util": "checks files lists overflow sqlite threads",
+    "_util": "checks files lists overflow sqlite threads turns",
     "_beside": "",
     "counting": "counters tokenizer_json models",
     "planning": "opening keeps plan batch detect validate repair",
@@ -285,7 +285,8 @@ MODULES = {
     "summarizers": """
         rendering _sanitize _checks _evidence
         _prompt _prompt.fencing _prompt.blocks _prompt.prompts _prompt.prompting
-        _remote _remote.failures _remote.background_loop _remote.remote _remote.bodies _remote.answers _remote.sdk
+        _remote _remote.failures _remote.background_loop _remote.remote _remote.bodies _remote.client _remote.answers
+        _remote.sdk
         extractive prompted function google_genai openai_sdk openai_compatible anthropic_sdk langchain
     """,
     "stores": """

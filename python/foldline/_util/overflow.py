@@ -23,7 +23,7 @@ _CONTEXT_SAYINGS = (
     r"prompt exceeds max(imum)? length",  # Z.ai
     r"prompt token count of \d+ exceeds",  # GitHub Copilot
     r"prompt \((total )?length \d+\) is (too long|longer than)",  # vLLM
-    r"prompt contains \d+ tokens.*too large",  # Mistral
+    r"prompt contains \d+ tokens.{0,80}too large",  # Mistral
     r"maximum prompt length is \d+",  # xAI
     r"input token count.{0,40}exceeds the maximum",  # Gemini
     r"input token count is \d+ but model only supports",  # Vertex
@@ -56,7 +56,7 @@ _RATE = re.compile(
 )
 
 #: Cerebras answers an overflow with a bare status.
-_BARE = re.compile(r"^\s*4(00|13)\s*(status code)?\s*\(no body\)", re.IGNORECASE)
+_BARE = re.compile(r"^\s*4(00|13)\s*(status code\s*)?\(no body\)", re.IGNORECASE)
 
 _DEPTH = 6
 _MOST_TEXTS = 200

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypedDict
@@ -12,6 +13,7 @@ from foldline._core import LiveSnapshot, LiveTranscript, TokenCounter
 from foldline._util.checks import token_number
 from foldline._util.lists import same
 from foldline._util.threads import in_thread
+from foldline._util.turns import Work, in_turn, small
 from foldline.compactor._background import Job, begin, begin_async
 from foldline.compactor._checks import never_met
 from foldline.compactor._commit import saved
@@ -155,7 +157,8 @@ class Engine:
 
     async def arun(self, asked: Asked) -> CompactionResult:
         """`run` without blocking the event loop."""
-        run = await arun_task(self._begun(asked, begin_async))
+        work = self._work(asked)
+        run = await arun_task(self._begun(asked, begin_async), work)
         if isinstance(run, CompactionResult):
             return run
         job = self._taken_job(run)
@@ -164,15 +167,17 @@ class Engine:
                 asked.deadline.check()
                 await asyncio.sleep(_POLL_S)
             taken = job
-            known = None if taken is None else await in_thread(lambda: self._continued(taken, run))
+            known = None if taken is None else await work(lambda: self._continued(taken, run))
             if known is None and run.is_early:
                 return self._not_begun(run)
             outcome: Any = known
             if known is None or not self._suffices(known, run):
                 outcome = await self._strategy_outcome(run, *run.rest(known))
                 outcome = outcome if known is None else then(known, outcome)
-            pending = await in_thread(lambda: self._checked(run, outcome))
-            if isinstance(pending, Pending):
+            pending = await work(lambda: self._checked(run, outcome))
+            if isinstance(pending, Pending) and asked.save is None and self.store is None:
+                self._save(pending)
+            elif isinstance(pending, Pending):
                 committed = pending
                 saving = asyncio.ensure_future(in_thread(lambda: self._save(committed)))
                 try:
@@ -190,10 +195,19 @@ class Engine:
             return self._failed(run, error)
         return self._ended(run, pending)
 
+    def _work(self, asked: Asked) -> Work:
+        """Runs the stages of a request on an event loop: in threads if they call functions, or if it is large."""
+        if asked.calls_functions or self.redact is not None or self.counter.name == "callable":
+            return in_thread
+        given = asked.given.messages if isinstance(asked.given, (LiveTranscript, LiveSnapshot)) else asked.given
+        return functools.partial(in_turn, is_small=small(given, asked.around.tools, asked.around.system))
+
     async def _strategy_outcome(self, run: Run, messages: Messages, request: StrategyRequest) -> StrategyResult:
         """The strategy's outcome, within the time left."""
         strategy, deadline, commit_token = self.strategy, run.asked.deadline, run.asked.commit_token
         if isinstance(strategy, BaseStrategy):
+            if deadline.at is None and not commit_token.can_be_cancelled:
+                return await strategy.arun(messages, request)
             work = asyncio.ensure_future(strategy.arun(messages, request))
         else:
             work = asyncio.ensure_future(in_thread(lambda: strategy.run(messages, request)))

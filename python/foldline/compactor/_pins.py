@@ -9,7 +9,7 @@ from foldline._util.checks import message_index
 from foldline.errors import ConfigError
 from foldline.typing import Messages, Pin
 
-__all__ = ["PinMemory", "Pins", "as_predicates", "split_pins"]
+__all__ = ["PinMemory", "Pins", "as_predicates", "may_call", "split_pins"]
 
 #: The pins of one call.
 Pins: TypeAlias = "Iterable[Pin] | Callable[[Any], bool]"
@@ -34,6 +34,11 @@ def split_pins(pins: Pins) -> tuple[list[int], list[Callable[[Any], bool]]]:
     except TypeError:
         raise ConfigError("must be indices or predicates", code="bad_pin", path="pins") from None
     return [message_index(each, "pins") for each in given if not callable(each)], [e for e in given if callable(e)]
+
+
+def may_call(pins: Pins) -> bool:
+    """Whether the pins of a call may be functions."""
+    return not isinstance(pins, (list, tuple)) or any(map(callable, pins))
 
 
 class PinMemory:

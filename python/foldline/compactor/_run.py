@@ -44,6 +44,7 @@ class Asked:
         save: Saves the compaction; by default the store does.
         decided: The state and the trigger's reason, if known.
         is_pinning: Whether there are pins to remember, or to name in the result, also if nothing is compacted.
+        calls_functions: Whether `pins_of` or `save` may call functions of the caller, or wait.
         remembers: Whether the pins are remembered for the next call.
     """
 
@@ -62,6 +63,7 @@ class Asked:
     save: Save | None = None
     decided: Decided | None = None
     is_pinning: bool = False
+    calls_functions: bool = True
     remembers: bool = True
 
 

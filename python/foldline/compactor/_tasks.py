@@ -1,11 +1,11 @@
-"""Staged work with and without an event loop; with one, long stages run in threads."""
+"""Staged work with and without an event loop."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from typing import Any, TypeAlias, TypeVar
 
-from foldline._util.threads import in_thread
+from foldline._util.turns import Work
 
 __all__ = ["Task", "arun_task", "run_task"]
 
@@ -27,13 +27,13 @@ def run_task(task: Task[T]) -> T:
         value = work()
 
 
-async def arun_task(task: Task[T]) -> T:
-    """Runs each stage in a thread."""
+async def arun_task(task: Task[T], work: Work) -> T:
+    """Runs each stage by ``work``."""
     value: Any = None
     while True:
         try:
-            work = task.send(value)
+            stage = task.send(value)
         except StopIteration as end:
             given: T = end.value
             return given
-        value = await in_thread(work)
+        value = await work(stage)

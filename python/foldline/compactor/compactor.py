@@ -20,7 +20,7 @@ from foldline.compactor._folds import Histories, History
 from foldline.compactor._guard import CommitToken, LoopGuard, checked_seconds
 from foldline.compactor._history import HistoryCall
 from foldline.compactor._options import CompactorOptions
-from foldline.compactor._pins import Pins, as_predicates, split_pins
+from foldline.compactor._pins import Pins, as_predicates, may_call, split_pins
 from foldline.compactor._request import Live, Requests, Surroundings
 from foldline.compactor._run import Asked, Decided, Save
 from foldline.compactor._session import Session
@@ -389,8 +389,9 @@ class Compactor:
     ) -> CompactionResult:
         """`compact` without blocking the event loop, with the same arguments.
 
-        Summarizers with ``asummarize``, triggers, hooks and subscribers run on the loop; counting, checking, pins that
-        are functions, other summarizers, strategies and stores in threads. Cancelling the task leaves everything
+        Summarizers with ``asummarize``, triggers, hooks and subscribers run on the loop, and so does the work on small
+        lists, in turns with the loop's other tasks. The work on large lists, pins and counters that are functions,
+        ``redact``, other summarizers and strategies, and stores run in threads. Cancelling the task leaves everything
         unchanged, unless the compaction is already being stored: then it is committed before the task ends.
         """
         return await self._engine.arun(
@@ -572,6 +573,7 @@ class Compactor:
             is_pinning=bool(
                 has_pins or self._pins or metadata or session.has_pins or _may_have_pins(messages, session)
             ),
+            calls_functions=bool(self._pins or self._unpinned) or may_call(pins),
             around=self._requests.around_of(tools, system),
             force=force,
             instructions=instructions,

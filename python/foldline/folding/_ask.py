@@ -10,7 +10,7 @@ from foldline._util.threads import in_thread
 from foldline.errors import FoldlineError, SummaryError
 from foldline.folding._finish import Shown, target_for
 from foldline.folding.redact import Redact, redacted_text
-from foldline.summarizers._checks import is_refusal, usable
+from foldline.summarizers._checks import is_refusal, is_within, refuse_tool_call, usable
 from foldline.summarizers.rendering import text_of
 from foldline.typing import AsyncSummarizer, Completion, Messages, Summarizer, SummarizeRequest
 
@@ -97,7 +97,7 @@ def request_summary(writer: Summarizer | AsyncSummarizer, request: SummarizeRequ
             raise _as_summary_error(error) from error
         failure = _as_summary_error(error)
     else:
-        return _checked(completion)
+        return _checked(completion, request)
     raise failure
 
 
@@ -116,7 +116,7 @@ async def arequest_summary(writer: Summarizer | AsyncSummarizer, request: Summar
             raise _as_summary_error(error) from error
         failure = _as_summary_error(error)
     else:
-        return _checked(completion)
+        return _checked(completion, request)
     raise failure
 
 
@@ -126,8 +126,11 @@ def _as_summary_error(error: Exception) -> SummaryError:
     return SummaryError(f"the summarizer raised {type(error).__name__}", code="summarizer_failed")
 
 
-def _checked(completion: object) -> Completion:
+def _checked(completion: object, request: SummarizeRequest) -> Completion:
     answered = usable(completion)
+    if request.part == "whole" and not is_within(answered.text, request.max_tokens, request.count):
+        return answered  # the fold refuses it, before anything reads it
+    refuse_tool_call(answered.text)
     if answered.evidence is None and is_refusal(answered.text):
         raise SummaryError("the summarizer refused", code="refused")
     return answered

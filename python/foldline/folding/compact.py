@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import functools
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from foldline import _core
 from foldline._core import Fold, LiveSnapshot, LiveTranscript, Plan, TokenCounter
 from foldline._util.lists import same
+from foldline._util.threads import in_thread
+from foldline._util.turns import Work, in_turn, now, small
 from foldline.counting.counters import as_counter
 from foldline.errors import ConfigError, FoldlineError, FoldlineWarning, SummaryError
 from foldline.folding._ask import arequest_summary, request_for, request_summary
-from foldline.folding._finish import Finished, finish, shown_messages
+from foldline.folding._finish import Finished, Shown, finish, shown_messages
 from foldline.folding.redact import Redact, as_redactor
 from foldline.folding.result import FoldResult, edited_by, fold_result, warn_unfit
 from foldline.planning import Keep
 from foldline.planning.keeps import limit_of
 from foldline.planning.opening import checked_system, opened
-from foldline.planning.plan import Pins, answered, plan_options, unchanged_reason
+from foldline.planning.plan import Pins, PlanOptions, answered, plan_options, unchanged_reason
 from foldline.summarizers import Extractive, as_summarizer
 from foldline.typing import (
     AsyncSummarizer,
@@ -114,18 +115,13 @@ def compact(
         >>> result.outcome, len(result.messages), result.tokens_after < result.tokens_before
         ('folded', 3, True)
     """
-    started_s = time.perf_counter()
-    if on_failure not in ("unchanged", "raise"):
-        raise ConfigError("must be unchanged or raise", code="bad_policy", path="on_failure")
     writer = Extractive() if summarizer is None else as_summarizer(summarizer)
-    redact = as_redactor(redact)
-    given, counted = opened(messages)
-    unchanged = same(given)  # before a summarizer gets the list
-    options = plan_options(
-        given,
+    folding = _folded(
+        now,
+        messages,
         keep,
-        context_window=context_window,
-        reserve_tokens=reserve_tokens,
+        writer,
+        counter=counter,
         pins=pins,
         importance=importance,
         origins=origins,
@@ -133,53 +129,25 @@ def compact(
         summary_tokens=summary_tokens,
         min_gain_tokens=min_gain_tokens,
         thinking=thinking,
-    )
-    fold = _core.begin_fold(
-        counted,
-        None if counted is not given and counter is None else as_counter(counter),
-        options,
-        alternate=alternate,
+        context_window=context_window,
+        reserve_tokens=reserve_tokens,
         tools=tools,
-        system=checked_system(system),
+        system=system,
+        alternate=alternate,
         format=format,
+        on_failure=on_failure,
+        instructions=instructions,
+        mend=mend,
+        redact=redact,
     )
-    planned = answered(fold.plan)
-    limits = (limit_of(options.keep), None if context_window is None else context_window - reserve_tokens)
-    limit = min((each for each in limits if each is not None), default=None)
-
-    def result(*what: Any, **more: Any) -> FoldResult:
-        folded = fold_result(fold, planned, limit, started_s, *what, **more)
-        if folded.error is None:
-            warn_unfit(folded, stacklevel=3)
-        return folded
-
-    if not isinstance(planned, Plan):
-        return result("infeasible", "over_floor", unchanged, fold.tokens_before)
-    if not planned:
-        return result("unchanged", unchanged_reason(planned, options.keep), unchanged, fold.tokens_before)
     try:
-        done = _finished(given, fold, planned, writer, instructions, mend=mend, redact=redact)
-    except FoldlineError as failure:
-        if failure.code == "no_gain":  # the summary saves nothing
-            return result("unchanged", "no_gain", unchanged, fold.tokens_before, plan=fold.unfolded())
-        if on_failure == "raise" and isinstance(failure, SummaryError):
-            raise
-        error = failure if isinstance(failure, SummaryError) else _as_summary_error(failure)
-        if on_failure == "raise":
-            raise error from failure
-        warnings.warn(f"not folded, the messages are unchanged: {error}", FoldlineWarning, stacklevel=2)
-        return result("failed", error.code, unchanged, fold.tokens_before, error=error)
-    return result(
-        "folded",
-        "requested",
-        done.messages,
-        done.tokens,
-        sources=tuple(done.sources),
-        edited=edited_by(planned),
-        summary=done.text,
-        completions=done.completions,
-        evidence=done.evidence,
-    )
+        folding.send(None)  # it never waits
+    except StopIteration as end:
+        result: FoldResult = end.value
+    else:
+        raise AssertionError
+    _announce(result)
+    return result
 
 
 async def acompact(
@@ -206,20 +174,27 @@ async def acompact(
     mend: bool = True,
     redact: Redact | None = None,
 ) -> FoldResult:
-    """`compact` off the event loop, with the same arguments.
+    """`compact` for an event loop, with the same arguments.
 
-    A summarizer with ``asummarize``, or a model with ``acomplete``, is awaited on the event loop, and cancelled with
-    the call.
+    Small work is done in place, in turns with the loop's other tasks; large work, and functions of the caller (counter,
+    pins, ``redact``, a summarizer that blocks), in threads. A summarizer with ``asummarize``, or a model with
+    ``acomplete``, is awaited on the event loop, and cancelled with the call.
     """
-    writer: Any = summarizer
-    if summarizer is not None and not isinstance(summarizer, AsyncSummarizer):
-        writer = as_summarizer(summarizer)
-    awaited = _Awaited(writer, asyncio.get_running_loop()) if isinstance(writer, AsyncSummarizer) else None
-    work = functools.partial(
-        compact,
+    writer: Any = Extractive() if summarizer is None else summarizer
+    if not isinstance(writer, AsyncSummarizer):
+        writer = as_summarizer(writer)
+    work: Work
+    is_live = isinstance(messages, (LiveTranscript, LiveSnapshot))
+    if redact is not None or _calls_functions(messages if is_live and counter is None else counter, pins):
+        work = in_thread
+    else:
+        listed = opened(messages)[0] if is_live else messages
+        work = functools.partial(in_turn, is_small=small(listed, tools, system))
+    result = await _folded(
+        work,
         messages,
         keep,
-        summarizer=writer if awaited is None else awaited,
+        writer,
         counter=counter,
         pins=pins,
         importance=importance,
@@ -239,45 +214,108 @@ async def acompact(
         mend=mend,
         redact=redact,
     )
+    _announce(result)
+    return result
+
+
+def _calls_functions(counter: object, pins: object) -> bool:
+    """Whether a fold calls functions of the caller, which may take any time."""
+    if isinstance(counter, (LiveTranscript, LiveSnapshot)):
+        is_core = counter.kind != "estimated"  # one by a function is estimated
+    elif isinstance(counter, TokenCounter):
+        is_core = counter.name != "callable"
+    else:
+        is_core = counter is None or (isinstance(counter, str) and not counter.endswith(".json"))
+    return not is_core or callable(pins) or not isinstance(pins, (list, tuple)) or any(map(callable, pins))
+
+
+def _announce(result: FoldResult) -> None:
+    """Warns the caller's caller of a failure, and of a request over its limit."""
+    if result.error is None:
+        warn_unfit(result, stacklevel=3)
+    else:
+        detail = f"not folded, the messages are unchanged: {result.error}"
+        warnings.warn(detail, FoldlineWarning, stacklevel=3)
+
+
+async def _folded(
+    work: Work,
+    messages: Messages | bytes | LiveTranscript | LiveSnapshot,
+    keep: Keep | None,
+    writer: Summarizer | AsyncSummarizer,
+    *,
+    counter: TokenCounter | str | Callable[[str], int] | None,
+    alternate: bool,
+    tools: Messages | None,
+    system: str | Messages | None,
+    format: FormatOption,
+    on_failure: Literal["unchanged", "raise"],
+    instructions: str | None,
+    mend: bool,
+    redact: Redact | None,
+    **planning: Any,
+) -> FoldResult:
+    """Folds in pieces of work; between them the summary is requested. Waits only where ``work`` does."""
+    started_s = time.perf_counter()
+    if on_failure not in ("unchanged", "raise"):
+        raise ConfigError("must be unchanged or raise", code="bad_policy", path="on_failure")
+    redact = as_redactor(redact)
+
+    def begin() -> tuple[Messages, list[Any], PlanOptions, Fold]:
+        given, counted = opened(messages)
+        unchanged = same(given)  # before a summarizer gets the list
+        options = plan_options(given, keep, **planning)
+        fold = _core.begin_fold(
+            counted,
+            None if counted is not given and counter is None else as_counter(counter),
+            options,
+            alternate=alternate,
+            tools=tools,
+            system=checked_system(system),
+            format=format,
+        )
+        return given, unchanged, options, fold
+
+    given, unchanged, options, fold = await work(begin)
+    planned = answered(fold.plan)
+    window, reserve = planning["context_window"], planning["reserve_tokens"]
+    limits = (limit_of(options.keep), None if window is None else window - reserve)
+    limit = min((each for each in limits if each is not None), default=None)
+    result = functools.partial(fold_result, fold, planned, limit, started_s)
+    if not isinstance(planned, Plan):
+        return result("infeasible", "over_floor", unchanged, fold.tokens_before)
+    if not planned:
+        return result("unchanged", unchanged_reason(planned, options.keep), unchanged, fold.tokens_before)
     try:
-        return await asyncio.to_thread(work)
-    finally:
-        if awaited is not None:
-            awaited.abandon()
+        done = await _finished(work, given, fold, planned, writer, instructions, mend=mend, redact=redact)
+    except FoldlineError as failure:
+        if failure.code == "no_gain":  # the summary saves nothing
+            return result("unchanged", "no_gain", unchanged, fold.tokens_before, plan=fold.unfolded())
+        if on_failure == "raise" and isinstance(failure, SummaryError):
+            raise
+        error = failure if isinstance(failure, SummaryError) else _as_summary_error(failure)
+        if on_failure == "raise":
+            raise error from failure
+        return result("failed", error.code, unchanged, fold.tokens_before, error=error)
+    return result(
+        "folded",
+        "requested",
+        done.messages,
+        done.tokens,
+        sources=tuple(done.sources),
+        edited=edited_by(planned),
+        summary=done.text,
+        completions=done.completions,
+        evidence=done.evidence,
+    )
 
 
-class _Awaited:
-    """Adapts an asynchronous summarizer to a thread: each call is awaited on the event loop."""
-
-    def __init__(self, writer: AsyncSummarizer, loop: asyncio.AbstractEventLoop) -> None:
-        self._writer = writer
-        self._loop = loop
-        self._future: concurrent.futures.Future[Completion] | None = None
-
-    def summarize(self, request: SummarizeRequest) -> Completion:
-        """Runs the summarizer on the event loop and waits for it."""
-        self._future = asyncio.run_coroutine_threadsafe(arequest_summary(self._writer, request), self._loop)
-        try:
-            return self._future.result()
-        except concurrent.futures.CancelledError:
-            raise SummaryError("the call was cancelled", code="cancelled") from None
-
-    def abandon(self) -> None:
-        """Cancels the running call, if any."""
-        if self._future is not None:
-            self._future.cancel()
-
-
-def _as_summary_error(failure: FoldlineError) -> SummaryError:
-    """A failure after the summarizer ran, such as messages that it changed."""
-    return SummaryError(failure.detail, code=failure.code, index=failure.index, path=failure.path)
-
-
-def _finished(
+async def _finished(
+    work: Work,
     messages: Messages,
     fold: Fold,
     planned: Plan,
-    writer: Summarizer,
+    writer: Summarizer | AsyncSummarizer,
     instructions: str | None,
     *,
     mend: bool,
@@ -285,10 +323,44 @@ def _finished(
 ) -> Finished:
     """Requests the summary if the plan needs one, and finishes the fold."""
     if not planned.cut:
-        return Finished.of(fold.finish())
-    shown = shown_messages(messages, fold, planned, redact)
-    request = request_for(
-        fold, planned, shown, planned.folded, fold.room_tokens, instructions=instructions, mend=mend, redact=redact
-    )
-    answer = request_summary(writer, request)
-    return finish(fold, planned, answer.text, [answer], shown, mend=mend, redact=redact)
+        return cast(Finished, await work(lambda: Finished.of(fold.finish())))
+
+    def shown_request() -> tuple[Shown, SummarizeRequest]:
+        shown = shown_messages(messages, fold, planned, redact)
+        room = fold.room_tokens
+        return shown, request_for(
+            fold, planned, shown, planned.folded, room, instructions=instructions, mend=mend, redact=redact
+        )
+
+    def ended(shown: Shown, answer: Completion) -> Finished:
+        return finish(fold, planned, answer.text, [answer], shown, mend=mend, redact=redact)
+
+    def at_once() -> Finished:
+        shown, request = shown_request()
+        return ended(shown, request_summary(writer, request))
+
+    if work is now or type(writer) is Extractive:
+        return cast(Finished, await work(at_once))
+    shown, request = await work(shown_request)
+    answer = await _awaited(writer, request)
+    return cast(Finished, await work(lambda: ended(shown, answer)))
+
+
+async def _awaited(writer: Summarizer | AsyncSummarizer, request: SummarizeRequest) -> Completion:
+    """The summary, requested on the event loop, or in a thread from a summarizer that blocks.
+
+    Raises:
+        SummaryError: As `request_summary`; also if the summarizer was cancelled, but not this call (``cancelled``).
+    """
+    try:
+        return await arequest_summary(writer, request)
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+    raise SummaryError("the call was cancelled", code="cancelled")
+
+
+def _as_summary_error(failure: FoldlineError) -> SummaryError:
+    """A failure after the summarizer ran, such as messages that it changed."""
+    return SummaryError(failure.detail, code=failure.code, index=failure.index, path=failure.path)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 from foldline import _core
 from foldline._core import LiveSnapshot, Plan, TokenCounter
 from foldline._util.lists import same
 from foldline._util.threads import in_thread
+from foldline._util.turns import Work, in_turn, small
 from foldline.context.metadata import PINNED_FROM, Metadata
 from foldline.context.state import ContextState
 from foldline.errors import SummaryError
@@ -23,6 +25,7 @@ from foldline.folding.result import edited_by
 from foldline.planning import FitTokens, Infeasible, Keep
 from foldline.planning.keeps import checked_keep, limit_of
 from foldline.planning.plan import PlanOptions, answered, plan_options, unchanged_reason
+from foldline.summarizers import Extractive
 from foldline.typing import AsyncSummarizer, Completion, FormatOption, Messages, Summarizer, SummarizeRequest
 
 __all__ = [
@@ -294,23 +297,40 @@ class BaseStrategy(ABC):
         finally:
             steps.close()
 
+    def calls_functions(self) -> bool:
+        """Whether it calls functions of the caller, apart from its summarizer: then it runs in threads.
+
+        Default: a strategy that is not of this package does.
+        """
+        return type(self).__module__.partition(".")[0] != __name__.partition(".")[0]
+
+    def _work(self, messages: Messages, request: StrategyRequest) -> Work:
+        """Runs its steps for an event loop."""
+        if self.calls_functions() or request.redact is not None or request.counter.name == "callable":
+            return in_thread
+        return functools.partial(in_turn, is_small=small(messages))
+
     async def arun(self, messages: Messages, request: StrategyRequest) -> StrategyResult:
-        """`run` without blocking the event loop: ``asummarize`` on the loop, the rest in threads."""
+        """`run` without blocking the event loop: ``asummarize`` and small steps on the loop, others in threads."""
+        work = self._work(messages, request)
         steps = self.checked_steps(messages, request)
         try:
-            call = await in_thread(lambda: _next_of(lambda: next(steps)))
+            call = await work(lambda: _next_of(lambda: next(steps)))
             while isinstance(call, Call):
                 request.deadline.check()
                 writer, summary = call.writer, _timed(call, request)
                 try:
-                    completion = await arequest_summary(writer, summary)
+                    if type(writer) is Extractive:
+                        completion = await work(functools.partial(request_summary, writer, summary))
+                    else:
+                        completion = await arequest_summary(writer, summary)
                 except SummaryError as error:
-                    call = await in_thread(_thrown(steps, error))
+                    call = await work(_thrown(steps, error))
                     continue
                 _count(completion, request)
                 request.deadline.check()
-                call = await in_thread(_sent(steps, completion))
-            return call
+                call = await work(_sent(steps, completion))
+            return cast(StrategyResult, call)
         finally:
             # A cancelled task may leave a thread in the middle of a step; the thread ends by itself.
             if inspect.getgeneratorstate(steps) != inspect.GEN_RUNNING:
@@ -330,8 +350,8 @@ class DirectStrategy(BaseStrategy):
         return self.outcome(messages, request)
 
     async def arun(self, messages: Messages, request: StrategyRequest) -> StrategyResult:
-        """Runs the strategy in a thread."""
-        return await in_thread(lambda: self.run(messages, request))
+        """Runs the strategy, in a thread unless the work is small."""
+        return cast(StrategyResult, await self._work(messages, request)(lambda: self.run(messages, request)))
 
 
 def _next_of(resume: Callable[[], Call]) -> Call | StrategyResult:

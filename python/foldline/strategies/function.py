@@ -43,6 +43,10 @@ class FromFunction(DirectStrategy):
         """The function's name."""
         return self._name
 
+    def calls_functions(self) -> bool:
+        """It does, and they may take any time."""
+        return True
+
     def outcome(self, messages: Messages, request: StrategyRequest) -> StrategyResult:
         """Calls the function."""
         copies = [copied(message) for message in messages]

@@ -137,6 +137,10 @@ class ModelFold(DirectStrategy):
             betas.append(_COMPACT_BETA)
         return {"context_management": {"edits": edits}, "betas": betas}
 
+    def calls_functions(self) -> bool:
+        """It does, and they may take any time."""
+        return True
+
     def outcome(self, messages: Messages, request: StrategyRequest) -> StrategyResult:
         """Calls ``compact`` if set; otherwise leaves the messages to the provider."""
         if self.compact is None:

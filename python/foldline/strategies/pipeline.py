@@ -60,6 +60,12 @@ class Pipeline(BaseStrategy):
         keeps = (each.keep_for(request) for each in reversed(self.strategies) if isinstance(each, BaseStrategy))
         return next((keep for keep in keeps if keep is not None), self.keep)
 
+    def calls_functions(self) -> bool:
+        """Whether one of the strategies does."""
+        return super().calls_functions() or any(
+            not isinstance(each, BaseStrategy) or each.calls_functions() for each in self.strategies
+        )
+
     def checked_steps(self, messages: Messages, request: StrategyRequest) -> Steps:
         """`steps`, with the tokens of the result counted. Each step has its own budget."""
         outcome = yield from self.steps(messages, request)

@@ -101,6 +101,10 @@ class Shaped(BaseStrategy):
         """Another strategy, such as a fallback, in the same shape."""
         return Shaped(strategy, self.shape)
 
+    def calls_functions(self) -> bool:
+        """It does, and they may take any time."""
+        return True
+
     def steps(self, messages: Messages, request: StrategyRequest) -> Steps:
         """Runs the strategy."""
         plain, known = self._plain(messages, request)

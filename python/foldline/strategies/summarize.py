@@ -129,6 +129,10 @@ class Summarize(BaseStrategy):
     def __repr__(self) -> str:
         return f"Summarize({self.summarizer!r}, {self.keep})"
 
+    def calls_functions(self) -> bool:
+        """Whether it has a function for shapes or earlier summaries, or is of a subclass elsewhere."""
+        return super().calls_functions() or self.is_summary is not None or self.shape is not None
+
     def steps(self, messages: Messages, request: StrategyRequest) -> Steps:
         """Plans, requests the summary, applies the plan, and checks the result."""
         if self.is_summary is not None:
@@ -156,6 +160,8 @@ class Summarize(BaseStrategy):
             if error.code != "no_gain":
                 raise
             unchanged = StrategyResult.unchanged(messages, fold.unfolded(), reason="no_gain", floor=floor)
+            if request.redact is not None:  # the refused texts were not redacted
+                answers = tuple(dataclasses.replace(each, text="", evidence=None) for each in answers)
             return dataclasses.replace(unchanged, completions=answers)
         new, sources, tokens = list(done.messages), list(done.sources), None if self.shape else done.tokens
         if self.shape is not None:

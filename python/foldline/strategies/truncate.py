@@ -25,7 +25,7 @@ from foldline.typing import Messages
 __all__ = ["TruncateOldest"]
 
 _LINE = "[Context truncated. Earlier conversation contained {count} messages about: {topics}]"
-_EARLIER = re.compile(r"\[Context truncated\. Earlier conversation contained (\d+) messages about: (.*)\]\Z", re.DOTALL)
+_EARLIER = re.compile(r"\[Context truncated\. Earlier conversation contained (\d{1,15}) messages about: ")
 _TOPIC_CHARS = 60
 _MOST_TOPICS = 3
 
@@ -97,11 +97,11 @@ def _line(messages: Messages, planned: Plan, most_topics: int) -> str:
     earlier = earlier_summary(messages, [i for i in planned.folded if reasons[i] == "earlier_summary"])
     gone = [i for i in planned.folded if reasons[i] != "earlier_summary"]
     count, topics = len(gone), []
-    line = _EARLIER.search(earlier)
+    line = _EARLIER.search(earlier) if earlier.endswith("]") else None
     if line:
-        earlier = earlier[: line.start()].rstrip()
+        topics.append(earlier[line.end() : -1])
         count += int(line[1])
-        topics.append(line[2])
+        earlier = earlier[: line.start()].rstrip()
     starts = {start for start, _ in analyze(messages, format=planned.format).turns}
     topics += _topics(messages, [i for i in gone if i in starts])
     text = _LINE.format(count=count, topics="; ".join(topics[:most_topics]) or "earlier work")
@@ -110,10 +110,10 @@ def _line(messages: Messages, planned: Plan, most_topics: int) -> str:
 
 def _topics(messages: Messages, indices: Sequence[int]) -> list[str]:
     """The beginnings of the user's requests, at the starts of turns."""
-    topics: list[str] = []
+    topics: dict[str, None] = {}
     for index in indices:
         words = " ".join(text_of(messages[index]).split())
         topic = words if len(words) <= _TOPIC_CHARS else words[:_TOPIC_CHARS].rstrip() + "…"
-        if topic and topic not in topics:
-            topics.append(topic)
-    return topics
+        if topic:
+            topics[topic] = None
+    return list(topics)

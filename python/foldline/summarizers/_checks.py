@@ -1,4 +1,7 @@
-"""Checks of a model's answer: refusals, tool calls, language."""
+"""Checks of a model's answer: refusals, tool calls, language.
+
+An answer is a stranger's text: each check takes linear time, and an answer over its room is not read at all.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,24 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
+from foldline._core import TokenCounter, prose
 from foldline.errors import SummaryError
 from foldline.summarizers.rendering import pieces_of, role_of, units_of
 from foldline.typing import Completion, Messages
 
-__all__ = ["is_refusal", "is_tool_call", "other_script", "script_of", "talk_of", "usable"]
+__all__ = [
+    "is_refusal",
+    "is_tool_call",
+    "is_within",
+    "other_script",
+    "refuse_tool_call",
+    "script_of",
+    "talk_of",
+    "usable",
+]
 
 #: Longest refusal; a longer answer contains a summary.
 _MOST_REFUSAL_CHARS = 400
@@ -43,12 +56,11 @@ _REFUSALS: Final = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE | re.DOTALL,
 )
-#: Tool calls written as text.
-_CALL_TAGS = re.compile(
+#: The first tag of a tool call written as text.
+_CALL_TAG = re.compile(
     r"""\A\s*(?:```\w*\s*)?
-    <(?:\|?tool_calls?(?:_begin|_start)?\|?|(?:antml:)?(?:function_calls?|invoke)|tool_use)\b[^>]*>
-    .*</?[^>]*>\s*(?:```)?\s*\Z""",
-    re.DOTALL | re.IGNORECASE | re.VERBOSE,
+    <(?:\|?tool_calls?(?:_begin|_start)?\|?|(?:antml:)?(?:function_calls?|invoke)|tool_use)\b[^>]*>""",
+    re.IGNORECASE | re.VERBOSE,
 )
 _CALL_MARK = re.compile(r"\A\s*\[(?:TOOL_CALLS?|Tool: \w+\()", re.IGNORECASE)
 _FENCED = re.compile(r"\A\s*```\w*\n(.*?)\n?```\s*\Z", re.DOTALL)
@@ -77,7 +89,6 @@ _WEIGHTS: Final = {"Han": 3, "Kana": 2, "Hangul": 2}
 #: Least share of another script to count: code, names and paths are Latin in every text.
 _SHARE_OF_OTHER = 0.30
 _LEAST_LETTERS = 40
-_CODE = re.compile(r"```.*?```|`[^`\n]*`|https?://\S+|[\w.~-]*[/\\_]\S*|\b\w+\([^)\n]*\)", re.DOTALL)
 #: Sample size in characters: of the conversation, and of one message.
 _LOOKED_AT_CHARS, _LOOKED_AT_OF_ONE = 40_000, 1_000
 
@@ -86,8 +97,7 @@ def usable(completion: object) -> Completion:
     """Returns a completion that is complete and contains text.
 
     Raises:
-        SummaryError: It is not text (``not_a_text``), empty (``empty_summary``), cut off (``incomplete_summary``), or a
-            tool call (``tool_call``).
+        SummaryError: It is not text (``not_a_text``), empty (``empty_summary``), or cut off (``incomplete_summary``).
     """
     if not isinstance(completion, Completion) or not isinstance(getattr(completion, "text", None), str):
         raise SummaryError("the summarizer returned no text", code="not_a_text")
@@ -95,9 +105,23 @@ def usable(completion: object) -> Completion:
         raise SummaryError("the summary is empty", code="empty_summary")
     if completion.finish_reason != "stop":
         raise SummaryError("the summary is incomplete", code="incomplete_summary")
-    if is_tool_call(completion.text):
-        raise SummaryError("the summary is a tool call", code="tool_call")
     return completion
+
+
+def is_within(text: str, max_tokens: int, count: Callable[[str], int]) -> bool:
+    """Whether a text has at most so many tokens. The core's counters stop as soon as it has more."""
+    counter = getattr(count, "__self__", None)
+    return counter.fits(text, max_tokens) if isinstance(counter, TokenCounter) else count(text) <= max_tokens
+
+
+def refuse_tool_call(text: str) -> None:
+    """Refuses an answer that is only a tool call.
+
+    Raises:
+        SummaryError: It is one (``tool_call``).
+    """
+    if is_tool_call(text):
+        raise SummaryError("the summary is a tool call", code="tool_call")
 
 
 def is_refusal(text: str) -> bool:
@@ -124,7 +148,7 @@ def is_tool_call(text: str) -> bool:
         >>> is_tool_call('{"name": "read_file", "arguments": {"path": "a.py"}}'), is_tool_call("It called read_file().")
         (True, False)
     """
-    if _CALL_TAGS.match(text) or _CALL_MARK.match(text):
+    if _CALL_MARK.match(text) or _is_tagged_call(text):
         return True
     fenced = _FENCED.match(text)
     body = (fenced[1] if fenced else text).strip()
@@ -136,6 +160,17 @@ def is_tool_call(text: str) -> bool:
         return False
     calls = value if isinstance(value, list) else [value]
     return bool(calls) and all(isinstance(call, dict) and _is_call(call) for call in calls)
+
+
+def _is_tagged_call(text: str) -> bool:
+    """Whether a text begins with the tag of a call and ends with a tag."""
+    first = _CALL_TAG.match(text)
+    if first is None:
+        return False
+    end = text.rstrip().removesuffix("```").rstrip()
+    if not end.endswith(">"):
+        return False
+    return end.rfind("<", first.end()) > end.rfind(">", first.end(), len(end) - 1)
 
 
 def _is_call(call: dict[str, object]) -> bool:
@@ -173,7 +208,7 @@ def script_of(text: str) -> str | None:
         ('Han', 'Latin')
     """
     weights: Counter[str] = Counter()
-    for letter, times in Counter(_CODE.sub(" ", text)).items():
+    for letter, times in Counter(prose(text)).items():
         if letter.isalpha():
             script = _SCRIPTS.get(unicodedata.name(letter, "").partition(" ")[0].partition("-")[0], "other")
             weights[script] += times * _WEIGHTS.get(script, 1)

@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, ClassVar
 
 from foldline.summarizers._remote.answers import Answer
+from foldline.summarizers._remote.client import http_client
 from foldline.summarizers._remote.remote import extra_package
-from foldline.summarizers._remote.sdk import SdkModel, bounded_client, dumped, split_system
+from foldline.summarizers._remote.sdk import SdkModel, dumped, split_system
 from foldline.typing import Messages
 
 __all__ = ["AnthropicSDK"]
@@ -39,7 +40,7 @@ class AnthropicSDK(SdkModel):
     needs: ClassVar = (("anthropic", "anthropic"), ("httpx2", "llm"), ("stamina", "llm"))
 
     def _new_client(self) -> tuple[Any, Callable[[], Awaitable[object]]]:
-        options = {"http_client": bounded_client(self.max_bytes), "max_retries": 0, **self._client_options}
+        options = {"http_client": http_client(self.max_bytes), "max_retries": 0, **self._client_options}
         client = extra_package("anthropic", "anthropic").AsyncAnthropic(**options)
         return client, client.close
 

@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar
 
 from foldline.summarizers._remote.answers import Answer
+from foldline.summarizers._remote.client import http_client
 from foldline.summarizers._remote.remote import extra_package
-from foldline.summarizers._remote.sdk import SdkModel, bounded_client, split_system
+from foldline.summarizers._remote.sdk import SdkModel, split_system
 from foldline.typing import Messages
 
 __all__ = ["GoogleGenAI"]
@@ -38,7 +39,7 @@ class GoogleGenAI(SdkModel):
     needs: ClassVar = (("google.genai", "google"), ("httpx2", "llm"), ("stamina", "llm"))
 
     def _new_client(self) -> tuple[Any, Callable[[], Awaitable[object]]]:
-        http = bounded_client(self.max_bytes)
+        http = http_client(self.max_bytes)
         options = dict(self._client_options)
         # One attempt disables the SDK's own retries.
         own = {"httpx_async_client": http, "retry_options": {"attempts": 1}}

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from foldline.errors import ConfigError, SummaryError
 from foldline.summarizers._remote.answers import ChatAnswer
-from foldline.summarizers._remote.bodies import bounding, tls
+from foldline.summarizers._remote.client import http_client
 from foldline.summarizers._remote.failures import Failure, of_answered_error, of_connection, of_status
 from foldline.summarizers._remote.remote import RemoteModel, extra_package
 from foldline.typing import Completion, Messages
@@ -33,7 +33,8 @@ class OpenAICompatible(RemoteModel):
 
     Usable directly as ``summarizer``. One deadline covers the whole call: connecting, waiting, streaming, and up to
     ``max_attempts`` tries after 408, 409, 429, 5xx and failed connections. ``Retry-After`` is honored; if it exceeds
-    the deadline, the call fails at once. Redirects are not followed.
+    the deadline, the call fails at once. Redirects are not followed. Proxies come from the environment, except for
+    loopback addresses, which are reached directly.
 
     The key is never shown; a key from the environment is not pickled either. It is sent to the given ``base_url``,
     whatever that is.
@@ -116,13 +117,7 @@ class OpenAICompatible(RemoteModel):
         return _checked_key(os.environ.get("OPENAI_API_KEY", "")) if self._api_key is None else self._api_key
 
     def _open(self) -> tuple[Any, Callable[[], Awaitable[object]]]:
-        client = extra_package("httpx2", "llm").AsyncClient(
-            timeout=None,  # the deadline covers the whole call
-            follow_redirects=False,
-            transport=self._transport,
-            verify=tls(),
-            event_hooks={"response": [bounding(self.max_bytes)]},
-        )
+        client = http_client(self.max_bytes, transport=self._transport)
         return client, client.aclose
 
     def _body(self, messages: Messages, max_tokens: int) -> bytes:

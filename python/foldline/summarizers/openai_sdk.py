@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar
 
 from foldline.summarizers._remote.answers import Answer, ChatAnswer
+from foldline.summarizers._remote.client import http_client
 from foldline.summarizers._remote.remote import extra_package
-from foldline.summarizers._remote.sdk import SdkModel, bounded_client, dumped
+from foldline.summarizers._remote.sdk import SdkModel, dumped
 from foldline.typing import Messages
 
 __all__ = ["OpenAISDK"]
@@ -37,7 +38,7 @@ class OpenAISDK(SdkModel):
     needs: ClassVar = (("openai", "openai"), ("httpx2", "llm"), ("stamina", "llm"))
 
     def _new_client(self) -> tuple[Any, Callable[[], Awaitable[object]]]:
-        options = {"http_client": bounded_client(self.max_bytes), "max_retries": 0, **self._client_options}
+        options = {"http_client": http_client(self.max_bytes), "max_retries": 0, **self._client_options}
         client = extra_package("openai", "openai").AsyncOpenAI(**options)
         return client, client.close
 

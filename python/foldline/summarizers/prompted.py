@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from foldline import _core
 from foldline.errors import ConfigError, SummaryError
-from foldline.summarizers._checks import is_refusal, other_script, talk_of, usable
+from foldline.summarizers._checks import is_refusal, is_within, other_script, refuse_tool_call, talk_of, usable
 from foldline.summarizers._prompt.prompting import ModelCall, OutputBudget, Prompt, PromptTexts
 from foldline.summarizers._prompt.prompts import FLAWS, FORMS, FormName, Kind
 from foldline.typing import ChatModel, Completion, SummarizeRequest
@@ -226,7 +226,8 @@ class _Tally:
             if why == "other_script" and why not in self._notes:
                 self._notes.append(why)
             self._last = completion
-            texts.append(self._redacted(completion.text))
+            # The fold refuses a text over its room, before anything reads it.
+            texts.append(completion.text if why == "over_room" else self._redacted(completion.text))
         return texts
 
     def _count(self, answer: object) -> Completion:
@@ -239,12 +240,17 @@ class _Tally:
         return text if redact is None else redact(text)
 
     def _flaw(self, text: str, call: ModelCall) -> str | None:
-        """The flaw of an answer that a retry may fix, or None."""
+        """The flaw of an answer that a retry may fix, or None.
+
+        Raises:
+            SummaryError: It is a tool call (``tool_call``).
+        """
+        # First, so that nothing reads it. An overlong summary of a part is shortened if needed.
+        if call.room.most >= self._request.max_tokens and not is_within(text, call.room.most, self._request.count):
+            return "over_room"
+        refuse_tool_call(text)
         if is_refusal(text):
             return "refused"
-        # An overlong summary of a part is shortened if needed.
-        if call.room.most >= self._request.max_tokens and self._request.count(text) > call.room.most:
-            return "over_room"
         if self._talk is None:
             earlier = set(self._request.previous)
             self._talk = talk_of(self._request.messages, [i for i in self._request.folded if i not in earlier])

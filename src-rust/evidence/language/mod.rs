@@ -5,4 +5,5 @@ pub(super) mod languages;
 pub(super) mod matcher;
 pub(super) mod named;
 pub(super) mod normal;
+pub(super) mod prose;
 pub(super) mod statements;

@@ -48,7 +48,7 @@ pub(super) fn each_member<'py>(
 
 /// Code points of a string. O(1), and does not call a method of a subclass.
 #[inline(always)]
-pub(super) fn characters(string: &Bound<'_, PyString>) -> usize {
+pub(in crate::python) fn characters(string: &Bound<'_, PyString>) -> usize {
     // SAFETY: `string` is a live reference and the GIL is held.
     usize::try_from(unsafe { ffi::PyUnicode_GetLength(string.as_ptr()) }).unwrap_or(usize::MAX)
 }

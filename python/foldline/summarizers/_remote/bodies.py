@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import codecs
-import functools
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 from foldline.errors import SummaryError
 from foldline.summarizers._remote.remote import extra_package
 
-__all__ = ["bounding", "tls"]
-
-
-@functools.cache
-def tls() -> ssl.SSLContext:
-    """The TLS context of all connections, cached since loading certificates takes 0.1 s."""
-    context: ssl.SSLContext = extra_package("httpx2", "llm").create_ssl_context()
-    return context
+__all__ = ["bounding"]
 
 
 def bounding(max_bytes: int) -> Callable[[Any], Awaitable[None]]:

@@ -12,12 +12,11 @@ from typing import Any
 from foldline._util.threads import in_thread
 from foldline.errors import SummaryError
 from foldline.summarizers._remote.answers import Answer
-from foldline.summarizers._remote.bodies import bounding, tls
 from foldline.summarizers._remote.failures import Failure, of_answered_error, of_connection, of_status
 from foldline.summarizers._remote.remote import RemoteModel, extra_package
 from foldline.typing import Completion, Messages
 
-__all__ = ["SdkModel", "bounded_client", "dumped", "failure_of", "nothing", "split_system"]
+__all__ = ["SdkModel", "dumped", "failure_of", "nothing", "split_system"]
 
 _DEPTH = 8
 
@@ -152,16 +151,6 @@ class SdkModel(RemoteModel):
 
 async def nothing() -> None:
     """Closer of a given client: a no-op, since its owner closes it."""
-
-
-def bounded_client(max_bytes: int) -> Any:
-    """An HTTP client with bounded answers, for an SDK on the running event loop."""
-    return extra_package("httpx2", "llm").AsyncClient(
-        timeout=None,
-        follow_redirects=False,
-        verify=tls(),
-        event_hooks={"response": [bounding(max_bytes)]},
-    )
 
 
 def dumped(piece: Any) -> Mapping[str, Any]:
