@@ -184,4 +184,8 @@ def broken(draw: random.Random, messages: list[Json]) -> list[Json]:
                     path = draw.choice(names)
                     holder = {key: value for key, value in at(messages, path[:-1]).items() if key != "name"}
                     messages = replaced(messages, path[:-1], holder)
+    results = [path for path in places(messages) if path[1:] == ("tool_call_id",)]
+    if results and draw.random() < 0.1:
+        path = draw.choice(results)
+        messages = replaced(messages, path, [at(messages, path), draw.choice(ODD_IDS)])
     return messages
