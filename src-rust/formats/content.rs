@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::header::Envelope;
-use super::parts::{picture_of, text_part};
+use super::parts::{picture_of, text_part, unknown_part};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Build, PieceKind};
@@ -26,7 +26,8 @@ pub(super) fn string<N: Node>(value: Option<&N>) -> Option<&N> {
     }
 }
 
-/// Reads `content`: absent, a string, or a list of parts, each read by `read_part`.
+/// Reads `content`: absent, a string, or a list of parts. `read_part` reads the objects among them; any other JSON value
+/// is an unknown part, and so is an object in place of the list.
 pub(super) fn read_content<N: Node, B: Build<N>>(
     envelope: &Envelope<N>,
     builder: &mut B,
@@ -39,10 +40,19 @@ pub(super) fn read_content<N: Node, B: Build<N>>(
         Kind::Array => each_item(content, |part, i| match part.kind() {
             Kind::String => text_part(part, builder),
             Kind::Object => read_part(part, i, builder),
-            _ => Err(Error::message("bad_part", "", "a part must be an object or a string")),
+            _ => odd_part(part, builder),
         })
         .map_err(|error| error.under("content")),
+        Kind::Object => unknown_part(content, builder).map_err(|error| error.under("content")),
         _ => Err(bad_content()),
+    }
+}
+
+/// Adds a value in place of a part: any JSON value is an unknown part.
+pub(super) fn odd_part<N: Node>(part: &N, builder: &mut impl Build<N>) -> Result<()> {
+    match part.kind() {
+        Kind::Other => Err(Error::message("bad_part", "", "a part must be a JSON value")),
+        _ => unknown_part(part, builder),
     }
 }
 
@@ -55,12 +65,13 @@ pub(super) fn each_item<N: Node>(array: &N, mut read: impl FnMut(&N, u32) -> Res
     })
 }
 
-/// The error for content that is neither text, list nor null.
+/// The error for content that is a number, a truth value or no JSON value.
 pub(super) fn bad_content() -> Error {
-    Error::message("bad_content", "content", "content must be a string, a list or null")
+    Error::message("bad_content", "content", "content must be a string, a list, an object or null")
 }
 
-/// Fills the current tool-result part from its content: a string, or a list of texts, pictures and others.
+/// Fills the current tool-result part from the content of its message: a string, or a list of texts, pictures and
+/// others.
 #[inline(always)]
 pub(super) fn result_content<N: Node>(content: Option<&N>, builder: &mut impl Build<N>) -> Result<()> {
     let Some(content) = some(content) else { return Ok(()) };
@@ -68,6 +79,18 @@ pub(super) fn result_content<N: Node>(content: Option<&N>, builder: &mut impl Bu
     match content.kind() {
         Kind::String => builder.push_text(PieceKind::Result, content).map(|_| ()),
         _ => rarer_result_content(content, builder),
+    }
+}
+
+/// [`result_content`] for a result that is a part of its message: any JSON value.
+#[inline(always)]
+pub(super) fn block_result_content<N: Node>(content: Option<&N>, builder: &mut impl Build<N>) -> Result<()> {
+    match some(content) {
+        Some(odd) if matches!(odd.kind(), Kind::Number | Kind::Bool) => {
+            builder.measure_result(odd)?;
+            builder.push_json(PieceKind::Unknown, odd)
+        }
+        content => result_content(content, builder),
     }
 }
 

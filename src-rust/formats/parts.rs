@@ -1,6 +1,6 @@
 //! Parts shared by several dialects: texts, pictures, unknown parts.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::media::{Detail, Picture, base64_size, data_url_size, picture_hash};
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Build, PartKind, PieceKind};
@@ -12,7 +12,7 @@ pub(super) fn text_part<N: Node>(text: &N, builder: &mut impl Build<N>) -> Resul
     builder.push_text(PieceKind::Text, text).map(|_| ())
 }
 
-/// Adds a part whose text is stored under `key`; an unknown part if the key is absent.
+/// Adds a part whose text is stored under `key`; an unknown part if there is no text under it.
 pub(super) fn keyed_text_part<N: Node>(
     part: &N,
     key: Key,
@@ -24,13 +24,12 @@ pub(super) fn keyed_text_part<N: Node>(
             builder.begin_part(kind.0)?;
             builder.push_text(kind.1, &text).map(|_| ())
         }
-        None => unknown_part(part, builder),
-        Some(_) => Err(Error::message("bad_text", key.as_str(), "the text of a part is not a string")),
+        _ => unknown_part(part, builder),
     }
 }
 
-/// Adds a part of an unknown type or of unknown price, such as a document, whose pages its first bytes do not tell. Its
-/// JSON text is counted without file data and marked as estimated.
+/// Adds a part of an unknown type or of unknown price, such as a document, whose pages its first bytes do not tell; any
+/// JSON value. Its JSON text is counted without file data and marked as estimated.
 pub(super) fn unknown_part<N: Node>(part: &N, builder: &mut impl Build<N>) -> Result<()> {
     builder.begin_part(PartKind::Unknown)?;
     builder.push_json(PieceKind::Unknown, part)

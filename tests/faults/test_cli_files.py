@@ -81,7 +81,7 @@ FILES = {
     ),
     "repeated ids": Bad(line("a") + line("a"), [], ["a", "a"]),
     "content of a wrong kind": Bad(
-        line("a", [{"role": "user", "content": {SECRET: 1}}]) + line("b"), ["message 0"], ["a", "b"]
+        line("a", [{"role": "user", "content": 5, "name": SECRET}]) + line("b"), ["message 0"], ["a", "b"]
     ),
     "two dialects": Bad(
         line("a", [{"role": "tool", "content": SECRET}, {"role": "toolResult", "content": SECRET}]) + line("b"),

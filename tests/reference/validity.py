@@ -93,10 +93,8 @@ def openai_problems(messages: Sequence[RawMessage]) -> list[Problem]:
     """Every call is answered in the run of tool messages after it; every tool message answers one."""
     problems: list[Problem] = []
     for index, message in enumerate(messages):
-        calls = [call.get("id") for call in message.get("tool_calls") or ()]
-        answers = _run_of_tools(messages, index + 1)
-        given = [messages[at].get("tool_call_id") for at in answers]
-        if any(given.count(call) < calls.count(call) for call in calls):
+        calls = message.get("tool_calls") or ()
+        if _left_of_run(messages, index, len(messages)):
             problems.append((index, "call_unanswered"))
         if message["role"] not in OPENAI_ROLES:
             problems.append((index, "unknown_role"))
@@ -107,12 +105,23 @@ def openai_problems(messages: Sequence[RawMessage]) -> list[Problem]:
     return problems
 
 
-def _run_of_tools(messages: Sequence[RawMessage], start: int) -> list[int]:
-    """Indexes of the unbroken run of tool messages from `start` on."""
-    end = start
-    while end < len(messages) and messages[end]["role"] == "tool":
-        end += 1
-    return list(range(start, end))
+def _left_of_run(messages: Sequence[RawMessage], index: int, end: int) -> list[Any]:
+    """The calls of a message that the tool messages directly after it, up to `end`, leave open."""
+    left = list(messages[index].get("tool_calls") or ())
+    for at in range(index + 1, end):
+        if messages[at]["role"] != "tool":
+            break
+        answered = next((call for call in left if _answers(messages[at], call)), None)
+        if answered is not None:
+            left.remove(answered)
+    return left
+
+
+def _answers(result: RawMessage, call: RawMessage) -> bool:
+    """By the id; without one, a call without one and of the name that the result has, if it has one."""
+    if result.get("tool_call_id") or call.get("id"):
+        return result.get("tool_call_id") == call.get("id")
+    return result.get("name") in (None, (call.get("function") or {}).get("name"))
 
 
 def _answers_its_run(messages: Sequence[RawMessage], index: int) -> bool:
@@ -122,11 +131,8 @@ def _answers_its_run(messages: Sequence[RawMessage], index: int) -> bool:
         start -= 1
     if start == 0:
         return False
-    open_ids = [call.get("id") for call in messages[start - 1].get("tool_calls") or ()]
-    for at in range(start, index):
-        if messages[at].get("tool_call_id") in open_ids:
-            open_ids.remove(messages[at].get("tool_call_id"))
-    return messages[index].get("tool_call_id") in open_ids
+    left = _left_of_run(messages, start - 1, index)
+    return any(_answers(messages[index], call) for call in left)
 
 
 def _blocks(message: RawMessage) -> list[Any]:

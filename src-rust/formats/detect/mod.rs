@@ -1,7 +1,12 @@
 //! Detects the dialect of a list of messages from its content.
 //!
 //! Each message yields a set of possible dialects; the list is in the intersection. If several remain (most dialects
-//! write plain text messages the same way), the key under which the list is stored decides, or else OpenAI chat.
+//! write plain text messages the same way), the types of its other parts decide, then the key under which the list is
+//! stored, or else OpenAI chat.
+//!
+//! Roles, calls and results are structure: where they contradict each other, the list is of two dialects, which is an
+//! error. The type of any other part is only a clue: one that contradicts the structure or an earlier clue is ignored,
+//! and its part is read as an unknown one, so that no odd part stops a list.
 
 pub(super) mod detector;
 
@@ -121,11 +126,32 @@ pub struct Detected {
 struct Hints {
     left: FormatSet,
     reason: Reason,
+    clue: Clue,
+}
+
+/// Dialects that something suggests which the structure does not decide, with the reason.
+#[derive(Clone, Copy, Debug)]
+struct Clue {
+    suggested: FormatSet,
+    reason: Reason,
+}
+
+impl Clue {
+    const NONE: Clue = Clue { suggested: ANY, reason: Reason::Plain };
+
+    /// Follows a second clue, unless it contradicts the first.
+    #[inline]
+    fn follow(&mut self, suggested: FormatSet, reason: Reason) {
+        let both = self.suggested.and(suggested);
+        if both != NONE && both != self.suggested {
+            *self = Clue { suggested: both, reason };
+        }
+    }
 }
 
 impl Hints {
     const fn only(left: FormatSet, reason: Reason) -> Self {
-        Hints { left, reason }
+        Hints { left, reason, clue: Clue::NONE }
     }
 
     #[cold]
@@ -146,7 +172,7 @@ impl Hints {
             return Err(self.ambiguous(others));
         }
         if left != self.left {
-            *self = Hints { left, reason };
+            (self.left, self.reason) = (left, reason);
         }
         Ok(())
     }
@@ -158,7 +184,9 @@ pub(super) struct Candidates {
     /// The dialect that the key of the list suggests.
     place: Option<Format>,
     left: FormatSet,
-    /// The preferred dialect among the possible ones.
+    /// The dialects among them that the clues suggest; all if none do.
+    suggested: FormatSet,
+    /// The preferred dialect among the suggested ones.
     format: Format,
     /// The last message that excluded a dialect, with the reason.
     telling: Option<(usize, Reason)>,
@@ -172,7 +200,8 @@ impl Candidates {
             Some("contents") => Some(Format::Gemini),
             _ => None,
         };
-        Candidates { place, left: ANY, format: place.unwrap_or(Format::OpenAiChat), telling: None }
+        let format = place.unwrap_or(Format::OpenAiChat);
+        Candidates { place, left: ANY, suggested: ANY, format, telling: None }
     }
 
     /// Observes message `i`.
@@ -196,7 +225,9 @@ impl Candidates {
 
     #[inline]
     fn note(&mut self, i: usize, hints: Hints) -> Result<()> {
-        if self.left.and(hints.left) == self.left { Ok(()) } else { self.narrow(i, hints) }
+        let is_known = self.left.and(hints.left) == self.left
+            && self.suggested.and(hints.clue.suggested) == self.suggested;
+        if is_known { Ok(()) } else { self.narrow(i, hints) }
     }
 
     /// Excludes dialects.
@@ -209,10 +240,20 @@ impl Candidates {
             let detail = format!("message {first} looks like {before}, message {i} like {hints}");
             return Err(Error::message("ambiguous_format", "", detail).at(i));
         }
+        let (was_left, was_suggested) = (self.left, self.suggested);
         self.left = left;
+        // The structure overrules clues, and an earlier clue overrules a later one.
+        let followed = [
+            was_suggested.and(left).and(hints.clue.suggested),
+            was_suggested.and(left),
+            left.and(hints.clue.suggested),
+        ];
+        self.suggested = followed.into_iter().find(|set| *set != NONE).unwrap_or(left);
         self.format = self.preferred();
-        if hints.reason != Reason::Plain {
+        if left != was_left && hints.reason != Reason::Plain {
             self.telling = Some((i, hints.reason));
+        } else if self.suggested != was_suggested.and(left) && hints.clue.reason != Reason::Plain {
+            self.telling = Some((i, hints.clue.reason));
         }
         Ok(())
     }
@@ -224,14 +265,14 @@ impl Candidates {
 
     fn preferred(&self) -> Format {
         let preferred = [self.place.unwrap_or(Format::OpenAiChat), Format::OpenAiChat];
-        let mut all = preferred.into_iter().chain(self.left.formats());
-        all.find(|format| self.left.has(*format)).unwrap_or(preferred[0])
+        let mut all = preferred.into_iter().chain(self.suggested.formats());
+        all.find(|format| self.suggested.has(*format)).unwrap_or(preferred[0])
     }
 
     /// The dialect with the reason.
     fn detected(&self) -> Detected {
         let format = self.format();
-        let candidates: Vec<Format> = self.left.formats().collect();
+        let candidates: Vec<Format> = self.suggested.formats().collect();
         let (reason, index) = match self.telling {
             _ if candidates.len() > 1 && self.place == Some(format) => (Reason::Place, None),
             Some((index, reason)) => (reason, Some(index)),
@@ -295,6 +336,15 @@ fn further_hints_of<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Hint
         return by_unit(message);
     }
     let mut hints = by_role(envelope.role.flatten(), has_parts_of_results(envelope));
+    if is_unreadable(envelope) {
+        let is_item =
+            |kind: &N| kind.with_text(|kind, _| openai_responses::is_unknown_item(kind)) == Some(true);
+        if envelope.get(Key::PARTS).is_some() {
+            hints.clue.follow(GEMINI, Reason::Parts);
+        } else if envelope.get(Key::TYPE).is_some_and(is_item) {
+            hints.clue.follow(RESPONSES, Reason::ItemType);
+        }
+    }
     if envelope.get(Key::TYPE).is_some() && openai_responses::is_item(message) {
         hints.narrow(RESPONSES, Reason::ItemType)?;
     }
@@ -308,11 +358,22 @@ fn further_hints_of<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Hint
             hints.narrow(RESPONSES, Reason::ItemType)?;
         }
         if content.kind() == Kind::Array {
-            content
-                .each_item(|_, part| hints.narrow(by_part(message, envelope, part), Reason::ContentPart))?;
+            content.each_item(|_, part| match by_part(message, envelope, part) {
+                (found, true) => hints.narrow(found, Reason::ContentPart),
+                (found, false) => {
+                    hints.clue.follow(found, Reason::ContentPart);
+                    Ok(())
+                }
+            })?;
         }
     }
     Ok(hints)
+}
+
+/// Whether the reader of a dialect with roles refuses a message, so that its list can only be of another one.
+fn is_unreadable<N: Node>(envelope: &Envelope<N>) -> bool {
+    let is_scalar = |content: &N| matches!(content.kind(), Kind::Number | Kind::Bool | Kind::Other);
+    envelope.role.flatten().is_none() || envelope.get(Key::CONTENT).is_some_and(is_scalar)
 }
 
 /// Narrows the dialects by the calls outside the content.
@@ -395,36 +456,54 @@ fn by_unit<N: Node>(unit: &N) -> Result<Hints> {
     Err(Error::message("ambiguous_format", "messages", detail))
 }
 
-/// A message with `parts` is Gemini's, unless its parts have a `type`, as in some libraries.
+/// A message with `parts` is Gemini's, unless all its parts have a `type` of those libraries that write both.
 fn by_parts<N: Node>(envelope: &Envelope<N>, parts: &N) -> Result<Hints> {
     let is_assistant = envelope.role == Some(Some(RoleName::Assistant));
-    if is_assistant || parts.find_item(|part| part.get(Key::TYPE)).is_some() {
+    let lacks_type = |part: &N| {
+        let is_known = part.get(Key::TYPE).and_then(|kind| kind.with_text(|kind, _| is_library_part(kind)));
+        if is_known == Some(true) { None } else { Some(()) }
+    };
+    if is_assistant || (parts.len() > 0 && parts.find_item(lacks_type).is_none()) {
         let detail = "has parts, but is not a Gemini content";
         return Err(Error::message("unsupported_format", "parts", detail));
     }
     Ok(Hints::only(GEMINI, Reason::Parts))
 }
 
-/// The dialects possible for a message with this content part.
-fn by_part<N: Node>(message: &N, envelope: &Envelope<N>, part: &N) -> FormatSet {
+/// Part types of libraries that write `parts` as Gemini does (the AI SDK's messages of a user interface).
+fn is_library_part(kind: &str) -> bool {
+    matches!(kind, "text" | "reasoning" | "file" | "source-url" | "source-document" | "step-start")
+        || matches!(kind, "dynamic-tool" | "tool-invocation" | "source")
+        || kind.starts_with("tool-")
+        || kind.starts_with("data-")
+}
+
+/// The dialects possible for a message with this content part, and whether it is structure: a call or a result.
+fn by_part<N: Node>(message: &N, envelope: &Envelope<N>, part: &N) -> (FormatSet, bool) {
     let by_type = part.get(Key::TYPE).and_then(|kind| {
         kind.with_text(|kind, _| match kind {
-            "text" => ANY,
-            _ if ai_sdk::is_own_part(part, kind) => AI_SDK,
-            "image_url" | "input_audio" | "file" => CHAT,
-            "refusal" => OPENAI,
-            "input_image" | "input_file" => RESPONSES,
+            "text" => (ANY, false),
+            _ if ai_sdk::is_own_part(part, kind) => (AI_SDK, kind.starts_with("tool-")),
+            "image_url" | "input_audio" | "file" => (CHAT, false),
+            "refusal" => (OPENAI, false),
+            "input_image" | "input_file" => (RESPONSES, false),
             // Some services that speak OpenAI chat accept these as well.
-            "input_text" | "output_text" if envelope.get(Key::TOOL_CALLS).is_none() => RESPONSES,
-            "tool_use" | "tool_result" | "thinking" | "redacted_thinking" | "server_tool_use"
-            | "mcp_tool_use" | "document" => anthropic_or_pi(message),
-            "compaction" => ANTHROPIC,
-            "toolCall" => PI,
-            kind if kind.ends_with("_tool_result") => ANTHROPIC,
-            _ => ANY,
+            "input_text" | "output_text" if envelope.get(Key::TOOL_CALLS).is_none() => (RESPONSES, false),
+            // Mistral writes its thinking as a list of chunks, in messages of OpenAI chat.
+            "thinking" if part.get(Key::THINKING).is_some_and(|chunks| chunks.kind() == Kind::Array) => {
+                (CHAT, false)
+            }
+            "tool_use" | "tool_result" | "server_tool_use" | "mcp_tool_use" => {
+                (anthropic_or_pi(message), true)
+            }
+            "thinking" | "redacted_thinking" | "document" => (anthropic_or_pi(message), false),
+            "compaction" => (ANTHROPIC, true),
+            "toolCall" => (PI, true),
+            kind if kind.ends_with("_tool_result") => (ANTHROPIC, true),
+            _ => (ANY, false),
         })
     });
-    by_type.unwrap_or(ANY)
+    by_type.unwrap_or((ANY, false))
 }
 
 /// Both write the same thinking parts; pi's assistant messages have a `stopReason`, Anthropic's do not.

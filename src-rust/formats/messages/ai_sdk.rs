@@ -5,8 +5,8 @@
 //! `type` and `value`. Calls may also be listed outside the content, under `toolCalls`; a call listed in both counts
 //! once.
 
-use crate::error::{Error, Result};
-use crate::formats::content::{KnownCalls, each_item, push_value, read_content, some};
+use crate::error::Result;
+use crate::formats::content::{KnownCalls, each_item, odd_part, push_value, read_content, some};
 use crate::formats::header::Envelope;
 use crate::formats::parts::{keyed_text_part, picture_of, picture_part, unknown_part};
 use crate::node::{Key, Kind, Node};
@@ -20,7 +20,7 @@ pub(in crate::formats) fn read<N: Node>(envelope: &Envelope<N>, builder: &mut im
         return Ok(());
     };
     if calls.kind() != Kind::Array {
-        return Err(Error::message("bad_tool_calls", "toolCalls", "toolCalls must be a list"));
+        return odd_part(calls, builder).map_err(|error| error.under("toolCalls"));
     }
     let mut known = KnownCalls::default();
     if let Some(content) = envelope.get(Key::CONTENT).filter(|_| calls.len() > 0) {
@@ -34,7 +34,7 @@ pub(in crate::formats) fn read<N: Node>(envelope: &Envelope<N>, builder: &mut im
     each_item(calls, |call, _| match call.kind() {
         Kind::Object if known.has(call, Key::TOOL_CALL_ID_CAMEL) => Ok(()),
         Kind::Object => read_call(call, builder),
-        _ => Err(Error::message("bad_tool_call", "", "a tool call must be an object")),
+        _ => odd_part(call, builder),
     })
     .map_err(|error| error.under("toolCalls"))
 }

@@ -1,7 +1,7 @@
 //! Anthropic messages: blocks of text, thinking, tool use and tool results.
 
 use crate::error::Result;
-use crate::formats::content::{call_arguments, read_content, result_content};
+use crate::formats::content::{block_result_content, call_arguments, read_content};
 use crate::formats::header::Envelope;
 use crate::formats::parts::{keyed_text_part, picture_part, text_part, unknown_part};
 use crate::node::{Key, Kind, Node};
@@ -69,7 +69,7 @@ fn read_block<N: Node>(block: &N, at: u32, builder: &mut impl Build<N>) -> Resul
             Ok(())
         }
         // A failed compaction has no content and replaces nothing.
-        PartType::Compaction if block.get_some(Key::CONTENT).is_none() => unknown_part(block, builder),
+        PartType::Compaction if !has_text(block, Key::CONTENT) => unknown_part(block, builder),
         PartType::Compaction => {
             builder.bind(Binding::Compaction);
             keyed_text_part(block, Key::CONTENT, (PartKind::Text, PieceKind::Text), builder)
@@ -83,6 +83,10 @@ fn read_block<N: Node>(block: &N, at: u32, builder: &mut impl Build<N>) -> Resul
         },
         PartType::Nothing => unknown_part(block, builder),
     }
+}
+
+fn has_text<N: Node>(block: &N, key: Key) -> bool {
+    block.get(key).is_some_and(|text| text.kind() == Kind::String)
 }
 
 fn read_call<N: Node>(block: &N, on_server: bool, builder: &mut impl Build<N>) -> Result<()> {
@@ -99,5 +103,5 @@ fn read_result<N: Node>(block: &N, at: u32, on_server: bool, builder: &mut impl 
     part.is_unchecked = on_server;
     part.is_error = block.is_true(Key::IS_ERROR);
     builder.set_key(block, Key::TOOL_USE_ID)?;
-    result_content(block.get(Key::CONTENT).as_ref(), builder)
+    block_result_content(block.get(Key::CONTENT).as_ref(), builder)
 }

@@ -4,7 +4,7 @@
 //! takes outside the contents, may lead the list as a turn of role `system`.
 
 use crate::error::{Error, Result};
-use crate::formats::content::{bad_content, call_arguments, each_item, some};
+use crate::formats::content::{bad_content, call_arguments, each_item, odd_part, some};
 use crate::formats::header::{Envelope, RoleName};
 use crate::formats::parts::{picture_of, text_part, unknown_part};
 use crate::node::{Key, Kind, MAX_DEPTH, MAX_VALUES, Node};
@@ -34,15 +34,21 @@ pub(in crate::formats) fn read<N: Node>(
         None => match some(envelope.get(Key::CONTENT)) {
             None => {}
             Some(text) if text.kind() == Kind::String => text_part(text, builder)?,
+            Some(odd) if matches!(odd.kind(), Kind::Object | Kind::Array) => {
+                unknown_part(odd, builder).map_err(|error| error.under("content"))?;
+            }
             Some(_) => return Err(bad_content()),
         },
         Some(text) if text.kind() == Kind::String => text_part(text, builder)?,
         Some(parts) if parts.kind() == Kind::Array => each_item(parts, |part, at| match part.kind() {
             Kind::String => text_part(part, builder),
             Kind::Object => read_part(part, at, builder).map(|is_call| calls |= is_call),
-            _ => Err(Error::message("bad_part", "", "a part must be an object or a string")),
+            _ => odd_part(part, builder),
         })
         .map_err(|error| error.under("parts"))?,
+        Some(odd) if odd.kind() == Kind::Object => {
+            unknown_part(odd, builder).map_err(|error| error.under("parts"))?;
+        }
         Some(_) => return Err(Error::message("bad_content", "parts", bad_content().detail)),
     }
     // Gemini wants another speaker between two turns of the model; after a call this is the response.
@@ -97,8 +103,9 @@ fn read_part<N: Node>(part: &N, at: u32, builder: &mut impl Build<N>) -> Result<
         return unknown_part(part, builder).map(|()| false);
     };
     let name = key.as_str();
-    if !matches!(member, Member::Text) && value.kind() != Kind::Object {
-        return Err(Error::message("bad_part", name, "this member of a part must be an object"));
+    let expected = if matches!(member, Member::Text) { Kind::String } else { Kind::Object };
+    if value.kind() != expected {
+        return unknown_part(part, builder).map(|()| false);
     }
     match member {
         Member::Text => read_text(part, &value, builder)?,
@@ -144,9 +151,6 @@ fn read_part<N: Node>(part: &N, at: u32, builder: &mut impl Build<N>) -> Result<
 
 /// Adds a text, or a thought if the part says so.
 fn read_text<N: Node>(part: &N, text: &N, builder: &mut impl Build<N>) -> Result<()> {
-    if text.kind() != Kind::String {
-        return Err(Error::message("bad_text", "text", "the text of a part is not a string"));
-    }
     if !part.is_true(Key::THOUGHT) {
         return text_part(text, builder);
     }

@@ -12,7 +12,7 @@
 use super::{ai_sdk, anthropic, openai_chat};
 use crate::error::{Error, Result};
 use crate::formats::Format;
-use crate::formats::content::{call_arguments, each_item, result_content};
+use crate::formats::content::{block_result_content, call_arguments, each_item, odd_part};
 use crate::formats::detect::{Candidates, messages_of};
 use crate::formats::header::{Envelope, RoleName};
 use crate::formats::parts::{keyed_text_part, picture_part, text_part, unknown_part};
@@ -96,12 +96,15 @@ fn read_message<N: Node, B: Build<N>>(message: &N, inside: &mut Inside<'_, B>) -
     let own =
         [Key::TEXT, Key::PARTS, Key::PARTS_GO].into_iter().find_map(|key| Some((key, message.get(key)?)));
     match own {
-        Some((key, text)) if text.kind() == Kind::String && key == Key::TEXT => text_part(&text, inside),
+        Some((_, text)) if text.kind() == Kind::String => text_part(&text, inside),
         Some((key, parts)) if parts.kind() == Kind::Array && key != Key::TEXT => {
             each_item(&parts, |part, at| read_part(part, (key, at), inside))
                 .map_err(|error| error.under(key.as_str()))
         }
         Some((_, nil)) if nil.kind() == Kind::Null => Ok(()),
+        Some((key, odd)) if odd.kind() == Kind::Object || odd.kind() == Kind::Array => {
+            unknown_part(&odd, inside).map_err(|error| error.under(key.as_str()))
+        }
         Some((key, _)) => {
             Err(Error::message("bad_content", key.as_str(), "must be a text or a list of parts"))
         }
@@ -130,7 +133,7 @@ fn read_foreign<N: Node, B: Build<N>>(message: &N, inside: &mut Inside<'_, B>) -
 
 fn read_part<N: Node, B: Build<N>>(part: &N, place: (Key, u32), inside: &mut Inside<'_, B>) -> Result<()> {
     if part.kind() != Kind::Object {
-        return Err(Error::message("bad_part", "", "a part must be an object"));
+        return odd_part(part, inside);
     }
     let inner = |key: Key| part.get(key).filter(|inner| inner.kind() == Kind::Object);
     let kind = part.text_of(Key::TYPE).unwrap_or_default();
@@ -149,7 +152,7 @@ fn read_part<N: Node, B: Build<N>>(part: &N, place: (Key, u32), inside: &mut Ins
             found.slot = Some(ResultPath { within: Some(Key::TOOL_RESPONSE), ..slot });
             inside.set_key(&response, Key::TOOL_CALL_ID)?;
             inside.set_name(&response, Key::NAME, None)?;
-            result_content(response.get(Key::CONTENT).as_ref(), inside)
+            block_result_content(response.get(Key::CONTENT).as_ref(), inside)
                 .map_err(|error| error.under("tool_response"))
         }
         _ => unknown_part(part, inside),
@@ -164,6 +167,9 @@ fn read_call<N: Node>(call: &N, builder: &mut impl Build<N>) -> Result<()> {
     builder.begin_part(PartKind::ToolCall)?;
     builder.set_key(call, Key::ID)?;
     let Some(function) = call.get_some(Key::FUNCTION) else { return Ok(()) };
+    if function.kind() != Kind::Object {
+        return builder.push_json(PieceKind::Unknown, call);
+    }
     builder.set_name(&function, Key::NAME, Some(PieceKind::CallName))?;
     call_arguments(function.get_some(Key::ARGUMENTS).as_ref(), builder)
         .map_err(|error| error.under("arguments").under("function"))

@@ -6,7 +6,10 @@
 //! well.
 
 use crate::error::{Error, Result};
-use crate::formats::content::{KnownCalls, call_arguments, each_item, read_content, result_content, string};
+use crate::formats::content::{
+    KnownCalls, block_result_content, call_arguments, each_item, odd_part, read_content, result_content,
+    string,
+};
 use crate::formats::header::Envelope;
 use crate::formats::parts::{keyed_text_part, picture_part, unknown_part};
 use crate::node::{Key, Kind, Node};
@@ -161,13 +164,12 @@ fn read_body<N: Node>(
     let lists = [(Key::TOOL_CALLS, "tool_calls"), (Key::INVALID_TOOL_CALLS, "invalid_tool_calls")];
     let listed = lists.map(|(key, name)| (body.get_some(key), name));
     let mut listed_calls = KnownCalls::default();
-    for (calls, name) in &listed {
+    for (calls, _) in &listed {
         let Some(calls) = calls else { continue };
-        if calls.kind() != Kind::Array {
-            return Err(Error::message("bad_tool_calls", *name, "calls must be a list"));
-        }
         calls.each_item(|_, call| {
-            listed_calls.note(call, Key::ID);
+            if call.kind() == Kind::Object {
+                listed_calls.note(call, Key::ID);
+            }
             Ok(())
         })?;
     }
@@ -175,8 +177,11 @@ fn read_body<N: Node>(
     read_content(envelope, builder, |block, at, builder| blocks.read(block, at, builder))?;
     for (calls, name) in &listed {
         let Some(calls) = calls else { continue };
-        each_item(calls, |call, _| read_call(call, Key::ID, Key::ARGS, builder))
-            .map_err(|error| error.under(name))?;
+        match calls.kind() {
+            Kind::Array => each_item(calls, |call, _| read_call(call, Key::ID, Key::ARGS, builder)),
+            _ => odd_part(calls, builder),
+        }
+        .map_err(|error| error.under(name))?;
     }
     match body.get_some(Key::ADDITIONAL_KWARGS) {
         Some(more) => blocks.read_more(&more, builder).map_err(|error| error.under("additional_kwargs")),
@@ -276,7 +281,7 @@ impl Blocks {
                 part.slot = Some(ResultPath::in_list(Key::CONTENT, at, Key::CONTENT));
                 part.is_error = block.is_true(Key::IS_ERROR);
                 builder.set_key(block, Key::TOOL_USE_ID)?;
-                result_content(block.get(Key::CONTENT).as_ref(), builder)
+                block_result_content(block.get(Key::CONTENT).as_ref(), builder)
             }
             PartType::ServedResult => {
                 let part = builder.begin_part(PartKind::ToolResult)?;
@@ -285,7 +290,7 @@ impl Blocks {
                 let anthropic = block.get_some(Key::TOOL_USE_ID).is_some();
                 builder.set_key(block, if anthropic { Key::TOOL_USE_ID } else { Key::TOOL_CALL_ID })?;
                 let content = block.get_some(Key::CONTENT).or_else(|| block.get_some(Key::OUTPUT));
-                result_content(content.as_ref(), builder)
+                block_result_content(content.as_ref(), builder)
             }
             PartType::Nothing => unknown_part(block, builder),
         }
@@ -307,12 +312,12 @@ impl Blocks {
         if let Some(calls) = more.get(Key::TOOL_CALLS).filter(|calls| calls.len() > 0) {
             return each_item(&calls, |call, _| match call.get(Key::FUNCTION) {
                 _ if self.listed.has(call, Key::ID) || self.own.has(call, Key::ID) => Ok(()),
-                Some(function) => {
+                Some(function) if function.kind() == Kind::Object => {
                     builder.begin_part(PartKind::ToolCall)?;
                     builder.set_key(call, Key::ID)?;
                     read_function(&function, Key::ARGUMENTS, builder).map_err(|error| error.under("function"))
                 }
-                None => unknown_part(call, builder),
+                _ => unknown_part(call, builder),
             })
             .map_err(|error| error.under("tool_calls"));
         }
@@ -330,7 +335,7 @@ impl Blocks {
 
 fn read_call<N: Node>(call: &N, id: Key, arguments: Key, builder: &mut impl Build<N>) -> Result<()> {
     if call.kind() != Kind::Object {
-        return Err(Error::message("bad_tool_call", "", "a tool call must be an object"));
+        return odd_part(call, builder);
     }
     builder.begin_part(PartKind::ToolCall)?;
     builder.set_key(call, id)?;

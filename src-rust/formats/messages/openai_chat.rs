@@ -1,7 +1,9 @@
 //! OpenAI chat messages, also used by many other services.
 
-use crate::error::{Error, Result};
-use crate::formats::content::{call_arguments, each_item, read_content, result_content, some, string};
+use crate::error::Result;
+use crate::formats::content::{
+    call_arguments, each_item, odd_part, read_content, result_content, some, string,
+};
 use crate::formats::header::{Envelope, RoleName};
 use crate::formats::parts::{keyed_text_part, picture_part, unknown_part};
 use crate::node::{Fields, Key, KeySet, Kind, Node};
@@ -31,10 +33,11 @@ pub(in crate::formats) fn read<N: Node>(
         builder.push_text(PieceKind::Text, text)?;
     }
     if let Some(calls) = some(envelope.get(Key::TOOL_CALLS)) {
-        if calls.kind() != Kind::Array {
-            return Err(Error::message("bad_tool_calls", "tool_calls", "tool_calls must be a list"));
+        match calls.kind() {
+            Kind::Array => each_item(calls, |call, _| read_call(call, builder)),
+            _ => odd_part(calls, builder),
         }
-        each_item(calls, |call, _| read_call(call, builder)).map_err(|error| error.under("tool_calls"))?;
+        .map_err(|error| error.under("tool_calls"))?;
     }
     if let Some(call) = envelope.get(Key::FUNCTION_CALL).filter(|call| call.kind() == Kind::Object) {
         builder.begin_part(PartKind::ToolCall)?.is_unchecked = true;
@@ -69,10 +72,11 @@ fn read_part<N: Node>(part: &N, _: u32, builder: &mut impl Build<N>) -> Result<(
     }
 }
 
+/// Adds a call; without an object for its function it has its id alone.
 #[inline(always)]
 fn read_call<N: Node>(call: &N, builder: &mut impl Build<N>) -> Result<()> {
     if call.kind() != Kind::Object {
-        return Err(Error::message("bad_tool_call", "", "a tool call must be an object"));
+        return odd_part(call, builder);
     }
     builder.begin_part(PartKind::ToolCall)?;
     builder.set_key(call, Key::ID)?;
@@ -80,10 +84,7 @@ fn read_call<N: Node>(call: &N, builder: &mut impl Build<N>) -> Result<()> {
         Some(function) if function.kind() == Kind::Object => {
             read_function(&function, builder).map_err(|error| error.under("function"))
         }
-        Some(_) => {
-            Err(Error::message("bad_tool_call", "function", "the function of a call must be an object"))
-        }
-        None => builder.push_json(PieceKind::Unknown, call),
+        _ => builder.push_json(PieceKind::Unknown, call),
     }
 }
 

@@ -4,8 +4,8 @@
 //! after it; a compaction replaces everything before it, so that a summary stands after it. Items of unknown
 //! types are kept unchanged and counted by their JSON text.
 
-use crate::error::{Error, Result};
-use crate::formats::content::{bad_content, call_arguments, each_item, read_content};
+use crate::error::Result;
+use crate::formats::content::{call_arguments, each_item, read_content};
 use crate::formats::header::{Envelope, RoleName};
 use crate::formats::parts::{keyed_text_part, picture_of, picture_part, unknown_part};
 use crate::node::{Key, Kind, Node};
@@ -82,6 +82,12 @@ pub(in crate::formats) fn is_item<N: Node>(node: &N) -> bool {
         Some(Item::Compaction) => node.get(Key::ENCRYPTED_CONTENT).is_some(),
         Some(_) => true,
     }
+}
+
+/// Whether the reader takes an item of this type without a role, although [`is_item`] does not recognise it.
+pub(in crate::formats) fn is_unknown_item(item_type: &str) -> bool {
+    matches!(item_of(item_type), Item::Unknown | Item::Compaction)
+        && RoleName::of(item_type) == RoleName::Other
 }
 
 pub(in crate::formats) fn read<N: Node>(
@@ -246,7 +252,7 @@ fn read_output<N: Node>(item: &N, output: Output, builder: &mut impl Build<N>) -
     }
 }
 
-/// Adds the content of the current result: a text, or a list of texts, pictures and others.
+/// Adds the content of the current result: a text, a list of texts, pictures and others, or any other JSON value.
 fn output_content<N: Node>(content: Option<N>, builder: &mut impl Build<N>) -> Result<()> {
     let Some(content) = content.filter(|content| content.kind() != Kind::Null) else { return Ok(()) };
     builder.measure_result(&content)?;
@@ -262,8 +268,7 @@ fn output_content<N: Node>(content: Option<N>, builder: &mut impl Build<N>) -> R
             _ => builder.push_json(PieceKind::Unknown, part),
         })
         .map_err(|error| error.under("output")),
-        Kind::Object => builder.push_json(PieceKind::Unknown, &content),
-        _ => Err(Error::message("bad_content", "output", bad_content().detail)),
+        _ => builder.push_json(PieceKind::Unknown, &content).map_err(|error| error.under("output")),
     }
 }
 

@@ -3,6 +3,8 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::node::{Kind, Node};
+use crate::python::node::PyNode;
 use crate::python::node::dicts::{field, is_text, type_is};
 use crate::rules::repair::INTERRUPTED;
 use crate::rules::validate::Provider;
@@ -11,6 +13,16 @@ use crate::rules::validate::Provider;
 pub(super) fn answer<'py>(call: &Bound<'py, PyAny>, provider: Provider) -> PyResult<Bound<'py, PyAny>> {
     let py = call.py();
     let answer = PyDict::new(py);
+    let is_id = |id: &Bound<'py, PyAny>| match PyNode::of(id.clone()).kind() {
+        // Some services use numbers as ids.
+        Kind::Number => true,
+        Kind::String => id.len().is_ok_and(|length| length > 0),
+        _ => false,
+    };
+    let copy_id = |from: &Bound<'py, PyAny>, key: &str, to: &str| -> PyResult<bool> {
+        let found = field(from, key)?.filter(is_id);
+        found.map_or(Ok(false), |id| answer.set_item(to, id).map(|()| true))
+    };
     let copy_text = |from: &Bound<'py, PyAny>, key: &str, to: &str| -> PyResult<bool> {
         let found = field(from, key)?.filter(is_text);
         found.map_or(Ok(false), |value| answer.set_item(to, value).map(|()| true))
@@ -18,7 +30,7 @@ pub(super) fn answer<'py>(call: &Bound<'py, PyAny>, provider: Provider) -> PyRes
     match provider {
         Provider::OpenAiChat => {
             answer.set_item("role", "tool")?;
-            if !copy_text(call, "id", "tool_call_id")?
+            if !copy_id(call, "id", "tool_call_id")?
                 && let Some(function) = field(call, "function")?
             {
                 copy_text(&function, "name", "name")?;
@@ -27,7 +39,7 @@ pub(super) fn answer<'py>(call: &Bound<'py, PyAny>, provider: Provider) -> PyRes
         }
         Provider::Anthropic => {
             answer.set_item("type", "tool_result")?;
-            copy_text(call, "id", "tool_use_id")?;
+            copy_id(call, "id", "tool_use_id")?;
             answer.set_item("content", INTERRUPTED)?;
             answer.set_item("is_error", true)?;
         }
@@ -37,7 +49,7 @@ pub(super) fn answer<'py>(call: &Bound<'py, PyAny>, provider: Provider) -> PyRes
             let response = PyDict::new(py);
             response.set_item("error", INTERRUPTED)?;
             if let Some(call) = camel.or(field(call, "function_call")?) {
-                copy_text(&call, "id", "id")?;
+                copy_id(&call, "id", "id")?;
                 copy_text(&call, "name", "name")?;
             }
             answer.set_item("response", response)?;

@@ -1,11 +1,10 @@
 //! Messages from drafts: the caller's own object if unchanged, otherwise a copy along the changed path.
 
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 
 use super::tool_answers::answer;
-use crate::node::{Key, Node, changed};
+use crate::node::{Key, Kind, Node, changed};
 use crate::python::gate::exception;
 use crate::python::node::PyNode;
 use crate::python::node::dicts::{field, is_list, is_text, item, items, type_is};
@@ -33,10 +32,24 @@ pub(super) fn shape(message: &Bound<'_, PyAny>, provider: Provider) -> Shape {
         Provider::Gemini => &["role", "parts"],
     };
     let members = PyNode::of(message.clone()).members().unwrap_or_default();
-    let is_plain = members.iter().all(|(key, _)| taken.contains(&key.as_str()));
+    let is_odd = |value: &PyNode<'_>| match value.kind() {
+        Kind::Null => false,
+        Kind::Array => value.find_item(|call| (call.kind() != Kind::Object).then_some(())).is_some(),
+        _ => true,
+    };
+    let has_odd_calls = provider == Provider::OpenAiChat
+        && members.iter().any(|(key, value)| key == "tool_calls" && is_odd(value));
+    let has_odd_content = field(message, content_field(message, provider))
+        .ok()
+        .flatten()
+        .is_some_and(|content| is_dict(&content));
+    let is_plain =
+        !has_odd_calls && !has_odd_content && members.iter().all(|(key, _)| taken.contains(&key.as_str()));
     // A screenshot cannot be invented.
     let is_answerable = !type_is(message, "computer_call");
-    Shape { blocks, is_plain, is_answerable }
+    let calls = field(message, "tool_calls").ok().flatten().filter(is_list);
+    let calls = calls.map_or(0, |list| PyNode::of(list).len());
+    Shape { blocks, calls, is_plain, is_answerable }
 }
 
 /// A message of the new list.
@@ -58,6 +71,17 @@ pub(super) fn built<'py>(
             copy.set_item("call_id", id)?;
             Ok(copy.into_any())
         }
+        (Provider::OpenAiChat, [Block::WithIds(message, kept)]) => {
+            let copy = making.message(*message)?.cast::<PyDict>()?.copy()?;
+            for key in ["tool_call_id", "tool_call_ids"] {
+                if let Some(ids) = field(&copy, key)?.filter(is_list) {
+                    let ids = kept.iter().map(|&at| item(&ids, at)).collect::<PyResult<Vec<_>>>()?;
+                    copy.set_item(key, PyList::new(making.py(), ids)?)?;
+                    break;
+                }
+            }
+            Ok(copy.into_any())
+        }
         (Provider::OpenAiChat, [Block::WithId(message, _, id)]) => {
             let copy = making.message(*message)?.cast::<PyDict>()?.copy()?;
             copy.set_item("tool_call_id", id)?;
@@ -65,6 +89,28 @@ pub(super) fn built<'py>(
         }
         _ => making.assembled(draft),
     }
+}
+
+fn is_dict(value: &Bound<'_, PyAny>) -> bool {
+    PyNode::of(value.clone()).kind() == Kind::Object
+}
+
+/// Whether a block is a text by its type, or has no type and nothing but a text.
+fn has_text_type(block: &Bound<'_, PyAny>) -> bool {
+    let node = PyNode::of(block.clone());
+    match node.get_some(Key::TYPE) {
+        None => node.members().is_ok_and(|members| members.len() == 1),
+        Some(_) => ["text", "input_text", "output_text"].iter().any(|name| type_is(block, name)),
+    }
+}
+
+/// Whether a part of a Gemini response is a medium and nothing else.
+fn is_gemini_medium(part: &Bound<'_, PyAny>) -> bool {
+    let media = ["inlineData", "inline_data", "fileData", "file_data", "videoMetadata", "video_metadata"];
+    let members = PyNode::of(part.clone()).members().unwrap_or_default();
+    let is_medium =
+        |(key, value): &(String, PyNode<'_>)| media.contains(&key.as_str()) && value.kind() == Kind::Object;
+    !members.is_empty() && members.iter().all(is_medium)
 }
 
 /// A part of a message's content.
@@ -125,7 +171,7 @@ impl<'py> Making<'_, 'py> {
         });
         if self.provider == Provider::OpenAiChat && draft.base.is_some() {
             if calls.is_empty() {
-                if message.contains(intern!(self.py(), "tool_calls"))? {
+                if field(message, "tool_calls")?.is_some_and(|calls| is_list(&calls)) {
                     message.del_item("tool_calls")?;
                 }
             } else {
@@ -180,7 +226,8 @@ impl<'py> Making<'_, 'py> {
         let mut blocks = Vec::new();
         for piece in pieces {
             match piece {
-                Piece::Text(text) if text.len()? == 0 => {}
+                // Gemini accepts an empty text, but no turn without parts.
+                Piece::Text(text) if text.len()? == 0 && self.provider != Provider::Gemini => {}
                 Piece::Text(text) => blocks.push(self.text_block(text, is_model)?),
                 Piece::Block(block) | Piece::Call(block) => blocks.push(block),
             }
@@ -239,6 +286,25 @@ impl<'py> Making<'_, 'py> {
                 pieces.push(Piece::Block(copy.into_any()));
                 Ok(())
             }
+            // Only a draft by itself has such a block.
+            Block::WithIds(i, _) => self.add_content(&self.message(*i)?, pieces),
+            Block::WithName(i, unit, name) => {
+                let copy = self.block(*i, *unit)?.cast::<PyDict>()?.copy()?;
+                let mut odd_name = None;
+                for key in ["functionResponse", "function_response"] {
+                    if let Some(response) = field(&copy, key)? {
+                        let response = response.cast::<PyDict>()?.copy()?;
+                        odd_name = field(response.as_any(), "name")?.or(odd_name);
+                        response.set_item("name", name)?;
+                        copy.set_item(key, response)?;
+                    }
+                }
+                pieces.push(Piece::Block(copy.into_any()));
+                if let Some(odd) = odd_name {
+                    pieces.push(Piece::Text(self.json(&odd)?));
+                }
+                Ok(())
+            }
             Block::AsText(i, unit) => {
                 let found = self.block(*i, *unit)?;
                 self.add_as_text(&found, pieces)
@@ -263,6 +329,8 @@ impl<'py> Making<'_, 'py> {
             }
         } else if is_text(&content) {
             pieces.push(Piece::Text(content));
+        } else {
+            pieces.push(Piece::Text(self.json(&content)?));
         }
         Ok(())
     }
@@ -271,7 +339,11 @@ impl<'py> Making<'_, 'py> {
         if self.provider == Provider::OpenAiChat
             && let Some(calls) = field(message, "tool_calls")?
         {
-            pieces.extend(items(&calls)?.into_iter().map(Piece::Call));
+            if is_list(&calls) {
+                pieces.extend(items(&calls)?.into_iter().map(Piece::Call));
+            } else {
+                pieces.push(Piece::Text(self.json(&calls)?));
+            }
         }
         Ok(())
     }
@@ -285,7 +357,15 @@ impl<'py> Making<'_, 'py> {
             }
             _ => {
                 let block = self.block(i, unit)?;
-                pieces.push(if is_text(&block) { Piece::Text(block) } else { Piece::Block(block) });
+                let message = self.message(i)?;
+                let content = field(&message, content_field(&message, self.provider))?;
+                // An object in place of the list of blocks is none of them: it must not become a call.
+                let is_odd = content.is_some_and(|content| is_dict(&content));
+                pieces.push(match () {
+                    () if is_text(&block) => Piece::Text(block),
+                    () if is_odd => Piece::Text(self.json(&block)?),
+                    () => Piece::Block(block),
+                });
                 Ok(())
             }
         }
@@ -322,18 +402,31 @@ impl<'py> Making<'_, 'py> {
         let call = match self.provider {
             Provider::Gemini => gemini("functionCall", "function_call")?.map(|call| (call, "args")),
             Provider::Anthropic if type_is(found, "tool_use") => Some((found.clone(), "input")),
-            Provider::OpenAiChat => match field(found, "function")? {
+            Provider::OpenAiChat => match field(found, "function")?.filter(is_dict) {
                 Some(function) => Some((function, "arguments")),
-                None => field(found, "custom")?.map(|custom| (custom, "input")),
+                None => field(found, "custom")?.filter(is_dict).map(|custom| (custom, "input")),
             },
             _ => None,
         };
         if let Some((call, arguments)) = call {
             let mut said = vec![self.text(CALL_NOTE)];
-            said.extend(field(&call, "name")?.filter(is_text));
+            match field(&call, "name")? {
+                Some(name) if is_text(&name) => said.push(name),
+                Some(odd) => said.push(self.json(&odd)?),
+                None => {}
+            }
+            if said.len() == 1 && field(&call, arguments)?.is_none() {
+                said.push(self.json(&call)?);
+            }
             if let Some(arguments) = field(&call, arguments)? {
                 said.push(if is_text(&arguments) { arguments } else { self.json(&arguments)? });
             }
+            pieces.push(Piece::Text(self.joined(" ", said)?));
+            return Ok(());
+        }
+        if self.provider == Provider::OpenAiChat && field(found, "role")?.is_none() {
+            // A call without a function.
+            let said = vec![self.text(CALL_NOTE), self.json(found)?];
             pieces.push(Piece::Text(self.joined(" ", said)?));
             return Ok(());
         }
@@ -344,7 +437,11 @@ impl<'py> Making<'_, 'py> {
             },
             _ => field(found, "name")?,
         };
-        let note = match name.filter(is_text) {
+        let name = match name {
+            Some(odd) if !is_text(&odd) => Some(self.json(&odd)?),
+            name => name,
+        };
+        let note = match name {
             Some(name) => self.joined("", vec![self.text(ORPHAN_NOTE), self.text(" "), name])?,
             None => self.text(ORPHAN_NOTE),
         };
@@ -362,14 +459,26 @@ impl<'py> Making<'_, 'py> {
         };
         self.add_result(note, content, pieces)?;
         if let Some(media) = beside {
-            pieces.extend(items(&media)?.into_iter().map(Piece::Block));
+            for part in items(&media)? {
+                pieces.push(if is_gemini_medium(&part) {
+                    Piece::Block(part)
+                } else {
+                    Piece::Text(self.json(&part)?)
+                });
+            }
         }
         Ok(())
     }
 
-    /// The text of a Gemini response: its only member if that is a text, otherwise all of it.
+    /// The text of a Gemini response: its only member if that is a text, otherwise all of it. Without a response it is
+    /// what stands in its place.
     fn response(&self, response: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Some(value) = field(response, "response")? else { return Ok(None) };
+        let Some(value) = field(response, "response")? else {
+            let members = PyNode::of(response.clone()).members().unwrap_or_default();
+            let is_known = |key: &str| matches!(key, "id" | "name" | "parts" | "response");
+            let is_odd = members.iter().any(|(key, _)| !is_known(key));
+            return Ok(is_odd.then(|| response.clone()));
+        };
         let members = PyNode::of(value.clone()).members().unwrap_or_default();
         match members.as_slice() {
             [(_, only)] if is_text(&only.0) => Ok(Some(only.0.clone())),
@@ -401,9 +510,14 @@ impl<'py> Making<'_, 'py> {
         }
         pieces.push(Piece::Text(note));
         for block in items(&content)? {
-            match field(&block, "text")?.filter(is_text) {
+            let is_bare = |block: &Bound<'py, PyAny>| {
+                self.provider == Provider::OpenAiResponses
+                    || PyNode::of(block.clone()).get_some(Key::TYPE).is_none()
+            };
+            // What a tool returned stays text: a call or a result within it never becomes one of the conversation.
+            match field(&block, "text")?.filter(is_text).filter(|_| has_text_type(&block)) {
                 _ if is_text(&block) => pieces.push(Piece::Text(block)),
-                Some(text) if self.provider == Provider::OpenAiResponses || text.len()? == 0 => {
+                Some(text) if is_bare(&block) || text.len()? == 0 => {
                     pieces.push(Piece::Text(text));
                 }
                 Some(_) => pieces.push(Piece::Block(block)),

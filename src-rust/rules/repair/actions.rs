@@ -42,8 +42,10 @@ actions! {
     EMPTY_REMOVED = "empty_removed", "an empty message or an empty part was removed";
     FIRST_USER_ADDED = "first_user_added", "a message of the user was added in front";
     ID_ADDED = "id_added", "a result without an id got the id of the call before it";
+    ID_REMOVED = "id_removed", "an id without a call was removed from a result of several calls";
     ID_REWRITTEN = "id_rewritten", "a call and its result got another id";
     MERGED = "merged", "the message was joined with its neighbour of the same side";
+    NAME_ADDED = "name_added", "a response without a name got the name of the call that it answers";
     ORPHAN_AS_TEXT = "orphan_as_text", "a result without a call became text of the user";
     ORPHAN_REMOVED = "orphan_removed", "a result without a call was removed";
     REASONING_REMOVED = "reasoning_removed", "reasoning without a following item was removed";

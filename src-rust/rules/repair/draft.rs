@@ -11,6 +11,8 @@ use crate::transcript::{KeyId, Part, PartKind, Role, Transcript};
 pub struct Shape {
     /// Number of items in its list of blocks; `None` if its content is a text or absent.
     pub blocks: Option<usize>,
+    /// OpenAI chat: number of items in its list of calls.
+    pub calls: usize,
     /// It has no fields that prevent joining it with another message.
     pub is_plain: bool,
     /// A result for its call can be synthesized.
@@ -20,7 +22,7 @@ pub struct Shape {
 /// A piece of a new message.
 ///
 /// A unit moves as a whole: an Anthropic block, a Gemini part, a Responses item. In OpenAI chat unit 0 is the message
-/// without its calls, and unit 1 + n its n-th call.
+/// without its calls, and unit 1 + n the n-th item in its list of calls.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Block {
     /// A complete message.
@@ -29,6 +31,10 @@ pub enum Block {
     Unit(usize, usize),
     /// A unit with another id.
     WithId(usize, usize, String),
+    /// A result of OpenAI chat for several calls, with some of its ids, by their places in the list.
+    WithIds(usize, Vec<usize>),
+    /// A Gemini response with another name.
+    WithName(usize, usize, String),
     /// A call or a result as text.
     AsText(usize, usize),
     /// A synthesized result for this call, which has none.
@@ -88,13 +94,13 @@ pub fn units(transcript: &Transcript, provider: Provider, i: usize, shape: Shape
     let parts = transcript.parts_of(i);
     match (provider, shape.blocks) {
         (Provider::OpenAiChat, _) => {
-            let mut calls = 0;
-            let unit = |part: &Part| {
-                let is_call = part.kind == PartKind::ToolCall && !part.is_unchecked;
-                calls += usize::from(is_call);
-                if is_call { calls } else { 0 }
-            };
-            parts.iter().map(unit).collect()
+            // The items of the list of calls are parts in their order, and come last but for a call in the older form.
+            let is_older =
+                parts.last().is_some_and(|part| part.kind == PartKind::ToolCall && part.is_unchecked);
+            let end = parts.len() - usize::from(is_older);
+            let is_listed = transcript.messages[i].role != Role::Tool;
+            let start = end.saturating_sub(if is_listed { shape.calls } else { 0 });
+            (0..parts.len()).map(|at| if (start..end).contains(&at) { at - start + 1 } else { 0 }).collect()
         }
         (Provider::OpenAiResponses, _) | (_, None) => vec![0; parts.len()],
         (_, Some(blocks)) if blocks == parts.len() => (0..blocks).collect(),
@@ -126,7 +132,11 @@ fn units_by_slots(parts: &[Part], blocks: usize) -> Vec<usize> {
 }
 
 /// Parts of message `i` that its API pairs, by index in the transcript.
-pub(super) fn checked(transcript: &Transcript, i: usize, kind: PartKind) -> impl Iterator<Item = usize> + '_ {
+pub(super) fn checked(
+    transcript: &Transcript,
+    i: usize,
+    kind: PartKind,
+) -> impl Iterator<Item = usize> + Clone + '_ {
     transcript.part_range(i).filter(move |&at| {
         let part = &transcript.parts[at];
         part.kind == kind && !part.is_unchecked
@@ -154,8 +164,9 @@ pub(super) fn repeats(transcript: &Transcript, answered: &HashMap<KeyId, Vec<usi
     let Some(results) = parts[orphan].key.and_then(|key| answered.get(&key)) else { return false };
     let before = results.partition_point(|&result| result < orphan).saturating_sub(1);
     let (one, other) = (&parts[results[before]], &parts[orphan]);
-    let texts = |part: &Part| -> Vec<String> {
-        transcript.pieces_of(part).iter().map(|piece| transcript.str(&piece.span).to_owned()).collect()
-    };
-    one.images == 0 && other.images == 0 && texts(one) == texts(other)
+    let (mine, theirs) = (transcript.pieces_of(one), transcript.pieces_of(other));
+    one.images == 0
+        && other.images == 0
+        && mine.len() == theirs.len()
+        && mine.iter().zip(theirs).all(|(a, b)| transcript.str(&a.span) == transcript.str(&b.span))
 }

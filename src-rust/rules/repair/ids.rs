@@ -1,13 +1,13 @@
 //! Replaces ids that the API rejects or that two calls of a message share, in a call and its result.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::Task;
 use super::actions::ID_REWRITTEN;
 use super::draft::{Block, Draft, Sketch, checked, units};
 use crate::rules::pair;
 use crate::rules::validate::{MAX_ID_BYTES, Provider, head_of, is_good_id};
-use crate::transcript::{PartKind, Role, Transcript};
+use crate::transcript::{KeyId, PartKind, Role, Transcript};
 
 pub(super) fn repair(task: &Task<'_>) -> Sketch {
     let mut names = Names::of(task.transcript);
@@ -43,17 +43,16 @@ fn anthropic(task: &Task<'_>, names: &mut Names, renamed: &mut HashMap<usize, St
     let transcript = task.transcript;
     for i in head_of(transcript, task.provider)..transcript.len() {
         let is_model = transcript.messages[i].role == Role::Assistant;
-        let mut results: Vec<usize> = match transcript.messages.get(i + 1) {
-            Some(next) if next.role == Role::User => {
-                checked(transcript, i + 1, PartKind::ToolResult).collect()
+        let mut results: HashMap<Option<KeyId>, VecDeque<usize>> = HashMap::new();
+        if is_model && transcript.messages.get(i + 1).is_some_and(|next| next.role == Role::User) {
+            for result in checked(transcript, i + 1, PartKind::ToolResult) {
+                results.entry(transcript.parts[result].key).or_default().push_back(result);
             }
-            _ => Vec::new(),
-        };
+        }
         let mut seen = HashSet::new();
         for call in checked(transcript, i, PartKind::ToolCall).filter(|_| is_model) {
             let key = transcript.parts[call].key;
-            let at = results.iter().position(|&result| transcript.parts[result].key == key);
-            let result = at.map(|at| results.remove(at));
+            let result = results.get_mut(&key).and_then(VecDeque::pop_front);
             let id = key.map_or("", |key| transcript.key_text(key));
             if is_good_id(id) && seen.insert(key) {
                 continue;
@@ -85,11 +84,16 @@ fn responses(task: &Task<'_>, names: &mut Names, renamed: &mut HashMap<usize, St
 }
 
 /// The ids in use.
-struct Names(HashSet<String>);
+struct Names {
+    used: HashSet<String>,
+    /// For each base, the newest number after it: all up to it are in use, so that the search goes on from there.
+    newest: HashMap<String, usize>,
+}
 
 impl Names {
     fn of(transcript: &Transcript) -> Self {
-        Names(transcript.keys.iter().map(|span| transcript.str(span).to_owned()).collect())
+        let used = transcript.keys.iter().map(|span| transcript.str(span).to_owned()).collect();
+        Names { used, newest: HashMap::new() }
     }
 
     /// A valid unused id, as similar to the old one as possible.
@@ -97,14 +101,17 @@ impl Names {
         let good = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
         let base: String = id.chars().map(good).take(MAX_ID_BYTES).collect();
         let base = if base.is_empty() { "call".to_owned() } else { base };
+        let number = self.newest.entry(base.clone()).or_insert(1);
         let mut found = base.clone();
-        let mut number = 1;
-        while self.0.contains(&found) {
-            number += 1;
+        while *number > 1 || self.used.contains(&found) {
+            *number += 1;
             let tail = format!("_{number}");
             found = format!("{}{tail}", &base[..base.len().min(MAX_ID_BYTES - tail.len())]);
+            if !self.used.contains(&found) {
+                break;
+            }
         }
-        self.0.insert(found.clone());
+        self.used.insert(found.clone());
         found
     }
 }

@@ -4,13 +4,14 @@
 use std::collections::{HashMap, HashSet};
 
 use super::actions::{
-    CALL_ANSWERED, CALL_REMOVED, DUPLICATE_REMOVED, ID_ADDED, ORPHAN_AS_TEXT, ORPHAN_REMOVED, RESULT_MOVED,
+    CALL_ANSWERED, CALL_REMOVED, DUPLICATE_REMOVED, ID_ADDED, ID_REMOVED, ORPHAN_AS_TEXT, ORPHAN_REMOVED,
+    RESULT_MOVED,
 };
 use super::draft::{Block, Draft, Sketch, by_key, checked, repeats, units};
 use super::{OpenCalls, Orphans, Task};
-use crate::rules::validate::Provider;
+use crate::rules::validate::{Provider, Waiting};
 use crate::rules::{Pairing, pair};
-use crate::transcript::{Binding, KeyId, Part, PartKind, Role};
+use crate::transcript::{Binding, KeyId, PartKind, Role};
 
 pub(super) fn repair(task: &Task<'_>) -> Sketch {
     let answers = match task.provider {
@@ -57,25 +58,50 @@ impl Answers {
     fn of_chat(task: &Task<'_>) -> Self {
         let transcript = task.transcript;
         let mut answers = Answers::new(pair(transcript));
-        let mut waiting: Vec<usize> = Vec::new();
+        let mut waiting = Waiting::new(transcript);
         let mut nameless: Vec<usize> = Vec::new();
         for i in 0..transcript.len() {
             if !is_result(task, i) {
-                answers.name(task, &waiting, &mut nameless);
-                waiting = checked(transcript, i, PartKind::ToolCall).collect();
+                answers.name(task, &waiting.calls(), &mut nameless);
+                waiting = Waiting::new(transcript);
+                checked(transcript, i, PartKind::ToolCall).for_each(|call| waiting.call(call));
                 continue;
             }
             for result in checked(transcript, i, PartKind::ToolResult) {
-                if let Some(at) = answering(task, &waiting, &transcript.parts[result]) {
-                    answers.bind(waiting.remove(at), result);
-                } else if transcript.parts[result].key.is_none() {
+                if let Some(call) = waiting.answer(&transcript.parts[result]) {
+                    answers.bind(call, result);
+                } else if transcript.parts[result].key.is_none() && transcript.parts_of(i).len() == 1 {
                     nameless.push(result);
                 }
             }
         }
-        answers.name(task, &waiting, &mut nameless);
+        answers.name(task, &waiting.calls(), &mut nameless);
         answers.bind_the_rest(task);
+        answers.keep_together(task);
         answers
+    }
+
+    /// Unbinds results of a message for several calls that have no id, or answer another message than its first does: the
+    /// message has one name and one place.
+    fn keep_together(&mut self, task: &Task<'_>) {
+        for i in 0..task.transcript.len() {
+            let results = checked(task.transcript, i, PartKind::ToolResult);
+            if results.clone().nth(1).is_none() {
+                continue;
+            }
+            let mut target = None;
+            for result in results {
+                let Some(&call) = self.call_of.get(&result) else { continue };
+                let message = self.pairing.message_of[call];
+                let has_id = task.transcript.parts[result].key.is_some();
+                if !has_id || *target.get_or_insert(message) != message {
+                    self.call_of.remove(&result);
+                    self.result_of.remove(&call);
+                    self.moved.remove(&result);
+                }
+            }
+        }
+        self.answered = by_key(task.transcript, &self.result_of);
     }
 
     /// Binds results without an id, in order, if they follow as many waiting calls.
@@ -134,25 +160,14 @@ fn is_result(task: &Task<'_>, i: usize) -> bool {
     is_tool && task.transcript.parts_of(i).first().is_none_or(|part| !part.is_unchecked)
 }
 
-/// The index of the waiting call that a result answers: by id, and by name if that is more specific.
-fn answering(task: &Task<'_>, waiting: &[usize], result: &Part) -> Option<usize> {
-    let transcript = task.transcript;
-    let name = |part: &Part| part.name.as_ref().map(|span| transcript.str(span).to_owned());
-    let fits = |&(_, call): &(usize, &usize)| transcript.parts[*call].key == result.key;
-    let named = |found: &(usize, &usize)| fits(found) && name(&transcript.parts[*found.1]) == name(result);
-    let mut places = waiting.iter().enumerate();
-    let by_name = if result.key.is_none() { places.clone().find(named) } else { None };
-    by_name.or_else(|| places.find(fits)).map(|(at, _)| at)
-}
-
 fn chat(task: &Task<'_>, answers: &Answers) -> Sketch {
     let transcript = task.transcript;
     let mut sketch = Sketch::default();
     for i in 0..transcript.len() {
         if is_result(task, i) {
-            let result = checked(transcript, i, PartKind::ToolResult).next();
-            match result {
-                Some(result) if answers.call_of.contains_key(&result) => {}
+            let mut results = checked(transcript, i, PartKind::ToolResult);
+            match results.clone().next() {
+                Some(_) if results.any(|result| answers.call_of.contains_key(&result)) => {}
                 Some(result) => orphan(task, answers, i, result, &mut sketch),
                 None => sketch.drafts.push(Draft::whole(i)),
             }
@@ -168,10 +183,21 @@ fn chat(task: &Task<'_>, answers: &Answers) -> Sketch {
             .filter_map(|call| answers.result_of.get(&call).copied())
             .collect();
         results.sort_unstable();
+        let mut last = None;
         for result in results {
             let message = answers.pairing.message_of[result] as usize;
+            if last.replace(message) == Some(message) {
+                continue;
+            }
             let mut draft = Draft::whole(message);
-            if let Some(&key) = answers.named.get(&result) {
+            let first = transcript.part_range(message).start;
+            let all = checked(transcript, message, PartKind::ToolResult);
+            let kept: Vec<usize> =
+                all.clone().filter(|at| answers.call_of.contains_key(at)).map(|at| at - first).collect();
+            if kept.len() < all.count() {
+                draft.blocks = vec![Block::WithIds(message, kept)];
+                sketch.actions.push(ID_REMOVED.at(message));
+            } else if let Some(&key) = answers.named.get(&result) {
                 draft.blocks = vec![Block::WithId(message, 0, transcript.key_text(key).to_owned())];
                 sketch.actions.push(ID_ADDED.at(message));
             }
@@ -200,12 +226,12 @@ fn without(task: &Task<'_>, i: usize, removed: &[usize]) -> Option<Draft> {
         let pieces = transcript.pieces_of(&transcript.parts[*at]);
         is_call(*at) || transcript.parts[*at].images > 0 || pieces.iter().any(|piece| !piece.span.is_empty())
     };
-    let left: Vec<usize> = parts.iter().copied().filter(|at| !removed.contains(at)).collect();
+    let left: Vec<usize> = parts.iter().copied().filter(|at| removed.binary_search(at).is_err()).collect();
     if !left.iter().any(says) {
         return None;
     }
     let mut blocks = vec![Block::Unit(i, 0)];
-    let calls = parts.iter().zip(units).filter(|(at, unit)| *unit > 0 && !removed.contains(at));
+    let calls = parts.iter().zip(units).filter(|(at, unit)| *unit > 0 && removed.binary_search(at).is_err());
     blocks.extend(calls.map(|(_, unit)| Block::Unit(i, unit)));
     Some(Draft { blocks, ..Draft::whole(i) })
 }
@@ -240,7 +266,11 @@ fn responses(task: &Task<'_>, answers: &Answers) -> Sketch {
     let mut batch: Vec<usize> = Vec::new();
     for i in 0..transcript.len() {
         let open = answers.open_of(task, i);
-        let is_orphan = |at: &usize| answers.pairing.call_of(*at).is_none();
+        // A result without an id cannot name the call of a server that it is paired with.
+        let is_nameless = |at: usize, call: u32| {
+            transcript.parts[at].key.is_none() && transcript.parts[call as usize].is_unchecked
+        };
+        let is_orphan = |at: &usize| answers.pairing.call_of(*at).is_none_or(|call| is_nameless(*at, call));
         let orphaned = checked(transcript, i, PartKind::ToolResult).find(is_orphan);
         if let Some(result) = orphaned.filter(|_| !task.options.strict.partial) {
             orphan(task, answers, i, result, &mut sketch);

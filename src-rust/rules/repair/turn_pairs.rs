@@ -6,8 +6,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::actions::{
-    CALL_ANSWERED, CALL_REMOVED, DUPLICATE_REMOVED, Kind, ORPHAN_AS_TEXT, ORPHAN_REMOVED, RESULT_MOVED,
-    RESULTS_FIRST,
+    CALL_ANSWERED, CALL_REMOVED, DUPLICATE_REMOVED, Kind, NAME_ADDED, ORPHAN_AS_TEXT, ORPHAN_REMOVED,
+    RESULT_MOVED, RESULTS_FIRST,
 };
 use super::draft::{Block, Draft, Sketch, by_key, checked, repeats, units};
 use super::{OpenCalls, Orphans, Task};
@@ -189,7 +189,7 @@ impl<'a> Placing<'a> {
             }
             let part = &transcript.parts[at];
             if part.kind != PartKind::ToolResult || part.is_unchecked {
-                if !removed.contains(&at) {
+                if removed.binary_search(&at).is_err() {
                     own.push((unit, Block::Unit(i, unit)));
                 }
             } else if !self.answers.call_of.contains_key(&at) && self.keeps_orphan(i, at) {
@@ -219,8 +219,7 @@ impl<'a> Placing<'a> {
         let holds = self.answers_calls(next) && results.iter().any(|&at| self.place[at].0 == next);
         // Results already in the right message come first.
         results.sort_by_key(|&at| !(holds && self.place[at].0 == next));
-        let mut blocks: Vec<Block> =
-            results.iter().map(|&at| Block::Unit(self.place[at].0, self.place[at].1)).collect();
+        let mut blocks: Vec<Block> = results.iter().map(|&at| self.named(at)).collect();
         let moved: Vec<usize> = results.iter().map(|&at| self.place[at].0).collect();
         for message in moved.into_iter().filter(|&message| !(holds && message == next)) {
             self.act(RESULT_MOVED, message);
@@ -245,6 +244,23 @@ impl<'a> Placing<'a> {
         }
     }
 
+    /// The block of a result. A Gemini response answers by its name: without one it gets that of its call.
+    fn named(&mut self, result: usize) -> Block {
+        let (message, unit) = self.place[result];
+        let transcript = self.task.transcript;
+        let call = self.answers.call_of.get(&result).map(|&call| &transcript.parts[call]);
+        let part = &transcript.parts[result];
+        let name = call.and_then(|call| call.name.as_ref()).filter(|_| part.name.is_none());
+        let is_matched = part.key.is_some() && call.is_some_and(|call| call.key == part.key);
+        match name {
+            Some(name) if self.task.provider == Provider::Gemini && !is_matched => {
+                self.act(NAME_ADDED, message);
+                Block::WithName(message, unit, transcript.str(name).to_owned())
+            }
+            _ => Block::Unit(message, unit),
+        }
+    }
+
     /// The message that consists of exactly these blocks.
     fn made_of(&self, blocks: &[Block]) -> Option<usize> {
         let Some(&Block::Unit(message, _)) = blocks.first() else { return None };
@@ -263,7 +279,8 @@ impl<'a> Placing<'a> {
                 all.push(unit);
             }
         }
-        let has_result = |block: &Block| matches!(block, Block::Unit(..) | Block::Answer(..));
+        let has_result =
+            |block: &Block| matches!(block, Block::Unit(..) | Block::WithName(..) | Block::Answer(..));
         let mut draft = Draft::whole(i);
         if blocks != all && !(is_moved && blocks.len() == all.len()) {
             let is_tool = self.task.transcript.messages[i].role == Role::Tool;

@@ -42,10 +42,8 @@ impl Turns<'_> {
         let task = self.task;
         let drafts = &mut self.sketch.drafts;
         let is_plain = |draft: &Draft| {
-            draft.blocks.iter().all(|block| match block {
-                Block::All(message) => task.shapes[*message].is_plain,
-                _ => false,
-            })
+            // Only plain messages are joined, so the last one tells of all.
+            matches!(draft.blocks.last(), Some(Block::All(message)) if task.shapes[*message].is_plain)
         };
         if at + 1 == drafts.len() && is_plain(&drafts[at]) && task.shapes[i].is_plain {
             drafts[at].blocks.push(Block::All(i));

@@ -13,6 +13,7 @@ mod strict;
 pub(super) use anthropic::{MAX_ID_BYTES, is_empty_text, is_good_id};
 pub use codes::CODES;
 pub(super) use gemini::{is_empty as is_empty_gemini_part, matching as gemini_matching};
+pub(super) use openai_chat::Waiting;
 
 use crate::error::{Error, Result};
 use crate::transcript::{Framing, Part, PartKind, Role, Transcript};
