@@ -216,8 +216,10 @@ class Calls:
                         stored.add(json.loads(completion)["text"].split()[1])
         return asked - stored
 
-    def killed(self, in_flight: set[str], processes: int) -> None:
-        """A kill of processes, each of which waits for one answer at most."""
+    def killed(self, in_flight: set[str], processes: int, jobs: int) -> None:
+        """A kill of some of the processes of a run, each of which waits for one answer at most."""
+        new = in_flight - self.may_repeat.keys()
+        assert len(new) <= jobs, "answers that came are not stored"
         self.may_repeat.update(in_flight)
         self.most += min(processes, len(in_flight))
 

@@ -83,9 +83,9 @@ class Killer:
     def is_done(self) -> bool:
         return self.landed >= self.wanted
 
-    def sleep(self) -> None:
+    def sleep(self, longest_s: float = 1.0) -> None:
         """Waits for a random time in which work goes on."""
-        time.sleep(self.random.uniform(0, self.random.choice((0.05, 0.3, 1.0))))
+        time.sleep(self.random.uniform(0, self.random.choice((0.05, 0.3, 1.0)) * longest_s))
 
 
 def wait_for_work(process: subprocess.Popen[str], out: Path) -> bool:
@@ -201,7 +201,13 @@ def test_a_killed_batch_repeats_no_call_but_those_in_flight(
             process = start(command(folder, out, *words, "--resume"), model.environment)
             crew: list[int] = []
             while not killer.is_done and process.poll() is None:
-                killer.sleep()
+                asked = sum(model.asked.values())
+                # From the first call of this life on, so that some are answered and stored before the kill.
+                until(
+                    lambda: process.poll() is not None or sum(model.asked.values()) > asked,  # noqa: B023
+                    "no call was seen",
+                )
+                killer.sleep(2.5)
                 crew = workers(process.pid)
                 with frozen([process.pid, *crew]):
                     callers = [pid for pid in (process.pid, *crew) if is_calling(pid, model.port)]
@@ -210,7 +216,7 @@ def test_a_killed_batch_repeats_no_call_but_those_in_flight(
                         continue
                     victim = killer.random.choice(callers) if kind == "model-worker" else process.pid
                     send(victim, signal.SIGKILL)
-                    calls.killed(in_flight, 1 if kind == "model-worker" else jobs)
+                    calls.killed(in_flight, 1 if kind == "model-worker" else jobs, jobs)
                     killer.landed += 1
                     if victim == process.pid:
                         break
