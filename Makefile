@@ -170,6 +170,11 @@ soak: export FOLDLINE_DEPTH := soak
 soak: PYTEST_OPTIONS := --timeout 0
 soak: cargo-test pytest exactness ## everything with many more cases: hours
 
+.PHONY: fuzz
+fuzz: develop ## the fuzz targets, 600 s each (SECONDS_EACH=…, TARGETS="json_tape lines"); findings in out/fuzz
+	$(call say,fuzz targets)
+	@scripts/fuzz.sh $${SECONDS_EACH:-600} $(TARGETS)
+
 .PHONY: exactness
 exactness: tools ## counts against tiktoken-rs on 10 million strings an encoding (STRINGS=…): minutes
 	$(call say,counts against tiktoken-rs)

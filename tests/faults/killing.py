@@ -1,13 +1,14 @@
 """Kills writers: `python killing.py KIND FOLDER KILLS SEED` repeatedly forks a writer and kills it.
 
 A separate process, so that it forks without threads. A writer appends small and large messages, compacts now and
-then, and reports acknowledged writes through a pipe. After each kill the session must contain all of them, whole and in
-order, at most one torn record more than before, and beyond that only the one write in progress. It prints its counts
-as JSON.
+then, and reports through a pipe when a write begins and when it is acknowledged. Only a kill with a write in progress
+counts. After each kill the session must contain all that was acknowledged, whole and in order, at most one torn record
+more than before, and beyond that only the one write in progress. It prints its counts as JSON.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -52,9 +53,11 @@ def write(store: Any, pipe: int, random_: random.Random, life: int) -> None:
         os.write(pipe, f"ack {life}:{step}\n".encode())
         active = store.active()
         if len(active) > 12:
+            os.write(pipe, b"begin fold\n")
             result = compactor.compact([each.message for each in active], ids=[each.id for each in active])
             if result.changed and result.event is not None:
                 os.write(pipe, f"fold {result.event.round}\n".encode())
+            os.write(pipe, b"end fold\n")
 
 
 def killed(kind: str, folder: Path, number: int, random_: random.Random, life: int) -> list[str]:
@@ -88,12 +91,15 @@ def mark_of(message: Any) -> str:
 
 def run(kind: str, folder: Path, kills: int, seed: int) -> dict[str, int]:
     random_ = random.Random(seed)
-    counted = dict.fromkeys(("kills", "acknowledged", "unacknowledged", "torn", "compactions"), 0)
+    names = ("kills", "missed", "folding", "acknowledged", "unacknowledged", "torn", "compactions")
+    counted = dict.fromkeys(names, 0)
     acknowledged: list[str] = []
     torn = last_round = 0
     # Late imports happen here, or each child would repeat them.
     compactor_of(None, 0).compact([{"role": "user", "content": f"{i} " + "x" * 400} for i in range(20)])
-    for life in range(kills):
+    for life in itertools.count():
+        if counted["kills"] >= kills:
+            break
         number = life // KILLS_A_SESSION
         if life % KILLS_A_SESSION == 0:
             acknowledged, torn, last_round = [], 0, 0
@@ -128,7 +134,9 @@ def run(kind: str, folder: Path, kills: int, seed: int) -> dict[str, int]:
             assert not torn or {each.code for each in problems} <= {"torn_line", "bad_json", "nul_bytes"}, problems
         else:
             store.close()
-        counted["kills"] += 1
+        in_fold = told.count("begin fold") > told.count("end fold")
+        counted["kills" if len(tried) > len(acked) or in_fold else "missed"] += 1
+        counted["folding"] += in_fold
         counted["acknowledged"] += len(acked)
         counted["unacknowledged"] += len(new) - len(acked)
         counted["compactions"] += now_round - last_round

@@ -4,86 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import random
-import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import foldline as fl
 from depth import cases
+from faults.counting_model import CountingModel
 
 pytest.importorskip("httpx2")
 
 KILLS = cases("batch_kills")
 FILES, TRANSCRIPTS = 6, 8
-
-
-class CountingModel:
-    """A model on loopback that answers by what it is asked, and counts for which conversation it was asked."""
-
-    def __init__(self) -> None:
-        self.asked: Counter[str] = Counter()
-        self.bodies: list[Any] = []
-        self.came = threading.Semaphore(0)
-        owner = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["content-length"])).decode()
-                name = re.findall(r"conversation-\d+-\d+", body)[0]
-                owner.asked[name] += 1
-                owner.bodies.append(json.loads(body))
-                owner.came.release()
-                time.sleep(0.01)
-                message = {"role": "assistant", "content": f"In {name} the tests were minded, step by step."}
-                answer = {
-                    "model": "counting",
-                    "choices": [{"message": message, "finish_reason": "stop"}],
-                    "usage": {"prompt_tokens": 100, "completion_tokens": 12},
-                }
-                data = json.dumps(answer).encode()
-                self.send_response(200)
-                self.send_header("content-type", "application/json")
-                self.send_header("content-length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def handle(self) -> None:
-                try:
-                    super().handle()
-                except OSError:
-                    return  # who asked was killed
-
-            def log_message(self, format: str, *arguments: object) -> None:
-                return
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
-        self.thread.start()
-
-    @property
-    def environment(self) -> dict[str, str]:
-        url = f"http://127.0.0.1:{self.server.server_address[1]}/v1"
-        return os.environ | {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "secret"}
-
-    def paid_again(self) -> int:
-        return sum(self.asked.values()) - len(self.asked)
-
-    def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-        self.thread.join()
 
 
 @pytest.fixture

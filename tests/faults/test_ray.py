@@ -5,16 +5,13 @@ Marked `engine`: `make ENGINES=1 pytest` installs Ray.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-import uuid
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,20 +41,6 @@ def source(tmp_path: Path) -> Path:
         table = pa.table({"id": [f"t{n}" for n in numbers], "messages": [json.dumps(talk(n)) for n in numbers]})
         pq.write_table(table, tmp_path / "in" / f"{i}.parquet")
     return tmp_path / "in"
-
-
-@pytest.fixture
-def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
-    """Of a Ray of its own, all of whose processes are gone at the end."""
-    mark = uuid.uuid4().hex
-    (tmp_path / "home").mkdir()
-    wanted = {"FOLDLINE_RAY_TEST": mark, "HOME": str(tmp_path / "home")}
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
-    yield {**kept, **wanted}
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        with contextlib.suppress(OSError):
-            if f"FOLDLINE_RAY_TEST={mark}".encode() in path.read_bytes():
-                os.kill(int(path.parent.name), signal.SIGKILL)
 
 
 def start(environment: dict[str, str], *arguments: object) -> subprocess.Popen[str]:

@@ -1,6 +1,7 @@
 """I13: what was acknowledged is there after kill -9, whole and in order; at most one torn record a kill.
 
-The counts `session_kills` and `database_kills` say how often; the seed is `FOLDLINE_SEED`.
+Only kills count that hit a write in progress. The counts `session_kills` and `database_kills` say how often; the seed
+is `FOLDLINE_SEED`.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def test_links_lead_somewhere(name: str) -> None:
 
 
 def project_files() -> set[str]:
-    tops = ("src-rust", "python", "tests", "benches", "docs", "examples", "scripts", "build", ".ci")
+    tops = ("src-rust", "python", "tests", "benches", "docs", "examples", "scripts", "fuzz", "build", ".ci")
     found = {path.relative_to(ROOT).as_posix() for top in tops for path in (ROOT / top).rglob("*")}
     return found | {path.name for path in ROOT.iterdir()}
 

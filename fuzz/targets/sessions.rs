@@ -1,0 +1,74 @@
+//! The readers of session files: any entries give a session, the same from both JSON readers.
+#![no_main]
+
+use foldline::formats::record_kind::classify;
+use foldline::formats::sessions::session::Session;
+use foldline::formats::sessions::{claude_code, codex, dialogue, gemini_cli, pi_session, swe_agent};
+use foldline::json::{Overlay, Tape, with_document};
+use foldline::node::Node;
+use foldline_fuzz::{choice, told};
+use libfuzzer_sys::fuzz_target;
+
+const AGENTS: usize = 8;
+
+/// The session in words, or the code of the error.
+fn session<N: Node>(entries: &N, agent: usize) -> std::result::Result<String, &'static str> {
+    let made = match agent {
+        0 => {
+            return claude_code::assemble(entries)
+                .map(|made| format!("{made:?}"))
+                .map_err(|error| error.code);
+        }
+        1 => codex::assemble(entries),
+        2 => dialogue::assemble(entries),
+        3 => gemini_cli::assemble(entries),
+        4 => gemini_cli::assemble_log(entries),
+        5 => pi_session::assemble(entries),
+        6 => swe_agent::assemble(entries),
+        _ => swe_agent::assemble_steps(entries),
+    };
+    made.map(|made| written(&made, entries.len())).map_err(|error| error.code)
+}
+
+fn written<N: Node>(session: &Session<N>, entries: usize) -> String {
+    let mut out = format!("{:?} {}", session.problems, session.skipped);
+    for (index, _) in &session.problems {
+        assert!(*index < entries);
+    }
+    for thread in &session.threads {
+        for message in &thread.messages {
+            assert!(message.sources.iter().all(|source| *source < entries));
+            out.push_str(&format!("{:?}", message.sources));
+            overlay(&message.made, &mut out);
+        }
+    }
+    out
+}
+
+fn overlay<N: Node>(made: &Overlay<N>, out: &mut String) {
+    match made {
+        Overlay::Given(node) => told(node, out),
+        Overlay::List(items) => items.iter().for_each(|item| overlay(item, out)),
+        Overlay::Object(members) => {
+            for (key, value) in members {
+                out.push_str(key);
+                overlay(value, out);
+            }
+        }
+        Overlay::Text(text) => out.push_str(text),
+        Overlay::Number(number) => out.push_str(&number.to_string()),
+        Overlay::Null => out.push_str("null"),
+    }
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((agent, json)) = choice(data, AGENTS) else { return };
+    let Ok(found) = with_document(json, |root| (format!("{:?}", classify(&root)), session(&root, agent)))
+    else {
+        return;
+    };
+    if let Ok(Some(tape)) = Tape::parse(json, &mut || true) {
+        let root = tape.root();
+        assert_eq!((format!("{:?}", classify(&root)), session(&root, agent)), found);
+    }
+});
