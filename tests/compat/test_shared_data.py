@@ -111,19 +111,29 @@ def test_what_a_provider_answered_validates(shared: Path, name: str, answered: i
 
 
 def test_claude_code_sessions_lose_nothing(shared: Path) -> None:
-    """Every content block of every user and assistant entry stands in exactly one message, as it was."""
-    checked = 0
+    """Every content block of every user and assistant entry stands in exactly one message, as it was; so does every
+    text that a running turn took from the queue."""
+    checked = typed = 0
     for path in sorted(shared.glob("claude-code-*/*.jsonl")):
         transcripts, _ = read(path)
         if transcripts[0].format == "gemini":
             continue
         checked += 1
         entries: dict[str, Any] = {}
+        blocks: Counter[str] = Counter()
+        queued: list[str] = []
         for line in path.read_text(encoding="utf-8").splitlines():
             for entry in values(line):
                 if entry.get("type") in ("user", "assistant"):
                     entries.setdefault(entry["uuid"], entry)
-        blocks: Counter[str] = Counter()
+                elif entry.get("operation") == "enqueue":
+                    queued.append(entry["content"])
+                elif entry.get("operation") == "remove":
+                    # No recorded version writes another entry of a text that a turn took.
+                    blocks[json.dumps(queued.pop(0))] += 1
+                    typed += 1
+                elif entry.get("operation") == "dequeue":
+                    del queued[:1]
         for entry in entries.values():
             content = entry["message"]["content"]
             blocks.update(json.dumps(block) for block in (content if isinstance(content, list) else [content]))
@@ -134,6 +144,7 @@ def test_claude_code_sessions_lose_nothing(shared: Path) -> None:
                 found.update(json.dumps(block) for block in (content if isinstance(content, list) else [content]))
         assert found == blocks, path.name
     assert checked > 0
+    assert typed == 6
 
 
 def test_rollouts_lose_nothing(shared: Path) -> None:
