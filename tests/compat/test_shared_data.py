@@ -122,6 +122,7 @@ def test_claude_code_sessions_lose_nothing(shared: Path) -> None:
         entries: dict[str, Any] = {}
         blocks: Counter[str] = Counter()
         queued: list[str] = []
+        copies = 0
         for line in path.read_text(encoding="utf-8").splitlines():
             for entry in values(line):
                 if entry.get("type") in ("user", "assistant"):
@@ -134,6 +135,8 @@ def test_claude_code_sessions_lose_nothing(shared: Path) -> None:
                     typed += 1
                 elif entry.get("operation") == "dequeue":
                     del queued[:1]
+                elif entry.get("type") == "progress":
+                    copies += "message" in entry["data"]
         for entry in entries.values():
             content = entry["message"]["content"]
             blocks.update(json.dumps(block) for block in (content if isinstance(content, list) else [content]))
@@ -143,8 +146,23 @@ def test_claude_code_sessions_lose_nothing(shared: Path) -> None:
                 content = message["content"]
                 found.update(json.dumps(block) for block in (content if isinstance(content, list) else [content]))
         assert found == blocks, path.name
+        unread = Counter(each["reason"] for each in transcripts[0].meta.get("unread", []))
+        assert unread["copy_of_sub_agent"] == copies, path.name
     assert checked > 0
     assert typed == 6
+
+
+def test_pi_sessions_lose_nothing(shared: Path) -> None:
+    """Every message stands in the conversation or in a branch, as it was; every other entry is counted by kind."""
+    path = shared / "pi" / "large-session.jsonl"
+    entries = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    ((transcript,), problems) = read(path)
+    branches = [message for branch in transcript.meta.get("branches", []) for message in branch["messages"]]
+    found = Counter(json.dumps(message) for message in [*transcript.messages, *branches])
+    assert found == Counter(json.dumps(entry["message"]) for entry in entries if entry["type"] == "message")
+    others = Counter(entry["type"] for entry in entries if entry["type"] != "message")
+    assert transcript.meta["skipped_kinds"] == others
+    assert problems == []
 
 
 def test_rollouts_lose_nothing(shared: Path) -> None:
