@@ -28,6 +28,7 @@ keys! {
     ACTION = "action",
     ADDITIONAL_KWARGS = "additional_kwargs",
     AGENT = "agent",
+    AGENT_ID_CAMEL = "agentId",
     APPROVAL_ID = "approvalId",
     APPROVAL_REQUEST_ID = "approval_request_id",
     ARGS = "args",

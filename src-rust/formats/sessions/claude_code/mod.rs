@@ -50,8 +50,9 @@ pub struct Thread {
 pub struct Session {
     /// The conversation.
     pub main: Thread,
-    /// The messages that sub-agents wrote into the same file.
-    pub sidechain: Thread,
+    /// The conversations of sub-agents in the same file, each with its agent's id. Older versions have no ids, and all
+    /// messages of sub-agents are one conversation.
+    pub sidechains: Vec<(Option<String>, Thread)>,
     /// Abandoned branches, each with the entry after which it begins.
     pub branches: Vec<(Option<usize>, Thread)>,
     /// The entries without a message, by kind.
@@ -72,7 +73,8 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
     }
     let mut session = Session::default();
     let left = left_behind(entries);
-    let (mut main, mut sidechain) = (TurnBuilder::default(), TurnBuilder::default());
+    let mut main = TurnBuilder::default();
+    let mut sidechains = Sidechains::default();
     let mut branches: Vec<TurnBuilder> = left.froms.iter().map(|_| TurnBuilder::default()).collect();
     let mut seen = HashSet::new();
     let mut queue = Queue::default();
@@ -96,7 +98,7 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
         }
         let builder = match left.branch_of.get(&i) {
             Some(&branch) => &mut branches[branch],
-            None if is_side => &mut sidechain,
+            None if is_side => sidechains.of(&entry),
             None => &mut main,
         };
         let role = match entry.text_of(Key::TYPE).as_deref() {
@@ -163,9 +165,32 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
     session.unread.extend(outcome.unread);
     session.unread.sort_unstable();
     session.main = main.finish();
-    session.sidechain = sidechain.finish();
+    session.sidechains = sidechains.finish();
     session.branches = left.froms.into_iter().zip(branches.into_iter().map(TurnBuilder::finish)).collect();
     Ok(session)
+}
+
+/// The conversations of sub-agents under construction, in the order of their first entries.
+#[derive(Debug, Default)]
+struct Sidechains {
+    agents: HashMap<Option<String>, usize>,
+    builders: Vec<(Option<String>, TurnBuilder)>,
+}
+
+impl Sidechains {
+    /// The conversation of the agent that an entry names.
+    fn of<N: Node>(&mut self, entry: &N) -> &mut TurnBuilder {
+        let agent = entry.text_of(Key::AGENT_ID_CAMEL).filter(|agent| !agent.is_empty());
+        let at = *self.agents.entry(agent.clone()).or_insert(self.builders.len());
+        if at == self.builders.len() {
+            self.builders.push((agent, TurnBuilder::default()));
+        }
+        &mut self.builders[at].1
+    }
+
+    fn finish(self) -> Vec<(Option<String>, Thread)> {
+        self.builders.into_iter().map(|(agent, builder)| (agent, builder.finish())).collect()
+    }
 }
 
 /// Whether an entry is a text that was typed while the agent worked, or a notice to the agent.
@@ -201,7 +226,7 @@ fn blocks_of<N: Node>(entry: usize, content: Option<&N>) -> Vec<(BlockRef, Optio
 /// # Errors
 /// Those of [`assemble`].
 pub fn session<N: Node>(entries: &N) -> Result<session::Session<N>> {
-    let Session { main, sidechain, branches, skipped, unread, problems } = assemble(entries)?;
+    let Session { main, sidechains, branches, skipped, unread, problems } = assemble(entries)?;
     let entries = session::items(entries);
     let mut threads = vec![thread("", main, &entries)];
     threads[0].branches = branches
@@ -209,8 +234,10 @@ pub fn session<N: Node>(entries: &N) -> Result<session::Session<N>> {
         .map(|(from_entry, left)| Branch { from_entry, messages: thread("", left, &entries).messages })
         .filter(|branch| !branch.messages.is_empty())
         .collect();
-    let side = thread("sidechain", sidechain, &entries);
-    threads.extend((!side.messages.is_empty()).then_some(side));
+    for (agent, sidechain) in sidechains {
+        threads.push(thread(agent.as_deref().unwrap_or("sidechain"), sidechain, &entries));
+    }
+    threads.retain(|thread| thread.name.is_empty() || !thread.messages.is_empty());
     let id = entries.iter().find_map(|entry| entry.text_of(Key::SESSION_ID_CAMEL));
     Ok(session::Session { id, threads, skipped, unread, problems })
 }
@@ -447,7 +474,7 @@ mod tests {
         assert_eq!(shape(&session.main), vec![("user", vec![(1, -1)]), ("user", vec![(3, -1)])]);
         assert_eq!(session.main.compact_boundaries, vec![1]);
         assert_eq!(session.main.summaries, vec![1]);
-        assert_eq!(shape(&session.sidechain), vec![("user", vec![(5, -1)])]);
+        assert_eq!(shape(&session.sidechains[0].1), vec![("user", vec![(5, -1)])]);
         assert_eq!(session.skipped.total(), 2);
         let problems = vec![(4, "repeated_entry"), (6, "entry_without_message"), (7, "not_an_object")];
         assert_eq!(session.problems, problems);
