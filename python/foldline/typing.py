@@ -255,8 +255,9 @@ class StoredTranscript:
         meta: The data around them: ``path``, ``line``, and by format ``tools``, ``system`` (``instructions`` of
             Responses, ``systemInstruction`` of Gemini). Sessions add ``session_format``, ``entries`` (the entries of
             the file, unchanged), ``sources`` (for each message the indices of its entries), ``entry_ids``,
-            ``skipped_entries``, ``compact_boundaries``, ``summaries``, and if present ``branches`` (each with
-            ``from_entry``, ``messages``, ``sources``) and ``demonstrations``.
+            ``skipped_entries``, ``skipped_kinds`` (their number by kind), ``compact_boundaries``, ``summaries``, and if
+            present ``branches`` (each with ``from_entry``, ``messages``, ``sources``), ``demonstrations`` and
+            ``unread`` (skipped entries with text, each with ``entry`` and ``reason``).
     """
 
     id: str

@@ -30,8 +30,16 @@ pub const RECORD_KEYS: [&str; 11] = [
 ];
 
 /// Keys that describe single messages by index, or their source: they do not apply to the folded list.
-pub const READER_KEYS: [&str; 7] =
-    ["entry_ids", "compact_boundaries", "summaries", "demonstrations", "entries", "sources", "branches"];
+pub const READER_KEYS: [&str; 8] = [
+    "entry_ids",
+    "compact_boundaries",
+    "summaries",
+    "demonstrations",
+    "entries",
+    "sources",
+    "branches",
+    "unread",
+];
 
 /// The result for a transcript, and its record.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use crate::formats::Format;
 use crate::formats::record_kind::{RecordKind, classify};
 use crate::formats::sessions::session::{Session, Thread};
 use crate::formats::sessions::{claude_code, codex, gemini_cli, pi_session};
-use crate::json::{OverlayNode, Rewrite, Tape, TapeList, TapeNode};
+use crate::json::{OverlayNode, Rewrite, Tape, TapeList, TapeNode, push_string};
 use crate::node::{Key, Kind, Node};
 
 /// An agent whose sessions are stored as lines.
@@ -94,6 +94,8 @@ pub fn fold(recording: &Recording<'_>, file: &[u8], check: Interrupt<'_>) -> Res
             }
             // In the older form of a rollout, items have no envelopes.
             RecordKind::Message if agent == Agent::Codex => {}
+            // An entry of a newer version.
+            RecordKind::Entry => {}
             record if Agent::of(&record) == Some(agent) => {}
             _ => return Ok(None),
         }
@@ -173,10 +175,19 @@ impl Meta {
         if agent == Agent::Pi && names_its_dialect(entries) {
             return None;
         }
-        let skipped = session.skipped;
+        let skipped = session.skipped.total();
         let mut json =
             format!("{{\"line\":{line},\"session_format\":\"{name}\",\"skipped_entries\":{skipped}")
                 .into_bytes();
+        json.extend_from_slice(b",\"skipped_kinds\":{");
+        for (at, (kind, count)) in session.skipped.kinds.iter().enumerate() {
+            if at > 0 {
+                json.push(b',');
+            }
+            push_string(kind, &mut json);
+            json.extend_from_slice(format!(":{count}").as_bytes());
+        }
+        json.push(b'}');
         let given = if agent == Agent::Codex { entries.iter().find_map(instructions) } else { None };
         let mut instructions = None;
         if let Some(given) = given {

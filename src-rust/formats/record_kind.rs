@@ -34,6 +34,8 @@ pub enum RecordKind {
     Dialogue(&'static [Key]),
     /// A known shape that this version does not read.
     Unsupported(&'static str),
+    /// An object with a type that no reader knows: among entries of a session an entry of a newer version, else unknown.
+    Entry,
     /// Anything else.
     Unknown,
 }
@@ -55,8 +57,19 @@ const MESSAGE_PATHS: &[&[Key]] = &[
 const COMMON_KEYS: &[Key] = &[Key::INPUT, Key::ITEMS];
 
 /// Types that only entries of Claude Code sessions have.
-const CLAUDE_CODE_ONLY: &[&str] =
-    &["file-history-snapshot", "queue-operation", "progress", "summary", "pr-link"];
+const CLAUDE_CODE_ONLY: &[&str] = &[
+    "agent-name",
+    "ai-title",
+    "cost-state",
+    "custom-title",
+    "file-history-snapshot",
+    "last-prompt",
+    "permission-mode",
+    "pr-link",
+    "progress",
+    "queue-operation",
+    "summary",
+];
 
 /// Classifies a value.
 pub fn classify<N: Node>(value: &N) -> RecordKind {
@@ -115,8 +128,13 @@ fn classify_object<N: Node>(value: &N) -> RecordKind {
         RecordKind::Codex
     } else if gemini_cli::is_entry(value) {
         RecordKind::GeminiCliLog
-    } else {
+    } else if value.text_of(Key::TYPE).is_none_or(|kind| kind.is_empty()) {
         RecordKind::Unknown
+    } else if value.get(Key::SESSION_ID_CAMEL).is_some_and(|id| id.kind() == Kind::String) {
+        // Entries about the state of a session.
+        RecordKind::ClaudeCode
+    } else {
+        RecordKind::Entry
     }
 }
 
@@ -205,7 +223,11 @@ mod tests {
             (r#"{"type":"new","timestamp":"t","payload":{}}"#, RecordKind::Codex),
             (r#"{"id":"s","timestamp":"t","instructions":null}"#, RecordKind::Codex),
             (r#"{"record_type":"state"}"#, RecordKind::Codex),
-            (r#"{"type":"new","payload":{}}"#, RecordKind::Unknown),
+            (r#"{"type":"new","payload":{}}"#, RecordKind::Entry),
+            (r#"{"type":"new","sessionId":"s"}"#, RecordKind::ClaudeCode),
+            (r#"{"type":"permission-mode"}"#, RecordKind::ClaudeCode),
+            (r#"{"type":""}"#, RecordKind::Unknown),
+            (r#"{"type":7,"sessionId":"s"}"#, RecordKind::Unknown),
             (
                 r#"{"items":[{"type":"function_call_output","call_id":"a"}]}"#,
                 RecordKind::Conversation(&[Key::ITEMS]),
@@ -215,7 +237,7 @@ mod tests {
             (r#"{"sessionId":"s","projectHash":"h","messages":[{"type":"warning"}]}"#, RecordKind::GeminiCli),
             (r#"{"sessionId":"s","projectHash":"h","messages":[]}"#, RecordKind::GeminiCliLog),
             (r#"{"id":"1","timestamp":"t","type":"gemini","content":""}"#, RecordKind::GeminiCliLog),
-            (r#"{"id":"1","type":"gemini","content":""}"#, RecordKind::Unknown),
+            (r#"{"id":"1","type":"gemini","content":""}"#, RecordKind::Entry),
             (r#"{"$set":{"lastUpdated":"t"}}"#, RecordKind::GeminiCliLog),
             (r#"{"$rewindTo":"1"}"#, RecordKind::GeminiCliLog),
             (r#"{"history":[{"role":"user","agent":"main"}]}"#, RecordKind::SweAgent(&[Key::HISTORY])),

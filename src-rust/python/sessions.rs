@@ -93,6 +93,7 @@ pub(super) fn classify(
             RecordKind::SweAgent(path) => ("swe_agent", names(path)),
             RecordKind::Dialogue(path) => ("dialogue", names(path)),
             RecordKind::Unsupported(name) => ("unsupported", vec![name]),
+            RecordKind::Entry => ("entry", vec![]),
             RecordKind::Unknown => ("unknown", vec![]),
         })
     })
@@ -175,12 +176,15 @@ pub(super) fn assemble_session<'py>(
             "dialogue" => dialogue::assemble(&entries),
             _ => Err(Error::config("unknown_format", "kind", "not a kind of session")),
         };
-        let Session { id, threads, skipped, problems } = assembled.map_err(|error| exception(py, error))?;
+        let Session { id, threads, skipped, unread, problems } =
+            assembled.map_err(|error| exception(py, error))?;
         let answer = PyDict::new(py);
         answer.set_item("id", id)?;
         let threads = threads.into_iter().map(|each| thread(py, each)).collect::<PyResult<Vec<_>>>()?;
         answer.set_item("threads", threads)?;
-        answer.set_item("skipped", skipped)?;
+        answer.set_item("skipped", skipped.total())?;
+        answer.set_item("skipped_kinds", skipped.kinds)?;
+        answer.set_item("unread", unread)?;
         answer.set_item("problems", problems)?;
         Ok(answer)
     })

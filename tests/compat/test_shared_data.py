@@ -111,19 +111,32 @@ def test_what_a_provider_answered_validates(shared: Path, name: str, answered: i
 
 
 def test_claude_code_sessions_lose_nothing(shared: Path) -> None:
-    """Every content block of every user and assistant entry stands in exactly one message, as it was."""
-    checked = 0
+    """Every content block of every user and assistant entry stands in exactly one message, as it was; so does every
+    text that a running turn took from the queue."""
+    checked = typed = 0
     for path in sorted(shared.glob("claude-code-*/*.jsonl")):
         transcripts, _ = read(path)
         if transcripts[0].format == "gemini":
             continue
         checked += 1
         entries: dict[str, Any] = {}
+        blocks: Counter[str] = Counter()
+        queued: list[str] = []
+        copies = 0
         for line in path.read_text(encoding="utf-8").splitlines():
             for entry in values(line):
                 if entry.get("type") in ("user", "assistant"):
                     entries.setdefault(entry["uuid"], entry)
-        blocks: Counter[str] = Counter()
+                elif entry.get("operation") == "enqueue":
+                    queued.append(entry["content"])
+                elif entry.get("operation") == "remove":
+                    # No recorded version writes another entry of a text that a turn took.
+                    blocks[json.dumps(queued.pop(0))] += 1
+                    typed += 1
+                elif entry.get("operation") == "dequeue":
+                    del queued[:1]
+                elif entry.get("type") == "progress":
+                    copies += "message" in entry["data"]
         for entry in entries.values():
             content = entry["message"]["content"]
             blocks.update(json.dumps(block) for block in (content if isinstance(content, list) else [content]))
@@ -133,7 +146,23 @@ def test_claude_code_sessions_lose_nothing(shared: Path) -> None:
                 content = message["content"]
                 found.update(json.dumps(block) for block in (content if isinstance(content, list) else [content]))
         assert found == blocks, path.name
+        unread = Counter(each["reason"] for each in transcripts[0].meta.get("unread", []))
+        assert unread["copy_of_sub_agent"] == copies, path.name
     assert checked > 0
+    assert typed == 6
+
+
+def test_pi_sessions_lose_nothing(shared: Path) -> None:
+    """Every message stands in the conversation or in a branch, as it was; every other entry is counted by kind."""
+    path = shared / "pi" / "large-session.jsonl"
+    entries = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    ((transcript,), problems) = read(path)
+    branches = [message for branch in transcript.meta.get("branches", []) for message in branch["messages"]]
+    found = Counter(json.dumps(message) for message in [*transcript.messages, *branches])
+    assert found == Counter(json.dumps(entry["message"]) for entry in entries if entry["type"] == "message")
+    others = Counter(entry["type"] for entry in entries if entry["type"] != "message")
+    assert transcript.meta["skipped_kinds"] == others
+    assert problems == []
 
 
 def test_rollouts_lose_nothing(shared: Path) -> None:

@@ -17,6 +17,9 @@ Dict = dict[str, Any]
 
 #: Values that are not entries, and an entry of an unknown kind.
 junk = st.sampled_from([5, None, "x", [5], {}, {"type": "unheard_of"}, {"type": 7}, {"a": {"b": [1]}}])
+#: What happens to a text in the queue of Claude Code.
+OPERATIONS = ("dequeue", "remove", "popAll", "new")
+
 names = st.sampled_from(["a", "b", "c", "d"])
 words = st.text("abc äあ🙂", max_size=8)
 anything = st.one_of(st.none(), st.integers(), words, st.lists(words, max_size=2), st.just({"x": 1}))
@@ -101,6 +104,22 @@ def claude(draw: st.DrawFn) -> Dict:
 
 
 @st.composite
+def queue(draw: st.DrawFn) -> Dict:
+    """What Claude Code writes about a text that is typed while the agent works."""
+    typed = draw(st.one_of(words, st.sampled_from(["Wait.", "/clear", "Wait.\nStop.", "[Image #1]"])))
+    if draw(st.booleans()):
+        prompt = draw(st.one_of(st.just(typed), st.just([{"type": "text", "text": typed}]), anything))
+        origin = draw(st.sampled_from([None, {"kind": "human"}, {"kind": "task-notification"}]))
+        attachment = {"type": "queued_command", "prompt": prompt, "origin": origin}
+        uuid = draw(st.text("abcdef", min_size=2, max_size=3))
+        return {"type": "attachment", "uuid": uuid, "attachment": attachment}
+    entry = {"type": "queue-operation", "operation": draw(st.sampled_from(["enqueue", "enqueue", *OPERATIONS]))}
+    content = st.one_of(st.just(typed), st.just([{"type": "text", "text": typed}]), anything)
+    reason = st.sampled_from([None, "absorbed_mid_turn", "cancelled"])
+    return entry | draw(st.fixed_dictionaries({}, optional={"content": content, "reason": reason}))
+
+
+@st.composite
 def swe_agent(draw: st.DrawFn) -> Dict:
     """An entry of a history."""
     entry = {"role": draw(st.sampled_from(["user", "assistant", "tool"])), "content": draw(words)}
@@ -110,6 +129,14 @@ def swe_agent(draw: st.DrawFn) -> Dict:
             optional={"agent": names, "is_demo": st.booleans(), "tool_call_ids": st.one_of(anything, st.lists(names))},
         )
     )
+
+
+def text_of(content: Any) -> str:
+    """The text of a content."""
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else []
+    return "\n".join(block["text"] for block in blocks if isinstance(block, dict) and "text" in block)
 
 
 def read(data: bytes) -> tuple[list[fl.StoredTranscript], list[fl.Problem]]:
@@ -148,7 +175,7 @@ LINES = {
     "codex": ({"timestamp": "t", "type": "session_meta", "payload": {"id": "s"}}, codex()),
     "gemini_cli": ({"sessionId": "s", "projectHash": "h"}, gemini_lines),
     "pi": ({"type": "session", "id": "s"}, pi()),
-    "claude_code": ({"type": "summary", "summary": "s"}, claude()),
+    "claude_code": ({"type": "summary", "summary": "s"}, st.one_of(claude(), queue())),
 }
 
 
@@ -172,6 +199,30 @@ def test_every_line_of_a_session_is_accounted_for(kind: str, data: st.DataObject
         assert len(entry_lines) == len(found)
         wrong = {at for at, i in enumerate(entry_lines) if i + 1 in lines}
         accounted(given, found, wrong)
+
+
+@given(data=st.data())
+def test_every_text_in_the_queue_is_in_a_message_or_named(data: st.DataObject) -> None:
+    values = [{"type": "summary"}, *data.draw(st.lists(st.one_of(claude(), queue(), queue()), max_size=12))]
+    transcripts, problems = read(b"".join(json.dumps(value).encode() + b"\n" for value in values))
+    repeated = {problem.line for problem in problems if problem.code == "repeated_entry"}
+    if not transcripts:
+        return
+    named = {each["entry"] for each in transcripts[0].meta.get("unread", [])}
+    found, used = [], set()
+    for transcript in transcripts:
+        for holder in ({"messages": transcript.messages, **transcript.meta}, *transcript.meta.get("branches", [])):
+            found += [text_of(message["content"]) for message in holder["messages"] if message["role"] == "user"]
+            used.update(*holder["sources"])
+    for i, entry in enumerate(values):
+        text = text_of(entry.get("content") if "operation" in entry else entry.get("attachment", {}).get("prompt"))
+        is_human = "operation" in entry or entry.get("attachment", {}).get("origin") != {"kind": "task-notification"}
+        if not text.strip() or i + 1 in repeated:
+            continue
+        if "attachment" in entry:
+            assert (i in used, i in named) == (is_human, not is_human)
+        elif entry["operation"] == "enqueue" and "[Image" not in text:
+            assert i in named or any(text.strip() in each for each in found) or text == "/clear"
 
 
 @pytest.mark.parametrize(("key", "entries"), [("messages", gemini()), ("history", swe_agent())], ids=["gemini", "swe"])

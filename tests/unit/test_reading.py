@@ -295,6 +295,22 @@ def test_the_messages_of_sub_agents_are_a_separate_transcript(shelf: Shelf) -> N
     assert side.messages == [user("Sub task."), assistant([text("Side.")])]
 
 
+def test_sub_agents_with_ids_have_a_transcript_each(shelf: Shelf) -> None:
+    entries = [
+        claude("user", "1", user("Go.")),
+        claude("user", "2", user("First task."), isSidechain=True, agentId="a1"),
+        claude("user", "3", user("Second task."), isSidechain=True, agentId="b2"),
+        said("4", "m1", text("First."), isSidechain=True, agentId="a1"),
+        said("5", "m2", text("Second."), isSidechain=True, agentId="b2"),
+    ]
+    found = shelf.read(lines(entries))
+    assert [each.id for each in found] == ["s1", "s1#a1", "s1#b2"]
+    assert found[1].messages == [user("First task."), assistant([text("First.")])]
+    assert found[2].messages == [user("Second task."), assistant([text("Second.")])]
+    alone = shelf.read_one(lines(entries[1::2]))
+    assert (alone.id, alone.messages) == ("s1#a1", found[1].messages)
+
+
 def test_a_boundary_and_its_summary_are_recorded(shelf: Shelf) -> None:
     entries = [
         claude("user", "1", user("Go.")),

@@ -131,17 +131,16 @@ def test_a_problem_in_a_rollout_is_reported_at_its_line_and_the_rest_is_read(she
     bad = [
         entry("response_item", None),
         {"timestamp": "t", "type": "response_item"},
-        entry("response_item", {"type": "unheard_of"}),
-        entry("unheard_of", {}),
+        entry("response_item", {"text": "unheard of"}),
         entry("compacted", 5),
     ]
     data = [line(each) for each in (META, good[0], *bad, good[1])]
     transcript = shelf.read_one(b"".join(data) + line(good[0])[:-9])
     assert transcript.messages == [item("Go."), item("On.")]
-    codes = ["entry_without_message"] * 2 + ["unknown_entry"] * 2 + ["entry_without_message"]
+    codes = ["entry_without_message"] * 4
     offsets = [sum(map(len, data[:i])) for i in range(len(data) + 1)]
     assert shelf.told()[1:] == [(code, i, offsets[i - 1]) for i, code in enumerate(codes, 3)]
-    assert shelf.told()[0][:2] == ("torn_line", 9)
+    assert shelf.told()[0][:2] == ("torn_line", 8)
 
 
 def test_a_rollout_without_an_item_gives_no_transcript(shelf: Shelf) -> None:
@@ -264,7 +263,8 @@ def test_a_problem_in_a_gemini_session_is_reported_and_the_rest_is_read(shelf: S
     transcript = shelf.read_one(line(HEADER | {"messages": records}))
     assert [each["role"] for each in transcript.messages] == ["user", "model"]
     told = [(problem.code, problem.index) for problem in shelf.problems]
-    assert told == [("not_an_object", 1), ("unknown_entry", 2), ("entry_without_message", 3)]
+    assert told == [("not_an_object", 1), ("entry_without_message", 3)]
+    assert transcript.meta["unread"] == [{"entry": 2, "reason": "unknown_kind"}]
     assert {(problem.line, problem.offset) for problem in shelf.problems} == {(1, 0)}
 
 
@@ -401,10 +401,10 @@ def test_the_newest_branch_of_a_pi_session_is_its_transcript(shelf: Shelf) -> No
     assert counts.per_message[1] == fl.TokenCounter("chars/4").count("It led nowhere.")
 
 
-def test_an_unknown_entry_of_a_pi_session_is_reported(shelf: Shelf) -> None:
-    entries = [pi_message("1", None, "Go."), {"type": "unheard_of", "id": "2", "parentId": "1"}]
+def test_an_entry_without_a_type_in_a_pi_session_is_reported(shelf: Shelf) -> None:
+    entries = [pi_message("1", None, "Go."), {"type": 5, "id": "2", "parentId": "1"}]
     assert shelf.read_one(lines(entries)).messages == [user("Go.")]
-    assert shelf.told() == [("unknown_entry", 2, len(line(entries[0])))]
+    assert shelf.told() == [("unknown_record", 2, len(line(entries[0])))]
 
 
 def claude(uuid: str, parent: str | None, kind: str, said: Any, **more: Any) -> Dict:

@@ -10,7 +10,7 @@ from foldline._core import FORMATS
 from foldline.errors import FoldlineError
 from foldline.typing import Format, StoredTranscript
 
-__all__ = ["DIALECTS", "Entry", "dialect_of", "session_transcripts"]
+__all__ = ["DIALECTS", "DOCUMENTS", "Entry", "dialect_of", "session_transcripts"]
 
 #: An entry with its line and offset in the file.
 Entry = tuple[int, int, Any]
@@ -31,10 +31,10 @@ DIALECTS: dict[str, Format] = {
 _NAMES = {"gemini_cli_log": "gemini_cli", "swe_agent_steps": "swe_agent"}
 
 #: Sessions in one document: their entries share the document's line.
-_DOCUMENTS = {"gemini_cli", "swe_agent", "swe_agent_steps", "dialogue"}
+DOCUMENTS = {"gemini_cli", "swe_agent", "swe_agent_steps", "dialogue"}
 
 #: Sessions yielded even without messages: their opening entry identifies them unambiguously.
-_SESSIONS_WITHOUT_WORDS = _DOCUMENTS | {"gemini_cli_log"}
+_SESSIONS_WITHOUT_WORDS = DOCUMENTS | {"gemini_cli_log"}
 
 #: Key of an entry's id.
 _IDS = {"claude_code": "uuid", "pi": "id", "gemini_cli": "id", "gemini_cli_log": "id"}
@@ -60,12 +60,18 @@ def session_transcripts(
     """
     values = [value for _, _, value in entries]
     session = _core.assemble_session(kind, values)
-    is_document = kind in _DOCUMENTS
+    is_document = kind in DOCUMENTS
     for index, code in session["problems"]:
         line, offset, _ = entries[index]
         report(code, line, offset, index if is_document else None)
     name = session["id"] or name
-    shared: dict[str, Any] = {"session_format": _NAMES.get(kind, kind), "skipped_entries": session["skipped"]}
+    shared: dict[str, Any] = {
+        "session_format": _NAMES.get(kind, kind),
+        "skipped_entries": session["skipped"],
+        "skipped_kinds": session["skipped_kinds"],
+    }
+    if session["unread"]:
+        shared["unread"] = [{"entry": entry, "reason": reason} for entry, reason in session["unread"]]
     if kind == "dialogue":
         shared = {"roles": "assumed"}
     else:

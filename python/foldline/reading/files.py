@@ -22,7 +22,7 @@ from foldline import _core
 from foldline._core import FORMATS
 from foldline.errors import FoldlineError, MessageError
 from foldline.reading._opening import MAX_DOCUMENT_BYTES, Opening
-from foldline.reading._sessions import DIALECTS, Entry, session_transcripts
+from foldline.reading._sessions import DIALECTS, DOCUMENTS, Entry, session_transcripts
 from foldline.typing import Problem, StoredTranscript
 
 __all__ = ["FORMATS", "MAX_DOCUMENT_BYTES", "read", "read_stream", "transcript_of"]
@@ -38,6 +38,9 @@ _LOG = logging.getLogger(__name__)
 logging.getLogger("foldline").addHandler(logging.NullHandler())
 
 _MAX_HELD_PROBLEMS = 10_000
+
+#: Most entries of unknown types kept until an entry says which session they belong to.
+_MAX_HELD_ENTRIES = 1_000
 
 OnProblem = Callable[[Problem], None]
 
@@ -159,6 +162,8 @@ class _File:
         self.found = 0
         self.messages: list[dict[str, Any]] = []
         self.entries: dict[str, list[Entry]] = {}
+        # Entries of unknown types before the first known entry of a session.
+        self._unsorted: list[Entry] = []
 
     def problem(
         self,
@@ -202,6 +207,7 @@ class _File:
 
     def at_end(self) -> Iterator[StoredTranscript]:
         """The transcripts complete only at the end of the file; reports a file without any."""
+        self._sort_out()
         if self._held is not None:
             held, self._held = self._held, None
             lines = len(held)
@@ -335,6 +341,11 @@ class _File:
 
     def _sort(self, value: Any, line: int, offset: int) -> Iterator[StoredTranscript]:
         kind, path = _core.classify(value)
+        if kind == "entry":
+            self._entry_of_unknown_type(value, line, offset)
+            return
+        if self._unsorted:
+            self._sort_out(kind)
         if kind not in ("unknown", "unsupported"):
             self.tell_held()
         match kind:
@@ -358,6 +369,26 @@ class _File:
                 self.problem("unsupported_format", line, offset, path[0])
             case _:
                 self.problem("unknown_record", line, offset)
+
+    def _entry_of_unknown_type(self, value: Any, line: int, offset: int) -> None:
+        """Adds an entry of a newer version to the only session of the file; elsewhere it is a problem."""
+        if len(self.entries) == 1:
+            (entries,) = self.entries.values()
+            entries.append((line, offset, value))
+        elif self.entries or self.messages or self.found or len(self._unsorted) == _MAX_HELD_ENTRIES:
+            self._sort_out()
+            self.problem("unknown_record", line, offset)
+        else:
+            self._unsorted.append((line, offset, value))
+
+    def _sort_out(self, kind: str = "unknown") -> None:
+        """Gives the held entries to the session that begins, or reports them."""
+        held, self._unsorted = self._unsorted, []
+        if kind in DIALECTS and kind not in DOCUMENTS:
+            self.entries[kind] = held
+            return
+        for line, offset, _ in held:
+            self.problem("unknown_record", line, offset)
 
     def _conversation_object(
         self, value: dict[str, Any], path: list[str], line: int, offset: int

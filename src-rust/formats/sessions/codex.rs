@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 
+use super::codex_typed::{typed_only, typed_text};
 use super::session::{Message, Overlay, Session, Thread, array_of, each_entry, items, object_of};
 use crate::error::Result;
 use crate::formats::messages::openai_responses;
@@ -35,67 +36,128 @@ pub(in crate::formats) fn is_entry<N: Node>(value: &N) -> bool {
     }
 }
 
-/// Assembles the messages of a rollout. O(entries), with a compaction O(bytes).
+/// Assembles the messages of a rollout. O(entries), with a compaction or texts of the user O(bytes).
 ///
 /// # Errors
 /// Those of [`each_entry`].
 pub fn assemble<N: Node>(entries: &N) -> Result<Session<N>> {
     let mut session = Session::default();
-    let mut thread = Thread::default();
+    let mut items = Items::default();
+    let typed_only = if entries.kind() == Kind::Array { typed_only(entries) } else { HashSet::new() };
     each_entry(entries, &mut session, |i, entry, session| {
         let kind = entry.text_of(Key::TYPE);
         match kind.as_deref() {
             None => {
                 session.id = session.id.take().or_else(|| entry.text_of(Key::ID));
-                session.skipped += 1;
+                session.skipped.add(entry);
             }
             Some("session_meta") => {
                 let given = object_of(entry, Key::PAYLOAD).and_then(|payload| payload.text_of(Key::ID));
                 session.id = session.id.take().or(given);
-                session.skipped += 1;
+                session.skipped.add(entry);
             }
             Some("response_item") => match object_of(entry, Key::PAYLOAD) {
-                Some(item) => read_item(i, item, &mut thread, session),
+                Some(item) => items.read(i, item, session),
                 None => session.problems.push((i, "entry_without_message")),
             },
             Some("compacted") => match object_of(entry, Key::PAYLOAD) {
                 Some(payload) => {
-                    let put = compact(i, &payload, &mut thread)?;
-                    session.skipped += usize::from(!put);
+                    items.place_typed();
+                    if !compact(i, &payload, &mut items.thread)? {
+                        session.skipped.add(entry);
+                    }
                 }
                 None => session.problems.push((i, "entry_without_message")),
             },
             Some("event_msg") => {
-                if let Some(event) = object_of(entry, Key::PAYLOAD)
-                    && event.text_is(Key::TYPE, "thread_rolled_back")
-                {
-                    roll_back(turns_of(&event), &mut thread);
+                let event = object_of(entry, Key::PAYLOAD);
+                if let Some(text) = event.as_ref().and_then(typed_text).filter(|_| typed_only.contains(&i)) {
+                    items.type_in(i, text);
+                    return Ok(());
                 }
-                session.skipped += 1;
+                if let Some(event) = event.filter(|event| event.text_is(Key::TYPE, "thread_rolled_back")) {
+                    items.place_typed();
+                    roll_back(turns_of(&event), &mut items.thread);
+                }
+                session.skipped.add(entry);
             }
-            Some("turn_context") => session.skipped += 1,
-            Some(_) if entry.get(Key::PAYLOAD).is_none() => {
-                read_item(i, entry.clone(), &mut thread, session);
+            Some("turn_context") => session.skipped.add(entry),
+            Some(_) if openai_responses::is_item(entry) || entry.get(Key::ROLE).is_some() => {
+                items.read(i, entry.clone(), session);
             }
-            Some(_) => session.problems.push((i, "unknown_entry")),
+            // State of the run, in newer versions.
+            Some(_) => session.skipped.add(entry),
         }
         Ok(())
     })?;
-    session.threads.push(thread);
+    items.place_typed();
+    session.threads.push(items.thread);
     Ok(session)
 }
 
-/// Reads an item, with an envelope or without.
-fn read_item<N: Node>(i: usize, item: N, thread: &mut Thread<N>, session: &mut Session<N>) {
-    if item.text_of(Key::TYPE).is_some_and(|kind| OWN_ITEMS.contains(&kind.as_str())) {
-        session.skipped += 1;
-    } else if openai_responses::is_item(&item) || item.get(Key::ROLE).is_some() {
-        thread.messages.push(Message::of(i, Overlay::Given(item)));
-    } else {
-        session
-            .problems
-            .push((i, if item.get(Key::TYPE).is_some() { "unknown_entry" } else { "entry_without_message" }));
+/// The items of a rollout, and what was typed between a call and its output.
+struct Items<N> {
+    thread: Thread<N>,
+    /// Ids of the calls without an output.
+    open_calls: HashSet<String>,
+    /// Messages that wait for the outputs of these calls.
+    typed: Vec<Message<N>>,
+}
+
+impl<N> Default for Items<N> {
+    fn default() -> Self {
+        Items { thread: Thread::default(), open_calls: HashSet::new(), typed: Vec::new() }
     }
+}
+
+impl<N: Node> Items<N> {
+    /// Reads an item, with an envelope or without. The provider may know more types than the reader does.
+    fn read(&mut self, i: usize, item: N, session: &mut Session<N>) {
+        let kind = item.text_of(Key::TYPE);
+        if kind.as_deref().is_some_and(|kind| OWN_ITEMS.contains(&kind)) {
+            session.skipped.add(&item);
+            return;
+        }
+        if kind.is_none() && item.get(Key::ROLE).is_none() {
+            session.problems.push((i, "entry_without_message"));
+            return;
+        }
+        match (kind.as_deref().unwrap_or_default(), item.text_of(Key::CALL_ID)) {
+            (kind, Some(id)) if kind.ends_with("_call") => drop(self.open_calls.insert(id)),
+            (_, Some(id)) => drop(self.open_calls.remove(&id)),
+            ("" | "message", None) => self.place_typed(),
+            _ => {}
+        }
+        self.thread.messages.push(Message::of(i, Overlay::Given(item)));
+        if self.open_calls.is_empty() {
+            self.place_typed();
+        }
+    }
+
+    /// Adds what the user typed, after the outputs of the open calls.
+    fn type_in(&mut self, i: usize, text: N) {
+        self.typed.push(Message::of(i, user_message(text)));
+        if self.open_calls.is_empty() {
+            self.place_typed();
+        }
+    }
+
+    fn place_typed(&mut self) {
+        self.thread.messages.append(&mut self.typed);
+        // A call that is still open was interrupted.
+        self.open_calls.clear();
+    }
+}
+
+/// A message of the user with one text.
+fn user_message<N: Node>(text: N) -> Overlay<N> {
+    let part =
+        Overlay::object([("type", Some(Overlay::text("input_text"))), ("text", Some(Overlay::Given(text)))]);
+    Overlay::object([
+        ("type", Some(Overlay::text("message"))),
+        ("role", Some(Overlay::text("user"))),
+        ("content", Some(Overlay::List(vec![part]))),
+    ])
 }
 
 /// Adds a boundary, followed by the new items of a compaction: its summary, or an encrypted compaction. Returns whether
@@ -116,15 +178,7 @@ fn compact<N: Node>(i: usize, payload: &N, thread: &mut Thread<N>) -> Result<boo
             }
         }
     } else if let Some(text) = payload.get(Key::MESSAGE).filter(|text| text.kind() == Kind::String) {
-        let part = Overlay::object([
-            ("type", Some(Overlay::text("input_text"))),
-            ("text", Some(Overlay::Given(text))),
-        ]);
-        put.push(Overlay::object([
-            ("type", Some(Overlay::text("message"))),
-            ("role", Some(Overlay::text("user"))),
-            ("content", Some(Overlay::List(vec![part]))),
-        ]));
+        put.push(user_message(text));
     }
     let has_put = !put.is_empty();
     for made in put {
@@ -221,13 +275,9 @@ mod tests {
             entry("not heard of", "{}"),
             "[]".into(),
         ]);
-        assert_eq!(found.0, [user("a"), reasoning.to_owned()]);
-        let problems = vec![
-            (5, "entry_without_message"),
-            (7, "unknown_entry"),
-            (8, "unknown_entry"),
-            (9, "not_an_object"),
-        ];
+        let unknown = r#"{"type":"not heard of"}"#.to_owned();
+        assert_eq!(found.0, [user("a"), reasoning.to_owned(), unknown]);
+        let problems = vec![(5, "entry_without_message"), (9, "not_an_object")];
         assert_eq!(found.4, problems);
     }
 

@@ -5,7 +5,9 @@
 //!
 //! An older session is one document; a newer one is a log that repeats a record whenever it changes.
 
-use super::session::{Branch, Message, Overlay, Session, Thread, array_of, each_entry, items, object_of};
+use super::session::{
+    Branch, Message, Overlay, Session, Thread, array_of, each_entry, items, kind_of, object_of,
+};
 use crate::error::Result;
 use crate::node::{Key, Kind, Node};
 
@@ -35,12 +37,20 @@ struct LogRecord<N> {
     node: N,
 }
 
-impl<N> LogRecord<N> {
+impl<N: Node> LogRecord<N> {
+    /// Counts the record as skipped; `reason` is why its text is in no message.
+    fn skip(&self, reason: &'static str, session: &mut Session<N>) {
+        session.skipped.add_as(kind_of(&self.node), self.sources.len());
+        if self.node.get_some(Key::CONTENT).is_some() {
+            session.unread.extend(self.sources.last().map(|&newest| (newest, reason)));
+        }
+    }
+
     /// Reports a defect of the newest state; earlier states count as skipped.
     fn report(&self, code: &'static str, session: &mut Session<N>) {
         if let Some((&newest, before)) = self.sources.split_last() {
             session.problems.push((newest, code));
-            session.skipped += before.len();
+            session.skipped.add_as(kind_of(&self.node), before.len());
         }
     }
 }
@@ -71,7 +81,7 @@ pub fn assemble_log<N: Node>(entries: &N) -> Result<Session<N>> {
     let mut left: Vec<(Option<usize>, Vec<LogRecord<N>>)> = Vec::new();
     each_entry(entries, &mut session, |i, entry, session| {
         if let Some(target) = entry.get(Key::REWIND_TO) {
-            session.skipped += 1;
+            session.skipped.add(entry);
             let target = target.with_text(|id, _| id.to_owned());
             // Drops the target record too; with an unknown target, all records.
             let at = live.iter().position(|record| record.id.is_some() && record.id == target).unwrap_or(0);
@@ -82,7 +92,9 @@ pub fn assemble_log<N: Node>(entries: &N) -> Result<Session<N>> {
             let set = object_of(entry, Key::SET).unwrap_or_else(|| entry.clone());
             session.id = session.id.take().or_else(|| set.text_of(Key::SESSION_ID_CAMEL));
             let records = array_of(&set, Key::MESSAGES);
-            session.skipped += usize::from(records.as_ref().is_none_or(N::is_empty));
+            if records.as_ref().is_none_or(N::is_empty) {
+                session.skipped.add(entry);
+            }
             if let Some(records) = records {
                 let before = std::mem::take(&mut live);
                 for record in items(&records) {
@@ -152,10 +164,15 @@ fn weave<N: Node>(records: &[LogRecord<N>], session: &mut Session<N>) -> Vec<Mes
                 Turn::new("model", parts_of(node.get(Key::CONTENT)).filter(says_something), record)
             }
             Some(kind) if NOTICES.contains(&kind) => {
-                session.skipped += record.sources.len();
+                record.skip("notice", session);
                 continue;
             }
-            _ => {
+            // A kind of a newer version; a record without a type is damaged.
+            Some(_) => {
+                record.skip("unknown_kind", session);
+                continue;
+            }
+            None => {
                 record.report("unknown_entry", session);
                 continue;
             }
@@ -174,7 +191,7 @@ fn weave<N: Node>(records: &[LogRecord<N>], session: &mut Session<N>) -> Vec<Mes
         turn.parts.extend(calls);
         if turn.parts.is_empty() {
             // A record of thoughts alone.
-            session.skipped += record.sources.len();
+            session.skipped.add_as(kind_of(node), record.sources.len());
             continue;
         }
         match turns.last_mut().filter(|last| last.role == "model" && !last.has_calls) {
@@ -305,7 +322,7 @@ mod tests {
             let session = if is_log { assemble_log(&node) } else { assemble(&node) }.unwrap();
             let thread = &session.threads[0];
             let branches = thread.branches.iter().map(|branch| (branch.from_entry, seen(&branch.messages)));
-            (seen(&thread.messages), branches.collect(), session.skipped, session.problems.clone())
+            (seen(&thread.messages), branches.collect(), session.skipped.total(), session.problems.clone())
         })
         .unwrap()
     }
@@ -351,13 +368,8 @@ mod tests {
             false,
         );
         assert_eq!(turns, vec![turn("model", r#"{"text":"a"}"#, &[3])]);
-        let expected = [
-            (0, "not_an_object"),
-            (1, "entry_without_message"),
-            (2, "unknown_entry"),
-            (3, "bad_tool_call"),
-            (4, "unknown_entry"),
-        ];
+        let expected =
+            [(0, "not_an_object"), (1, "entry_without_message"), (3, "bad_tool_call"), (4, "unknown_entry")];
         assert_eq!(problems, expected);
     }
 

@@ -2,6 +2,7 @@
 
 pub mod claude_code;
 pub mod codex;
+mod codex_typed;
 pub mod dialogue;
 pub mod gemini_cli;
 pub mod pi_session;

@@ -1,6 +1,8 @@
 //! The session that every session reader returns. One module a file format decides the structure; values are built from
 //! the caller's own nodes.
 
+use std::collections::BTreeMap;
+
 use crate::error::{Error, Result};
 pub use crate::json::Overlay;
 use crate::node::{Key, Kind, Node};
@@ -81,16 +83,81 @@ pub struct Session<N> {
     pub id: Option<String>,
     /// The main conversation first, then the others. Only the main one may be empty.
     pub threads: Vec<Thread<N>>,
-    /// Number of entries without a message.
-    pub skipped: usize,
+    /// The entries without a message, by kind.
+    pub skipped: Skipped,
+    /// Skipped entries with text that is in no message, each with the reason.
+    pub unread: Vec<(usize, &'static str)>,
     /// Entries that are unreadable or repeated, with a code.
     pub problems: Vec<(usize, &'static str)>,
 }
 
 impl<N> Default for Session<N> {
     fn default() -> Self {
-        Session { id: None, threads: Vec::new(), skipped: 0, problems: Vec::new() }
+        Session {
+            id: None,
+            threads: Vec::new(),
+            skipped: Skipped::default(),
+            unread: Vec::new(),
+            problems: Vec::new(),
+        }
     }
+}
+
+/// Numbers of entries without a message, by kind.
+///
+/// A new version of an agent writes kinds of entries that older readers do not know. They are counted here; a problem
+/// is only what is damaged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Skipped {
+    /// The number of entries of each kind.
+    pub kinds: BTreeMap<String, usize>,
+}
+
+impl Skipped {
+    /// Counts an entry.
+    pub fn add<N: Node>(&mut self, entry: &N) {
+        self.add_as(kind_of(entry), 1);
+    }
+
+    /// Counts entries of a kind.
+    pub fn add_as(&mut self, kind: String, count: usize) {
+        if count > 0 {
+            *self.kinds.entry(kind).or_default() += count;
+        }
+    }
+
+    /// Takes back an entry that is in a message after all.
+    pub fn remove<N: Node>(&mut self, entry: &N) {
+        let kind = kind_of(entry);
+        match self.kinds.get_mut(&kind) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(self.kinds.remove(&kind)),
+        }
+    }
+
+    /// The number of entries.
+    #[must_use]
+    pub fn total(&self) -> usize {
+        self.kinds.values().sum()
+    }
+}
+
+/// The kind of an entry: its type, and the type of what it contains; a command is named by its key.
+pub fn kind_of<N: Node>(entry: &N) -> String {
+    let Some(mut kind) = entry.text_of(Key::TYPE) else {
+        let command = [Key::SET, Key::REWIND_TO].into_iter().find(|key| entry.get(*key).is_some());
+        return command.map_or("untyped", |key| key.as_str()).to_owned();
+    };
+    let inner = [Key::PAYLOAD, Key::ATTACHMENT, Key::DATA];
+    let detail = entry
+        .text_of(Key::SUBTYPE)
+        .or_else(|| inner.into_iter().find_map(|key| object_of(entry, key)?.text_of(Key::TYPE)))
+        .or_else(|| entry.text_of(Key::OPERATION));
+    if let Some(detail) = detail {
+        kind.push('/');
+        kind.push_str(&detail);
+    }
+    kind
 }
 
 /// Calls `read` for every object of a list, and reports the other entries as `not_an_object`.

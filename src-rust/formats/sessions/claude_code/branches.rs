@@ -79,7 +79,7 @@ pub(super) fn left_behind<N: Node>(entries: &N) -> AbandonedBranch {
 }
 
 /// Whether a user wrote the entry: no tool result, no text of the agent.
-fn is_prompt<N: Node>(entry: &N) -> bool {
+pub(super) fn is_prompt<N: Node>(entry: &N) -> bool {
     if entry.is_true(Key::IS_META) || entry.is_true(Key::IS_COMPACT_SUMMARY) {
         return false;
     }

@@ -1,15 +1,18 @@
 //! Claude Code session files: entries in, Anthropic messages out.
 //!
 //! The file has one line a content block: lines with the same message id form one message, results of parallel calls
-//! are on separate lines, and entries that never reach a model lie between them. The output refers to blocks of the
-//! caller's values; nothing is copied.
+//! are on separate lines, and entries that never reach a model lie between them. What the user typed meanwhile is in
+//! none of these entries and becomes a message of the user. The output refers to blocks of the caller's values; nothing
+//! is copied.
 
 mod branches;
+mod queue;
 
 use std::collections::{HashMap, HashSet};
 
 use self::branches::left_behind;
-use super::session::{self, Branch, Message, Overlay};
+use self::queue::{Place, Queue};
+use super::session::{self, Branch, Message, Overlay, Skipped, object_of};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
 
@@ -47,12 +50,15 @@ pub struct Thread {
 pub struct Session {
     /// The conversation.
     pub main: Thread,
-    /// The messages that sub-agents wrote into the same file.
-    pub sidechain: Thread,
+    /// The conversations of sub-agents in the same file, each with its agent's id. Older versions have no ids, and all
+    /// messages of sub-agents are one conversation.
+    pub sidechains: Vec<(Option<String>, Thread)>,
     /// Abandoned branches, each with the entry after which it begins.
     pub branches: Vec<(Option<usize>, Thread)>,
-    /// Number of entries without a message.
-    pub skipped: usize,
+    /// The entries without a message, by kind.
+    pub skipped: Skipped,
+    /// Skipped entries with text that is in no message, each with the reason.
+    pub unread: Vec<(usize, &'static str)>,
     /// Entries that are unreadable or repeated, with a code.
     pub problems: Vec<(usize, &'static str)>,
 }
@@ -67,53 +73,152 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
     }
     let mut session = Session::default();
     let left = left_behind(entries);
-    let (mut main, mut sidechain) = (TurnBuilder::default(), TurnBuilder::default());
+    let mut main = TurnBuilder::default();
+    let mut sidechains = Sidechains::default();
     let mut branches: Vec<TurnBuilder> = left.froms.iter().map(|_| TurnBuilder::default()).collect();
     let mut seen = HashSet::new();
+    let mut queue = Queue::default();
+    // The builder of each place that is reserved for a message of the queue: a branch, or the main conversation.
+    let mut places: Vec<(Option<usize>, usize)> = Vec::new();
+    let mut branch = None;
     for i in 0..entries.len() {
         let Some(entry) = entries.item(i) else { break };
         if entry.kind() != Kind::Object {
             session.problems.push((i, "not_an_object"));
             continue;
         }
-        if let Some(uuid) = entry.text_of(Key::UUID)
-            && !seen.insert(uuid)
-        {
-            session.problems.push((i, "repeated_entry"));
-            continue;
+        let is_side = entry.is_true(Key::IS_SIDECHAIN);
+        if let Some(uuid) = entry.text_of(Key::UUID) {
+            if !seen.insert(uuid) {
+                session.problems.push((i, "repeated_entry"));
+                continue;
+            }
+            // Operations of the queue have no id; they belong to the conversation around them.
+            branch = if is_side { branch } else { left.branch_of.get(&i).copied() };
         }
         let builder = match left.branch_of.get(&i) {
             Some(&branch) => &mut branches[branch],
-            None if entry.is_true(Key::IS_SIDECHAIN) => &mut sidechain,
+            None if is_side => sidechains.of(&entry),
             None => &mut main,
         };
         let role = match entry.text_of(Key::TYPE).as_deref() {
             Some("user") => "user",
             Some("assistant") => "assistant",
-            Some("system") if entry.text_is(Key::SUBTYPE, "compact_boundary") => {
-                builder.boundary();
-                session.skipped += 1;
+            Some("queue-operation") => {
+                let builder = branch.map_or(&mut main, |branch| &mut branches[branch]);
+                let place: Place = places.len();
+                places.push((branch, builder.reserve()));
+                queue.operate(i, &entry, place);
+                session.skipped.add(&entry);
                 continue;
             }
-            _ => {
-                session.skipped += 1;
+            Some("attachment") if is_queued_command(&entry) => {
+                let attachment = object_of(&entry, Key::ATTACHMENT);
+                let is_typed = attachment.and_then(|attachment| queue.attach(&entry, &attachment));
+                if is_typed == Some(true) {
+                    let content = content_of(&entry);
+                    builder.weave_user(false, &blocks_of(i, content.as_ref()));
+                } else {
+                    session.unread.extend(is_typed.map(|_| (i, "notice")));
+                    session.skipped.add(&entry);
+                }
+                continue;
+            }
+            kind => {
+                match kind {
+                    Some("system") if entry.text_is(Key::SUBTYPE, "compact_boundary") => builder.boundary(),
+                    Some("progress") if copies_sub_agent(&entry) => {
+                        session.unread.push((i, "copy_of_sub_agent"));
+                    }
+                    _ => {}
+                }
+                session.skipped.add(&entry);
                 continue;
             }
         };
         match entry.get(Key::MESSAGE).filter(|message| message.kind() == Kind::Object) {
             Some(message) => {
                 let content = message.get(Key::CONTENT);
-                let is_empty = content.is_some_and(|it| it.kind() == Kind::Array && it.is_empty());
-                session.skipped += usize::from(is_empty);
+                if content.as_ref().is_some_and(|it| it.kind() == Kind::Array && it.is_empty()) {
+                    session.skipped.add(&entry);
+                }
+                if role == "assistant" {
+                    if !is_side {
+                        queue.answered();
+                    }
+                } else if let Some(content) = content.filter(|_| !is_side && branches::is_prompt(&entry)) {
+                    queue.prompt(&content);
+                }
                 builder.weave(i, role, &entry, &message);
             }
             None => session.problems.push((i, "entry_without_message")),
         }
     }
+    let outcome = queue.finish();
+    for (place, source) in outcome.messages {
+        let Some(&(branch, turn)) = places.get(place) else { continue };
+        let builder = branch.map_or(&mut main, |branch| &mut branches[branch]);
+        let Some(entry) = entries.item(source) else { continue };
+        builder.fill(turn, blocks_of(source, content_of(&entry).as_ref()));
+        session.skipped.remove(&entry);
+    }
+    session.unread.extend(outcome.unread);
+    session.unread.sort_unstable();
     session.main = main.finish();
-    session.sidechain = sidechain.finish();
+    session.sidechains = sidechains.finish();
     session.branches = left.froms.into_iter().zip(branches.into_iter().map(TurnBuilder::finish)).collect();
     Ok(session)
+}
+
+/// The conversations of sub-agents under construction, in the order of their first entries.
+#[derive(Debug, Default)]
+struct Sidechains {
+    agents: HashMap<Option<String>, usize>,
+    builders: Vec<(Option<String>, TurnBuilder)>,
+}
+
+impl Sidechains {
+    /// The conversation of the agent that an entry names.
+    fn of<N: Node>(&mut self, entry: &N) -> &mut TurnBuilder {
+        let agent = entry.text_of(Key::AGENT_ID_CAMEL).filter(|agent| !agent.is_empty());
+        let at = *self.agents.entry(agent.clone()).or_insert(self.builders.len());
+        if at == self.builders.len() {
+            self.builders.push((agent, TurnBuilder::default()));
+        }
+        &mut self.builders[at].1
+    }
+
+    fn finish(self) -> Vec<(Option<String>, Thread)> {
+        self.builders.into_iter().map(|(agent, builder)| (agent, builder.finish())).collect()
+    }
+}
+
+/// Whether an entry is a text that was typed while the agent worked, or a notice to the agent.
+fn is_queued_command<N: Node>(entry: &N) -> bool {
+    object_of(entry, Key::ATTACHMENT)
+        .is_some_and(|attachment| attachment.text_is(Key::TYPE, "queued_command"))
+}
+
+/// Whether an entry repeats a message of a sub-agent, whose own file has it.
+fn copies_sub_agent<N: Node>(entry: &N) -> bool {
+    object_of(entry, Key::DATA).is_some_and(|data| object_of(&data, Key::MESSAGE).is_some())
+}
+
+/// The content of an entry: that of its message, the prompt of an attachment, or the text in the queue.
+fn content_of<N: Node>(entry: &N) -> Option<N> {
+    match entry.text_of(Key::TYPE).as_deref() {
+        Some("attachment") => entry.get(Key::ATTACHMENT)?.get(Key::PROMPT),
+        Some("queue-operation") => entry.get(Key::CONTENT),
+        _ => entry.get(Key::MESSAGE)?.get(Key::CONTENT),
+    }
+}
+
+/// The blocks of an entry's content.
+fn blocks_of<N: Node>(entry: usize, content: Option<&N>) -> Vec<(BlockRef, Option<N>)> {
+    let list = content.filter(|content| content.kind() == Kind::Array);
+    let count = list.map_or(1, Node::len);
+    let block_refs = (0..count).map(|b| BlockRef { entry, block: list.map(|_| b) });
+    block_refs.map(|at| (at, at.block.and_then(|b| list.and_then(|list| list.item(b))))).collect()
 }
 
 /// Assembles the messages of a session as values. O(blocks).
@@ -121,7 +226,7 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
 /// # Errors
 /// Those of [`assemble`].
 pub fn session<N: Node>(entries: &N) -> Result<session::Session<N>> {
-    let Session { main, sidechain, branches, skipped, problems } = assemble(entries)?;
+    let Session { main, sidechains, branches, skipped, unread, problems } = assemble(entries)?;
     let entries = session::items(entries);
     let mut threads = vec![thread("", main, &entries)];
     threads[0].branches = branches
@@ -129,10 +234,12 @@ pub fn session<N: Node>(entries: &N) -> Result<session::Session<N>> {
         .map(|(from_entry, left)| Branch { from_entry, messages: thread("", left, &entries).messages })
         .filter(|branch| !branch.messages.is_empty())
         .collect();
-    let side = thread("sidechain", sidechain, &entries);
-    threads.extend((!side.messages.is_empty()).then_some(side));
+    for (agent, sidechain) in sidechains {
+        threads.push(thread(agent.as_deref().unwrap_or("sidechain"), sidechain, &entries));
+    }
+    threads.retain(|thread| thread.name.is_empty() || !thread.messages.is_empty());
     let id = entries.iter().find_map(|entry| entry.text_of(Key::SESSION_ID_CAMEL));
-    Ok(session::Session { id, threads, skipped, problems })
+    Ok(session::Session { id, threads, skipped, unread, problems })
 }
 
 fn thread<N: Node>(name: &str, thread: Thread, entries: &[N]) -> session::Thread<N> {
@@ -147,7 +254,7 @@ fn thread<N: Node>(name: &str, thread: Thread, entries: &[N]) -> session::Thread
 
 /// Builds a message from its blocks. A single text stays a string.
 fn made<N: Node>(message: &Assembled, entries: &[N]) -> Message<N> {
-    let whole = |at: &BlockRef| entries.get(at.entry)?.get(Key::MESSAGE)?.get(Key::CONTENT);
+    let whole = |at: &BlockRef| content_of(entries.get(at.entry)?);
     let content = match message.blocks.as_slice() {
         [only] if only.block.is_none() => whole(only).map_or(Overlay::Null, Overlay::Given),
         blocks => {
@@ -196,14 +303,22 @@ impl TurnBuilder {
         self.boundaries.push(self.partial_turns.len());
     }
 
+    /// Reserves a place for a message of the user that may follow; returns its turn.
+    fn reserve(&mut self) -> usize {
+        self.partial_turns.push(PartialTurn { role: "user", ..PartialTurn::default() });
+        self.partial_turns.len() - 1
+    }
+
+    /// Puts a message into its reserved place.
+    fn fill<N>(&mut self, turn: usize, blocks: Vec<(BlockRef, Option<N>)>) {
+        if let Some(turn) = self.partial_turns.get_mut(turn) {
+            turn.blocks = blocks.into_iter().map(|(block_ref, _)| block_ref).collect();
+        }
+    }
+
     fn weave<N: Node>(&mut self, entry_index: usize, role: &'static str, entry: &N, message: &N) {
         let content = message.get_some(Key::CONTENT);
-        let is_list = content.as_ref().is_some_and(|content| content.kind() == Kind::Array);
-        let count = if is_list { content.as_ref().map_or(0, Node::len) } else { 1 };
-        let block_refs = (0..count).map(|b| BlockRef { entry: entry_index, block: is_list.then_some(b) });
-        let blocks: Vec<(BlockRef, Option<N>)> = block_refs
-            .map(|at| (at, at.block.and_then(|b| content.as_ref().and_then(|content| content.item(b)))))
-            .collect();
+        let blocks = blocks_of(entry_index, content.as_ref());
         if role == "assistant" {
             self.weave_assistant(message.text_of(Key::ID), &blocks);
         } else {
@@ -359,8 +474,8 @@ mod tests {
         assert_eq!(shape(&session.main), vec![("user", vec![(1, -1)]), ("user", vec![(3, -1)])]);
         assert_eq!(session.main.compact_boundaries, vec![1]);
         assert_eq!(session.main.summaries, vec![1]);
-        assert_eq!(shape(&session.sidechain), vec![("user", vec![(5, -1)])]);
-        assert_eq!(session.skipped, 2);
+        assert_eq!(shape(&session.sidechains[0].1), vec![("user", vec![(5, -1)])]);
+        assert_eq!(session.skipped.total(), 2);
         let problems = vec![(4, "repeated_entry"), (6, "entry_without_message"), (7, "not_an_object")];
         assert_eq!(session.problems, problems);
     }

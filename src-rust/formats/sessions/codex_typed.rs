@@ -1,0 +1,118 @@
+//! Finds what a user typed into Codex that no item holds.
+//!
+//! Codex reports a typed text as an event and sends it as an item, in either order; the item may have more around it.
+//! An event without such an item is the only record of the text.
+
+use std::collections::{HashMap, HashSet};
+
+use super::session::{array_of, items, object_of};
+use crate::node::{Key, Kind, Node};
+
+/// The entries that are the only record of a typed text. O(bytes of the user's texts).
+pub(super) fn typed_only<N: Node>(entries: &N) -> HashSet<usize> {
+    // Event and item of one text have no other text of the user between them.
+    let mut texts: Vec<Typed> = Vec::new();
+    let mut has_events = false;
+    // The walk ends early only if the list loses entries meanwhile.
+    drop(entries.each_item(|i, entry| {
+        let payload = object_of(entry, Key::PAYLOAD);
+        match (entry.text_of(Key::TYPE).as_deref(), payload) {
+            (Some("event_msg"), Some(event)) => {
+                if let Some(text) =
+                    typed_text(&event).and_then(|text| text.with_text(|text, _| trimmed(text)))
+                {
+                    has_events = true;
+                    texts.push(Typed { event: Some(i), parts: vec![text], is_used: false });
+                }
+            }
+            (Some("response_item"), Some(item)) => texts.extend(item_of_user(&item)),
+            (Some("compacted"), Some(payload)) => {
+                let history = array_of(&payload, Key::REPLACEMENT_HISTORY).map(|history| items(&history));
+                texts.extend(history.unwrap_or_default().iter().filter_map(item_of_user));
+            }
+            (_, None) => texts.extend(item_of_user(entry)),
+            _ => {}
+        }
+        Ok(())
+    }));
+    if has_events { unmatched(&mut texts) } else { HashSet::new() }
+}
+
+/// The text of an event about a typed text; none if it is empty, as for a picture.
+pub(super) fn typed_text<N: Node>(event: &N) -> Option<N> {
+    let text = event.get(Key::MESSAGE).filter(|text| text.kind() == Kind::String)?;
+    let is_typed = event.text_is(Key::TYPE, "user_message")
+        && text.with_text(|text, _| text.trim().is_empty()) == Some(false);
+    is_typed.then_some(text)
+}
+
+/// A text of the user: an event, or an item with its parts and all of them as one.
+struct Typed {
+    event: Option<usize>,
+    parts: Vec<String>,
+    is_used: bool,
+}
+
+fn item_of_user<N: Node>(item: &N) -> Option<Typed> {
+    if !item.text_is(Key::ROLE, "user") {
+        return None;
+    }
+    let content = item.get(Key::CONTENT)?;
+    let mut parts: Vec<String> = match content.kind() {
+        Kind::String => content.with_text(|text, _| text.to_owned()).into_iter().collect(),
+        _ => items(&content).iter().filter_map(|part| part.text_of(Key::TEXT)).collect(),
+    };
+    if parts.len() > 1 {
+        parts.push(parts.concat());
+    }
+    let parts = parts.iter().map(|part| trimmed(part)).collect();
+    Some(Typed { event: None, parts, is_used: false })
+}
+
+fn trimmed(text: &str) -> String {
+    text.trim().to_owned()
+}
+
+/// The events that no item has the text of: an equal one anywhere, or a neighbour that contains it.
+fn unmatched(texts: &mut [Typed]) -> HashSet<usize> {
+    let mut equal: HashMap<String, Vec<usize>> = HashMap::new();
+    for (at, item) in texts.iter().enumerate().rev().filter(|(_, text)| text.event.is_none()) {
+        for part in &item.parts {
+            equal.entry(part.clone()).or_default().push(at);
+        }
+    }
+    let mut left = Vec::new();
+    for at in 0..texts.len() {
+        let Some(event) = texts[at].event else { continue };
+        let found = texts[at].parts.first().and_then(|text| {
+            let places = equal.get_mut(text)?;
+            while let Some(place) = places.pop() {
+                if !texts[place].is_used {
+                    return Some(place);
+                }
+            }
+            None
+        });
+        match found {
+            Some(place) => texts[place].is_used = true,
+            None => left.push((at, event)),
+        }
+    }
+    let mut only = HashSet::new();
+    for (at, event) in left {
+        let neighbours = [at.checked_sub(1), Some(at + 1)];
+        let around = neighbours.into_iter().flatten().find(|&place| {
+            let Some(text) = texts[at].parts.first() else { return false };
+            texts.get(place).is_some_and(|near| {
+                near.event.is_none()
+                    && !near.is_used
+                    && near.parts.iter().any(|part| part.contains(text.as_str()))
+            })
+        });
+        match around {
+            Some(place) => texts[place].is_used = true,
+            None => drop(only.insert(event)),
+        }
+    }
+    only
+}
