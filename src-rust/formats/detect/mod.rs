@@ -120,12 +120,14 @@ pub struct Detected {
 #[derive(Clone, Copy, Debug)]
 struct Hints {
     left: FormatSet,
+    /// The dialects that write its pictures this way.
+    leaning: FormatSet,
     reason: Reason,
 }
 
 impl Hints {
     const fn only(left: FormatSet, reason: Reason) -> Self {
-        Hints { left, reason }
+        Hints { left, leaning: ANY, reason }
     }
 
     #[cold]
@@ -146,7 +148,7 @@ impl Hints {
             return Err(self.ambiguous(others));
         }
         if left != self.left {
-            *self = Hints { left, reason };
+            (self.left, self.reason) = (left, reason);
         }
         Ok(())
     }
@@ -158,6 +160,9 @@ pub(super) struct Candidates {
     /// The dialect that the key of the list suggests.
     place: Option<Format>,
     left: FormatSet,
+    /// The dialects that write the pictures of the messages as they are written. They are preferred among the possible
+    /// ones, but exclude none: many services accept the pictures of others.
+    leaning: FormatSet,
     /// The preferred dialect among the possible ones.
     format: Format,
     /// The last message that excluded a dialect, with the reason.
@@ -172,7 +177,13 @@ impl Candidates {
             Some("contents") => Some(Format::Gemini),
             _ => None,
         };
-        Candidates { place, left: ANY, format: place.unwrap_or(Format::OpenAiChat), telling: None }
+        Candidates {
+            place,
+            left: ANY,
+            leaning: ANY,
+            format: place.unwrap_or(Format::OpenAiChat),
+            telling: None,
+        }
     }
 
     /// Observes message `i`.
@@ -196,7 +207,9 @@ impl Candidates {
 
     #[inline]
     fn note(&mut self, i: usize, hints: Hints) -> Result<()> {
-        if self.left.and(hints.left) == self.left { Ok(()) } else { self.narrow(i, hints) }
+        let is_news =
+            self.left.and(hints.left) != self.left || self.leaning.and(hints.leaning) != self.leaning;
+        if is_news { self.narrow(i, hints) } else { Ok(()) }
     }
 
     /// Excludes dialects.
@@ -209,10 +222,14 @@ impl Candidates {
             let detail = format!("message {first} looks like {before}, message {i} like {hints}");
             return Err(Error::message("ambiguous_format", "", detail).at(i));
         }
+        let narrows = self.left.and(hints.left) != self.left;
         self.left = left;
+        self.leaning = self.leaning.and(hints.leaning);
         self.format = self.preferred();
-        if hints.reason != Reason::Plain {
+        if narrows && hints.reason != Reason::Plain {
             self.telling = Some((i, hints.reason));
+        } else if hints.leaning != ANY && self.telling.is_none() {
+            self.telling = Some((i, Reason::ContentPart));
         }
         Ok(())
     }
@@ -222,16 +239,23 @@ impl Candidates {
         self.format
     }
 
+    /// The possible dialects, less those that lean away, unless none would be left.
+    fn likely(&self) -> FormatSet {
+        let likely = self.left.and(self.leaning);
+        if likely == NONE { self.left } else { likely }
+    }
+
     fn preferred(&self) -> Format {
         let preferred = [self.place.unwrap_or(Format::OpenAiChat), Format::OpenAiChat];
-        let mut all = preferred.into_iter().chain(self.left.formats());
-        all.find(|format| self.left.has(*format)).unwrap_or(preferred[0])
+        let likely = self.likely();
+        let mut all = preferred.into_iter().chain(likely.formats());
+        all.find(|format| likely.has(*format)).unwrap_or(preferred[0])
     }
 
     /// The dialect with the reason.
     fn detected(&self) -> Detected {
         let format = self.format();
-        let candidates: Vec<Format> = self.left.formats().collect();
+        let candidates: Vec<Format> = self.likely().formats().collect();
         let (reason, index) = match self.telling {
             _ if candidates.len() > 1 && self.place == Some(format) => (Reason::Place, None),
             Some((index, reason)) => (reason, Some(index)),
@@ -308,8 +332,12 @@ fn further_hints_of<N: Node>(message: &N, envelope: &Envelope<N>) -> Result<Hint
             hints.narrow(RESPONSES, Reason::ItemType)?;
         }
         if content.kind() == Kind::Array {
-            content
-                .each_item(|_, part| hints.narrow(by_part(message, envelope, part), Reason::ContentPart))?;
+            content.each_item(|_, part| {
+                if part.text_is(Key::TYPE, "image") && part.get(Key::SOURCE).is_some() {
+                    hints.leaning = anthropic_or_pi(message);
+                }
+                hints.narrow(by_part(message, envelope, part), Reason::ContentPart)
+            })?;
         }
     }
     Ok(hints)
