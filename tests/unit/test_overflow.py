@@ -14,7 +14,9 @@ import foldline as fl
 from foldline.triggers import Overflow, overflow_kind
 
 ROOT = Path(__file__).resolve().parents[2]
-REPORTED: dict[str, list[dict[str, Any]]] = json.loads((ROOT / "tests/cases/overflow.json").read_text(encoding="utf-8"))
+REPORTED: dict[str, list[dict[str, Any]]] = json.loads(
+    (ROOT / "tests/unit/data/overflow.json").read_text(encoding="utf-8")
+)
 TABLE = json.loads((ROOT / "python/foldline/_util/overflow.json").read_text(encoding="utf-8"))
 PATTERNS = [row["pattern"] for kind in ("context", "request_size") for row in TABLE[kind]]
 
@@ -41,7 +43,9 @@ def test_other_reported_errors_are_not_overflow(error: object) -> None:
 
 
 @pytest.mark.parametrize("error", rows("context")[::7])
-@pytest.mark.parametrize("wrap", [str, json.dumps, RuntimeError, lambda error: {"body": [error]}], ids=str)
+@pytest.mark.parametrize(
+    "wrap", [str, json.dumps, RuntimeError, lambda error: {"body": [error]}], ids=["str", "JSON", "exception", "body"]
+)
 def test_an_overflow_is_recognised_however_an_sdk_wraps_it(error: object, wrap: Any) -> None:
     assert overflow_kind(wrap(error)) == "context"
 
