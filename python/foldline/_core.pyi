@@ -62,6 +62,7 @@ __all__ = [
     "model_register",
     "model_unregister",
     "not_a_list",
+    "pictures",
     "plan",
     "plan_batch",
     "prepare",
@@ -72,6 +73,7 @@ __all__ = [
     "summary_body",
     "tool_results",
     "validate",
+    "without_pictures",
 ]
 
 __version__: str
@@ -601,6 +603,8 @@ def validate(
 def tool_results(
     messages: Sequence[Mapping[str, Any]] | bytes, format: FormatOption
 ) -> list[tuple[int, int, str, int]]: ...
+def pictures(messages: Sequence[Mapping[str, Any]]) -> list[int]: ...
+def without_pictures(message: Mapping[str, Any], format: str, cleared: list[int]) -> Any: ...
 def analyze(messages: Sequence[Mapping[str, Any]] | bytes, pins: list[int], format: FormatOption) -> dict[str, Any]: ...
 def classify(value: object) -> tuple[str, list[str]]: ...
 def is_message(value: object) -> bool: ...

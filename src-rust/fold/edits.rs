@@ -199,7 +199,7 @@ fn placeholder_block<N: Node>() -> Overlay<N> {
 }
 
 /// The key that marks a gent iteration as modified; `None` if its origin is already another one.
-fn modified_key<N: Node>(unit: &N) -> Option<Key> {
+pub(super) fn modified_key<N: Node>(unit: &N) -> Option<Key> {
     let (key, origin) = match unit.get(Key::ORIGIN_GO) {
         Some(origin) => (Key::ORIGIN_GO, Some(origin)),
         None => (Key::ORIGIN, unit.get(Key::ORIGIN)),

@@ -8,12 +8,14 @@
 mod checks;
 mod edits;
 mod new_message;
+mod pictures;
 mod room;
 mod steps;
 mod text;
 
 pub use edits::{Item, JsonMaker, Maker, edited};
 pub use new_message::{text_message, text_transcript};
+pub use pictures::{pictures_of, without_pictures};
 pub use room::{LEAST_TEXT_TOKENS, Room};
 pub use steps::{ResultEdit, Step, changes, check, check_fingerprint, steps, text_hash};
 pub use text::{Finished, Price, Redact, fitted, priced, safe_text, write_extractive};

@@ -1,8 +1,8 @@
 //! Parts shared by several dialects: texts, pictures, unknown parts.
 
 use crate::error::Result;
-use crate::media::{Detail, Picture, base64_size, data_url_size, picture_hash};
-use crate::node::{Key, Kind, Node};
+use crate::media::{Detail, Media, Picture, base64_size, data_url_size, picture_hash};
+use crate::node::{Key, Kind, Node, media_in};
 use crate::transcript::{Build, PartKind, PieceKind};
 
 /// Adds a text part from a string node.
@@ -28,8 +28,8 @@ pub(super) fn keyed_text_part<N: Node>(
     }
 }
 
-/// Adds a part of an unknown type or of unknown price, such as a document, whose pages its first bytes do not tell; any
-/// JSON value. Its JSON text is counted without file data and marked as estimated.
+/// Adds a part of an unknown type, such as a document; any JSON value. Its JSON text is counted without file data, the
+/// files as media, and both are marked as estimated.
 pub(super) fn unknown_part<N: Node>(part: &N, builder: &mut impl Build<N>) -> Result<()> {
     builder.begin_part(PartKind::Unknown)?;
     builder.push_json(PieceKind::Unknown, part)
@@ -39,6 +39,22 @@ pub(super) fn unknown_part<N: Node>(part: &N, builder: &mut impl Build<N>) -> Re
 pub(super) fn picture_part<N: Node>(part: &N, builder: &mut impl Build<N>) -> Result<()> {
     builder.begin_part(PartKind::Image)?;
     builder.push_picture(picture_of(part, 0))
+}
+
+/// Adds a file of any sort: a picture, a document, sound or video. Its bytes are never counted as text.
+pub(super) fn file_part<N: Node>(part: &N, builder: &mut impl Build<N>) -> Result<()> {
+    builder.begin_part(PartKind::Image)?;
+    push_file(part, builder)
+}
+
+/// Adds the files of a node to the current part; a picture of unknown size if it does not tell what it is.
+pub(super) fn push_file<N: Node>(part: &N, builder: &mut impl Build<N>) -> Result<()> {
+    let mut media = Vec::new();
+    media_in(part, &mut |medium| media.push(medium));
+    if media.is_empty() {
+        media.push(Media::Picture(picture_of(part, 0)));
+    }
+    media.into_iter().try_for_each(|medium| builder.push_media(medium))
 }
 
 /// The picture of a node of any dialect: `image_url` (text, or an object with `url` and `detail`), `source` or

@@ -123,6 +123,7 @@ keys! {
     ROLE_GO = "Role",
     SESSION_ID_CAMEL = "sessionId",
     SET = "$set",
+    SOURCE = "source",
     STATUS = "status",
     STOP_REASON_CAMEL = "stopReason",
     SUBTYPE = "subtype",

@@ -4,6 +4,7 @@
 //! bindings for `dict`, `list`, `str` and numbers. Keys are [`Key`] constants rather than strings, so that the Python
 //! side can look them up as interned strings.
 
+mod files;
 mod json_text;
 mod key_set;
 pub(crate) mod keys;
@@ -11,6 +12,7 @@ pub(crate) mod keys;
 pub mod test;
 mod unit;
 
+pub use files::{is_picture, media_in};
 pub use json_text::{is_data, json_string_length, quoting_of, write_float, write_json_string};
 pub use key_set::{Fields, KeySet};
 pub use keys::Key;

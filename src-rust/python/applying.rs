@@ -3,12 +3,12 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use super::gate::{exception, yield_gil};
+use super::gate::{exception, guard, yield_gil};
 use super::node::PyNode;
 use super::node::dicts::item;
 use super::sessions::build as made;
 use crate::error::Error;
-use crate::fold::{Item, Maker, ResultEdit, Step, edited, text_message};
+use crate::fold::{Item, Maker, ResultEdit, Step, edited, pictures_of, text_message, without_pictures};
 use crate::formats::sessions::session::Overlay;
 use crate::node::{Key, Kind, Node};
 use crate::plan as core;
@@ -55,6 +55,39 @@ pub(super) fn build<'py>(
         }
     }
     Ok(folded)
+}
+
+/// The number of pictures of each message that can be cleared.
+#[pyfunction]
+pub(super) fn pictures(py: Python<'_>, messages: &Bound<'_, PyAny>) -> PyResult<Vec<usize>> {
+    guard(py, || {
+        let list = PyNode::of(messages.clone());
+        let mut counts = Vec::with_capacity(list.len());
+        list.each_item(|i, message| {
+            counts.push(pictures_of(message));
+            if i % BREATHE_EVERY_STEPS == BREATHE_EVERY_STEPS - 1 {
+                yield_gil(py);
+            }
+            Ok(())
+        })
+        .map_err(|error| exception(py, error))?;
+        Ok(counts)
+    })
+}
+
+/// A message with the pictures at these places, ascending, as placeholder texts.
+#[pyfunction]
+#[pyo3(name = "without_pictures")]
+pub(super) fn message_without_pictures<'py>(
+    py: Python<'py>,
+    message: &Bound<'py, PyAny>,
+    format: &str,
+    cleared: Vec<usize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    guard(py, || {
+        let node = PyNode::of(message.clone());
+        without_pictures(&PyMaker { py }, &node, format, &cleared).map_err(|error| error.into_exception(py))
+    })
 }
 
 /// Builds edited messages as Python objects.

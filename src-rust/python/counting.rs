@@ -410,8 +410,8 @@ impl Counts {
 
     /// Tokens of the messages by kind of part: text, reasoning, tool_call, tool_result, image, unknown, framing.
     ///
-    /// Every kind is a key. The sum is that of `per_message`, so the overhead is not included. A picture counts as
-    /// image also within a tool result, and encrypted content as the part that holds it. Framing is what messages cost
+    /// Every kind is a key. The sum is that of `per_message`, so the overhead is not included. Pictures, documents,
+    /// sound and video count as image, also within a tool result, and encrypted content as the part that holds it. Framing is what messages cost
     /// beyond their parts. With a factor or a formula that rounds, the tokens are split in proportion.
     #[getter]
     fn by_part<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

@@ -92,6 +92,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(rules::analyze, module)?)?;
     module.add_function(wrap_pyfunction!(rules::not_a_list, module)?)?;
     module.add_function(wrap_pyfunction!(rules::tool_results, module)?)?;
+    module.add_function(wrap_pyfunction!(applying::pictures, module)?)?;
+    module.add_function(wrap_pyfunction!(applying::message_without_pictures, module)?)?;
     module.add_function(wrap_pyfunction!(rules::validate, module)?)?;
     Ok(())
 }

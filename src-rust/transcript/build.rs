@@ -7,8 +7,8 @@ use super::{
     Role, SUMMARY_LABEL, Transcript,
 };
 use crate::error::{Error, Result};
-use crate::media::Picture;
-use crate::node::{Key, Kind, Node, Unit};
+use crate::media::{Media, Picture};
+use crate::node::{Key, Kind, Node, Unit, media_in};
 
 /// Receives messages from a format reader.
 ///
@@ -63,17 +63,25 @@ pub trait Build<N: Node> {
     /// `too_much_text` beyond 4 GiB.
     fn push_known_text(&mut self, kind: PieceKind, text: &str) -> Result<()>;
 
-    /// Adds the compact JSON of a node as a piece; for unknown content without file data.
+    /// Adds the compact JSON of a node as a piece; for unknown content without file data, which is added as media.
     ///
     /// # Errors
     /// Those of [`Node::write_json`]; `too_much_text` beyond 4 GiB.
     fn push_json(&mut self, kind: PieceKind, node: &N) -> Result<()>;
 
-    /// Adds a picture to the current part.
+    /// Adds a medium to the current part.
     ///
     /// # Errors
     /// `too_many_parts` beyond 2^32.
-    fn push_picture(&mut self, picture: Picture) -> Result<()>;
+    fn push_media(&mut self, medium: Media) -> Result<()>;
+
+    /// Adds a picture to the current part.
+    ///
+    /// # Errors
+    /// Those of [`Build::push_media`].
+    fn push_picture(&mut self, picture: Picture) -> Result<()> {
+        self.push_media(Media::Picture(picture))
+    }
 
     /// Marks the current message as one that can only be estimated.
     fn mark_estimated(&mut self);
@@ -215,7 +223,7 @@ impl Builder {
         self.transcript.pieces.truncate(pieces);
         let is_key_gone = keys < self.transcript.keys.len();
         self.transcript.keys.truncate(keys);
-        self.transcript.pictures.retain(|(part, _)| (*part as usize) < parts);
+        self.transcript.media.retain(|(part, _)| (*part as usize) < parts);
         self.transcript.inner.retain(|inner| (inner.message as usize) < messages);
         self.transcript.text.truncate(text as usize);
         if is_key_gone {
@@ -337,16 +345,22 @@ impl<N: Node> Build<N> for Builder {
     fn push_json(&mut self, kind: PieceKind, node: &N) -> Result<()> {
         let start = self.transcript.text.len();
         let text = &mut self.transcript.text;
-        let lossy =
-            if kind == PieceKind::Unknown { node.write_outline(text)? } else { node.write_json(text)? };
-        self.close_piece(kind, start, lossy)
+        if kind != PieceKind::Unknown {
+            let lossy = node.write_json(text)?;
+            return self.close_piece(kind, start, lossy);
+        }
+        let lossy = node.write_outline(text)?;
+        self.close_piece(kind, start, lossy)?;
+        let mut media = Vec::new();
+        media_in(node, &mut |medium| media.push(medium));
+        media.into_iter().try_for_each(|medium| Build::<N>::push_media(self, medium))
     }
 
-    fn push_picture(&mut self, picture: Picture) -> Result<()> {
+    fn push_media(&mut self, medium: Media) -> Result<()> {
         let Some(at) = self.transcript.parts.len().checked_sub(1) else { return Ok(()) };
         self.transcript.parts[at].images += 1;
-        if picture != Picture::default() {
-            self.transcript.pictures.push((index_u32(at)?, picture));
+        if medium != Media::Picture(Picture::default()) {
+            self.transcript.media.push((index_u32(at)?, medium));
         }
         self.note_estimated();
         Ok(())

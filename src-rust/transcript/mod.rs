@@ -16,7 +16,7 @@ pub use source::MessageSource;
 use std::num::NonZeroU32;
 use std::ops::Range;
 
-use crate::media::Picture;
+use crate::media::Media;
 use crate::node::Key;
 
 /// The importance from which a message is pinned.
@@ -235,7 +235,7 @@ pub struct Part {
     pub pieces: Range<u32>,
     /// The location of its content, relative to its [holder](Transcript::holder_of) (tool results only).
     pub slot: Option<ResultPath>,
-    /// The number of pictures.
+    /// The number of pictures and other media.
     pub images: u32,
     /// Whether it is a result that reports a failure.
     pub is_error: bool,
@@ -279,7 +279,7 @@ pub struct Message {
     pub is_pinned: bool,
     /// Messages beyond the first, if it is a unit of several.
     pub further: u32,
-    /// Whether it can only be estimated (an unknown part, a picture).
+    /// Whether it can only be estimated (an unknown part, a medium).
     pub is_estimated: bool,
     /// Whether it has lone surrogates, which are read as U+FFFD.
     pub has_lone_surrogates: bool,
@@ -323,9 +323,9 @@ pub struct Transcript {
     pub pieces: Vec<Piece>,
     /// The text of each call id.
     pub keys: Vec<Span>,
-    /// The known properties of pictures, with the index of their part, ascending. Pictures without any are only counted
+    /// The media, with the index of their part, ascending. Pictures without known properties are only counted
     /// in [`Part::images`].
-    pub pictures: Vec<(u32, Picture)>,
+    pub media: Vec<(u32, Media)>,
     /// Holders of parts nested deeper in their message, in order.
     pub inner: Vec<Inner>,
     /// The dialect, which determines the framing.
@@ -342,7 +342,7 @@ impl Transcript {
             parts: Vec::new(),
             pieces: Vec::new(),
             keys: Vec::new(),
-            pictures: Vec::new(),
+            media: Vec::new(),
             inner: Vec::new(),
             framing,
         }
@@ -355,7 +355,7 @@ impl Transcript {
         self.parts.shrink_to_fit();
         self.pieces.shrink_to_fit();
         self.keys.shrink_to_fit();
-        self.pictures.shrink_to_fit();
+        self.media.shrink_to_fit();
         self.inner.shrink_to_fit();
     }
 
@@ -409,13 +409,10 @@ impl Transcript {
         &self.pieces[part.pieces.start as usize..part.pieces.end as usize]
     }
 
-    /// The known properties of the pictures of a part, by its index in [`Transcript::parts`].
-    pub fn pictures_of(&self, part: usize) -> impl Iterator<Item = Picture> {
-        let from = self.pictures.partition_point(|(at, _)| (*at as usize) < part);
-        self.pictures[from..]
-            .iter()
-            .take_while(move |(at, _)| *at as usize == part)
-            .map(|(_, picture)| *picture)
+    /// The media of a part that have known properties, by its index in [`Transcript::parts`].
+    pub fn media_of(&self, part: usize) -> impl Iterator<Item = Media> {
+        let from = self.media.partition_point(|(at, _)| (*at as usize) < part);
+        self.media[from..].iter().take_while(move |(at, _)| *at as usize == part).map(|(_, medium)| *medium)
     }
 
     /// The holder entry of a part of message `i`, by the part's index in [`Transcript::parts`]. O(log entries).
@@ -492,10 +489,8 @@ impl Transcript {
                 hash = chained(text_hash(hash, self.str(&piece.span)), piece.kind as u64);
             }
             if part.images > 0 {
-                for picture in self.pictures_of(at) {
-                    let (width, height) = picture.size.unwrap_or_default();
-                    hash = chained(hash, u64::from(width) | u64::from(height) << 32);
-                    hash = chained(chained(hash, picture.detail as u64), picture.hash);
+                for medium in self.media_of(at) {
+                    hash = medium.fingerprint().into_iter().fold(hash, chained);
                 }
             }
         }

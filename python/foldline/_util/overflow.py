@@ -1,59 +1,35 @@
-"""Recognizes provider errors for requests that exceed the context window."""
+"""Recognizes provider errors for requests that exceed the context window.
+
+The texts are data, with the place where each was seen: ``overflow.json``.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from itertools import islice
+from pathlib import Path
 from typing import Literal
 
 __all__ = ["overflow_kind"]
 
-#: Messages for too many tokens in a request, each with the providers that send it.
-_CONTEXT_SAYINGS = (
-    r"context[_ -]?(length|window|size|limit)[_ -]?exce",  # codes of OpenAI, Azure, Groq, Cerebras; MiniMax
-    r"exceed_context_size_error",  # llama.cpp
-    r"model_max_prompt_tokens_exceeded",  # GitHub Copilot
-    r"\bContextWindowExceeded|\bContextOverflow",  # class names of LiteLLM and others
-    r"maximum context length",  # OpenAI, vLLM, DeepSeek, OpenRouter, Mistral, Fireworks
-    r"exceeds? the (available )?context (window|size|length)",  # OpenAI Responses, llama.cpp, Ollama
-    r"exceed(s|ed)? (the )?(max(imum)? )?context (length|window|limit)",  # Anthropic, Ollama
-    r"exceed(s|ed)? (the )?model('s)? (context|token limit)",  # Kimi
-    r"prompt (is )?too long",  # Anthropic, Fireworks, Ollama
-    r"prompt exceeds max(imum)? length",  # Z.ai
-    r"prompt token count of \d+ exceeds",  # GitHub Copilot
-    r"prompt \((total )?length \d+\) is (too long|longer than)",  # vLLM
-    r"prompt contains \d+ tokens.{0,80}too large",  # Mistral
-    r"maximum prompt length is \d+",  # xAI
-    r"input token count.{0,40}exceeds the maximum",  # Gemini
-    r"input token count is \d+ but model only supports",  # Vertex
-    r"input is too long for requested model",  # Bedrock: Claude
-    r"too many input tokens|input tokens exceeded|input tokens exceeds maximum",  # Bedrock: others
-    r"total number of tokens in the (request|prompt) exceeds",  # Cohere
-    r"size limit exceeded by \d+ tokens",  # Cohere
-    r"longer than the model's context length",  # Together
-    r"tokens \+ `?max_new_tokens`? must be <=",  # Together, Text Generation Inference
-    r"reduce the length of (the|your) (messages|prompt|input)",  # OpenAI, Groq, Cerebras
-    r"greater than the context length",  # LM Studio
-    r"loaded with context length of only",  # LM Studio
-    r"range of input length should be",  # DashScope
-    r"context window exceeds limit",  # MiniMax
-    r"token limit exceeded",  # gateways
-)
-_CONTEXT = re.compile("|".join(_CONTEXT_SAYINGS), re.IGNORECASE)
-
-#: Messages for too many bytes in a request.
-_REQUEST = re.compile(
-    r"request_too_large|request entity too large|payload too large|request (size )?exceeds the (maximum|limit)",
-    re.IGNORECASE,
-)
-
 #: Rate limits mention tokens too, but compacting does not help against them.
 _RATE = re.compile(
     r"rate[_ -]?limit|throttl|per[_ -]min|per[_ -]day|\bTPM\b|\bRPM\b|quota|please wait|try again in \d|"
-    r"resource[_ ]exhausted",
+    r"retry after|too many requests|resource[_ ]exhausted",
     re.IGNORECASE,
 )
+
+#: A limit of tokens in a period, with the tokens that the request asked for.
+_TOKENS_IN_A_PERIOD = re.compile(
+    r"tokens per (?:min|day).{0,40}?\blimit:? ([\d,]{1,15}).{0,40}?\brequested:? ([\d,]{1,15})",
+    re.IGNORECASE | re.DOTALL,
+)
+
+#: The provider names the time after which the same request is accepted.
+_WAIT = re.compile(r"(?:try again|retry) (?:in|after) \d", re.IGNORECASE)
 
 #: Cerebras answers an overflow with a bare status.
 _BARE = re.compile(r"^\s*4(00|13)\s*(status code\s*)?\(no body\)", re.IGNORECASE)
@@ -66,8 +42,10 @@ def overflow_kind(error: object) -> Literal["context", "request_size"] | None:
     """Whether an error reports a request too long: too many tokens (context) or bytes (request size).
 
     Recognizes the errors of OpenAI, Azure, Anthropic, Gemini and Vertex, Bedrock, Mistral, Groq, xAI, OpenRouter,
-    Ollama, llama.cpp, vLLM, LM Studio, Together, Fireworks, Cohere, DeepSeek, Cerebras, GitHub Copilot, MiniMax, Kimi,
-    Z.ai and DashScope, by code, class or text. Rate limits and too high output limits do not count.
+    GitHub Models and Copilot, Ollama, llama.cpp, vLLM, SGLang, LM Studio, Text Generation Inference, TensorRT-LLM,
+    Together, Fireworks, Cloudflare, watsonx, Cohere, DeepSeek, Cerebras, MiniMax, Kimi, Z.ai, DashScope, Volcengine,
+    SiliconFlow, Tencent, Baidu and others, by code, class or text. Rate limits and too high output limits do not count.
+    A request that exceeds the tokens of a minute by itself does: it is rejected however long the caller waits.
 
     Args:
         error: An exception (with its causes, code and body), a text, or a response body.
@@ -79,17 +57,42 @@ def overflow_kind(error: object) -> Literal["context", "request_size"] | None:
         'context'
         >>> overflow_kind("Rate limit reached: limit of 30000 tokens per min") is None
         True
+        >>> overflow_kind("Request too large on tokens per min (TPM): Limit 30000, Requested 45210.")
+        'context'
     """
     for each in _chain(error):
         texts = list(islice(_texts(each, _DEPTH), _MOST_TEXTS))
         # An exception is judged before its cause, which may be an older, unrelated error.
+        if any(_exceeds_its_period(text) for text in texts):
+            return "context"
         if any(_RATE.search(text) for text in texts):
             return None
-        if any(_CONTEXT.search(text) or _BARE.search(text) for text in texts):
+        context, request_size = _patterns()
+        if any(context.search(text) or _BARE.search(text) for text in texts):
             return "context"
-        if any(_REQUEST.search(text) for text in texts):
+        if any(request_size.search(text) for text in texts):
             return "request_size"
     return None
+
+
+@cache
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """The patterns for too many tokens and for too many bytes. Read at the first use, not at import."""
+    table = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+
+    def pattern(kind: str) -> re.Pattern[str]:
+        return re.compile("|".join(f"(?:{row['pattern']})" for row in table[kind]), re.IGNORECASE)
+
+    return pattern("context"), pattern("request_size")
+
+
+def _exceeds_its_period(text: str) -> bool:
+    """Whether a request asked for more tokens than the limit of a minute or day, so that waiting never helps."""
+    found = _TOKENS_IN_A_PERIOD.search(text)
+    if found is None or _WAIT.search(text):
+        return False
+    limit, requested = (int(digits.replace(",", "") or 0) for digits in found.groups())
+    return requested > limit
 
 
 def _chain(error: object) -> Iterator[object]:

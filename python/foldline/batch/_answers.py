@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from foldline._util.files import _sync_folder
+from foldline._util.files import sync_folder
 
 fcntl: ModuleType | None
 try:
@@ -69,7 +69,7 @@ class AnswerRoom:
         os.ftruncate(self._descriptor, os.lseek(self._descriptor, 0, os.SEEK_CUR))
         os.fsync(self._descriptor)
         self.path.rename(self.path.with_suffix(_ANSWER))
-        _sync_folder(self.path.parent)
+        sync_folder(self.path.parent)
         os.close(self._descriptor)
 
     def remove(self) -> None:

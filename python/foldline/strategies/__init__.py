@@ -13,6 +13,7 @@ from __future__ import annotations
 from foldline.strategies.base import BaseStrategy, Deadline, Strategy, StrategyRequest, StrategyResult
 from foldline.strategies.clear import ClearToolResults, prune_tool_results
 from foldline.strategies.function import FromFunction, as_strategy
+from foldline.strategies.media import ClearMedia
 from foldline.strategies.model_fold import ModelFold
 from foldline.strategies.noop import NoOp
 from foldline.strategies.pipeline import Pipeline
@@ -24,6 +25,7 @@ from foldline.strategies.window import SlidingWindow
 __all__ = [
     "TURN_HEADING",
     "BaseStrategy",
+    "ClearMedia",
     "ClearToolResults",
     "Deadline",
     "FromFunction",

@@ -4,7 +4,7 @@ use super::formula::Heuristic;
 use crate::count::by_part::{ByPart, PartSums};
 use crate::count::counter::{CountKind, Counts, MessageCounts, tokens_u32};
 use crate::error::{Error, Result};
-use crate::media::Picture;
+use crate::media::Media;
 use crate::node::{Key, Node};
 use crate::transcript::{Build, MAX_MESSAGES, Part, PartKind, PieceKind, Role};
 
@@ -126,7 +126,7 @@ impl<N: Node> Build<N> for LengthSum {
         Ok(())
     }
 
-    fn push_picture(&mut self, _: Picture) -> Result<()> {
+    fn push_media(&mut self, _: Media) -> Result<()> {
         Ok(())
     }
 

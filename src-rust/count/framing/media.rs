@@ -1,4 +1,6 @@
-//! The cost of pictures: the providers' published rules, applied to the size in a picture's header.
+//! The cost of media: the providers' published rules, applied to pixels, pages and seconds.
+//!
+//! # Pictures
 //!
 //! | rule | where | source |
 //! |---|---|---|
@@ -12,8 +14,22 @@
 //! Sources disagree and providers change them, so a count with a picture in it is always `estimated`. The size is read
 //! from the first bytes of a `data:` URL or of a base64 block (PNG, JPEG, GIF, WebP); a picture referred to by another
 //! URL is not fetched and costs the provider's default.
+//!
+//! # Documents, sound, video
+//!
+//! The rule for pictures names the provider, so the same row decides ([`PictureRule::rates`]), for every dialect.
+//!
+//! | provider | page | second of sound | second of video | source, 2026-11 |
+//! |---|---|---|---|---|
+//! | OpenAI | a picture of 768 x 1024 and 500 of text | 10 | - | guide to file inputs: text and picture of each page; Realtime: 1 token per 100 ms |
+//! | Anthropic | 2333 | - | - | guide to PDF support: about 7,000 for 3 pages with text and pictures |
+//! | Google, up to Gemini 2.5 | 258 | 32 | 263 | guides to documents, audio and video understanding |
+//! | Google, Gemini 3 | 560 | 32 | 102 | guide to media resolution: a page 560, a frame 70 |
+//!
+//! Where a provider takes no such medium (-), the dearest price of the others counts. A file of text costs a token for
+//! 4 bytes. The number of pages is that of the PDF's page objects, else a page for 100 KB (`crate::media`).
 
-use crate::media::{Detail, Picture};
+use crate::media::{Detail, Media, Picture};
 
 /// How a provider prices pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,10 +56,69 @@ pub enum PictureRule {
     GeminiTiles,
 }
 
+/// The prices of media other than pictures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MediaRates {
+    /// Tokens of a page.
+    pub page: u32,
+    /// Tokens of a second of sound.
+    pub sound: u32,
+    /// Tokens of a second of video.
+    pub video: u32,
+}
+
+/// Size of the picture that OpenAI makes of a page.
+const PAGE_SIZE: (u32, u32) = (768, 1024);
+
+/// Tokens of the text of a page that OpenAI adds to its picture: a page of 400 words.
+const PAGE_TEXT: u32 = 500;
+
+/// Dearest known price of a second of sound.
+const SOUND: u32 = 32;
+
+/// Dearest known price of a second of video.
+const VIDEO: u32 = 263;
+
+/// Bytes of a file of text for a token.
+const TEXT_BYTES: u32 = 4;
+
 /// Side of the square assumed for a picture of unknown size.
 const UNKNOWN_SIDE: u32 = 1024;
 
 impl PictureRule {
+    /// The rule for providers whose rule is not known: OpenAI's, the most copied.
+    pub const UNKNOWN: PictureRule = PictureRule::Tiles { base: 85, tile: 170 };
+
+    /// Tokens of a medium, at least 1.
+    #[must_use]
+    pub fn media_tokens(self, medium: Media) -> u32 {
+        let rates = self.rates();
+        let tokens = match medium {
+            Media::Picture(picture) => self.tokens(picture),
+            Media::Document { pages, .. } => rates.page.saturating_mul(pages),
+            Media::Sound { seconds, .. } => rates.sound.saturating_mul(seconds),
+            Media::Video { seconds, .. } => rates.video.saturating_mul(seconds),
+            Media::Text { bytes, .. } => bytes.div_ceil(TEXT_BYTES),
+        };
+        tokens.max(1)
+    }
+
+    /// The prices of other media at the provider that has this rule for pictures.
+    #[must_use]
+    pub fn rates(self) -> MediaRates {
+        match self {
+            PictureRule::Tiles { .. } | PictureRule::Patches { .. } => {
+                let picture = Picture { size: Some(PAGE_SIZE), ..Picture::default() };
+                MediaRates { page: self.tokens(picture).saturating_add(PAGE_TEXT), sound: 10, video: VIDEO }
+            }
+            PictureRule::ClaudeArea | PictureRule::ClaudePatches => {
+                MediaRates { page: 2333, sound: SOUND, video: VIDEO }
+            }
+            PictureRule::GeminiTiles => MediaRates { page: 258, sound: SOUND, video: VIDEO },
+            PictureRule::Flat(_) => MediaRates { page: 560, sound: SOUND, video: 102 },
+        }
+    }
+
     /// Tokens of a picture.
     #[must_use]
     pub fn tokens(self, picture: Picture) -> u32 {
@@ -135,6 +210,24 @@ mod tests {
         assert_eq!(cost(PictureRule::ClaudePatches, 1000, 1000), 1296);
         assert_eq!(cost(PictureRule::GeminiTiles, 384, 384), 258);
         assert_eq!(cost(PictureRule::GeminiTiles, 540, 360), 1806);
+    }
+
+    #[test]
+    fn other_media_cost_what_their_provider_publishes() {
+        let (pages, seconds) =
+            (|pages| Media::Document { pages, hash: 0 }, |seconds| Media::Sound { seconds, hash: 0 });
+        let openai = PictureRule::Tiles { base: 85, tile: 170 };
+        assert_eq!(openai.media_tokens(pages(2)), 2 * 1265);
+        assert_eq!(openai.media_tokens(seconds(60)), 600);
+        assert_eq!(PictureRule::ClaudeArea.media_tokens(pages(3)), 6999);
+        assert_eq!(PictureRule::GeminiTiles.media_tokens(pages(10)), 2580);
+        assert_eq!(PictureRule::GeminiTiles.media_tokens(seconds(60)), 1920);
+        assert_eq!(PictureRule::Flat(1120).media_tokens(Media::Video { seconds: 10, hash: 0 }), 1020);
+        assert_eq!(openai.media_tokens(Media::Text { bytes: 4001, hash: 0 }), 1001);
+        for rule in [openai, PictureRule::ClaudePatches, PictureRule::Flat(0)] {
+            assert!(rule.media_tokens(pages(u32::MAX)) > 0);
+            assert_eq!(rule.media_tokens(Media::Text { bytes: 0, hash: 0 }), 1);
+        }
     }
 
     #[test]

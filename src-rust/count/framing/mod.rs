@@ -45,7 +45,7 @@ use self::media::PictureRule;
 use super::tools::{Tool, namespace};
 use super::view::{Interrupt, MessageView, PartView};
 use crate::error::Result;
-use crate::media::Picture;
+use crate::media::{Media, Picture};
 use crate::transcript::{Framing, Part, PartKind, PieceKind, Role, Transcript};
 
 /// How tool schemas are serialized before they are counted.
@@ -103,7 +103,7 @@ pub struct FramingCost {
     pub parallel: u32,
     /// For a tool result.
     pub result: u32,
-    /// The rule that prices pictures; `None` if they are free.
+    /// The rule that prices pictures and other media; `None` if it is not known.
     pub pictures: Option<PictureRule>,
     /// Tool schemas.
     pub tools: ToolsCost,
@@ -124,8 +124,8 @@ pub struct MessageFraming {
     pub results: u32,
     /// Parts that name a participant.
     pub names: u32,
-    /// Tokens of its pictures.
-    pub pictures: u32,
+    /// Tokens of its pictures and other media.
+    pub media: u32,
     /// Tokens of its encrypted content.
     pub encrypted: u32,
     /// Whether it has anything other than calls, results and reasoning.
@@ -143,7 +143,7 @@ impl MessageFraming {
             calls: 0,
             results: 0,
             names: 0,
-            pictures: 0,
+            media: 0,
             encrypted: 0,
             has_text: false,
             further: 0,
@@ -174,11 +174,11 @@ impl MessageFraming {
             around.add_part(part.kind);
             around.encrypted = around.encrypted.saturating_add(encrypted::of_part(transcript, part));
             if let (PartView::Original(part), true) = (view, part.images > 0) {
-                let known = transcript.pictures_of(at);
-                let unknown = std::iter::repeat(Picture::default());
+                let known = transcript.media_of(at);
+                let unknown = std::iter::repeat(Media::Picture(Picture::default()));
                 let all = known.chain(unknown).take(part.images as usize);
-                around.pictures =
-                    all.fold(around.pictures, |sum, picture| sum.saturating_add(cost.of_picture(picture)));
+                around.media =
+                    all.fold(around.media, |sum, medium| sum.saturating_add(cost.of_media(medium)));
             }
             let pieces = transcript.pieces_of(part);
             around.names += u32::from(pieces.iter().any(|piece| piece.kind == PieceKind::ParticipantName));
@@ -234,14 +234,15 @@ impl FramingCost {
     pub fn of_message(&self, around: &MessageFraming) -> u32 {
         let mut total = self.of_role(around).saturating_add(self.message.saturating_mul(around.further));
         total = total.saturating_add(self.result * around.results + self.name * around.names);
-        total = total.saturating_add(around.pictures).saturating_add(around.encrypted);
+        total = total.saturating_add(around.media).saturating_add(around.encrypted);
         total.saturating_add(self.call * around.calls + self.parallel * around.calls.saturating_sub(1))
     }
 
-    /// The cost of a picture.
+    /// The cost of a picture or another medium: never 0, since a provider that does not say what it charges charges
+    /// something.
     #[must_use]
-    pub fn of_picture(&self, picture: Picture) -> u32 {
-        self.pictures.map_or(0, |rule| rule.tokens(picture))
+    pub fn of_media(&self, medium: Media) -> u32 {
+        self.pictures.unwrap_or(PictureRule::UNKNOWN).media_tokens(medium)
     }
 
     /// Framing of a message by its role.

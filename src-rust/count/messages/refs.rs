@@ -10,8 +10,8 @@ use crate::count::counter::{
 };
 use crate::count::framing::{Accuracy, FramingCost, MessageFraming, ToolPlacement, encrypted_tokens};
 use crate::error::{Error, Result};
-use crate::media::Picture;
-use crate::node::{Key, Node};
+use crate::media::Media;
+use crate::node::{Key, Node, media_in};
 use crate::transcript::{Build, Framing, MAX_MESSAGES, Part, PartKind, PieceKind, Role};
 
 /// A text of a message.
@@ -41,7 +41,7 @@ pub struct TextRefs<T> {
     /// The properties of each message, and the end of its texts.
     messages: Vec<(MessageFraming, usize)>,
     bytes: usize,
-    /// Tokens of what has no text to count: pictures and encrypted content.
+    /// Tokens of what has no text to count: media and encrypted content.
     others: PartSums,
     has_calls: bool,
     is_estimated: bool,
@@ -114,6 +114,15 @@ impl<T: Deref<Target = str>> TextRefs<T> {
         self.messages.last_mut().map(|(around, _)| around)
     }
 
+    fn add_medium(&mut self, medium: Media) {
+        let price = self.cost.of_media(medium);
+        if let Some(around) = self.around() {
+            around.media = around.media.saturating_add(price);
+        }
+        self.others.add(PartKind::Image, price.into());
+        self.is_estimated = true;
+    }
+
     fn push(&mut self, kind: PieceKind, text: Text<T>) {
         if kind == PieceKind::Encrypted {
             let tokens = encrypted_tokens(self.part.kind, text.as_str().len());
@@ -178,21 +187,19 @@ impl<N: Node> Build<N> for TextRefs<N::Text> {
 
     fn push_json(&mut self, kind: PieceKind, node: &N) -> Result<()> {
         let mut json = String::new();
-        match kind {
-            PieceKind::Unknown => node.write_outline(&mut json)?,
-            _ => node.write_json(&mut json)?,
-        };
+        if kind != PieceKind::Unknown {
+            node.write_json(&mut json)?;
+            self.push(kind, Text::JsonWriter(json));
+            return Ok(());
+        }
+        node.write_outline(&mut json)?;
         self.push(kind, Text::JsonWriter(json));
+        media_in(node, &mut |medium| self.add_medium(medium));
         Ok(())
     }
 
-    fn push_picture(&mut self, picture: Picture) -> Result<()> {
-        let price = self.cost.of_picture(picture);
-        if let Some(around) = self.around() {
-            around.pictures = around.pictures.saturating_add(price);
-        }
-        self.others.add(PartKind::Image, price.into());
-        self.is_estimated = true;
+    fn push_media(&mut self, medium: Media) -> Result<()> {
+        self.add_medium(medium);
         Ok(())
     }
 

@@ -497,6 +497,8 @@ fn by_part<N: Node>(message: &N, envelope: &Envelope<N>, part: &N) -> (FormatSet
                 (anthropic_or_pi(message), true)
             }
             "thinking" | "redacted_thinking" | "document" => (anthropic_or_pi(message), false),
+            // Many services that speak OpenAI chat accept these pictures, too: a clue, which excludes nothing.
+            "image" if part.get(Key::SOURCE).is_some() => (anthropic_or_pi(message), false),
             "compaction" => (ANTHROPIC, true),
             "toolCall" => (PI, true),
             kind if kind.ends_with("_tool_result") => (ANTHROPIC, true),

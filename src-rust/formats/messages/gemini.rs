@@ -6,7 +6,7 @@
 use crate::error::{Error, Result};
 use crate::formats::content::{bad_content, call_arguments, each_item, odd_part, some};
 use crate::formats::header::{Envelope, RoleName};
-use crate::formats::parts::{picture_of, text_part, unknown_part};
+use crate::formats::parts::{file_part, text_part, unknown_part};
 use crate::node::{Key, Kind, MAX_DEPTH, MAX_VALUES, Node};
 use crate::transcript::{Binding, Build, PartKind, PieceKind, ResultPath, Role, Wrapping};
 
@@ -117,7 +117,7 @@ fn read_part<N: Node>(part: &N, at: u32, builder: &mut impl Build<N>) -> Result<
             arguments.map_err(|error| error.under("args").under(name))?;
         }
         Member::Response => read_response(&value, at, key, builder).map_err(|error| error.under(name))?,
-        Member::Media => media_part(part, builder)?,
+        Member::Media => file_part(part, builder)?,
         Member::Code => {
             builder.begin_part(PartKind::ToolCall)?.is_unchecked = true;
             builder.set_known_name("code_execution", None)?;
@@ -158,12 +158,6 @@ fn read_text<N: Node>(part: &N, text: &N, builder: &mut impl Build<N>) -> Result
     builder.push_text(PieceKind::Reasoning, text).map(|_| ())
 }
 
-/// Adds a picture or any other medium: its bytes are never counted as text.
-fn media_part<N: Node>(part: &N, builder: &mut impl Build<N>) -> Result<()> {
-    builder.begin_part(PartKind::Image)?;
-    builder.push_picture(picture_of(part, 0))
-}
-
 /// Adds a response: the texts of its object count. An object with a single text counts as that text.
 fn read_response<N: Node>(response: &N, at: u32, within: Key, builder: &mut impl Build<N>) -> Result<()> {
     let content = response.get_some(Key::RESPONSE);
@@ -195,7 +189,7 @@ fn read_response<N: Node>(response: &N, at: u32, within: Key, builder: &mut impl
     }
     // Media next to the text keep their places.
     match response.get_some(Key::PARTS).filter(|parts| parts.kind() == Kind::Array) {
-        Some(media) => each_item(&media, |part, _| media_part(part, builder)),
+        Some(media) => each_item(&media, |part, _| file_part(part, builder)),
         None => Ok(()),
     }
 }

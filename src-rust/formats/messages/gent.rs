@@ -16,7 +16,7 @@ use crate::formats::content::{block_result_content, call_arguments, each_item, o
 use crate::formats::detect::{Candidates, messages_of};
 use crate::formats::header::{Envelope, RoleName};
 use crate::formats::parts::{keyed_text_part, picture_part, text_part, unknown_part};
-use crate::media::Picture;
+use crate::media::Media;
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{
     Binding, Build, Holder, PIN_IMPORTANCE, Part, PartKind, PieceKind, ResultPath, Role,
@@ -200,8 +200,8 @@ impl<N: Node, B: Build<N>> Build<N> for Inside<'_, B> {
         self.0.push_json(kind, node)
     }
 
-    fn push_picture(&mut self, picture: Picture) -> Result<()> {
-        self.0.push_picture(picture)
+    fn push_media(&mut self, medium: Media) -> Result<()> {
+        self.0.push_media(medium)
     }
 
     fn mark_estimated(&mut self) {

@@ -7,7 +7,7 @@
 use crate::error::Result;
 use crate::formats::content::{call_arguments, each_item, read_content};
 use crate::formats::header::{Envelope, RoleName};
-use crate::formats::parts::{keyed_text_part, picture_of, picture_part, unknown_part};
+use crate::formats::parts::{file_part, keyed_text_part, picture_of, picture_part, push_file, unknown_part};
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Binding, Build, PartKind, PieceKind, ResultPath, Role};
 
@@ -142,6 +142,7 @@ enum PartType {
     Text,
     Refusal,
     Picture,
+    File,
     Nothing,
 }
 
@@ -150,8 +151,8 @@ fn read_part<N: Node>(part: &N, _: u32, builder: &mut impl Build<N>) -> Result<(
         kind.with_text(|kind, _| match kind {
             "input_text" | "output_text" | "text" | "summary_text" | "reasoning_text" => PartType::Text,
             "refusal" => PartType::Refusal,
-            // The bytes of a file are not text: it is priced as a picture of one page.
-            "input_image" | "computer_screenshot" | "input_file" => PartType::Picture,
+            "input_image" | "computer_screenshot" => PartType::Picture,
+            "input_file" => PartType::File,
             _ => PartType::Nothing,
         })
     });
@@ -159,6 +160,7 @@ fn read_part<N: Node>(part: &N, _: u32, builder: &mut impl Build<N>) -> Result<(
         PartType::Text => keyed_text_part(part, Key::TEXT, (PartKind::Text, PieceKind::Text), builder),
         PartType::Refusal => keyed_text_part(part, Key::REFUSAL, (PartKind::Text, PieceKind::Text), builder),
         PartType::Picture => picture_part(part, builder),
+        PartType::File => file_part(part, builder),
         PartType::Nothing => unknown_part(part, builder),
     }
 }
@@ -259,9 +261,8 @@ fn output_content<N: Node>(content: Option<N>, builder: &mut impl Build<N>) -> R
     match content.kind() {
         Kind::String => builder.push_text(PieceKind::Result, &content).map(|_| ()),
         Kind::Array => each_item(&content, |part, _| match part.get(Key::TEXT) {
-            _ if part.text_is(Key::TYPE, "input_image") || part.text_is(Key::TYPE, "input_file") => {
-                builder.push_picture(picture_of(part, 0))
-            }
+            _ if part.text_is(Key::TYPE, "input_image") => builder.push_picture(picture_of(part, 0)),
+            _ if part.text_is(Key::TYPE, "input_file") => push_file(part, builder),
             Some(text) if text.kind() == Kind::String => {
                 builder.push_text(PieceKind::Result, &text).map(|_| ())
             }

@@ -247,6 +247,8 @@ SAYINGS = {
     "exceeds maximum length.",
     "Bedrock, Titan": "400 Bad Request: Too many input tokens. Max input tokens: 8192, request input token count: 9000",
     "Mistral": "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+    "OpenAI, over the tokens of a minute": "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, "
+    "Requested 40000.",
     "Groq": "Please reduce the length of the messages or completion.",
     "xAI": "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
     "OpenRouter": "This endpoint's maximum context length is 128000 tokens. However, you requested "
@@ -277,7 +279,6 @@ SAYINGS = {
 
 OTHER = {
     "rate limit": "Rate limit reached for gpt-4o: Limit 30000, Requested 40000 tokens per min. Try again in 20s.",
-    "rate limit, large": "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 40000.",
     "Bedrock throttles": "ThrottlingException: Too many tokens, please wait before trying again.",
     "quota": "You exceeded your current quota, please check your plan and billing details.",
     "Vertex quota": "429 RESOURCE_EXHAUSTED: token count exceeded the limit",

@@ -1,6 +1,4 @@
 //! The size of pictures, from headers in base64 text (PNG, JPEG, GIF, WebP), and their detail.
-//!
-//! Only headers are decoded, and nothing is fetched.
 
 /// The requested detail of a picture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,7 +58,7 @@ pub fn base64_size(data: &str) -> Option<(u32, u32)> {
 }
 
 /// Decodes at most `most` bytes of base64. White space is skipped, any other character ends the text.
-fn decode(text: &[u8], most: usize) -> Vec<u8> {
+pub(super) fn decode(text: &[u8], most: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(most.min(text.len()));
     let (mut bits, mut held) = (0_u32, 0);
     for &byte in text {
