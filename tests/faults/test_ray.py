@@ -5,6 +5,7 @@ Marked `engine`: `make ENGINES=1 pytest` installs Ray.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal

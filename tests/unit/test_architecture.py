@@ -295,7 +295,9 @@ MODULES = {
     "reading": "_opening _sessions files _rows",
     "triggers": "base stats manual _stop_reasons sizes overflow",
     "folding": "redact result _finish _ask compact trim evidence",
-    "strategies": "base function noop _note _tool_results truncate window clear media shaped pipeline summarize model_fold",
+    "strategies": """
+        base function noop _note _tool_results truncate window clear media shaped pipeline summarize model_fold
+    """,
     "compactor": """
         events result _commit _guard _background _pins _session _folds _checks _defaults _options _request _tasks
         _run _engine _history compactor
