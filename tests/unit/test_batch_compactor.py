@@ -86,7 +86,7 @@ def test_rows_are_produced_lazily() -> None:
 
 
 def test_an_error_of_a_row_does_not_affect_other_rows() -> None:
-    bad = [{"role": "user", "content": {"secret": "hunter2"}}]
+    bad = [{"role": "user", "content": 5, "secret": "hunter2"}]
     transcripts = [stored("bad", bad), stored("odd", Broken()), stored("good", talk())]
     rows = list(fl.batch.BatchCompactor(fl.KeepMessages(3)).compact_rows(transcripts))
     assert [row.status for row in rows] == ["failed", "failed", "folded"]

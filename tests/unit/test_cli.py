@@ -270,7 +270,7 @@ def test_count_reads_folders_in_order_of_name_without_hidden_files(foldline: Fol
 def test_a_message_that_cannot_be_counted_is_a_problem_and_the_rest_is_counted(
     foldline: Foldline, tmp_path: Path
 ) -> None:
-    bad = [{"role": "user", "content": {"secret": "hunter2"}}]
+    bad = [{"role": "user", "content": 5, "secret": "hunter2"}]
     path = write(tmp_path / "a.jsonl", {"id": "bad", "messages": bad}, {"id": "good", "messages": CHAT})
     answer = foldline("count", path, "--json")
     assert answer.code == 1

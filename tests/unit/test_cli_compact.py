@@ -147,7 +147,7 @@ def test_a_transcript_that_cannot_fit_is_unchanged_and_a_problem(foldline: Foldl
 
 
 def test_an_unreadable_transcript_is_unchanged_and_a_problem(foldline: Foldline, sources: Path, out: Path) -> None:
-    bad = [{"role": "user", "content": {"secret": "hunter2"}}]
+    bad = [{"role": "user", "content": 5, "secret": "hunter2"}]
     (sources / "chat.jsonl").write_text(lines({"id": "a", "messages": bad}, {"id": "b", "messages": talk(1)}))
     answer = foldline("compact", sources, "--out", out)
     assert answer.code == 1

@@ -18,6 +18,7 @@ import pytest
 
 import foldline as fl
 from foldline import presets
+from foldline._util import overflow
 from foldline._util.overflow import overflow_kind
 from foldline.strategies import StrategyRequest, TruncateOldest
 from foldline.summarizers import _checks
@@ -44,7 +45,7 @@ ENDS = ("", "!", "]", "\n```")
 #: Every expression of the package: how it is used, and further texts for it as heads and pieces.
 EXPRESSIONS: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
     "_util.overflow:_BARE": ("search", {"": ("4", "400 "), "400": (" ",), "400 status code": (" ",)}),
-    "_util.overflow:_CONTEXT": (
+    "_util.overflow:_patterns.context": (
         "search",
         {
             "": (
@@ -56,7 +57,12 @@ EXPRESSIONS: dict[str, tuple[str, dict[str, tuple[str, ...]]]] = {
         },
     ),
     "_util.overflow:_RATE": ("search", {"": ("rate_", "try again in ", "per ")}),
-    "_util.overflow:_REQUEST": ("search", {"": ("request size ", "request ", "payload too ")}),
+    "_util.overflow:_patterns.request_size": ("search", {"": ("request size ", "request ", "payload too ")}),
+    "_util.overflow:_TOKENS_IN_A_PERIOD": (
+        "search",
+        {"": ("tokens per min ", "limit: 1", "requested: 1"), "tokens per min limit: ": ("1", "1,"), "limit 1": (" ",)},
+    ),
+    "_util.overflow:_WAIT": ("search", {"": ("try again in ", "retry after ")}),
     "batch.ray:_OURS": ("fullmatch", {"part-" + "0" * 64: ("-1", "1")}),
     "presets:_SessionSummary.HEADING": ("sub", {"## Session Summary": ("e", " Session Summary")}),
     "stores.sql:_OURS": ("fullmatch", {"": ("m1", "c1", "c1."), "c": ("1", "1."), "m": ("1",)}),
@@ -133,6 +139,9 @@ def expressions() -> dict[str, Any]:
                 compiled += node.attr == "compile"
         if compiled:
             held = patterns(importlib.import_module(f"foldline.{module}"))
+            if module == "_util.overflow":  # from its table, at the first use
+                held |= dict(zip(("_patterns.context", "_patterns.request_size"), overflow._patterns(), strict=True))
+                compiled += 1  # one call for both
             assert len(held) == compiled, f"{file}: an expression is not the value of a module or class"
             found |= {f"{module}:{name}": pattern for name, pattern in held.items()}
     return found

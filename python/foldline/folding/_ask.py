@@ -116,7 +116,8 @@ async def arequest_summary(writer: Summarizer | AsyncSummarizer, request: Summar
             raise _as_summary_error(error) from error
         failure = _as_summary_error(error)
     else:
-        return _checked(completion, request)
+        # In a thread: the counter may be the caller's own, which may block.
+        return await in_thread(lambda: _checked(completion, request))
     raise failure
 
 
