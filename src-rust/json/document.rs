@@ -34,8 +34,8 @@ enum Value<'a> {
 #[derive(Debug)]
 pub struct JsonDoc<'a> {
     values: Vec<Value<'a>>,
-    /// Whether lone surrogate escapes were replaced by U+FFFD before parsing.
-    lossy: bool,
+    /// The strings in which lone surrogate escapes were replaced by U+FFFD before parsing, ascending.
+    lossy: Vec<u32>,
 }
 
 /// One value of a [`JsonDoc`].
@@ -52,23 +52,24 @@ pub struct JsonNode<'d> {
 /// # Errors
 /// `bad_json` with the byte offset, `nesting_too_deep`.
 pub fn with_document<R>(bytes: &[u8], read: impl FnOnce(JsonNode<'_>) -> R) -> Result<R> {
-    match JsonDoc::parse(bytes, false) {
+    match JsonDoc::parse(bytes, bytes) {
         Ok(doc) => Ok(read(doc.root())),
         Err(error) => match replace_lone_surrogates(bytes) {
-            Some(repaired) => Ok(read(JsonDoc::parse(&repaired, true)?.root())),
+            Some(repaired) => Ok(read(JsonDoc::parse(&repaired, bytes)?.root())),
             None => Err(error),
         },
     }
 }
 
 impl<'a> JsonDoc<'a> {
-    fn parse(bytes: &'a [u8], lossy: bool) -> Result<Self> {
-        let mut parser =
-            Parser { jiter: Jiter::new(bytes), bytes, values: Vec::with_capacity(bytes.len() / 24) };
+    /// Parses bytes whose escapes have the places of those in `original`.
+    fn parse(bytes: &'a [u8], original: &'a [u8]) -> Result<Self> {
+        let values = Vec::with_capacity(bytes.len() / 24);
+        let mut parser = Parser { jiter: Jiter::new(bytes), bytes, original, values, lossy: Vec::new() };
         let parsed = parser.jiter.peek().map_err(|e| parser.failed(e)).and_then(|peek| parser.value(peek, 0));
         parsed?;
         parser.jiter.finish().map_err(|e| parser.failed(e))?;
-        Ok(JsonDoc { values: parser.values, lossy })
+        Ok(JsonDoc { values: parser.values, lossy: parser.lossy })
     }
 
     fn root(&self) -> JsonNode<'_> {
@@ -79,7 +80,9 @@ impl<'a> JsonDoc<'a> {
 struct Parser<'a> {
     jiter: Jiter<'a>,
     bytes: &'a [u8],
+    original: &'a [u8],
     values: Vec<Value<'a>>,
+    lossy: Vec<u32>,
 }
 
 impl<'a> Parser<'a> {
@@ -104,7 +107,17 @@ impl<'a> Parser<'a> {
             Peek::True | Peek::False => {
                 self.jiter.known_bool(peek).map(Value::Bool).map_err(|e| self.failed(e))?
             }
-            Peek::String => Value::String(self.string()?),
+            Peek::String => {
+                let start = self.jiter.current_index();
+                let text = self.string()?;
+                let range = start..self.jiter.current_index();
+                if self.bytes.as_ptr() != self.original.as_ptr()
+                    && self.bytes[range.clone()] != self.original[range]
+                {
+                    self.lossy.push(at);
+                }
+                Value::String(text)
+            }
             Peek::Array => Value::Array(self.array(depth)?),
             Peek::Object => Value::Object(self.object(depth)?),
             _ => Value::Number(self.number(peek)?),
@@ -270,7 +283,7 @@ impl<'d> Node for JsonNode<'d> {
 
     fn with_text<R>(&self, read: impl FnOnce(&str, bool) -> R) -> Option<R> {
         match self.value() {
-            Value::String(text) => Some(read(text, self.doc.lossy && text.contains('\u{fffd}'))),
+            Value::String(text) => Some(read(text, self.doc.lossy.binary_search(&self.at).is_ok())),
             _ => None,
         }
     }
@@ -380,6 +393,12 @@ mod tests {
         assert_eq!(round_trip("\"\\\\ud83d\"").as_deref(), Ok("\"\\\\ud83d\""));
         let lossy = with_document(b"\"\\udc00\"", |node| node.with_text(|_, replaced| replaced));
         assert_eq!(lossy, Ok(Some(true)));
+        // A U+FFFD of the source is no replacement, and neither is another string of the document.
+        let told = with_document("[\"\u{fffd}\",\"\\ufffd\",\"\\ud800\",\"a\"]".as_bytes(), |node| {
+            let told = |i| node.item(i).and_then(|item| item.with_text(|_, replaced| replaced));
+            [0, 1, 2, 3].map(told)
+        });
+        assert_eq!(told, Ok([Some(false), Some(false), Some(true), Some(false)]));
     }
 
     #[test]

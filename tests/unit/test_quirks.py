@@ -274,8 +274,8 @@ def test_a_compaction_of_anthropic_covers_everything_before_it_and_is_sent_back_
     messages = [user(), assistant(), copy.deepcopy(compacted), *[user() for _ in range(4)]]
     assert fl.detect_format(messages).format == "anthropic"
     plan = fl.plan(messages, fl.KeepMessages(1), counter="chars/4")
-    assert plan.cut == 2
-    assert plan.apply(messages, "They talked.")[1] is messages[2]
+    assert plan.cut == 6
+    assert plan.apply(messages, "They talked.")[0] is messages[2]
     # It suffices to detect the dialect; a failed compaction covers nothing.
     assert fl.detect_format([compacted]).format == "anthropic"
     failed = [user(), assistant([{"type": "compaction", "content": None}]), *[user() for _ in range(4)]]
