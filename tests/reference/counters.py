@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, Protocol
 
+from . import media
 from .model import AI_SDK, ANTHROPIC, GEMINI, GENT, LANGCHAIN, OPENAI_CHAT, OPENAI_RESPONSES
 from .native import SERVED_CODE
-from .parts import Call, Encrypted, Message, Opaque, Reasoning, Result, Text
+from .parts import Call, Encrypted, File, Message, Opaque, Part, Reasoning, Result, Text
 
 SURROGATE: Final = re.compile("[\ud800-\udfff]")
 TOOL_ROLES: Final = ("tool", "function")
@@ -143,7 +144,7 @@ class Chars4:
                 total += code_points(call_name(part)) + code_points(arguments_text(part))
             elif isinstance(part, Result):
                 total += sum(code_points(text) for text in part.texts)
-            else:
+            elif not isinstance(part, File):
                 total += code_points(part.text)
         return quarter_up(total)
 
@@ -218,13 +219,15 @@ class Framing:
     """Replaces `per_message` for a message of the model or a tool without text (Responses, Gemini)."""
     per_system: int | None = None
     per_assistant: int | None = None
+    prices: media.Prices = media.OPENAI
+    """Of pictures and other media."""
 
 
 FRAMING: Final = {
     OPENAI_CHAT: Framing(per_message=4, per_name=1, per_list=3),
     OPENAI_RESPONSES: Framing(per_message=4, per_item=0, per_call=11, per_list=3),
-    ANTHROPIC: Framing(per_message=4, per_call=38, per_result=18, per_list=3),
-    GEMINI: Framing(per_system=2, per_assistant=1, per_item=0, per_call=3, per_result=4),
+    ANTHROPIC: Framing(per_message=4, per_call=38, per_result=18, per_list=3, prices=media.ANTHROPIC),
+    GEMINI: Framing(per_system=2, per_assistant=1, per_item=0, per_call=3, per_result=4, prices=media.GOOGLE),
     AI_SDK: Framing(),
     LANGCHAIN: Framing(),
     GENT: Framing(),
@@ -267,6 +270,7 @@ class Pieces:
         """The parts, plus the framing of the message, its participant, calls and results."""
         total = sum(self.count_text(piece) for piece in pieces(message)) + self.around(message)
         total += sum(encrypted_tokens(part) for part in message.parts if isinstance(part, Encrypted))
+        total += sum(media.price(medium, self.framing.prices) for medium in message.media)
         if message.participant is not None and message.role not in TOOL_ROLES:
             total += self.framing.per_name
         total += self.framing.per_call * len(message.calls)
@@ -274,7 +278,7 @@ class Pieces:
 
     def around(self, message: Message) -> int:
         """The framing around a message, independent of its content."""
-        texts = [part for part in message.parts if isinstance(part, Text | Opaque)]
+        texts: list[Part] = [part for part in message.parts if isinstance(part, Text | Opaque | File)]
         texts += [part for part in message.parts if isinstance(part, Encrypted) and not part.is_reasoning]
         special = {"system": self.framing.per_system, "assistant": self.framing.per_assistant}.get(message.role)
         if message.role in ("assistant", "tool") and not texts:

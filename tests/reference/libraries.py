@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from .native import compact, without_data
-from .parts import Call, Message, Opaque, Part, Reasoning, Result, Text
+from .contents import compact, keyed_text, parts_of, picture_or_file, result_of, typed, unknown
+from .parts import Call, Message, Part, Reasoning, Result, Text
 
 # --- the AI SDK -------------------------------------------------------------------------------------------
 
@@ -15,7 +15,7 @@ from .parts import Call, Message, Opaque, Part, Reasoning, Result, Text
 def read_ai_sdk(message: Mapping[str, Any]) -> Message:
     """Reads one message; a call that occurs in the content and under `toolCalls` is one call."""
     content = message.get("content")
-    parts = [Text(content)] if isinstance(content, str) else [_ai_sdk_part(part) for part in content or ()]
+    parts = list(parts_of(content, _ai_sdk_part))
     known = {part.id for part in parts if isinstance(part, Call)}
     if message["role"] == "assistant":
         beside = [_ai_sdk_call(call) for call in message.get("toolCalls") or ()]
@@ -30,18 +30,21 @@ def _ai_sdk_call(call: Mapping[str, Any]) -> Call:
 
 
 def _ai_sdk_part(part: Mapping[str, Any]) -> Part:
-    kind = part["type"]
+    kind = typed(part)
     if kind == "text":
-        return Text(part["text"])
+        return keyed_text(part)
     if kind == "reasoning":
         return Reasoning(part["text"])
     if kind == "tool-call":
         return _ai_sdk_call(part)
     if kind == "tool-result":
         return _ai_sdk_result(part)
-    if kind == "file":
-        return Text(compact(without_data(part)))
-    raise ValueError(f"the oracle does not read {kind!r} parts")
+    media_type = part.get("mediaType") or part.get("mimeType") or ""
+    if kind == "image" or (kind == "file" and media_type.startswith("image")):
+        return picture_or_file(part)
+    if kind in ("redacted-reasoning", "tool-approval-request", "tool-approval-response"):
+        raise ValueError(f"the oracle does not read {kind!r} parts")
+    return unknown(part)
 
 
 def _ai_sdk_result(part: Mapping[str, Any]) -> Result:
@@ -73,7 +76,7 @@ def with_ai_sdk_results(message: Mapping[str, Any], replaced: Mapping[int, str])
     parts, ordinal = [], 0
     for part in message["content"]:
         changed = part
-        if part["type"] == "tool-result":
+        if isinstance(part, Mapping) and part["type"] == "tool-result":
             if ordinal in replaced:
                 kind, text = _output_type(part), replaced[ordinal]
                 name = "error-text" if kind in ("error-text", "error-json") else "text"
@@ -106,13 +109,14 @@ def read_langchain(message: Mapping[str, Any]) -> Message:
         kind = next(short for short, name in CLASSES.items() if name == message["id"][-1])
     content = body.get("content")
     if kind in ("tool", "function"):
-        texts = (content,) if isinstance(content, str) else tuple(block["text"] for block in content or ())
-        return Message(ROLES[kind], (Result(body.get("tool_call_id"), body.get("name"), content, texts),))
+        texts, media = result_of(content)
+        result = Result(body.get("tool_call_id"), body.get("name"), content, texts, media=media)
+        return Message(ROLES[kind], (result,))
     more = body.get("additional_kwargs") or {}
     role = "developer" if more.get("__openai_role__") == "developer" else ROLES.get(kind) or body["role"]
     listed = [*(body.get("tool_calls") or ()), *(body.get("invalid_tool_calls") or ())]
     ids = {call.get("id") for call in listed}
-    blocks = [content] if isinstance(content, str) else content or ()
+    blocks = content if isinstance(content, list | tuple) else [content] if content is not None else []
     parts = [part for block in blocks if (part := _langchain_block(block, ids)) is not None]
     own = {part.id for part in parts if isinstance(part, Call)}
     reasons = any(isinstance(part, Reasoning) for part in parts)
@@ -131,9 +135,13 @@ def _langchain_block(block: Any, listed: set[str | None]) -> Part | None:
     """One block; None for a call that the message lists."""
     if isinstance(block, str):
         return Text(block)
-    kind = block["type"]
-    if kind == "text":
-        return Text(block["text"])
+    if not isinstance(block, Mapping):
+        return unknown(block)
+    kind = typed(block)
+    if not kind or kind in ("text", "input_text", "output_text", "text-plain"):
+        return keyed_text(block)
+    if kind in ("image_url", "image", "input_image"):
+        return picture_or_file(block)
     if kind == "thinking":
         return Reasoning(block["thinking"])
     if kind == "reasoning":
@@ -147,7 +155,11 @@ def _langchain_block(block: Any, listed: set[str | None]) -> Part | None:
     if kind == "web_search_tool_result":
         text = block["content"]
         return Result(block["tool_use_id"], None, text, (text,), is_fixed=True)
-    raise ValueError(f"the oracle does not read {kind!r} blocks")
+    others = ("refusal", "reasoning_content", "redacted_thinking", "tool_result", "mcp_tool_use")
+    more = ("tool_call_chunk", "invalid_tool_call")
+    if kind in others + more or kind.startswith("server_tool") or kind.endswith("_tool_result"):
+        raise ValueError(f"the oracle does not read {kind!r} blocks")
+    return unknown(block)
 
 
 def with_langchain_results(message: Mapping[str, Any], replaced: Mapping[int, str]) -> dict[str, Any]:
@@ -189,10 +201,12 @@ def _gent_parts(message: Mapping[str, Any]) -> list[Part]:
     return [_gent_part(part) for part in message["parts"] or ()]
 
 
-def _gent_part(part: Mapping[str, Any]) -> Part:
-    kind = part["type"]
-    if kind == "text":
-        return Text(part["text"])
+def _gent_part(part: Any) -> Part:
+    if not isinstance(part, Mapping):
+        return unknown(part)
+    kind = typed(part)
+    if not kind or kind == "text":
+        return keyed_text(part)
     if kind == "tool_call":
         call = part["tool_call"]
         return Call(call.get("id") or None, call["function"]["name"], call["function"]["arguments"])
@@ -200,9 +214,8 @@ def _gent_part(part: Mapping[str, Any]) -> Part:
         response = part["tool_response"]
         text = response["content"]
         return Result(response.get("tool_call_id") or None, response["name"], text, (text,))
-    if kind == "binary":
-        return Opaque(compact(without_data(part)))
-    raise ValueError(f"the oracle does not read {kind!r} parts")
+    is_picture = kind == "binary" and part["binary"]["mime_type"].startswith("image/")
+    return picture_or_file(part) if is_picture or kind == "image_url" else unknown(part)
 
 
 def with_gent_results(unit: Mapping[str, Any], replaced: Mapping[int, str]) -> dict[str, Any]:
@@ -213,7 +226,7 @@ def with_gent_results(unit: Mapping[str, Any], replaced: Mapping[int, str]) -> d
         parts = []
         for part in message.get("parts") or ():
             changed = part
-            if part["type"] == "tool_response":
+            if isinstance(part, Mapping) and typed(part) == "tool_response":
                 if ordinal in replaced:
                     response = {**part["tool_response"], "content": replaced[ordinal]}
                     changed = {**part, "tool_response": response}

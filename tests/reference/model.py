@@ -7,10 +7,10 @@ precedes it in the same message. The reader supports the forms of generators and
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from .contents import compact, keyed_text, parts_of, picture_or_file, result_of, typed, unknown
 from .libraries import (
     read_ai_sdk,
     read_gent,
@@ -19,8 +19,8 @@ from .libraries import (
     with_gent_results,
     with_langchain_results,
 )
-from .native import read_gemini, read_responses, with_gemini_results, without_data
-from .parts import Call, Encrypted, Message, Opaque, Part, Reasoning, Result, Text
+from .native import read_gemini, read_responses, with_gemini_results
+from .parts import Call, Encrypted, File, Message, Opaque, Part, Reasoning, Result, Text
 
 __all__ = [
     "AI_SDK",
@@ -32,6 +32,7 @@ __all__ = [
     "OPENAI_RESPONSES",
     "Call",
     "Encrypted",
+    "File",
     "Message",
     "Opaque",
     "Part",
@@ -53,9 +54,6 @@ AI_SDK: Final = "ai_sdk"
 LANGCHAIN: Final = "langchain"
 GENT: Final = "gent"
 
-FILE_TYPES: Final = frozenset({"file", "input_audio", "document"})
-"""Parts with a file: their JSON text is counted, without the data."""
-
 CALL_TYPES: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 """Anthropic blocks that call a tool. Only the first is answered by another message."""
 
@@ -74,64 +72,61 @@ def read(messages: Sequence[RawMessage], format: str) -> list[Message]:
     return [readers[format](message) for message in messages]
 
 
-def texts_of(content: Any) -> tuple[str, ...]:
-    """The text pieces of a content that is a string, a list of text blocks, or missing."""
-    if content is None:
-        return ()
-    if isinstance(content, str):
-        return (content,)
-    pieces = []
-    for block in content:
-        if block.get("type") in FILE_TYPES:
-            pieces.append(json.dumps(without_data(block), separators=(",", ":"), ensure_ascii=False))
-        elif block.get("type") == "text":
-            pieces.append(block["text"])
-        else:
-            raise ValueError(f"the oracle does not read {block.get('type')!r} here")
-    return tuple(pieces)
-
-
 def read_openai(message: RawMessage) -> Message:
     """Reads one OpenAI chat message, the retired `function_call` and role `function` included."""
     role = message["role"]
     content = message.get("content")
     if role in ("tool", "function"):
         answered = message.get("tool_call_id") if role == "tool" else None
-        return Message(role, (Result(answered, message.get("name"), content, texts_of(content)),))
-    parts: list[Part] = [Text(text) for text in texts_of(content)]
-    for call in message.get("tool_calls") or ():
-        function = call["function"]
-        parts.append(Call(call.get("id"), function["name"], function["arguments"]))
+        texts, media = result_of(content)
+        return Message(role, (Result(answered, message.get("name"), content, texts, media=media),))
+    parts = list(parts_of(content, _openai_part))
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list | tuple) else [calls] if calls is not None else []:
+        if isinstance(call, Mapping) and call is not calls:
+            function = call["function"]
+            parts.append(Call(call.get("id"), function["name"], function["arguments"]))
+        else:
+            parts.append(unknown(call))
     if message.get("function_call"):
         function = message["function_call"]
         parts.append(Call(None, function["name"], function["arguments"]))
     return Message(role, tuple(parts), message.get("name"))
 
 
+def _openai_part(part: Mapping[str, Any]) -> Part:
+    kind = typed(part)
+    if kind in ("text", "input_text", "output_text"):
+        return keyed_text(part)
+    if kind == "refusal":
+        return keyed_text(part, "refusal")
+    return picture_or_file(part) if kind == "image_url" else unknown(part)
+
+
 def read_anthropic(message: RawMessage) -> Message:
     """Reads one Anthropic message; a system text may be in the list as a message of role system."""
-    content = message.get("content")
-    if content is None or isinstance(content, str):
-        return Message(message["role"], tuple(Text(text) for text in texts_of(content)))
-    return Message(message["role"], tuple(_block(block) for block in content))
+    return Message(message["role"], parts_of(message.get("content"), _block))
 
 
 def _block(block: Mapping[str, Any]) -> Part:
-    kind = block["type"]
-    if kind == "text":
-        return Text(block["text"])
-    if kind in FILE_TYPES:
-        return Text(texts_of([block])[0])
+    kind = typed(block)
+    if not kind or kind == "text":
+        return keyed_text(block)
     if kind == "thinking":
         return Reasoning(block["thinking"])
     if kind == "redacted_thinking":
-        return Reasoning(json.dumps(block, separators=(",", ":"), ensure_ascii=False))
+        return Reasoning(compact(block))
+    if kind == "image":
+        return picture_or_file(block)
     if kind in CALL_TYPES:
         return Call(block.get("id"), block["name"], block["input"])
     if kind == "tool_result" or kind.endswith("_tool_result"):
         content = block.get("content")
-        return Result(block.get("tool_use_id"), None, content, texts_of(content))
-    raise ValueError(f"the oracle does not read {kind!r} blocks")
+        texts, media = result_of(content)
+        return Result(block.get("tool_use_id"), None, content, texts, media=media)
+    if kind == "compaction":
+        raise ValueError("the oracle does not read compactions here")
+    return unknown(block)
 
 
 def with_results(message: RawMessage, replaced: Mapping[int, str], format: str) -> dict[str, Any]:
@@ -155,7 +150,7 @@ def with_results(message: RawMessage, replaced: Mapping[int, str], format: str) 
         return with_gent_results(message, replaced)
     blocks, ordinal = [], 0
     for block in message["content"]:
-        if isinstance(_block(block), Result):
+        if isinstance(block, Mapping) and isinstance(_block(block), Result):
             if ordinal in replaced:
                 block = {**block, "content": replaced[ordinal]}
             ordinal += 1

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from .parts import Call, Encrypted, Message, Opaque, Part, Reasoning, Result, Text
+from .contents import keyed_text, part_of, parts_of, picture_or_file, typed, unknown
+from .media import Medium
+from .parts import Call, Encrypted, File, Message, Part, Reasoning, Result, Text
 
 # --- OpenAI Responses -------------------------------------------------------------------------------------
 
@@ -46,7 +47,7 @@ def read_responses(item: Mapping[str, Any]) -> Message:
     """Reads one item."""
     kind = item.get("type", "message")
     if kind == "message":
-        return Message(item["role"], tuple(Text(text) for text in _texts(item.get("content"))))
+        return Message(item["role"], parts_of(item.get("content"), _content_part))
     if kind == "reasoning":
         return Message("assistant", _reasoning(item), binding="reasoning")
     if kind == "compaction":
@@ -56,47 +57,51 @@ def read_responses(item: Mapping[str, Any]) -> Message:
         return Message("assistant", (Call(item.get("call_id"), name, item[CALLS[kind]]),), binding="call")
     if kind in OUTPUTS:
         output = item["output"]
-        return Message("tool", (Result(item.get("call_id"), None, output, tuple(_texts(output))),))
+        texts, media = _output(output)
+        return Message("tool", (Result(item.get("call_id"), None, output, texts, media=media),))
     if kind == "shell_call_output":
-        chunks = tuple(compact(without_data(chunk)) for chunk in item["output"])
-        return Message("tool", (Result(item.get("call_id"), None, item["output"], chunks, is_fixed=True),))
+        chunks, media = _output(item["output"])
+        return Message("tool", (Result(item.get("call_id"), None, item["output"], chunks, True, media),))
     if kind in SERVED:
         known, arguments, result = SERVED[kind]
         name, content = known or item["name"], item.get(result)
-        texts = () if content is None else tuple(_texts(content))
+        texts, media = _output(content)
         call = Call(item["id"], name, item.get(arguments, ""))
-        return Message("assistant", (call, Result(item["id"], None, content, texts, is_fixed=True)))
+        return Message("assistant", (call, Result(item["id"], None, content, texts, True, media)))
     if kind not in KNOWN and kind not in INVENTED:
         raise ValueError(f"the oracle does not read {kind!r} items")
     role = "assistant" if kind in KNOWN else "other"
-    return Message(role, (Opaque(compact(without_data(item))),))
+    return Message(role, (unknown(item),))
 
 
-def compact(value: Any) -> str:
-    """Compact JSON of the values in the cases: texts and whole numbers."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+def _content_part(part: Mapping[str, Any]) -> Part:
+    kind = typed(part)
+    if kind in ("input_text", "output_text", "text", "summary_text", "reasoning_text"):
+        return keyed_text(part)
+    if kind == "refusal":
+        return keyed_text(part, "refusal")
+    is_file = kind in ("input_image", "computer_screenshot", "input_file")
+    return picture_or_file(part) if is_file else unknown(part)
 
 
-def without_data(value: Any) -> Any:
-    """A copy in which the data of files, as a URL or as plain base64, is empty text."""
-    if isinstance(value, str):
-        is_url = re.match(r"data:[^,]*;base64,", value) is not None
-        is_plain = len(value) >= 256 and re.fullmatch(r"[A-Za-z0-9+/\-_=\r\n]*", value) is not None
-        return "" if is_url or is_plain else value
-    if isinstance(value, Mapping):
-        return {key: without_data(item) for key, item in value.items()}
-    return [without_data(item) for item in value] if isinstance(value, list) else value
-
-
-def _texts(content: Any) -> list[str]:
+def _output(content: Any) -> tuple[tuple[str, ...], tuple[Medium, ...]]:
+    """The texts and media of an output: a text, a list of texts, files and other values, or another value."""
     if content is None:
-        return []
+        return (), ()
     if isinstance(content, str):
-        return [content]
-    known = ("input_text", "output_text", "text", "logs")
-    if any(part["type"] not in known or "text" not in part for part in content):
-        raise ValueError("the oracle reads lists of texts here")
-    return [part["text"] for part in content]
+        return (content,), ()
+    texts: list[str] = []
+    media: list[Medium] = []
+    for part in content if isinstance(content, list | tuple) else [content]:
+        is_part = isinstance(part, Mapping) and part is not content
+        if is_part and part.get("type") in ("input_image", "input_file"):
+            media += picture_or_file(part).media
+        elif is_part and isinstance(part.get("text"), str):
+            texts.append(part["text"])
+        else:
+            texts.append(unknown(part).text)
+            media += unknown(part).media
+    return tuple(texts), tuple(media)
 
 
 def _reasoning(item: Mapping[str, Any]) -> tuple[Part, ...]:
@@ -120,22 +125,32 @@ def member(part: Mapping[str, Any], camel: str) -> Any:
 def read_gemini(turn: Mapping[str, Any]) -> Message:
     """Reads one content."""
     role = ROLES.get(turn.get("role", "user"), "other")
-    parts = tuple(_gemini_part(part) for part in turn["parts"])
-    asks = any(member(part, "functionCall") for part in turn["parts"])
+    given = turn["parts"]
+    if isinstance(given, str):
+        parts: tuple[Part, ...] = (Text(given),)
+    elif isinstance(given, Mapping):
+        parts = (unknown(given),)
+    else:
+        parts = tuple(part_of(part, _gemini_part) for part in given)
+    asks = any(isinstance(part, Call) and part.name != SERVED_CODE for part in parts)
     return Message(role, parts, binding="turn" if role == "assistant" and not asks else "")
 
 
 def _gemini_part(part: Mapping[str, Any]) -> Part:
-    if "text" in part:
+    if part.get("text") is not None:
+        if not isinstance(part["text"], str):
+            return unknown(part)
         return Reasoning(part["text"]) if part.get("thought") else Text(part["text"])
     call, response = member(part, "functionCall"), member(part, "functionResponse")
     if call is not None:
         return Call(call.get("id"), call["name"], call.get("args", ""), takes_names=True)
     if response is not None:
-        if "parts" in response:
-            raise ValueError("the oracle does not read media here")
         content = _single(response.get("response"))
-        return Result(response.get("id"), response["name"], content, tuple(_leaves(content)))
+        files = [_gemini_part(inner) for inner in response.get("parts") or ()]
+        if not all(isinstance(file, File) for file in files):
+            raise ValueError("the oracle reads files beside a response")
+        media = tuple(medium for file in files if isinstance(file, File) for medium in file.media)
+        return Result(response.get("id"), response["name"], content, tuple(_leaves(content)), media=media)
     code, output = member(part, "executableCode"), member(part, "codeExecutionResult")
     if code is not None:
         # Its name is not sent, so it is not a counted part.
@@ -143,7 +158,11 @@ def _gemini_part(part: Mapping[str, Any]) -> Part:
     if output is not None:
         text = output["output"]
         return Result(None, SERVED_CODE, text, (text,), is_fixed=True)
-    raise ValueError("the oracle does not read this part")
+    if isinstance(member(part, "inlineData") or member(part, "fileData"), Mapping):
+        return picture_or_file(part)
+    if member(part, "toolCall") is not None or member(part, "toolResponse") is not None:
+        raise ValueError("the oracle does not read this part")
+    return unknown(part)
 
 
 SERVED_CODE: Final = "code_execution"
@@ -181,7 +200,7 @@ def with_gemini_results(turn: Mapping[str, Any], replaced: Mapping[int, str]) ->
     parts, ordinal = [], 0
     for part in turn["parts"]:
         changed = part
-        if isinstance(_gemini_part(part), Result):
+        if isinstance(part, Mapping) and isinstance(_gemini_part(part), Result):
             if ordinal in replaced:
                 (name,) = (name for name in part if name in ("functionResponse", "function_response"))
                 failed = list(part[name].get("response") or ()) == ["error"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from .media import Medium
+
 
 @dataclass(frozen=True)
 class Text:
@@ -30,9 +32,17 @@ class Encrypted:
 
 @dataclass(frozen=True)
 class Opaque:
-    """An opaque part: its JSON text."""
+    """An opaque or unknown part: its JSON text without the data of files, and these files."""
 
     text: str
+    media: tuple[Medium, ...] = ()
+
+
+@dataclass(frozen=True)
+class File:
+    """A picture, or a file of which nothing is text."""
+
+    media: tuple[Medium, ...]
 
 
 @dataclass(frozen=True)
@@ -56,9 +66,10 @@ class Result:
     texts: tuple[str, ...]
     is_fixed: bool = False
     """Whether its text cannot be replaced: results that are pictures, lists of tools, or a server's."""
+    media: tuple[Medium, ...] = ()
 
 
-Part = Text | Reasoning | Encrypted | Opaque | Call | Result
+Part = Text | Reasoning | Encrypted | Opaque | File | Call | Result
 
 
 @dataclass(frozen=True)
@@ -97,3 +108,8 @@ class Message:
     def results(self) -> list[Result]:
         """Tool results in order."""
         return [part for part in self.parts if isinstance(part, Result)]
+
+    @property
+    def media(self) -> list[Medium]:
+        """Pictures, documents, sound and video in order, those in results too."""
+        return [medium for part in self.parts if isinstance(part, Opaque | File | Result) for medium in part.media]
