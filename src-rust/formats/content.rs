@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::header::Envelope;
-use super::parts::{picture_of, text_part, unknown_part};
+use super::parts::{push_file, text_part, unknown_part};
 use crate::error::{Error, Result};
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Build, PieceKind};
@@ -109,7 +109,7 @@ fn result_block<N: Node>(block: &N, builder: &mut impl Build<N>) -> Result<()> {
         return builder.push_text(PieceKind::Result, block).map(|_| ());
     }
     if block.text_is(Key::TYPE, "image") || block.text_is(Key::TYPE, "image_url") {
-        return builder.push_picture(picture_of(block, 0));
+        return push_file(block, builder);
     }
     match block.get(Key::TEXT) {
         Some(text) if text.kind() == Kind::String => builder.push_text(PieceKind::Result, &text).map(|_| ()),

@@ -35,16 +35,18 @@ pub(super) fn unknown_part<N: Node>(part: &N, builder: &mut impl Build<N>) -> Re
     builder.push_json(PieceKind::Unknown, part)
 }
 
-/// Adds a picture with its detail and the size from its header. Its bytes are never counted as text.
-pub(super) fn picture_part<N: Node>(part: &N, builder: &mut impl Build<N>) -> Result<()> {
-    builder.begin_part(PartKind::Image)?;
-    builder.push_picture(picture_of(part, 0))
-}
-
-/// Adds a file of any sort: a picture, a document, sound or video. Its bytes are never counted as text.
+/// Adds a file of any sort: a picture, a document, sound or video, whatever the part calls it: the bytes decide. They are
+/// never counted as text.
 pub(super) fn file_part<N: Node>(part: &N, builder: &mut impl Build<N>) -> Result<()> {
     builder.begin_part(PartKind::Image)?;
     push_file(part, builder)
+}
+
+/// Whether a node holds a file.
+pub(super) fn holds_media<N: Node>(part: &N) -> bool {
+    let mut any = false;
+    media_in(part, &mut |_| any = true);
+    any
 }
 
 /// Adds the files of a node to the current part; a picture of unknown size if it does not tell what it is.
@@ -59,7 +61,7 @@ pub(super) fn push_file<N: Node>(part: &N, builder: &mut impl Build<N>) -> Resul
 
 /// The picture of a node of any dialect: `image_url` (text, or an object with `url` and `detail`), `source` or
 /// `inlineData` with base64 `data`, or `image` and `base64` as libraries write them.
-pub(super) fn picture_of<N: Node>(part: &N, depth: u32) -> Picture {
+fn picture_of<N: Node>(part: &N, depth: u32) -> Picture {
     let mut picture = Picture::default();
     for (key, value) in part.members().unwrap_or_default() {
         match key.as_str() {

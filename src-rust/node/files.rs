@@ -20,6 +20,8 @@ struct Stated {
     /// By a media type, a format or a file name, which are more specific.
     file: Option<Sort>,
     detail: Detail,
+    /// Inside a `source`, which has a type of its own: base64, url, file.
+    is_source: bool,
 }
 
 impl Stated {
@@ -68,6 +70,9 @@ fn is_data_key(key: &str) -> bool {
             | "url"
             | "image_url"
             | "file_url"
+            | "document_url"
+            | "audio_url"
+            | "video_url"
             | "result"
     )
 }
@@ -102,7 +107,10 @@ impl Search<'_> {
             Kind::Array if level < MAX_LEVELS && self.enters_lists => {
                 let mut any = false;
                 let walked = value.each_item(|_, item| {
-                    any |= self.value(item, Stated::default(), level + 1);
+                    any |= match item.kind() {
+                        Kind::String => self.data("", item, Stated::default(), &mut Vec::new()),
+                        _ => self.value(item, Stated::default(), level + 1),
+                    };
                     Ok(())
                 });
                 // A list that lost items in the meantime has no further ones.
@@ -115,13 +123,14 @@ impl Search<'_> {
 
     fn object<N: Node>(&mut self, object: &N, outer: Stated, level: usize) -> bool {
         let stated = stated_in(object, outer);
-        let mut any = false;
+        let (mut any, mut seen) = (false, Vec::new());
         let walked = object.each_member(|key, value| {
             match value.kind() {
-                Kind::String => any |= self.data(key, value, stated),
+                Kind::String => any |= self.data(key, value, stated, &mut seen),
                 Kind::Object => {
                     let part = Sort::of_part(key).or(stated.part);
-                    any |= self.value(value, Stated { part, ..stated }, level + 1);
+                    let inner = Stated { part, is_source: key == "source", ..stated };
+                    any |= self.value(value, inner, level + 1);
                 }
                 Kind::Array => any |= self.value(value, Stated::default(), level + 1),
                 _ => {}
@@ -132,19 +141,23 @@ impl Search<'_> {
         any || self.reference(object, stated)
     }
 
-    /// Reports the data under a key; false if there is none.
-    fn data<N: Node>(&mut self, key: &str, value: &N, stated: Stated) -> bool {
-        if !is_data_key(key) {
-            return false;
-        }
+    /// Reports the data under a key, unless `seen` has it: the media of the same object. False if there is none. A
+    /// `data:` URL is a file under any key.
+    fn data<N: Node>(&mut self, key: &str, value: &N, stated: Stated, seen: &mut Vec<Media>) -> bool {
         let medium = value.with_text(|text, _| {
-            let is_url = text.starts_with("data:") && is_data(text);
+            let is_url = text.starts_with("data:");
+            if !(is_url || is_data_key(key)) {
+                return None;
+            }
             let is_stated = stated.sort().is_some_and(|sort| sort != Sort::Text);
-            let is_file = is_url || (is_data(text) && is_stated) || Media::is_recognised(text);
+            let is_file = (is_data(text) && (is_url || is_stated)) || Media::is_recognised(text);
             is_file.then(|| Media::of_data(text, stated.sort(), stated.detail))
         });
         let Some(medium) = medium.flatten() else { return false };
-        (self.found)(medium);
+        if !seen.contains(&medium) {
+            seen.push(medium);
+            (self.found)(medium);
+        }
         true
     }
 
@@ -154,7 +167,7 @@ impl Search<'_> {
         let mut medium = None;
         let walked = object.each_member(|key, value| {
             if medium.is_none() && value.kind() == Kind::String && is_reference_key(key) {
-                let is_address = |text: &str| key != "data" && key != "image" || text.contains("://");
+                let is_address = |text: &str| key != "data" && key != "image" || is_url(text);
                 medium = value
                     .with_text(|text, _| {
                         let is_given = !text.is_empty() && is_address(text);
@@ -167,6 +180,17 @@ impl Search<'_> {
         drop(walked);
         medium.map(|medium| (self.found)(medium)).is_some()
     }
+}
+
+/// Whether a text is a URL as a whole: data may be a plain text with an address in it.
+fn is_url(text: &str) -> bool {
+    let is_scheme = |scheme: &str| scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
+    text.split_once("://").is_some_and(|(scheme, rest)| {
+        !scheme.is_empty()
+            && is_scheme(scheme)
+            && !rest.is_empty()
+            && !rest.contains(|c: char| c.is_whitespace())
+    })
 }
 
 /// What an object says about the file in it, in addition to what was said around it.
@@ -184,7 +208,7 @@ fn stated_in<N: Node>(object: &N, outer: Stated) -> Stated {
             "filename" | "file_name" | "fileName" => {
                 set(read(|name| Sort::of_extension(name.rsplit_once('.')?.1)));
             }
-            "type" => stated.part = read(Sort::of_part).or(stated.part),
+            "type" if !outer.is_source => stated.part = read(Sort::of_part).or(stated.part),
             "detail" if value.with_text(|text, _| text == "low") == Some(true) => stated.detail = Detail::Low,
             _ => {}
         }

@@ -127,30 +127,27 @@ def media_in(value: Any) -> tuple[Medium, ...]:
 
 
 def files_in(value: Any) -> list[tuple[Medium, str | None]]:
-    """Every medium with its data; None for an address.
-
-    Not read here: the same data twice in one object, and a `data:` URL elsewhere than under a key for data.
-    """
+    """Every medium with its data; None for an address."""
     return list(_search(value, Stated()))
 
 
 def _search(value: Any, outer: Stated, is_source: bool = False) -> Iterator[tuple[Medium, str | None]]:
     if isinstance(value, list | tuple):
-        if any(isinstance(item, str) and is_data_url(item) for item in value):
-            raise ValueError("the oracle does not read lists of files")
         for item in value:
+            if isinstance(item, str) and is_data_url(item):
+                yield of_data(item, Stated()), item
             yield from _search(item, Stated())
     if not isinstance(value, Mapping):
         return
     stated = _stated(value, outer, is_source)
     files = {key: text for key, text in value.items() if isinstance(text, str) and is_file(text, stated)}
-    misplaced = [text for key, text in files.items() if key not in DATA_KEYS.split() and is_data_url(text)]
-    if misplaced or len(set(files.values())) < len(files):
-        raise ValueError("the oracle does not read such files")
     found: list[tuple[Medium, str | None]] = []
+    seen: set[str] = set()
     for key, inner in value.items():
-        if key in files and key in DATA_KEYS.split():
-            found.append((of_data(inner, stated), inner))
+        if key in files and (key in DATA_KEYS.split() or is_data_url(inner)):
+            if inner not in seen:  # the same data under two keys is one file
+                found.append((of_data(inner, stated), inner))
+            seen.add(inner)
         elif isinstance(inner, Mapping):
             # The key says what the object under it is, as in `{"file": {"file_id": …}}`.
             found.extend(_search(inner, replace(stated, part=by_name(key, PART_TYPES) or stated.part), key == "source"))

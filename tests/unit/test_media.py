@@ -353,3 +353,68 @@ def test_a_compactor_clears_old_screenshots_before_it_summarizes() -> None:
     assert result.outcome == "folded"
     assert pictures_in(result.messages) <= 3
     assert repr(ClearMedia(3)) == "ClearMedia(keep_newest=3)"
+
+
+# --- Where a file is, and what is none -------------------------------------------------------------------
+
+
+def tokens_of_media(part: Any, format: str = "openai_chat") -> int:
+    messages = [{"role": "user", "parts": [part]}] if format == "gemini" else user(part)
+    counts = fl.TokenCounter("o200k_base").count_messages(messages, format=format)
+    return counts.by_part.get("image", 0)
+
+
+@pytest.mark.parametrize("key", ["file_url", "document_url", "audio_url", "url"])
+def test_the_pages_of_a_document_in_a_url_are_counted_under_every_key(key: str) -> None:
+    seven, one = (data_url("application/pdf", base64_of(pdf(pages))) for pages in (7, 1))
+    assert tokens_of_media({"type": "document", key: seven}) == 7 * tokens_of_media({"type": "document", key: one})
+
+
+def test_a_document_in_a_part_for_pictures_has_its_pages() -> None:
+    document = data_url("application/pdf", base64_of(pdf(7)))
+    as_document = tokens_of_media({"type": "file", "file": {"file_data": document}})
+    assert tokens_of_media({"type": "image_url", "image_url": {"url": document}}) == as_document
+
+
+def test_a_text_that_mentions_an_address_is_no_file() -> None:
+    for text in ("see https://example.com for more", "://", "a b://c"):
+        part = {"type": "document", "source": {"type": "text", "data": text}}
+        assert tokens_of_media(part, "anthropic") == 0
+    part = {"type": "document", "source": {"type": "url", "data": "https://example.com/a.pdf"}}
+    assert tokens_of_media(part, "anthropic") > 0
+
+
+def test_the_type_of_a_source_is_not_that_of_its_part() -> None:
+    part = {"type": "image", "source": {"type": "file", "file_id": "f"}}
+    assert tokens_of_media({"type": "odd", "inner": part}, "anthropic") == tokens_of_media(part, "anthropic")
+
+
+def test_a_data_url_is_a_file_wherever_it_is() -> None:
+    url = data_url("image/png", base64_of(picture(800, 600)))
+    least = tokens_of_media({"type": "image_url", "image_url": {"url": url}})
+    for part in ({"type": "odd", "payload": url}, {"type": "odd", "images": [url]}, {"type": "odd", "a": {"b": [url]}}):
+        assert tokens_of_media(part) == least > 0
+
+
+def test_a_file_under_two_keys_of_an_object_counts_once() -> None:
+    url = data_url("image/png", base64_of(picture(800, 600)))
+    assert tokens_of_media({"type": "odd", "url": url, "image_url": url}) == tokens_of_media(
+        {"type": "odd", "url": url}
+    )
+
+
+@pytest.mark.parametrize("parts", [[{"text": "Nine degrees."}], [None], {"odd": "Nine degrees."}, "Nine degrees."])
+def test_parts_of_a_response_that_are_no_files_are_no_pictures(parts: Any) -> None:
+    call = {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]}
+    response = {"name": "f", "response": {"output": ""}, "parts": parts}
+    messages = [
+        {"role": "user", "parts": [{"text": "Go."}]},
+        call,
+        {"role": "user", "parts": [{"functionResponse": response}]},
+    ]
+    counts = fl.TokenCounter("o200k_base").count_messages(messages, format="gemini")
+    bare = {"name": "f", "response": {"output": ""}}
+    messages[2] = {"role": "user", "parts": [{"functionResponse": bare}]}
+    without = fl.TokenCounter("o200k_base").count_messages(messages, format="gemini")
+    assert without.total < counts.total < without.total + 30
+    assert counts.by_part.get("image", 0) == 0

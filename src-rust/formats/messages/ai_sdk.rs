@@ -8,7 +8,7 @@
 use crate::error::Result;
 use crate::formats::content::{KnownCalls, each_item, odd_part, push_value, read_content, some};
 use crate::formats::header::Envelope;
-use crate::formats::parts::{keyed_text_part, picture_of, picture_part, unknown_part};
+use crate::formats::parts::{file_part, keyed_text_part, push_file, unknown_part};
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Build, PartKind, PieceKind, ResultPath, Role, Wrapping};
 
@@ -96,8 +96,8 @@ fn read_part<N: Node>(part: &N, at: u32, builder: &mut impl Build<N>) -> Result<
             builder.mark_estimated();
             Ok(())
         }
-        PartType::Picture => picture_part(part, builder),
-        PartType::File if is_picture(part) => picture_part(part, builder),
+        PartType::Picture => file_part(part, builder),
+        PartType::File if is_picture(part) => file_part(part, builder),
         PartType::File | PartType::Nothing => unknown_part(part, builder),
         PartType::Call => read_call(part, builder),
         PartType::Result => read_result(part, at, builder),
@@ -214,7 +214,7 @@ fn contents_of_result<N: Node>(contents: &N, builder: &mut impl Build<N>) -> Res
                 builder.push_text(PieceKind::Result, &text).map(|_| ())
             }
             _ if is_picture(content) || content.get(Key::TYPE).is_some_and(is_named_picture) => {
-                builder.push_picture(picture_of(content, 0))
+                push_file(content, builder)
             }
             _ => builder.push_json(PieceKind::Unknown, content),
         }

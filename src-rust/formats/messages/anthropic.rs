@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::formats::content::{block_result_content, call_arguments, read_content};
 use crate::formats::header::Envelope;
-use crate::formats::parts::{keyed_text_part, picture_part, text_part, unknown_part};
+use crate::formats::parts::{file_part, keyed_text_part, text_part, unknown_part};
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Binding, Build, PartKind, PieceKind, ResultPath, Role};
 
@@ -74,7 +74,7 @@ fn read_block<N: Node>(block: &N, at: u32, builder: &mut impl Build<N>) -> Resul
             builder.bind(Binding::Compaction);
             keyed_text_part(block, Key::CONTENT, (PartKind::Text, PieceKind::Text), builder)
         }
-        PartType::Picture => picture_part(block, builder),
+        PartType::Picture => file_part(block, builder),
         PartType::Call { on_server } => read_call(block, on_server, builder),
         PartType::Result { on_server } => read_result(block, at, on_server, builder),
         PartType::Untyped => match block.get(Key::TEXT).filter(|text| text.kind() == Kind::String) {

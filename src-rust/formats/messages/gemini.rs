@@ -6,7 +6,7 @@
 use crate::error::{Error, Result};
 use crate::formats::content::{bad_content, call_arguments, each_item, odd_part, some};
 use crate::formats::header::{Envelope, RoleName};
-use crate::formats::parts::{file_part, text_part, unknown_part};
+use crate::formats::parts::{file_part, holds_media, text_part, unknown_part};
 use crate::node::{Key, Kind, MAX_DEPTH, MAX_VALUES, Node};
 use crate::transcript::{Binding, Build, PartKind, PieceKind, ResultPath, Role, Wrapping};
 
@@ -188,9 +188,21 @@ fn read_response<N: Node>(response: &N, at: u32, within: Key, builder: &mut impl
         }
     }
     // Media next to the text keep their places.
-    match response.get_some(Key::PARTS).filter(|parts| parts.kind() == Kind::Array) {
-        Some(media) => each_item(&media, |part, _| file_part(part, builder)),
+    match response.get_some(Key::PARTS) {
+        Some(parts) if parts.kind() == Kind::Array => {
+            each_item(&parts, |part, _| response_part(part, builder))
+        }
+        Some(odd) => builder.push_json(PieceKind::Unknown, &odd),
         None => Ok(()),
+    }
+}
+
+/// Adds a part of a response: a file, a text, or any JSON value.
+fn response_part<N: Node>(part: &N, builder: &mut impl Build<N>) -> Result<()> {
+    match part.get(Key::TEXT).filter(|text| text.kind() == Kind::String) {
+        Some(text) => builder.push_text(PieceKind::Result, &text).map(|_| ()),
+        None if holds_media(part) => file_part(part, builder),
+        None => builder.push_json(PieceKind::Unknown, part),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::formats::Format;
 use crate::formats::content::{block_result_content, call_arguments, each_item, odd_part};
 use crate::formats::detect::{Candidates, messages_of};
 use crate::formats::header::{Envelope, RoleName};
-use crate::formats::parts::{keyed_text_part, picture_part, text_part, unknown_part};
+use crate::formats::parts::{file_part, keyed_text_part, text_part, unknown_part};
 use crate::media::Media;
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{
@@ -139,9 +139,9 @@ fn read_part<N: Node, B: Build<N>>(part: &N, place: (Key, u32), inside: &mut Ins
     let kind = part.text_of(Key::TYPE).unwrap_or_default();
     match (kind.as_str(), inner(Key::TOOL_CALL), inner(Key::TOOL_RESPONSE)) {
         ("text" | "", ..) => keyed_text_part(part, Key::TEXT, (PartKind::Text, PieceKind::Text), inside),
-        ("image_url", ..) => picture_part(part, inside),
+        ("image_url", ..) => file_part(part, inside),
         ("binary", ..) => match inner(Key::BINARY) {
-            Some(binary) if is_picture(&binary) => picture_part(&binary, inside),
+            Some(binary) if is_picture(&binary) => file_part(&binary, inside),
             _ => unknown_part(part, inside),
         },
         ("tool_call", Some(call), _) => read_call(&call, inside).map_err(|error| error.under("tool_call")),

@@ -11,7 +11,7 @@ use crate::formats::content::{
     string,
 };
 use crate::formats::header::Envelope;
-use crate::formats::parts::{keyed_text_part, picture_part, unknown_part};
+use crate::formats::parts::{file_part, keyed_text_part, unknown_part};
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Build, Holder, PartKind, PieceKind, ResultPath, Role};
 
@@ -265,7 +265,7 @@ impl Blocks {
                 builder.mark_estimated();
                 Ok(())
             }
-            PartType::Picture => picture_part(block, builder),
+            PartType::Picture => file_part(block, builder),
             PartType::Call(id, _) if self.listed.has(block, id) => Ok(()),
             PartType::Call(id, arguments) => {
                 self.own.note(block, id);

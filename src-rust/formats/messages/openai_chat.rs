@@ -5,7 +5,7 @@ use crate::formats::content::{
     call_arguments, each_item, odd_part, read_content, result_content, some, string,
 };
 use crate::formats::header::{Envelope, RoleName};
-use crate::formats::parts::{keyed_text_part, picture_part, unknown_part};
+use crate::formats::parts::{file_part, keyed_text_part, unknown_part};
 use crate::node::{Fields, Key, KeySet, Kind, Node};
 use crate::transcript::{Build, PartKind, PieceKind, ResultPath, Role};
 
@@ -67,7 +67,7 @@ fn read_part<N: Node>(part: &N, _: u32, builder: &mut impl Build<N>) -> Result<(
     match known.unwrap_or(PartType::Nothing) {
         PartType::Text => keyed_text_part(part, Key::TEXT, (PartKind::Text, PieceKind::Text), builder),
         PartType::Refusal => keyed_text_part(part, Key::REFUSAL, (PartKind::Text, PieceKind::Text), builder),
-        PartType::Picture => picture_part(part, builder),
+        PartType::Picture => file_part(part, builder),
         PartType::Nothing => unknown_part(part, builder),
     }
 }

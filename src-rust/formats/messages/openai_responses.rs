@@ -7,7 +7,7 @@
 use crate::error::Result;
 use crate::formats::content::{call_arguments, each_item, read_content};
 use crate::formats::header::{Envelope, RoleName};
-use crate::formats::parts::{file_part, keyed_text_part, picture_of, picture_part, push_file, unknown_part};
+use crate::formats::parts::{file_part, keyed_text_part, push_file, unknown_part};
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Binding, Build, PartKind, PieceKind, ResultPath, Role};
 
@@ -159,7 +159,7 @@ fn read_part<N: Node>(part: &N, _: u32, builder: &mut impl Build<N>) -> Result<(
     match known.unwrap_or(PartType::Nothing) {
         PartType::Text => keyed_text_part(part, Key::TEXT, (PartKind::Text, PieceKind::Text), builder),
         PartType::Refusal => keyed_text_part(part, Key::REFUSAL, (PartKind::Text, PieceKind::Text), builder),
-        PartType::Picture => picture_part(part, builder),
+        PartType::Picture => file_part(part, builder),
         PartType::File => file_part(part, builder),
         PartType::Nothing => unknown_part(part, builder),
     }
@@ -247,7 +247,7 @@ fn read_output<N: Node>(item: &N, output: Output, builder: &mut impl Build<N>) -
             output_content(item.get(Key::TOOLS), builder)
         }
         Output::Screen => match item.get_some(Key::OUTPUT) {
-            Some(screenshot) => builder.push_picture(picture_of(&screenshot, 0)),
+            Some(screenshot) => push_file(&screenshot, builder),
             None => Ok(()),
         },
         Output::Text | Output::Shell => output_content(item.get(Key::OUTPUT), builder),
@@ -261,7 +261,7 @@ fn output_content<N: Node>(content: Option<N>, builder: &mut impl Build<N>) -> R
     match content.kind() {
         Kind::String => builder.push_text(PieceKind::Result, &content).map(|_| ()),
         Kind::Array => each_item(&content, |part, _| match part.get(Key::TEXT) {
-            _ if part.text_is(Key::TYPE, "input_image") => builder.push_picture(picture_of(part, 0)),
+            _ if part.text_is(Key::TYPE, "input_image") => push_file(part, builder),
             _ if part.text_is(Key::TYPE, "input_file") => push_file(part, builder),
             Some(text) if text.kind() == Kind::String => {
                 builder.push_text(PieceKind::Result, &text).map(|_| ())

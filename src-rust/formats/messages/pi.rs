@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::formats::content::{call_arguments, read_content, result_content};
 use crate::formats::header::{Envelope, RoleName};
-use crate::formats::parts::{keyed_text_part, picture_part, unknown_part};
+use crate::formats::parts::{file_part, keyed_text_part, unknown_part};
 use crate::node::{Key, Kind, Node};
 use crate::transcript::{Build, PartKind, PieceKind, ResultPath, Role};
 
@@ -53,7 +53,7 @@ fn read_part<N: Node>(part: &N, _: u32, builder: &mut impl Build<N>) -> Result<(
         Part::Thinking => {
             keyed_text_part(part, Key::THINKING, (PartKind::Reasoning, PieceKind::Reasoning), builder)
         }
-        Part::Picture => picture_part(part, builder),
+        Part::Picture => file_part(part, builder),
         Part::Call => {
             builder.begin_part(PartKind::ToolCall)?;
             builder.set_key(part, Key::ID)?;
