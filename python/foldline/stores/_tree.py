@@ -15,9 +15,6 @@ __all__ = ["CUSTOM", "Context", "SessionEntry", "SessionTree"]
 #: pi's type for an entry of another program; pi ignores it.
 CUSTOM: Final = "custom"
 
-#: Types of entries that are not messages.
-_SILENT: Final = ("model_change", "thinking_level_change", "session_info", "label", "usage", CUSTOM)
-
 
 @dataclass(frozen=True, slots=True)
 class SessionEntry:
@@ -142,7 +139,7 @@ class SessionTree:
         own = len(self.entries)
         if entry.type == "message" and entry.message is None:
             self.report("entry_without_message", line, offset)
-        elif entry.type not in ("message", "custom_message", "branch_summary", "compaction", *_SILENT):
+        elif not entry.type:  # one of a kind that is not known is no damage: newer versions write it
             self.report("unknown_entry", line, offset)
         follows_newest = parent == own - 1 if own else parent is None
         self.entries.append(entry)
