@@ -16,7 +16,10 @@ fn shapes<N: Node>(messages: &N, provider: Provider) -> Vec<Shape> {
     let walked = messages.each_item(|_, message| {
         let content = message.get(field).filter(|content| content.kind() == Kind::Array);
         let is_plain = message.members().is_ok_and(|members| members.len() <= 2);
-        shapes.push(Shape { blocks: content.map(|content| content.len()), is_plain, is_answerable: true });
+        let blocks = content.map(|content| content.len());
+        let calls = message.get(Key::TOOL_CALLS).filter(|calls| calls.kind() == Kind::Array);
+        let calls = calls.map_or(0, |calls| calls.len());
+        shapes.push(Shape { blocks, calls, is_plain, is_answerable: true });
         Ok(())
     });
     assert!(walked.is_ok());
@@ -48,9 +51,10 @@ fuzz_target!(|data: &[u8]| {
             assert!(draft.base.is_none_or(|base| base < transcript.len()), "pass {number}: {draft:?}");
             for block in &draft.blocks {
                 match block {
-                    Block::All(i) => used[*i] = true,
+                    Block::All(i) | Block::WithIds(i, _) => used[*i] = true,
                     Block::Unit(i, unit)
                     | Block::WithId(i, unit, _)
+                    | Block::WithName(i, unit, _)
                     | Block::AsText(i, unit)
                     | Block::Answer(i, unit) => {
                         used[*i] = true;
