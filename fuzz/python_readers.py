@@ -48,7 +48,7 @@ Outcome = tuple[object, ...]
 def event_stream(data: bytes, folder: Path) -> Outcome:
     """A stream of any bytes, in pieces of any size, gives an answer or a `SummaryError`: one answer at most.
 
-    Of several defects the pieces decide which is met first, and whether one after the end is met at all.
+    Of several defects the pieces decide which is found first, and whether one after the end is found at all.
     """
     outcomes = {_answer(data, size) for size in (len(data) or 1, 1 + data[0] % 16 if data else 1)}
     assert len({outcome for outcome in outcomes if outcome[0] == "answer"}) <= 1, f"the pieces matter: {outcomes}"

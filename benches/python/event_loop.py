@@ -100,7 +100,7 @@ async def at_once(lists: list[Any], fold: Callable[[Any], Awaitable[object]]) ->
     await asyncio.gather(*[worker() for _ in range(AT_ONCE)])
 
 
-def told(name: str, stalls: list[tuple[float, float]]) -> None:
+def print_stalls(name: str, stalls: list[tuple[float, float]]) -> None:
     for what, ranked in (("all", sorted(all_s for all_s, _ in stalls)), ("own", sorted(own_s for _, own_s in stalls))):
         median, p99 = (ranked[int(part * (len(ranked) - 1))] * 1e3 for part in (0.5, 0.99))
         print(f"{name:<20} {what}  median {median:6.2f}  p99 {p99:6.2f}  longest {ranked[-1] * 1e3:6.2f} ms")
@@ -162,10 +162,10 @@ def main() -> None:
             f"{name:<20} first fold of the process: {(time.process_time() - started_s) * 1e3:.0f} ms of processor time"
         )
     print("stalls of the loop, 8 at a time")
-    told("idle", [stall for _ in range(ROUNDS) for stall in asyncio.run(stalls_of(idle))])
+    print_stalls("idle", [stall for _ in range(ROUNDS) for stall in asyncio.run(stalls_of(idle))])
     for name, (_, fold) in ways.items():
         work = functools.partial(at_once, large, fold)
-        told(name, [stall for _ in range(ROUNDS) for stall in asyncio.run(stalls_of(work))])
+        print_stalls(name, [stall for _ in range(ROUNDS) for stall in asyncio.run(stalls_of(work))])
 
     print("processor time of one fold: of the lists as they are, and of the joined ones")
     for name, (fold_sync, fold) in ways.items():

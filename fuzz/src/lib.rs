@@ -17,7 +17,7 @@ pub fn quarter(text: &str) -> foldline::error::Result<usize> {
 }
 
 /// Everything a node says about itself, each length beside the text that it must be the length of.
-pub fn told<N: Node>(node: &N, out: &mut String) {
+pub fn write_facts<N: Node>(node: &N, out: &mut String) {
     let kind = node.kind();
     out.push_str(&format!("{kind:?}"));
     match kind {
@@ -34,7 +34,7 @@ pub fn told<N: Node>(node: &N, out: &mut String) {
             let walked = node.each_item(|i, item| {
                 assert_eq!(i, count);
                 count += 1;
-                told(item, out);
+                write_facts(item, out);
                 Ok(())
             });
             assert!(walked.is_ok());
@@ -44,7 +44,7 @@ pub fn told<N: Node>(node: &N, out: &mut String) {
             let Ok(members) = node.members() else { panic!("a key that is not a string") };
             for (key, value) in members {
                 out.push_str(&key);
-                told(&value, out);
+                write_facts(&value, out);
             }
         }
         _ => {

@@ -3,7 +3,7 @@
 
 use foldline::json::{Tape, with_document};
 use foldline::node::Node;
-use foldline_fuzz::told;
+use foldline_fuzz::write_facts;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
@@ -12,12 +12,12 @@ fuzz_target!(|data: &[u8]| {
     let mut by_document = String::new();
     let mut written = String::new();
     let read = with_document(data, |node| {
-        told(&node, &mut by_document);
+        write_facts(&node, &mut by_document);
         node.write_json(&mut written)
     });
     let Some(tape) = tape else { return };
     let (mut by_tape, mut rewritten) = (String::new(), String::new());
-    told(&tape.root(), &mut by_tape);
+    write_facts(&tape.root(), &mut by_tape);
     let rewrite = tape.root().write_json(&mut rewritten);
     assert_eq!(
         read.map(|written| written.map_err(|error| error.code)),

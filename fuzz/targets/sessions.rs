@@ -6,7 +6,7 @@ use foldline::formats::sessions::session::Session;
 use foldline::formats::sessions::{claude_code, codex, dialogue, gemini_cli, pi_session, swe_agent};
 use foldline::json::{Overlay, Tape, with_document};
 use foldline::node::Node;
-use foldline_fuzz::{choice, told};
+use foldline_fuzz::{choice, write_facts};
 use libfuzzer_sys::fuzz_target;
 
 const AGENTS: usize = 8;
@@ -47,7 +47,7 @@ fn written<N: Node>(session: &Session<N>, entries: usize) -> String {
 
 fn overlay<N: Node>(made: &Overlay<N>, out: &mut String) {
     match made {
-        Overlay::Given(node) => told(node, out),
+        Overlay::Given(node) => write_facts(node, out),
         Overlay::List(items) => items.iter().for_each(|item| overlay(item, out)),
         Overlay::Object(members) => {
             for (key, value) in members {
