@@ -98,6 +98,16 @@ pub fn edited<N: Node, M: Maker<N>>(
         members.retain(|(key, _)| *key != Key::CONTENT);
         members.push((Key::CONTENT, without_thinking(maker, &blocks, &changes)?));
     }
+    marked_as_edited(maker, message, format, members)
+}
+
+/// A message with changed members, marked as modified where its format has a field for that.
+pub(super) fn marked_as_edited<N: Node, M: Maker<N>>(
+    maker: &M,
+    message: &N,
+    format: &str,
+    mut members: Vec<(Key, M::Value)>,
+) -> std::result::Result<M::Value, M::Error> {
     if format == Format::Gent.name()
         && let Some(key) = modified_key(message)
     {
@@ -199,7 +209,7 @@ fn placeholder_block<N: Node>() -> Overlay<N> {
 }
 
 /// The key that marks a gent iteration as modified; `None` if its origin is already another one.
-pub(super) fn modified_key<N: Node>(unit: &N) -> Option<Key> {
+fn modified_key<N: Node>(unit: &N) -> Option<Key> {
     let (key, origin) = match unit.get(Key::ORIGIN_GO) {
         Some(origin) => (Key::ORIGIN_GO, Some(origin)),
         None => (Key::ORIGIN, unit.get(Key::ORIGIN)),

@@ -4,9 +4,7 @@
 //! form of the part that it replaces (with a type, or with the key `text` alone, as in Gemini). A picture that is no item
 //! of a list is part of a call's result that cannot be text, such as OpenAI's `computer_screenshot`: it stays.
 
-use super::edits::{Item, Maker, modified_key};
-use crate::formats::Format;
-use crate::formats::messages::gent;
+use super::edits::{Item, Maker, marked_as_edited};
 use crate::formats::sessions::session::{Overlay, items};
 use crate::node::{Key, Kind, Node, is_picture};
 use crate::plan::PLACEHOLDER;
@@ -56,13 +54,8 @@ pub fn without_pictures<N: Node, M: Maker<N>>(
     format: &str,
     cleared: &[usize],
 ) -> Result<M::Value, M::Error> {
-    let mut members = changed(maker, message, 0, cleared, &mut 0)?;
-    if format == Format::Gent.name()
-        && let Some(key) = modified_key(message)
-    {
-        members.push((key, maker.value(Overlay::text(gent::MODIFIED))?));
-    }
-    maker.object_with(message, members)
+    let members = changed(maker, message, 0, cleared, &mut 0)?;
+    marked_as_edited(maker, message, format, members)
 }
 
 /// The members of an object that change. `seen` is the number of pictures before it.
