@@ -48,10 +48,10 @@ _KEEP_TOKENS = 20_000
 class Summarize(BaseStrategy):
     """Folds the messages before a cut into one summary directly after the head.
 
-    Pinned messages stay after it. An earlier summary is given to the summarizer to be merged, and is replaced. If
-    ``keep`` is `KeepTokens` and the newest turn alone is larger, the cut lies inside it: the history before the turn
-    and the beginning of the turn are summarized separately, and joined. If even an empty summary would leave the
-    request above the trigger's threshold, no summarizer is called.
+    It stands after a compaction of the provider that the cut passes. Pinned messages stay after it. An earlier summary
+    is given to the summarizer to be merged, and is replaced. If ``keep`` is `KeepTokens` and the newest turn alone is
+    larger, the cut lies inside it: the history before the turn and the beginning of the turn are summarized separately,
+    and joined. If even an empty summary would leave the request above the trigger's threshold, no summarizer is called.
 
     Args:
         summarizer: A summarizer (one with only ``asummarize`` needs an event loop), a model (called through
