@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,61 +10,7 @@ import pytest
 
 import foldline as fl
 from foldline.cli import main
-
-Dict = dict[str, Any]
-
-#: The beginning of each kind of file.
-BEGINNINGS = {
-    "pdf": b"%PDF-1.7\n",
-    "png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\4\0\0\0\3\0\x08\2\0\0\0",
-    "wav": b"RIFF\xff\xff\xff\x7fWAVEfmt \x10\0\0\0\1\0\1\0\x80>\0\0\0}\0\0\2\0\x10\0data",
-}
-
-
-def filled(text: str) -> str:
-    """A text with its words and files."""
-
-    def content(match: re.Match[str]) -> str:
-        kind, size = match[1], int(match[2])
-        if kind == "words":
-            return " ".join(f"word{i}" for i in range(size))
-        return base64.b64encode(BEGINNINGS[kind].ljust(size, b"\0")).decode()
-
-    return re.sub(r"\{\{(\w+):(\d+)\}\}", content, text)
-
-
-def written_out(value: Any, number: int | None = None) -> Any:
-    """A value with its short forms replaced."""
-    if isinstance(value, str):
-        return filled(value if number is None else value.replace("{i}", str(number)))
-    if isinstance(value, dict):
-        return {key: written_out(item, number) for key, item in value.items()}
-    if not isinstance(value, list):
-        return value
-    items: list[Any] = []
-    for item in value:
-        if isinstance(item, dict) and "$repeat" in item:
-            for i in range(item["$repeat"]):
-                items += written_out(item["of"], i)
-        else:
-            items.append(written_out(item, number))
-    return items
-
-
-def cases(folder: Path, call: str) -> Iterator[Dict]:
-    """The cases and variants with this call."""
-    for path in sorted(folder.glob("*.json")):
-        case = json.loads(path.read_text(encoding="utf-8"))
-        variants = case.pop("variants", [])
-        for each in (case, *(case | variant for variant in variants)):
-            if each["call"] == call:
-                yield each
-
-
-def file_of(case: Dict, folder: Path) -> Path:
-    path = folder / f"{case['id']}.jsonl"
-    path.write_text("".join(json.dumps(value) + "\n" for value in written_out(case["file"])), encoding="utf-8")
-    return path
+from unit.field_cases import cases, file_of
 
 
 def texts(value: Any) -> Iterator[str]:
@@ -81,7 +24,7 @@ def texts(value: Any) -> Iterator[str]:
 
 def test_sessions_are_read_as_the_cases_expect(shared: Path, tmp_path: Path) -> None:
     checked = 0
-    for case in cases(shared.parent / "cases" / "field", "read"):
+    for case in cases(shared, "read"):
         problems: list[fl.Problem] = []
         transcripts = list(fl.read(file_of(case, tmp_path), on_problem=problems.append))
         expected = case["expected"]
@@ -101,7 +44,7 @@ def test_sessions_are_compacted_as_the_cases_expect(
     shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     checked = 0
-    for case in cases(shared.parent / "cases" / "field", "cli"):
+    for case in cases(shared, "cli"):
         expected = case["expected"]
         if "exit" not in expected:
             continue
