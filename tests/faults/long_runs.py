@@ -141,6 +141,13 @@ def is_calling(pid: int, port: int) -> bool:
     return False
 
 
+def is_settled(port: int) -> bool:
+    """Whether a server has closed all connections whose other end is gone: it has read what they had sent."""
+    close_wait = "08"
+    rows = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
+    return not any(row[1].endswith(f":{port:04X}") and row[3] == close_wait for row in rows)
+
+
 @contextlib.contextmanager
 def frozen(pids: Iterable[int]) -> Iterator[None]:
     """Processes stand still within the block, so that what is seen there is in flight."""

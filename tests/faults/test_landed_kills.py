@@ -26,6 +26,7 @@ from faults.long_runs import (
     finished,
     frozen,
     is_calling,
+    is_settled,
     marked,
     recorded,
     send,
@@ -192,7 +193,7 @@ def test_a_killed_batch_repeats_no_call_but_those_in_flight(
     jobs = 1 if kind == "model-1" else 2
     model.delay_s = DELAY_S * jobs
     words = (*WITH_MODEL, "--jobs", jobs)
-    killer, rounds = Killer(kind), 0
+    killer, rounds, scratch = Killer(kind), 0, tmp_path / "scratch"
     while not killer.is_done:
         rounds += 1
         out, calls = tmp_path / f"out-{rounds}", Calls(model.asked)
@@ -211,17 +212,23 @@ def test_a_killed_batch_repeats_no_call_but_those_in_flight(
                 crew = workers(process.pid)
                 with frozen([process.pid, *crew]):
                     callers = [pid for pid in (process.pid, *crew) if is_calling(pid, model.port)]
-                    in_flight = calls.in_flight(out, tmp_path / "scratch")
-                    if not callers or not in_flight:
+                    if not callers or not calls.in_flight(out, scratch):
                         continue
                     victim = killer.random.choice(callers) if kind == "model-worker" else process.pid
                     send(victim, signal.SIGKILL)
-                    calls.killed(in_flight, 1 if kind == "model-worker" else jobs, jobs)
                     killer.landed += 1
-                    if victim == process.pid:
-                        break
+                    if victim != process.pid:
+                        until(lambda: state(victim) in ("Z", "X", ""), "a killed worker lives")  # noqa: B023
+                        until(lambda: is_settled(model.port), "a call does not end")
+                        calls.killed(calls.in_flight(out, scratch), 1, jobs)
+                if victim == process.pid:
+                    break
             finished(process, (0, 1, -signal.SIGKILL))
             until(lambda: not any(state(pid) for pid in crew), "a worker outlives its batch")  # noqa: B023
+            if process.returncode == -signal.SIGKILL:
+                # Only now: until a worker notices the death of its batch it may store an answer and ask again.
+                until(lambda: is_settled(model.port), "a call does not end")
+                calls.killed(calls.in_flight(out, scratch), jobs, jobs)
             if process.returncode == 0:
                 break
         assert contents(out) == expected

@@ -68,8 +68,10 @@ def damaged_lines(data: bytes) -> set[int]:
             found.add(number)
             continue
         kind = value.get("type") if isinstance(value, dict) else None
-        if kind not in TYPES or (kind == "message" and not is_message(value.get("message"))):
+        if not isinstance(kind, str) or not kind or (kind == "message" and not is_message(value.get("message"))):
             found.add(number)
+        elif kind not in TYPES and {"message", "content", "summary", "context"} & value.keys():
+            found.add(number)  # an entry of another type is a newer version's
     return found
 
 

@@ -570,6 +570,8 @@ LINE = {key: json.dumps(value).encode() for key, value in zip("habc", PI)}
         (LINE["h"] + b'\n{"type":"message","id":"m","parentId":null}\n', "", [("entry_without_message", 2)]),
         (LINE["h"] + b'\n{"id":"m","parentId":null}\n', "", [("unknown_entry", 2)]),
         (LINE["h"] + b'\n{"type":"new","id":"m","parentId":null}\n', "", []),
+        (LINE["h"] + b"\n" + LINE["a"].replace(b'"message"', b'"messsage"', 1) + b"\n", "", [("unknown_entry", 2)]),
+        (LINE["h"] + b'\n{"type":"compactjon","id":"m","summary":"s"}\n', "", [("unknown_entry", 2)]),
     ],
 )  # fmt: skip
 def test_a_damaged_file_is_read_around_the_damage_and_continued(

@@ -15,6 +15,15 @@ __all__ = ["CUSTOM", "Context", "SessionEntry", "SessionTree"]
 #: pi's type for an entry of another program; pi ignores it.
 CUSTOM: Final = "custom"
 
+#: Types of entries that pi or foldline writes.
+_TYPES: Final = frozenset(
+    {"message", "custom_message", "branch_summary", "compaction", "model_change", "thinking_level_change"}
+    | {"session_info", "label", "usage", CUSTOM}
+)
+
+#: Keys under which those types have a message or a summary.
+_CONTENT_KEYS: Final = ("message", "content", "summary", "context")
+
 
 @dataclass(frozen=True, slots=True)
 class SessionEntry:
@@ -139,7 +148,8 @@ class SessionTree:
         own = len(self.entries)
         if entry.type == "message" and entry.message is None:
             self.report("entry_without_message", line, offset)
-        elif not entry.type:  # one of a kind that is not known is no damage: newer versions write it
+        elif not entry.type or (entry.type not in _TYPES and any(key in value for key in _CONTENT_KEYS)):
+            # The type may be damaged. Bookkeeping of a type that is not known is a newer version's, and no problem.
             self.report("unknown_entry", line, offset)
         follows_newest = parent == own - 1 if own else parent is None
         self.entries.append(entry)
