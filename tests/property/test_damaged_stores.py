@@ -6,6 +6,7 @@ The count `damaged_stores` says how many stores of each kind are damaged. The or
 from __future__ import annotations
 
 import random
+import secrets
 import sqlite3
 import traceback
 from collections.abc import Callable
@@ -43,8 +44,12 @@ def filled(store: Any) -> None:
 
 @pytest.fixture(scope="module")
 def session_file(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The same bytes in every run, so that a number names its damage."""
     path = tmp_path_factory.mktemp("whole") / "session.jsonl"
-    filled(JsonlSession(path, durability="none"))
+    chance = random.Random("session file")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(secrets, "token_hex", lambda size: chance.randbytes(size).hex())
+        filled(JsonlSession(path, id="s", durability="none", clock=lambda: 1.7e9))
     return path.read_bytes()
 
 
