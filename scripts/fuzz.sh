@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Runs the fuzz targets one after the other: scripts/fuzz.sh SECONDS [TARGET…]
 #
-# SECONDS is the time of each target; the build is extra. cargo-fuzz is installed into target/cargo-fuzz at the version
-# below. RUSTC_BOOTSTRAP lets the stable compiler take the option of the address sanitizer, so no nightly is needed.
-# The targets of Python code run in .venv. A failing input is kept in out/fuzz/TARGET.
+# SECONDS is the time of each target; the build is extra. SEED fixes the mutations; without it each run has its own.
+# cargo-fuzz is installed into target/cargo-fuzz at the version below. RUSTC_BOOTSTRAP lets the stable compiler take the
+# option of the address sanitizer, so no nightly is needed. The targets of Python code run in .venv. A failing input is
+# kept in out/fuzz/TARGET.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -47,12 +48,12 @@ for target in "${targets[@]}"; do
     printf '\n== %s, %s s\n' "$target" "$seconds"
     if is_in "$target" "${IN_RUST[@]}"; then
         # Inputs that reach something new go to the first folder; the committed ones stay as they are.
-        fuzz run "$target" "$found/corpus" "fuzz/corpus/$target" -- -max_total_time="$seconds" -dict=fuzz/json.dict \
+        fuzz run "$target" "$found/corpus" "fuzz/corpus/$target" -- -seed="${SEED:-0}" -max_total_time="$seconds" -dict=fuzz/json.dict \
             -max_len=8192 -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 -verbosity=0 -close_fd_mask=1 \
             -artifact_prefix="$found/" 2>&1 | tee "$found/log" | grep -E 'stat::number|stat::new_units|ERROR|panicked|Test unit' \
             || { grep -q 'stat::number' "$found/log" || tail -n 30 "$found/log"; }
         ! ls "$found" | grep -qE '^(crash|timeout|oom|leak)-' || { echo "findings in $found" >&2; exit 1; }
     else
-        .venv/bin/python fuzz/python_readers.py "$target" --seconds "$seconds" --keep "$found"
+        .venv/bin/python fuzz/python_readers.py "$target" --seconds "$seconds" ${SEED:+--seed "$SEED"} --keep "$found"
     fi
 done

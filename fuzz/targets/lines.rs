@@ -49,7 +49,7 @@ fuzz_target!(|data: &[u8]| {
     let found = scan(stream, stream.len().max(1));
     assert_eq!(scan(stream, chosen + 1), found);
     for value in &found.values {
-        assert!(jsonl::lenient_ranges(&value.bytes).1.is_none());
+        assert!(jsonl::lenient_ranges(&value.bytes, 2).1.is_none());
         let at = value.offset as usize;
         assert_eq!(&stream[at..at + value.bytes.len()], value.bytes);
     }

@@ -237,6 +237,7 @@ fn problem_detail(code: &str) -> &'static str {
     match code {
         "torn_line" => "the last line is incomplete",
         "glued_values" => "several JSON values in one line",
+        "too_many_values" => "more than 65,536 JSON values in one line; the rest of the line is skipped",
         "nul_bytes" => "NUL bytes around the value of the line",
         "bad_utf8" => "the line is not UTF-8",
         "nesting_too_deep" => "nested too deeply",

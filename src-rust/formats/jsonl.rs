@@ -10,6 +10,10 @@ use crate::json::replace_lone_surrogates;
 /// Longest line kept in memory; a longer one is reported and skipped.
 pub const MAX_LINE_BYTES: usize = 256 << 20;
 
+/// Most values of one line; the rest of the line is reported and skipped. Writers that tear each other's lines glue a
+/// few; millions of tiny values would take a hundred times the memory of their line.
+pub const MAX_LINE_VALUES: usize = 1 << 16;
+
 /// A JSON value of the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value {
@@ -28,7 +32,8 @@ pub struct Problem {
     pub line: u64,
     /// Byte offset of the defect in the stream.
     pub offset: u64,
-    /// `bad_json`, `torn_line`, `glued_values`, `nul_bytes`, `bad_utf8`, `line_too_long` or `nesting_too_deep`.
+    /// `bad_json`, `torn_line`, `glued_values`, `nul_bytes`, `bad_utf8`, `line_too_long`, `too_many_values` or
+    /// `nesting_too_deep`.
     pub code: &'static str,
 }
 
@@ -132,7 +137,7 @@ pub fn scan_line(bytes: &[u8], line: u64, offset: u64, has_newline: bool, found:
         problem(start + error.valid_up_to(), "bad_utf8");
         return;
     }
-    let (ranges, failure) = lenient_ranges(body);
+    let (ranges, failure) = lenient_ranges(body, MAX_LINE_VALUES);
     if ranges.len() > 1 {
         problem(start + ranges[1].start, "glued_values");
     }
@@ -148,25 +153,35 @@ pub fn scan_line(bytes: &[u8], line: u64, offset: u64, has_newline: bool, found:
 
 /// [`value_ranges`], but accepts lone surrogate escapes, which the caller's JSON reader handles.
 #[must_use]
-pub fn lenient_ranges(bytes: &[u8]) -> (Vec<std::ops::Range<usize>>, Option<(usize, &'static str)>) {
-    match value_ranges(bytes) {
+pub fn lenient_ranges(
+    bytes: &[u8],
+    most: usize,
+) -> (Vec<std::ops::Range<usize>>, Option<(usize, &'static str)>) {
+    match value_ranges(bytes, most) {
         (ranges, Some((at, "bad_json"))) => match replace_lone_surrogates(bytes) {
             // The repair keeps the length, so the ranges fit the original.
-            Some(repaired) => value_ranges(&repaired),
+            Some(repaired) => value_ranges(&repaired, most),
             None => (ranges, Some((at, "bad_json"))),
         },
         found => found,
     }
 }
 
-/// Ranges of consecutive JSON values in `bytes`, and position and code of the error that ended the scan, if any.
+/// Ranges of consecutive JSON values in `bytes`, at most `most`, and position and code of the error that ended the scan,
+/// if any.
 #[must_use]
-pub fn value_ranges(bytes: &[u8]) -> (Vec<std::ops::Range<usize>>, Option<(usize, &'static str)>) {
+pub fn value_ranges(
+    bytes: &[u8],
+    most: usize,
+) -> (Vec<std::ops::Range<usize>>, Option<(usize, &'static str)>) {
     let mut ranges = Vec::new();
     let mut jiter = Jiter::new(bytes).with_allow_inf_nan();
     loop {
         if jiter.finish().is_ok() {
             return (ranges, None);
+        }
+        if ranges.len() == most {
+            return (ranges, Some((jiter.current_index(), "too_many_values")));
         }
         let parsed = jiter.peek().and_then(|peek| {
             let start = jiter.current_index();
@@ -198,7 +213,7 @@ pub fn document_ranges(document: &[u8]) -> (Vec<std::ops::Range<usize>>, Vec<(us
         return (ranges, problems);
     }
     loop {
-        let (found, failure) = lenient_ranges(&document[start..]);
+        let (found, failure) = lenient_ranges(&document[start..], usize::MAX);
         ranges.extend(found.iter().map(|range| range.start + start..range.end + start));
         let Some((at, code)) = failure else { return (ranges, problems) };
         if ranges.is_empty() || problems.len() >= MAX_BAD_VALUES {
@@ -267,6 +282,17 @@ mod tests {
                 assert_eq!(problems(&found), *expected_problems, "{name}, chunks of {chunk}");
             }
         }
+    }
+
+    #[test]
+    fn values_of_a_line_are_bounded_and_the_rest_of_it_is_reported() {
+        let line = format!("{}\n2\n", "1 ".repeat(MAX_LINE_VALUES + 3));
+        let mut found = Found::default();
+        Scanner::default().feed(line.as_bytes(), &mut found);
+        assert_eq!(found.values.len(), MAX_LINE_VALUES + 1);
+        assert_eq!(values(&found).last(), Some(&(2, line.len() as u64 - 2, "2")));
+        let rest = 2 * MAX_LINE_VALUES as u64; // where the first value begins that is not read
+        assert_eq!(problems(&found), [(1, 2, "glued_values"), (1, rest, "too_many_values")]);
     }
 
     #[test]

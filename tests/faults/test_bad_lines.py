@@ -30,6 +30,7 @@ KINDS = {
     "NUL bytes": (b"", b"\0\n"),
     "bad UTF-8": (GOOD, b"\xff\n"),
     "glued values": (GOOD, b"1 1\n"),
+    "a line of glued values": (GOOD, b"{}"),
     "blank lines": (b"", b"\n"),
     "messages that are none": (b"", b'{"messages":[{}]}\n'),
     "conversations without messages": (b"", b'{"messages":[]}\n'),
