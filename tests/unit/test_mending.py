@@ -10,6 +10,7 @@ import pytest
 
 import foldline as fl
 from facts import FACTS, session_with_facts
+from foldline.errors import SummaryError
 from foldline.folding._finish import MEND_SHARE, target_for
 from foldline.strategies import Pipeline, StrategyRequest, Summarize
 from foldline.summarizers import Completion, Extractive
@@ -182,6 +183,16 @@ def test_an_earlier_summary_without_room_for_a_split_turn_is_rewritten() -> None
     assert summarizer.requests[1].previous_summary == first.summary.strip()
     assert second.summary.startswith("The same, shorter.\n\n## Beginning of the current turn\n\nBeginning.")
     assert "Never push to main." in second.summary
+
+
+def test_half_of_a_split_turn_over_the_whole_room_is_refused_without_the_second_call() -> None:
+    steps = [each for i in range(8) for each in (openai_call(f"c{i}"), openai_result(f"c{i}", "r" * 600))]
+    summarizer = FakeSummarizer("and so on " * 300, "Beginning.")
+    strategy = Summarize(summarizer, fl.KeepTokens(300), summary_tokens=400)
+    with pytest.raises(SummaryError) as caught:
+        strategy.run([*talk(12), user("go on"), assistant(), *steps], StrategyRequest(counter=COUNTER))
+    assert caught.value.code == "summary_over_limit"
+    assert [each.part for each in summarizer.requests] == ["history"]
 
 
 def test_a_pipeline_and_a_shape_pass_the_evidence_on() -> None:
