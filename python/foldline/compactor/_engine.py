@@ -555,8 +555,11 @@ class Engine:
             **more,
         )
         # The strategy's own budget holds for what it folds, and it was not asked before the trigger fires.
-        is_due = reason != "not_triggered" or within(tokens, *limits[1:]) is False
-        if result.fits is False and is_due and result.error is None:
+        if (
+            result.fits is False
+            and result.error is None
+            and (reason != "not_triggered" or within(tokens, *limits[1:]) is False)
+        ):
             warn_unfit(result, stacklevel=5)
         return result
 

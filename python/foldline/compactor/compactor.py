@@ -360,7 +360,7 @@ class Compactor:
             FoldlineError: With ``on_failure="raise"``, the failure.
         """
         decided: Decided | None = None
-        if self._is_plain(messages, force, pins, metadata, ids, timeout_s, cancel):
+        if self._is_plain(messages, force, pins, (metadata, ids, timeout_s, cancel)):
             around = self._requests.around_of(tools, system)
             found = self._engine.decide(messages, state, around, self._session)  # type: ignore[arg-type]
             if isinstance(found, CompactionResult):
@@ -530,12 +530,14 @@ class Compactor:
     def _new_session(self) -> Session:
         return Session(LoopGuard(self.hysteresis))
 
-    def _is_plain(self, messages: Messages | Live, force: bool, pins: Pins, *others: object) -> bool:
+    def _is_plain(
+        self, messages: Messages | Live, force: bool, pins: Pins, others: tuple[object, object, object, object]
+    ) -> bool:
         """Whether a call is for a transcript alone, so that the trigger decides in constant time."""
         return (
             isinstance(messages, (LiveTranscript, LiveSnapshot))
             and not (force or self.background or self._pins or self._session.has_pins)
-            and all(other is None for other in others)
+            and others[0] is others[1] is others[2] is others[3] is None
             and isinstance(pins, tuple)
             and not pins
             and not _may_have_pins(messages, self._session)
