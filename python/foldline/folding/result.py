@@ -115,8 +115,11 @@ def fold_result(
 
 def within(tokens: int, *limits: int | None) -> bool | None:
     """Whether tokens are within all limits; None without a limit."""
-    known = [limit for limit in limits if limit is not None]
-    return tokens <= min(known) if known else None
+    fits = None
+    for limit in limits:
+        if limit is not None:
+            fits = tokens <= limit and fits is not False
+    return fits
 
 
 def moved_pins(pins: Iterable[int], sources: Sequence[int | None]) -> tuple[int, ...]:
