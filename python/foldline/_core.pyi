@@ -589,6 +589,7 @@ def repair(
     alternate: bool,
     single_system: bool,
     partial: bool,
+    allow_prefill: bool,
     format: FormatOption,
 ) -> tuple[list[Any], list[tuple[int, str, str]], list[tuple[int, str, str]]]: ...
 def validate(
@@ -598,6 +599,7 @@ def validate(
     alternate: bool,
     single_system: bool,
     partial: bool,
+    allow_prefill: bool,
     format: FormatOption,
 ) -> list[tuple[int, str, str]]: ...
 def tool_results(

@@ -123,7 +123,7 @@ def _block(block: Mapping[str, Any]) -> Part:
     if kind == "tool_result" or kind.endswith("_tool_result"):
         content = block.get("content")
         texts, media = result_of(content)
-        return Result(block.get("tool_use_id"), None, content, texts, media=media)
+        return Result(block.get("tool_use_id"), None, content, texts, kind != "tool_result", media)
     if kind == "compaction":
         raise ValueError("the oracle does not read compactions here")
     return unknown(block)
