@@ -62,6 +62,9 @@ Format: TypeAlias = Literal[
     "openai_chat", "openai_responses", "anthropic", "gemini", "pi", "ai_sdk", "langchain", "gent"
 ]
 
+#: A program whose session files `read` knows: ``meta["session_format"]``.
+SessionFormat: TypeAlias = Literal["claude_code", "pi", "codex", "gemini_cli", "swe_agent", "dialogue"]
+
 #: A dialect, or ``"auto"`` to detect it by content.
 FormatOption: TypeAlias = Format | Literal["auto"]
 

@@ -43,6 +43,7 @@ def test_the_lists_equal_the_documented_ones() -> None:
         (typing.Provider, _core.PROVIDERS),
         (typing.Origin, _core.ORIGINS),
         (typing.CountKind, _core.COUNT_KINDS),
+        (typing.SessionFormat, _core.SESSION_FORMATS),
     ],
 )
 def test_a_literal_type_repeats_the_list_of_the_core(literal: object, names: tuple[str, ...]) -> None:

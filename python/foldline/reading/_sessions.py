@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from foldline import _core
-from foldline._core import FORMATS
+from foldline._core import FORMATS, SESSIONS
 from foldline.errors import FoldlineError
 from foldline.typing import Format, StoredTranscript
 
@@ -16,28 +16,13 @@ __all__ = ["DIALECTS", "DOCUMENTS", "Entry", "dialect_of", "session_transcripts"
 Entry = tuple[int, int, Any]
 
 #: Dialect of the messages of each kind of session, in the order in which a file's sessions are yielded.
-DIALECTS: dict[str, Format] = {
-    "claude_code": "anthropic",
-    "pi": "pi",
-    "codex": "openai_responses",
-    "gemini_cli": "gemini",
-    "gemini_cli_log": "gemini",
-    "swe_agent": "openai_chat",
-    "swe_agent_steps": "openai_chat",
-    "dialogue": "openai_chat",
-}
-
-#: Names of kinds in ``meta``, where two kinds are the same to callers.
-_NAMES = {"gemini_cli_log": "gemini_cli", "swe_agent_steps": "swe_agent"}
+DIALECTS: dict[str, Format] = {kind: dialect for kind, (_, dialect, _, _) in SESSIONS.items()}
 
 #: Sessions in one document: their entries share the document's line.
-DOCUMENTS = {"gemini_cli", "swe_agent", "swe_agent_steps", "dialogue"}
+DOCUMENTS = {kind for kind, (_, _, is_document, _) in SESSIONS.items() if is_document}
 
 #: Sessions yielded even without messages: their opening entry identifies them unambiguously.
 _SESSIONS_WITHOUT_WORDS = DOCUMENTS | {"gemini_cli_log"}
-
-#: Key of an entry's id.
-_IDS = {"claude_code": "uuid", "pi": "id", "gemini_cli": "id", "gemini_cli_log": "id"}
 
 
 def session_transcripts(
@@ -60,13 +45,13 @@ def session_transcripts(
     """
     values = [value for _, _, value in entries]
     session = _core.assemble_session(kind, values)
-    is_document = kind in DOCUMENTS
+    program, _, is_document, key = SESSIONS[kind]
     for index, code in session["problems"]:
         line, offset, _ = entries[index]
         report(code, line, offset, index if is_document else None)
     name = session["id"] or name
     shared: dict[str, Any] = {
-        "session_format": _NAMES.get(kind, kind),
+        "session_format": program,
         "skipped_entries": session["skipped"],
         "skipped_kinds": session["skipped_kinds"],
     }
@@ -83,7 +68,6 @@ def session_transcripts(
             continue
         around = meta | shared
         if kind != "dialogue":
-            key = _IDS.get(kind)
             around |= {
                 "sources": thread["sources"],
                 "entry_ids": [_entry_ids(values, sources, key) for sources in thread["sources"]],

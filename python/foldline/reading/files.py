@@ -361,7 +361,7 @@ class _File:
             case "conversation_list":
                 for item in value:
                     yield from self._sort(item, line, offset)
-            case "gemini_cli" | "swe_agent" | "swe_agent_steps" | "dialogue":
+            case _ if kind in DOCUMENTS:
                 yield from self._session_document(kind, value, path, line, offset)
             case _ if kind in DIALECTS:
                 self.entries.setdefault(kind, []).append((line, offset, value))

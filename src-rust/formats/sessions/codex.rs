@@ -6,17 +6,31 @@
 
 use std::collections::HashSet;
 
-use super::codex_typed::{typed_only, typed_text};
+use super::codex_events::{self, typed_text};
 use super::session::{Message, Overlay, Session, Thread, array_of, each_entry, items, object_of};
 use crate::error::Result;
 use crate::formats::messages::openai_responses;
 use crate::node::{Key, Kind, Node};
 
 /// Types of the envelopes.
-const ENVELOPES: &[&str] = &["session_meta", "response_item", "event_msg", "turn_context", "compacted"];
+const ENVELOPES: &[&str] = &[
+    "session_meta",
+    "response_item",
+    "event_msg",
+    "turn_context",
+    "compacted",
+    "world_state",
+    "inter_agent_communication",
+];
 
 /// Types of items that Codex does not send.
 const OWN_ITEMS: &[&str] = &["ghost_snapshot"];
+
+/// The reason of a text that is recorded beside the items, and that no item has.
+const NOT_AN_ITEM: &str = "not_an_item";
+
+/// Members of an item that differ between two records of it, and that the model does not read.
+const RECORD_KEYS: &[&str] = &["id", "status", "metadata", "internal_chat_message_metadata_passthrough"];
 
 /// Prefixes of the texts that Codex itself puts into user messages.
 const CONTEXT_BEGINNINGS: &[&str] = &["<", "# AGENTS.md"];
@@ -43,7 +57,10 @@ pub(in crate::formats) fn is_entry<N: Node>(value: &N) -> bool {
 pub fn assemble<N: Node>(entries: &N) -> Result<Session<N>> {
     let mut session = Session::default();
     let mut items = Items::default();
-    let typed_only = if entries.kind() == Kind::Array { typed_only(entries) } else { HashSet::new() };
+    let (mut typed_only, mut said_only) = (HashSet::new(), HashSet::new());
+    if entries.kind() == Kind::Array {
+        (typed_only, said_only) = (codex_events::typed_only(entries), codex_events::said_only(entries));
+    }
     each_entry(entries, &mut session, |i, entry, session| {
         let kind = entry.text_of(Key::TYPE);
         match kind.as_deref() {
@@ -63,8 +80,12 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session<N>> {
             Some("compacted") => match object_of(entry, Key::PAYLOAD) {
                 Some(payload) => {
                     items.place_typed();
-                    if !compact(i, &payload, &mut items.thread)? {
+                    let put = compact(i, &payload, &mut items.thread)?;
+                    if !put.any {
                         session.skipped.add(entry);
+                    }
+                    if !put.has_text {
+                        session.unread.push((i, NOT_AN_ITEM));
                     }
                 }
                 None => session.problems.push((i, "entry_without_message")),
@@ -72,7 +93,7 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session<N>> {
             Some("event_msg") => {
                 let event = object_of(entry, Key::PAYLOAD);
                 if let Some(text) = event.as_ref().and_then(typed_text).filter(|_| typed_only.contains(&i)) {
-                    items.type_in(i, text);
+                    items.add(Message::of(i, user_message(text)));
                     return Ok(());
                 }
                 if let Some(event) = event.filter(|event| event.text_is(Key::TYPE, "thread_rolled_back")) {
@@ -80,7 +101,18 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session<N>> {
                     roll_back(turns_of(&event), &mut items.thread);
                 }
                 session.skipped.add(entry);
+                if said_only.contains(&i) {
+                    session.unread.push((i, NOT_AN_ITEM));
+                }
             }
+            // A message of another agent to this one.
+            Some("inter_agent_communication") => match object_of(entry, Key::PAYLOAD) {
+                Some(payload) => match agent_message(&payload) {
+                    Some(made) => items.add(Message::of(i, made)),
+                    None => session.skipped.add(entry),
+                },
+                None => session.problems.push((i, "entry_without_message")),
+            },
             Some("turn_context") => session.skipped.add(entry),
             Some(_) if openai_responses::is_item(entry) || entry.get(Key::ROLE).is_some() => {
                 items.read(i, entry.clone(), session);
@@ -134,9 +166,9 @@ impl<N: Node> Items<N> {
         }
     }
 
-    /// Adds what the user typed, after the outputs of the open calls.
-    fn type_in(&mut self, i: usize, text: N) {
-        self.typed.push(Message::of(i, user_message(text)));
+    /// Adds a message that is not an item, after the outputs of the open calls.
+    fn add(&mut self, message: Message<N>) {
+        self.typed.push(message);
         if self.open_calls.is_empty() {
             self.place_typed();
         }
@@ -160,38 +192,112 @@ fn user_message<N: Node>(text: N) -> Overlay<N> {
     ])
 }
 
-/// Adds a boundary, followed by the new items of a compaction: its summary, or an encrypted compaction. Returns whether
-/// there are any.
-fn compact<N: Node>(i: usize, payload: &N, thread: &mut Thread<N>) -> Result<bool> {
+/// The message of another agent, which the model reads as input; `None` if it has neither text nor encrypted content.
+fn agent_message<N: Node>(payload: &N) -> Option<Overlay<N>> {
+    let is_text = |text: &N| text.with_text(|text, _| text.trim().is_empty()) == Some(false);
+    if let Some(text) = payload.get(Key::CONTENT).filter(is_text) {
+        return Some(user_message(text));
+    }
+    let encrypted = payload.get(Key::ENCRYPTED_CONTENT).filter(is_text)?;
+    let part = Overlay::object([
+        ("type", Some(Overlay::text("encrypted_content"))),
+        ("encrypted_content", Some(Overlay::Given(encrypted))),
+    ]);
+    Some(Overlay::object([
+        ("type", Some(Overlay::text("agent_message"))),
+        ("author", payload.get(Key::AUTHOR).map(Overlay::Given)),
+        ("recipient", payload.get(Key::RECIPIENT).map(Overlay::Given)),
+        ("content", Some(Overlay::List(vec![part]))),
+    ]))
+}
+
+/// What a compaction put in place of earlier items.
+struct Put {
+    /// Whether it put any.
+    any: bool,
+    /// Whether the text of its summary is in a message.
+    has_text: bool,
+}
+
+/// Adds a boundary, followed by the new items of a compaction: its summary, or an encrypted compaction.
+fn compact<N: Node>(i: usize, payload: &N, thread: &mut Thread<N>) -> Result<Put> {
     thread.compact_boundaries.push(thread.messages.len());
+    let summary = payload
+        .get(Key::MESSAGE)
+        .filter(|text| text.with_text(|text, _| text.trim().is_empty()) == Some(false));
     let mut put = Vec::new();
+    let mut has_text = true;
     if let Some(replacement) = array_of(payload, Key::REPLACEMENT_HISTORY) {
         let mut before = HashSet::new();
         for message in &thread.messages {
-            if let Overlay::Given(item) = &message.made {
-                before.insert(json_of(item)?);
+            before.extend(content_of(&message.made)?);
+        }
+        let mut texts = String::new();
+        for item in items(&replacement).into_iter().filter(|item| item.kind() == Kind::Object) {
+            text_of_item(&item, &mut texts);
+            let made = Overlay::Given(item);
+            if content_of(&made)?.is_some_and(|content| !before.contains(&content)) {
+                put.push(made);
             }
         }
-        for item in items(&replacement) {
-            if item.kind() == Kind::Object && !before.contains(&json_of(&item)?) {
-                put.push(Overlay::Given(item));
-            }
-        }
-    } else if let Some(text) = payload.get(Key::MESSAGE).filter(|text| text.kind() == Kind::String) {
+        has_text = summary
+            .is_none_or(|text| text.with_text(|text, _| texts.contains(text.trim())) == Some(true));
+    } else if let Some(text) = summary {
         put.push(user_message(text));
     }
-    let has_put = !put.is_empty();
+    let any = !put.is_empty();
     for made in put {
         thread.summaries.push(thread.messages.len());
         thread.messages.push(Message::of(i, made));
     }
-    Ok(has_put)
+    Ok(Put { any, has_text })
 }
 
-fn json_of<N: Node>(item: &N) -> Result<String> {
+/// What the model reads of an item, to compare two records of it: Codex rebuilds its items when it compacts.
+fn content_of<N: Node>(made: &Overlay<N>) -> Result<Option<String>> {
+    let item = match made {
+        Overlay::Given(item) => item,
+        // A message that is not an item has one text of the user.
+        made => return Ok(typed_in(made).map(|text| format!("user {text}"))),
+    };
     let mut text = String::new();
-    item.write_json(&mut text)?;
-    Ok(text)
+    if let Some(role) = item.text_of(Key::ROLE)
+        && text_of_item(item, &mut text)
+    {
+        return Ok(Some(format!("{role} {text}")));
+    }
+    for (key, value) in item.members()? {
+        if !RECORD_KEYS.contains(&key.as_str()) {
+            text.push_str(&key);
+            value.write_json(&mut text)?;
+        }
+    }
+    Ok(Some(text))
+}
+
+/// The text of a message built by [`user_message`].
+fn typed_in<N: Node>(made: &Overlay<N>) -> Option<String> {
+    let Overlay::Object(members) = made else { return None };
+    let (_, Overlay::List(parts)) = members.last()? else { return None };
+    let Overlay::Object(part) = parts.first()? else { return None };
+    let (_, Overlay::Given(text)) = part.last()? else { return None };
+    text.with_text(|text, _| text.to_owned())
+}
+
+/// Appends the texts of a message. Returns whether its content is text alone.
+fn text_of_item<N: Node>(item: &N, out: &mut String) -> bool {
+    let Some(content) = item.get(Key::CONTENT) else { return false };
+    if content.kind() == Kind::String {
+        return content.append_text(out).is_some();
+    }
+    let mut is_text = content.kind() == Kind::Array;
+    for part in items(&content) {
+        match part.get(Key::TEXT).filter(|text| text.kind() == Kind::String) {
+            Some(text) => drop(text.append_text(out)),
+            None => is_text = false,
+        }
+    }
+    is_text
 }
 
 fn turns_of<N: Node>(event: &N) -> usize {
