@@ -9,7 +9,17 @@ from typing_extensions import Buffer, disjoint_base
 
 from foldline.errors import FoldlineError, MessageError
 from foldline.planning.plan import PlanOptions
-from foldline.typing import Action, Conversation, CountKind, Format, FormatOption, Origin, Provider, SessionFormat, Texts
+from foldline.typing import (
+    Action,
+    Conversation,
+    CountKind,
+    Format,
+    FormatOption,
+    Origin,
+    Provider,
+    SessionFormat,
+    Texts,
+)
 
 __all__ = [
     "AUTO_ERROR_BOUND",

@@ -34,6 +34,7 @@ fn collect<N: Node>(value: &N, found: &mut Vec<Result<Conversation<N>>>) {
     match classify(value) {
         RecordKind::MessageList => found.push(Ok(list(value))),
         // The history of a trajectory is a list of messages.
+        RecordKind::SessionDocument(Agent::Cline, []) => found.push(Ok(list(value))),
         RecordKind::SessionDocument(Agent::SweAgent, path) => found.push(conversation(value, path)),
         RecordKind::Conversation(path) => found.push(conversation(value, path)),
         RecordKind::ConversationList => {
@@ -83,7 +84,7 @@ fn refusal(record: RecordKind) -> Error {
             "",
             "an entry of a session is not a transcript; read the whole session",
         ),
-        RecordKind::SessionDocument(..) => {
+        RecordKind::SessionDocument(..) | RecordKind::InspectLog => {
             Error::message("session_entry", "", "a session has no list of messages; read it as a file")
         }
         RecordKind::Unsupported(name) => Error::message("unsupported_format", "", name),

@@ -2,10 +2,12 @@
 //! the name of the file.
 
 use super::detect::is_unit;
-use super::messages::{langchain, openai_responses};
+use super::messages::{langchain, openai_responses, sharegpt};
 use super::sessions::session::array_of;
-use super::sessions::{Agent, claude_code, codex, dialogue, gemini_cli, pi_session, swe_agent};
-use crate::node::{Key, Kind, Node};
+use super::sessions::{
+    Agent, claude_code, cline, codex, dialogue, gemini_cli, goose, inspect, opencode, pi_session, swe_agent,
+};
+use crate::node::{Fields, Key, KeySet, Kind, Node};
 
 /// The kind of a value in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,8 @@ pub enum RecordKind {
     Conversation(&'static [Key]),
     /// A list of conversations.
     ConversationList,
+    /// An Inspect log, with its samples under `samples` and the messages of each under `messages`.
+    InspectLog,
     /// An entry of a session that is stored as lines.
     SessionEntry(Agent),
     /// A session in one document, with its entries under this path; in a list if the path is empty.
@@ -29,6 +33,19 @@ pub enum RecordKind {
     /// Anything else.
     Unknown,
 }
+
+/// Keys of records that few files have: one walk tells that a value has none of them.
+static RARE: KeySet<9> = KeySet::new([
+    Key::LOGLINES,
+    Key::INFO,
+    Key::WORKING_DIR,
+    Key::EVAL,
+    Key::SESSION_ID_UPPER,
+    Key::FROM,
+    Key::CONVERSATIONS,
+    Key::CONVERSATION,
+    Key::CLIENT_HISTORY_CAMEL,
+]);
 
 /// Paths of a conversation's messages, in lookup order.
 const MESSAGE_PATHS: &[&[Key]] = &[
@@ -43,38 +60,66 @@ const MESSAGE_PATHS: &[&[Key]] = &[
     &[Key::ITEMS],
 ];
 
+/// Those with a [`RARE`] key, which come first: a checkpoint of the Gemini CLI has the list that its user sees under
+/// `history`.
+const RARE_PATHS: &[&[Key]] = &[&[Key::CLIENT_HISTORY_CAMEL], &[Key::CONVERSATIONS], &[Key::CONVERSATION]];
+
 /// Keys whose list may hold anything else as well.
-const COMMON_KEYS: &[Key] = &[Key::INPUT, Key::ITEMS];
+const COMMON_KEYS: &[Key] =
+    &[Key::INPUT, Key::ITEMS, Key::CONVERSATIONS, Key::CONVERSATION, Key::CLIENT_HISTORY_CAMEL];
 
 /// Classifies a value.
 pub fn classify<N: Node>(value: &N) -> RecordKind {
     match value.kind() {
         Kind::Object => classify_object(value),
         Kind::Array if value.is_empty() => RecordKind::MessageList,
+        Kind::Array if cline::is_log(value) => RecordKind::SessionDocument(Agent::ClineLog, &[]),
+        Kind::Array if value.item(0).is_some_and(|first| goose::is_row(&first)) => {
+            RecordKind::SessionDocument(Agent::GooseRows, &[])
+        }
+        Kind::Array if value.item(0).is_some_and(|first| opencode::is_entry(&first)) => {
+            RecordKind::SessionDocument(Agent::OpenCode, &[])
+        }
         Kind::Array => {
             let told = value.find_item(|item| match classify(item) {
                 RecordKind::Message => Some(RecordKind::MessageList),
-                RecordKind::Conversation(_)
-                | RecordKind::MessageList
-                | RecordKind::SessionDocument(..) => Some(RecordKind::ConversationList),
+                RecordKind::Conversation(_) | RecordKind::MessageList | RecordKind::SessionDocument(..) => {
+                    Some(RecordKind::ConversationList)
+                }
                 RecordKind::Unsupported(name) => Some(RecordKind::Unsupported(name)),
                 _ => None,
             });
-            told.unwrap_or(RecordKind::Unknown)
+            match told {
+                Some(RecordKind::MessageList) if cline::is_history(value) => {
+                    RecordKind::SessionDocument(Agent::Cline, &[])
+                }
+                told => told.unwrap_or(RecordKind::Unknown),
+            }
         }
         _ => RecordKind::Unknown,
     }
 }
 
 fn classify_object<N: Node>(value: &N) -> RecordKind {
+    let mut rare = Fields::nothing();
+    value.find(&RARE, &mut rare);
+    let is_common = rare.is_empty_from(0);
+    if !is_common && opencode::is_stored_file(value) {
+        return RecordKind::Unsupported("a file of an opencode storage folder: read the folder");
+    }
     // A message is recognised whatever other members it has.
-    if value.get(Key::ROLE).is_some() || is_of_library(value) || openai_responses::is_item(value) {
+    if value.get(Key::ROLE).is_some()
+        || is_of_library(value)
+        || openai_responses::is_item(value)
+        || (!is_common && sharegpt::is_message(value))
+    {
         return RecordKind::Message;
     }
-    if let Some(session) = session_document(value) {
+    if let Some(session) = session_document(value, is_common) {
         return session;
     }
-    for path in MESSAGE_PATHS {
+    let rare_paths = if is_common { &[] } else { RARE_PATHS };
+    for path in rare_paths.iter().chain(MESSAGE_PATHS) {
         let Some(messages) = at_path(value, path) else { continue };
         match messages.kind() {
             // The `input` of a model request may be one text.
@@ -85,10 +130,17 @@ fn classify_object<N: Node>(value: &N) -> RecordKind {
             _ => continue,
         }
         return match messages.item(0) {
-            None if path.last() == Some(&Key::ITEMS) => continue,
+            None if path.last().is_some_and(|key| *key != Key::INPUT && COMMON_KEYS.contains(key)) => {
+                continue;
+            }
             None => RecordKind::Conversation(path),
             Some(first) if dialogue::is_turn(&first) => RecordKind::SessionDocument(Agent::Dialogue, path),
-            Some(first) if is_message(&first) => RecordKind::Conversation(path),
+            Some(first) if is_message(&first) => match *path {
+                [Key::MESSAGES] if cline::is_document(value, &first) => {
+                    RecordKind::SessionDocument(Agent::RooCode, path)
+                }
+                path => RecordKind::Conversation(path),
+            },
             Some(_) if path.last().is_some_and(|key| COMMON_KEYS.contains(key)) => continue,
             Some(_) => RecordKind::Unsupported("conversation whose messages have no role"),
         };
@@ -99,6 +151,8 @@ fn classify_object<N: Node>(value: &N) -> RecordKind {
         RecordKind::SessionEntry(Agent::Pi)
     } else if codex::is_entry(value) {
         RecordKind::SessionEntry(Agent::Codex)
+    } else if !is_common && goose::is_header(value) {
+        RecordKind::SessionEntry(Agent::GooseLines)
     } else if gemini_cli::is_entry(value) {
         RecordKind::SessionEntry(Agent::GeminiCliLog)
     } else if value.text_of(Key::TYPE).is_none_or(|kind| kind.is_empty()) {
@@ -112,9 +166,9 @@ fn classify_object<N: Node>(value: &N) -> RecordKind {
 }
 
 /// A session stored as one document.
-fn session_document<N: Node>(value: &N) -> Option<RecordKind> {
-    if claude_code::is_document(value) {
-        return Some(RecordKind::SessionDocument(Agent::ClaudeCodeWeb, &[Key::LOGLINES]));
+fn session_document<N: Node>(value: &N, is_common: bool) -> Option<RecordKind> {
+    if !is_common && let Some(session) = rare_document(value) {
+        return Some(session);
     }
     if gemini_cli::is_session(value) {
         // A session without messages may be the first line of a log.
@@ -132,6 +186,21 @@ fn session_document<N: Node>(value: &N) -> Option<RecordKind> {
         .then_some(RecordKind::SessionDocument(Agent::SweAgentSteps, &[Key::TRAJECTORY]))
 }
 
+/// A session with one of the [`RARE`] keys.
+fn rare_document<N: Node>(value: &N) -> Option<RecordKind> {
+    if claude_code::is_document(value) {
+        Some(RecordKind::SessionDocument(Agent::ClaudeCodeWeb, &[Key::LOGLINES]))
+    } else if opencode::is_document(value) {
+        Some(RecordKind::SessionDocument(Agent::OpenCode, &[Key::MESSAGES]))
+    } else if goose::is_document(value) {
+        Some(RecordKind::SessionDocument(Agent::Goose, &[Key::CONVERSATION]))
+    } else if inspect::is_log(value) {
+        Some(RecordKind::InspectLog)
+    } else {
+        None
+    }
+}
+
 /// Whether a value can be a message of a conversation: it has a role, or a shape that only messages have.
 fn is_message<N: Node>(value: &N) -> bool {
     value.get(Key::ROLE).is_some()
@@ -139,6 +208,7 @@ fn is_message<N: Node>(value: &N) -> bool {
         || openai_responses::is_item(value)
         || is_of_library(value)
         || is_unit(value)
+        || sharegpt::has_form(value)
 }
 
 /// Whether a value can only be a LangChain message, or an iteration under Go's names.
@@ -182,7 +252,10 @@ mod tests {
                 r#"{"body":{"messages":[{"role":"user"}]}}"#,
                 RecordKind::Conversation(&[Key::BODY, Key::MESSAGES]),
             ),
-            (r#"{"type":"user","uuid":"u","message":{"role":"user"}}"#, RecordKind::SessionEntry(Agent::ClaudeCode)),
+            (
+                r#"{"type":"user","uuid":"u","message":{"role":"user"}}"#,
+                RecordKind::SessionEntry(Agent::ClaudeCode),
+            ),
             (
                 r#"{"type":"user","message":{"role":"user"},"session_id":"s"}"#,
                 RecordKind::SessionEntry(Agent::ClaudeCode),
@@ -221,17 +294,80 @@ mod tests {
             ),
             (r#"{"items":[]}"#, RecordKind::Unknown),
             (r#"{"items":["a"]}"#, RecordKind::Unknown),
-            (r#"{"sessionId":"s","projectHash":"h","messages":[{"type":"warning"}]}"#, RecordKind::SessionDocument(Agent::GeminiCli, &[Key::MESSAGES])),
-            (r#"{"sessionId":"s","projectHash":"h","messages":[]}"#, RecordKind::SessionEntry(Agent::GeminiCliLog)),
-            (r#"{"id":"1","timestamp":"t","type":"gemini","content":""}"#, RecordKind::SessionEntry(Agent::GeminiCliLog)),
+            (r#"{"clientHistory":[7]}"#, RecordKind::Unknown),
+            (
+                r#"{"history":[{"type":"user"}],"clientHistory":[{"role":"user","parts":[]}]}"#,
+                RecordKind::Conversation(&[Key::CLIENT_HISTORY_CAMEL]),
+            ),
+            (
+                r#"{"info":{},"messages":[{"info":{"role":"user"},"parts":[]}]}"#,
+                RecordKind::SessionDocument(Agent::OpenCode, &[Key::MESSAGES]),
+            ),
+            (r#"[{"info":{"role":"user"},"parts":[]}]"#, RecordKind::SessionDocument(Agent::OpenCode, &[])),
+            (
+                r#"{"id":"msg_1","role":"user","sessionID":"s"}"#,
+                RecordKind::Unsupported("a file of an opencode storage folder: read the folder"),
+            ),
+            (r#"[{"role":"user","content":"a","ts":1}]"#, RecordKind::SessionDocument(Agent::Cline, &[])),
+            (
+                r#"[{"role":"user","content":"a"},{"role":"user","content":"b","isSummary":true}]"#,
+                RecordKind::SessionDocument(Agent::Cline, &[]),
+            ),
+            (
+                r#"[{"role":"user","content":"a","ts":1},{"role":"tool","content":"b"}]"#,
+                RecordKind::MessageList,
+            ),
+            (
+                r#"{"version":2,"messages":[{"role":"user","content":"a","ts":1}]}"#,
+                RecordKind::SessionDocument(Agent::RooCode, &[Key::MESSAGES]),
+            ),
+            (r#"[{"ts":1,"type":"say","say":"text"}]"#, RecordKind::SessionDocument(Agent::ClineLog, &[])),
+            (r#"{"working_dir":"/","message_count":0}"#, RecordKind::SessionEntry(Agent::GooseLines)),
+            (
+                r#"{"working_dir":"/","conversation":[]}"#,
+                RecordKind::SessionDocument(Agent::Goose, &[Key::CONVERSATION]),
+            ),
+            (r#"[{"role":"user","content_json":"[]"}]"#, RecordKind::SessionDocument(Agent::GooseRows, &[])),
+            (r#"{"eval":{},"samples":[{"messages":[]}]}"#, RecordKind::InspectLog),
+            (r#"{"from":"human","value":"a"}"#, RecordKind::Message),
+            (r#"{"from":"somewhere","value":"a"}"#, RecordKind::Unknown),
+            (
+                r#"{"conversations":[{"from":"human","value":"a"}]}"#,
+                RecordKind::Conversation(&[Key::CONVERSATIONS]),
+            ),
+            (r#"{"conversations":["c1"]}"#, RecordKind::Unknown),
+            (
+                r#"{"sessionId":"s","projectHash":"h","messages":[{"type":"warning"}]}"#,
+                RecordKind::SessionDocument(Agent::GeminiCli, &[Key::MESSAGES]),
+            ),
+            (
+                r#"{"sessionId":"s","projectHash":"h","messages":[]}"#,
+                RecordKind::SessionEntry(Agent::GeminiCliLog),
+            ),
+            (
+                r#"{"id":"1","timestamp":"t","type":"gemini","content":""}"#,
+                RecordKind::SessionEntry(Agent::GeminiCliLog),
+            ),
             (r#"{"id":"1","type":"gemini","content":""}"#, RecordKind::Entry),
             (r#"{"$set":{"lastUpdated":"t"}}"#, RecordKind::SessionEntry(Agent::GeminiCliLog)),
             (r#"{"$rewindTo":"1"}"#, RecordKind::SessionEntry(Agent::GeminiCliLog)),
-            (r#"{"history":[{"role":"user","agent":"main"}]}"#, RecordKind::SessionDocument(Agent::SweAgent, &[Key::HISTORY])),
-            (r#"{"history":[{"role":"user"}],"trajectory":[]}"#, RecordKind::SessionDocument(Agent::SweAgent, &[Key::HISTORY])),
+            (
+                r#"{"history":[{"role":"user","agent":"main"}]}"#,
+                RecordKind::SessionDocument(Agent::SweAgent, &[Key::HISTORY]),
+            ),
+            (
+                r#"{"history":[{"role":"user"}],"trajectory":[]}"#,
+                RecordKind::SessionDocument(Agent::SweAgent, &[Key::HISTORY]),
+            ),
             (r#"{"history":[{"role":"user"}]}"#, RecordKind::Conversation(&[Key::HISTORY])),
-            (r#"{"trajectory":[{"action":"a","observation":""}]}"#, RecordKind::SessionDocument(Agent::SweAgentSteps, &[Key::TRAJECTORY])),
-            (r#"{"messages":[{"message":"a"}]}"#, RecordKind::SessionDocument(Agent::Dialogue, &[Key::MESSAGES])),
+            (
+                r#"{"trajectory":[{"action":"a","observation":""}]}"#,
+                RecordKind::SessionDocument(Agent::SweAgentSteps, &[Key::TRAJECTORY]),
+            ),
+            (
+                r#"{"messages":[{"message":"a"}]}"#,
+                RecordKind::SessionDocument(Agent::Dialogue, &[Key::MESSAGES]),
+            ),
             (r#"[{"messages":[{"message":"a"}]}]"#, RecordKind::ConversationList),
             (
                 r#"{"messages":[{"type":"user","message":"a"}]}"#,

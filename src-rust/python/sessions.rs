@@ -8,8 +8,8 @@ use super::node::PyNode;
 use crate::error::Result;
 use crate::formats::jsonl::{Found as FoundValues, MAX_LINE_BYTES, Scanner, document_ranges as ranges_of};
 use crate::formats::record_kind::{RecordKind, classify as classify_record};
-use crate::formats::sessions::session::{Message, Overlay, Session, Thread};
 use crate::formats::sessions::Agent;
+use crate::formats::sessions::session::{Message, Overlay, Session, Thread};
 use crate::formats::{Detected, Format, RequestContext, detect_at, is_storable, not_a_list};
 use crate::json::with_document;
 use crate::node::{Key, Kind, Node};
@@ -86,6 +86,7 @@ pub(super) fn classify(
             RecordKind::ConversationList => ("conversation_list", vec![]),
             RecordKind::SessionEntry(agent) => (agent.storage().name, vec![]),
             RecordKind::SessionDocument(agent, path) => (agent.storage().name, names(path)),
+            RecordKind::InspectLog => ("inspect_log", names(&[Key::SAMPLES])),
             RecordKind::Unsupported(name) => ("unsupported", vec![name]),
             RecordKind::Entry => ("entry", vec![]),
             RecordKind::Unknown => ("unknown", vec![]),

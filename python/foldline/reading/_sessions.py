@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,7 +11,7 @@ from foldline._core import FORMATS, SESSIONS
 from foldline.errors import FoldlineError
 from foldline.typing import Format, StoredTranscript
 
-__all__ = ["DIALECTS", "DOCUMENTS", "Entry", "dialect_of", "session_transcripts"]
+__all__ = ["DIALECTS", "DOCUMENTS", "TAKERS", "Entry", "dialect_of", "goose_rows", "session_transcripts"]
 
 #: An entry with its line and offset in the file.
 Entry = tuple[int, int, Any]
@@ -20,6 +21,9 @@ DIALECTS: dict[str, Format] = {kind: dialect for kind, (_, dialect, _, _) in SES
 
 #: Sessions in one document: their entries share the document's line.
 DOCUMENTS = {kind for kind, (_, _, is_document, _) in SESSIONS.items() if is_document}
+
+#: Sessions whose messages have no envelopes: loose messages after their first entry belong to them.
+TAKERS = ("codex", "goose_lines")
 
 #: Sessions yielded even without messages: their opening entry identifies them unambiguously.
 _SESSIONS_WITHOUT_WORDS = DOCUMENTS | {"gemini_cli_log"}
@@ -81,6 +85,26 @@ def session_transcripts(
         suffix = f"#{thread['name']}" if thread["name"] else ""
         dialect = DIALECTS[kind] if kind != "pi" else dialect_of(values, thread["messages"])
         yield StoredTranscript(name + suffix, dialect, thread["messages"], around)
+
+
+def goose_rows(rows: list[Any]) -> dict[str, list[Any]]:
+    """The rows of goose's table of messages by session, with their JSON texts parsed; a bad text stays as it is."""
+    sessions: dict[str, list[Any]] = {}
+    for row in rows:
+        each = row
+        if isinstance(row, dict):
+            parsed = {name: _parsed(row.get(f"{name}_json")) for name in ("content", "metadata")}
+            each = row | {name: value for name, value in parsed.items() if value is not None}
+        name = each.get("session_id") if isinstance(each, dict) else None
+        sessions.setdefault(name if isinstance(name, str) else "", []).append(each)
+    return sessions
+
+
+def _parsed(text: object) -> Any:
+    try:
+        return json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return None
 
 
 def dialect_of(entries: list[Any], messages: list[Any]) -> Format:

@@ -4,7 +4,8 @@
 //! Items are kept as recorded. A compaction is a boundary, followed by the items it put in place of earlier ones; turns
 //! that were rolled back are an abandoned branch.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use super::codex_events::{self, typed_text};
 use super::session::{Message, Overlay, Session, Thread, array_of, each_entry, items, object_of};
@@ -80,7 +81,7 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session<N>> {
             Some("compacted") => match object_of(entry, Key::PAYLOAD) {
                 Some(payload) => {
                     items.place_typed();
-                    let put = compact(i, &payload, &mut items.thread)?;
+                    let put = items.compact(i, &payload)?;
                     if !put.any {
                         session.skipped.add(entry);
                     }
@@ -99,6 +100,7 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session<N>> {
                 if let Some(event) = event.filter(|event| event.text_is(Key::TYPE, "thread_rolled_back")) {
                     items.place_typed();
                     roll_back(turns_of(&event), &mut items.thread);
+                    items.known.truncate(items.thread.messages.len());
                 }
                 session.skipped.add(entry);
                 if said_only.contains(&i) {
@@ -134,11 +136,54 @@ struct Items<N> {
     open_calls: HashSet<String>,
     /// Messages that wait for the outputs of these calls.
     typed: Vec<Message<N>>,
+    known: Known,
+}
+
+/// What the model reads of the messages up to the newest compaction.
+#[derive(Default)]
+struct Known {
+    /// Of each message.
+    contents: Vec<Option<Rc<str>>>,
+    /// The number of messages with a content.
+    counts: HashMap<Rc<str>, usize>,
+}
+
+impl Known {
+    /// Notes the messages since the compaction before; each message once.
+    fn extend<N: Node>(&mut self, messages: &[Message<N>]) -> Result<()> {
+        for message in messages.iter().skip(self.contents.len()) {
+            let content: Option<Rc<str>> = content_of(&message.made)?.map(Into::into);
+            if let Some(content) = &content {
+                *self.counts.entry(content.clone()).or_default() += 1;
+            }
+            self.contents.push(content);
+        }
+        Ok(())
+    }
+
+    /// Forgets the messages from `count` on, which were rolled back.
+    fn truncate(&mut self, count: usize) {
+        while self.contents.len() > count {
+            let Some(Some(content)) = self.contents.pop() else { continue };
+            if let Some(count) = self.counts.get_mut(&content) {
+                *count -= 1;
+            }
+        }
+    }
+
+    fn has(&self, content: &str) -> bool {
+        self.counts.get(content).is_some_and(|&count| count > 0)
+    }
 }
 
 impl<N> Default for Items<N> {
     fn default() -> Self {
-        Items { thread: Thread::default(), open_calls: HashSet::new(), typed: Vec::new() }
+        Items {
+            thread: Thread::default(),
+            open_calls: HashSet::new(),
+            typed: Vec::new(),
+            known: Known::default(),
+        }
     }
 }
 
@@ -172,6 +217,36 @@ impl<N: Node> Items<N> {
         if self.open_calls.is_empty() {
             self.place_typed();
         }
+    }
+
+    /// Adds a boundary, followed by the new items of a compaction: its summary, or an encrypted compaction.
+    fn compact(&mut self, i: usize, payload: &N) -> Result<Put> {
+        self.thread.compact_boundaries.push(self.thread.messages.len());
+        let is_text = |text: &N| text.with_text(|text, _| text.trim().is_empty()) == Some(false);
+        let summary = payload.get(Key::MESSAGE).filter(is_text);
+        let mut put = Vec::new();
+        let mut has_text = true;
+        if let Some(replacement) = array_of(payload, Key::REPLACEMENT_HISTORY) {
+            self.known.extend(&self.thread.messages)?;
+            let mut texts = String::new();
+            for item in items(&replacement).into_iter().filter(|item| item.kind() == Kind::Object) {
+                text_of_item(&item, &mut texts);
+                let made = Overlay::Given(item);
+                if content_of(&made)?.is_some_and(|content| !self.known.has(&content)) {
+                    put.push(made);
+                }
+            }
+            has_text = summary
+                .is_none_or(|text| text.with_text(|text, _| texts.contains(text.trim())) == Some(true));
+        } else if let Some(text) = summary {
+            put.push(user_message(text));
+        }
+        let any = !put.is_empty();
+        for made in put {
+            self.thread.summaries.push(self.thread.messages.len());
+            self.thread.messages.push(Message::of(i, made));
+        }
+        Ok(Put { any, has_text })
     }
 
     fn place_typed(&mut self) {
@@ -217,40 +292,6 @@ struct Put {
     any: bool,
     /// Whether the text of its summary is in a message.
     has_text: bool,
-}
-
-/// Adds a boundary, followed by the new items of a compaction: its summary, or an encrypted compaction.
-fn compact<N: Node>(i: usize, payload: &N, thread: &mut Thread<N>) -> Result<Put> {
-    thread.compact_boundaries.push(thread.messages.len());
-    let summary = payload
-        .get(Key::MESSAGE)
-        .filter(|text| text.with_text(|text, _| text.trim().is_empty()) == Some(false));
-    let mut put = Vec::new();
-    let mut has_text = true;
-    if let Some(replacement) = array_of(payload, Key::REPLACEMENT_HISTORY) {
-        let mut before = HashSet::new();
-        for message in &thread.messages {
-            before.extend(content_of(&message.made)?);
-        }
-        let mut texts = String::new();
-        for item in items(&replacement).into_iter().filter(|item| item.kind() == Kind::Object) {
-            text_of_item(&item, &mut texts);
-            let made = Overlay::Given(item);
-            if content_of(&made)?.is_some_and(|content| !before.contains(&content)) {
-                put.push(made);
-            }
-        }
-        has_text = summary
-            .is_none_or(|text| text.with_text(|text, _| texts.contains(text.trim())) == Some(true));
-    } else if let Some(text) = summary {
-        put.push(user_message(text));
-    }
-    let any = !put.is_empty();
-    for made in put {
-        thread.summaries.push(thread.messages.len());
-        thread.messages.push(Message::of(i, made));
-    }
-    Ok(Put { any, has_text })
 }
 
 /// What the model reads of an item, to compare two records of it: Codex rebuilds its items when it compacts.

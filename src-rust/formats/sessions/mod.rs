@@ -2,10 +2,14 @@
 
 mod agent;
 pub mod claude_code;
+pub mod cline;
 pub mod codex;
 mod codex_events;
 pub mod dialogue;
 pub mod gemini_cli;
+pub mod goose;
+pub mod inspect;
+pub mod opencode;
 pub mod pi_session;
 pub mod session;
 pub mod swe_agent;

@@ -99,7 +99,7 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
     // The builder of each place that is reserved for a message of the queue: a branch, or the main conversation.
     let mut places: Vec<(Option<usize>, usize)> = Vec::new();
     let mut branch = None;
-    let mut last_answer: Option<String> = None;
+    let mut last_answer: Option<N> = None;
     for i in 0..entries.len() {
         let Some(entry) = entries.item(i) else { break };
         if entry.kind() != Kind::Object {
@@ -157,7 +157,8 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
                     // The last answer again, or an error.
                     Some("result") if has_text(&entry, Key::RESULT) => {
                         let text = entry.text_of(Key::RESULT).unwrap_or_default();
-                        if last_answer.as_deref() != Some(text.trim()) {
+                        let answer = last_answer.as_ref().and_then(last_text);
+                        if answer.as_deref() != Some(text.trim()) {
                             session.unread.push((i, "notice"));
                         }
                     }
@@ -176,7 +177,7 @@ pub fn assemble<N: Node>(entries: &N) -> Result<Session> {
                 if role == "assistant" {
                     if !is_side {
                         queue.answered();
-                        last_answer = content.as_ref().and_then(last_text).or(last_answer);
+                        last_answer = content.or(last_answer);
                     }
                 } else if let Some(content) = content.filter(|_| !is_side && branches::is_prompt(&entry)) {
                     queue.prompt(&content);
@@ -228,8 +229,11 @@ impl Sidechains {
 
 /// Whether an entry belongs to a sub-agent.
 fn is_sidechain<N: Node>(entry: &N) -> bool {
-    entry.is_true(Key::IS_SIDECHAIN)
-        || entry.get(Key::PARENT_TOOL_USE_ID).is_some_and(|call| call.kind() == Kind::String)
+    match entry.get(Key::IS_SIDECHAIN) {
+        Some(is_sidechain) => is_sidechain.as_bool() == Some(true),
+        // The printed stream names the call of the sub-agent.
+        None => entry.get(Key::PARENT_TOOL_USE_ID).is_some_and(|call| call.kind() == Kind::String),
+    }
 }
 
 fn has_text<N: Node>(entry: &N, key: Key) -> bool {
