@@ -115,7 +115,7 @@ CASES: dict[str, tuple[list[Dict], list[Dict], list[int]]] = {
     "a message of another agent": (
         [
             response(GO),
-            entry("inter_agent_communication", {"author": "/root/a", "recipient": "/root", "content": "Found."}),
+            entry("inter_agent_communication", {"author": "/main/a", "recipient": "/main", "content": "Found."}),
         ],
         [GO, item("Found.")],
         [],
