@@ -133,6 +133,15 @@ def test_the_second_form_of_roo_code_is_a_task_of_the_ai_sdk(shelf: Shelf) -> No
     assert fl.analyze(transcript.messages, format=transcript.format).groups[-1] == [2, 3]
 
 
+def test_a_task_is_named_by_its_folder(shelf: Shelf) -> None:
+    for task in ("17", "18"):
+        shelf.put(json.dumps([TASK, DONE]).encode(), f"tasks/{task}/api_conversation_history.json")
+        shelf.put(json.dumps(LOG).encode(), f"tasks/{task}/ui_messages.json")
+    found = list(fl.read(shelf.folder / "tasks", on_problem=shelf.problems.append))
+    assert [each.id for each in found] == ["17", "17#log", "18", "18#log"]
+    assert shelf.problems == []
+
+
 def test_encrypted_reasoning_is_counted_and_no_message(shelf: Shelf) -> None:
     transcript = shelf.read_one(json.dumps([TASK, REASONING, DONE]).encode(), "api_conversation_history.json")
     assert transcript.messages == [TASK, DONE]

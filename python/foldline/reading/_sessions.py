@@ -11,7 +11,17 @@ from foldline._core import FORMATS, SESSIONS
 from foldline.errors import FoldlineError
 from foldline.typing import Format, StoredTranscript
 
-__all__ = ["DIALECTS", "DOCUMENTS", "TAKERS", "Entry", "dialect_of", "goose_rows", "session_transcripts"]
+__all__ = [
+    "DIALECTS",
+    "DOCUMENTS",
+    "TAKERS",
+    "TASKS",
+    "TASK_FILES",
+    "Entry",
+    "dialect_of",
+    "goose_rows",
+    "session_transcripts",
+]
 
 #: An entry with its line and offset in the file.
 Entry = tuple[int, int, Any]
@@ -24,6 +34,10 @@ DOCUMENTS = {kind for kind, (_, _, is_document, _) in SESSIONS.items() if is_doc
 
 #: Sessions whose messages have no envelopes: loose messages after their first entry belong to them.
 TAKERS = ("codex", "goose_lines")
+
+#: Files of a task of Cline or Roo Code, and what tells its transcripts apart.
+TASK_FILES = ("api_conversation_history", "ui_messages")
+TASKS = {"cline": "", "roo_code": "", "cline_log": "#log"}
 
 #: Sessions yielded even without messages: their opening entry identifies them unambiguously.
 _SESSIONS_WITHOUT_WORDS = DOCUMENTS | {"gemini_cli_log"}

@@ -23,7 +23,16 @@ from foldline._core import FORMATS
 from foldline.errors import FoldlineError, MessageError
 from foldline.reading._opencode import is_session, is_storage, sessions_of, stored_transcripts
 from foldline.reading._opening import MAX_DOCUMENT_BYTES, Opening
-from foldline.reading._sessions import DIALECTS, DOCUMENTS, TAKERS, Entry, goose_rows, session_transcripts
+from foldline.reading._sessions import (
+    DIALECTS,
+    DOCUMENTS,
+    TAKERS,
+    TASK_FILES,
+    TASKS,
+    Entry,
+    goose_rows,
+    session_transcripts,
+)
 from foldline.typing import Problem, StoredTranscript
 
 __all__ = ["FORMATS", "MAX_DOCUMENT_BYTES", "read", "read_stream", "transcript_of"]
@@ -156,7 +165,7 @@ def transcript_of(value: Any, name: str) -> StoredTranscript:
 def _below(folder: Path) -> list[Path]:
     """The files below a folder by name, without hidden ones; of a storage folder of opencode the sessions."""
     found = [each for each in folder.rglob("*") if not _is_hidden(each, folder)]
-    storages = {each for each in (folder, *found) if is_storage(each)}
+    storages = {each.parent for each in found if each.name == "message" and is_storage(each.parent)}
     files = [file for file in found if file.is_file() and storages.isdisjoint(file.parents)]
     return sorted([*files, *(session for storage in storages for session in sessions_of(storage))])
 
@@ -447,6 +456,9 @@ class _File:
         entries, rest = _taken_apart(value, path)
         given = next((rest[key] for key in (*_core.ID_KEYS, "sessionId") if key in rest), None)
         name = str(given) if isinstance(given, (str, int)) else f"{self.stem}:{self.found}"
+        if kind in TASKS and self.stem in TASK_FILES:
+            # The files of each task have the same names; its folder is named by its id.
+            name = Path(self.path).resolve().parent.name + TASKS[kind]
         placed = [(line, offset, entry) for entry in entries]
         yield from self._session(kind, placed, name, rest | {"path": self.path, "line": line})
 

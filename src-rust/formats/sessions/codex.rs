@@ -136,19 +136,19 @@ struct Items<N> {
     open_calls: HashSet<String>,
     /// Messages that wait for the outputs of these calls.
     typed: Vec<Message<N>>,
-    known: Known,
+    known: ItemContents,
 }
 
 /// What the model reads of the messages up to the newest compaction.
 #[derive(Default)]
-struct Known {
+struct ItemContents {
     /// Of each message.
     contents: Vec<Option<Rc<str>>>,
     /// The number of messages with a content.
     counts: HashMap<Rc<str>, usize>,
 }
 
-impl Known {
+impl ItemContents {
     /// Notes the messages since the compaction before; each message once.
     fn extend<N: Node>(&mut self, messages: &[Message<N>]) -> Result<()> {
         for message in messages.iter().skip(self.contents.len()) {
@@ -182,7 +182,7 @@ impl<N> Default for Items<N> {
             thread: Thread::default(),
             open_calls: HashSet::new(),
             typed: Vec::new(),
-            known: Known::default(),
+            known: ItemContents::default(),
         }
     }
 }
