@@ -81,7 +81,7 @@ pub fn classify<N: Node>(value: &N) -> RecordKind {
             RecordKind::SessionDocument(Agent::OpenCode, &[])
         }
         Kind::Array => {
-            let told = value.find_item(|item| match classify(item) {
+            let found = value.find_item(|item| match classify(item) {
                 RecordKind::Message => Some(RecordKind::MessageList),
                 RecordKind::Conversation(_) | RecordKind::MessageList | RecordKind::SessionDocument(..) => {
                     Some(RecordKind::ConversationList)
@@ -89,11 +89,11 @@ pub fn classify<N: Node>(value: &N) -> RecordKind {
                 RecordKind::Unsupported(name) => Some(RecordKind::Unsupported(name)),
                 _ => None,
             });
-            match told {
+            match found {
                 Some(RecordKind::MessageList) if cline::is_history(value) => {
                     RecordKind::SessionDocument(Agent::Cline, &[])
                 }
-                told => told.unwrap_or(RecordKind::Unknown),
+                found => found.unwrap_or(RecordKind::Unknown),
             }
         }
         _ => RecordKind::Unknown,

@@ -153,7 +153,7 @@ def test_every_text_is_in_messages_once_or_named(shared: Path) -> None:
         said: Counter[str] = Counter()
         for content in PROGRAMS[program](values_of(path)):
             said.update(texts(content))
-        # A result that is a text of its own is put into an object; blank texts are nobody's words.
+        # Blank texts are left out.
         found = found_in(program, transcripts)
         missing, repeated = said - found, found - said
         assert {text for text in missing if text.strip()} == set(), path.name

@@ -48,7 +48,7 @@ def stored_transcripts(session: Path, report: OnProblem) -> Iterator[StoredTrans
         parts = [part for file in _files(storage / "part" / path.stem) if (part := _object(file, report)) is not None]
         entries.append((1, 0, {"info": info, "parts": parts}))
 
-    def told(code: str, line: int, offset: int, index: int | None) -> None:
+    def report_entry(code: str, line: int, offset: int, index: int | None) -> None:
         report(Problem(index, code, "", str(messages[index or 0][0]), line, offset))
 
     meta: dict[str, Any] = {"path": str(session)}
@@ -56,7 +56,7 @@ def stored_transcripts(session: Path, report: OnProblem) -> Iterator[StoredTrans
     for path in places:
         if path.is_file() and (about := _object(path, report)) is not None:
             meta["info"] = about
-    yield from session_transcripts("opencode", entries, session.name, meta, told)
+    yield from session_transcripts("opencode", entries, session.name, meta, report_entry)
 
 
 def _files(folder: Path) -> list[Path]:
