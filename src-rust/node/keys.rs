@@ -214,8 +214,8 @@ impl Key {
 /// The ordinal of any other name.
 pub const UNKNOWN: u8 = u8::MAX;
 
-/// Size of the hash table; about a quarter is used.
-const SLOTS: usize = 512;
+/// Size of the hash table; about a sixth is used, so that most names are found at their first slot.
+const SLOTS: usize = 1024;
 
 /// The compared properties of a name, which decide for up to sixteen bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
