@@ -2,8 +2,8 @@
 
 use crate::error::Result;
 use crate::formats::Format;
-use crate::formats::messages::gent;
 use crate::formats::messages::langchain::Form;
+use crate::formats::messages::{gent, sharegpt};
 use crate::formats::sessions::session::Overlay;
 use crate::node::{Key, Node};
 use crate::rules::roles::Side;
@@ -54,6 +54,10 @@ pub fn text_message<N: Node>(format: &str, first: Option<&N>, side: Side, text: 
                 (messages, Some(Overlay::List(vec![inner]))),
                 (origin, Some(Overlay::text(gent::SYNTHETIC))),
             ])
+        }
+        Ok(Format::ShareGpt) => {
+            let (users, models) = sharegpt::names_of(first);
+            Overlay::object([("from", of(users, models)), ("value", body())])
         }
         _ => Overlay::object([("role", of("user", "assistant")), ("content", body())]),
     }
