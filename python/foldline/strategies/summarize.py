@@ -260,7 +260,7 @@ class Summarize(BaseStrategy):
             first = yield call("history", history, share)
             of_history = first.text
             written.append(first)
-            if not request.counter.fits(of_history, room):  # refused as it is, before the second call is paid for
+            if not request.counter.fits(of_history, fold.room_tokens):  # refused before the second call is paid for
                 return of_history, (first,)
         second = yield call("turn_prefix", prefix, room - request.counter.count(of_history))
         if not of_history.strip():
