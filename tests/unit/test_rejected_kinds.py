@@ -275,6 +275,14 @@ def test_a_turn_that_was_stored_twice_is_there_once() -> None:
 
 # OpenAI Chat
 
+
+def test_a_call_to_an_mcp_server_that_becomes_text_names_the_server() -> None:
+    call = {"type": "mcp_tool_use", "id": "m", "name": "ask", "server_name": "deepwiki", "input": {"q": "asked"}}
+    messages = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": [call]}]
+    repaired = fl.repair([*messages, {"role": "user", "content": "On."}], "anthropic")
+    assert repaired.messages[1] == {"role": "assistant", "content": '[tool call] deepwiki ask {"q":"asked"}'}
+
+
 CHAT_CALL = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
 
 

@@ -545,10 +545,13 @@ impl<'py> Making<'_, 'py> {
         };
         if let Some((call, arguments)) = call {
             let mut said = vec![self.text(CALL_NOTE)];
-            match field(&call, "name")? {
-                Some(name) if is_text(&name) => said.push(name),
-                Some(odd) => said.push(self.json(&odd)?),
-                None => {}
+            // A call to an MCP server names the server beside the tool.
+            for key in ["server_name", "name"] {
+                match field(&call, key)? {
+                    Some(name) if is_text(&name) => said.push(name),
+                    Some(odd) => said.push(self.json(&odd)?),
+                    None => {}
+                }
             }
             if said.len() == 1 && field(&call, arguments)?.is_none() {
                 said.push(self.json(&call)?);
