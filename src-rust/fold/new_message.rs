@@ -9,7 +9,7 @@ use crate::node::{Key, Node};
 use crate::rules::roles::Side;
 use crate::transcript::{Build, Builder, Framing, PartKind, PieceKind, Role, Transcript};
 
-/// A text as a message of one side, in the shape of its format; if that has several, in the shape of the first message.
+/// A text as a message of one side, in the form of its format; if that has several, in the form of the first message.
 pub fn text_message<N: Node>(format: &str, first: Option<&N>, side: Side, text: &str) -> Overlay<N> {
     let of = |users, models| Some(Overlay::text(if side == Side::User { users } else { models }));
     let body = || Some(Overlay::text(text));
