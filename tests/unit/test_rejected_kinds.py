@@ -276,6 +276,22 @@ def test_a_turn_that_was_stored_twice_is_there_once() -> None:
 # OpenAI Chat
 
 
+@pytest.mark.parametrize("is_one_message", [True, False])
+def test_calls_of_a_server_with_one_id_in_a_turn_of_gemini_are_told_apart_with_their_results(
+    is_one_message: bool,
+) -> None:
+    parts: list[dict[str, Any]] = [
+        {"toolCall": {"id": "t", "toolType": "FILE_SEARCH", "args": {}}},
+        {"toolResponse": {"id": "t", "toolType": "FILE_SEARCH", "response": {"result": "found"}}},
+    ]
+    twice = [{"role": "model", "parts": parts}] * 2
+    turns = [{"role": "model", "parts": [*parts, *parts]}] if is_one_message else twice
+    messages = [{"role": "user", "parts": [text("Go.")]}, *turns, {"role": "user", "parts": [text("On.")]}]
+    new = repaired(messages, "gemini")
+    ids = [value["id"] for part in new[1]["parts"] for value in part.values()]
+    assert ids == ["t", "t", "t_2", "t_2"]
+
+
 def test_a_call_to_an_mcp_server_that_becomes_text_names_the_server() -> None:
     call = {"type": "mcp_tool_use", "id": "m", "name": "ask", "server_name": "deepwiki", "input": {"q": "asked"}}
     messages = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": [call]}]

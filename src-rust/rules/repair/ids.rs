@@ -29,6 +29,7 @@ pub(super) fn of_gemini(task: &Task<'_>) -> Sketch {
     let mut ids = Ids::of(task);
     if task.provider == Provider::Gemini {
         ids.gemini();
+        ids.served();
     }
     ids.finish()
 }
@@ -105,18 +106,19 @@ impl<'a> Ids<'a> {
         let transcript = self.task.transcript;
         let mut open: HashMap<Option<KeyId>, VecDeque<usize>> = HashMap::new();
         let (mut seen, mut is_after_model) = (HashSet::new(), false);
+        // Consecutive messages of the model may become one, and a system message between them may move.
+        let may_join = self.task.options.strict.alternate || self.task.provider == Provider::Gemini;
+        let is_model = |i: usize| transcript.messages[i].role == Role::Assistant;
+        let is_system = |i: usize| matches!(transcript.messages[i].role, Role::System | Role::Developer);
         for i in head_of(transcript, self.task.provider)..transcript.len() {
-            let own = transcript.parts_of(i).iter().filter(|part| part.kind == PartKind::ToolCall);
-            let is_model = transcript.messages[i].role == Role::Assistant;
-            // Consecutive messages may become one.
-            if !(self.task.options.strict.alternate && is_model && is_after_model) {
-                seen.clear();
+            if !(is_system(i) || may_join && is_model(i) && is_after_model) {
+                let turn = i + 1..transcript.len();
+                let joined = turn.take_while(|&j| may_join && is_model(i) && (is_model(j) || is_system(j)));
+                let calls =
+                    std::iter::once(i).chain(joined).flat_map(|j| checked(transcript, j, PartKind::ToolCall));
+                seen = calls.map(|call| transcript.parts[call].key).collect();
+                is_after_model = is_model(i);
             }
-            // A system message between them may move.
-            if !matches!(transcript.messages[i].role, Role::System | Role::Developer) {
-                is_after_model = is_model;
-            }
-            seen.extend(own.filter(|part| !part.is_unchecked).map(|part| part.key));
             for at in transcript.part_range(i).filter(|&at| transcript.parts[at].is_unchecked) {
                 let key = transcript.parts[at].key;
                 match transcript.parts[at].kind {
@@ -147,11 +149,9 @@ impl<'a> Ids<'a> {
                 responses.add(transcript, i + 1);
             }
             let mut seen = HashSet::new();
-            for call in transcript.part_range(i).filter(|&at| transcript.parts[at].kind == PartKind::ToolCall)
-            {
+            for call in checked(transcript, i, PartKind::ToolCall) {
                 let Some(key) = transcript.parts[call].key else { continue };
-                let response =
-                    if transcript.parts[call].is_unchecked { None } else { responses.take(Some(key)) };
+                let response = responses.take(Some(key));
                 if !seen.insert(key) {
                     self.rename(i, call, response);
                 }
